@@ -8,6 +8,7 @@ use url::Url;
 use super::caller_sources::ConfiguredSources;
 use super::failure::Failure;
 use super::open::{OpenedSource, joined, reopen_sources};
+use super::rerank::reranking;
 use super::secret::secret;
 use crate::callers::{
     AuthenticatorSettings, IntrospectionSettings, IssuerSettings, RecordPages, SignInSettings, StaticToken,
@@ -45,13 +46,16 @@ pub(crate) fn served(
     let protection = Arc::new(settings.protection.clone());
     let Some(auth) = auth else {
         let source = joined(opened.to_vec(), settings.call_deadline)?;
+        let source = source.reranked_by(reranking(settings, environment));
         let toolbox = Toolbox::with_cursors(source, cursors, settings.call_deadline);
         let toolbox = toolbox.protected_by(protection).with_pages(pages(settings, None));
         return Ok(AuthMode::Unauthenticated(SharedToolbox::new(toolbox)));
     };
     let authenticator = authenticator_settings(settings, auth, environment)?;
-    let toolboxes =
-        CallerToolboxes::new(caller_settings(settings, auth, opened.to_vec(), protection)?, cursors);
+    let toolboxes = CallerToolboxes::new(
+        caller_settings(settings, auth, environment, opened.to_vec(), protection)?,
+        cursors,
+    );
     Ok(AuthMode::Authenticated(Arc::new(Callers::new(
         authenticator,
         toolboxes,
@@ -135,11 +139,12 @@ fn resource(settings: &FileSettings, auth: &AuthSettings) -> Option<String> {
 pub(crate) fn caller_settings(
     settings: &FileSettings,
     auth: &AuthSettings,
+    environment: &Environment,
     own: Vec<OpenedSource>,
     protection: Arc<Protection>,
 ) -> Result<CallerSettings, Failure> {
     let deadline = settings.call_deadline;
-    let sources = ConfiguredSources::new(settings.sources.clone(), own, auth, deadline)?;
+    let sources = ConfiguredSources::new(settings, environment, own, auth)?;
     Ok(CallerSettings {
         sources: Arc::new(sources),
         call_deadline: deadline,

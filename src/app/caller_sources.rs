@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use super::failure::Failure;
 use super::open::{OpenedSource, joined};
+use super::rerank::reranking;
 use crate::callers::{AuthorizationPolicy, Caller, GrantToken, SourceCredential, SourceGrant};
-use crate::config::{AuthSettings, SourceSettings};
+use crate::config::{AuthSettings, Environment, FileSettings, SourceSettings};
 use crate::handle::SourceName;
-use crate::source::Sources;
 use crate::source::pdpp::Connections;
+use crate::source::{Reranking, Sources};
 use crate::tools::CallerSources;
 
 /// Configured sources with the policy that grants them.
@@ -24,19 +25,23 @@ pub(crate) struct ConfiguredSources {
     everything: Option<Sources>,
     policy: AuthorizationPolicy,
     call_deadline: Duration,
+    /// Reranking of searches, shared by all callers.
+    reranking: Option<Reranking>,
 }
 
 impl ConfiguredSources {
     pub(crate) fn new(
-        sources: Vec<SourceSettings>,
+        settings: &FileSettings,
+        environment: &Environment,
         own: Vec<OpenedSource>,
         auth: &AuthSettings,
-        call_deadline: Duration,
     ) -> Result<Self, Failure> {
+        let (sources, call_deadline) = (settings.sources.clone(), settings.call_deadline);
+        let reranking = reranking(settings, environment);
         let everything = if own.is_empty() { None } else { Some(joined(own.clone(), call_deadline)?) };
         let of_callers = sources.iter().filter(|source| source.takes_callers_token());
         let connections = of_callers.map(|source| (source.name.clone(), Connections::default())).collect();
-        Ok(Self { sources, own, connections, everything, policy: policy(auth), call_deadline })
+        Ok(Self { sources, own, connections, everything, policy: policy(auth), call_deadline, reranking })
     }
 }
 
@@ -69,7 +74,7 @@ impl CallerSources for ConfiguredSources {
         if opened.is_empty() {
             return None;
         }
-        joined(opened, self.call_deadline).ok()
+        Some(joined(opened, self.call_deadline).ok()?.reranked_by(self.reranking.clone()))
     }
 
     fn everything(&self) -> Option<Sources> {

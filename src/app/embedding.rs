@@ -119,7 +119,8 @@ impl SearchEmbedding {
         let key =
             configured.api_key.as_ref().map(|place| secret(place, environment, "[embedding]")).transpose()?;
         let settings = configured.settings.clone();
-        let embedder = QueryEmbedder::new(move || shared_model(&settings, key.clone(), Persistence::OneMinute));
+        let embedder =
+            QueryEmbedder::new(move || shared_model(&settings, key.clone(), Persistence::OneMinute));
         Ok(Self { configured: configured.clone(), embedder: Arc::new(embedder) })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! * `settings`, `state`: flags and configuration files as settings; the state directory
 //! * `open`: from settings to open sources
-//! * `embedding`, `secret`: the embedding model of a configuration; secrets in variables and files
+//! * `embedding`, `rerank`, `secret`: the models of a configuration; secrets in variables and files
 //! * `background`: builds of vectors while a server runs
 //! * `auth_mode`, `caller_sources`: the authentication mode of a server, and the sources that each caller may read
 //! * `server`: assembly and end of a server
@@ -20,6 +20,7 @@ pub(crate) mod embedding;
 pub(crate) mod failure;
 pub(crate) mod open;
 pub(crate) mod reload;
+pub(crate) mod rerank;
 mod secret;
 pub(crate) mod server;
 pub(crate) mod settings;

@@ -9,6 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::embedding::SearchEmbedding;
 use super::failure::{Failure, OWNER};
+use super::rerank::reranking;
 use super::settings::SourceArgs;
 use crate::callers::GrantToken;
 use crate::config::{
@@ -75,7 +76,8 @@ impl SourceArgs {
     /// Opens all configured sources, with the checks that need no network.
     pub(crate) fn open(&self, environment: &Environment) -> Result<Sources, Failure> {
         let settings = self.settings(environment)?;
-        joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)
+        let source = joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)?;
+        Ok(source.reranked_by(reranking(&settings, environment)))
     }
 }
 

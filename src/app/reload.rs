@@ -12,6 +12,7 @@ use super::auth_mode::{authenticator_settings, caller_settings, has_sign_in, ope
 use super::background::BackgroundBuilds;
 use super::failure::Failure;
 use super::open::{OpenedSource, joined, reopen_sources};
+use super::rerank::reranking;
 use super::settings::Configured;
 use crate::config::{AuthSettings, Environment, FileSettings, Noticed, Watching, watch};
 use crate::fit::Protection;
@@ -82,7 +83,7 @@ impl Reload {
                     let opened = reopen_sources(&settings, &self.environment, &self.opened)?;
                     let source = joined(opened.clone(), settings.call_deadline)?;
                     self.opened = opened;
-                    source
+                    source.reranked_by(reranking(&settings, &self.environment))
                 };
                 let protection = reuse_if_equal(now.protection(), &settings.protection);
                 toolbox.replace(now.succeeded_by(source, settings.call_deadline, protection));
@@ -92,7 +93,8 @@ impl Reload {
                 let opened = open_own(&settings, Some(auth), &self.environment, &self.opened)?;
                 let now = callers.settings();
                 let protection = reuse_if_equal(&now.protection, &settings.protection);
-                let mut caller_settings = caller_settings(&settings, auth, opened.clone(), protection)?;
+                let mut caller_settings =
+                    caller_settings(&settings, auth, &self.environment, opened.clone(), protection)?;
                 // Links that were issued stay valid; the public URL does not change at runtime.
                 let pages = now.pages.as_ref();
                 caller_settings.pages = pages.map(|pages| pages.with_sign_in(has_sign_in(Some(auth))));
@@ -116,10 +118,11 @@ impl Reload {
     }
 }
 
-/// Returns true if the sources and grants of two configurations are equal.
+/// Returns true if the sources, grants and models of two configurations are equal.
 fn has_same_sources(before: &FileSettings, after: &FileSettings) -> bool {
     before.sources == after.sources
         && before.embedding == after.embedding
+        && before.rerank == after.rerank
         && before.call_deadline == after.call_deadline
         && before.auth.as_ref().map(AuthSettings::grants) == after.auth.as_ref().map(AuthSettings::grants)
 }

@@ -7,6 +7,7 @@ use super::mode::ModeName;
 use super::print::{FAINT, Printer, STRONG, note};
 use crate::app::failure::Failure;
 use crate::app::open::{WITH_WHOLE_INDEX, call, joined, open_sources, runtime, toolbox};
+use crate::app::rerank::reranking;
 use crate::app::settings::SourceArgs;
 use crate::config::Environment;
 use crate::record::RecordData;
@@ -60,6 +61,7 @@ impl Search {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let settings = self.source.settings(environment)?;
         let source = joined(open_sources(&settings, environment, WITH_WHOLE_INDEX)?, settings.call_deadline)?;
+        let source = source.reranked_by(reranking(&settings, environment));
         let toolbox = toolbox(source, settings.call_deadline, &settings.protection)?;
         let since = self.since.map(|since| format!("since:{since}"));
         let query = self.words.into_iter().chain(since).collect::<Vec<_>>().join(" ");

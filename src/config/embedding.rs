@@ -66,7 +66,7 @@ pub(super) struct EmbeddingTable {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Provider {
+pub(super) enum Provider {
     Http,
     Local,
 }
@@ -139,7 +139,7 @@ impl EmbeddingTable {
 }
 
 /// Returns true for a name that can be part of a request and of a message.
-fn is_model_name(name: &str) -> bool {
+pub(super) fn is_model_name(name: &str) -> bool {
     !name.trim().is_empty() && name.chars().count() <= 200 && !name.chars().any(char::is_control)
 }
 

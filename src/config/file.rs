@@ -26,6 +26,7 @@ use super::context_protection::ProtectionTable;
 use super::embedding::{ConfiguredEmbedding, EmbeddingTable};
 use super::error::ConfigError;
 use super::http::{HttpSettings, HttpTable, TlsTable, public_url};
+use super::rerank::{ConfiguredRerank, RerankTable};
 use super::telemetry::TelemetryTable;
 use super::text::read_text;
 use super::tree::{Mistake, Node, key_of};
@@ -70,6 +71,8 @@ pub struct FileSettings {
     pub http: HttpSettings,
     /// Embedding model for search by meaning, or `None` for none.
     pub embedding: Option<ConfiguredEmbedding>,
+    /// Model that reorders the first hits of a search, or `None` for none.
+    pub rerank: Option<ConfiguredRerank>,
 }
 
 impl FileSettings {
@@ -94,6 +97,7 @@ impl FileSettings {
             auth: None,
             http: HttpSettings::default(),
             embedding: None,
+            rerank: None,
         })
     }
 }
@@ -120,6 +124,7 @@ struct File {
     tls: Option<TlsTable>,
     auth: Option<AuthTable>,
     embedding: Option<EmbeddingTable>,
+    rerank: Option<RerankTable>,
 }
 
 #[derive(Deserialize)]
@@ -177,6 +182,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
     file.telemetry.check(&tree).map_err(mistaken)?;
     let embedding =
         file.embedding.map(|table| table.settings(&tree, folder)).transpose().map_err(mistaken)?;
+    let rerank = file.rerank.map(|table| table.settings(&tree, folder)).transpose().map_err(mistaken)?;
     let protection = file.context_protection.with(environment)?;
     Ok(FileSettings {
         listen: file.listen,
@@ -193,6 +199,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         auth,
         http: file.http.settings(file.public_url, file.tls, folder),
         embedding,
+        rerank,
     })
 }
 

@@ -130,7 +130,7 @@ impl EmbeddingError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Unavailable { .. } => "provider_unavailable",
+            Self::Unavailable { .. } | Self::Timeout { .. } => "provider_unavailable",
             Self::Unauthorized { .. } => "provider_unauthorized",
             Self::RateLimited { .. } => "provider_rate_limited",
             Self::Refused { .. } => "provider_refused",

@@ -5,10 +5,11 @@
 //! **Invariant:** no text, key or vector is part of an error or a log line.
 //!
 //! * `model`: the trait of models, and the validation of what they return
-//! * `settings`: the settings of a model, as a configuration names it
+//! * `settings`, `rerank_settings`: the settings of a model and of a reranker, as a configuration names them
 //! * `http`: models behind an HTTP API (OpenAI, Ollama, TEI, Voyage)
 //! * `local`: models that run in this process
 //! * `query`: the embedding of queries, with a deadline and a cache
+//! * `rerank`: rerankers
 //! * `chunks`, `headings`, `pieces`: texts within the limit of a model
 //! * `error`: `EmbeddingError`
 
@@ -21,14 +22,18 @@ mod local;
 mod model;
 mod pieces;
 mod query;
+mod rerank;
+mod rerank_settings;
 mod settings;
 
 pub use chunks::{Chunk, Chunks, MAX_CHUNKS, chunks};
 pub use error::EmbeddingError;
 pub use http::{Endpoint, HttpModel, InvalidEndpoint};
 #[cfg(feature = "local-embeddings")]
-pub use local::LocalModel;
+pub use local::{LocalModel, LocalReranker};
 pub use model::{EmbeddingModel, PROBE_TEXT, Purpose};
 pub use pieces::{EstimatedPieces, PieceCount};
 pub use query::{QueryEmbedder, QueryVector};
+pub use rerank::{HttpReranker, RerankEndpoint, RerankError, Reranker, ServiceUrl, blend};
+pub use rerank_settings::{RerankSettings, RerankerPlace, open_reranker};
 pub use settings::{EmbeddingSettings, ModelPlace, Persistence, open_model};

@@ -67,7 +67,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// Details of a match that a list does not show.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Evidence {
     /// Time at which the record was emitted, as its source wrote it.
     pub emitted_at: Option<String>,
@@ -82,7 +82,7 @@ pub struct Evidence {
 }
 
 /// A score, which is a finite number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Score(u32);
 
 impl Score {

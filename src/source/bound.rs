@@ -104,13 +104,13 @@ impl BoundSource {
         self.sources.source().stream(&self.context, query).await
     }
 
-    /// Delegates to [`Source::search`](super::Source::search).
+    /// Searches the source. The first hits are reranked if a reranker is configured.
     ///
     /// # Errors
     ///
     /// See [`SourceError`].
     pub async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        self.sources.source().search(&self.context, query).await
+        self.sources.search(&self.context, query).await
     }
 
     /// Delegates to [`Source::changes_origin`](super::Source::changes_origin).

@@ -8,6 +8,7 @@
 //! * `federation`, `merge`: several sources as one; the merge of ordered lists
 //! * `allowed_streams`, `lazy_source`: decorators that restrict a source or open it lazily
 //! * `sources`, `bound`: one source or a federation, and a source with the context of one call
+//! * `reranking`: the first hits of a search in a better order
 //! * `query`: typed queries and answers
 //! * `error`, `store_error`, `unknown_place`: errors
 //! * `accumulator`: accumulators of aggregates
@@ -24,6 +25,7 @@ mod lazy_source;
 mod merge;
 pub mod pdpp;
 mod query;
+mod reranking;
 mod sources;
 pub mod store;
 mod store_error;
@@ -44,6 +46,7 @@ pub use query::{
     SearchOperator, SearchPage, SearchPosition, SearchQuery, SearchText, Selection, Start, StreamAnswer,
     StreamQuery, TimeZoneName, WindowQuery, WindowStart,
 };
+pub use reranking::Reranking;
 pub use sources::Sources;
 
 use crate::callers::CallContext;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use super::Source;
 use super::federation::{CircuitReport, Federation};
+use super::reranking::Reranking;
+use super::{SearchPage, SearchQuery, Source, SourceError};
+use crate::callers::CallContext;
 use crate::handle::SourceName;
 
 /// The source of a toolbox, with what only a federation has. Clones share the source.
@@ -11,9 +13,28 @@ use crate::handle::SourceName;
 pub struct Sources {
     source: Arc<dyn Source>,
     federation: Option<Federation>,
+    reranking: Option<Reranking>,
 }
 
 impl Sources {
+    /// Reranks the searches of the source.
+    #[must_use]
+    pub fn reranked_by(self, reranking: Option<Reranking>) -> Self {
+        Self { reranking, ..self }
+    }
+
+    /// Searches the source, and reranks the first hits if a reranker is set.
+    pub(super) async fn search(
+        &self,
+        context: &CallContext,
+        query: &SearchQuery,
+    ) -> Result<SearchPage, SourceError> {
+        match &self.reranking {
+            None => self.source.search(context, query).await,
+            Some(reranking) => reranking.search(&*self.source, context, query).await,
+        }
+    }
+
     /// Returns the source, which may be a federation.
     #[must_use]
     pub fn source(&self) -> &dyn Source {
@@ -36,7 +57,10 @@ impl Sources {
     #[must_use]
     pub fn named(&self, name: &SourceName) -> Option<Self> {
         match &self.federation {
-            Some(federation) => federation.member(name).map(Self::from),
+            Some(federation) => {
+                let member = Self::from(federation.member(name)?);
+                Some(member.reranked_by(self.reranking.clone()))
+            }
             None => (self.source.name() == name).then(|| self.clone()),
         }
     }
@@ -50,24 +74,24 @@ impl Sources {
 
 impl From<Arc<dyn Source>> for Sources {
     fn from(source: Arc<dyn Source>) -> Self {
-        Self { source, federation: None }
+        Self { source, federation: None, reranking: None }
     }
 }
 
 impl<Read: Source + 'static> From<Arc<Read>> for Sources {
     fn from(source: Arc<Read>) -> Self {
-        Self { source, federation: None }
+        Self { source, federation: None, reranking: None }
     }
 }
 
 impl<Read: Source + 'static> From<Read> for Sources {
     fn from(source: Read) -> Self {
-        Self { source: Arc::new(source), federation: None }
+        Self { source: Arc::new(source), federation: None, reranking: None }
     }
 }
 
 impl From<Federation> for Sources {
     fn from(federation: Federation) -> Self {
-        Self { source: federation.as_source(), federation: Some(federation) }
+        Self { source: federation.as_source(), federation: Some(federation), reranking: None }
     }
 }

@@ -1,9 +1,11 @@
-"""Writes the model of the tests: `fixtures/embedding/tiny/`.
+"""Writes the models of the tests: `fixtures/embedding/tiny/` and `tiny-cross/`.
 
     python tests/embedding/tiny_model.py fixtures/embedding/tiny
+    python tests/embedding/tiny_model.py fixtures/embedding/tiny-cross
 
-It has a vocabulary of a few words in groups of one meaning. A word's vector is the axis of its group, so texts with
-words of one group are near to each other. Needs the packages `numpy` and `onnx`.
+They have a vocabulary of a few words in groups of one meaning. A word's vector is the axis of its group, so texts with
+words of one group are near to each other. The score of the cross-encoder is the inner product of the sums of both
+texts. Needs the packages `numpy` and `onnx`.
 """
 
 import json
@@ -28,6 +30,47 @@ LETTERS = [chr(code) for code in range(ord("a"), ord("z") + 1)]
 DIMENSIONS = 8
 
 
+def inputs(*names: str) -> list:
+    return [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "pieces"]) for name in names]
+
+
+def encoder(table: numpy.ndarray) -> onnx.GraphProto:
+    return helper.make_graph(
+        [helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"], axis=0)],
+        "tiny",
+        inputs("input_ids", "attention_mask"),
+        [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "pieces", DIMENSIONS])],
+        [numpy_helper.from_array(table, "table")],
+    )
+
+
+def cross_encoder(table: numpy.ndarray) -> onnx.GraphProto:
+    node = helper.make_node
+    return helper.make_graph(
+        [
+            node("Gather", ["table", "input_ids"], ["vectors"], axis=0),
+            node("Cast", ["attention_mask"], ["mask"], to=TensorProto.FLOAT),
+            node("Cast", ["token_type_ids"], ["types"], to=TensorProto.FLOAT),
+            node("Mul", ["mask", "types"], ["second"]),
+            node("Sub", ["mask", "second"], ["first"]),
+            node("Unsqueeze", ["first", "axis1"], ["first_row"]),
+            node("Unsqueeze", ["second", "axis1"], ["second_row"]),
+            node("MatMul", ["first_row", "vectors"], ["query"]),
+            node("MatMul", ["second_row", "vectors"], ["passage"]),
+            node("Mul", ["query", "passage"], ["products"]),
+            node("ReduceSum", ["products", "axis2"], ["logits"], keepdims=0),
+        ],
+        "tiny-cross",
+        inputs("input_ids", "attention_mask", "token_type_ids"),
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 1])],
+        [
+            numpy_helper.from_array(table, "table"),
+            numpy_helper.from_array(numpy.array([1], dtype=numpy.int64), "axis1"),
+            numpy_helper.from_array(numpy.array([2], dtype=numpy.int64), "axis2"),
+        ],
+    )
+
+
 def main(folder: Path) -> None:
     words = [word for group in GROUPS for word in group]
     names = SPECIAL + words + [letter for letter in LETTERS if letter not in words]
@@ -38,16 +81,7 @@ def main(folder: Path) -> None:
         for position, word in enumerate(group):
             table[names.index(word), axis] = 1.0 if axis < len(GROUPS) - 1 else 0.05
             table[names.index(word), DIMENSIONS - 1] = 0.02 * position
-    graph = helper.make_graph(
-        [helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"], axis=0)],
-        "tiny",
-        [
-            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "pieces"])
-            for name in ["input_ids", "attention_mask"]
-        ],
-        [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "pieces", DIMENSIONS])],
-        [numpy_helper.from_array(table, "table")],
-    )
+    graph = cross_encoder(table) if folder.name == "tiny-cross" else encoder(table)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(model, folder / "model.onnx")

@@ -19,6 +19,7 @@ use crate::app::circuits::reported;
 use crate::app::embedding::open_embedding_model;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
+use crate::app::rerank::open_configured_reranker;
 use crate::app::settings::SourceArgs;
 use crate::app::state::StateArgs;
 use crate::config::Environment;
@@ -75,6 +76,16 @@ impl Doctor {
             let found = probed.map(|()| "answers".to_owned()).map_err(|failure| failure.message);
             Check::for_all("embedding", found).warning(Some(configured.settings.disclosure()))
         });
+        let rerank = settings.rerank.as_ref().map(|configured| {
+            let opened = open_configured_reranker(configured, environment);
+            let probed = opened.and_then(|reranker| {
+                let passages = [PROBE_TEXT.to_owned()];
+                let scores = runtime()?.block_on(reranker.scores("does this model answer", &passages));
+                scores.map(drop).map_err(|error| Failure::new(error.to_string()))
+            });
+            let found = probed.map(|()| "answers".to_owned()).map_err(|failure| failure.message);
+            Check::for_all("rerank", found).warning(Some(configured.settings.disclosure()))
+        });
         let state = self.state.server_directory(settings.state_dir).ok().flatten();
         let left_alone = state.map(|state| reported(&state)).unwrap_or_default().into_iter().map(|circuit| {
             let found = "a running server does not call a source".to_owned();
@@ -86,6 +97,7 @@ impl Doctor {
             .chain(together)
             .chain(tls)
             .chain(embedding)
+            .chain(rerank)
             .chain(left_alone)
             .collect())
     }

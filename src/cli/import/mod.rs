@@ -62,7 +62,9 @@ impl Import {
             let requested = Arc::clone(&stop);
             let import = move || drop(sender.send(self.import(manifest, printer, &requested)));
             let thread = thread::Builder::new().name("import".to_owned()).stack_size(STACK_BYTES);
-            thread.spawn(import).map_err(|error| Failure::new(format!("no thread can be started ({error})")))?;
+            thread
+                .spawn(import)
+                .map_err(|error| Failure::new(format!("no thread can be started ({error})")))?;
             let signal = tokio::select! {
                 result = &mut ended => {
                     let outcome = result.unwrap_or_else(|_panic| Err(panicked()))?;
@@ -148,13 +150,14 @@ impl Import {
 
 impl Outcome {
     /// Ends the command with the result of the embedding.
-    fn finish(self, embedded: Result<Option<usize>, Failure>, printer: Printer) -> Result<(), Failure> {
+    fn finish(mut self, embedded: Result<Option<usize>, Failure>, printer: Printer) -> Result<(), Failure> {
         let (embedded_chunks, failed) = match embedded {
             Ok(chunks) => (chunks, None),
             Err(failure) => (None, Some(failure)),
         };
         if printer.json {
-            Summary { embedded_chunks, ..self.summary }.print(printer);
+            self.summary.embedded_chunks = embedded_chunks;
+            self.summary.print(printer);
         }
         let unembedded = |failure: Failure| {
             let message = format!("the records are imported but not embedded: {}", failure.message);

@@ -75,7 +75,8 @@ pub(super) fn progress_bar(size: Option<u64>) -> ProgressBar {
 
 impl Summary {
     pub(super) fn new(connection: &str, counts: Counts) -> Self {
-        let Counts { tally: Tally { added, changed, unchanged, deleted }, rejected, skipped, stopped } = counts;
+        let Counts { tally: Tally { added, changed, unchanged, deleted }, rejected, skipped, stopped } =
+            counts;
         Self {
             connection_id: connection.to_owned(),
             added,

@@ -20,7 +20,7 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// Rules by key. `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 84] = [
+const KEYS: [(&str, Decision); 92] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
@@ -93,6 +93,15 @@ const KEYS: [(&str, Decision); 84] = [
     ("http.allow_unauthenticated_proxy", NeedsTrust("true")),
     ("http.allowed_hosts", NeedsTrust("[\"a.example\"]")),
     ("http.allowed_origins", NeedsTrust("[]")),
+    // A reranker gets queries and passages of records.
+    ("rerank", Table),
+    ("rerank.provider", NeedsTrust("\"local\"")),
+    ("rerank.url", NeedsTrust("\"https://a.example\"")),
+    ("rerank.model", NeedsTrust("\"small\"")),
+    ("rerank.api_key", NeedsTrust("\"env:KEY\"")),
+    ("rerank.path", NeedsTrust("\"model\"")),
+    ("rerank.timeout", NeedsTrust("\"1s\"")),
+    ("rerank.allow_insecure", NeedsTrust("true")),
     ("tls", Table),
     ("tls.certificate", NeedsTrust("\"cert.pem\"")),
     ("tls.key", NeedsTrust("\"key.pem\"")),

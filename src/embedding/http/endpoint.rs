@@ -29,7 +29,7 @@ pub struct Endpoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidEndpoint {
     /// The text is not an http or https URL.
-    #[error("it is not the http or https URL of an embedding service, such as \"https://api.openai.com/v1\"")]
+    #[error("it is not the http or https URL of a service, such as \"https://api.openai.com/v1\"")]
     NotAUrl,
     /// The URL has a user name or a password.
     #[error("the URL has a user name or a password; set api_key instead")]
@@ -39,24 +39,47 @@ pub enum InvalidEndpoint {
     HasQuery,
 }
 
+/// Parses the URL of a service without user name, password, query and fragment.
+pub(in crate::embedding) fn service_url(text: &str) -> Result<Url, InvalidEndpoint> {
+    let url: Url = text.trim().parse().map_err(|_error| InvalidEndpoint::NotAUrl)?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(InvalidEndpoint::NotAUrl);
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(InvalidEndpoint::HasUserInfo);
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(InvalidEndpoint::HasQuery);
+    }
+    Ok(url)
+}
+
+/// Returns host and port of a URL, for messages.
+pub(in crate::embedding) fn place_of(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// Returns true if the host of a URL is this machine.
+pub(in crate::embedding) fn is_this_machine(url: &Url) -> bool {
+    let mut plain = url.clone();
+    // Plain http is confidential on this machine alone.
+    plain.set_scheme("http").is_ok() && is_confidential(&plain)
+}
+
+/// Returns true if the host of a URL belongs to Voyage.
+pub(in crate::embedding) fn is_voyage(url: &Url) -> bool {
+    matches!(url.host(), Some(Host::Domain(name)) if name.ends_with("voyageai.com"))
+}
+
 impl FromStr for Endpoint {
     type Err = InvalidEndpoint;
 
     /// Parses a URL. A path that names no operation is completed: `https://host`, `https://host/v1`.
     fn from_str(text: &str) -> Result<Self, InvalidEndpoint> {
-        let mut url: Url = text.trim().parse().map_err(|_error| InvalidEndpoint::NotAUrl)?;
-        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(InvalidEndpoint::NotAUrl);
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(InvalidEndpoint::HasUserInfo);
-        }
-        if url.query().is_some() || url.fragment().is_some() {
-            return Err(InvalidEndpoint::HasQuery);
-        }
+        let mut url = service_url(text)?;
         let path = url.path().trim_end_matches('/').to_owned();
-        let is_voyage = matches!(url.host(), Some(Host::Domain(name)) if name.ends_with("voyageai.com"));
-        let shape = if is_voyage {
+        let shape = if is_voyage(&url) {
             Shape::Voyage
         } else if path.ends_with("/embed") {
             Shape::Tei
@@ -84,8 +107,7 @@ impl Endpoint {
 
     /// Returns host and port, for messages.
     pub(super) fn place(&self) -> String {
-        let host = self.url.host_str().unwrap_or_default();
-        self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+        place_of(&self.url)
     }
 
     /// Returns true if no other machine can read requests.
@@ -97,9 +119,7 @@ impl Endpoint {
     /// Returns true if the service runs on this machine.
     #[must_use]
     pub fn is_this_machine(&self) -> bool {
-        let mut plain = self.url.clone();
-        // Plain http is confidential on this machine alone.
-        plain.set_scheme("http").is_ok() && is_confidential(&plain)
+        is_this_machine(&self.url)
     }
 }
 

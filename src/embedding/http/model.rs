@@ -34,6 +34,9 @@ const DOCUMENT_DEADLINE: Duration = Duration::from_secs(300);
 /// Deadline of a batch of documents, with retries, for a caller that tries again later.
 const SHORT_DOCUMENT_DEADLINE: Duration = Duration::from_secs(60);
 
+/// Deadline of the fixed text that checks a model. A service that is down is reported soon, whatever waits for it.
+const PROBE_DEADLINE: Duration = Duration::from_secs(10);
+
 /// Maximum number of texts of a request.
 const MAX_TEXTS: usize = 64;
 
@@ -248,7 +251,9 @@ impl EmbeddingModel for HttpModel {
     }
 
     async fn embed(&self, texts: &[String], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+        let is_probe = matches!(texts, [only] if only == PROBE_TEXT);
         let within = match purpose {
+            Purpose::Document if is_probe => PROBE_DEADLINE,
             Purpose::Query => QUERY_DEADLINE,
             Purpose::Document => self.document_deadline,
         };

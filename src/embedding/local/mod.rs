@@ -1,11 +1,16 @@
-//! Embedding models that run in this process: a folder with an ONNX file and a tokenizer.
+//! Models that run in this process: a folder with an ONNX file and a tokenizer.
 //!
 //! * `folder`: the files of a model, and the settings in them
 //! * `tokens`: the tokenizer
-//! * `model`: `LocalModel`
+//! * `network`: the network of a model
+//! * `model`: `LocalModel`, which embeds texts
+//! * `reranker`: `LocalReranker`, which scores passages
 
 mod folder;
 mod model;
+mod network;
+mod reranker;
 mod tokens;
 
 pub use model::LocalModel;
+pub use reranker::LocalReranker;

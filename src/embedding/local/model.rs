@@ -1,46 +1,22 @@
 //! A model that runs in this process.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rten::{Model, NodeId, ValueOrView};
-use rten_tensor::prelude::*;
-use rten_tensor::{NdTensor, Tensor};
 use tokio::task::spawn_blocking;
 
-use super::folder::{ModelFolder, Pooling};
-use super::tokens::Tokens;
+use super::folder::ModelFolder;
+use super::network::{BATCH, Network, Pieces};
 use crate::embedding::model::{EmbeddingModel, PROBE_TEXT, Purpose, VectorForm};
 use crate::embedding::{EmbeddingError, PieceCount};
-
-/// Number of texts that the model computes at once.
-const BATCH: usize = 8;
 
 /// A model that runs in this process.
 pub struct LocalModel {
     id: String,
     form: VectorForm,
     network: Arc<Network>,
-}
-
-/// The network of a model with its tokenizer.
-struct Network {
-    folder: ModelFolder,
-    tokens: Tokens,
-    model: Model,
-    inputs: Vec<(NodeId, Input)>,
-    output: NodeId,
-}
-
-/// An input of the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Input {
-    Ids,
-    Mask,
-    Types,
 }
 
 impl fmt::Debug for LocalModel {
@@ -59,7 +35,7 @@ impl LocalModel {
         let folder = ModelFolder::open(folder)?;
         let identity = folder.identity()?;
         let network = Network::open(folder)?;
-        let probed = network.embed(&[PROBE_TEXT.to_owned()])?;
+        let probed = network.compute(&[Pieces::from_text(&network.tokens, PROBE_TEXT)])?;
         let dimensions = probed.first().map_or(0, Vec::len);
         let padded = pad_to.unwrap_or(dimensions).max(dimensions);
         let form = VectorForm { returned: dimensions, padded };
@@ -81,101 +57,6 @@ impl LocalModel {
             return Ok(false);
         };
         Ok(pad_to.map_or(dimensions == padded, |pad_to| pad_to.to_string() == padded))
-    }
-}
-
-impl Network {
-    fn open(folder: ModelFolder) -> Result<Self, EmbeddingError> {
-        let tokens = Tokens::open(&folder)?;
-        let invalid = |problem: String| EmbeddingError::InvalidModel { file: folder.onnx.clone(), problem };
-        // A damaged file must not end the process.
-        let loaded = catch_unwind(AssertUnwindSafe(|| Model::load_file(&folder.onnx)));
-        let loaded = loaded.map_err(|_panic| invalid("it is damaged".to_owned()))?;
-        let model = loaded.map_err(|error| invalid(error.to_string()))?;
-        let mut inputs = Vec::new();
-        for id in model.input_ids() {
-            let name =
-                model.node_info(*id).and_then(|info| info.name().map(str::to_owned)).unwrap_or_default();
-            let input = match name.as_str() {
-                "input_ids" => Input::Ids,
-                "attention_mask" => Input::Mask,
-                "token_type_ids" => Input::Types,
-                _ => return Err(invalid(format!("it has an input `{name}`, which text models do not have"))),
-            };
-            inputs.push((*id, input));
-        }
-        if !inputs.iter().any(|(_, input)| *input == Input::Ids) {
-            return Err(invalid("it has no input `input_ids`".to_owned()));
-        }
-        let output = model.find_node("sentence_embedding").or_else(|| model.output_ids().first().copied());
-        let output = output.ok_or_else(|| invalid("it has no output".to_owned()))?;
-        Ok(Self { folder, tokens, model, inputs, output })
-    }
-
-    fn place(&self) -> String {
-        format!("the model in {}", self.folder.path.display())
-    }
-
-    fn failed(&self, problem: impl Into<String>) -> EmbeddingError {
-        EmbeddingError::Failed { folder: self.folder.path.clone(), problem: problem.into() }
-    }
-
-    fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingError> {
-        let mut vectors = Vec::with_capacity(texts.len());
-        for batch in texts.chunks(BATCH) {
-            let ids: Vec<Vec<i32>> = batch.iter().map(|text| self.tokens.ids(text)).collect();
-            let computed = catch_unwind(AssertUnwindSafe(|| self.run(&ids)));
-            let computed = computed.map_err(|_panic| self.failed("it stopped with an internal error"))?;
-            vectors.extend(computed.map_err(|problem| self.failed(problem))?);
-        }
-        Ok(vectors)
-    }
-
-    /// Computes the vectors of a batch. Shorter texts are padded and masked.
-    fn run(&self, batch: &[Vec<i32>]) -> Result<Vec<Vec<f32>>, String> {
-        let width = batch.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        let padded = |fill: fn(&i32) -> i32| -> NdTensor<i32, 2> {
-            let numbers = batch
-                .iter()
-                .flat_map(|ids| ids.iter().map(fill).chain(std::iter::repeat_n(0, width - ids.len())));
-            NdTensor::from_data([batch.len(), width], numbers.collect::<Vec<i32>>())
-        };
-        let inputs = self.inputs.iter().map(|(id, input)| {
-            let tensor = match input {
-                Input::Ids => padded(|id| *id),
-                Input::Mask => padded(|_id| 1),
-                Input::Types => padded(|_id| 0),
-            };
-            (*id, ValueOrView::from(tensor))
-        });
-        let [output] =
-            self.model.run_n(inputs.collect(), [self.output], None).map_err(|error| error.to_string())?;
-        let output: Tensor<f32> = output.into_tensor().ok_or("its output has no numbers")?;
-        let shape = output.shape().to_vec();
-        let numbers = output.to_vec();
-        match shape.as_slice() {
-            [rows, dimensions] if *rows == batch.len() && *dimensions > 0 => {
-                Ok(numbers.chunks_exact(*dimensions).map(<[f32]>::to_vec).collect())
-            }
-            [rows, pieces, dimensions] if *rows == batch.len() && *pieces == width && *dimensions > 0 => {
-                let texts = numbers.chunks_exact(width * dimensions).zip(batch);
-                Ok(texts.map(|(text, ids)| self.pooled(text, ids.len(), *dimensions)).collect())
-            }
-            other => Err(format!("its output has the shape {other:?}")),
-        }
-    }
-
-    /// Makes one vector from those of the first `count` pieces.
-    fn pooled(&self, pieces: &[f32], count: usize, dimensions: usize) -> Vec<f32> {
-        let mut rows = pieces.chunks_exact(dimensions).take(count);
-        let mut sum = rows.next().map(<[f32]>::to_vec).unwrap_or_default();
-        // The vector is scaled to length 1 afterwards, so the sum does for the mean.
-        if self.folder.pooling == Pooling::Mean {
-            for row in rows {
-                sum.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
-            }
-        }
-        sum
     }
 }
 
@@ -204,7 +85,17 @@ impl EmbeddingModel for LocalModel {
     async fn embed(&self, texts: &[String], _purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbeddingError> {
         let (network, texts) = (Arc::clone(&self.network), texts.to_vec());
         let (form, expected, place) = (self.form, texts.len(), self.network.place());
-        let computed = spawn_blocking(move || network.embed(&texts)).await;
+        let compute = move || {
+            let mut vectors = Vec::with_capacity(texts.len());
+            // Texts are split batch by batch, so that the pieces of all of them are never in memory.
+            for batch in texts.chunks(BATCH) {
+                let pieces: Vec<Pieces> =
+                    batch.iter().map(|text| Pieces::from_text(&network.tokens, text)).collect();
+                vectors.extend(network.compute(&pieces)?);
+            }
+            Ok::<_, EmbeddingError>(vectors)
+        };
+        let computed = spawn_blocking(compute).await;
         let vectors = match computed {
             Ok(vectors) => vectors?,
             Err(_ended) => return Err(self.network.failed("it was stopped")),

@@ -144,6 +144,28 @@ impl Tokens {
         ids
     }
 
+    /// Returns the ids of a query and a passage, each with its end, and the number of ids of the query. The query takes at
+    /// most half of the limit.
+    pub(super) fn pair(&self, query: &str, passage: &str) -> (Vec<i32>, usize) {
+        let mut ids = self.ids(query);
+        let half = (self.limit / 2).max(2);
+        if ids.len() > half {
+            ids.truncate(half - 1);
+            ids.push(self.last);
+        }
+        let first = ids.len();
+        let room = self.limit.saturating_sub(1).max(first);
+        for word in passage.split_whitespace() {
+            if ids.len() >= room {
+                break;
+            }
+            self.add_word(word, &mut ids);
+        }
+        ids.truncate(room);
+        ids.push(self.last);
+        (ids, first)
+    }
+
     /// Adds the pieces of a text without spaces.
     fn add_word(&self, text: &str, ids: &mut Vec<i32>) {
         let mut word = String::new();

@@ -81,7 +81,7 @@ impl VectorError {
             Self::Busy(_) => "busy",
             Self::Foreign { .. } | Self::Newer(_) | Self::Unusable { .. } => "vectors_unusable",
             Self::DiskFull { .. } => "disk_full",
-            Self::ModelChanged(_) => "model_changed",
+            Self::ModelChanged(_) | Self::OtherModel(_) => "model_changed",
             Self::WrongDimensions { .. } => "wrong_dimensions",
             Self::Stopped => "stopped",
         }

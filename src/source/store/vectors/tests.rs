@@ -327,7 +327,7 @@ async fn vectors_in_memory_follow_builds_and_removals() {
         let expect = fresh.search(&model.query("word3"), 1_000, &VectorScope::default()).unwrap();
         assert_eq!(rows("word3"), expect.hits.iter().map(|hit| hit.record).collect::<Vec<_>>(), "{round}");
     }
-    remove_vectors(&notes.store).unwrap();
+    remove_vectors(&notes.store).await.unwrap();
     assert_eq!((rows("word3").len(), index.model().unwrap()), (0, None));
     notes.build(&model, BuildMode::Missing).await.unwrap();
     assert_eq!(rows("word3").len(), 30);

@@ -98,12 +98,10 @@ struct Conditions<'a> {
 
 impl<'a> Conditions<'a> {
     fn new(snapshot: &'a Snapshot, terms: &'a QueryTerms, text: &'a SearchText) -> Self {
-        let filter = CandidateFilter {
-            after: text.after.map(jiff::Timestamp::as_second),
-            before: text.before.map(jiff::Timestamp::as_second),
-            excluded: snapshot.fields.with_phrases(&terms.excluded),
-            ..CandidateFilter::default()
-        };
+        let mut filter = CandidateFilter::default();
+        filter.after = text.after.map(jiff::Timestamp::as_second);
+        filter.before = text.before.map(jiff::Timestamp::as_second);
+        filter.excluded = snapshot.fields.with_phrases(&terms.excluded);
         Self { snapshot, terms, text, filter }
     }
 

@@ -1,0 +1,150 @@
+//! The `[rerank]` table: the model that reorders the first hits of a search.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+
+use super::auth::SecretPlace;
+use super::embedding::{Provider, is_model_name};
+use super::tree::{Mistake, Node, key_of};
+use super::values::DurationText;
+use crate::embedding::{RerankEndpoint, RerankSettings, RerankerPlace, ServiceUrl};
+
+/// Time after which a search has the order found.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The reranker of a configuration, with the location of its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfiguredRerank {
+    /// Settings of the model.
+    pub settings: RerankSettings,
+    /// Location of the key of a service.
+    pub api_key: Option<SecretPlace>,
+    /// Time after which a search has the order found.
+    pub timeout: Duration,
+}
+
+/// The table as deserialized.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RerankTable {
+    provider: Provider,
+    #[serde(default, deserialize_with = "service_url")]
+    url: Option<ServiceUrl>,
+    model: Option<String>,
+    api_key: Option<SecretPlace>,
+    path: Option<PathBuf>,
+    timeout: Option<DurationText>,
+    #[serde(default)]
+    allow_insecure: bool,
+}
+
+impl RerankTable {
+    /// Checks the keys of the table against its provider.
+    pub(super) fn settings(self, tree: &Node, folder: &Path) -> Result<ConfiguredRerank, Mistake> {
+        let timeout = self.timeout.as_ref().map_or(DEFAULT_TIMEOUT, |timeout| timeout.0);
+        let (api_key, place) = match self.provider {
+            Provider::Http => self.http(tree, folder)?,
+            Provider::Local => (None, self.local(tree, folder)?),
+        };
+        Ok(ConfiguredRerank { settings: RerankSettings { place }, api_key, timeout })
+    }
+
+    fn http(self, tree: &Node, folder: &Path) -> Result<(Option<SecretPlace>, RerankerPlace), Mistake> {
+        if self.path.is_some() {
+            return Err(mistake(tree, "path", "path needs provider = \"local\"".to_owned()));
+        }
+        let Some(url) = self.url else {
+            return Err(mistake(tree, "provider", "provider = \"http\" needs a url".to_owned()));
+        };
+        if self.model.as_ref().is_some_and(|model| !is_model_name(model)) {
+            let problem = "model is a name of at most 200 characters".to_owned();
+            return Err(mistake(tree, "model", problem));
+        }
+        let endpoint = RerankEndpoint::new(url, self.model.is_some());
+        if !endpoint.is_confidential() && !self.allow_insecure {
+            let problem = format!(
+                "over `{endpoint}` the key, queries and passages of records are sent unencrypted; use https, or set allow_insecure = true beside it if no one else can read that network"
+            );
+            return Err(mistake(tree, "url", problem));
+        }
+        let place = RerankerPlace::Http { endpoint, model: self.model };
+        Ok((self.api_key.map(|secret| secret.below(folder)), place))
+    }
+
+    fn local(self, tree: &Node, folder: &Path) -> Result<RerankerPlace, Mistake> {
+        let unused = [
+            ("url", self.url.is_some()),
+            ("model", self.model.is_some()),
+            ("api_key", self.api_key.is_some()),
+            ("allow_insecure", self.allow_insecure),
+        ];
+        if let Some((key, _)) = unused.into_iter().find(|(_, is_set)| *is_set) {
+            return Err(mistake(tree, key, format!("{key} needs provider = \"http\"")));
+        }
+        match self.path {
+            Some(path) => Ok(RerankerPlace::Local { folder: folder.join(path) }),
+            None => Err(mistake(tree, "provider", "provider = \"local\" needs a path".to_owned())),
+        }
+    }
+}
+
+/// Returns the mistake of a key, or of the table if the key is not set.
+fn mistake(tree: &Node, key: &str, problem: String) -> Mistake {
+    let path = ["rerank", key];
+    let line = tree.line_of(&path).or_else(|| tree.line_of(&["rerank"]));
+    Mistake { line, key: Some(key_of(&path)), problem }
+}
+
+fn service_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ServiceUrl>, D::Error> {
+    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check_text;
+    use super::*;
+
+    fn read(text: &str) -> Result<ConfiguredRerank, String> {
+        let settings = check_text(&format!("[rerank]\n{text}\n"), Path::new("/etc/fetchwell.toml"));
+        settings.map(|settings| settings.rerank.unwrap()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn rerankers_are_http_or_local() {
+        let http = read(
+            "provider = \"http\"\nurl = \"https://api.cohere.com/v2\"\nmodel = \"rerank-v3.5\"\napi_key = \"file:key\"\ntimeout = \"1s\"",
+        )
+        .unwrap();
+        assert_eq!(http.api_key, Some(SecretPlace::File("/etc/key".into())));
+        assert_eq!(http.timeout, Duration::from_secs(1));
+        assert!(http.settings.disclosure().contains("leave this machine"));
+        let local = read("provider = \"local\"\npath = \"models/cross\"").unwrap();
+        assert_eq!(local.settings.place, RerankerPlace::Local { folder: "/etc/models/cross".into() });
+        assert!(local.settings.disclosure().starts_with("nothing leaves"));
+        let tei = read("provider = \"http\"\nurl = \"http://localhost:8080\"").unwrap();
+        assert!(tei.settings.disclosure().ends_with("on this machine"));
+    }
+
+    #[test]
+    fn mistakes_name_the_key_and_no_secret() {
+        for (text, expect) in [
+            ("", "missing field `provider`"),
+            ("provider = \"http\"", "2: rerank.provider: provider = \"http\" needs a url"),
+            ("provider = \"local\"", "2: rerank.provider: provider = \"local\" needs a path"),
+            ("provider = \"local\"\npath = \"a\"\nmodel = \"m\"", "4: rerank.model: model needs"),
+            (
+                "provider = \"http\"\nurl = \"http://x.example\"",
+                "3: rerank.url: over `http://x.example/rerank`",
+            ),
+            ("provider = \"http\"\nurl = \"https://u:sekret@x\"", "3: rerank.url: the URL has a user"),
+            ("provider = \"http\"\nurl = \"https://x\"\nmodel = \" \"", "4: rerank.model: model is"),
+            ("provider = \"http\"\nkeys = 1", "3: rerank.keys: unknown field `keys`"),
+        ] {
+            let problem = read(text).unwrap_err();
+            assert!(problem.contains(expect) && !problem.contains("sekret"), "{text}\n{problem}");
+        }
+    }
+}
