@@ -188,9 +188,6 @@ impl From<SourceError> for RequestError {
                 }
                 unknown.hinting(&format!("Its fields are: {}.", known.join(", ")))
             }
-            SourceError::InvalidSort { sorted_by, .. } => {
-                query_error(QueryFault::InvalidSort, &message, &SourceError::sort_hint(&sorted_by))
-            }
             SourceError::InvalidQuery { fault, problem, hint } => query_error(fault, &problem, &hint),
             SourceError::InvalidCursor => Self::cursor(CursorFault::Changed, message.clone()),
             SourceError::Timeout { .. } => as_is(StatusCode::GATEWAY_TIMEOUT, "source_timeout"),

@@ -85,10 +85,45 @@ impl FieldPath {
         self.steps.iter().fold(first, |schema, next| step(schema.as_ref(), next)).is_some()
     }
 
+    /// Returns the value at the path inside of `root`, the value of the record's field. A list on the way, with or
+    /// without `[]`, gives the values of all its items. Returns `None` if there is no value.
+    #[must_use]
+    pub fn value_in(&self, root: Value) -> Option<Value> {
+        value_at(root, &self.steps)
+    }
+
     /// Returns true if the path is a whole field of the record.
     #[must_use]
     pub fn is_whole_field(&self) -> bool {
         self.steps.is_empty()
+    }
+}
+
+fn value_at(value: Value, steps: &[Step]) -> Option<Value> {
+    let Some((step, rest)) = steps.split_first() else { return Some(value) };
+    let of_items = |items: Vec<Value>, steps: &[Step]| {
+        let mut found = Vec::new();
+        for item in items {
+            match value_at(item, steps) {
+                Some(Value::Array(values)) => found.extend(values),
+                Some(value) => found.push(value),
+                None => {}
+            }
+        }
+        Some(found).filter(|found| !found.is_empty()).map(Value::Array)
+    };
+    match (step, value) {
+        (Step::Field(name), Value::Object(mut fields)) => value_at(fields.remove(name)?, rest),
+        (Step::Field(_), Value::Array(items)) => of_items(items, steps),
+        (Step::Each, Value::Array(items)) => of_items(items, rest),
+        (Step::Item(number), Value::Array(mut items)) => {
+            let at = match usize::try_from(*number) {
+                Ok(at) => at,
+                Err(_negative) => items.len().checked_sub(usize::try_from(number.unsigned_abs()).ok()?)?,
+            };
+            (at < items.len()).then(|| items.swap_remove(at)).and_then(|item| value_at(item, rest))
+        }
+        _ => None,
     }
 }
 
@@ -330,6 +365,24 @@ mod tests {
             &["missing", "id.inner", "guestAddress[].city", "payments.amount", "payments[9]", "payments[-9]"],
             &json!({}),
         );
+    }
+
+    #[test]
+    fn a_value_is_found_through_lists() {
+        let booking =
+            json!({"lines": [{"price": 1, "tags": ["a"]}, {"price": 2, "tags": ["b", "c"]}, 7], "n": 1});
+        for (path, expect) in [
+            ("b.n", Some(json!(1))),
+            ("b.lines.price", Some(json!([1, 2]))),
+            ("b.lines[].tags", Some(json!(["a", "b", "c"]))),
+            ("b.lines[-2].tags", Some(json!(["b", "c"]))),
+            ("b.lines[3]", None),
+            ("b.lines[-4]", None),
+            ("b.lines.none", None),
+            ("b.n.m", None),
+        ] {
+            assert_eq!(path.parse::<FieldPath>().unwrap().value_in(booking.clone()), expect, "{path}");
+        }
     }
 
     #[test]

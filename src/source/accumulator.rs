@@ -1,4 +1,4 @@
-//! Accumulator of one aggregate: count, sum, minimum, maximum or number of distinct values.
+//! Accumulator of one aggregate: count, sum, mean, minimum, maximum or number of distinct values.
 //!
 //! Sums of decimals are exact as long as they can be. Values of other types than the aggregate needs are skipped and
 //! counted.
@@ -24,6 +24,8 @@ pub(super) const MAX_DISTINCT: usize = 5_000_000;
 pub(super) enum Accumulator {
     Count(u64),
     Sum(Sum),
+    /// Sum and number of the values.
+    Mean(Sum, u64),
     Least(Extreme),
     Greatest(Extreme),
     /// Hashes of the values. Among five million values, the probability of a collision is one in a million.
@@ -35,6 +37,7 @@ impl Accumulator {
         match metric {
             Metric::Count => Self::Count(0),
             Metric::Sum => Self::Sum(Sum::default()),
+            Metric::Avg => Self::Mean(Sum::default(), 0),
             Metric::Min => Self::Least(Extreme::default()),
             Metric::Max => Self::Greatest(Extreme::default()),
             Metric::CountDistinct => Self::Distinct(HashSet::new()),
@@ -46,7 +49,10 @@ impl Accumulator {
         match (self, value) {
             (Self::Count(count), _) => *count += 1,
             (_, None) => {}
-            (Self::Sum(sum), Some(value)) => sum.add(value),
+            (Self::Sum(sum), Some(value)) => {
+                sum.add(value);
+            }
+            (Self::Mean(sum, count), Some(value)) => *count += u64::from(sum.add(value)),
             (Self::Least(least), Some(value)) => least.add(value, Ordering::Less),
             (Self::Greatest(greatest), Some(value)) => greatest.add(value, Ordering::Greater),
             (Self::Distinct(seen), Some(value)) => seen.extend(fingerprint(value)),
@@ -59,13 +65,13 @@ impl Accumulator {
 
     /// Returns true if the sum is too large for a number.
     pub(super) fn is_too_large(&self) -> bool {
-        matches!(self, Self::Sum(sum) if !sum.total().is_finite())
+        matches!(self, Self::Sum(sum) | Self::Mean(sum, _) if !sum.total().is_finite())
     }
 
     /// Returns the number of bytes that grow with the values added.
     pub(super) fn held(&self) -> usize {
         match self {
-            Self::Count(_) | Self::Sum(_) => 0,
+            Self::Count(_) | Self::Sum(_) | Self::Mean(..) => 0,
             Self::Least(extreme) | Self::Greatest(extreme) => extreme.held(),
             Self::Distinct(seen) => seen.len() * size_of::<u64>(),
         }
@@ -75,7 +81,7 @@ impl Accumulator {
     /// in place of missing values, do not count.
     pub(super) fn passed_over(&self) -> u64 {
         match self {
-            Self::Sum(sum) => sum.texts,
+            Self::Sum(sum) | Self::Mean(sum, _) => sum.texts,
             Self::Least(extreme) | Self::Greatest(extreme) => match extreme.kept {
                 Some((Rank::Number(_), _)) => extreme.texts,
                 _ => 0,
@@ -89,6 +95,10 @@ impl Accumulator {
             Self::Count(count) => Some(Scalar::Number((*count).into())),
             Self::Distinct(seen) => Some(Scalar::Number(seen.len().into())),
             Self::Sum(sum) => sum.value().map(Scalar::Number),
+            #[expect(clippy::cast_precision_loss, reason = "2^53 values cannot be read")]
+            Self::Mean(sum, count) => {
+                sum.value().and_then(|_| Number::from_f64(sum.total() / *count as f64)).map(Scalar::Number)
+            }
             Self::Least(extreme) | Self::Greatest(extreme) => {
                 extreme.kept.as_ref().map(|(_, scalar)| scalar.clone())
             }
@@ -139,10 +149,11 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, value: &Value) {
+    /// Adds a value. Returns true if it is a number.
+    fn add(&mut self, value: &Value) -> bool {
         let Some(number) = Numeric::from_value(value) else {
             self.texts += u64::from(is_some_text(value));
-            return;
+            return false;
         };
         self.has_fraction |= matches!(number, Numeric::Part(_));
         let decimal = match number {
@@ -157,6 +168,7 @@ impl Sum {
             None => self.parts += number.as_f64(),
         }
         self.any = true;
+        true
     }
 
     fn total(&self) -> f64 {
@@ -284,6 +296,8 @@ mod tests {
         check(Metric::Sum, &[json!(508_753.4), json!(0.03), json!(0.01)], &json!(508_753.44));
         check(Metric::Sum, &[json!(0.75), json!(0.25)], &json!(1.0));
         check(Metric::Sum, &[json!(1e300), json!(0.5)], &json!(1e300));
+        check(Metric::Avg, &[json!(1), json!("2"), json!(null), json!("x"), json!(6)], &json!(3.0));
+        check(Metric::Avg, &[json!("x")], &json!(null));
         check(Metric::Min, &[json!("b"), json!("a")], &json!("a"));
         check(Metric::Max, &[json!("9"), json!("10")], &json!("10"));
         check(

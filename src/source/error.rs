@@ -47,16 +47,6 @@ pub enum SourceError {
         /// Fields that exist.
         known: Vec<String>,
     },
-    /// The stream is not sorted by the requested field.
-    #[error("stream `{stream}` is not sorted by `{field}`")]
-    InvalidSort {
-        /// Name of the stream.
-        stream: String,
-        /// Name of the field in the call.
-        field: String,
-        /// Field that the stream is sorted by.
-        sorted_by: String,
-    },
     /// The query is invalid.
     #[error("{problem}")]
     InvalidQuery {
@@ -153,7 +143,6 @@ impl SourceError {
             Self::NotFound { .. } => "not_found",
             Self::UnknownField { .. } => "unknown_field",
             Self::InvalidCursor => "invalid_cursor",
-            Self::InvalidSort { .. } => QueryFault::InvalidSort.code(),
             Self::InvalidQuery { fault, .. } => fault.code(),
             Self::Timeout { .. } => "source_timeout",
             Self::Unreachable { .. }
@@ -167,12 +156,6 @@ impl SourceError {
             Self::Reauthorize { .. } => "reauthorize",
             Self::FromSource { error, .. } => error.code(),
         }
-    }
-
-    /// Returns the remedy for [`Self::InvalidSort`], with the names of the arguments of tools and `/v1`.
-    #[must_use]
-    pub fn sort_hint(sorted_by: &str) -> String {
-        format!("It is sorted by `{sorted_by}`; leave `sort` out, or use `order` for the direction.")
     }
 
     /// Returns the error without the name of the source that it is from.

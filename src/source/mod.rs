@@ -41,10 +41,10 @@ pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFaul
 pub use lazy_source::LazySource;
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
-    CountMode, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Metric, Operator,
-    Purpose, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchField, SearchMode,
+    CountMode, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Metric, Purpose,
+    RangeOperator, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchField, SearchMode,
     SearchOperator, SearchPage, SearchPosition, SearchQuery, SearchText, Selection, Start, StreamAnswer,
-    StreamQuery, TimeZoneName, WindowQuery, WindowStart,
+    StreamQuery, Test, TimeZoneName, WindowQuery, WindowStart,
 };
 pub use reranking::Reranking;
 pub use sources::Sources;

@@ -132,7 +132,7 @@ async fn lists_are_narrowed_counted_and_brought_along() {
     for (arguments, code) in [
         (json!({"stream": "messages", "filter": {"subject": {"gt": "a"}}}), "invalid_filter"),
         (json!({"stream": "messages", "expand": ["nope"]}), "invalid_expand"),
-        (json!({"stream": "messages", "sort": "-amount"}), "invalid_sort"),
+        (json!({"stream": "messages", "sort": "-labels"}), "invalid_sort"),
         (json!({"stream": "messages", "view": "nope"}), "invalid_argument"),
         (json!({"stream": "messages", "fields": ["nope"]}), "unknown_field"),
         (json!({"stream": "messages", "cursor": "fw1_nonsense"}), "invalid_cursor"),

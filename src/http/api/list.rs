@@ -248,9 +248,9 @@ fn sort_error(error: SourceError) -> ApiError {
         return error.into();
     }
     let hint = match error.innermost() {
-        SourceError::InvalidSort { sorted_by, .. } => format!(
-            "It is sorted by `{sorted_by}`; use `created_desc`, `created_asc`, or that field with `_desc` or `_asc`."
-        ),
+        SourceError::InvalidQuery { hint, .. } => {
+            format!("{hint} Use `created_desc`, `created_asc`, or a field with `_desc` or `_asc`.")
+        }
         // A record server gives the field only in its own words, with the arguments of its own API.
         _ => "Use `created_desc` or `created_asc`.".to_owned(),
     };

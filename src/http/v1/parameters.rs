@@ -9,7 +9,7 @@ use super::table::{CONNECTION, CONNECTION_ALIAS, DEFAULT_LIMIT, FILTER, LIMIT, M
 use super::warning::Warning;
 use crate::handle::ConnectionId;
 use crate::http::error::RequestError;
-use crate::source::{Condition, Filter, Operator};
+use crate::source::{Condition, Filter, Test};
 
 /// Maximum number of conditions of one filter.
 const MAX_CONDITIONS: usize = 32;
@@ -148,20 +148,20 @@ impl Parameters {
 
     /// Returns the filter. Values are texts; the source converts them to the type of the field.
     pub(super) fn filter(&self) -> Result<Filter, RequestError> {
-        let mut conditions = Vec::new();
+        let mut conditions: Vec<Condition> = Vec::new();
         for (key, value) in self.keyed(FILTER.name) {
-            let (field, operator) = match key.split_once("][") {
-                None => (key, Some(Operator::Equal)),
-                Some((field, word)) => (field, Operator::of_range(word)),
-            };
-            let Some(operator) = operator.filter(|_| !field.is_empty()) else {
-                let problem = format!(
-                    "`filter[{key}]` is none of filter[field]=value and filter[field][gte|gt|lte|lt]=value"
-                );
-                return Err(invalid_filter(problem));
-            };
-            let value = crate::record::Scalar::Text(value.to_owned());
-            conditions.push(Condition { field: field.to_owned(), operator, value });
+            let (field, operator) = key.split_once("][").unwrap_or((key, "eq"));
+            if field.is_empty() {
+                return Err(invalid_filter(format!("`filter[{key}]` names no field")));
+            }
+            let test = Test::parse(operator, value.into())
+                .map_err(|problem| invalid_filter(format!("`filter[{key}]` is not valid: {problem}")))?;
+            // `in` is repeated for each value.
+            let same = conditions.iter_mut().find(|condition| condition.field == field);
+            match (same.map(|condition| &mut condition.test), test) {
+                (Some(Test::In(values)), Test::In(more)) => values.extend(more),
+                (_, test) => conditions.push(Condition { field: field.to_owned(), test }),
+            }
         }
         if conditions.len() > MAX_CONDITIONS {
             return Err(invalid_filter(format!("a filter has at most {MAX_CONDITIONS} conditions")));

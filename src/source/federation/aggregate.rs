@@ -14,8 +14,8 @@ use super::members::{Members, from_source};
 use crate::callers::CallContext;
 use crate::record::Scalar;
 use crate::source::{
-    AggregateAnswer, AggregateQuery, Condition, Group, Grouping, Metric, Operator, QueryFault, Source,
-    SourceError,
+    AggregateAnswer, AggregateQuery, Condition, Group, Grouping, Metric, QueryFault, Source, SourceError,
+    Test,
 };
 
 /// Maximum number of groups that a source returns.
@@ -83,6 +83,7 @@ async fn combine(
     match (query.metric, &query.grouping) {
         (Metric::CountDistinct, None) => whole.value = Some(distinct(context, query, &answers).await?),
         (Metric::CountDistinct, Some(_)) => return Err(does_not_add_up("`count_distinct` in groups")),
+        (Metric::Avg, _) => return Err(means_do_not_add_up()),
         (metric, None) => {
             let mut accumulator = accumulator(metric);
             answers
@@ -106,7 +107,7 @@ async fn combine(
 fn others(query: &AggregateQuery, whole: &AggregateAnswer, told: &[Group], is_all: bool) -> Option<u64> {
     match query.metric {
         Metric::Count => whole.filtered_count?.checked_sub(records(told)?),
-        Metric::Sum | Metric::Min | Metric::Max | Metric::CountDistinct => is_all.then_some(0),
+        Metric::Sum | Metric::Avg | Metric::Min | Metric::Max | Metric::CountDistinct => is_all.then_some(0),
     }
 }
 
@@ -128,7 +129,7 @@ async fn by_field(
     let asked = missing.iter().map(|missing| {
         let mut one = AggregateQuery { grouping: None, ..query.clone() };
         let value = missing.value.clone();
-        one.filter.0.push(Condition { field: field.to_owned(), operator: Operator::Equal, value });
+        one.filter.0.push(Condition { field: field.to_owned(), test: Test::Equal(value) });
         let source = sources.get(missing.source);
         async move {
             match source {
@@ -211,6 +212,15 @@ async fn distinct(
         return Err(does_not_add_up(&format!("`count_distinct` of `{field}`")));
     }
     Ok(Scalar::Number(groups.distinct().into()))
+}
+
+fn means_do_not_add_up() -> SourceError {
+    SourceError::InvalidQuery {
+        fault: QueryFault::InvalidAggregate,
+        problem: "`avg` does not add up: the stream is in several sources, and a mean does not tell of how many values"
+            .to_owned(),
+        hint: "Set `connection_id` to ask one account, or ask for `sum` and `count`.".to_owned(),
+    }
 }
 
 fn does_not_add_up(what: &str) -> SourceError {

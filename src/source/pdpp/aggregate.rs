@@ -126,7 +126,7 @@ async fn read(pdpp: &Client<'_>, query: &AggregateQuery) -> Result<AggregateAnsw
 fn largest(groups: Vec<Group>, query: &AggregateQuery) -> (Vec<Group>, Vec<Group>) {
     let metric = match query.metric {
         Metric::Min | Metric::Max => query.metric,
-        Metric::Count | Metric::Sum | Metric::CountDistinct => Metric::Sum,
+        Metric::Count | Metric::Sum | Metric::Avg | Metric::CountDistinct => Metric::Sum,
     };
     let mut accumulators: Vec<(Accumulator, Group)> = groups
         .into_iter()

@@ -44,7 +44,7 @@ pub use transport::{Connections, DEFAULT_DEADLINE, MAX_BODY_BYTES};
 
 use self::client::Client;
 use self::known::KnownSchemas;
-use self::params::Params;
+use self::params::{Params, check_filter, check_metric};
 use self::record_path::{encoded_twice, record_path};
 use self::transport::{Reply, Transport, parsed};
 use super::query::{filter_hits, has_words, page_without_words, share};
@@ -119,6 +119,7 @@ impl Source for Pdpp {
     }
 
     async fn search(&self, context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        check_filter(&query.filter)?;
         self.client(context).search(query).await
     }
 
@@ -131,6 +132,7 @@ impl Source for Pdpp {
     }
 
     async fn records(&self, context: &CallContext, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        check_filter(&query.filter)?;
         self.client(context).records(query).await
     }
 
@@ -147,6 +149,8 @@ impl Source for Pdpp {
         context: &CallContext,
         query: &AggregateQuery,
     ) -> Result<AggregateAnswer, SourceError> {
+        check_filter(&query.filter)?;
+        check_metric(query.metric)?;
         self.client(context).aggregate(query).await
     }
 }

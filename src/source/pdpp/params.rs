@@ -1,7 +1,9 @@
 //! Query parameters of a request.
 
 use crate::handle::ConnectionId;
-use crate::source::{CountMode, Expansion, Filter, Operator, RecordsQuery, Selection};
+use crate::source::{
+    Condition, CountMode, Expansion, Filter, Metric, QueryFault, RecordsQuery, Selection, SourceError, Test,
+};
 
 /// Parameters in the order in which they are sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,12 +36,13 @@ impl Params {
 
     /// Adds a filter: `filter[from]=ann`, `filter[amount][gte]=10`.
     pub(super) fn filter(self, filter: &Filter) -> Self {
-        filter.0.iter().fold(self, |params, condition| {
-            let name = match condition.operator {
-                Operator::Equal => format!("filter[{}]", condition.field),
-                range => format!("filter[{}][{}]", condition.field, range.as_str()),
-            };
-            params.and(&name, &condition.value)
+        filter.0.iter().fold(self, |params, Condition { field, test }| match test {
+            Test::Equal(value) => params.and(&format!("filter[{field}]"), value),
+            Test::Range(operator, value) => {
+                params.and(&format!("filter[{field}][{}]", operator.as_str()), value)
+            }
+            // Refused by `check_filter`.
+            Test::In(_) | Test::Contains(_) | Test::Prefix(_) | Test::Exists(_) => params,
         })
     }
 
@@ -67,6 +70,31 @@ impl Params {
     }
 }
 
+/// Refuses a filter with an operator that record servers do not have.
+pub(super) fn check_filter(filter: &Filter) -> Result<(), SourceError> {
+    let is_known = |test: &Test| matches!(test, Test::Equal(_) | Test::Range(..));
+    let Some(Condition { field, test }) = filter.0.iter().find(|condition| !is_known(&condition.test)) else {
+        return Ok(());
+    };
+    Err(SourceError::InvalidQuery {
+        fault: QueryFault::InvalidFilter,
+        problem: format!("a record server cannot filter `{field}` by `{}`", test.operator()),
+        hint: "Filter by one value, or by a range of gte, gt, lte and lt.".to_owned(),
+    })
+}
+
+/// Refuses a metric that record servers do not have.
+pub(super) fn check_metric(metric: Metric) -> Result<(), SourceError> {
+    match metric {
+        Metric::Count | Metric::Sum | Metric::Min | Metric::Max | Metric::CountDistinct => Ok(()),
+        Metric::Avg => Err(SourceError::InvalidQuery {
+            fault: QueryFault::InvalidAggregate,
+            problem: "a record server has no metric `avg`".to_owned(),
+            hint: "Ask for `sum` and for `count`.".to_owned(),
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +119,14 @@ mod tests {
             &Params::default().expand(&[expansion("files", Some(2)), expansion("author", None)]),
             "expand=files&expand_limit[files]=2&expand=author",
         );
+    }
+
+    #[test]
+    fn operators_of_stores_are_refused_by_name() {
+        let parse = |json: &str| serde_json::from_str::<Filter>(json).unwrap();
+        assert!(check_filter(&parse(r#"{"a":1,"b":{"gte":1}}"#)).is_ok());
+        let problem = check_filter(&parse(r#"{"a":1,"b":[1,2]}"#)).unwrap_err().to_string();
+        assert!(problem.contains("cannot filter `b` by `in`"), "{problem}");
     }
 
     #[test]

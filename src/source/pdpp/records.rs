@@ -198,15 +198,37 @@ async fn merging(
             None => describe::ordering(pdpp, detail, view).await?,
         };
         known.insert(connector, ordering.clone());
-        // The server supports `sort` only by the field that orders the stream; `emitted_at` means that there is none.
+        // `emitted_at` means that no field orders the stream. Values inside of a field, and numbers that are written as
+        // text, are not known to sort here as they do on the server.
         let sort = query.sort.clone().filter(|sort| sort != "emitted_at");
+        if let Some(sort) = &sort
+            && ordering.by.as_ref() != Some(sort)
+            && details.len() > 1
+            && !is_typed(detail, sort)
+        {
+            return Err(SourceError::InvalidQuery {
+                fault: QueryFault::InvalidSort,
+                problem: format!(
+                    "`{sort}` does not order the records of several connections of a record server"
+                ),
+                hint: "Set `connection_id`, or leave `sort` out.".to_owned(),
+            });
+        }
         inputs.push(RemoteInput {
             connection: Some(detail.connection_id.clone()),
-            by: ordering.by.or(sort),
+            by: sort.or(ordering.by),
             view: ordering.view,
         });
     }
     Ok(inputs)
+}
+
+/// Returns true if the values of a field are numbers, or times, on any server.
+fn is_typed(detail: &StreamDetail, field: &str) -> bool {
+    let typed = ["integer", "number", "date-time", "date"];
+    detail.field(field).is_some_and(|field| {
+        !field.types.is_empty() && field.types.iter().all(|kind| typed.contains(&kind.as_str()))
+    })
 }
 
 /// Adds the order: `sort=-received_at`, or the direction alone.

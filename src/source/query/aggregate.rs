@@ -37,6 +37,8 @@ pub enum Metric {
     Count,
     /// Sum of a numeric field.
     Sum,
+    /// Mean of a numeric field.
+    Avg,
     /// Minimum of the values.
     Min,
     /// Maximum of the values.
@@ -47,7 +49,7 @@ pub enum Metric {
 
 impl Metric {
     /// All metrics, in the order of the documentation.
-    pub const ALL: [Self; 5] = [Self::Count, Self::Sum, Self::Min, Self::Max, Self::CountDistinct];
+    pub const ALL: [Self; 6] = [Self::Count, Self::Sum, Self::Avg, Self::Min, Self::Max, Self::CountDistinct];
 
     /// Returns the name of the metric in a request.
     #[must_use]
@@ -55,6 +57,7 @@ impl Metric {
         match self {
             Self::Count => "count",
             Self::Sum => "sum",
+            Self::Avg => "avg",
             Self::Min => "min",
             Self::Max => "max",
             Self::CountDistinct => "count_distinct",

@@ -19,7 +19,7 @@ mod search_text;
 mod window;
 
 pub use aggregate::{AggregateAnswer, AggregateQuery, Granularity, Group, Grouping, Metric, TimeZoneName};
-pub use filter::{Condition, Filter, Operator};
+pub use filter::{Condition, Filter, RangeOperator, Test};
 pub use records::{
     Accuracy, Change, ChangesOrigin, ChangesToken, Count, CountMode, Direction, Expansion, RecordsPage,
     RecordsPosition, RecordsQuery, Selection, Start,

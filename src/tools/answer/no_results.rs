@@ -18,8 +18,8 @@ use crate::fit::clip;
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{ConnectionSchema, Hit, HitId, RecordData, Scalar};
 use crate::source::{
-    AggregateQuery, BoundSource, Filter, Grouping, Metric, Operator, Purpose, SearchPage, SearchQuery,
-    SearchText, SourceError,
+    AggregateQuery, BoundSource, Filter, Grouping, Metric, Purpose, SearchPage, SearchQuery, SearchText,
+    SourceError, Test,
 };
 
 /// Maximum time for the reads of an explanation.
@@ -233,7 +233,7 @@ impl NoRecords<'_> {
     async fn values(&self, source: &BoundSource) -> RecordData {
         let mut fields: Vec<(&str, bool)> = Vec::new();
         for condition in &self.filter.0 {
-            let is_range = condition.operator != Operator::Equal;
+            let is_range = matches!(condition.test, Test::Range(..));
             if !fields.iter().any(|(field, _)| *field == condition.field) {
                 fields.push((&condition.field, is_range));
             }

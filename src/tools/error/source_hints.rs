@@ -73,7 +73,6 @@ impl ErrorContext {
             let known: Vec<&str> = known.iter().map(String::as_str).take(20).collect();
             format!("Its fields are: {}.", clip(&known.join(", "), 500))
         }
-        SourceError::InvalidSort { sorted_by, .. } => clip(&SourceError::sort_hint(sorted_by), 600),
         SourceError::InvalidQuery { hint, .. } => clip(hint, 600),
         SourceError::InvalidCursor => "Search again without `cursor`.".to_owned(),
         SourceError::AmbiguousSource { choices, .. } if !choices.is_empty() => self.choice_hint().to_owned(),

@@ -14,7 +14,7 @@ use crate::http::v1::table::{
 use crate::record::Scalar;
 use crate::source::{AggregateQuery, Granularity, Group, Grouping, Metric, Purpose, TimeZoneName};
 
-const METRICS: &[&str] = &["count", "sum", "min", "max", "count_distinct"];
+const METRICS: &[&str] = &["count", "sum", "avg", "min", "max", "count_distinct"];
 const GRANULARITIES: &[&str] = &["minute", "hour", "day", "week", "month", "quarter", "year"];
 
 pub(in crate::http::v1) const OPERATION: Operation = Operation {

@@ -167,12 +167,14 @@ fn field(
     let summable = number || (text && seen.has_number_as_text());
     let ordered = number || time || text;
     let scalar = ordered || is(&["boolean"]);
+    // A list is compared and grouped by its items.
+    let items = scalar || is(&["array"]);
     let all: [(Capability, bool, &[&str]); 10] = [
-        (Capability::Equal, scalar, &["exact_filters"]),
+        (Capability::Equal, items, &["exact_filters"]),
         (Capability::Range, ordered, &["range_filters"]),
         (Capability::Lexical, text, &["search", "lexical_fields"]),
         (Capability::Semantic, false, &["search", "semantic_fields"]),
-        (Capability::GroupBy, scalar, &["aggregations", "group_by"]),
+        (Capability::GroupBy, items, &["aggregations", "group_by"]),
         (Capability::GroupByTime, time, &["aggregations", "group_by_time"]),
         (Capability::Sum, summable, &["aggregations", "sum"]),
         (Capability::Min, ordered, &["aggregations", "min"]),
@@ -225,7 +227,7 @@ mod tests {
             capabilities(None, "n", &[json!(1)]),
             [Equal, Range, GroupBy, Sum, Min, Max, CountDistinct]
         );
-        assert_eq!(capabilities(None, "l", &[json!([1])]), []);
+        assert_eq!(capabilities(None, "l", &[json!([1])]), [Equal, GroupBy]);
         assert_eq!(capabilities(None, "b", &[json!(true)]), [Equal, GroupBy, CountDistinct]);
         assert!(capabilities(None, "t", &[json!("2026-04-01T00:00:00Z")]).contains(&GroupByTime));
         let column = capabilities(None, "c", &[json!("n/a"), json!("12.50"), json!("")]);

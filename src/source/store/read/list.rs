@@ -4,23 +4,24 @@
 //! neither gaps nor duplicates.
 
 use rusqlite::{Connection, Row, ToSql};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::allowance::Allowance;
 use super::expand::expand;
 use super::field_reader::FieldReader;
 use super::interrupt::ReadBounds;
-use super::predicate::{Predicate, bounds, check};
+use super::predicate::{Predicate, bounds, check, missing_capability};
 use super::projection::Projection;
 use super::rows::{MAX_PAGE_BYTES, by_key_sql, bytes_of_row, length_at, record_of};
 use super::sort_position::SortPosition;
 use super::streams::{StreamRow, stream_rows};
-use crate::record::{Record, SortValue};
+use crate::fit::characters;
+use crate::record::{Capability, Numeric, Record, SortValue};
 use crate::source::store::database::{Database, ReadError, identity};
 use crate::source::{
-    Change, Count, CountMode, Direction, Operator, QueryFault, RecordsPage, RecordsPosition, RecordsQuery,
-    SourceError,
+    Change, Count, CountMode, Direction, QueryFault, RangeOperator, RecordsPage, RecordsPosition,
+    RecordsQuery, SourceError,
 };
 
 pub(in crate::source::store) fn page(
@@ -88,7 +89,8 @@ fn missing_order_note(query: &RecordsQuery, streams: &[StreamRow], places: &[Sor
     if first.is_none_or(|first| first.value != SortValue::Missing) {
         return Vec::new();
     }
-    let by = streams.iter().find_map(|stream| stream.detail.cursor_field.as_deref());
+    let cursor_field = || streams.iter().find_map(|stream| stream.detail.cursor_field.as_deref());
+    let by = query.sort.as_deref().or_else(cursor_field);
     let missing = by.map_or_else(|| "a time".to_owned(), |field| format!("`{field}`"));
     vec![format!("no record of `{}` has {missing} to order by; they are ordered by key", query.stream)]
 }
@@ -120,16 +122,22 @@ fn query_digest(query: &RecordsQuery, streams: &[StreamRow], store: &str) -> u64
     digest.finalize().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
+/// Refuses to sort by a field whose values have no order.
 fn check_sort(query: &RecordsQuery, stream: &StreamRow) -> Result<(), SourceError> {
-    let by = stream.detail.cursor_field.as_deref().unwrap_or("emitted_at");
-    match query.sort.as_deref() {
-        Some(field) if field != by => Err(SourceError::InvalidSort {
-            stream: query.stream.to_string(),
-            field: field.to_owned(),
-            sorted_by: by.to_owned(),
-        }),
-        _ => Ok(()),
+    let Some(field) = sort_field(query, stream) else { return Ok(()) };
+    match missing_capability(&stream.detail, field, Capability::Range, "sorted by") {
+        None => Ok(()),
+        Some((problem, hint)) => {
+            Err(SourceError::InvalidQuery { fault: QueryFault::InvalidSort, problem, hint })
+        }
     }
+}
+
+/// Returns the field of an order that the table of records does not have: the field that the query names, unless it is
+/// the cursor field.
+fn sort_field<'a>(query: &'a RecordsQuery, stream: &StreamRow) -> Option<&'a str> {
+    let cursor_field = stream.detail.cursor_field.as_deref().unwrap_or("emitted_at");
+    query.sort.as_deref().filter(|field| *field != cursor_field)
 }
 
 fn compare_positions(direction: Direction, a: &SortPosition, b: &SortPosition) -> std::cmp::Ordering {
@@ -137,6 +145,22 @@ fn compare_positions(direction: Direction, a: &SortPosition, b: &SortPosition) -
     match direction {
         Direction::Ascending => ascending,
         Direction::Descending => ascending.reverse(),
+    }
+}
+
+/// Maximum number of bytes of a text that orders records. Texts that begin with the same bytes are ordered by key.
+const MAX_SORT_TEXT: usize = 200;
+
+/// Returns the value that orders a record by a field of any type.
+fn sort_value(value: Option<&Value>, is_number: bool) -> SortValue {
+    match value {
+        Some(value) if is_number => {
+            Numeric::from_value(value).map_or(SortValue::Missing, |number| SortValue::number(number.as_f64()))
+        }
+        Some(Value::String(text)) if text.len() > MAX_SORT_TEXT => {
+            SortValue::text(characters(text, 0, MAX_SORT_TEXT))
+        }
+        value => SortValue::from_value(value),
     }
 }
 
@@ -156,6 +180,9 @@ impl Scan<'_> {
         after: Option<&SortPosition>,
         question: u64,
     ) -> Result<Vec<SortPosition>, ReadError> {
+        if let Some(field) = sort_field(self.query, stream) {
+            return self.places_by(field, stream, after, question);
+        }
         let mut reader = FieldReader::default();
         let predicate = Predicate::new(&self.query.filter, &mut reader);
         let mut picked = Vec::new();
@@ -171,6 +198,45 @@ impl Scan<'_> {
             places.push(SortPosition { question, value: row.get(0)?, key: row.get(1)?, stream: stream.row });
             Ok(places.len() <= self.query.limit)
         })?;
+        Ok(places)
+    }
+
+    /// Returns the same as `places` for the order by a field: reads all records of the stream and keeps the first ones.
+    fn places_by(
+        &self,
+        field: &str,
+        stream: &StreamRow,
+        after: Option<&SortPosition>,
+        question: u64,
+    ) -> Result<Vec<SortPosition>, ReadError> {
+        let mut reader = FieldReader::default();
+        let predicate = Predicate::new(&self.query.filter, &mut reader);
+        let at = reader.select(field);
+        // Texts of a column of numbers, such as `n/a`, have no place among the numbers.
+        let is_number =
+            stream.detail.field(field).is_some_and(|field| field.capabilities.contains(&Capability::Sum));
+        let direction = self.query.direction;
+        let most = self.query.limit + 1;
+        let mut places: Vec<SortPosition> = Vec::new();
+        let mut picked = Vec::new();
+        self.each(stream, None, true, |row| {
+            reader.read(row.get_ref(2)?.as_str()?, &mut picked);
+            if !predicate.passes(&picked) {
+                return Ok(true);
+            }
+            let value = sort_value(picked.get(at).and_then(Option::as_ref), is_number);
+            let place = SortPosition { question, value, key: row.get(1)?, stream: stream.row };
+            if after.is_none_or(|after| compare_positions(direction, &place, after).is_gt()) {
+                places.push(place);
+            }
+            if places.len() >= 4 * most.max(64) {
+                places.select_nth_unstable_by(most, |a, b| compare_positions(direction, a, b));
+                places.truncate(most);
+            }
+            Ok(true)
+        })?;
+        places.sort_unstable_by(|a, b| compare_positions(direction, a, b));
+        places.truncate(most);
         Ok(places)
     }
 
@@ -213,20 +279,20 @@ impl Scan<'_> {
             values.push(&place.value);
             values.push(&place.key);
         }
-        let bounds: Vec<(Operator, SortValue)> = stream
-            .detail
-            .cursor_field
-            .as_ref()
-            .map(|field| bounds(&self.query.filter, field))
-            .unwrap_or_default();
+        // A record whose cursor field is a list has no sort value and may pass by one of its items.
+        let is_single = |field: &&String| {
+            stream.detail.field(field).is_some_and(|field| !field.types.iter().any(|kind| kind == "array"))
+        };
+        let cursor_field = stream.detail.cursor_field.as_ref().filter(is_single);
+        let bounds: Vec<(RangeOperator, SortValue)> =
+            cursor_field.map(|field| bounds(&self.query.filter, field)).unwrap_or_default();
         for (operator, value) in &bounds {
             values.push(value);
             let operator = match operator {
-                Operator::Equal => "=",
-                Operator::GreaterOrEqual => ">=",
-                Operator::Greater => ">",
-                Operator::LessOrEqual => "<=",
-                Operator::Less => "<",
+                RangeOperator::GreaterOrEqual => ">=",
+                RangeOperator::Greater => ">",
+                RangeOperator::LessOrEqual => "<=",
+                RangeOperator::Less => "<",
             };
             sql.push_str(&format!(" AND sort_value {operator} ?{}", values.len()));
         }

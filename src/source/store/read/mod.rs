@@ -6,9 +6,10 @@
 //! * `record`, `list`, `changes`, `window`, `aggregate`: one kind of read each
 //! * `schema`, `streams`: connections, streams and their fields
 //! * `rows`: rows of the table of records
-//! * `predicate`, `field_reader`, `projection`, `expand`, `sort_position`: filters, fields, relations and order
+//! * `predicate`, `address`, `field_reader`, `projection`, `expand`, `sort_position`: filters, fields, relations and order
 //! * `allowance`, `interrupt`: memory limit and cancellation
 
+mod address;
 pub(super) mod aggregate;
 pub(super) mod allowance;
 pub(super) mod changes;

@@ -7,14 +7,29 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use super::address::is_same_address;
 use super::field_reader::{FieldReader, FieldValues};
-use crate::record::{Capability, FieldDetail, Numeric, Scalar, SortValue, StreamDetail, comparable};
+use crate::record::{
+    Capability, FieldDetail, FieldPath, Numeric, Scalar, SortValue, StreamDetail, comparable,
+};
 use crate::source::store::manifest::kinds::{is_day, is_time};
-use crate::source::{Condition, Filter, Operator, QueryFault, SourceError};
+use crate::source::{Condition, Filter, QueryFault, RangeOperator, SourceError, Test};
 
 /// Conditions of a filter, each with the index of its field among the values that are read.
 #[derive(Debug)]
-pub(in crate::source::store) struct Predicate(Vec<(usize, Operator, Comparand)>);
+pub(in crate::source::store) struct Predicate(Vec<(usize, ParsedTest)>);
+
+/// Test of a condition with parsed values.
+#[derive(Debug)]
+enum ParsedTest {
+    Equal(Vec<Comparand>),
+    Range(RangeOperator, Comparand),
+    /// Text in lower case.
+    Contains(String),
+    /// Text in lower case.
+    Prefix(String),
+    Exists(bool),
+}
 
 /// Parsed right-hand side of a condition.
 #[derive(Debug)]
@@ -37,24 +52,56 @@ struct TextComparand {
 
 impl Predicate {
     pub(in crate::source::store) fn new(filter: &Filter, reader: &mut FieldReader) -> Self {
-        let compile = |condition: &Condition| {
-            (reader.select(&condition.field), condition.operator, Comparand::new(&condition.value))
-        };
+        let compile = |Condition { field, test }: &Condition| (reader.select(field), ParsedTest::new(test));
         Self(filter.0.iter().map(compile).collect())
     }
 
-    /// Returns true if a record with these values passes. A missing field fails every condition.
+    /// Returns true if a record with these values passes. A missing field fails every condition but `exists: false`.
     pub(in crate::source::store) fn passes(&self, values: &FieldValues) -> bool {
-        self.0.iter().all(|(at, operator, comparand)| {
-            let Some(Some(value)) = values.get(*at) else { return false };
-            comparand.compare(*operator, value).is_some_and(|ordering| match operator {
-                Operator::Equal => ordering.is_eq(),
-                Operator::GreaterOrEqual => ordering.is_ge(),
-                Operator::Greater => ordering.is_gt(),
-                Operator::LessOrEqual => ordering.is_le(),
-                Operator::Less => ordering.is_lt(),
-            })
-        })
+        self.0.iter().all(|(at, test)| test.passes(values.get(*at).and_then(Option::as_ref)))
+    }
+}
+
+impl ParsedTest {
+    fn new(test: &Test) -> Self {
+        match test {
+            Test::Equal(value) => Self::Equal(vec![Comparand::new(value)]),
+            Test::In(values) => Self::Equal(values.iter().map(Comparand::new).collect()),
+            Test::Range(operator, value) => Self::Range(*operator, Comparand::new(value)),
+            Test::Contains(text) => Self::Contains(text.to_lowercase()),
+            Test::Prefix(text) => Self::Prefix(text.to_lowercase()),
+            Test::Exists(exists) => Self::Exists(*exists),
+        }
+    }
+
+    fn passes(&self, value: Option<&Value>) -> bool {
+        match (self, value) {
+            (Self::Exists(exists), value) => value.is_some_and(|value| !value.is_null()) == *exists,
+            (_, None) => false,
+            (_, Some(Value::Array(items))) => items.iter().any(|item| self.passes(Some(item))),
+            (Self::Equal(wanted), Some(value)) => wanted.iter().any(|wanted| wanted.equals(value)),
+            (Self::Range(operator, bound), Some(value)) => {
+                bound.compare(value).is_some_and(|ordering| match operator {
+                    RangeOperator::GreaterOrEqual => ordering.is_ge(),
+                    RangeOperator::Greater => ordering.is_gt(),
+                    RangeOperator::LessOrEqual => ordering.is_le(),
+                    RangeOperator::Less => ordering.is_lt(),
+                })
+            }
+            (Self::Contains(part), Some(value)) => lowercase(value).is_some_and(|text| text.contains(part)),
+            (Self::Prefix(start), Some(value)) => {
+                lowercase(value).is_some_and(|text| text.starts_with(start))
+            }
+        }
+    }
+}
+
+/// Returns a text or a number in lower case.
+fn lowercase(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.to_lowercase()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
@@ -72,9 +119,17 @@ impl Comparand {
         }
     }
 
+    /// Returns true if a field's value equals this one. A day equals every time on it.
+    fn equals(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Text(wanted), Value::String(text)) => wanted.equals(text),
+            _ => self.compare(value).is_some_and(Ordering::is_eq),
+        }
+    }
+
     /// Compares a field's value with this one; returns `None` if their types do not compare. A number and a text that
     /// is a number compare as numbers, because values in a URL and in CSV files are always text.
-    fn compare(&self, operator: Operator, value: &Value) -> Option<Ordering> {
+    fn compare(&self, value: &Value) -> Option<Ordering> {
         match (self, value) {
             (Self::Bool(wanted), Value::Bool(value)) => Some(value.cmp(wanted)),
             (Self::Bool(wanted), Value::String(text)) => {
@@ -85,21 +140,33 @@ impl Comparand {
             (Self::Text(wanted), Value::Number(number)) => {
                 Some(Numeric::of_number(number)?.cmp(wanted.number.as_ref()?))
             }
-            (Self::Text(wanted), Value::String(text)) => wanted.compare(operator, text),
+            (Self::Text(wanted), Value::String(text)) => wanted.order(text),
             (Self::Bool(_) | Self::Text(_), _) => None,
         }
     }
 }
 
 impl TextComparand {
-    /// Compares two texts. They are equal if they are identical or the same timestamp: `01234` does not equal `1234`.
-    /// In a range of numbers, texts that are not numbers never match, except timestamps and dates, because `2026` can
-    /// be the start of a range of days.
-    fn compare(&self, operator: Operator, text: &str) -> Option<Ordering> {
+    /// Returns true if two texts are identical, the same time, or the same address: `01234` does not equal `1234`. A day
+    /// equals every time on it, in UTC.
+    fn equals(&self, text: &str) -> bool {
+        if *text == self.text {
+            return true;
+        }
+        match comparable(text) {
+            Some(time) if is_day(&self.text) => time.starts_with(&self.text),
+            Some(time) => time == self.ordered,
+            None => is_same_address(text, &self.text),
+        }
+    }
+
+    /// Compares two texts in a range. In a range of numbers, texts that are not numbers never match, except timestamps
+    /// and dates, because `2026` can be the start of a range of days.
+    fn order(&self, text: &str) -> Option<Ordering> {
         if *text == self.text {
             return Some(Ordering::Equal);
         }
-        if let (Some(wanted), false) = (&self.number, operator == Operator::Equal) {
+        if let Some(wanted) = &self.number {
             if let Some(number) = Numeric::of_text(text) {
                 return Some(number.cmp(wanted));
             }
@@ -113,31 +180,60 @@ impl TextComparand {
 
 /// Returns the conditions on the cursor field that SQLite can apply to sort values: every record that passes the
 /// filter is inside them. Texts that are numbers or booleans are left out, because they also match values of those
-/// types, which sort separately from texts.
-pub(in crate::source::store) fn bounds(filter: &Filter, cursor_field: &str) -> Vec<(Operator, SortValue)> {
-    let bound = |condition: &Condition| match Comparand::new(&condition.value) {
-        Comparand::Text(TextComparand { text, number: None, boolean: None, .. })
-            if condition.field == cursor_field =>
-        {
-            Some((condition.operator, SortValue::text(&text)))
+/// types, which sort separately from texts. Of equal values, only times and days are used: a text can equal an address
+/// that is written otherwise.
+pub(in crate::source::store) fn bounds(
+    filter: &Filter,
+    cursor_field: &str,
+) -> Vec<(RangeOperator, SortValue)> {
+    let mut bounds = Vec::new();
+    for Condition { test, .. } in filter.0.iter().filter(|condition| condition.field == cursor_field) {
+        let (Test::Equal(value) | Test::Range(_, value)) = test else { continue };
+        let Comparand::Text(TextComparand { text, number: None, boolean: None, .. }) = Comparand::new(value)
+        else {
+            continue;
+        };
+        match test {
+            Test::Range(operator, _) => bounds.push((*operator, SortValue::text(&text))),
+            _ if is_time(&text) => {
+                bounds.push((RangeOperator::GreaterOrEqual, SortValue::text(&text)));
+                bounds.push((RangeOperator::LessOrEqual, SortValue::text(&text)));
+            }
+            _ if is_day(&text) => {
+                bounds.push((RangeOperator::GreaterOrEqual, SortValue::text(&text)));
+                // All times of a day begin with it, and `~` sorts after `T`.
+                bounds.push((RangeOperator::Less, SortValue::Text(format!("{text}~"))));
+            }
+            _ => {}
         }
-        Comparand::Text(_) | Comparand::Number(_) | Comparand::Bool(_) => None,
-    };
-    filter.0.iter().filter_map(bound).collect()
+    }
+    bounds
 }
 
 /// Refuses a filter on fields that the stream does not let be filtered in that way.
 pub(in crate::source::store) fn check(filter: &Filter, stream: &StreamDetail) -> Result<(), SourceError> {
-    for Condition { field, operator, .. } in &filter.0 {
-        let (capability, what) = match operator {
-            Operator::Equal => (Capability::Equal, "filtered by value"),
-            _ => (Capability::Range, "filtered by range"),
+    for Condition { field, test } in &filter.0 {
+        let missing = match test {
+            Test::Equal(_) | Test::In(_) | Test::Contains(_) | Test::Prefix(_) => {
+                missing_capability(stream, field, Capability::Equal, "filtered by value")
+            }
+            Test::Range(..) => missing_capability(stream, field, Capability::Range, "filtered by range"),
+            Test::Exists(_) if stream.field(field).is_some() => None,
+            Test::Exists(_) => missing_capability(stream, field, Capability::Equal, "filtered by value"),
         };
-        if let Some((problem, hint)) = missing_capability(stream, field, capability, what) {
+        if let Some((problem, hint)) = missing {
             return Err(SourceError::InvalidQuery { fault: QueryFault::InvalidFilter, problem, hint });
         }
     }
     Ok(())
+}
+
+/// Returns true for the path to a value inside of an object or a list. A stream describes its fields, not these values.
+fn is_inside(stream: &StreamDetail, path: &str) -> bool {
+    let Ok(path) = path.parse::<FieldPath>() else { return false };
+    let holds = |kind: &String| matches!(kind.as_str(), "array" | "object");
+    let root = stream.field(path.root()).filter(|_| !path.is_whole_field());
+    root.is_some_and(|root| root.types.is_empty() || root.types.iter().any(holds))
 }
 
 /// Returns problem and hint if a field does not have a capability, or `None` if it does. The hint lists the fields
@@ -152,6 +248,7 @@ pub(super) fn missing_capability(
     let problem = match stream.field(field) {
         Some(detail) if can(&detail) => return None,
         Some(_) => format!("field `{field}` of stream `{}` cannot be {what}", stream.name),
+        None if is_inside(stream, field) => return None,
         None => format!("stream `{}` has no field `{field}`", stream.name),
     };
     let fit: Vec<&str> =
@@ -205,6 +302,39 @@ mod tests {
         check(&json!({"a": "x", "n": {"lt": 2}}), &json!({"n": 1, "a": "x"}), true);
         check(&json!({"a": "x", "n": {"lt": 2}}), &json!({"n": 2, "a": "x"}), false);
     }
+
+    #[test]
+    fn a_list_passes_by_any_of_its_items() {
+        let record = json!({"labels": ["Work", "later"], "n": [1, 20], "author": {"name": "Ann"}, "none": null,
+            "lines": [{"sku": "a", "price": 3}, {"sku": "b", "price": 30}], "empty": []});
+        check(&json!({"labels": "Work"}), &record, true);
+        check(&json!({"labels": ["Home", "later"]}), &record, true);
+        check(&json!({"labels": "work"}), &record, false);
+        check(&json!({"n": {"gt": 19}}), &record, true);
+        check(&json!({"author.name": "Ann"}), &record, true);
+        check(&json!({"lines.price": {"gte": 30}, "lines[].sku": "b"}), &record, true);
+        check(&json!({"lines[0].price": {"gte": 30}}), &record, false);
+        check(&json!({"labels": {"contains": "OR"}, "author.name": {"prefix": "an"}}), &record, true);
+        check(&json!({"labels": {"prefix": "ork"}}), &record, false);
+        check(
+            &json!({"none": {"exists": false}, "author.age": {"exists": false}, "n": {"exists": true}}),
+            &record,
+            true,
+        );
+        check(&json!({"none": {"exists": true}}), &record, false);
+        check(&json!({"empty": ""}), &record, false);
+    }
+
+    #[test]
+    fn a_day_equals_the_times_on_it() {
+        check(&json!({"t": "2026-04-01"}), &json!({"t": "2026-04-01T23:59:59Z"}), true);
+        check(&json!({"t": "2026-04-01"}), &json!({"t": "2026-04-02T01:00:00+02:00"}), true);
+        check(&json!({"t": "2026-04-01"}), &json!({"t": "2026-04-01T01:00:00+02:00"}), false);
+        check(&json!({"t": "2026-04-01"}), &json!({"t": "2026-04-01"}), true);
+        check(&json!({"t": ["2026-03-31", "2026-04-01"]}), &json!({"t": "2026-04-01T10:00:00Z"}), true);
+        check(&json!({"t": "2026-04-01T00:00:00Z"}), &json!({"t": "2026-04-01"}), false);
+    }
+
     #[test]
     fn texts_are_equal_as_they_are_written() {
         check(&json!({"sid": "1234567890123456780"}), &json!({"sid": "1234567890123456780"}), true);
@@ -267,11 +397,10 @@ mod tests {
             let predicate = Predicate::new(&filter, &mut FieldReader::default());
             let sorted = SortValue::from_value(Some(&value));
             let inside = bounds(&filter, "v").iter().all(|(operator, bound)| match operator {
-                Operator::Equal => sorted == *bound,
-                Operator::GreaterOrEqual => sorted >= *bound,
-                Operator::Greater => sorted > *bound,
-                Operator::LessOrEqual => sorted <= *bound,
-                Operator::Less => sorted < *bound,
+                RangeOperator::GreaterOrEqual => sorted >= *bound,
+                RangeOperator::Greater => sorted > *bound,
+                RangeOperator::LessOrEqual => sorted <= *bound,
+                RangeOperator::Less => sorted < *bound,
             });
             prop_assert!(inside || !predicate.passes(&vec![Some(value)]));
         }

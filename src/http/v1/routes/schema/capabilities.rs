@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::record::{Capability, FieldDetail};
-use crate::source::Operator;
+use crate::source::RangeOperator;
 
 /// Capabilities of a field.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -83,7 +83,7 @@ impl FieldCapabilities {
             range_filter: has(Capability::Range).then(|| RangeSupport {
                 declared: true,
                 usable: true,
-                operators: Operator::RANGE.map(Operator::as_str),
+                operators: RangeOperator::ALL.map(RangeOperator::as_str),
             }),
             lexical_search: support(Capability::Lexical),
             semantic_search: support(Capability::Semantic),
@@ -128,7 +128,7 @@ pub(in crate::http::v1) fn flags(field: &FieldDetail) -> String {
         flags.push("eq".to_owned());
     }
     if has(Capability::Range) {
-        flags.push(format!("r={}", Operator::RANGE.map(Operator::as_str).join("|")));
+        flags.push(format!("r={}", RangeOperator::ALL.map(RangeOperator::as_str).join("|")));
     }
     if has(Capability::Lexical) {
         flags.push("lex".to_owned());

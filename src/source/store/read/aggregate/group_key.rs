@@ -37,6 +37,16 @@ impl GroupKey {
         }
     }
 
+    /// Returns the keys of the groups that a record with this value is in: the different items of a list, otherwise the
+    /// value. `None` is the group of records without a value.
+    pub(super) fn all_of(value: &Value) -> Vec<Option<Self>> {
+        let Value::Array(items) = value else { return vec![Self::from_value(value)] };
+        let mut keys: Vec<_> = items.iter().filter_map(Self::from_value).map(Some).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        if keys.is_empty() { vec![None] } else { keys }
+    }
+
     /// Returns the number of bytes of text in the key.
     pub(in crate::source::store) fn held(&self) -> usize {
         match self {
@@ -69,6 +79,15 @@ mod tests {
         assert_ne!(of("1"), of("2"));
         assert!(of("1").held() <= MAX_TEXT_BYTES);
         assert_eq!(of("1").into_scalar(), of("2").into_scalar());
+    }
+
+    #[test]
+    fn a_list_is_in_the_group_of_each_item_once() {
+        let keys = |value: Value| GroupKey::all_of(&value).len();
+        assert_eq!(keys(json!(["a", "b", "a", 1, 1.0, null])), 3);
+        assert_eq!(GroupKey::all_of(&json!([])), [None]);
+        assert_eq!(GroupKey::all_of(&json!([[]])), [None]);
+        assert_eq!(keys(json!("a")), 1);
     }
 
     #[test]

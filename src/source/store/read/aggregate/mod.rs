@@ -71,6 +71,7 @@ fn check_declared(query: &AggregateQuery, stream: &StreamDetail) -> Result<(), S
             return Err(refused(problem, "Set `field`."));
         }
         (Metric::Sum, Some(field)) => asked.push((field, Capability::Sum, "summed up")),
+        (Metric::Avg, Some(field)) => asked.push((field, Capability::Sum, "averaged")),
         (Metric::Min, Some(field)) => asked.push((field, Capability::Min, "asked for its least value")),
         (Metric::Max, Some(field)) => asked.push((field, Capability::Max, "asked for its greatest value")),
         (Metric::CountDistinct, Some(field)) => {
@@ -142,26 +143,28 @@ impl<'a> Pass<'a> {
                 self.whole.add(value);
                 continue;
             };
-            let key = match (at(*by), buckets) {
-                (None, _) => None,
-                (Some(value), None) => GroupKey::from_value(value),
-                (Some(value), Some(buckets)) => buckets.bucket_of(value).map(GroupKey::Time),
+            let keys = match (at(*by), buckets) {
+                (None, _) => vec![None],
+                (Some(value), None) => GroupKey::all_of(value),
+                (Some(value), Some(buckets)) => vec![buckets.bucket_of(value).map(GroupKey::Time)],
             };
-            if !self.groups.contains_key(&key) {
-                if self.groups.len() >= MAX_GROUPS {
-                    return Err(too_many(MAX_GROUPS).into());
+            for key in keys {
+                if !self.groups.contains_key(&key) {
+                    if self.groups.len() >= MAX_GROUPS {
+                        return Err(too_many(MAX_GROUPS).into());
+                    }
+                    self.held += key.as_ref().map_or(0, GroupKey::held);
                 }
-                self.held += key.as_ref().map_or(0, GroupKey::held);
-            }
-            let metric = self.query.metric;
-            let (records, accumulator) =
-                self.groups.entry(key).or_insert_with(|| (0, Accumulator::new(metric)));
-            *records += 1;
-            let before = accumulator.held();
-            accumulator.add(value);
-            self.held = self.held + accumulator.held() - before;
-            if accumulator.is_overfull() {
-                return Err(too_many(MAX_DISTINCT).into());
+                let metric = self.query.metric;
+                let (records, accumulator) =
+                    self.groups.entry(key).or_insert_with(|| (0, Accumulator::new(metric)));
+                *records += 1;
+                let before = accumulator.held();
+                accumulator.add(value);
+                self.held = self.held + accumulator.held() - before;
+                if accumulator.is_overfull() {
+                    return Err(too_many(MAX_DISTINCT).into());
+                }
             }
             if self.held > MAX_GROUP_BYTES {
                 return Err(too_much().into());
