@@ -371,7 +371,7 @@ mod tests {
                 // The hits behind the candidates keep their order, and the candidates are before them.
                 assert_eq!(titles.get(scored..).unwrap(), (scored..count).collect::<Vec<_>>());
                 if count == 130 {
-                    assert_eq!(titles[..2], [49, 0]);
+                    assert_eq!(titles[..2], [0, 49]);
                 }
             }
         }

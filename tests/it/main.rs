@@ -30,6 +30,7 @@ mod cursors;
 #[cfg(unix)]
 mod documented_commands;
 mod dotted_keys;
+mod embeddings;
 mod eval;
 mod fat_booking;
 mod faults;
@@ -85,6 +86,7 @@ mod record_server;
 mod refused_methods;
 mod remote_aggregates;
 mod remote_reads;
+mod rerank;
 mod resident_memory;
 mod rmcp_client;
 mod schemas;

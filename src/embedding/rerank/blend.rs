@@ -43,9 +43,10 @@ mod tests {
         // The best by score rises, and what was found first stays near the top.
         let mut scores = vec![0.0; 20];
         scores[12] = 9.0;
-        assert_eq!(blend(&scores)[..2], [0, 12]);
-        scores[1] = 8.0;
-        assert_eq!(blend(&scores)[..3], [1, 0, 12]);
+        assert_eq!(blend(&scores)[..5], [0, 1, 2, 3, 12]);
+        scores[2] = 8.0;
+        scores[0] = -1.0;
+        assert_eq!(blend(&scores)[..4], [1, 2, 3, 12]);
     }
 
     proptest! {

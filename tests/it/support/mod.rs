@@ -3,6 +3,7 @@
 mod api;
 mod clients;
 pub(crate) mod documents;
+mod embedding_service;
 mod fake_server;
 mod faulty_server;
 mod federation_client;
@@ -22,6 +23,7 @@ use serde_json::Value;
 
 pub(crate) use api::{Api, call_of, encoded, error_of, hostaway_store, import};
 pub(crate) use clients::{HttpServer, Model, StdioServer};
+pub(crate) use embedding_service::{EmbeddingService, Mood};
 pub(crate) use fake_server::{FakeServer, Reply, Request};
 pub(crate) use faulty_server::{Account, Fault, RecordServer};
 pub(crate) use federation_client::{Called, FederationClient, Vitals, configured, rows_of, walk};
