@@ -106,7 +106,7 @@ fn shared_model(
     Ok(model)
 }
 
-/// What searches of stores by meaning need: the embedder of queries, with the configuration that it was made for.
+/// Embedder of queries for searches by meaning, with the configuration that it was made for.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchEmbedding {
     configured: ConfiguredEmbedding,

@@ -166,7 +166,11 @@ fn open_store(
 ) -> Result<Store, StoreError> {
     let store = Store::open(settings.name.clone(), path)?;
     Ok(match embedding {
-        Some(embedding) => store.with_embedder(Arc::clone(&embedding.embedder), embedding.vector_memory()),
+        Some(embedding) => {
+            // The search itself needs the other half.
+            let deadline = settings.deadline / 2;
+            store.with_embedder(Arc::clone(&embedding.embedder), embedding.vector_memory(), deadline)
+        }
         None => store,
     })
 }

@@ -18,11 +18,11 @@ pub enum EmbeddingError {
     },
     /// The model did not answer a query in time.
     #[error(
-        "the embedding model does not answer within {seconds} s; check [embedding] with `fetchwell doctor`"
+        "the embedding model does not answer within {within:?}; check [embedding] with `fetchwell doctor`"
     )]
     Timeout {
-        /// Deadline of a query.
-        seconds: u64,
+        /// Deadline of the query.
+        within: Duration,
     },
     /// The service rejected the key.
     #[error(

@@ -85,12 +85,12 @@ impl QueryEmbedder {
         }
     }
 
-    /// Returns the vector of a query.
+    /// Returns the vector of a query, within a time of at most 3 seconds.
     ///
     /// # Errors
     ///
     /// The model cannot be opened or called, is too slow, or failed a moment ago.
-    pub async fn embed(&self, query: &str) -> Result<QueryVector, EmbeddingError> {
+    pub async fn embed(&self, query: &str, within: Duration) -> Result<QueryVector, EmbeddingError> {
         let query = query.get(..query.floor_char_boundary(MAX_QUERY_BYTES)).unwrap_or_default();
         if let Some(known) = self.vectors.get(query) {
             return Ok(known);
@@ -98,9 +98,9 @@ impl QueryEmbedder {
         if let Some(error) = self.recent_failure() {
             return Err(error);
         }
-        let seconds = QUERY_TIMEOUT.as_secs();
-        let embedded = timeout(QUERY_TIMEOUT, self.embed_now(query)).await;
-        let embedded = embedded.unwrap_or(Err(EmbeddingError::Timeout { seconds }));
+        let within = within.min(QUERY_TIMEOUT);
+        let embedded = timeout(within, self.embed_now(query)).await;
+        let embedded = embedded.unwrap_or(Err(EmbeddingError::Timeout { within }));
         if let Err(error) = &embedded {
             self.keep_failure(error);
         }
@@ -225,25 +225,32 @@ mod tests {
     #[tokio::test]
     async fn equal_queries_are_embedded_once() {
         let (model, embedder) = embedder();
-        let (one, other) = tokio::join!(embedder.embed("pay"), embedder.embed("pay"));
+        let (one, other) =
+            tokio::join!(embedder.embed("pay", QUERY_TIMEOUT), embedder.embed("pay", QUERY_TIMEOUT));
         assert_eq!(one.unwrap(), other.unwrap());
-        embedder.embed("pay").await.unwrap();
+        embedder.embed("pay", QUERY_TIMEOUT).await.unwrap();
         assert_eq!(model.calls.load(Ordering::Relaxed), 1);
-        let long = embedder.embed(&"é".repeat(5_000)).await.unwrap();
+        let long = embedder.embed(&"é".repeat(5_000), QUERY_TIMEOUT).await.unwrap();
         assert_eq!(*long.numbers, [4_000.0]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn failing_model_is_not_called_again_at_once() {
         let (model, embedder) = embedder();
-        assert!(matches!(embedder.embed("fails").await, Err(EmbeddingError::Unavailable { .. })));
-        assert!(matches!(embedder.embed("pay").await, Err(EmbeddingError::Unavailable { .. })));
+        assert!(matches!(
+            embedder.embed("fails", QUERY_TIMEOUT).await,
+            Err(EmbeddingError::Unavailable { .. })
+        ));
+        assert!(matches!(
+            embedder.embed("pay", QUERY_TIMEOUT).await,
+            Err(EmbeddingError::Unavailable { .. })
+        ));
         assert_eq!(model.calls.load(Ordering::Relaxed), 1);
         tokio::time::advance(FAILURE_PAUSE).await;
-        embedder.embed("pay").await.unwrap();
+        embedder.embed("pay", QUERY_TIMEOUT).await.unwrap();
         // Vectors that are known need no model.
-        assert!(matches!(embedder.embed("hangs").await, Err(EmbeddingError::Timeout { .. })));
-        embedder.embed("pay").await.unwrap();
+        assert!(matches!(embedder.embed("hangs", QUERY_TIMEOUT).await, Err(EmbeddingError::Timeout { .. })));
+        embedder.embed("pay", QUERY_TIMEOUT).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
@@ -253,8 +260,11 @@ mod tests {
             0 => Err(EmbeddingError::LocalNotSupported),
             _ => Ok(Arc::new(FakeModel::default()) as _),
         });
-        assert_eq!(embedder.embed("pay").await.unwrap_err(), EmbeddingError::LocalNotSupported);
+        assert_eq!(
+            embedder.embed("pay", QUERY_TIMEOUT).await.unwrap_err(),
+            EmbeddingError::LocalNotSupported
+        );
         tokio::time::advance(FAILURE_PAUSE).await;
-        assert_eq!(&*embedder.embed("pay").await.unwrap().model, "fake");
+        assert_eq!(&*embedder.embed("pay", QUERY_TIMEOUT).await.unwrap().model, "fake");
     }
 }

@@ -5,7 +5,9 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::blocking::spawn_read;
 use super::fulltext::QueryMeaning;
 use super::vectors::{VectorError, VectorIndex};
 use crate::embedding::{QueryEmbedder, QueryVector};
@@ -16,6 +18,8 @@ use crate::source::{SearchMode, SearchQuery};
 pub(super) struct Meaning {
     embedder: Arc<QueryEmbedder>,
     vectors: VectorIndex,
+    /// Deadline of a query's vector.
+    deadline: Duration,
 }
 
 /// The way in which one search uses vectors.
@@ -28,8 +32,8 @@ pub(super) struct SearchMeaning {
 }
 
 impl Meaning {
-    pub(super) fn new(embedder: Arc<QueryEmbedder>, vectors: VectorIndex) -> Self {
-        Self { embedder, vectors }
+    pub(super) fn new(embedder: Arc<QueryEmbedder>, vectors: VectorIndex, deadline: Duration) -> Self {
+        Self { embedder, vectors, deadline }
     }
 
     /// Embeds the query of a first page, if its mode wants that and the store has vectors.
@@ -41,7 +45,7 @@ impl Meaning {
         }
         let is_auto = query.mode == SearchMode::Auto;
         let reader = Arc::clone(self);
-        let stored = super::spawn_read(move || reader.vectors.model()).await;
+        let stored = spawn_read(move || reader.vectors.model()).await;
         let stored = match stored {
             Ok(Some(stored)) => stored,
             Ok(None) if is_auto => return SearchMeaning::default(),
@@ -50,7 +54,7 @@ impl Meaning {
             }
             Err(error) => return SearchMeaning::problem(&error),
         };
-        match self.embedder.embed(&text).await {
+        match self.embedder.embed(&text, self.deadline).await {
             Ok(vector) if *vector.model == *stored => SearchMeaning {
                 meaning: Some((Arc::clone(self), vector)),
                 is_alone: query.mode == SearchMode::Semantic,

@@ -8,6 +8,7 @@
 //! One process writes at a time (`StoreWriter` holds a lock); any number of processes read meanwhile.
 //!
 //! * `database`, `write_lock`, `lock_holder`, `error`: the SQLite file
+//! * `blocking`: reads on threads of their own
 //! * `backup`: backups of the file
 //! * `manifest`: manifests of connectors
 //! * `read`: reads of records and of the schema
@@ -17,6 +18,7 @@
 //! * `meaning`: the use of vectors by one search
 
 mod backup;
+mod blocking;
 mod database;
 mod error;
 mod fulltext;
@@ -34,7 +36,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_store};
@@ -48,6 +49,7 @@ pub use vectors::{
     remove_vectors, vector_status,
 };
 
+use self::blocking::spawn_read;
 use self::database::{Database, READERS};
 use self::fulltext::StoreSearch;
 use self::fulltext::index::Verification;
@@ -76,7 +78,7 @@ const MEMORY_TIMEOUT: Duration = Duration::from_secs(4);
 pub struct Store {
     name: SourceName,
     inner: Arc<Inner>,
-    /// What searches by meaning need, if an embedding model is configured.
+    /// Embedder and vectors for searches by meaning, if an embedding model is configured.
     meaning: Option<Arc<Meaning>>,
 }
 
@@ -101,12 +103,17 @@ impl Store {
         Ok(Self { name, inner: Arc::new(Inner { database, searching, permits }), meaning: None })
     }
 
-    /// Returns the store with searches by meaning, for which queries are embedded by a model. Its vectors take at most
-    /// `vector_memory` bytes in memory.
+    /// Returns the store with searches by meaning, for which queries are embedded by a model within `deadline`. Its
+    /// vectors take at most `vector_memory` bytes in memory.
     #[must_use]
-    pub fn with_embedder(mut self, embedder: Arc<QueryEmbedder>, vector_memory: usize) -> Self {
+    pub fn with_embedder(
+        mut self,
+        embedder: Arc<QueryEmbedder>,
+        vector_memory: usize,
+        deadline: Duration,
+    ) -> Self {
         let vectors = VectorIndex::new(self.inner.database.path(), vector_memory);
-        self.meaning = Some(Arc::new(Meaning::new(embedder, vectors)));
+        self.meaning = Some(Arc::new(Meaning::new(embedder, vectors, deadline)));
         self
     }
 
@@ -180,14 +187,6 @@ impl Store {
                 MemoryPermit::acquire(needed, MEMORY_TIMEOUT).await.map_err(|_busy| SourceError::Busy)?;
             granted = needed;
         }
-    }
-}
-
-/// Runs a read on a blocking thread, where waiting for the disk delays no other task.
-async fn spawn_read<Answer: Send + 'static>(read: impl FnOnce() -> Answer + Send + 'static) -> Answer {
-    match spawn_blocking(read).await {
-        Ok(answer) => answer,
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }
 
