@@ -4,14 +4,14 @@
 //! rebuilt and the search repeated.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use tantivy::TantivyError;
 
 use super::hits::{excerpt_terms, read_hits};
 use super::index::{CurrentIndex, IndexFault, Snapshot, folder_of, guard};
 use super::meaning::{
-    NearestError, Placed, Placements, QueryMeaning, WordHit, nearest_records, place_all, place_among,
+    MAX_PLACED, NearestError, Placements, QueryMeaning, WordHit, nearest_records, place_all, place_among,
 };
 use super::post_filter::{MatchPage, PostFilter};
 use super::ranked_list::{RANKED, RankedList};
@@ -142,6 +142,7 @@ impl StoreSearch {
             None => match place(&snapshot, question, &list) {
                 Ok(meaning) => meaning,
                 Err(NearestError::Index(error)) => return Err(failed(error).into()),
+                Err(NearestError::Store(error)) => return Err(error.into()),
                 Err(NearestError::Vectors(error)) => {
                     problem = Some(error.to_string());
                     None
@@ -155,7 +156,13 @@ impl StoreSearch {
                 |count| if is_alone { Ok(Vec::new()) } else { list.matches(0, count).map_err(failed) };
             match placed.is_empty() && !is_alone {
                 true => list.matches(offset, limit).map_err(failed),
-                false => placed.merge(offset, limit, words, |found: &Match| found.row, placed_match),
+                false => placed.merge(
+                    offset,
+                    limit,
+                    words,
+                    |found: &Match| found.row,
+                    |placed| match_by_meaning(placed.row),
+                ),
             }
         };
         let offset = at.map_or(0, |at| at.offset);
@@ -173,16 +180,7 @@ impl StoreSearch {
         };
         let words = excerpt_terms(&list.lookups);
         let hits = database.read(|sqlite| read_hits(sqlite, &found.rows, &words, &placed, allowance))?;
-        let count = post_filter.is_none().then(|| match &next.meaning {
-            None => list.count(),
-            Some(meaning) if meaning.is_alone => counted(placed.len(), meaning.is_cut),
-            Some(_) if placed.is_empty() => list.count(),
-            // Hits by meaning may be among the hits by words that were not read.
-            Some(_) => {
-                let count = list.count();
-                Count { value: count.value.max(placed.len() as u64), ..count }.at_least()
-            }
-        });
+        let count = post_filter.is_none().then(|| counted(&list, next.meaning.as_ref()));
         let windowed = next.meaning.as_ref().is_some_and(|meaning| meaning.is_alone && meaning.is_cut);
         let lexical_instead = next.meaning.is_none() && is_lexical_instead(query);
         let meaning_problems = BTreeSet::from_iter(problem);
@@ -209,7 +207,14 @@ fn place(
     let Question { query, terms, scope, post_filter, meaning, .. } = question;
     let Some(meaning) = meaning else { return Ok(None) };
     let is_deep = post_filter.is_some();
-    let nearest = nearest_records(snapshot, terms, &query.text, scope, meaning, is_deep)?;
+    let mut nearest = nearest_records(snapshot, terms, &query.text, scope, meaning, is_deep)?;
+    if let Some(post_filter) = post_filter {
+        let near: Vec<Match> = nearest.hits.iter().map(|hit| match_by_meaning(hit.record)).collect();
+        let page = |offset, limit| Ok(near.iter().skip(offset).take(limit).copied().collect());
+        let passed = post_filter.pass(0, MAX_PLACED, page)?;
+        let rows: HashSet<i64> = passed.rows.iter().map(|found| found.row).collect();
+        nearest.hits.retain(|hit| rows.contains(&hit.record));
+    }
     if meaning.is_alone {
         let placements = place_all(&nearest);
         return Ok(Some(PlacedMeaning { placements, is_alone: true, is_cut: nearest.is_cut }));
@@ -223,14 +228,24 @@ fn place(
     Ok(Some(PlacedMeaning { placements, is_alone: false, is_cut: nearest.is_cut }))
 }
 
-/// Returns the match of a placed record that no word was looked up for.
-fn placed_match(placed: &Placed) -> Match {
-    Match { row: placed.row, score: f32::NAN, coverage: 0.0, copies: 0 }
+/// Returns the match of a record by its meaning alone, which has no score of words.
+fn match_by_meaning(row: i64) -> Match {
+    Match { row, score: f32::NAN, coverage: 0.0, copies: 0 }
 }
 
-fn counted(count: usize, is_cut: bool) -> Count {
-    let count = Count::exact(count as u64);
-    if is_cut { count.at_least() } else { count }
+/// Returns the number of hits, as far as it is known.
+fn counted(list: &RankedList<'_>, meaning: Option<&PlacedMeaning>) -> Count {
+    let Some(PlacedMeaning { placements, is_alone, is_cut }) = meaning else { return list.count() };
+    let placed = Count::exact(placements.len() as u64);
+    if *is_alone {
+        return if *is_cut { placed.at_least() } else { placed };
+    }
+    let of_words = list.count();
+    if placements.is_empty() {
+        return of_words;
+    }
+    // Hits by meaning may be among the hits by words that were not read.
+    Count { value: of_words.value.max(placed.value), ..of_words }.at_least()
 }
 
 /// Returns true for a query that has no words and selects records by operators, a connection or streams.

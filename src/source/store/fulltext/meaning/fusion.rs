@@ -54,7 +54,8 @@ pub(in crate::source::store::fulltext) struct WordHit {
 
 /// Places records by their nearness alone.
 pub(in crate::source::store::fulltext) fn place_all(nearest: &NearestRecords) -> Placements {
-    Placements::new((0..).zip(nearest.hits.iter().take(MAX_PLACED)).map(placed).collect())
+    let hits = (0..).zip(nearest.hits.iter().take(MAX_PLACED));
+    Placements::new(hits.map(|(index, hit)| placed(index, hit)).collect())
 }
 
 /// Places records among the hits by words.
@@ -151,11 +152,11 @@ fn by_sum(words: &[WordHit], nearest: &NearestRecords, missing: f32) -> Vec<Orde
 fn placements(order: &[Ordered], nearest: &NearestRecords) -> Placements {
     let hits: HashMap<i64, &VectorHit> = nearest.hits.iter().map(|hit| (hit.record, hit)).collect();
     let near = (0..).zip(order).filter(|(_, order)| order.is_placed);
-    let near = near.filter_map(|(index, order)| Some(placed((index, *hits.get(&order.row)?))));
+    let near = near.filter_map(|(index, order)| Some(placed(index, hits.get(&order.row)?)));
     Placements::new(near.collect())
 }
 
-fn placed((index, hit): (u32, &VectorHit)) -> Placed {
+fn placed(index: u32, hit: &VectorHit) -> Placed {
     let byte = |byte: i64| u32::try_from(byte).unwrap_or_default();
     Placed { index, row: hit.record, first_byte: byte(hit.first_byte), end_byte: byte(hit.end_byte) }
 }

@@ -12,8 +12,9 @@ use tantivy::{SegmentOrdinal, TantivyError, Term};
 use super::QueryMeaning;
 use super::placements::MAX_PLACED;
 use crate::source::SearchText;
+use crate::source::store::StoreError;
 use crate::source::store::fulltext::candidates::{Candidate, CandidateFilter, newest_candidates};
-use crate::source::store::fulltext::index::{Snapshot, row_term};
+use crate::source::store::fulltext::index::{Snapshot, guard, row_term};
 use crate::source::store::fulltext::scope::Scope;
 use crate::source::store::fulltext::terms::QueryTerms;
 use crate::source::store::vectors::{ScoreSpread, VectorError, VectorHit, VectorScope};
@@ -42,11 +43,19 @@ pub(in crate::source::store::fulltext) enum NearestError {
     Index(TantivyError),
     /// The vectors cannot be used.
     Vectors(VectorError),
+    /// The records cannot be read, to evaluate a filter.
+    Store(StoreError),
 }
 
 impl From<TantivyError> for NearestError {
     fn from(error: TantivyError) -> Self {
         Self::Index(error)
+    }
+}
+
+impl From<StoreError> for NearestError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
     }
 }
 
@@ -66,8 +75,11 @@ pub(in crate::source::store::fulltext) fn nearest_records(
     is_deep: bool,
 ) -> Result<NearestRecords, NearestError> {
     let conditions = Conditions::new(snapshot, terms, text);
-    let selected =
-        if conditions.are_selective() { conditions.passing(None, MAX_SELECTED)? } else { Vec::new() };
+    let selected = if conditions.are_selective() {
+        guard(|| conditions.passing(None, MAX_SELECTED))?
+    } else {
+        Vec::new()
+    };
     let is_selected = conditions.are_selective() && selected.len() < MAX_SELECTED;
     let scope =
         VectorScope { records: is_selected.then(|| selected.into_iter().collect()), ..vector_scope(scope) };
@@ -75,7 +87,7 @@ pub(in crate::source::store::fulltext) fn nearest_records(
     let found = meaning.vectors.search(meaning.vector, limit, &scope)?;
     let is_cut = found.hits.len() >= limit;
     let rows: Vec<i64> = found.hits.iter().map(|hit| hit.record).collect();
-    let passing: HashSet<i64> = conditions.passing(Some(&rows), rows.len())?.into_iter().collect();
+    let passing: HashSet<i64> = guard(|| conditions.passing(Some(&rows), rows.len()))?.into_iter().collect();
     let hits = found.hits.into_iter().filter(|hit| passing.contains(&hit.record)).collect();
     Ok(NearestRecords { hits, spread: found.spread, is_cut })
 }
