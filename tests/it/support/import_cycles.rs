@@ -1,8 +1,8 @@
 //! Imports between the modules of `src`, and the cycles among them.
 //!
 //! Reads `use` declarations and qualified paths, follows re-exports to the file that defines an item, and compares the
-//! children of each folder: its files, its subfolders, and the items of its own `mod.rs`. Tests of a module and `pub use`
-//! do not count as imports.
+//! children of each folder: its files, its subfolders, and the items of its own `mod.rs`. Tests of a module, also in `tests.rs`,
+//! and `pub use` do not count as imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,8 +26,12 @@ struct UsedPath {
 
 /// Returns the cycles of all folders as `FOLDER: CHILD, CHILD`, sorted. `files` are paths below `src` with their contents.
 pub(crate) fn import_cycles(files: &[(String, String)]) -> Vec<String> {
-    let modules: BTreeMap<ModulePath, Module> =
-        files.iter().filter_map(|(path, code)| Some((module_path(path)?, Module::parse(code)))).collect();
+    let is_code = |path: &str| !path.ends_with("/tests.rs") && !path.contains("/tests/");
+    let modules: BTreeMap<ModulePath, Module> = files
+        .iter()
+        .filter(|(path, _)| is_code(path))
+        .filter_map(|(path, code)| Some((module_path(path)?, Module::parse(code))))
+        .collect();
     let mut folders: BTreeMap<ModulePath, Imports> = BTreeMap::new();
     for (from, module) in &modules {
         for used in &module.paths {
