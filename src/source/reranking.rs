@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use super::{Accuracy, Count, SearchPage, SearchPosition, SearchQuery, Source, SourceError};
+use super::{Accuracy, Count, Purpose, SearchPage, SearchPosition, SearchQuery, Source, SourceError};
 use crate::callers::CallContext;
 use crate::embedding::{Reranker, blend};
 use crate::record::{Evidence, Hit};
@@ -117,8 +117,8 @@ impl Reranking {
         query: &SearchQuery,
     ) -> Result<SearchPage, SourceError> {
         let words = query.text.plain_words();
-        // A search without words has an order of its own, such as the newest first.
-        if words.trim().is_empty() {
+        // A search without words has an order of its own, such as the newest first, and a hint shows no results.
+        if words.trim().is_empty() || query.purpose == Purpose::Hint {
             return source.search(context, query).await;
         }
         let wide = SearchQuery { limit: query.limit.max(CANDIDATES), ..query.clone() };
@@ -389,6 +389,18 @@ mod tests {
         }
         // A reranker that fails is not called by every search.
         assert_eq!(reranker.calls.lock().unwrap().len(), 3);
+    }
+
+    #[tokio::test]
+    async fn hints_and_searches_without_words_call_no_reranker() {
+        let (reranker, reranking) = highest(false);
+        for query in
+            [SearchQuery { purpose: Purpose::Hint, ..SearchQuery::new("words", 5) }, SearchQuery::new(" ", 5)]
+        {
+            let page = reranking.search(&numbers(9), &CallContext::default(), &query).await.unwrap();
+            assert_eq!(page.next, Some(SearchPosition("5".to_owned())), "{query:?}");
+        }
+        assert!(reranker.calls.lock().unwrap().is_empty());
     }
 
     #[tokio::test]
