@@ -257,16 +257,19 @@ impl Follower<'_> {
         }
         let name = store.name.to_string();
         let status = vector_status(&store.path)?;
-        let current = status.current.filter(|_| status.building.is_none());
-        let missing = current.as_ref().map(|current| current.missing_records);
+        let current = match status.current {
+            Some(current) if status.building.is_none() => {
+                let is_ours = self.embedding.settings.is_identity(&current.model);
+                is_ours.map_err(VectorError::from)?.then_some(current)
+            }
+            _ => None,
+        };
         // A local model is not opened if there is nothing to embed.
-        if let Some(current) = &current
-            && current.missing_records == 0
-            && self.embedding.settings.is_identity(&current.model).map_err(VectorError::from)?
-        {
+        if current.as_ref().is_some_and(|current| current.missing_records == 0) {
             store.complete = Some(version);
             return Ok(());
         }
+        let mut missing = status.building.or(current).map(|generation| generation.missing_records);
         let model = open_background_model(&self.embedding, self.environment).map_err(BuildFault::Model)?;
         self.telemetry.update_embedding(&name, |build| {
             (build.state, build.missing_records) = (EmbeddingState::Building, missing.unwrap_or_default());
@@ -277,8 +280,14 @@ impl Follower<'_> {
             let Some(batch) = build.step(&model).await? else { break };
             embedded += batch.embedded;
             let (records, chunks) = (count(batch.records), count(batch.embedded));
+            let left = match missing {
+                Some(before) => before.saturating_sub(records),
+                // The first batch of a model creates the generation that the missing records are counted by.
+                None => vector_status(&store.path)?.building.map_or(0, |building| building.missing_records),
+            };
+            missing = Some(left);
             self.telemetry.update_embedding(&name, |build| {
-                build.missing_records = build.missing_records.saturating_sub(records);
+                build.missing_records = left;
                 build.embedded_chunks += chunks;
             });
             sleep(step_pause(&model, started.elapsed())).await;
