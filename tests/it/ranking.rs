@@ -93,7 +93,7 @@ async fn forms_misspellings_beginnings_and_parts_of_words_match() {
         ("parseConfigFile", "1"),
         ("57c6a20", "2"),
         ("rechnung", "3"),
-        ("part10", "4"),
+        ("automat", "4"),
     ] {
         assert_eq!(keys(&path, &SearchQuery::new(query, 10)).await, [expect], "{query}");
     }
@@ -153,7 +153,8 @@ async fn near_copies_of_one_connection_are_folded_and_reachable() {
     let copies: Vec<u32> = hits.iter().map(|hit| hit.near_copies).collect();
     assert_eq!(hits.iter().map(key).collect::<BTreeSet<_>>().len(), 5);
     assert_eq!(copies, [2, 0, 0, 0, 0]);
-    assert_eq!(hits[1..3].iter().map(key).collect::<BTreeSet<_>>(), ["4".to_owned(), "5".to_owned()].into());
+    // A copy in another connection is not folded, and a much weaker hit follows after two copies.
+    assert_eq!(hits[1..].iter().map(key).collect::<Vec<_>>(), ["5", "2", "3", "4"]);
 }
 
 /// Each of 24 texts is there twice. Pages show every first one with its number of copies, those saved with a cursor too.
