@@ -106,6 +106,25 @@ async fn forms_misspellings_beginnings_and_parts_of_words_match() {
 }
 
 #[tokio::test]
+async fn phrases_match_words_in_camel_case_and_plain_ones() {
+    let (_folder, path) =
+        notes(&["on GitHub Actions today", "on github actions today", "git hub: github and actions"]);
+    for phrase in ["github actions", "GitHub Actions", "on github actions today", "on GITHUB actions"] {
+        let text = SearchText { phrases: vec![phrase.to_owned()], ..SearchText::default() };
+        let query = SearchQuery { text: text.clone(), ..SearchQuery::new("", 10) };
+        let found: BTreeSet<String> = keys(&path, &query).await.into_iter().collect();
+        assert_eq!(found, ["0".to_owned(), "1".to_owned()].into(), "{phrase}");
+        let text = SearchText {
+            excluded: text.phrases,
+            phrases: vec!["github".to_owned()],
+            ..SearchText::default()
+        };
+        let query = SearchQuery { text, ..SearchQuery::new("", 10) };
+        assert_eq!(keys(&path, &query).await, ["2"], "{phrase}");
+    }
+}
+
+#[tokio::test]
 async fn only_words_in_scope_stand_for_a_word() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("scopes.db");

@@ -60,12 +60,13 @@ impl<'a> RankedList<'a> {
         let Snapshot { fields, searcher, .. } = snapshot;
         let lookups = look_up(searcher, *fields, scope, terms)?;
         let wide = CandidateFilter::for_scope(searcher, *fields, scope)?;
-        let constraints = Constraints { terms, scope: if wide.is_some() { None } else { Some(scope) } };
-        let query = fields.candidates(&lookups, &constraints);
+        let constraints =
+            Constraints { searcher, terms, scope: if wide.is_some() { None } else { Some(scope) } };
+        let query = fields.candidates(&lookups, &constraints)?;
         let mut filter = wide.unwrap_or_default();
         filter.after = text.after.map(jiff::Timestamp::as_second);
         filter.before = text.before.map(jiff::Timestamp::as_second);
-        filter.excluded = fields.with_phrases(&terms.excluded);
+        filter.excluded = fields.with_phrases(searcher, &terms.excluded)?;
         let has_words_only = text.is_plain() && *scope == Scope::Everything;
         Ok(Self { snapshot, terms, lookups, query, filter, has_words_only, read: RefCell::default() })
     }

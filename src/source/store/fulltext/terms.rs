@@ -31,9 +31,20 @@ pub(super) struct Place {
     pub(super) unit: usize,
 }
 
-/// Words that must follow each other: each with its distance from the first.
+/// Words that must follow each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Phrase(pub(in crate::source::store) Vec<(usize, String)>);
+pub(super) struct Phrase(pub(in crate::source::store) Vec<PhraseWord>);
+
+/// Word of a phrase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PhraseWord {
+    /// Ordinal of the word, counted as in the text of records.
+    pub(super) position: usize,
+    pub(super) text: String,
+    pub(super) kind: WordKind,
+    /// Parts of a word in camel case, in order.
+    pub(super) parts: Vec<String>,
+}
 
 /// Words of a search, ready to be looked up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -109,14 +120,17 @@ impl QueryTerms {
 impl Phrase {
     /// Creates the phrase of a text; returns `None` for one without words.
     pub(super) fn new(text: &str) -> Option<Self> {
-        let mut terms: Vec<(usize, String)> = query_words(text)
-            .into_iter()
-            .filter(|word| word.kind != WordKind::Part)
-            .map(|word| (word.position, word.folded(text)))
-            .collect();
-        let first = terms.first()?.0;
-        terms.iter_mut().for_each(|(position, _)| *position -= first);
-        Some(Self(terms))
+        let mut found: Vec<PhraseWord> = Vec::new();
+        for word in query_words(text) {
+            match found.last_mut() {
+                Some(whole) if word.kind == WordKind::Part => whole.parts.push(word.folded(text)),
+                _ => {
+                    let (position, text) = (word.position, word.folded(text));
+                    found.push(PhraseWord { position, text, kind: word.kind, parts: Vec::new() });
+                }
+            }
+        }
+        (!found.is_empty()).then_some(Self(found))
     }
 }
 
@@ -191,7 +205,11 @@ mod tests {
         };
         let terms = QueryTerms::new(&text);
         assert_eq!(terms.slots.len(), 3);
-        assert_eq!(terms.required, [Phrase(vec![(0, "good".to_owned()), (1, "day".to_owned())])]);
-        assert_eq!(terms.excluded, [Phrase(vec![(0, "draft".to_owned())])]);
+        let words = |phrases: &[Phrase]| -> Vec<(usize, String)> {
+            let [Phrase(words)] = phrases else { panic!("{phrases:?}") };
+            words.iter().map(|word| (word.position, word.text.clone())).collect()
+        };
+        assert_eq!(words(&terms.required), [(0, "good".to_owned()), (1, "day".to_owned())]);
+        assert_eq!(words(&terms.excluded), [(0, "draft".to_owned())]);
     }
 }
