@@ -253,10 +253,13 @@ fn a_list_is_in_the_order_that_is_asked() {
     assert_eq!(dates("&order_by=created_desc"), newest);
     assert_eq!(dates("&order_by=checkInDate_desc"), newest);
     assert_eq!(dates("&order_by=checkInDate_asc"), oldest);
+    let page = api.ok("/api/v1/bookings?limit=30&fields=totalPrice&order_by=totalPrice_desc");
+    let prices: Vec<f64> = items(&page).iter().map(|item| item["totalPrice"].as_f64().unwrap()).collect();
+    assert!(prices.is_sorted_by(|one, other| one >= other), "{prices:?}");
     for (order, code) in [
         ("created", "INVALID_ARGUMENT"),
         ("created_up", "INVALID_ARGUMENT"),
-        ("guestName_desc", "INVALID_SORT"),
+        ("guestAddress_desc", "INVALID_SORT"),
     ] {
         let body = api.refused(&format!("/api/v1/bookings?order_by={order}"), 400, code);
         assert_eq!(body["param"], "order_by", "{body}");

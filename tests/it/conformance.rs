@@ -722,7 +722,7 @@ async fn what_the_api_advises_comes_through_the_remote_client() {
         assert_eq!(advice(remote.window(&query).await), expect);
     }
     for query in [
-        RecordsQuery { sort: Some("amount".to_owned()), ..records_of("messages") },
+        RecordsQuery { sort: Some("labels".to_owned()), ..records_of("messages") },
         RecordsQuery { filter: filter(json!({"nope": 1})), ..records_of("messages") },
         RecordsQuery { selection: Selection::View("nope".to_owned()), ..records_of("messages") },
     ] {

@@ -89,7 +89,8 @@ async fn a_schema_never_excludes_what_is_documented() {
         ("query_records", Documented, json!({"stream": "s", "filter": {}})),
         ("query_records", Refused, json!({"stream": "s", "filter": {"a": {}}})),
         ("query_records", Refused, json!({"stream": "s", "filter": {"a": {"like": 1}}})),
-        ("query_records", Refused, json!({"stream": "s", "filter": {"a": [1]}})),
+        ("query_records", Documented, json!({"stream": "s", "filter": {"a": [1], "b": {"contains": "x"}}})),
+        ("query_records", Refused, json!({"stream": "s", "filter": {"a": [[1]]}})),
         ("query_records", Refused, json!({"stream": "s", "filter": {"a": null}})),
         (
             "query_records",

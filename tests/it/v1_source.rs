@@ -519,11 +519,12 @@ fn parameters_become_the_question() {
         &["Changes(Some(Unverified(\"t=\")))"],
     );
     served.check_asked(
-        &records("filter%5Ba%20b%5D=x%2By&filter[n][gte]=1&filter[n][lt]=9"),
+        &records("filter%5Ba%20b%5D=x%2By&filter[n][gte]=1&filter[n][lt]=9&filter[i][in]=1&filter[i][in]=2"),
         &[
-            "field: \"a b\", operator: Equal, value: Text(\"x+y\")",
-            "operator: GreaterOrEqual, value: Text(\"1\")",
-            "Less, value: Text(\"9\")",
+            "field: \"a b\", test: Equal(Text(\"x+y\"))",
+            "Range(GreaterOrEqual, Text(\"1\"))",
+            "Range(Less, Text(\"9\"))",
+            "In([Text(\"1\"), Text(\"2\")])",
         ],
     );
     served.check_asked(
@@ -575,7 +576,7 @@ fn parameters_that_do_not_go_together_are_refused() {
     }
     for (query, param) in [
         ("", "metric"),
-        ("metric=avg", "metric"),
+        ("metric=median", "metric"),
         ("metric=sum", "field"),
         ("metric=count&group_by=a&group_by_time=b", "group_by"),
         ("metric=count&group_by_time=b", "granularity"),

@@ -65,9 +65,13 @@ impl Fields {
     }
 
     /// Returns the query for the records that pass the required parts of a query, whatever other words they have.
-    pub(super) fn passing(self, terms: &QueryTerms) -> Box<dyn Query> {
-        let clauses = self.constraint_clauses(&Constraints { terms, scope: None });
-        if clauses.is_empty() { Box::new(AllQuery) } else { Box::new(BooleanQuery::new(clauses)) }
+    pub(super) fn passing(
+        self,
+        searcher: &Searcher,
+        terms: &QueryTerms,
+    ) -> Result<Box<dyn Query>, TantivyError> {
+        let clauses = self.constraint_clauses(&Constraints { searcher, terms, scope: None })?;
+        Ok(if clauses.is_empty() { Box::new(AllQuery) } else { Box::new(BooleanQuery::new(clauses)) })
     }
 
     /// Returns the query for the records that have any of some phrases; `None` without phrases.

@@ -74,7 +74,7 @@ pub(in crate::source::store::fulltext) fn nearest_records(
     meaning: &QueryMeaning<'_>,
     is_deep: bool,
 ) -> Result<NearestRecords, NearestError> {
-    let conditions = Conditions::new(snapshot, terms, text);
+    let conditions = Conditions::new(snapshot, terms, text)?;
     let selected = if conditions.are_selective() {
         guard(|| conditions.passing(None, MAX_SELECTED))?
     } else {
@@ -109,12 +109,16 @@ struct Conditions<'a> {
 }
 
 impl<'a> Conditions<'a> {
-    fn new(snapshot: &'a Snapshot, terms: &'a QueryTerms, text: &'a SearchText) -> Self {
+    fn new(
+        snapshot: &'a Snapshot,
+        terms: &'a QueryTerms,
+        text: &'a SearchText,
+    ) -> Result<Self, TantivyError> {
         let mut filter = CandidateFilter::default();
         filter.after = text.after.map(jiff::Timestamp::as_second);
         filter.before = text.before.map(jiff::Timestamp::as_second);
-        filter.excluded = snapshot.fields.with_phrases(&terms.excluded);
-        Self { snapshot, terms, text, filter }
+        filter.excluded = snapshot.fields.with_phrases(&snapshot.searcher, &terms.excluded)?;
+        Ok(Self { snapshot, terms, text, filter })
     }
 
     /// Returns true if the operators select records, and do not only exclude some.
@@ -129,7 +133,7 @@ impl<'a> Conditions<'a> {
         if limit == 0 {
             return Ok(Vec::new());
         }
-        let conditions = fields.passing(self.terms);
+        let conditions = fields.passing(searcher, self.terms)?;
         let query: Box<dyn Query> = match rows {
             None => conditions,
             Some(rows) => {
