@@ -265,7 +265,7 @@ fn a_list_is_in_the_order_that_is_asked() {
         assert_eq!(body["param"], "order_by", "{body}");
         assert!(!body["detail"].as_str().unwrap().contains("`sort`"), "{body}");
     }
-    let body = api.refused("/api/v1/bookings?order_by=guestName_desc", 400, "INVALID_SORT");
+    let body = api.refused("/api/v1/bookings?order_by=guestAddress_desc", 400, "INVALID_SORT");
     assert!(body["detail"].as_str().unwrap().contains("checkInDate"), "{body}");
 }
 

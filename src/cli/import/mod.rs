@@ -58,6 +58,8 @@ impl Import {
             }
             let (into, _path) = self.kind.place();
             let (store, embed) = (into.store.clone(), into.embed.clone());
+            // Registered before there is something to save, so that a signal never loses records.
+            let first_signal = stop::requested();
             let (sender, mut ended) = oneshot::channel();
             let requested = Arc::clone(&stop);
             let import = move || drop(sender.send(self.import(manifest, printer, &requested)));
@@ -70,7 +72,7 @@ impl Import {
                     let outcome = result.unwrap_or_else(|_panic| Err(panicked()))?;
                     return outcome.finish(embed.embed_imported(&store, environment).await, printer);
                 }
-                signal = stop::requested() => signal,
+                signal = first_signal => signal,
             };
             stop.store(true, Ordering::Relaxed);
             tokio::select! {

@@ -4,6 +4,9 @@
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
+/// Maximum number of bytes of a line in which the name of its encoding is looked for.
+const MAX_PARAMETERS: usize = 1_000;
+
 /// A line with its name and parameters in upper case.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ContentLine {
@@ -118,23 +121,30 @@ fn decode_quoted_printable(text: &str) -> String {
     String::from_utf8_lossy(&bytes).replace("\r\n", "\n")
 }
 
+/// Returns true if the parameters of a line name this encoding.
+fn is_quoted_printable(line: &str) -> bool {
+    let start = line.get(..line.floor_char_boundary(MAX_PARAMETERS)).unwrap_or_default();
+    let (parameters, _value) = start.split_once(':').unwrap_or((start, ""));
+    parameters.to_ascii_uppercase().contains("QUOTED-PRINTABLE")
+}
+
 /// Iterates over the lines of a text. Lines that are no content lines are skipped.
 pub(super) fn content_lines(text: &str) -> impl Iterator<Item = ContentLine> + '_ {
     let mut lines = text.lines().peekable();
     std::iter::from_fn(move || {
         loop {
             let mut line = lines.next()?.to_owned();
-            while let Some(next) = lines.next_if(|next| next.starts_with([' ', '\t'])) {
-                line.push_str(next.get(1..).unwrap_or_default());
-            }
-            // In vCard 2.1, a line in this encoding that ends with `=` continues.
-            let head = line.split(':').next().unwrap_or_default().to_ascii_uppercase();
-            if head.contains("QUOTED-PRINTABLE") {
-                while line.ends_with('=') {
+            loop {
+                // In vCard 2.1, a line in this encoding that ends with `=` continues with all of the next one.
+                let next = if line.ends_with('=') && is_quoted_printable(&line) {
                     line.pop();
-                    let Some(next) = lines.next() else { break };
-                    line.push_str(next);
-                }
+                    lines.next()
+                } else {
+                    let folded = lines.next_if(|next| next.starts_with([' ', '\t']));
+                    folded.and_then(|next| next.get(1..))
+                };
+                let Some(next) = next else { break };
+                line.push_str(next);
             }
             if let Some(line) = ContentLine::parse(&line) {
                 return Some(line);

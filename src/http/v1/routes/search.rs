@@ -427,7 +427,8 @@ mod tests {
     fn cursors_are_sealed_for_the_same_text_in_every_version() {
         let filter = serde_json::from_str(r#"{"amount": {"gte": 10}}"#).unwrap();
         let streams = vec!["messages".parse().unwrap()];
-        let query = SearchQuery { filter, streams, ..SearchQuery::new("pay \"now\"", 5) };
+        let mode = SearchMode::Lexical;
+        let query = SearchQuery { filter, streams, mode, ..SearchQuery::new("pay \"now\"", 5) };
         assert_eq!(
             question_of(&query, Syntax::Literal),
             r#"["pay \"now\"",null,["messages"],[["amount","gte",10]]]"#
