@@ -31,9 +31,9 @@ pub use error::EmbeddingError;
 pub use http::{Endpoint, HttpModel, InvalidEndpoint};
 #[cfg(feature = "local-embeddings")]
 pub use local::{LocalModel, LocalReranker};
-pub use model::{EmbeddingModel, PROBE_TEXT, Purpose};
+pub use model::{EmbeddingModel, PROBE_TEXT, Persistence, Purpose};
 pub use pieces::{EstimatedPieces, PieceCount};
 pub use query::{QueryEmbedder, QueryVector};
 pub use rerank::{HttpReranker, RerankEndpoint, RerankError, Reranker, ServiceUrl, blend};
 pub use rerank_settings::{RerankSettings, RerankerPlace, open_reranker};
-pub use settings::{EmbeddingSettings, ModelPlace, Persistence, open_model};
+pub use settings::{EmbeddingSettings, ModelPlace, open_model};

@@ -19,6 +19,15 @@ pub enum Purpose {
     Document,
 }
 
+/// Persistence with a service that does not answer or limits requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Persistence {
+    /// Repeat a request of documents for minutes, as the user waits for the command.
+    Minutes,
+    /// Give up after a minute, as the caller tries again later.
+    OneMinute,
+}
+
 /// A model that makes vectors from texts.
 #[async_trait]
 pub trait EmbeddingModel: Debug + Send + Sync {

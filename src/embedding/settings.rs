@@ -7,7 +7,7 @@ use secrecy::SecretString;
 
 use super::error::EmbeddingError;
 use super::http::{Endpoint, HttpModel};
-use super::model::EmbeddingModel;
+use super::model::{EmbeddingModel, Persistence};
 
 /// Settings of an embedding model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,15 +87,6 @@ impl EmbeddingSettings {
             }
         }
     }
-}
-
-/// Persistence with a service that does not answer or limits requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Persistence {
-    /// Repeat a request of documents for minutes, as the user waits for the command.
-    Minutes,
-    /// Give up after a minute, as the caller tries again later.
-    OneMinute,
 }
 
 /// Opens a model. A local model is read from its files; a service is not called.

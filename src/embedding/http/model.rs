@@ -17,9 +17,8 @@ use super::endpoint::Endpoint;
 use super::in_flight::permit_of;
 use super::retry::{pause, retry_after};
 use crate::embedding::error::EmbeddingError;
-use crate::embedding::model::{EmbeddingModel, PROBE_TEXT, Purpose, VectorForm};
+use crate::embedding::model::{EmbeddingModel, PROBE_TEXT, Persistence, Purpose, VectorForm};
 use crate::embedding::pieces::{EstimatedPieces, PieceCount};
-use crate::embedding::settings::Persistence;
 use crate::outbound::{Exchange, Redactor};
 
 /// Timeout of one request.
@@ -133,13 +132,13 @@ impl HttpModel {
                 Ok(response) => return self.vectors(response, texts),
                 Err(_problem) => None,
             };
-            let again = Instant::now() + pause(attempt, requested);
-            if again >= deadline {
+            let again = Instant::now().checked_add(pause(attempt, requested));
+            let Some(again) = again.filter(|again| *again < deadline) else {
                 return Err(match answer {
                     Ok(response) => self.refusal(&response, texts),
                     Err(problem) => EmbeddingError::Unavailable { place: self.endpoint.place(), problem },
                 });
-            }
+            };
             sleep_until(again).await;
             attempt += 1;
         }

@@ -10,7 +10,7 @@ use jiff::fmt::rfc2822;
 /// First pause of a service that asks for none; it doubles with each attempt.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Maximum pause between attempts.
+/// Maximum pause between attempts, unless the service asks for a longer one.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// Returns the pause that `Retry-After` asks for: seconds, or a date.
@@ -26,7 +26,7 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duratio
 /// Returns the pause before attempt `attempt`, from 1.
 pub(super) fn pause(attempt: u32, requested: Option<Duration>) -> Duration {
     let backoff = FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(6));
-    requested.unwrap_or(backoff).min(MAX_PAUSE)
+    requested.unwrap_or(backoff.min(MAX_PAUSE))
 }
 
 #[cfg(test)]
@@ -54,7 +54,8 @@ mod tests {
     fn pauses_double_and_are_bounded() {
         let seconds = [1, 2, 3, 10].map(|attempt| pause(attempt, None).as_secs());
         assert_eq!(seconds, [1, 2, 4, 60]);
-        assert_eq!(pause(1, Some(Duration::from_secs(86_400))), MAX_PAUSE);
+        // An attempt before the end of this pause would be refused too.
+        assert_eq!(pause(1, Some(Duration::from_secs(86_400))).as_secs(), 86_400);
         assert_eq!(pause(5, Some(Duration::ZERO)), Duration::ZERO);
     }
 }
