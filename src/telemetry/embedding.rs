@@ -65,10 +65,11 @@ impl EmbeddingBuilds {
         self.0.values().cloned().collect()
     }
 
-    /// Writes the metrics of all builds. Without builds there are none.
-    pub(super) fn expose(&self, text: &mut Exposition) {
+    /// Returns the metrics of all builds in Prometheus' text format. Without builds there are none.
+    pub(super) fn exposition(&self) -> String {
+        let mut text = Exposition::default();
         if self.0.is_empty() {
-            return;
+            return text.into_text();
         }
         let name = "fetchwell_embedding_missing_records";
         text.metric(name, Type::Gauge, "New and changed records of a store without vectors.");
@@ -85,6 +86,7 @@ impl EmbeddingBuilds {
         for (source, build) in &self.0 {
             text.sample(name, &[("source", source)], build.failures);
         }
+        text.into_text()
     }
 }
 
@@ -95,15 +97,11 @@ mod tests {
     #[test]
     fn builds_are_listed_and_exposed_by_source() {
         let mut builds = EmbeddingBuilds::default();
-        let mut text = Exposition::default();
-        builds.expose(&mut text);
-        assert_eq!(text.into_text(), "");
+        assert_eq!(builds.exposition(), "");
         builds.update("notes", |build| build.missing_records = 3);
         builds.update("mail", |build| build.failures += 1);
         builds.update("notes", |build| build.embedded_chunks += 2);
-        let mut text = Exposition::default();
-        builds.expose(&mut text);
-        let text = text.into_text();
+        let text = builds.exposition();
         for line in [
             "fetchwell_embedding_missing_records{source=\"notes\"} 3\n",
             "fetchwell_embedding_chunks_total{source=\"notes\"} 2\n",

@@ -223,7 +223,8 @@ impl Telemetry {
             uptime_seconds: aggregates.uptime_seconds,
             dropped: telemetry.dropped,
         };
-        self.with_embeddings(|builds| self.meters(|meters| meters.exposition(&gauges, builds)))
+        let text = self.meters(|meters| meters.exposition(&gauges));
+        text + &self.with_embeddings(|builds| builds.exposition())
     }
 
     /// Returns the latest calls of this process, the newest first.

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use super::exposition::{Exposition, Type};
 use super::histogram::Histogram;
-use crate::telemetry::embedding::EmbeddingBuilds;
 use crate::telemetry::record::estimate_tokens;
 use crate::telemetry::{Endpoint, Outcome, TelemetryRecord};
 
@@ -108,11 +107,10 @@ impl Meters {
     }
 
     /// Returns all metrics in Prometheus' text format.
-    pub(in crate::telemetry) fn exposition(&self, gauges: &Gauges, builds: &EmbeddingBuilds) -> String {
+    pub(in crate::telemetry) fn exposition(&self, gauges: &Gauges) -> String {
         let mut text = Exposition::default();
         self.calls(&mut text);
         self.shares(&mut text, gauges);
-        builds.expose(&mut text);
         self.program(&mut text, gauges);
         text.into_text()
     }
