@@ -25,12 +25,12 @@ use super::auth::{AuthSettings, AuthTable};
 use super::context_protection::ProtectionTable;
 use super::embedding::{ConfiguredEmbedding, EmbeddingTable};
 use super::error::ConfigError;
-use super::http::{HttpSettings, HttpTable, TlsTable, public_url};
+use super::http::{HttpSettings, HttpTable, RateLimitTable, TlsTable, public_url};
 use super::rerank::{ConfiguredRerank, RerankTable};
 use super::telemetry::TelemetryTable;
 use super::text::read_text;
 use super::tree::{Mistake, Node, key_of};
-use super::values::{Count, CredentialText, DurationText, Label, Requests, SourceTitle, without_user_info};
+use super::values::{Count, CredentialText, DurationText, Label, SourceTitle, without_user_info};
 use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, SourceSettings};
 use crate::cursor::VALID_FOR;
 use crate::fit::Protection;
@@ -243,19 +243,6 @@ fn sources(tree: &Node, listed: Vec<Source>, folder: &Path) -> Result<Vec<Source
         sources.push(source.settings(folder).map_err(wrong)?);
     }
     Ok(sources)
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RateLimitTable {
-    requests: Count<Requests>,
-    per: DurationText,
-}
-
-impl RateLimitTable {
-    fn settings(self) -> RateLimit {
-        RateLimit { requests: self.requests.get(), per: self.per.0 }
-    }
 }
 
 impl Source {

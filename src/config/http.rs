@@ -1,4 +1,4 @@
-//! The HTTP settings of a configuration file: public URL, limits, trusted proxies, allowed hosts and origins, TLS.
+//! The HTTP settings of a configuration file: public URL, limits, rate limit, trusted proxies, allowed hosts and origins, TLS.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
 use super::tree::{Mistake, Node, key_of};
-use super::values::{Callers, Connections, Count, DurationText};
+use super::values::{Callers, Connections, Count, DurationText, Requests};
 use crate::http::{
     AllowedHost, AllowedNames, AllowedOrigin, DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS,
-    DEFAULT_WRITE_TIMEOUT, Limits, PublicUrl, TlsSettings, TrustedProxies, TrustedProxy,
+    DEFAULT_WRITE_TIMEOUT, Limits, PublicUrl, RateLimit, TlsSettings, TrustedProxies, TrustedProxy,
 };
 
 /// Default maximum of concurrent calls of one caller.
@@ -219,6 +219,21 @@ impl<'de, Name: FromStr<Err = String>> Deserialize<'de> for Names<Name> {
             }
         }
         deserializer.deserialize_seq(List(std::marker::PhantomData))
+    }
+}
+
+/// The `[rate_limit]` table as deserialized.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RateLimitTable {
+    requests: Count<Requests>,
+    per: DurationText,
+}
+
+impl RateLimitTable {
+    /// Returns the rate limit of the table.
+    pub(super) fn settings(self) -> RateLimit {
+        RateLimit { requests: self.requests.get(), per: self.per.0 }
     }
 }
 
