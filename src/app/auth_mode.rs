@@ -108,6 +108,7 @@ pub(crate) fn authenticator_settings(
         scopes: auth.scopes.clone(),
         sign_in,
         tokens: auth.tokens.iter().map(token).collect(),
+        searches_meaning: settings.embedding.is_some(),
     })
 }
 

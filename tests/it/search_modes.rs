@@ -129,3 +129,41 @@ fn routes_of_v1_ask_the_source_for_their_mode() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_mode_that_a_server_declares_not_to_have_is_not_asked_for() {
+    let declares = |supported: bool| {
+        let remote = Remote::start(move |request| match &*request.line {
+            line if line.contains("/.well-known/") => {
+                let method = json!({"supported": supported});
+                let methods = json!({"semantic_retrieval": method, "hybrid_retrieval": method});
+                Reply::Json(200, json!({"capabilities": methods}).to_string())
+            }
+            line if line.contains("/hybrid") => recorded("search-hybrid"),
+            line if line.contains("/semantic") => recorded("search-semantic"),
+            _ => recorded("search-lexical"),
+        });
+        async move {
+            let mut instead = Vec::new();
+            for mode in [SearchMode::Semantic, SearchMode::Hybrid] {
+                let query = SearchQuery { mode, ..SearchQuery::new("invoice", 2) };
+                let page = remote.pdpp.search(&query).await.unwrap();
+                instead.push(page.lexical_instead);
+                if supported {
+                    // The second hit has no word of the query in either reply.
+                    assert!(page.hits[1].by_meaning, "{mode:?}: {:?}", page.hits);
+                }
+                if supported && mode == SearchMode::Hybrid {
+                    assert!(!page.hits[0].by_meaning, "{:?}", page.hits);
+                }
+            }
+            let asked = remote.asked();
+            let count = |part: &str| asked.iter().filter(|line| line.contains(part)).count();
+            // The declaration is read once.
+            assert_eq!(count("/.well-known/oauth-protected-resource"), 1, "{asked:?}");
+            (instead, count("/search/semantic") + count("/search/hybrid"))
+        }
+    };
+    assert_eq!(declares(false).await, (vec![true, true], 0));
+    assert_eq!(declares(true).await, (vec![false, false], 2));
+}

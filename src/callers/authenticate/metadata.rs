@@ -24,7 +24,7 @@ pub struct ResourceMetadata {
     pub resource_documentation: Option<String>,
 }
 
-/// The supported search methods: lexical only, because there are no embeddings.
+/// The supported search methods: by words, and by meaning if an embedding model is configured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Capabilities {
     /// Support for `/v1/search`.
@@ -43,22 +43,29 @@ pub struct Retrieval {
 }
 
 impl Capabilities {
-    const NOW: Self = Self {
-        lexical_retrieval: Retrieval { supported: true },
-        semantic_retrieval: Retrieval { supported: false },
-        hybrid_retrieval: Retrieval { supported: false },
-    };
+    fn new(searches_meaning: bool) -> Self {
+        Self {
+            lexical_retrieval: Retrieval { supported: true },
+            semantic_retrieval: Retrieval { supported: searches_meaning },
+            hybrid_retrieval: Retrieval { supported: searches_meaning },
+        }
+    }
 }
 
 impl ResourceMetadata {
     /// Creates the metadata of a resource.
-    pub(super) fn new(resource: &str, issuer: Option<String>, scopes: &[String]) -> Self {
+    pub(super) fn new(
+        resource: &str,
+        issuer: Option<String>,
+        scopes: &[String],
+        searches_meaning: bool,
+    ) -> Self {
         Self {
             resource: resource.to_owned(),
             authorization_servers: issuer.into_iter().collect(),
             scopes_supported: scopes.to_vec(),
             bearer_methods_supported: ["header"],
-            capabilities: Capabilities::NOW,
+            capabilities: Capabilities::new(searches_meaning),
             resource_name: "fetchwell",
             resource_documentation: None,
         }
@@ -80,6 +87,7 @@ mod tests {
                 resource,
                 Some("https://login.example.com".into()),
                 &["records.read".into()],
+                false,
             ),
             concat!(
                 r#"{"resource":"https://records.example.com/mcp","authorization_servers":["https://login.example.com"],"#,
@@ -89,11 +97,11 @@ mod tests {
             ),
         );
         check(
-            ResourceMetadata::new(resource, None, &[]),
+            ResourceMetadata::new(resource, None, &[], true),
             concat!(
                 r#"{"resource":"https://records.example.com/mcp","bearer_methods_supported":["header"],"#,
-                r#""capabilities":{"lexical_retrieval":{"supported":true},"semantic_retrieval":{"supported":false},"#,
-                r#""hybrid_retrieval":{"supported":false}},"resource_name":"fetchwell"}"#
+                r#""capabilities":{"lexical_retrieval":{"supported":true},"semantic_retrieval":{"supported":true},"#,
+                r#""hybrid_retrieval":{"supported":true}},"resource_name":"fetchwell"}"#
             ),
         );
     }

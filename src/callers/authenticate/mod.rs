@@ -143,7 +143,7 @@ impl Authenticator {
     #[must_use]
     pub fn metadata(&self, resource: &str) -> ResourceMetadata {
         let issuer = self.settings.issuer.as_ref().map(|issuer| issuer.issuer.to_string());
-        ResourceMetadata::new(resource, issuer, &self.settings.scopes)
+        ResourceMetadata::new(resource, issuer, &self.settings.scopes, self.settings.searches_meaning)
     }
 
     /// Returns true if a request may read `/health` and `/metrics`. Only static tokens can allow that, so no

@@ -20,6 +20,8 @@ pub struct AuthenticatorSettings {
     pub sign_in: Option<SignInSettings>,
     /// Static tokens, created by `fetchwell token new`.
     pub tokens: Vec<StaticToken>,
+    /// True if an embedding model is configured, so that searches by meaning are declared.
+    pub searches_meaning: bool,
 }
 
 /// The settings of an issuer of JWTs.

@@ -1,19 +1,23 @@
-//! Cache of schemas, for each grant.
+//! Cache of schemas, for each grant, and of the search methods of the server.
 //!
 //! A list over several connections needs their names and the order of their records. Both change seldom, so they are
 //! cached for `KEPT_FOR`. Entries are dropped when the server refuses a call and when the whole schema is read.
 //! Grants have separate entries.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::transport::Grant;
+use super::wire::DeclaredModes;
 use crate::handle::{ConnectionId, StreamName};
 use crate::lru::{LruCache, LruLimits};
 use crate::record::{Schema, StreamDetail};
 
 /// Time for which a schema is used without reading it again.
 const KEPT_FOR: Duration = Duration::from_secs(60);
+
+/// Time for which the declared search methods are used without reading them again.
+const MODES_KEPT_FOR: Duration = Duration::from_secs(600);
 
 /// Maximum number of cached fields and streams of one server.
 const MAX_ITEMS: u64 = 50_000;
@@ -32,6 +36,8 @@ pub(super) struct StreamKey {
 pub(super) struct KnownSchemas {
     streams: LruCache<StreamKey, Arc<Vec<StreamDetail>>>,
     schemas: LruCache<Grant, Arc<Schema>>,
+    /// Search methods with the time at which they were read. They are the same for all grants.
+    modes: Mutex<Option<(Instant, DeclaredModes)>>,
 }
 
 impl Default for KnownSchemas {
@@ -46,6 +52,7 @@ impl Default for KnownSchemas {
         Self {
             streams: LruCache::with_weights(limits, of_streams),
             schemas: LruCache::with_weights(limits, of_schemas),
+            modes: Mutex::default(),
         }
     }
 }
@@ -66,6 +73,17 @@ impl KnownSchemas {
         let details = Arc::new(details);
         self.streams.insert(key, Arc::clone(&details));
         details
+    }
+
+    /// Returns the search methods that the server declares, if they were read a short time ago.
+    pub(super) fn modes(&self) -> Option<DeclaredModes> {
+        let modes = *self.modes.lock().unwrap_or_else(PoisonError::into_inner);
+        modes.filter(|(read, _)| read.elapsed() < MODES_KEPT_FOR).map(|(_, modes)| modes)
+    }
+
+    /// Caches the search methods that the server declares.
+    pub(super) fn keep_modes(&self, modes: DeclaredModes) {
+        *self.modes.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), modes));
     }
 
     /// Returns the whole schema of a grant.

@@ -61,6 +61,9 @@ use crate::record::{Record, Schema, Window};
 /// lexical too, even if the server supports the mode by then.
 const BY_WORDS: &str = "lexical ";
 
+/// Path of a server's metadata (RFC 9728).
+const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
+
 /// Record server that is reached over HTTP.
 #[derive(Debug)]
 pub struct Pdpp {
@@ -189,6 +192,10 @@ impl Client<'_> {
             // Pages of a hybrid search have no position, so this one was issued by an earlier release for a lexical
             // search.
             (SearchMode::Hybrid, Some(_)) => self.search_by_words_instead(query).await,
+            // The server said before this search that it does not have the mode.
+            (mode, None) if self.declared_modes().await.excludes(mode) => {
+                self.search_by_words_instead(query).await
+            }
             (mode, _) => match self.search_by(mode, query).await {
                 Err(SourceError::InvalidQuery { fault: QueryFault::NotSupported, .. }) => {
                     self.search_by_words_instead(query).await
@@ -314,6 +321,20 @@ impl Client<'_> {
         address: &RecordAddress,
     ) -> Result<Reply, SourceError> {
         self.explained(reply, address.connection.as_ref(), slice::from_ref(&address.stream)).await
+    }
+
+    /// Returns the search methods that the server declares. A server that declares none is asked by a search.
+    async fn declared_modes(&self) -> wire::DeclaredModes {
+        if let Some(known) = self.known.modes() {
+            return known;
+        }
+        let reply = self.requests.get_metadata(METADATA_PATH, &Params::default()).await;
+        let modes = match reply {
+            Ok(reply) => parsed(reply.body, wire::declared_modes).await.unwrap_or_default(),
+            Err(_) => wire::DeclaredModes::default(),
+        };
+        self.known.keep_modes(modes);
+        modes
     }
 
     async fn search_by(&self, mode: SearchMode, query: &SearchQuery) -> Result<SearchPage, SourceError> {

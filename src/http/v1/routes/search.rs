@@ -125,6 +125,12 @@ struct SearchResult {
     /// The fields with words of the query, when the source says which.
     matched_fields: Vec<String>,
     snippet: Snippet,
+    /// Search mode, on routes that name one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retrieval_mode: Option<RetrievalMode>,
+    /// The searches that found the record, in a hybrid search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retrieval_sources: Option<[RetrievalMode; 1]>,
     /// Relevance, if the source reports it. Scores of two sources do not compare.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<ScoreBody>,
@@ -285,8 +291,11 @@ pub(in crate::http::v1) async fn answer(
     };
     let is_all = query.position.is_none() && !has_more && !page.windowed;
     let count = page.count.or_else(|| is_all.then(|| Count::exact(page.hits.len() as u64)));
-    let data: Vec<SearchResult> =
-        page.hits.into_iter().filter_map(|hit| SearchResult::from_hit(hit, &connections)).collect();
+    let data: Vec<SearchResult> = page
+        .hits
+        .into_iter()
+        .filter_map(|hit| SearchResult::from_hit(hit, retrieval_mode, &connections))
+        .collect();
     let items = data.len();
     let answer = Answer::new(&SearchList {
         object: "list",
@@ -373,7 +382,11 @@ fn split_position(position: &str) -> Option<(Timestamp, String)> {
 
 impl SearchResult {
     /// Returns `None` for a hit that names no record, which this contract cannot read.
-    fn from_hit(hit: Hit, connections: &HashMap<&ConnectionId, &ConnectionSchema>) -> Option<Self> {
+    fn from_hit(
+        hit: Hit,
+        retrieval_mode: Option<RetrievalMode>,
+        connections: &HashMap<&ConnectionId, &ConnectionSchema>,
+    ) -> Option<Self> {
         let HitId::Record(RecordAddress { connection, stream, record }) = hit.id else { return None };
         let known = connection.as_ref().and_then(|id| connections.get(id));
         let connection_id = connection.as_ref().map(ToString::to_string);
@@ -397,6 +410,12 @@ impl SearchResult {
             snippet: match hit.evidence.title_match {
                 Some((field, found)) => Snippet { field: Some(field), text: marked(&found) },
                 None => Snippet { field: hit.evidence.excerpt_field, text: marked(&hit.excerpt) },
+            },
+            retrieval_mode,
+            retrieval_sources: match retrieval_mode {
+                Some(RetrievalMode::Hybrid) if hit.by_meaning => Some([RetrievalMode::Semantic]),
+                Some(RetrievalMode::Hybrid) => Some([RetrievalMode::Lexical]),
+                _ => None,
             },
             score: hit.evidence.score.map(|score| ScoreBody {
                 kind: "bm25",

@@ -6,11 +6,13 @@
 //!
 //! * `schema`, `stream`, `field`: schemas, streams and the capabilities of fields
 //! * `search`, `record`, `records`, `window`, `aggregate`: one kind of response each
+//! * `modes`: the search methods that a server declares
 //! * `refusal`: error responses
 //! * `tolerant`: deserialization of JSON with unexpected types
 
 mod aggregate;
 mod field;
+mod modes;
 mod record;
 mod records;
 mod refusal;
@@ -23,6 +25,7 @@ mod window;
 use serde::Deserialize;
 
 pub(super) use aggregate::aggregate;
+pub(super) use modes::{DeclaredModes, declared_modes};
 pub(super) use record::{names, record};
 pub(super) use records::{RecordList, records};
 pub(super) use refusal::refusal;

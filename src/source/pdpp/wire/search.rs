@@ -228,6 +228,27 @@ struct WireHit<'a> {
     authored_at: Text<'a>,
     emitted_at: Text<'a>,
     snippet: Snippet<'a>,
+    mode: Text<'a>,
+    found_by: FoundBy,
+}
+
+/// The searches that found a hit.
+#[derive(Default)]
+struct FoundBy {
+    /// True if only the search by meaning did.
+    meaning_alone: bool,
+}
+
+impl<'de> Tolerant<'de> for FoundBy {
+    fn from_list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
+        let (mut meaning, mut other) = (false, false);
+        while let Some(Any(source)) = items.next_element::<Any<Text<'_>>>()? {
+            let is_meaning = source.get() == Some("semantic");
+            meaning |= is_meaning;
+            other |= !is_meaning;
+        }
+        Ok(Self { meaning_alone: meaning && !other })
+    }
 }
 
 impl<'de: 'a, 'a> Tolerant<'de> for WireHit<'a> {
@@ -239,6 +260,11 @@ impl<'de: 'a, 'a> Tolerant<'de> for WireHit<'a> {
                     hit.snippet = fields.next_value::<Any<_>>()?.0;
                     continue;
                 }
+                "retrieval_sources" | "retrievalSources" => {
+                    hit.found_by = fields.next_value::<Any<_>>()?.0;
+                    continue;
+                }
+                "retrieval_mode" | "retrievalMode" => &mut hit.mode,
                 "text" | "excerpt" | "preview" => &mut hit.snippet.text,
                 "id" => &mut hit.id,
                 "record_key" | "recordKey" | "record_id" | "recordId" => &mut hit.record,
@@ -313,7 +339,10 @@ fn hit(wire: &WireHit<'_>) -> Hit {
     let evidence = Evidence { emitted_at, ..Evidence::default() };
     let account = wire.label.get().map(|label| clip(label, MAX_LABEL));
     let id = hit_id(wire, stream, link.as_ref());
-    Hit { time, account, evidence, link, excerpt, ..Hit::new(id, title) }
+    // A marked match is a word of the query, whatever found the record.
+    let has_words = !excerpt.focus().is_empty();
+    let by_meaning = !has_words && (wire.found_by.meaning_alone || wire.mode.get() == Some("semantic"));
+    Hit { time, account, by_meaning, evidence, link, excerpt, ..Hit::new(id, title) }
 }
 
 /// Returns the first words of a snippet, or `None` if it has none.

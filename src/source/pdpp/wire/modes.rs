@@ -1,0 +1,61 @@
+//! Parser of the search methods that a server declares in its metadata (RFC 9728).
+
+use serde_json::Value;
+
+use super::parse;
+use crate::source::{SearchMode, SourceError};
+
+/// The search methods of a server, as far as it declares them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in super::super) struct DeclaredModes {
+    semantic: Option<bool>,
+    hybrid: Option<bool>,
+}
+
+impl DeclaredModes {
+    /// Returns true if the server says that it does not support a mode.
+    pub(in super::super) fn excludes(self, mode: SearchMode) -> bool {
+        let declared = [(SearchMode::Semantic, self.semantic), (SearchMode::Hybrid, self.hybrid)];
+        declared.contains(&(mode, Some(false)))
+    }
+}
+
+/// Parses the metadata of a server.
+pub(in super::super) fn declared_modes(body: &[u8]) -> Result<DeclaredModes, SourceError> {
+    let metadata: Value = parse(body)?;
+    let supported = |names: [&str; 2]| {
+        let method = names.iter().find_map(|name| metadata.get("capabilities")?.get(name))?;
+        method.get("supported").unwrap_or(method).as_bool()
+    };
+    Ok(DeclaredModes {
+        semantic: supported(["semantic_retrieval", "semanticRetrieval"]),
+        hybrid: supported(["hybrid_retrieval", "hybridRetrieval"]),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_no_excludes_a_mode() {
+        for (body, semantic, hybrid) in [
+            (
+                r#"{"capabilities": {"semantic_retrieval": {"supported": true}, "hybrid_retrieval": {"supported": false}}}"#,
+                false,
+                true,
+            ),
+            (r#"{"capabilities": {"semanticRetrieval": false, "hybridRetrieval": true}}"#, true, false),
+            (r#"{"capabilities": {"semantic_retrieval": {"supported": "no"}}}"#, false, false),
+            (r#"{"capabilities": [1]}"#, false, false),
+            ("{}", false, false),
+            ("[]", false, false),
+        ] {
+            let modes = declared_modes(body.as_bytes()).unwrap();
+            let excluded = [SearchMode::Semantic, SearchMode::Hybrid].map(|mode| modes.excludes(mode));
+            assert_eq!(excluded, [semantic, hybrid], "{body}");
+            assert!(!modes.excludes(SearchMode::Lexical));
+        }
+        assert!(declared_modes(b"<html>").is_err());
+    }
+}
