@@ -22,8 +22,9 @@ use crate::app::open::runtime;
 use crate::app::rerank::open_configured_reranker;
 use crate::app::settings::SourceArgs;
 use crate::app::state::StateArgs;
-use crate::config::Environment;
+use crate::config::{Environment, SourcePlace, SourceSettings};
 use crate::embedding::{PROBE_TEXT, Purpose};
+use crate::source::store::vector_status;
 use crate::terminal::Line;
 
 /// Check the configured sources, and print a remedy for each problem.
@@ -73,7 +74,8 @@ impl Doctor {
                 let texts = [PROBE_TEXT.to_owned()];
                 Ok(runtime()?.block_on(model.embed(&texts, Purpose::Query)).map(drop)?)
             });
-            let found = probed.map(|()| "answers".to_owned()).map_err(|failure| failure.message);
+            let missing = stores_without_vectors(&settings.sources);
+            let found = probed.map(|()| format!("answers{missing}")).map_err(|failure| failure.message);
             Check::for_all("embedding", found).warning(Some(configured.settings.disclosure()))
         });
         let rerank = settings.rerank.as_ref().map(|configured| {
@@ -101,6 +103,23 @@ impl Doctor {
             .chain(left_alone)
             .collect())
     }
+}
+
+/// Returns a sentence for each store whose vectors lack records. A store that cannot be read has a check of its own.
+fn stores_without_vectors(sources: &[SourceSettings]) -> String {
+    let missing = sources.iter().filter_map(|source| {
+        let SourcePlace::Store { path } = &source.place else { return None };
+        let status = vector_status(path).ok()?;
+        match status.current {
+            None => Some(format!("; `{}` has no vectors yet", source.name)),
+            Some(current) if current.missing_records > 0 => Some(format!(
+                "; {} records of `{}` have no vectors yet",
+                current.missing_records, source.name
+            )),
+            Some(_) => None,
+        }
+    });
+    missing.collect()
 }
 
 fn print_text(printer: Printer, checks: &[Check]) {

@@ -38,6 +38,9 @@ impl Status {
         if let Some(building) = &status.building {
             printer.line(format_args!("being built: {}", described(building)));
         }
+        if status.is_locked {
+            printer.line("a process is embedding records now");
+        }
         match disclosure {
             Some(disclosure) => printer.line(disclosure),
             None => printer.line("no embedding model is configured: [embedding] is missing"),
