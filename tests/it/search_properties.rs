@@ -94,7 +94,11 @@ async fn printed_handles_fetch_the_records_they_came_from() {
                 let shown = hit["text"].as_str().unwrap();
                 let own = shown.split_whitespace().find(|word| word.starts_with("own"));
                 // A record with a part of an identifier is a result as well.
-                let shows = |part: &str| shown.contains(part) || hit["id"].as_str().unwrap().contains(part);
+                let shows = |part: &str| {
+                    [&hit["text"], &hit["title"], &hit["id"]]
+                        .iter()
+                        .any(|text| text.as_str().unwrap().contains(part))
+                };
                 assert!(word.split(['.', '_']).any(shows), "{word}: {hit}");
                 let own = own.unwrap_or_else(|| panic!("the excerpt has the whole text: {hit}"));
                 assert!(whole.contains(own), "{hit} {document}");
