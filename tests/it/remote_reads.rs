@@ -473,6 +473,7 @@ async fn a_search_goes_where_its_mode_says() {
         remote.asked(),
         [
             "/v1/search/semantic?q=invoice&limit=2&cursor=sem1.x",
+            "/.well-known/oauth-protected-resource?",
             "/v1/search/hybrid?q=invoice&limit=2",
             "/v1/search?q=invoice&limit=2&cursor=x",
         ]
