@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error};
 
 use super::auth::SecretPlace;
-use super::tree::{Mistake, Node, key_of};
-use super::values::{Count, Unit};
+use super::tree::{Mistake, Node};
+use super::values::{Count, Unit, parsed};
 use crate::embedding::{EmbeddingSettings, Endpoint, ModelPlace};
+
+/// Name of the table.
+const TABLE: &str = "embedding";
 
 /// Memory for the vectors of a store, in MiB: 200,000 chunks of 1,024 dimensions take 202 MiB.
 const DEFAULT_VECTOR_MEMORY: usize = 256;
@@ -51,7 +53,7 @@ impl Unit for Mebibytes {
 #[serde(deny_unknown_fields)]
 pub(super) struct EmbeddingTable {
     provider: Provider,
-    #[serde(default, deserialize_with = "endpoint")]
+    #[serde(default, deserialize_with = "parsed")]
     url: Option<Endpoint>,
     model: Option<String>,
     api_key: Option<SecretPlace>,
@@ -89,30 +91,30 @@ impl EmbeddingTable {
 
     fn http(self, tree: &Node, folder: &Path) -> Result<(Option<SecretPlace>, ModelPlace), Mistake> {
         if self.path.is_some() {
-            return Err(mistake(tree, "path", "path needs provider = \"local\"".to_owned()));
+            return Err(tree.mistake(TABLE, "path", "path needs provider = \"local\"".to_owned()));
         }
         let Some(endpoint) = self.url else {
-            return Err(mistake(tree, "provider", "provider = \"http\" needs a url".to_owned()));
+            return Err(tree.mistake(TABLE, "provider", "provider = \"http\" needs a url".to_owned()));
         };
         if !endpoint.is_confidential() && !self.allow_insecure {
             let problem = format!(
                 "over `{endpoint}` the key and the text of records are sent unencrypted; use https, or set allow_insecure = true beside it if no one else can read that network"
             );
-            return Err(mistake(tree, "url", problem));
+            return Err(tree.mistake(TABLE, "url", problem));
         }
         let Some(model) = self.model.filter(|model| is_model_name(model)) else {
             let problem = "provider = \"http\" needs a model: its name of at most 200 characters".to_owned();
-            return Err(mistake(tree, "model", problem));
+            return Err(tree.mistake(TABLE, "model", problem));
         };
         let Some(dimensions) = self.dimensions else {
             let problem =
                 "provider = \"http\" needs dimensions: the length of the model's vectors".to_owned();
-            return Err(mistake(tree, "dimensions", problem));
+            return Err(tree.mistake(TABLE, "dimensions", problem));
         };
         let dimensions = dimensions.size();
         if let Some(pad_to) = self.pad_to.filter(|pad_to| pad_to.size() < dimensions) {
             let problem = format!("pad_to is {}, less than the {dimensions} dimensions", pad_to.size());
-            return Err(mistake(tree, "pad_to", problem));
+            return Err(tree.mistake(TABLE, "pad_to", problem));
         }
         Ok((
             self.api_key.map(|secret| secret.below(folder)),
@@ -128,30 +130,27 @@ impl EmbeddingTable {
             ("dimensions", self.dimensions.is_some()),
             ("allow_insecure", self.allow_insecure),
         ];
-        if let Some((key, _)) = unused.into_iter().find(|(_, is_set)| *is_set) {
-            return Err(mistake(tree, key, format!("{key} needs provider = \"http\"")));
-        }
-        match self.path {
-            Some(path) => Ok(ModelPlace::Local { folder: folder.join(path) }),
-            None => Err(mistake(tree, "provider", "provider = \"local\" needs a path".to_owned())),
-        }
+        let folder = local_folder(tree, TABLE, self.path.map(|path| folder.join(path)), &unused)?;
+        Ok(ModelPlace::Local { folder })
     }
+}
+
+/// Returns the folder of a local model. Refuses the keys that only a service has, each with whether it is set.
+pub(super) fn local_folder(
+    tree: &Node,
+    table: &str,
+    folder: Option<PathBuf>,
+    service_keys: &[(&str, bool)],
+) -> Result<PathBuf, Mistake> {
+    if let Some((key, _)) = service_keys.iter().find(|(_, is_set)| *is_set) {
+        return Err(tree.mistake(table, key, format!("{key} needs provider = \"http\"")));
+    }
+    folder.ok_or_else(|| tree.mistake(table, "provider", "provider = \"local\" needs a path".to_owned()))
 }
 
 /// Returns true for a name that can be part of a request and of a message.
 pub(super) fn is_model_name(name: &str) -> bool {
     !name.trim().is_empty() && name.chars().count() <= 200 && !name.chars().any(char::is_control)
-}
-
-/// Returns the mistake of a key, or of the table if the key is not set.
-fn mistake(tree: &Node, key: &str, problem: String) -> Mistake {
-    let path = ["embedding", key];
-    let line = tree.line_of(&path).or_else(|| tree.line_of(&["embedding"]));
-    Mistake { line, key: Some(key_of(&path)), problem }
-}
-
-fn endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Endpoint>, D::Error> {
-    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
 }
 
 #[cfg(test)]

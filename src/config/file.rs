@@ -25,12 +25,12 @@ use super::auth::{AuthSettings, AuthTable};
 use super::context_protection::ProtectionTable;
 use super::embedding::{ConfiguredEmbedding, EmbeddingTable};
 use super::error::ConfigError;
-use super::http::{HttpSettings, HttpTable, RateLimitTable, TlsTable, public_url};
+use super::http::{HttpSettings, HttpTable, RateLimitTable, TlsTable};
 use super::rerank::{ConfiguredRerank, RerankTable};
 use super::telemetry::TelemetryTable;
 use super::text::read_text;
 use super::tree::{Mistake, Node, key_of};
-use super::values::{Count, CredentialText, DurationText, Label, SourceTitle, without_user_info};
+use super::values::{Count, CredentialText, DurationText, Label, SourceTitle, parsed, without_user_info};
 use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, SourceSettings};
 use crate::cursor::VALID_FOR;
 use crate::fit::Protection;
@@ -107,7 +107,7 @@ impl FileSettings {
 struct File {
     listen: Option<SocketAddr>,
     ops_listen: Option<SocketAddr>,
-    #[serde(default, deserialize_with = "public_url")]
+    #[serde(default, deserialize_with = "parsed")]
     public_url: Option<PublicUrl>,
     state_dir: Option<PathBuf>,
     cursor_ttl: Option<DurationText>,

@@ -173,10 +173,6 @@ fn default_per_address(max_connections: u32) -> u32 {
     (max_connections / 2).clamp(1, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS)
 }
 
-pub(super) fn public_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PublicUrl>, D::Error> {
-    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
-}
-
 /// A list of names that are parsed one by one, so that an error has the line of its item.
 struct Names<Name>(Vec<Name>);
 

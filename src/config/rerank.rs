@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error};
 
 use super::auth::SecretPlace;
-use super::embedding::{Provider, is_model_name};
-use super::tree::{Mistake, Node, key_of};
-use super::values::DurationText;
+use super::embedding::{Provider, is_model_name, local_folder};
+use super::tree::{Mistake, Node};
+use super::values::{DurationText, parsed};
 use crate::embedding::{RerankEndpoint, RerankSettings, RerankerPlace, ServiceUrl};
+
+/// Name of the table.
+const TABLE: &str = "rerank";
 
 /// Time after which a search has the order found.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -31,7 +33,7 @@ pub struct ConfiguredRerank {
 #[serde(deny_unknown_fields)]
 pub(super) struct RerankTable {
     provider: Provider,
-    #[serde(default, deserialize_with = "service_url")]
+    #[serde(default, deserialize_with = "parsed")]
     url: Option<ServiceUrl>,
     model: Option<String>,
     api_key: Option<SecretPlace>,
@@ -54,21 +56,21 @@ impl RerankTable {
 
     fn http(self, tree: &Node, folder: &Path) -> Result<(Option<SecretPlace>, RerankerPlace), Mistake> {
         if self.path.is_some() {
-            return Err(mistake(tree, "path", "path needs provider = \"local\"".to_owned()));
+            return Err(tree.mistake(TABLE, "path", "path needs provider = \"local\"".to_owned()));
         }
         let Some(url) = self.url else {
-            return Err(mistake(tree, "provider", "provider = \"http\" needs a url".to_owned()));
+            return Err(tree.mistake(TABLE, "provider", "provider = \"http\" needs a url".to_owned()));
         };
         if self.model.as_ref().is_some_and(|model| !is_model_name(model)) {
             let problem = "model is a name of at most 200 characters".to_owned();
-            return Err(mistake(tree, "model", problem));
+            return Err(tree.mistake(TABLE, "model", problem));
         }
         let endpoint = RerankEndpoint::new(url, self.model.is_some());
         if !endpoint.is_confidential() && !self.allow_insecure {
             let problem = format!(
                 "over `{endpoint}` the key, queries and passages of records are sent unencrypted; use https, or set allow_insecure = true beside it if no one else can read that network"
             );
-            return Err(mistake(tree, "url", problem));
+            return Err(tree.mistake(TABLE, "url", problem));
         }
         let place = RerankerPlace::Http { endpoint, model: self.model };
         Ok((self.api_key.map(|secret| secret.below(folder)), place))
@@ -81,25 +83,9 @@ impl RerankTable {
             ("api_key", self.api_key.is_some()),
             ("allow_insecure", self.allow_insecure),
         ];
-        if let Some((key, _)) = unused.into_iter().find(|(_, is_set)| *is_set) {
-            return Err(mistake(tree, key, format!("{key} needs provider = \"http\"")));
-        }
-        match self.path {
-            Some(path) => Ok(RerankerPlace::Local { folder: folder.join(path) }),
-            None => Err(mistake(tree, "provider", "provider = \"local\" needs a path".to_owned())),
-        }
+        let folder = local_folder(tree, TABLE, self.path.map(|path| folder.join(path)), &unused)?;
+        Ok(RerankerPlace::Local { folder })
     }
-}
-
-/// Returns the mistake of a key, or of the table if the key is not set.
-fn mistake(tree: &Node, key: &str, problem: String) -> Mistake {
-    let path = ["rerank", key];
-    let line = tree.line_of(&path).or_else(|| tree.line_of(&["rerank"]));
-    Mistake { line, key: Some(key_of(&path)), problem }
-}
-
-fn service_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ServiceUrl>, D::Error> {
-    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
 }
 
 #[cfg(test)]

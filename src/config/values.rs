@@ -366,6 +366,13 @@ pub(super) fn is_variable(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
+/// Deserializes an optional value that is written as text.
+pub(super) fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -75,6 +75,13 @@ impl Mistake {
 }
 
 impl Node {
+    /// Creates the mistake of a key in a table. It has the line of the table if the key is not set.
+    pub(in crate::config) fn mistake(&self, table: &str, key: &str, problem: String) -> Mistake {
+        let path = [table, key];
+        let line = self.line_of(&path).or_else(|| self.line_of(&[table]));
+        Mistake { line, key: Some(key_of(&path)), problem }
+    }
+
     /// Returns the line of a key, or `None` if the file does not have it.
     pub(in crate::config) fn line_of(&self, path: &[&str]) -> Option<usize> {
         let Some((first, rest)) = path.split_first() else { return Some(self.line) };
