@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use secrecy::SecretString;
 
@@ -129,6 +130,11 @@ impl SearchEmbedding {
         configured == Some(&self.configured)
     }
 
+    /// Returns the maximum time in which a search waits for the vector of its query.
+    pub(crate) fn query_timeout(&self) -> Duration {
+        self.configured.query_timeout
+    }
+
     /// Returns the maximum number of bytes of the vectors of a store in memory.
     pub(crate) fn vector_memory(&self) -> usize {
         self.configured.vector_memory
@@ -148,6 +154,7 @@ mod tests {
             api_key: None,
             vector_memory: 0,
             background: true,
+            query_timeout: Duration::ZERO,
         };
         let open = |pad_to| open_embedding_model(&configured(pad_to), &Environment::default()).unwrap();
         let one = open(Some(32));

@@ -168,7 +168,7 @@ fn open_store(
     Ok(match embedding {
         Some(embedding) => {
             // The search itself needs the other half.
-            let deadline = settings.deadline / 2;
+            let deadline = (settings.deadline / 2).min(embedding.query_timeout());
             store.with_embedder(Arc::clone(&embedding.embedder), embedding.vector_memory(), deadline)
         }
         None => store,

@@ -1,12 +1,13 @@
 //! The `[embedding]` table: the model for search by meaning.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::auth::SecretPlace;
 use super::tree::{Mistake, Node};
-use super::values::{Count, Unit, parsed};
+use super::values::{Count, DurationText, Unit, parsed};
 use crate::embedding::{EmbeddingSettings, Endpoint, ModelPlace};
 
 /// Name of the table.
@@ -14,6 +15,9 @@ const TABLE: &str = "embedding";
 
 /// Memory for the vectors of a store, in MiB: 200,000 chunks of 1,024 dimensions take 202 MiB.
 const DEFAULT_VECTOR_MEMORY: usize = 256;
+
+/// Time after which a search is by words. It covers the opening of a local model.
+const DEFAULT_QUERY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The embedding model of a configuration, with the location of its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub struct ConfiguredEmbedding {
     pub vector_memory: usize,
     /// True if new records may be embedded without a command: by `serve` and after an import.
     pub background: bool,
+    /// Maximum time in which a search waits for the vector of its query.
+    pub query_timeout: Duration,
 }
 
 /// The unit of the dimensions of a vector.
@@ -62,6 +68,7 @@ pub(super) struct EmbeddingTable {
     pad_to: Option<Count<Dimensions>>,
     vector_memory: Option<Count<Mebibytes>>,
     background: Option<bool>,
+    query_timeout: Option<DurationText>,
     #[serde(default)]
     allow_insecure: bool,
 }
@@ -79,6 +86,7 @@ impl EmbeddingTable {
         let pad_to = self.pad_to.map(Count::size);
         let vector_memory = self.vector_memory.map_or(DEFAULT_VECTOR_MEMORY, Count::size) * 1024 * 1024;
         let background = self.background;
+        let query_timeout = self.query_timeout.as_ref().map_or(DEFAULT_QUERY_TIMEOUT, |timeout| timeout.0);
         let (api_key, place) = match self.provider {
             Provider::Http => self.http(tree, folder)?,
             Provider::Local => (None, self.local(tree, folder)?),
@@ -86,7 +94,7 @@ impl EmbeddingTable {
         let settings = EmbeddingSettings { place, pad_to };
         // Text leaves the machine, and a service may be paid, only after the user said so.
         let background = background.unwrap_or(settings.is_on_this_machine());
-        Ok(ConfiguredEmbedding { settings, api_key, vector_memory, background })
+        Ok(ConfiguredEmbedding { settings, api_key, vector_memory, background, query_timeout })
     }
 
     fn http(self, tree: &Node, folder: &Path) -> Result<(Option<SecretPlace>, ModelPlace), Mistake> {
@@ -178,7 +186,10 @@ mod tests {
         assert_eq!(local.settings.place, ModelPlace::Local { folder: "/etc/models/minilm".into() });
         assert_eq!((local.settings.pad_to, local.vector_memory), (Some(1024), 64 * 1024 * 1024));
         assert!(local.background);
-        assert!(!read("provider = \"local\"\npath = \"a\"\nbackground = false").unwrap().background);
+        assert_eq!(local.query_timeout, DEFAULT_QUERY_TIMEOUT);
+        let set = read("provider = \"local\"\npath = \"a\"\nbackground = false\nquery_timeout = \"500ms\"")
+            .unwrap();
+        assert_eq!((set.background, set.query_timeout), (false, Duration::from_millis(500)));
         for (url, expect) in [("http://localhost:11434", true), ("https://api.openai.com/v1", false)] {
             let text = format!("provider = \"http\"\nurl = \"{url}\"\nmodel = \"m\"\ndimensions = 8\n");
             assert_eq!(read(&text).unwrap().background, expect, "{url}");

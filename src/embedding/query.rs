@@ -15,9 +15,6 @@ use super::error::EmbeddingError;
 use super::model::{EmbeddingModel, Purpose};
 use crate::lru::{LruCache, LruLimits};
 
-/// Deadline of a query, with the time to open a local model. A search that waits longer answers by words.
-const QUERY_TIMEOUT: Duration = Duration::from_secs(3);
-
 /// Time after a failure in which the model is not called, so that a service that is down does not delay each search.
 const FAILURE_PAUSE: Duration = Duration::from_secs(10);
 
@@ -85,7 +82,7 @@ impl QueryEmbedder {
         }
     }
 
-    /// Returns the vector of a query, within a time of at most 3 seconds.
+    /// Returns the vector of a query.
     ///
     /// # Errors
     ///
@@ -98,7 +95,6 @@ impl QueryEmbedder {
         if let Some(error) = self.recent_failure() {
             return Err(error);
         }
-        let within = within.min(QUERY_TIMEOUT);
         let embedded = timeout(within, self.embed_now(query)).await;
         let embedded = embedded.unwrap_or(Err(EmbeddingError::Timeout { within }));
         if let Err(error) = &embedded {
@@ -174,6 +170,9 @@ mod tests {
 
     use super::*;
     use crate::embedding::{EstimatedPieces, PieceCount};
+
+    /// Deadline of the queries.
+    const QUERY_TIMEOUT: Duration = Duration::from_secs(3);
 
     /// A model that counts its calls and fails or hangs for some texts.
     #[derive(Debug, Default)]

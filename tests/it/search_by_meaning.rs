@@ -64,8 +64,9 @@ impl Place {
         };
         import_records(&place.store(), "cin_diary", &(0..60).map(note).collect::<Vec<_>>().join("\n"));
         let settings = format!(
-            "[[source]]\nname = \"diary\"\nstore = \"{}\"\n[embedding]\nprovider = \"http\"\nurl = \"{}/v1\"\n\
-             model = \"concepts\"\ndimensions = {DIMENSIONS}\n",
+            "call_deadline = \"60s\"\n[[source]]\nname = \"diary\"\nstore = \"{}\"\ndeadline = \"60s\"\n\
+             [embedding]\nprovider = \"http\"\nurl = \"{}/v1\"\nmodel = \"concepts\"\n\
+             dimensions = {DIMENSIONS}\nbackground = false\nquery_timeout = \"30s\"\n",
             place.store().display(),
             place.service.url
         );
@@ -175,6 +176,7 @@ async fn walks_are_exact_and_need_no_model_after_the_first_page() {
     for mode in ["semantic", "hybrid"] {
         let arguments = json!({"query": "vacation minutes budget", "mode": mode, "limit": 3});
         let first = walk(&model, arguments.clone()).await;
+        assert!(first.contains(&"n10".to_owned()), "{mode} {first:?}");
         assert_eq!(first.len(), BTreeSet::from_iter(&first).len(), "{mode} {first:?}");
         assert!(first.len() > 55, "{mode} {first:?}");
         assert_eq!(walk(&model, arguments.clone()).await, first, "{mode}");

@@ -20,7 +20,7 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// Rules by key. `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 92] = [
+const KEYS: [(&str, Decision); 93] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
@@ -78,6 +78,7 @@ const KEYS: [(&str, Decision); 92] = [
     ("embedding.url", NeedsTrust("\"https://a.example\"")),
     ("embedding.model", NeedsTrust("\"small\"")),
     ("embedding.background", NeedsTrust("true")),
+    ("embedding.query_timeout", NeedsTrust("\"1s\"")),
     ("embedding.api_key", NeedsTrust("\"env:KEY\"")),
     ("embedding.dimensions", NeedsTrust("384")),
     ("embedding.path", NeedsTrust("\"model\"")),
