@@ -81,9 +81,16 @@ fn open(
     environment: &Environment,
     persistence: Persistence,
 ) -> Result<Arc<dyn EmbeddingModel>, Failure> {
-    let key =
-        configured.api_key.as_ref().map(|place| secret(place, environment, "[embedding]")).transpose()?;
+    let key = api_key(configured, environment)?;
     Ok(shared_model(&configured.settings, key, persistence)?)
+}
+
+/// Reads the key of a service.
+fn api_key(
+    configured: &ConfiguredEmbedding,
+    environment: &Environment,
+) -> Result<Option<SecretString>, Failure> {
+    configured.api_key.as_ref().map(|place| secret(place, environment, "[embedding]")).transpose()
 }
 
 /// Opens a model. A model of this machine is opened once for all of its users.
@@ -117,8 +124,7 @@ pub(crate) struct SearchEmbedding {
 impl SearchEmbedding {
     /// Creates the embedder of a configuration. The model is opened by the first query.
     pub(crate) fn new(configured: &ConfiguredEmbedding, environment: &Environment) -> Result<Self, Failure> {
-        let key =
-            configured.api_key.as_ref().map(|place| secret(place, environment, "[embedding]")).transpose()?;
+        let key = api_key(configured, environment)?;
         let settings = configured.settings.clone();
         let embedder =
             QueryEmbedder::new(move || shared_model(&settings, key.clone(), Persistence::OneMinute));

@@ -104,9 +104,10 @@ impl EmbeddingTable {
         let Some(endpoint) = self.url else {
             return Err(tree.mistake(TABLE, "provider", "provider = \"http\" needs a url".to_owned()));
         };
-        if !endpoint.is_confidential() && !self.allow_insecure {
+        if !endpoint.url().is_confidential() && !self.allow_insecure {
             let problem = format!(
-                "over `{endpoint}` the key and the text of records are sent unencrypted; use https, or set allow_insecure = true beside it if no one else can read that network"
+                "over `{}` the key and the text of records are sent unencrypted; use https, or set allow_insecure = true beside it if no one else can read that network",
+                endpoint.url()
             );
             return Err(tree.mistake(TABLE, "url", problem));
         }

@@ -66,9 +66,10 @@ impl RerankTable {
             return Err(tree.mistake(TABLE, "model", problem));
         }
         let endpoint = RerankEndpoint::new(url, self.model.is_some());
-        if !endpoint.is_confidential() && !self.allow_insecure {
+        if !endpoint.url().is_confidential() && !self.allow_insecure {
             let problem = format!(
-                "over `{endpoint}` the key, queries and passages of records are sent unencrypted; use https, or set allow_insecure = true beside it if no one else can read that network"
+                "over `{}` the key, queries and passages of records are sent unencrypted; use https, or set allow_insecure = true beside it if no one else can read that network",
+                endpoint.url()
             );
             return Err(tree.mistake(TABLE, "url", problem));
         }

@@ -6,6 +6,7 @@
 //!
 //! * `model`: the trait of models, and the validation of what they return
 //! * `settings`, `rerank_settings`: the settings of a model and of a reranker, as a configuration names them
+//! * `service_url`: URLs of services
 //! * `http`: models behind an HTTP API (OpenAI, Ollama, TEI, Voyage)
 //! * `local`: models that run in this process
 //! * `query`: the embedding of queries, with a deadline and a cache
@@ -24,16 +25,18 @@ mod pieces;
 mod query;
 mod rerank;
 mod rerank_settings;
+mod service_url;
 mod settings;
 
 pub use chunks::{Chunk, Chunks, MAX_CHUNKS, chunks};
 pub use error::EmbeddingError;
-pub use http::{Endpoint, HttpModel, InvalidEndpoint};
+pub use http::{Endpoint, HttpModel};
 #[cfg(feature = "local-embeddings")]
 pub use local::{LocalModel, LocalReranker};
 pub use model::{EmbeddingModel, PROBE_TEXT, Persistence, Purpose};
 pub use pieces::{EstimatedPieces, PieceCount};
 pub use query::{QueryEmbedder, QueryVector};
-pub use rerank::{HttpReranker, RerankEndpoint, RerankError, Reranker, ServiceUrl, blend};
+pub use rerank::{HttpReranker, RerankEndpoint, RerankError, Reranker, blend};
 pub use rerank_settings::{RerankSettings, RerankerPlace, open_reranker};
+pub use service_url::{InvalidServiceUrl, ServiceUrl};
 pub use settings::{EmbeddingSettings, ModelPlace, open_model};

@@ -36,11 +36,14 @@ impl RerankSettings {
     #[must_use]
     pub fn disclosure(&self) -> String {
         match &self.place {
-            RerankerPlace::Http { endpoint, .. } if endpoint.is_this_machine() => {
-                format!("queries and passages of the records found go to {endpoint}, on this machine")
+            RerankerPlace::Http { endpoint, .. } if endpoint.url().is_this_machine() => {
+                format!("queries and passages of the records found go to {}, on this machine", endpoint.url())
             }
             RerankerPlace::Http { endpoint, .. } => {
-                format!("queries and passages of the records found leave this machine: they go to {endpoint}")
+                format!(
+                    "queries and passages of the records found leave this machine: they go to {}",
+                    endpoint.url()
+                )
             }
             RerankerPlace::Local { folder } => {
                 format!("nothing leaves this machine: the rerank model is in {}", folder.display())

@@ -42,7 +42,7 @@ impl EmbeddingSettings {
     #[must_use]
     pub fn is_on_this_machine(&self) -> bool {
         match &self.place {
-            ModelPlace::Http { endpoint, .. } => endpoint.is_this_machine(),
+            ModelPlace::Http { endpoint, .. } => endpoint.url().is_this_machine(),
             ModelPlace::Local { .. } => true,
         }
     }
@@ -74,12 +74,16 @@ impl EmbeddingSettings {
     #[must_use]
     pub fn disclosure(&self) -> String {
         match &self.place {
-            ModelPlace::Http { endpoint, model, .. } if endpoint.is_this_machine() => {
-                format!("the text of records and queries goes to {model} at {endpoint}, on this machine")
+            ModelPlace::Http { endpoint, model, .. } if endpoint.url().is_this_machine() => {
+                format!(
+                    "the text of records and queries goes to {model} at {}, on this machine",
+                    endpoint.url()
+                )
             }
             ModelPlace::Http { endpoint, model, .. } => {
                 format!(
-                    "the text of records and queries leaves this machine: it goes to {model} at {endpoint}"
+                    "the text of records and queries leaves this machine: it goes to {model} at {}",
+                    endpoint.url()
                 )
             }
             ModelPlace::Local { folder } => {

@@ -12,8 +12,7 @@ mod model;
 mod retry;
 mod shape;
 
-pub use endpoint::{Endpoint, InvalidEndpoint};
-pub(super) use endpoint::{is_this_machine, is_voyage, place_of, service_url};
+pub use endpoint::Endpoint;
 pub use model::HttpModel;
 
 #[cfg(test)]

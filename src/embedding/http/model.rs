@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use http::{Method, Request, Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Semaphore;
@@ -19,7 +18,7 @@ use super::retry::{pause, retry_after};
 use crate::embedding::error::EmbeddingError;
 use crate::embedding::model::{EmbeddingModel, PROBE_TEXT, Persistence, Purpose, VectorForm};
 use crate::embedding::pieces::{EstimatedPieces, PieceCount};
-use crate::outbound::{Exchange, Redactor};
+use crate::outbound::{Exchange, InvalidRequest, Redactor, json_request};
 
 /// Timeout of one request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -82,12 +81,12 @@ impl HttpModel {
         pad_to: Option<usize>,
         key: Option<SecretString>,
     ) -> Result<Self, EmbeddingError> {
-        let exchange = Exchange::new(endpoint.url(), REQUEST_TIMEOUT, MAX_ANSWER_BYTES);
-        let exchange =
-            exchange.map_err(|problem| EmbeddingError::Unavailable { place: endpoint.place(), problem })?;
+        let exchange = Exchange::new(endpoint.url().as_url(), REQUEST_TIMEOUT, MAX_ANSWER_BYTES);
+        let exchange = exchange
+            .map_err(|problem| EmbeddingError::Unavailable { place: endpoint.url().place(), problem })?;
         let padded = pad_to.unwrap_or(dimensions).max(dimensions);
         let id = Self::identity(&endpoint, &model, dimensions, pad_to);
-        let permit = permit_of(endpoint.url(), key.as_ref().map_or("", |key| key.expose_secret()));
+        let permit = permit_of(endpoint.url().as_url(), key.as_ref().map_or("", |key| key.expose_secret()));
         let form = VectorForm { returned: dimensions, padded };
         let document_deadline = DOCUMENT_DEADLINE;
         Ok(Self { id, endpoint, model, form, key, exchange, permit, document_deadline })
@@ -111,7 +110,7 @@ impl HttpModel {
         pad_to: Option<usize>,
     ) -> String {
         let padded = pad_to.unwrap_or(dimensions).max(dimensions);
-        format!("http:{}:{model}:{dimensions}:{padded}", endpoint.place())
+        format!("http:{}:{model}:{dimensions}:{padded}", endpoint.url().place())
     }
 
     /// Sends the texts of one request, and repeats it as long as the deadline allows.
@@ -136,7 +135,7 @@ impl HttpModel {
             let Some(again) = again.filter(|again| *again < deadline) else {
                 return Err(match answer {
                     Ok(response) => self.refusal(&response, texts),
-                    Err(problem) => EmbeddingError::Unavailable { place: self.endpoint.place(), problem },
+                    Err(problem) => EmbeddingError::Unavailable { place: self.place(), problem },
                 });
             };
             sleep_until(again).await;
@@ -146,28 +145,25 @@ impl HttpModel {
 
     fn http_request(&self, texts: &[String], purpose: Purpose) -> Result<Request<Bytes>, EmbeddingError> {
         let body = self.endpoint.shape().body(&self.model, self.form.returned, texts, purpose);
-        let mut request = Request::builder()
-            .method(Method::POST)
-            .uri(self.endpoint.url().as_str())
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "application/json");
-        if let Some(key) = &self.key {
-            let value = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret()));
-            let mut value = value.map_err(|_error| self.unauthorized(0))?;
-            value.set_sensitive(true);
-            request = request.header(AUTHORIZATION, value);
-        }
-        request.body(Bytes::from(body.to_string())).map_err(|error| EmbeddingError::Unavailable {
-            place: self.endpoint.place(),
-            problem: error.to_string(),
-        })
+        json_request(self.endpoint.url().as_url(), self.key.as_ref(), &body).map_err(
+            |invalid| match invalid {
+                InvalidRequest::Key => self.unauthorized(0),
+                InvalidRequest::Url(error) => {
+                    EmbeddingError::Unavailable { place: self.place(), problem: error.to_string() }
+                }
+            },
+        )
+    }
+
+    fn place(&self) -> String {
+        self.endpoint.url().place()
     }
 
     fn vectors(&self, response: &Response<Bytes>, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingError> {
         if !response.status().is_success() {
             return Err(self.refusal(response, texts));
         }
-        let place = self.endpoint.place();
+        let place = self.place();
         let vectors = self.endpoint.shape().vectors(response.body());
         let vectors =
             vectors.map_err(|problem| EmbeddingError::InvalidResponse { place: place.clone(), problem })?;
@@ -175,12 +171,12 @@ impl HttpModel {
     }
 
     fn unauthorized(&self, status: u16) -> EmbeddingError {
-        EmbeddingError::Unauthorized { place: self.endpoint.place(), status }
+        EmbeddingError::Unauthorized { place: self.place(), status }
     }
 
     /// Returns the error for a response that is no success.
     fn refusal(&self, response: &Response<Bytes>, texts: &[String]) -> EmbeddingError {
-        let place = self.endpoint.place();
+        let place = self.place();
         let status = response.status();
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => self.unauthorized(status.as_u16()),
@@ -246,7 +242,7 @@ impl EmbeddingModel for HttpModel {
     }
 
     fn is_remote(&self) -> bool {
-        !self.endpoint.is_this_machine()
+        !self.endpoint.url().is_this_machine()
     }
 
     async fn embed(&self, texts: &[String], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbeddingError> {
@@ -262,7 +258,7 @@ impl EmbeddingModel for HttpModel {
             let answer = timeout_at(deadline, self.request(batch, purpose, deadline)).await;
             vectors.extend(answer.unwrap_or_else(|_late| {
                 let problem = format!("no answer within {} s", within.as_secs());
-                Err(EmbeddingError::Unavailable { place: self.endpoint.place(), problem })
+                Err(EmbeddingError::Unavailable { place: self.place(), problem })
             })?);
         }
         Ok(vectors)

@@ -3,17 +3,16 @@
 use std::fmt;
 use std::time::Duration;
 
-use ::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use ::http::{Method, Request, StatusCode};
+use ::http::{Request, StatusCode};
 use async_trait::async_trait;
 use bytes::Bytes;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
 use super::endpoint::RerankEndpoint;
 use super::error::RerankError;
 use super::reranker::Reranker;
 use super::shape::scores;
-use crate::outbound::Exchange;
+use crate::outbound::{Exchange, InvalidRequest, json_request};
 
 /// Timeout of a request. Searches have a shorter one of their own.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -46,38 +45,33 @@ impl HttpReranker {
         model: Option<String>,
         key: Option<SecretString>,
     ) -> Result<Self, RerankError> {
-        let exchange = Exchange::new(endpoint.url(), REQUEST_TIMEOUT, MAX_ANSWER_BYTES);
-        let exchange =
-            exchange.map_err(|problem| RerankError::Unavailable { place: endpoint.place(), problem })?;
+        let exchange = Exchange::new(endpoint.url().as_url(), REQUEST_TIMEOUT, MAX_ANSWER_BYTES);
+        let exchange = exchange
+            .map_err(|problem| RerankError::Unavailable { place: endpoint.url().place(), problem })?;
         Ok(Self { endpoint, model, key, exchange })
     }
 
     fn request(&self, query: &str, passages: &[String]) -> Result<Request<Bytes>, RerankError> {
         let body = self.endpoint.shape().body(self.model.as_deref(), query, passages);
-        let mut request = Request::builder()
-            .method(Method::POST)
-            .uri(self.endpoint.url().as_str())
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "application/json");
-        if let Some(key) = &self.key {
-            let value = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret()));
-            let refused = |_error| RerankError::Unauthorized { place: self.endpoint.place(), status: 0 };
-            let mut value = value.map_err(refused)?;
-            value.set_sensitive(true);
-            request = request.header(AUTHORIZATION, value);
-        }
-        let unavailable = |error: ::http::Error| RerankError::Unavailable {
-            place: self.endpoint.place(),
-            problem: error.to_string(),
-        };
-        request.body(Bytes::from(body.to_string())).map_err(unavailable)
+        json_request(self.endpoint.url().as_url(), self.key.as_ref(), &body).map_err(
+            |invalid| match invalid {
+                InvalidRequest::Key => RerankError::Unauthorized { place: self.place(), status: 0 },
+                InvalidRequest::Url(error) => {
+                    RerankError::Unavailable { place: self.place(), problem: error.to_string() }
+                }
+            },
+        )
+    }
+
+    fn place(&self) -> String {
+        self.endpoint.url().place()
     }
 }
 
 #[async_trait]
 impl Reranker for HttpReranker {
     async fn scores(&self, query: &str, passages: &[String]) -> Result<Vec<f32>, RerankError> {
-        let place = self.endpoint.place();
+        let place = self.place();
         let response = self.exchange.send(self.request(query, passages)?).await;
         let response =
             response.map_err(|problem| RerankError::Unavailable { place: place.clone(), problem })?;

@@ -17,7 +17,7 @@ mod reranker;
 mod shape;
 
 pub use blend::blend;
-pub use endpoint::{RerankEndpoint, ServiceUrl};
+pub use endpoint::RerankEndpoint;
 pub use error::RerankError;
 pub use http::HttpReranker;
 pub use reranker::Reranker;

@@ -14,12 +14,12 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
 
-use super::credentials::{Credentials, bearer};
+use super::credentials::Credentials;
 use super::params::Params;
 use super::{ProviderUrl, wire};
 use crate::callers::CallContext;
 use crate::memory::MemoryPermit;
-use crate::outbound::{BodyFault, BodyReader, Redactor, build_client, innermost};
+use crate::outbound::{BodyFault, BodyReader, Redactor, bearer, build_client, innermost};
 use crate::source::{ProtocolFault, SourceError};
 
 /// Maximum size of a body in bytes.

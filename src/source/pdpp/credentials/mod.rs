@@ -20,7 +20,6 @@ use secrecy::{ExposeSecret, SecretString};
 
 pub use command::CommandLine;
 pub use fault::{CredentialError, CredentialFault, CredentialPlace};
-pub(super) use token::bearer;
 
 use self::command::TokenCommand;
 use self::kept_file::{KeptFile, Shape};

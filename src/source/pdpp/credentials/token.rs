@@ -1,7 +1,7 @@
 //! Parser of tokens: a bare token, JSON with one, or the file of `pdpp connect`.
 
 use jiff::{SignedDuration, Timestamp};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -161,14 +161,6 @@ fn lifetime(value: &Value) -> Option<Option<SignedDuration>> {
         Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
     };
     i64::try_from(seconds.min(MAX_LIFE)).ok().map(|seconds| Some(SignedDuration::from_secs(seconds)))
-}
-
-/// Returns the header value of a token.
-pub(in super::super) fn bearer(token: &SecretString) -> Option<reqwest::header::HeaderValue> {
-    let mut value =
-        reqwest::header::HeaderValue::from_str(&format!("Bearer {}", token.expose_secret())).ok()?;
-    value.set_sensitive(true);
-    Some(value)
 }
 
 #[cfg(test)]
