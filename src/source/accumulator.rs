@@ -12,7 +12,7 @@ use serde_json::{Number, Value};
 
 use crate::fit::{characters, clip};
 use crate::record::{Decimal, Numeric, Scalar, comparable};
-use crate::source::Metric;
+use crate::source::{Mean, Metric};
 
 /// Maximum bytes of a text value that are kept and shown.
 pub(super) const MAX_TEXT_BYTES: usize = 1_000;
@@ -102,6 +102,22 @@ impl Accumulator {
             Self::Least(extreme) | Self::Greatest(extreme) => {
                 extreme.kept.as_ref().map(|(_, scalar)| scalar.clone())
             }
+        }
+    }
+
+    /// Returns the parts of a mean.
+    pub(super) fn mean(&self) -> Option<Mean> {
+        match self {
+            Self::Mean(sum, count) => Some(Mean { sum: sum.value()?, count: *count }),
+            _ => None,
+        }
+    }
+
+    /// Adds the values of a mean.
+    pub(super) fn add_mean(&mut self, mean: &Mean) {
+        if let Self::Mean(sum, count) = self {
+            sum.add(&Value::Number(mean.sum.clone()));
+            *count += mean.count;
         }
     }
 

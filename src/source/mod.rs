@@ -41,7 +41,7 @@ pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFaul
 pub use lazy_source::LazySource;
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
-    CountMode, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Metric, Purpose,
+    CountMode, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Mean, Metric, Purpose,
     RangeOperator, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchField, SearchMode,
     SearchOperator, SearchPage, SearchPosition, SearchQuery, SearchText, Selection, Start, StreamAnswer,
     StreamQuery, Test, TimeZoneName, WindowQuery, WindowStart,

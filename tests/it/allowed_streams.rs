@@ -200,6 +200,7 @@ fn aggregate(stream: &str) -> AggregateQuery {
         metric: Metric::Count,
         field: None,
         grouping: None,
+        second_field: None,
         limit: 1,
         filter: Filter::default(),
         purpose: fetchwell::source::Purpose::Answer,

@@ -9,7 +9,7 @@ use fetchwell::record::{Capability, HitId, Scalar};
 use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
 use fetchwell::source::store::Store;
 use fetchwell::source::{
-    AggregateQuery, BoundSource, Change, Count, CountMode, Direction, Expansion, Filter, Granularity,
+    AggregateQuery, BoundSource, Change, Count, CountMode, Direction, Expansion, Filter, Granularity, Group,
     Grouping, Metric, RecordQuery, RecordsQuery, SearchMode, SearchQuery, Selection, SourceError, Start,
     StreamQuery, WindowQuery, WindowStart,
 };
@@ -411,6 +411,7 @@ async fn narrows_further(source: &BoundSource) {
         metric: Metric::Count,
         field: None,
         grouping: None,
+        second_field: None,
         limit: 10,
         filter: Filter::default(),
         purpose: fetchwell::source::Purpose::Answer,
@@ -418,6 +419,11 @@ async fn narrows_further(source: &BoundSource) {
     let mean = AggregateQuery { metric: Metric::Avg, field: Some("amount".to_owned()), ..count.clone() };
     assert_eq!(source.aggregate(&mean).await.unwrap().value.unwrap().to_string(), "204.75");
     let labels = AggregateQuery { grouping: Some(Grouping::Field("labels".to_owned())), ..count };
+    let pairs = AggregateQuery { second_field: Some("from_email".to_owned()), limit: 3, ..labels.clone() };
+    let pairs = source.aggregate(&pairs).await.unwrap();
+    let second = |group: &Group| group.second_key.as_ref().unwrap().to_string();
+    let seconds: Vec<String> = pairs.groups.as_ref().unwrap().iter().map(second).collect();
+    assert_eq!(seconds, ["billing0@acme.test", "billing1@acme.test", "billing2@acme.test"]);
     let groups = source.aggregate(&labels).await.unwrap().groups.unwrap();
     let shown: Vec<String> = groups
         .iter()
@@ -585,6 +591,7 @@ async fn counts(source: &BoundSource) {
         metric,
         field: field.map(str::to_owned),
         grouping,
+        second_field: None,
         limit: 2,
         filter: Filter::default(),
         purpose: fetchwell::source::Purpose::Answer,
@@ -869,6 +876,7 @@ async fn recorded_figures_and_searches(source: &BoundSource) {
         metric,
         field: field.map(str::to_owned),
         grouping: None,
+        second_field: None,
         limit: 2,
         filter: Filter::default(),
         purpose: fetchwell::source::Purpose::Answer,

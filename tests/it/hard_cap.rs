@@ -283,14 +283,10 @@ impl Source for Random {
         query: &AggregateQuery,
     ) -> Result<AggregateAnswer, SourceError> {
         let payload = self.now();
-        let group = |text: &String| Group { key: Some(Scalar::Text(text.clone())), value: None };
+        let group = |text: &String| Group { key: Some(Scalar::Text(text.clone())), ..Group::default() };
         Ok(AggregateAnswer {
-            value: None,
             groups: Some(payload.texts.iter().take(query.limit).map(group).collect()),
-            other_count: None,
-            filtered_count: None,
-            unavailable: Vec::new(),
-            notes: Vec::new(),
+            ..AggregateAnswer::default()
         })
     }
 }

@@ -39,6 +39,7 @@ mod federation_walk;
 mod foreign_files;
 mod found_files;
 mod full_disk;
+mod group_pairs;
 mod hammer;
 mod handles;
 mod hard_cap;

@@ -71,6 +71,7 @@ fn query(grouping: Grouping, limit: usize) -> AggregateQuery {
         metric: Metric::Count,
         field: None,
         grouping: Some(grouping),
+        second_field: None,
         limit,
         filter: Filter::default(),
         purpose: fetchwell::source::Purpose::Answer,

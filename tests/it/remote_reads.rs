@@ -631,6 +631,7 @@ fn count() -> AggregateQuery {
         metric: Metric::Count,
         field: None,
         grouping: None,
+        second_field: None,
         limit: 2,
         filter: Filter::default(),
         purpose: fetchwell::source::Purpose::Answer,

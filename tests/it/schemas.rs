@@ -200,9 +200,9 @@ async fn arguments_that_contradict_each_other_are_refused_with_the_corrected_cal
         ("aggregate", json!({"stream": "s", "metric": "count", "field": "a"}), "field", "count_distinct"),
         (
             "aggregate",
-            json!({"stream": "s", "metric": "count", "group_by": "a", "group_by_time": "t"}),
-            "group_by_time",
+            json!({"stream": "s", "metric": "count", "group_by": "a,b", "group_by_time": "t", "granularity": "day"}),
             "group_by",
+            "one field",
         ),
         (
             "aggregate",

@@ -41,6 +41,7 @@ fn of(metric: Metric, field: Option<&str>, grouping: Option<Grouping>) -> Aggreg
         metric,
         field: field.map(str::to_owned),
         grouping,
+        second_field: None,
         limit: 100,
         filter: fetchwell::source::Filter::default(),
         purpose: fetchwell::source::Purpose::Answer,

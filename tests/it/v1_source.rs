@@ -275,7 +275,11 @@ fn recorded_figures_come_out_as_they_were() {
     for name in ["agg-count", "agg-sum", "agg-group-by"] {
         let (target, expect) = recorded(name);
         let scalar = |value: &Value| serde_json::from_value::<Option<Scalar>>(value.clone()).unwrap();
-        let group = |group: &Value| Group { key: scalar(&group["key"]), value: scalar(&group["count"]) };
+        let group = |group: &Value| Group {
+            key: scalar(&group["key"]),
+            value: scalar(&group["count"]),
+            ..Group::default()
+        };
         let answer = AggregateAnswer {
             value: scalar(&expect["value"]),
             groups: expect["groups"].as_array().map(|groups| groups.iter().map(group).collect()),

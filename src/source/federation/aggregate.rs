@@ -1,14 +1,14 @@
 //! Aggregates over a stream that several sources have.
 //!
-//! Counts and sums of the sources are added, and the minimum and maximum are those of all. Numbers of distinct values
-//! cannot be added: they are counted if every source returns all of its values, and refused otherwise.
+//! Counts and sums of the sources are added, means by their sums and counts, and the minimum and maximum are those of
+//! all. Numbers of distinct values cannot be added: they are counted if every source returns all of its values, and refused otherwise.
 
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 
 use super::failures::Failures;
-use super::groups::{GroupKey, Groups, accumulator, records};
+use super::groups::{GroupKey, GroupValues, Groups, MissingGroup, accumulator, records};
 use super::guarded::GuardedSource;
 use super::members::{Members, from_source};
 use crate::callers::CallContext;
@@ -83,17 +83,22 @@ async fn combine(
     match (query.metric, &query.grouping) {
         (Metric::CountDistinct, None) => whole.value = Some(distinct(context, query, &answers).await?),
         (Metric::CountDistinct, Some(_)) => return Err(does_not_add_up("`count_distinct` in groups")),
-        (Metric::Avg, _) => return Err(means_do_not_add_up()),
         (metric, None) => {
             let mut accumulator = accumulator(metric);
-            answers
-                .into_iter()
-                .for_each(|(_, answer)| accumulator.add(answer.value.map(Into::into).as_ref()));
-            whole.value = accumulator.value();
+            for (_, answer) in answers {
+                match &answer.mean {
+                    Some(mean) => accumulator.add_mean(mean),
+                    None => accumulator.add(answer.value.map(Into::into).as_ref()),
+                }
+            }
+            (whole.value, whole.mean) = (accumulator.value(), accumulator.mean());
         }
         (_, Some(Grouping::Time { .. })) => {
             // Groups that a source leaves out are older than those it returns, so the newest groups are complete.
-            let groups = collect_groups(query, &answers, GroupKey::from_time);
+            let mut groups = collect_groups(query, &answers, GroupKey::from_time);
+            if query.second_field.is_some() && groups.remove_cut_periods() {
+                whole.notes.push("Only the newest periods are shown, because older ones have more groups than a source returns; set `connection_id` to see one account.".to_owned());
+            }
             let (newest, rest) = groups.by_time(query.limit);
             whole.other_count = others(query, &whole, &newest, groups.are_whole() && rest.is_empty());
             whole.groups = Some(newest);
@@ -127,9 +132,12 @@ async fn by_field(
     }
     let (shown, missing) = groups.missing(query.limit, MAX_QUESTIONS);
     let asked = missing.iter().map(|missing| {
-        let mut one = AggregateQuery { grouping: None, ..query.clone() };
-        let value = missing.value.clone();
-        one.filter.0.push(Condition { field: field.to_owned(), test: Test::Equal(value) });
+        let mut one = AggregateQuery { grouping: None, second_field: None, ..query.clone() };
+        let GroupValues { first, second } = missing.values.clone();
+        let conditions = [(Some(field), first), (query.second_field.as_deref(), second)];
+        one.filter.0.extend(conditions.into_iter().filter_map(|(field, value)| {
+            Some(Condition { field: field?.to_owned(), test: Test::Equal(value?) })
+        }));
         let source = sources.get(missing.source);
         async move {
             match source {
@@ -144,10 +152,13 @@ async fn by_field(
     let mut left_out = 0;
     for (missing, answer) in missing.into_iter().zip(answers) {
         match answer {
-            Ok(answer) => groups.add_group(missing.source, missing.key, Some(missing.value), answer.value),
+            Ok(answer) => {
+                let MissingGroup { source, keys, values } = missing;
+                groups.add_group(source, keys, values, answer.value, answer.mean.as_ref());
+            }
             Err(error) if error.is_transient() => return Err(error),
             // The source cannot filter by the group's value, so the total of the group is unknown.
-            Err(_) => left_out += usize::from(groups.remove(&missing.key)),
+            Err(_) => left_out += usize::from(groups.remove(&missing.keys)),
         }
     }
     if left_out > 0 && left_out == shown {
@@ -187,7 +198,7 @@ fn collect_groups(
 ) -> Groups {
     let mut groups = Groups::new(query.metric);
     for (number, (_, answer)) in answers.iter().enumerate() {
-        groups.add(number, answer, query.limit, &key);
+        groups.add(number, answer, query, &key);
     }
     groups
 }
@@ -204,6 +215,7 @@ async fn distinct(
         metric: Metric::Count,
         field: None,
         grouping: Some(Grouping::Field(field.clone())),
+        second_field: None,
         limit: MAX_GROUPS,
         ..query.clone()
     };
@@ -212,15 +224,6 @@ async fn distinct(
         return Err(does_not_add_up(&format!("`count_distinct` of `{field}`")));
     }
     Ok(Scalar::Number(groups.distinct().into()))
-}
-
-fn means_do_not_add_up() -> SourceError {
-    SourceError::InvalidQuery {
-        fault: QueryFault::InvalidAggregate,
-        problem: "`avg` does not add up: the stream is in several sources, and a mean does not tell of how many values"
-            .to_owned(),
-        hint: "Set `connection_id` to ask one account, or ask for `sum` and `count`.".to_owned(),
-    }
 }
 
 fn does_not_add_up(what: &str) -> SourceError {

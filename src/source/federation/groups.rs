@@ -3,12 +3,11 @@
 //! A source returns at most a hundred groups. A source with more may have records of a group that it does not return.
 //! Such a group is complete only after that source was queried for it by value.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::record::{Numeric, Scalar, comparable};
 use crate::source::accumulator::Accumulator;
-use crate::source::{AggregateAnswer, Group, Metric};
+use crate::source::{AggregateAnswer, AggregateQuery, Group, Mean, Metric};
 
 /// Identity of a group. Numbers that are equal in filters are one group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,25 +22,56 @@ pub(super) enum GroupKey {
 #[derive(Debug)]
 pub(super) struct Groups {
     metric: Metric,
-    groups: BTreeMap<GroupKey, Merged>,
-    /// Sources that left out groups, each with the aggregate of the last group that it returned.
-    cut: Vec<(usize, Option<Scalar>)>,
+    groups: BTreeMap<GroupKeys, Merged>,
+    /// Sources that left out groups.
+    cut: Vec<CutSource>,
+}
+
+/// A source that left out groups.
+#[derive(Debug)]
+struct CutSource {
+    source: usize,
+    /// Aggregate of the last group that it returned.
+    last: Option<Scalar>,
+    /// First key of the oldest of its groups by time.
+    oldest: Option<GroupKey>,
+}
+
+/// Identity of a group of one or two fields.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct GroupKeys {
+    first: GroupKey,
+    /// `None` if there is no second field.
+    second: Option<GroupKey>,
 }
 
 #[derive(Debug)]
 struct Merged {
-    shown: Option<Scalar>,
+    shown: GroupValues,
     accumulator: Accumulator,
     sources: Vec<usize>,
+}
+
+/// Values that the records of a group have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GroupValues {
+    pub(super) first: Option<Scalar>,
+    pub(super) second: Option<Scalar>,
 }
 
 /// Aggregate of one group that has to be read from a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MissingGroup {
     pub(super) source: usize,
-    pub(super) key: GroupKey,
-    /// Value that the records of the group have.
-    pub(super) value: Scalar,
+    pub(super) keys: GroupKeys,
+    pub(super) values: GroupValues,
+}
+
+impl GroupKeys {
+    /// Returns true if the group has records without a value, which cannot be asked for by value.
+    fn lacks_value(&self) -> bool {
+        self.first == GroupKey::Missing || self.second == Some(GroupKey::Missing)
+    }
 }
 
 impl GroupKey {
@@ -76,24 +106,29 @@ impl Groups {
         Self { metric, groups: BTreeMap::new(), cut: Vec::new() }
     }
 
-    /// Adds the answer of a source that was asked for at most `most` groups.
+    /// Adds the answer of a source to a query.
     pub(super) fn add(
         &mut self,
         source: usize,
         answer: &AggregateAnswer,
-        most: usize,
+        query: &AggregateQuery,
         key: impl Fn(Option<&Scalar>) -> GroupKey,
     ) {
         let groups = answer.groups.as_deref().unwrap_or_default();
-        for Group { key: shown, value } in groups {
-            self.add_group(source, key(shown.as_ref()), shown.clone(), value.clone());
+        for group in groups {
+            let second = query.second_field.as_ref().map(|_| GroupKey::from_value(group.second_key.as_ref()));
+            let keys = GroupKeys { first: key(group.key.as_ref()), second };
+            let shown = GroupValues { first: group.key.clone(), second: group.second_key.clone() };
+            self.add_group(source, keys, shown, group.value.clone(), group.mean.as_ref());
         }
         let is_whole = match answer.other_count {
             Some(records) => records == 0,
-            None => groups.len() < most,
+            None => groups.len() < query.limit,
         };
         if !is_whole {
-            self.cut.push((source, groups.last().and_then(|group| group.value.clone())));
+            let last = groups.last().and_then(|group| group.value.clone());
+            let oldest = groups.iter().map(|group| key(group.key.as_ref())).min();
+            self.cut.push(CutSource { source, last, oldest });
         }
     }
 
@@ -101,20 +136,33 @@ impl Groups {
     pub(super) fn add_group(
         &mut self,
         source: usize,
-        key: GroupKey,
-        shown: Option<Scalar>,
+        keys: GroupKeys,
+        shown: GroupValues,
         value: Option<Scalar>,
+        mean: Option<&Mean>,
     ) {
         let accumulator = accumulator(self.metric);
         let merged =
-            self.groups.entry(key).or_insert_with(|| Merged { shown, accumulator, sources: Vec::new() });
-        merged.accumulator.add(value.map(Into::into).as_ref());
+            self.groups.entry(keys).or_insert_with(|| Merged { shown, accumulator, sources: Vec::new() });
+        match mean {
+            Some(mean) => merged.accumulator.add_mean(mean),
+            None => merged.accumulator.add(value.map(Into::into).as_ref()),
+        }
         merged.sources.push(source);
     }
 
+    /// Removes groups of two fields whose period a source may have returned in part. Returns true if there are such
+    /// periods.
+    pub(super) fn remove_cut_periods(&mut self) -> bool {
+        let newest_cut = self.cut.iter().filter_map(|cut| cut.oldest.clone()).max();
+        let Some(newest_cut) = newest_cut else { return false };
+        self.groups.retain(|keys, _| keys.first > newest_cut);
+        true
+    }
+
     /// Removes a group that cannot be completed. Returns true if it existed.
-    pub(super) fn remove(&mut self, key: &GroupKey) -> bool {
-        self.groups.remove(key).is_some()
+    pub(super) fn remove(&mut self, keys: &GroupKeys) -> bool {
+        self.groups.remove(keys).is_some()
     }
 
     /// Returns true if every source returned all of its groups.
@@ -124,7 +172,7 @@ impl Groups {
 
     /// Returns the number of groups, without the group of missing values.
     pub(super) fn distinct(&self) -> usize {
-        self.groups.keys().filter(|key| **key != GroupKey::Missing).count()
+        self.groups.keys().filter(|keys| keys.first != GroupKey::Missing).count()
     }
 
     /// Returns how many of the largest groups, at most `groups`, can be completed by at most `most` reads, and these
@@ -133,27 +181,22 @@ impl Groups {
     /// Records without a value cannot be asked for by it. Where a source did not tell their group it is left
     /// out, as a group that is not whole.
     pub(super) fn missing(&mut self, groups: usize, most: usize) -> (usize, Vec<MissingGroup>) {
-        let cut: Vec<usize> = self.cut.iter().map(|(source, _)| *source).collect();
-        let without_value = self.groups.get(&GroupKey::Missing);
-        if without_value.is_some_and(|merged| cut.iter().any(|source| !merged.sources.contains(source))) {
-            self.groups.remove(&GroupKey::Missing);
-        }
+        let cut: Vec<usize> = self.cut.iter().map(|cut| cut.source).collect();
+        self.groups.retain(|keys, merged| {
+            !keys.lacks_value() || cut.iter().all(|source| merged.sources.contains(source))
+        });
         let (mut whole, mut missing) = (0, Vec::new());
-        for (key, merged) in self.largest().into_iter().take(groups) {
+        for (keys, merged) in self.largest().into_iter().take(groups) {
             let silent = cut.iter().filter(|source| !merged.sources.contains(source));
             let silent: Vec<usize> = silent.copied().collect();
             if missing.len() + silent.len() > most {
                 break;
             }
-            let ask = |value: &Scalar| {
-                let (key, value) = (key.clone(), value.clone());
-                silent.into_iter().map(move |source| MissingGroup {
-                    source,
-                    key: key.clone(),
-                    value: value.clone(),
-                })
-            };
-            missing.extend(merged.shown.as_ref().map(ask).into_iter().flatten());
+            missing.extend(silent.into_iter().map(|source| MissingGroup {
+                source,
+                keys: keys.clone(),
+                values: merged.shown.clone(),
+            }));
             whole += 1;
         }
         (whole, missing)
@@ -165,7 +208,7 @@ impl Groups {
         if self.are_whole() {
             return false;
         }
-        let untold = self.cut.iter().map(|(_, last)| whole_number(last.as_ref())).sum::<Option<u64>>();
+        let untold = self.cut.iter().map(|cut| whole_number(cut.last.as_ref())).sum::<Option<u64>>();
         let smallest = shown.iter().map(|group| whole_number(group.value.as_ref())).min().flatten();
         match (self.metric, untold, smallest) {
             (Metric::Count, Some(untold), Some(smallest)) => untold >= smallest,
@@ -173,7 +216,7 @@ impl Groups {
         }
     }
 
-    fn largest(&self) -> Vec<(&GroupKey, &Merged)> {
+    fn largest(&self) -> Vec<(&GroupKeys, &Merged)> {
         let mut largest: Vec<_> = self.groups.iter().collect();
         largest.sort_by(|(a_key, a), (b_key, b)| {
             b.accumulator.order(&a.accumulator).then_with(|| a_key.cmp(b_key))
@@ -188,22 +231,27 @@ impl Groups {
 
     /// Returns the newest groups in chronological order, and the others.
     pub(super) fn by_time(&self, most: usize) -> (Vec<Group>, Vec<Group>) {
-        let mut groups: Vec<_> = self.groups.iter().collect();
-        groups.sort_by_key(|(key, _)| Reverse(*key));
-        let (mut newest, rest) = split(groups, most);
-        newest.reverse();
-        (newest, rest)
+        let mut groups = self.largest();
+        groups.sort_by(|(a, _), (b, _)| b.first.cmp(&a.first));
+        let rest = groups.split_off(most.min(groups.len()));
+        groups.sort_by(|(a, _), (b, _)| a.first.cmp(&b.first));
+        (merged_groups(groups), merged_groups(rest))
     }
 }
 
-fn split(groups: Vec<(&GroupKey, &Merged)>, most: usize) -> (Vec<Group>, Vec<Group>) {
-    let group = |(_, merged): (&GroupKey, &Merged)| Group {
-        key: merged.shown.clone(),
-        value: merged.accumulator.value(),
-    };
-    let mut groups: Vec<Group> = groups.into_iter().map(group).collect();
+fn split(mut groups: Vec<(&GroupKeys, &Merged)>, most: usize) -> (Vec<Group>, Vec<Group>) {
     let rest = groups.split_off(most.min(groups.len()));
-    (groups, rest)
+    (merged_groups(groups), merged_groups(rest))
+}
+
+fn merged_groups(groups: Vec<(&GroupKeys, &Merged)>) -> Vec<Group> {
+    let group = |merged: &Merged| Group {
+        key: merged.shown.first.clone(),
+        second_key: merged.shown.second.clone(),
+        value: merged.accumulator.value(),
+        mean: merged.accumulator.mean(),
+    };
+    groups.into_iter().map(|(_, merged)| group(merged)).collect()
 }
 
 /// Returns the number of records in groups of counts.
@@ -222,10 +270,15 @@ fn whole_number(value: Option<&Scalar>) -> Option<u64> {
 mod tests {
     use super::*;
 
+    fn query(limit: usize) -> AggregateQuery {
+        AggregateQuery { limit, ..AggregateQuery::new("s".parse().unwrap(), Metric::Count) }
+    }
+
     fn answer(groups: &[(&str, u64)], other_count: u64) -> AggregateAnswer {
         let group = |(key, value): &(&str, u64)| Group {
             key: Some(Scalar::Text((*key).to_owned())),
             value: Some(Scalar::Number((*value).into())),
+            ..Group::default()
         };
         AggregateAnswer {
             groups: Some(groups.iter().map(group).collect()),
@@ -242,8 +295,8 @@ mod tests {
     #[test]
     fn whole_groups_add_up() {
         let mut groups = Groups::new(Metric::Count);
-        groups.add(0, &answer(&[("a", 5), ("b", 3)], 0), 100, GroupKey::from_value);
-        groups.add(1, &answer(&[("b", 4), ("c", 1)], 0), 100, GroupKey::from_value);
+        groups.add(0, &answer(&[("a", 5), ("b", 3)], 0), &query(100), GroupKey::from_value);
+        groups.add(1, &answer(&[("b", 4), ("c", 1)], 0), &query(100), GroupKey::from_value);
         assert!(groups.are_whole());
         assert_eq!(groups.distinct(), 3);
         let (largest, rest) = groups.by_size(2);
@@ -255,28 +308,78 @@ mod tests {
     fn what_a_cut_source_does_not_tell_is_asked() {
         let cut = || {
             let mut groups = Groups::new(Metric::Count);
-            groups.add(0, &answer(&[("a", 5), ("b", 3)], 2), 2, GroupKey::from_value);
-            groups.add(1, &answer(&[("c", 4)], 0), 2, GroupKey::from_value);
+            groups.add(0, &answer(&[("a", 5), ("b", 3)], 2), &query(2), GroupKey::from_value);
+            groups.add(1, &answer(&[("c", 4)], 0), &query(2), GroupKey::from_value);
             groups
         };
         let mut groups = cut();
         let (whole, missing) = groups.missing(3, 10);
-        let asked: Vec<String> = missing.iter().map(|one| format!("{} {}", one.source, one.value)).collect();
+        let asked: Vec<String> = missing
+            .iter()
+            .map(|one| format!("{} {}", one.source, one.values.first.as_ref().unwrap()))
+            .collect();
         assert_eq!((whole, asked), (3, vec!["0 c".to_owned()]));
-        groups.add_group(0, GroupKey::Text("c".to_owned()), None, Some(Scalar::Number(2.into())));
+        let missing = missing.into_iter().next().unwrap();
+        groups.add_group(0, missing.keys, missing.values, Some(Scalar::Number(2.into())), None);
         assert_eq!(told(&groups.by_size(2).0), ["c 6", "a 5"]);
         // Without reads, only the groups before the first incomplete one are complete.
         assert_eq!(cut().missing(3, 0), (1, Vec::new()));
     }
 
     #[test]
-    fn records_without_a_value_are_left_out_where_they_cannot_be_asked_for() {
-        let is_unknown = |records: u64| Group { key: None, value: Some(Scalar::Number(records.into())) };
+    fn pairs_of_a_period_that_a_source_cut_are_removed() {
+        let group = |day: &str, second: &str, records: u64| Group {
+            key: Some(Scalar::Text(day.to_owned())),
+            second_key: Some(Scalar::Text(second.to_owned())),
+            value: Some(Scalar::Number(records.into())),
+            ..Group::default()
+        };
+        let answer = |groups: Vec<Group>, other_count| AggregateAnswer {
+            groups: Some(groups),
+            other_count: Some(other_count),
+            ..AggregateAnswer::default()
+        };
+        let asked = AggregateQuery { second_field: Some("f".to_owned()), ..query(3) };
         let mut groups = Groups::new(Metric::Count);
-        groups.add(0, &answer(&[("a", 5)], 2), 1, GroupKey::from_value);
+        let cut = vec![group("2026-01-01", "a", 2), group("2026-01-02", "a", 1), group("2026-01-02", "b", 3)];
+        groups.add(0, &answer(cut, 9), &asked, GroupKey::from_time);
+        let whole = vec![group("2026-01-01", "c", 1), group("2026-01-02", "b", 4)];
+        groups.add(1, &answer(whole, 0), &asked, GroupKey::from_time);
+        assert!(groups.remove_cut_periods());
+        let (newest, rest) = groups.by_time(5);
+        let shown: Vec<String> = newest
+            .iter()
+            .map(|group| format!("{} {}", group.second_key.as_ref().unwrap(), group.value.as_ref().unwrap()))
+            .collect();
+        assert_eq!((shown, rest.len()), (vec!["b 7".to_owned(), "a 1".to_owned()], 0));
+    }
+
+    #[test]
+    fn means_are_combined_by_sums_and_counts() {
+        let mean = |sum: f64, count| AggregateAnswer {
+            groups: Some(vec![Group {
+                key: Some(Scalar::Text("a".to_owned())),
+                mean: Some(Mean { sum: serde_json::Number::from_f64(sum).unwrap(), count }),
+                ..Group::default()
+            }]),
+            other_count: Some(0),
+            ..AggregateAnswer::default()
+        };
+        let mut groups = Groups::new(Metric::Avg);
+        groups.add(0, &mean(10.5, 1), &query(3), GroupKey::from_value);
+        groups.add(1, &mean(1.5, 3), &query(3), GroupKey::from_value);
+        assert_eq!(told(&groups.by_size(5).0), ["a 3.0"]);
+    }
+
+    #[test]
+    fn records_without_a_value_are_left_out_where_they_cannot_be_asked_for() {
+        let is_unknown =
+            |records: u64| Group { value: Some(Scalar::Number(records.into())), ..Group::default() };
+        let mut groups = Groups::new(Metric::Count);
+        groups.add(0, &answer(&[("a", 5)], 2), &query(1), GroupKey::from_value);
         let other =
             AggregateAnswer { groups: Some(vec![is_unknown(9)]), other_count: Some(0), ..answer(&[], 0) };
-        groups.add(1, &other, 1, GroupKey::from_value);
+        groups.add(1, &other, &query(1), GroupKey::from_value);
         assert_eq!(groups.missing(5, 10), (1, Vec::new()));
         assert_eq!(told(&groups.by_size(5).0), ["a 5"]);
     }
@@ -285,7 +388,7 @@ mod tests {
     fn a_group_nobody_told_may_be_among_the_largest() {
         let lacks = |last: u64| {
             let mut groups = Groups::new(Metric::Count);
-            groups.add(0, &answer(&[("a", 9), ("b", last)], 7), 2, GroupKey::from_value);
+            groups.add(0, &answer(&[("a", 9), ("b", last)], 7), &query(2), GroupKey::from_value);
             let shown = answer(&[("a", 9), ("c", 4)], 0).groups.unwrap();
             groups.may_miss_a_group(&shown)
         };

@@ -44,7 +44,7 @@ pub use transport::{Connections, DEFAULT_DEADLINE, MAX_BODY_BYTES};
 
 use self::client::Client;
 use self::known::KnownSchemas;
-use self::params::{Params, check_filter, check_metric};
+use self::params::{Params, check_aggregate, check_filter};
 use self::record_path::{encoded_twice, record_path};
 use self::transport::{Reply, Transport, parsed};
 use super::query::{filter_hits, has_words, page_without_words, share};
@@ -153,7 +153,7 @@ impl Source for Pdpp {
         query: &AggregateQuery,
     ) -> Result<AggregateAnswer, SourceError> {
         check_filter(&query.filter)?;
-        check_metric(query.metric)?;
+        check_aggregate(query)?;
         self.client(context).aggregate(query).await
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::handle::ConnectionId;
 use crate::source::{
-    Condition, CountMode, Expansion, Filter, Metric, QueryFault, RecordsQuery, Selection, SourceError, Test,
+    AggregateQuery, Condition, CountMode, Expansion, Filter, Metric, QueryFault, RecordsQuery, Selection,
+    SourceError, Test,
 };
 
 /// Parameters in the order in which they are sent.
@@ -83,16 +84,19 @@ pub(super) fn check_filter(filter: &Filter) -> Result<(), SourceError> {
     })
 }
 
-/// Refuses a metric that record servers do not have.
-pub(super) fn check_metric(metric: Metric) -> Result<(), SourceError> {
-    match metric {
-        Metric::Count | Metric::Sum | Metric::Min | Metric::Max | Metric::CountDistinct => Ok(()),
-        Metric::Avg => Err(SourceError::InvalidQuery {
-            fault: QueryFault::InvalidAggregate,
-            problem: "a record server has no metric `avg`".to_owned(),
-            hint: "Ask for `sum` and for `count`.".to_owned(),
-        }),
-    }
+/// Refuses a metric and a grouping that record servers do not have.
+pub(super) fn check_aggregate(query: &AggregateQuery) -> Result<(), SourceError> {
+    let (problem, hint) = match (query.metric, &query.second_field) {
+        (Metric::Avg, _) => {
+            ("a record server has no metric `avg`".to_owned(), "Ask for `sum` and for `count`.")
+        }
+        (_, Some(field)) => (
+            format!("a record server groups by one field, and `{field}` is a second one"),
+            "Group by one field, and filter by a value of the other.",
+        ),
+        _ => return Ok(()),
+    };
+    Err(SourceError::InvalidQuery { fault: QueryFault::InvalidAggregate, problem, hint: hint.to_owned() })
 }
 
 #[cfg(test)]

@@ -3,10 +3,14 @@
 use std::str::FromStr;
 
 use serde::Deserialize;
+use serde_json::Number;
 
 use super::{Filter, Purpose};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{Scalar, Unavailable};
+
+/// Number of groups without a limit.
+const DEFAULT_GROUPS: usize = 20;
 
 /// Query for one aggregate over the records of a stream, or one per group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,12 +25,32 @@ pub struct AggregateQuery {
     pub field: Option<String>,
     /// Grouping of the records, if there is one.
     pub grouping: Option<Grouping>,
+    /// Second field to group by: each group of `grouping` is divided by its values.
+    pub second_field: Option<String>,
     /// Maximum number of groups, 1 to 100.
     pub limit: usize,
     /// Filter on the records that are aggregated.
     pub filter: Filter,
     /// Purpose of the read.
     pub purpose: Purpose,
+}
+
+impl AggregateQuery {
+    /// Creates a query over all records of a stream, in all connections, for at most 20 groups.
+    #[must_use]
+    pub fn new(stream: StreamName, metric: Metric) -> Self {
+        Self {
+            stream,
+            connection: None,
+            metric,
+            field: None,
+            grouping: None,
+            second_field: None,
+            limit: DEFAULT_GROUPS,
+            filter: Filter::default(),
+            purpose: Purpose::Answer,
+        }
+    }
 }
 
 /// Aggregate function of a query.
@@ -151,6 +175,8 @@ impl FromStr for TimeZoneName {
 pub struct AggregateAnswer {
     /// Aggregate over all records; `None` if there are groups, or if no record has a value.
     pub value: Option<Scalar>,
+    /// Parts of `value`, if the source has them and it is a mean.
+    pub mean: Option<Mean>,
     /// Aggregate of each group, if the query has a grouping.
     pub groups: Option<Vec<Group>>,
     /// Number of records in groups beyond the limit, if the source reports it.
@@ -164,10 +190,23 @@ pub struct AggregateAnswer {
 }
 
 /// Group of records with its aggregate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Group {
     /// Value of the field or start of the time group; `None` for records without one.
     pub key: Option<Scalar>,
+    /// Value of the second field, if the query has one; `None` for records without a value.
+    pub second_key: Option<Scalar>,
     /// Aggregate of the group.
     pub value: Option<Scalar>,
+    /// Parts of `value`, if the source has them and it is a mean.
+    pub mean: Option<Mean>,
+}
+
+/// Parts of a mean, by which means of several sources are combined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mean {
+    /// Sum of the values.
+    pub sum: Number,
+    /// Number of the values.
+    pub count: u64,
 }

@@ -18,7 +18,9 @@ mod search_operator;
 mod search_text;
 mod window;
 
-pub use aggregate::{AggregateAnswer, AggregateQuery, Granularity, Group, Grouping, Metric, TimeZoneName};
+pub use aggregate::{
+    AggregateAnswer, AggregateQuery, Granularity, Group, Grouping, Mean, Metric, TimeZoneName,
+};
 pub use filter::{Condition, Filter, RangeOperator, Test};
 pub use records::{
     Accuracy, Change, ChangesOrigin, ChangesToken, Count, CountMode, Direction, Expansion, RecordsPage,

@@ -78,8 +78,8 @@ const MAX_TEXT_BYTES: usize = 300;
 /// Size of an answer without the texts of its groups, in bytes.
 const ANSWER_BYTES: usize = 4_000;
 
-/// Size of a group without its two texts, in bytes.
-const GROUP_BYTES: usize = 32;
+/// Size of a group without its texts, in bytes.
+const GROUP_BYTES: usize = 48;
 
 /// Arguments as they are sent.
 #[derive(Debug, Deserialize)]
@@ -144,6 +144,8 @@ enum Values {
 #[derive(Debug, Serialize)]
 struct ShownGroup {
     key: Option<Scalar>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second_key: Option<Option<Scalar>>,
     value: Option<Scalar>,
 }
 
@@ -178,7 +180,9 @@ async fn aggregate(
     }
     let budget = toolbox.budget("aggregate");
     let groups = answer.groups.as_ref().map_or(1, Vec::len).clamp(1, MAX_GROUPS);
-    let mut max_text = (budget.bytes.saturating_sub(ANSWER_BYTES) / groups).saturating_sub(GROUP_BYTES) / 2;
+    let texts = if query.second_field.is_some() { 3 } else { 2 };
+    let mut max_text =
+        (budget.bytes.saturating_sub(ANSWER_BYTES) / groups).saturating_sub(GROUP_BYTES) / texts;
     max_text = max_text.min(MAX_TEXT_BYTES);
     loop {
         let shown = Answer { explanation: explanation.clone(), ..build(&query, &answer, max_text) };
@@ -209,11 +213,18 @@ fn resolve(args: Args) -> Result<Request, ToolError> {
         (Metric::Count, None) | (_, Some(_)) => {}
         (_, None) => return Err(AGGREGATE.invalid_argument("field", "every metric but `count` needs one")),
     }
-    let grouping = match (by, by_time, args.granularity) {
-        (Some(_), Some(_), _) => {
-            return Err(AGGREGATE.invalid_argument("group_by_time", "it does not go with `group_by`"));
+    let by = by.map(|fields| group_fields(&fields)).transpose();
+    let by = by.map_err(|problem| AGGREGATE.invalid_argument("group_by", problem))?;
+    let (by, second_field) = match (by, &by_time) {
+        (None, _) => (None, None),
+        (Some((field, second)), None) => (Some(field), second),
+        (Some((field, None)), Some(_)) => (None, Some(field)),
+        (Some((_, Some(_))), Some(_)) => {
+            return Err(AGGREGATE.invalid_argument("group_by", "with `group_by_time` it is one field"));
         }
-        (None, Some(_), None) => {
+    };
+    let grouping = match (by, by_time, args.granularity) {
+        (_, Some(_), None) => {
             return Err(AGGREGATE.invalid_argument(
                 "granularity",
                 "`group_by_time` needs it: minute, hour, day, week, month, quarter or year",
@@ -224,7 +235,7 @@ fn resolve(args: Args) -> Result<Request, ToolError> {
         }
         (None, None, None) => None,
         (Some(field), None, None) => Some(Grouping::Field(field)),
-        (None, Some(field), Some(granularity)) => {
+        (_, Some(field), Some(granularity)) => {
             let time_zone = args.time_zone.map_or_else(|| Ok(TimeZoneName::utc()), |zone| zone.parse());
             let time_zone =
                 time_zone.map_err(|problem: String| AGGREGATE.invalid_argument("time_zone", problem))?;
@@ -240,6 +251,7 @@ fn resolve(args: Args) -> Result<Request, ToolError> {
         metric: args.metric,
         field,
         grouping,
+        second_field,
         limit: args.limit.unwrap_or(DEFAULT_GROUPS),
         filter: args.filter.unwrap_or_default(),
         purpose: Purpose::Answer,
@@ -247,18 +259,47 @@ fn resolve(args: Args) -> Result<Request, ToolError> {
     Ok(Request { source: args.source, query })
 }
 
+/// Splits `group_by` into its fields: `a`, `a,b`, or `["a","b"]` for names with commas.
+fn group_fields(text: &str) -> Result<(String, Option<String>), &'static str> {
+    const PROBLEM: &str = "it is a field, or two with a comma between them";
+    let fields: Vec<String> = match text.trim_start().starts_with('[') {
+        true => serde_json::from_str(text).map_err(|_error| PROBLEM)?,
+        false => text.split(',').map(|field| field.trim().to_owned()).collect(),
+    };
+    let mut fields = fields.into_iter().filter(|field| !field.is_empty());
+    match (fields.next(), fields.next(), fields.next()) {
+        (Some(field), second, None) if second.as_ref() != Some(&field) => Ok((field, second)),
+        _ => Err(PROBLEM),
+    }
+}
+
+/// Writes the fields of `group_by`.
+fn group_text(first: Option<&str>, second: Option<&str>) -> Option<String> {
+    let fields: Vec<&str> = [first, second].into_iter().flatten().collect();
+    let has_comma = fields.iter().any(|field| field.contains(','));
+    match fields.as_slice() {
+        [] => None,
+        fields if has_comma => serde_json::to_string(fields).ok(),
+        fields => Some(fields.join(",")),
+    }
+}
+
 /// Builds the answer, with texts of at most `max_text` bytes.
 fn build(query: &AggregateQuery, answer: &AggregateAnswer, max_text: usize) -> Answer {
+    let second = query.second_field.as_deref();
     let (group_by, group_by_time, granularity, time_zone) = match query.grouping.clone() {
         None => (None, None, None, None),
-        Some(Grouping::Field(field)) => (Some(field), None, None, None),
+        Some(Grouping::Field(field)) => (group_text(Some(&field), second), None, None, None),
         Some(Grouping::Time { field, granularity, time_zone }) => {
-            (None, Some(field), Some(granularity.as_str()), Some(time_zone.as_str().to_owned()))
+            let time_zone = time_zone.as_str().to_owned();
+            (group_text(None, second), Some(field), Some(granularity.as_str()), Some(time_zone))
         }
     };
+    let shown = |scalar: &Option<Scalar>| scalar.as_ref().map(|scalar| truncated(scalar, max_text));
     let group = |group: &Group| ShownGroup {
-        key: group.key.as_ref().map(|scalar| truncated(scalar, max_text)),
-        value: group.value.as_ref().map(|scalar| truncated(scalar, max_text)),
+        key: shown(&group.key),
+        second_key: second.map(|_| shown(&group.second_key)),
+        value: shown(&group.value),
     };
     let (unavailable, more) = list_unavailable(&answer.unavailable);
     Answer {

@@ -284,6 +284,7 @@ impl NoRecords<'_> {
             metric,
             field,
             grouping: None,
+            second_field: None,
             limit: 1,
             filter: Filter::default(),
             purpose: Purpose::Hint,

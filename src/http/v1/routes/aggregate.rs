@@ -137,7 +137,7 @@ pub(in crate::http::v1) async fn answer(
         }
     };
     let grouped = group_by.is_some() || by_time.is_some();
-    let row = |Group { key, value }| {
+    let row = |Group { key, value, .. }: Group| {
         let (count, value) = if counts { (Some(value), None) } else { (None, Some(value)) };
         GroupRow { key, count, value }
     };
@@ -180,6 +180,7 @@ fn parse_query(sent: &mut Parameters, stream: StreamName) -> Result<AggregateQue
         metric,
         field,
         grouping: grouping(sent)?,
+        second_field: None,
         limit: limit.unwrap_or(DEFAULT_LIMIT),
         filter: sent.filter()?,
         purpose: Purpose::Answer,

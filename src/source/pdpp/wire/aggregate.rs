@@ -37,7 +37,11 @@ pub(in super::super) fn aggregate(body: &[u8], metric: Metric) -> Result<Aggrega
 /// Parses a group: `{"key":"a","count":3}`, or with the number under `value` or the name of the metric.
 fn group(body: &RecordData, metric: Metric) -> Group {
     let value = member(body, &["value", metric.as_str(), "count"]);
-    Group { key: body.get("key").and_then(Scalar::from_value), value: value.and_then(Scalar::from_value) }
+    Group {
+        key: body.get("key").and_then(Scalar::from_value),
+        value: value.and_then(Scalar::from_value),
+        ..Group::default()
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::record::{Numeric, Scalar};
 use crate::source::accumulator::MAX_TEXT_BYTES;
 
 /// Value that all records of a group share. Numbers that a filter considers equal are the same key.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum GroupKey {
     Bool(bool),
     Number(Numeric),

@@ -9,9 +9,11 @@
 mod group_key;
 mod time_bucket;
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use rusqlite::Connection;
+use serde_json::Value;
 
 use self::group_key::GroupKey;
 use self::time_bucket::TimeBuckets;
@@ -83,6 +85,9 @@ fn check_declared(query: &AggregateQuery, stream: &StreamDetail) -> Result<(), S
         Some(Grouping::Field(field)) => asked.push((field, Capability::GroupBy, "grouped by")),
         Some(Grouping::Time { field, .. }) => asked.push((field, Capability::GroupByTime, "grouped by time")),
     }
+    if let Some(field) = &query.second_field {
+        asked.push((field, Capability::GroupBy, "grouped by"));
+    }
     for (field, capability, what) in asked {
         if let Some((problem, hint)) = missing_capability(stream, field, capability, what) {
             return Err(refused(problem, &hint));
@@ -91,14 +96,29 @@ fn check_declared(query: &AggregateQuery, stream: &StreamDetail) -> Result<(), S
     Ok(())
 }
 
+/// Keys of a group by both fields. A key is `None` for records without a value.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct GroupKeys {
+    first: Option<GroupKey>,
+    second: Option<GroupKey>,
+}
+
+/// Records of a group.
+#[derive(Debug)]
+struct Grouped {
+    records: u64,
+    accumulator: Accumulator,
+}
+
 struct Pass<'a> {
     query: &'a AggregateQuery,
     reader: FieldReader,
     predicate: Predicate,
     measured: Option<usize>,
     grouped: Option<(usize, Option<TimeBuckets>)>,
+    second: Option<usize>,
     whole: Accumulator,
-    groups: HashMap<Option<GroupKey>, (u64, Accumulator)>,
+    groups: HashMap<GroupKeys, Grouped>,
     /// Bytes of text that the groups hold.
     held: usize,
     matching: u64,
@@ -116,8 +136,9 @@ impl<'a> Pass<'a> {
                 Some((reader.select(field), Some(TimeBuckets::new(*granularity, time_zone)?)))
             }
         };
+        let second = query.second_field.as_deref().map(|field| reader.select(field));
         let (whole, groups) = (Accumulator::new(query.metric), HashMap::new());
-        Ok(Self { query, reader, predicate, measured, grouped, whole, groups, held: 0, matching: 0 })
+        Ok(Self { query, reader, predicate, measured, grouped, second, whole, groups, held: 0, matching: 0 })
     }
 
     fn over(
@@ -143,27 +164,18 @@ impl<'a> Pass<'a> {
                 self.whole.add(value);
                 continue;
             };
-            let keys = match (at(*by), buckets) {
+            let firsts = match (at(*by), buckets) {
                 (None, _) => vec![None],
                 (Some(value), None) => GroupKey::all_of(value),
                 (Some(value), Some(buckets)) => vec![buckets.bucket_of(value).map(GroupKey::Time)],
             };
-            for key in keys {
-                if !self.groups.contains_key(&key) {
-                    if self.groups.len() >= MAX_GROUPS {
-                        return Err(too_many(MAX_GROUPS).into());
-                    }
-                    self.held += key.as_ref().map_or(0, GroupKey::held);
-                }
-                let metric = self.query.metric;
-                let (records, accumulator) =
-                    self.groups.entry(key).or_insert_with(|| (0, Accumulator::new(metric)));
-                *records += 1;
-                let before = accumulator.held();
-                accumulator.add(value);
-                self.held = self.held + accumulator.held() - before;
-                if accumulator.is_overfull() {
-                    return Err(too_many(MAX_DISTINCT).into());
+            let seconds = match self.second.map(at) {
+                None | Some(None) => vec![None],
+                Some(Some(value)) => GroupKey::all_of(value),
+            };
+            for first in &firsts {
+                for second in &seconds {
+                    self.add(GroupKeys { first: first.clone(), second: second.clone() }, value)?;
                 }
             }
             if self.held > MAX_GROUP_BYTES {
@@ -173,8 +185,26 @@ impl<'a> Pass<'a> {
         if self.whole.is_overfull() { Err(too_many(MAX_DISTINCT).into()) } else { Ok(()) }
     }
 
+    /// Adds a record to a group.
+    fn add(&mut self, keys: GroupKeys, value: Option<&Value>) -> Result<(), SourceError> {
+        if !self.groups.contains_key(&keys) {
+            if self.groups.len() >= MAX_GROUPS {
+                return Err(too_many(MAX_GROUPS));
+            }
+            self.held += [&keys.first, &keys.second].into_iter().flatten().map(GroupKey::held).sum::<usize>();
+        }
+        let metric = self.query.metric;
+        let group = self.groups.entry(keys);
+        let group = group.or_insert_with(|| Grouped { records: 0, accumulator: Accumulator::new(metric) });
+        group.records += 1;
+        let before = group.accumulator.held();
+        group.accumulator.add(value);
+        self.held = self.held + group.accumulator.held() - before;
+        if group.accumulator.is_overfull() { Err(too_many(MAX_DISTINCT)) } else { Ok(()) }
+    }
+
     fn answer(self) -> Result<AggregateAnswer, SourceError> {
-        let accumulators = || self.groups.values().map(|(_, accumulator)| accumulator).chain([&self.whole]);
+        let accumulators = || self.groups.values().map(|group| &group.accumulator).chain([&self.whole]);
         let field = self.query.field.as_deref().unwrap_or_default();
         if accumulators().any(Accumulator::is_too_large) {
             return Err(too_large(field));
@@ -186,30 +216,32 @@ impl<'a> Pass<'a> {
             ..AggregateAnswer::default()
         };
         let Some((_, buckets)) = &self.grouped else {
-            return Ok(AggregateAnswer { value: self.whole.value(), ..answer });
+            return Ok(AggregateAnswer { value: self.whole.value(), mean: self.whole.mean(), ..answer });
         };
         let by_time = buckets.is_some();
-        let mut groups: Vec<(Option<GroupKey>, (u64, Accumulator))> = self.groups.into_iter().collect();
-        groups.sort_unstable_by(|(a_key, (_, a)), (b_key, (_, b))| {
-            if by_time {
-                // Newest group first, so that the limit drops the oldest ones; the group of records without a time
-                // comes last.
-                b_key.cmp(a_key)
-            } else {
-                b.order(a).then_with(|| a_key.cmp(b_key))
-            }
+        let mut groups: Vec<(GroupKeys, Grouped)> = self.groups.into_iter().collect();
+        groups.sort_unstable_by(|(a_keys, a), (b_keys, b)| {
+            // Newest group first, so that the limit drops the oldest ones; the group of records without a time comes
+            // last.
+            let newest = if by_time { b_keys.first.cmp(&a_keys.first) } else { Ordering::Equal };
+            newest
+                .then_with(|| b.accumulator.order(&a.accumulator))
+                .then_with(|| a_keys.first.cmp(&b_keys.first))
+                .then_with(|| a_keys.second.cmp(&b_keys.second))
         });
         let rest = groups.split_off(self.query.limit.min(groups.len()));
         if by_time {
-            groups.reverse();
+            groups.sort_by(|(a, _), (b, _)| a.first.cmp(&b.first));
         }
-        let group = |(key, (_, accumulator)): (Option<GroupKey>, (u64, Accumulator))| Group {
-            key: key.and_then(GroupKey::into_scalar),
-            value: accumulator.value(),
+        let group = |(keys, grouped): (GroupKeys, Grouped)| Group {
+            key: keys.first.and_then(GroupKey::into_scalar),
+            second_key: keys.second.and_then(GroupKey::into_scalar),
+            value: grouped.accumulator.value(),
+            mean: grouped.accumulator.mean(),
         };
         Ok(AggregateAnswer {
             groups: Some(groups.into_iter().map(group).collect()),
-            other_count: Some(rest.iter().map(|(_, (records, _))| records).sum()),
+            other_count: Some(rest.iter().map(|(_, group)| group.records).sum()),
             ..answer
         })
     }
