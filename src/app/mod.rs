@@ -1,6 +1,7 @@
 //! Wiring of the program: from flags and files to settings, from settings to open sources and a running server.
 //!
 //! * `settings`, `state`: flags and configuration files as settings; the state directory
+//! * `default_store`: the store that is used if no source is named
 //! * `open`: from settings to open sources
 //! * `embedding`, `rerank`, `secret`: the models of a configuration; secrets in variables and files
 //! * `background`: builds of vectors while a server runs
@@ -16,6 +17,7 @@ pub(crate) mod auth_mode;
 pub(crate) mod background;
 mod caller_sources;
 pub(crate) mod circuits;
+pub(crate) mod default_store;
 pub(crate) mod embedding;
 pub(crate) mod failure;
 pub(crate) mod open;

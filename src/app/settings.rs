@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::default_store::existing_default_store;
 use super::failure::Failure;
 use crate::config::{
     ConfigError, CredentialSettings, DEFAULT_CACHE_ROOT, Environment, FileSettings, FoundFile, SourcePlace,
@@ -35,7 +36,8 @@ pub(crate) struct SourceArgs {
 #[derive(Debug, Clone, Args)]
 #[group(multiple = false)]
 pub(crate) struct PlaceArgs {
-    /// An embedded store, created by `fetchwell import`.
+    /// An embedded store, created by `fetchwell import` [default: `FETCHWELL_STORE`, or else the user's own, if no
+    /// configuration names sources]
     #[arg(long, value_name = "DB")]
     pub(crate) store: Option<PathBuf>,
 
@@ -82,37 +84,40 @@ impl SourceArgs {
     pub(crate) fn configured(&self, environment: &Environment) -> Result<Configured, Failure> {
         let flag_source = self.flag_source()?;
         let named = match (&self.config, &flag_source) {
-            (Some(path), _) => FileOrigin::ByUser(path.clone()),
-            (None, None) => FileOrigin::Found(self.found_file()?),
-            (None, Some(FlagSource { source, .. })) => {
-                let settings = FileSettings::new(source.clone(), environment)?;
-                return Ok(Configured { settings, file: None, flag_source });
-            }
+            (Some(path), _) => Some(FileOrigin::ByUser(path.clone())),
+            (None, None) => self.found_file().map(FileOrigin::Found),
+            (None, Some(_)) => None,
+        };
+        let Some(named) = named else {
+            let source = match &flag_source {
+                Some(flag) => flag.source.clone(),
+                None => embedded_store(existing_default_store(environment)?)?,
+            };
+            let settings = FileSettings::new(source, environment)?;
+            return Ok(Configured { settings, file: None, flag_source });
         };
         let file = ReadFile { text: read_text(named.path())?, named };
         let settings = file.parse(&file.text, flag_source.as_ref(), environment)?;
         Ok(Configured { settings, file: Some(file), flag_source })
     }
 
-    /// Returns the file that is used without `--config`.
-    pub(crate) fn found_file(&self) -> Result<FoundFile, Failure> {
-        self.found_config.clone().map_or_else(found_file, |path| Ok(FoundFile::Here(path)))
+    /// Returns the file that is used without `--config`, if there is one.
+    pub(crate) fn found_file(&self) -> Option<FoundFile> {
+        self.found_config.clone().map(FoundFile::Here).or_else(default_file)
     }
 
     fn flag_source(&self) -> Result<Option<FlagSource>, Failure> {
-        let (flag, name, place) = match &self.place {
+        let (flag, source) = match &self.place {
             PlaceArgs { provider_url: Some(url), .. } => {
                 let credential = CredentialSettings::PdppCache(self.cache_root.clone());
                 let place = SourcePlace::Provider { url: remote(url)?, credential };
-                ("--provider-url", "provider", place)
+                let name = "provider".parse().map_err(|error| Failure::usage(&error))?;
+                ("--provider-url", SourceSettings::new(name, place))
             }
-            PlaceArgs { store: Some(path), .. } => {
-                ("--store", "store", SourcePlace::Store { path: path.clone() })
-            }
+            PlaceArgs { store: Some(path), .. } => ("--store", embedded_store(path.clone())?),
             PlaceArgs { .. } => return Ok(None),
         };
-        let name: SourceName = name.parse().map_err(|error| Failure::usage(&error))?;
-        Ok(Some(FlagSource { flag, source: SourceSettings::new(name, place) }))
+        Ok(Some(FlagSource { flag, source }))
     }
 }
 
@@ -146,7 +151,15 @@ impl ReadFile {
             found.check_trust(text)?;
         }
         match flag_source {
-            None if settings.sources.is_empty() => Err(ConfigError::Empty(path.to_owned()).into()),
+            // Callers are granted sources by name, so a server for callers names its sources.
+            None if settings.sources.is_empty() && settings.auth.is_some() => {
+                Err(ConfigError::Empty(path.to_owned()).into())
+            }
+            None if settings.sources.is_empty() => {
+                let store = existing_default_store(environment)
+                    .map_err(|_missing| ConfigError::Empty(path.to_owned()))?;
+                Ok(FileSettings { sources: vec![embedded_store(store)?], ..settings })
+            }
             None => Ok(settings),
             Some(FlagSource { source, .. }) if settings.sources.is_empty() => {
                 Ok(FileSettings { sources: vec![source.clone()], ..settings })
@@ -174,11 +187,15 @@ pub(crate) fn remote(text: &str) -> Result<ProviderUrl, Failure> {
     Ok(text.parse::<ProviderUrl>()?)
 }
 
+/// Returns the settings of a store that no configuration names.
+fn embedded_store(path: PathBuf) -> Result<SourceSettings, Failure> {
+    let name: SourceName = "store".parse().map_err(|error| Failure::usage(&error))?;
+    Ok(SourceSettings::new(name, SourcePlace::Store { path }))
+}
+
 /// Returns the configuration file that is found if none was named.
 pub(crate) fn found_file() -> Result<FoundFile, Failure> {
     default_file().ok_or_else(|| {
-        Failure::usage(
-            &"name a source: --store, --provider-url or --config, or add one with `fetchwell source add`",
-        )
+        Failure::usage(&"there is no configuration; name one, or make one with `fetchwell source add`")
     })
 }

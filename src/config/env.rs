@@ -1,5 +1,7 @@
 //! Environment variables. No other module reads one.
 
+use std::path::PathBuf;
+
 use secrecy::SecretString;
 
 /// Variables that contain credentials of an owner.
@@ -18,6 +20,9 @@ pub(super) const PROTECTION_VARIABLES: [(&str, &str); 6] = [
 /// Variable with the format of log lines: `text` or `json`.
 pub const LOG_FORMAT_VARIABLE: &str = "FETCHWELL_LOG_FORMAT";
 
+/// Variable with the path of the default store.
+const STORE_VARIABLE: &str = "FETCHWELL_STORE";
+
 /// Standard OpenTelemetry variable with the URL of the collector. The exporter itself reads
 /// `OTEL_EXPORTER_OTLP_HEADERS`, for collectors that require a key.
 pub const OTLP_ENDPOINT_VARIABLE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -29,6 +34,8 @@ pub struct Environment {
     pub log: Option<String>,
     /// Value of `FETCHWELL_LOG_FORMAT`: the log format if `--log-format` is not given.
     pub log_format: Option<String>,
+    /// Value of `FETCHWELL_STORE`: the store that is used if no source is named.
+    pub store: Option<PathBuf>,
     /// Value of `OTEL_EXPORTER_OTLP_ENDPOINT`: the collector of spans, which overrides `otlp_endpoint` of the file.
     pub otlp_endpoint: Option<String>,
     /// Name of an owner credential that is set (`PDPP_OWNER_TOKEN` or `PDPP_OWNER_SESSION_COOKIE`). If one is, no
@@ -47,12 +54,15 @@ pub fn environment() -> Environment {
     let log = std::env::var("RUST_LOG").ok();
     #[expect(clippy::disallowed_methods, reason = "this is the one place")]
     let said = |name: &'static str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    let store = std::env::var_os(STORE_VARIABLE);
     let protection = PROTECTION_VARIABLES.into_iter().filter_map(|(name, _)| Some((name, said(name)?)));
     Environment {
         protection: protection.filter(|(_, value)| !value.is_empty()).collect(),
         log_format: said(LOG_FORMAT_VARIABLE).filter(|format| !format.is_empty()),
         otlp_endpoint: said(OTLP_ENDPOINT_VARIABLE).filter(|endpoint| !endpoint.is_empty()),
         log: log.filter(|filter| !filter.is_empty()),
+        store: store.filter(|path| !path.is_empty()).map(PathBuf::from),
         owner_credential: OWNER_VARIABLES.into_iter().find(is_set),
     }
 }

@@ -32,10 +32,11 @@ pub enum ConfigError {
         /// Problem, with the valid values.
         problem: String,
     },
-    /// The file has no source to serve.
+    /// The file has no source to serve, and there is no default store.
     #[error(
-        "the configuration {} has no [[source]]; add one with `fetchwell source add`, or name one beside it with \
-         --store DB or --provider-url URL", .0.display()
+        "the configuration {} has no [[source]], and there is no default store; add a source with `fetchwell source \
+         add`, name one beside the file with --store DB or --provider-url URL, or fill the default store with \
+         `fetchwell import`", .0.display()
     )]
     Empty(PathBuf),
     /// The file was found, not named, and has keys that require trust.

@@ -27,6 +27,7 @@ mod cli;
 mod configuration;
 mod conformance;
 mod cursors;
+mod default_store;
 #[cfg(unix)]
 mod documented_commands;
 mod dotted_keys;

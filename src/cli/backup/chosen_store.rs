@@ -58,7 +58,7 @@ impl StoreArgs {
         let is_named = self.args.config.is_some()
             || self.args.place.store.is_some()
             || self.args.place.provider_url.is_some();
-        if !is_named && let FoundFile::Here(file) = self.args.found_file()? {
+        if !is_named && let Some(FoundFile::Here(file)) = self.args.found_file() {
             let text = read_text(&file)?;
             let files = TrustedFiles::of_user().map_err(crate::config::ConfigError::from)?;
             if !files.is_trusted(&file, &text).map_err(crate::config::ConfigError::from)? {

@@ -19,10 +19,13 @@ pub(super) use self::bundle::Bundle;
 use self::chatgpt_recipe::chatgpt_recipe;
 use self::remote_client::{ServerUrl, VariableName, remote_snippet};
 pub(super) use self::snippet::{Client, Snippet, shell_word};
+use crate::app::default_store::existing_default_store;
 use crate::app::failure::Failure;
 use crate::app::settings::{SourceArgs, remote};
 use crate::cli::print::{FAINT, Printer};
-use crate::config::{CredentialSettings, DEFAULT_CACHE_ROOT, FoundFile, SourcePlace, check_text, read_text};
+use crate::config::{
+    CredentialSettings, DEFAULT_CACHE_ROOT, Environment, FoundFile, SourcePlace, check_text, read_text,
+};
 use crate::terminal::{Line, escape_line};
 
 /// Print the configuration that makes a client use fetchwell.
@@ -55,11 +58,11 @@ pub(super) struct Launch {
 }
 
 impl ClientConfig {
-    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let snippet = match &self.url {
             Some(url) => remote_snippet(self.client, url, self.token_env.as_ref())?,
             None => {
-                let launch = self.source.launch()?;
+                let launch = self.source.launch(environment)?;
                 if !printer.json {
                     launch.arguments.iter().try_for_each(|word| check_printable(word))?;
                 }
@@ -78,7 +81,7 @@ impl ClientConfig {
 
 impl SourceArgs {
     /// Returns how a client starts a server of this source: with absolute paths, because clients start programs anywhere.
-    fn launch(&self) -> Result<Launch, Failure> {
+    fn launch(&self, environment: &Environment) -> Result<Launch, Failure> {
         let mut arguments = vec!["serve".to_owned()];
         let mut variables = Vec::new();
         let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
@@ -88,9 +91,10 @@ impl SourceArgs {
         if let Some(path) = &self.config {
             variables = credential_variables(path, &read_text(path)?)?;
             add("--config", absolute(path)?);
-        } else if self.place.store.is_none() && self.place.provider_url.is_none() {
+        } else if self.place.store.is_some() || self.place.provider_url.is_some() {
+            // The flag names the only source.
+        } else if let Some(found) = self.found_file() {
             // With its path it is the same wherever the client starts the program.
-            let found = self.found_file()?;
             let text = read_text(found.path())?;
             found.check_trust(&text)?;
             variables = credential_variables(found.path(), &text)?;
@@ -100,6 +104,9 @@ impl SourceArgs {
                 FoundFile::Here(_) => "--found-config",
             };
             add(flag, absolute(found.path())?);
+        } else {
+            // With its path, because a client starts programs without the variables of a shell.
+            add("--store", absolute(&existing_default_store(environment)?)?);
         }
         if let Some(url) = &self.place.provider_url {
             add("--provider-url", remote(url)?.to_string());

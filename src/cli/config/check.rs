@@ -74,7 +74,7 @@ fn print_valid(printer: Printer, path: &Path, settings: &FileSettings) {
         return;
     }
     let sources = match settings.sources.len() {
-        0 => "no sources (name one with --store or --provider-url)".to_owned(),
+        0 => "no sources (the default store is used, or one that --store or --provider-url names)".to_owned(),
         1 => "1 source".to_owned(),
         many => format!("{many} sources"),
     };

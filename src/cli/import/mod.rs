@@ -51,18 +51,19 @@ impl Import {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         // There is nothing to save yet, so a signal ends the program at once during this read.
         let manifest = self.kind.manifest()?;
+        let store = self.kind.place().0.store(environment)?;
         let stop = Arc::new(AtomicBool::new(false));
         runtime()?.block_on(async move {
-            if let Some(stays) = self.kind.place().0.connector_mismatch_note().await {
+            if let Some(stays) = self.kind.place().0.connector_mismatch_note(&store).await {
                 note(&stays);
             }
-            let (into, _path) = self.kind.place();
-            let (store, embed) = (into.store.clone(), into.embed.clone());
+            let embed = self.kind.place().0.embed.clone();
+            let place = store.clone();
             // Registered before there is something to save, so that a signal never loses records.
             let first_signal = stop::requested();
             let (sender, mut ended) = oneshot::channel();
             let requested = Arc::clone(&stop);
-            let import = move || drop(sender.send(self.import(manifest, printer, &requested)));
+            let import = move || drop(sender.send(self.import(&place, manifest, printer, &requested)));
             let thread = thread::Builder::new().name("import".to_owned()).stack_size(STACK_BYTES);
             thread
                 .spawn(import)
@@ -89,6 +90,7 @@ impl Import {
 
     fn import(
         &self,
+        store: &Path,
         manifest: Option<Manifest>,
         printer: Printer,
         stop: &Arc<AtomicBool>,
@@ -115,7 +117,7 @@ impl Import {
         };
         let bar = progress_bar((!self.kind.reads_folders()).then_some(metadata.len()));
         let mut report = Rejections { file: path.to_owned(), bar: bar.clone() };
-        let mut intake = Intake::new(&into.store, connection, manifest, &mut report, stop);
+        let mut intake = Intake::new(store, connection, manifest, &mut report, stop);
         let ended = self.kind.read_into(&mut intake, &bar, stop);
         // Stopping makes the input fail, which each importer reports in its own way.
         let ended =

@@ -1,20 +1,24 @@
 //! The arguments that name the store and connection of an import.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::super::embeddings::EmbedArgs;
+use crate::app::default_store::{default_store_to_fill, unread_store_note};
+use crate::app::failure::Failure;
 use crate::callers::CallContext;
+use crate::cli::print::note;
+use crate::config::{Environment, check_text, default_file, read_text};
 use crate::source::Source;
 use crate::source::store::Store;
 
 /// The store and connection of the records.
 #[derive(Debug, Clone, Args)]
 pub(super) struct TargetArgs {
-    /// The store; created if it does not exist.
+    /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the user's own]
     #[arg(long, value_name = "DB")]
-    pub(super) store: PathBuf,
+    store: Option<PathBuf>,
     /// The account or folder that the records belong to, such as `work-mail`.
     #[arg(long, value_name = "ID")]
     pub(super) connection: String,
@@ -29,10 +33,30 @@ pub(super) struct TargetArgs {
 }
 
 impl TargetArgs {
+    /// Returns the path of the store. Notes that the default store is new, or that no command reads it.
+    pub(super) fn store(&self, environment: &Environment) -> Result<PathBuf, Failure> {
+        if let Some(store) = &self.store {
+            return Ok(store.clone());
+        }
+        let store = default_store_to_fill(environment)?;
+        if !store.exists() {
+            note(&format_args!("the records go into the new store {}", store.display()));
+        }
+        // A configuration with a mistake is the concern of commands that read it.
+        let found = default_file().and_then(|found| {
+            let text = read_text(found.path()).ok()?;
+            check_text(&text, found.path()).ok()
+        });
+        if let Some(unread) = found.and_then(|settings| unread_store_note(&settings, &store)) {
+            note(&unread);
+        }
+        Ok(store)
+    }
+
     /// Returns a note if `--connector` differs from the connector of the existing connection, which is kept.
-    pub(super) async fn connector_mismatch_note(&self) -> Option<String> {
+    pub(super) async fn connector_mismatch_note(&self, store: &Path) -> Option<String> {
         let asked = self.connector.as_deref()?;
-        let store = Store::open("store".parse().ok()?, &self.store).ok()?;
+        let store = Store::open("store".parse().ok()?, store).ok()?;
         let connections = store.schema(&CallContext::default()).await.ok()?.connections;
         let known = connections.into_iter().find(|known| known.connection_id.as_str() == self.connection)?;
         let stays = known.connector_key.filter(|stays| stays != asked)?;

@@ -7,12 +7,13 @@ use clap::Args;
 use serde_json::json;
 
 use super::file_args::FileArgs;
+use crate::app::default_store::{default_store, existing_default_store, unread_store_note};
 use crate::app::failure::Failure;
 use crate::app::settings::remote;
-use crate::cli::print::Printer;
+use crate::cli::print::{Printer, note};
 use crate::config::{
-    ConfigError, CredentialSettings, DEFAULT_CACHE_ROOT, DurationText, Label, NewSource, SourceTitle,
-    check_text, read_text, with_source,
+    ConfigError, CredentialSettings, DEFAULT_CACHE_ROOT, DurationText, Environment, Label, NewSource,
+    SourceTitle, check_text, read_text, with_source,
 };
 use crate::handle::StreamName;
 
@@ -51,9 +52,9 @@ pub(super) struct Add {
 }
 
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 struct Place {
-    /// An embedded store, created by `fetchwell import`.
+    /// An embedded store, created by `fetchwell import` [default: `FETCHWELL_STORE`, or else the user's own]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
 
@@ -63,7 +64,7 @@ struct Place {
 }
 
 impl Add {
-    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+    pub(super) fn run(mut self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let path = self.file.path_to_edit()?;
         let text = match read_text(&path) {
             Ok(text) => text,
@@ -78,12 +79,15 @@ impl Add {
                 path.display()
             )));
         }
+        if self.place.store.is_none() && self.place.url.is_none() {
+            self.place.store = Some(existing_default_store(environment)?);
+        }
         let file = self.file.clone();
         let source = self.written(&absolute(path.parent().unwrap_or(Path::new("")))?)?;
         let edited = with_source(&text, &source);
         let edited = edited.map_err(|problem| ConfigError::invalid(path.clone(), problem))?;
         // The edited text is validated before it is written.
-        check_text(&edited, &path)?;
+        let settings = check_text(&edited, &path)?;
         file.save(&path, &text, &edited)?;
         if printer.json {
             printer.value(&json!({ "added": name, "config": path }));
@@ -92,6 +96,10 @@ impl Add {
                 "Added `{name}` to {}. Run `fetchwell source test {name}` to test it.",
                 path.display()
             ));
+        }
+        let store = default_store(environment).filter(|store| store.is_file());
+        if let Some(unread) = store.and_then(|store| unread_store_note(&settings, &store)) {
+            note(&unread);
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ enum Command {
 impl Source {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         match self.command {
-            Command::Add(command) => command.run(printer),
+            Command::Add(command) => command.run(printer, environment),
             Command::List(command) => command.run(printer),
             Command::Test(command) => command.run(printer, environment),
             Command::Remove(command) => command.run(printer),

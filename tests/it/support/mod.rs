@@ -47,7 +47,7 @@ pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fetchwell"));
     for variable in ["RUST_LOG", "PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE", "NO_COLOR"]
         .into_iter()
-        .chain(["FETCHWELL_LOG_FORMAT", "OTEL_EXPORTER_OTLP_ENDPOINT"])
+        .chain(["FETCHWELL_LOG_FORMAT", "FETCHWELL_STORE", "OTEL_EXPORTER_OTLP_ENDPOINT"])
     {
         command.env_remove(variable);
     }
@@ -57,6 +57,7 @@ pub(crate) fn binary() -> Command {
     // A configuration of whoever runs the tests is none of theirs.
     command.env("XDG_CONFIG_HOME", "/no/such/folder");
     // Nothing a test starts may write into a real home, whatever it forgets to say.
+    command.env("XDG_DATA_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/data"));
     command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
     command
 }

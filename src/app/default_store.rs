@@ -1,0 +1,77 @@
+//! The store that commands use if neither a flag nor a configuration names a source: the one that `FETCHWELL_STORE` names,
+//! otherwise `store.db` in the user's data folder. Only an import creates it.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use directories::ProjectDirs;
+
+use super::failure::Failure;
+use crate::config::{Environment, FileSettings, SourcePlace, SourceSettings};
+use crate::state::create_private_directory;
+
+/// Name of the store in the user's data folder.
+const FILE: &str = "store.db";
+
+/// Returns the path of the default store, or `None` if the user has no data folder. There may be no file yet.
+pub(crate) fn default_store(environment: &Environment) -> Option<PathBuf> {
+    let of_user = || Some(ProjectDirs::from("", "", "fetchwell")?.data_local_dir().join(FILE));
+    environment.store.clone().or_else(of_user)
+}
+
+/// Returns the path of the default store for a command that reads it.
+///
+/// # Errors
+///
+/// There is no such file.
+pub(crate) fn existing_default_store(environment: &Environment) -> Result<PathBuf, Failure> {
+    let path = default_store(environment).ok_or_else(unknown_folder)?;
+    // A store that exists and cannot be read has an error of its own when it is opened.
+    if std::fs::metadata(&path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        return Err(Failure::usage(&format_args!(
+            "there is no store at {} yet; fill it with `fetchwell import files FOLDER --connection NAME`, or name a \
+             source: --store, --provider-url or --config, or add one with `fetchwell source add`",
+            path.display()
+        )));
+    }
+    Ok(path)
+}
+
+/// Returns the path of the default store for an import. Creates its folder with mode 0700.
+pub(crate) fn default_store_to_fill(environment: &Environment) -> Result<PathBuf, Failure> {
+    let path = default_store(environment).ok_or_else(unknown_folder)?;
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        create_private_directory(folder).map_err(|error| {
+            Failure::new(format!(
+                "the folder {} cannot be created ({error}); name a store with --store",
+                folder.display()
+            ))
+        })?;
+    }
+    Ok(path)
+}
+
+/// Returns a note if a configuration has sources and the default store is none of them, so that no command reads it.
+pub(crate) fn unread_store_note(settings: &FileSettings, store: &Path) -> Option<String> {
+    let is_store = |source: &SourceSettings| match &source.place {
+        SourcePlace::Store { path } => is_same_file(path, store),
+        SourcePlace::Provider { .. } => false,
+    };
+    let is_unread = !settings.sources.is_empty() && !settings.sources.iter().any(is_store);
+    is_unread.then(|| {
+        format!(
+            "the default store {} is not searched, because the configuration names other sources; run `fetchwell source \
+             add NAME` to add it",
+            store.display()
+        )
+    })
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let resolved = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_missing| path.to_owned());
+    resolved(one) == resolved(other)
+}
+
+fn unknown_folder() -> Failure {
+    Failure::new("the user's data folder is unknown; name a store with --store")
+}
