@@ -25,6 +25,7 @@ mod read_pdf;
 mod search;
 mod serve;
 mod source;
+mod store;
 mod telemetry;
 mod token;
 mod tokens;
@@ -73,6 +74,7 @@ enum Command {
     Import(import::Import),
     Backup(backup::Backup),
     Restore(backup::Restore),
+    Store(store::Store),
     Source(source::Source),
     Connections(connections::Connections),
     Search(search::Search),
@@ -147,6 +149,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Import(command) => command.run(printer, &environment),
             Command::Backup(command) => command.run(printer, &environment),
             Command::Restore(command) => command.run(printer, &environment),
+            Command::Store(command) => command.run(printer, &environment),
             Command::Source(command) => command.run(printer, &environment),
             Command::Connections(command) => command.run(printer, &environment),
             Command::Search(command) => command.run(printer, &environment),

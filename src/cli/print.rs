@@ -108,6 +108,11 @@ pub(super) fn grouped(number: impl Into<u64>) -> String {
     grouped
 }
 
+/// Formats a number with its noun, in the plural unless it is one.
+pub(super) fn counted(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -117,7 +117,7 @@ impl Scratch {
             }
             "docs/api.md" => copy_store(hostaway_store(), &self.path("hostaway.db")),
             "docs/v1.md" => self.demo("mail.db"),
-            "docs/backup.md" | "docs/search.md" => self.demo("notes.db"),
+            "docs/backup.md" | "docs/search.md" | "docs/stores.md" => self.demo("notes.db"),
             "docs/configuration.md" => {
                 self.demo("home/notes.db");
                 self.replaced.push((PUBLIC, self.record_server.url.clone()));
@@ -547,6 +547,7 @@ pages! {
     commands_of_the_hosting_page_work_as_printed: "docs/hosting.md",
     commands_of_the_monitoring_page_work_as_printed: "docs/monitoring.md",
     commands_of_the_search_page_work_as_printed: "docs/search.md",
+    commands_of_the_stores_page_work_as_printed: "docs/stores.md",
     commands_of_the_v1_page_work_as_printed: "docs/v1.md",
 }
 

@@ -101,6 +101,7 @@ mod stalled_imports;
 mod stdio_in_flight;
 mod store;
 mod store_figures;
+mod store_info;
 mod telemetry;
 mod terminal;
 #[cfg(target_os = "linux")]

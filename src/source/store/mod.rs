@@ -15,6 +15,7 @@
 //! * `fulltext`: full-text search and its index
 //! * `import`: imports
 //! * `vectors`: vectors of records, for search by meaning
+//! * `info`: the description of a store
 //! * `meaning`: the use of vectors by one search
 
 mod backup;
@@ -23,6 +24,7 @@ mod database;
 mod error;
 mod fulltext;
 mod import;
+mod info;
 mod lock_holder;
 mod manifest;
 mod meaning;
@@ -42,6 +44,7 @@ pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_st
 pub use error::StoreError;
 pub use fulltext::index::IndexState;
 pub use import::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
+pub use info::{ConnectionInfo, StoreBytes, StoreInfo, StreamInfo, store_info};
 pub use manifest::{Manifest, ManifestError, StreamDeclaration};
 pub use vectors::{
     BackgroundBuild, BuildMode, BuildProgress, GenerationStatus, ScoreSpread, StoreVersion, VectorBuilder,

@@ -1,0 +1,75 @@
+//! `fetchwell store info`: the files of a store, and the numbers of its records.
+
+use clap::Args;
+
+use crate::app::failure::Failure;
+use crate::cli::backup::StoreArgs;
+use crate::cli::print::{Printer, STRONG, counted, grouped};
+use crate::config::Environment;
+use crate::source::store::{GenerationStatus, StoreInfo, store_info};
+use crate::terminal::Line;
+
+/// Show the path of a store, the sizes of its files, and the records of each connection and stream.
+#[derive(Debug, Args)]
+pub(super) struct Info {
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Info {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let info = store_info(&self.store.path(environment)?)?;
+        if printer.json {
+            printer.value(&info);
+        } else {
+            print_text(printer, &info);
+        }
+        Ok(())
+    }
+}
+
+fn print_text(printer: Printer, info: &StoreInfo) {
+    let path = info.path.display().to_string();
+    printer.styled(Line::default().styled(STRONG, path));
+    let bytes = &info.bytes;
+    let deleted = match info.deleted {
+        0 => String::new(),
+        deleted => format!(", and the history of {}", counted(deleted, "deleted record")),
+    };
+    let row = |name: &str, bytes: u64, detail: String| vec![name.to_owned(), grouped(bytes), detail];
+    let mut rows = vec![
+        vec!["file".to_owned(), "bytes".to_owned(), String::new()],
+        row("records", bytes.records, format!("{}{deleted}", counted(info.records, "record"))),
+        row("free pages", bytes.free, "of these, for the next imports".to_owned()),
+        row("log", bytes.log, "changes that are not in the file yet".to_owned()),
+        row("index", bytes.index, String::new()),
+        row("vectors", bytes.vectors, info.vectors.current.as_ref().map_or_else(String::new, described)),
+    ];
+    rows.retain(|row| row.get(1).is_some_and(|bytes| bytes != "0"));
+    printer.table(&rows);
+    printer.line(format_args!("format {}, version {}", info.format, grouped(info.version.unsigned_abs())));
+    for connection in &info.connections {
+        let label = Some(&connection.display_name).filter(|label| **label != connection.connection_id);
+        let beside: Vec<&str> =
+            label.into_iter().chain([&connection.connector_key]).map(String::as_str).collect();
+        printer.styled(
+            Line::default().styled(STRONG, &connection.connection_id).text("  ").text(beside.join(", ")),
+        );
+        for stream in &connection.streams {
+            let deleted = if stream.deleted == 0 {
+                String::new()
+            } else {
+                format!(", {} deleted", grouped(stream.deleted))
+            };
+            printer.line(format_args!("  {}  {}{deleted}", stream.name, counted(stream.records, "record")));
+        }
+    }
+}
+
+fn described(current: &GenerationStatus) -> String {
+    let missing = match current.missing_records {
+        0 => String::new(),
+        missing => format!(", {} without", counted(missing, "record")),
+    };
+    format!("{} of {}{missing}", counted(current.chunks, "vector"), current.model)
+}

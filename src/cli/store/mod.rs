@@ -1,0 +1,31 @@
+//! Commands about the records of a store: what it has, their export, and their removal.
+//!
+//! * `info`: `fetchwell store info`
+
+mod info;
+
+use clap::{Args, Subcommand};
+
+use super::print::Printer;
+use crate::app::failure::Failure;
+use crate::config::Environment;
+
+/// Show what a store has.
+#[derive(Debug, Args)]
+pub(super) struct Store {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Info(info::Info),
+}
+
+impl Store {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        match self.command {
+            Command::Info(command) => command.run(printer, environment),
+        }
+    }
+}
