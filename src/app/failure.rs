@@ -10,7 +10,7 @@ use crate::embedding::EmbeddingError;
 use crate::http::{ListenError, TlsError};
 use crate::source::SourceError;
 use crate::source::pdpp::{CredentialError, InvalidProviderUrl};
-use crate::source::store::{BackupError, StoreError, VectorError};
+use crate::source::store::{BackupError, RemovalError, ScopeError, StoreError, VectorError};
 use crate::state::StateError;
 use crate::terminal::escape_line;
 use crate::tools::ToolError;
@@ -103,6 +103,18 @@ impl From<VectorError> for Failure {
     fn from(error: VectorError) -> Self {
         let exit_code = if matches!(error, VectorError::Stopped) { STOPPED } else { GENERAL };
         Self::with_code(&error.to_string(), exit_code)
+    }
+}
+
+impl From<ScopeError> for Failure {
+    fn from(error: ScopeError) -> Self {
+        Self::with_code(&error.to_string(), GENERAL)
+    }
+}
+
+impl From<RemovalError> for Failure {
+    fn from(error: RemovalError) -> Self {
+        Self::with_code(&error.to_string(), GENERAL)
     }
 }
 

@@ -39,4 +39,5 @@ pub use positions::{Position, Positions};
 #[cfg(test)]
 pub(crate) use sealed_text::encrypt;
 pub(crate) use sealed_text::{decrypt, open_text};
+pub(crate) use sqlite::delete_positions;
 pub use sqlite::{PositionState, SqlitePositions, StoredPosition};

@@ -1,5 +1,6 @@
 //! Positions in SQLite. They survive a restart and are shared by the processes of a state directory.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -53,6 +54,19 @@ pub enum PositionState {
     Expired,
 }
 
+/// Deletes the positions of a state directory. A directory without any stays as it is.
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub(crate) fn delete_positions(directory: &Path) -> Result<(), StateError> {
+    let database = Database::in_directory(directory);
+    if !database.is_there() {
+        return Ok(());
+    }
+    SqlitePositions::new(Arc::new(database)).delete_all()
+}
+
 impl SqlitePositions {
     /// Creates the positions of a file.
     #[must_use]
@@ -103,6 +117,19 @@ impl SqlitePositions {
             let mut statement = connection.prepare(&query)?;
             let rows = statement.query_map((), |row| stored(row, now))?;
             rows.filter_map(Result::transpose).collect()
+        })
+    }
+
+    /// Deletes all positions, and empties the write-ahead log. Their cursors have expired.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written, or another process reads it.
+    pub fn delete_all(&self) -> Result<(), StateError> {
+        self.database.with(|connection| {
+            connection.execute("DELETE FROM positions", ())?;
+            // Deleted rows are overwritten in the file, and the log has them until it is emptied.
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| row.get::<_, bool>(0)).map(drop)
         })
     }
 

@@ -8,14 +8,17 @@
 //! * `address`: `RecordAddress`, the triple that identifies a record
 //! * `fault`: the reasons to reject a handle
 //! * `grammar`: the parser and the printer of handles
+//! * `scope`: the names of a connection, a stream or a record in one string
 //! * `name`: the name newtypes and their validation
 
 mod address;
 mod fault;
 mod grammar;
 mod name;
+mod scope;
 
 pub use address::RecordAddress;
 pub use fault::{HandleFault, InvalidHandle, Segment};
 pub use grammar::Handle;
 pub use name::{ConnectionId, InvalidName, MAX_HANDLE_BYTES, RecordId, SourceName, StreamName};
+pub use scope::{InvalidScope, RecordScope};

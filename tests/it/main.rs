@@ -102,6 +102,7 @@ mod stdio_in_flight;
 mod store;
 mod store_figures;
 mod store_info;
+mod store_removal;
 mod telemetry;
 mod terminal;
 #[cfg(target_os = "linux")]

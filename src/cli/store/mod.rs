@@ -1,10 +1,14 @@
 //! Commands about the records of a store: what it has, their export, and their removal.
 //!
 //! * `info`: `fetchwell store info`
+//! * `remove`: `fetchwell remove`
 
 mod info;
+mod remove;
 
 use clap::{Args, Subcommand};
+
+pub(super) use remove::Remove;
 
 use super::print::Printer;
 use crate::app::failure::Failure;

@@ -336,6 +336,18 @@ pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), rusqlit
     Ok(())
 }
 
+/// Rewrites the file without free pages and empties the write-ahead log. Both can have earlier versions of the
+/// records.
+pub(super) fn overwrite_free_pages(sqlite: &Connection) -> Result<(), rusqlite::Error> {
+    sqlite.execute_batch("VACUUM")?;
+    let is_busy: bool = sqlite.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| row.get(0))?;
+    if is_busy {
+        let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+        return Err(rusqlite::Error::SqliteFailure(busy, None));
+    }
+    Ok(())
+}
+
 fn unreadable(path: &Path, error: &std::io::Error) -> StoreError {
     if error.kind() == std::io::ErrorKind::NotFound {
         StoreError::Missing(path.to_owned())

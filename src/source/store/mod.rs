@@ -15,7 +15,7 @@
 //! * `fulltext`: full-text search and its index
 //! * `import`: imports
 //! * `vectors`: vectors of records, for search by meaning
-//! * `info`: the description of a store
+//! * `place`, `info`, `removal`: the names of a command as rows; description and removal of records
 //! * `meaning`: the use of vectors by one search
 
 mod backup;
@@ -28,7 +28,9 @@ mod info;
 mod lock_holder;
 mod manifest;
 mod meaning;
+mod place;
 mod read;
+mod removal;
 mod vectors;
 mod write_lock;
 
@@ -46,6 +48,8 @@ pub use fulltext::index::IndexState;
 pub use import::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
 pub use info::{ConnectionInfo, StoreBytes, StoreInfo, StreamInfo, store_info};
 pub use manifest::{Manifest, ManifestError, StreamDeclaration};
+pub use place::ScopeError;
+pub use removal::{RemovalCounts, RemovalError, Removed, count_removal, remove_records};
 pub use vectors::{
     BackgroundBuild, BuildMode, BuildProgress, GenerationStatus, ScoreSpread, StoreVersion, VectorBuilder,
     VectorError, VectorHit, VectorHits, VectorIndex, VectorScope, VectorStatus, estimate_build,

@@ -9,6 +9,7 @@
 //! * `lock`, `probe`: one builder at a time; recognition of a changed model
 //! * `codes`, `scan`, `scope`, `index`: the search
 //! * `status`: the state of the vectors
+//! * `removal`: deletion of the vectors of removed records
 
 mod background;
 mod build;
@@ -19,6 +20,7 @@ mod index;
 mod lock;
 mod plan;
 mod probe;
+mod removal;
 mod scan;
 mod scope;
 mod status;
@@ -27,6 +29,7 @@ pub use background::{BackgroundBuild, StoreVersion};
 pub use build::{BuildMode, BuildProgress, VectorBuilder, estimate_build, remove_vectors};
 pub use error::VectorError;
 pub use index::{VectorHit, VectorHits, VectorIndex};
+pub(super) use removal::{RemovedRows, VectorRemover};
 pub use scan::ScoreSpread;
 pub use scope::VectorScope;
 pub use status::{GenerationStatus, VectorStatus, vector_status};

@@ -80,6 +80,12 @@ pub(super) fn replace_by_next(store: &Path, uuid: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// Deletes the index of a store, and those that replace it or were replaced. The caller holds the store's write lock.
+pub(in crate::source::store) fn delete_index(store: &Path, uuid: &str) -> io::Result<()> {
+    let folders = [folder_of(store), next_folder_of(store), replaced_folder_of(store)];
+    folders.into_iter().try_for_each(|folder| IndexFolder::new(folder, store, uuid).delete())
+}
+
 /// Path where the index of a store is or would be.
 #[derive(Debug, Clone)]
 pub(super) struct IndexFolder {

@@ -35,6 +35,6 @@ pub use current::IndexState;
 pub(in crate::source::store) use current::{CurrentIndex, Verification};
 pub(in crate::source::store) use document::{Entry, Fields, RecordText, Rows, row_term};
 pub(in crate::source::store) use fault::{IndexFault, guard};
-pub(in crate::source::store) use folder::{folder_of, is_index_folder};
+pub(in crate::source::store) use folder::{delete_index, folder_of, is_index_folder};
 pub(in crate::source::store) use follower::IndexFollower;
 pub(in crate::source::store) use view::Snapshot;

@@ -1,0 +1,152 @@
+//! `fetchwell remove`: removes a connection, a stream or a record from a store.
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use crate::app::failure::Failure;
+use crate::app::open::runtime;
+use crate::app::state::StateArgs;
+use crate::cli::backup::StoreArgs;
+use crate::cli::print::{Printer, counted, note};
+use crate::config::Environment;
+use crate::cursor::delete_positions;
+use crate::handle::RecordScope;
+use crate::source::store::{RemovalCounts, Removed, count_removal, remove_records};
+use crate::terminal::err_is_terminal;
+
+/// Remove a connection, a stream or a record from a store, with its history, its place in the index and its vectors.
+///
+/// The files that were imported stay. Lists that clients are reading have to be started again.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Remove {
+    /// CONNECTION, CONNECTION/STREAM, or the id of a record.
+    #[arg(value_name = "WHAT")]
+    scope: RecordScope,
+
+    #[command(flatten)]
+    store: StoreArgs,
+
+    #[command(flatten)]
+    state: StateArgs,
+
+    /// Remove without a question.
+    #[arg(long)]
+    yes: bool,
+
+    /// Count what would be removed, and remove nothing.
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+}
+
+impl Remove {
+    pub(in crate::cli) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let Self { scope, store: store_args, state, yes, dry_run } = self;
+        let store = store_args.path_to_write(environment)?;
+        let counts = count_removal(&store, &scope)?;
+        if dry_run {
+            print(printer, &store, &scope, &Outcome { counts, is_dry_run: true, ..Outcome::default() });
+            return Ok(());
+        }
+        if !yes {
+            confirm(&store, &scope, counts)?;
+        }
+        let Removed { counts, vectors, mut problems } =
+            runtime()?.block_on(remove_records(&store, &scope))?;
+        // Positions of lists have records that were read and not shown yet.
+        let configured = store_args.settings(environment)?.state_dir;
+        if let Some(directory) = state.server_directory(configured)?
+            && let Err(error) = delete_positions(&directory)
+        {
+            problems.push(error.to_string());
+        }
+        print(printer, &store, &scope, &Outcome { counts, vectors, is_dry_run: false });
+        let copies = earlier_copies(&store);
+        if !copies.is_empty() {
+            let copies: Vec<String> = copies.iter().map(|copy| copy.display().to_string()).collect();
+            note(&format_args!(
+                "copies that `fetchwell restore` kept are not changed: {}",
+                copies.join(", ")
+            ));
+        }
+        match problems.as_slice() {
+            [] => Ok(()),
+            problems => Err(Failure::new(format!("the records are removed, but {}", problems.join("; ")))),
+        }
+    }
+}
+
+/// Numbers to print.
+#[derive(Debug, Default)]
+struct Outcome {
+    counts: RemovalCounts,
+    vectors: u64,
+    is_dry_run: bool,
+}
+
+fn print(printer: Printer, store: &Path, scope: &RecordScope, outcome: &Outcome) {
+    let Outcome { counts, vectors, is_dry_run } = outcome;
+    if printer.json {
+        printer.value(&json!({
+            "store": store, "scope": scope.to_string(), "dry_run": is_dry_run, "removed": counts, "vectors": vectors,
+        }));
+        return;
+    }
+    let verb = if *is_dry_run { "Would remove" } else { "Removed" };
+    let vectors = if *vectors == 0 { String::new() } else { format!(" and {}", counted(*vectors, "vector")) };
+    printer.line(format_args!(
+        "{verb} {}{vectors} of `{scope}` from {}",
+        described(*counts),
+        store.display()
+    ));
+}
+
+fn described(counts: RemovalCounts) -> String {
+    let RemovalCounts { records, deleted, .. } = counts;
+    match deleted {
+        0 => counted(records, "record"),
+        deleted => {
+            format!(
+                "{} and the history of {}",
+                counted(records, "record"),
+                counted(deleted, "deleted record")
+            )
+        }
+    }
+}
+
+/// Asks on the terminal. Without one, the command needs `--yes`.
+fn confirm(store: &Path, scope: &RecordScope, counts: RemovalCounts) -> Result<(), Failure> {
+    let described = described(counts);
+    if !(io::stdin().is_terminal() && err_is_terminal()) {
+        return Err(Failure::usage(&format_args!(
+            "this removes {described} of `{scope}` from {}; add --yes to remove them, or --dry-run to count them",
+            store.display()
+        )));
+    }
+    note(&format_args!("Remove {described} of `{scope}` from {}? [y/N]", store.display()));
+    let mut answer = String::new();
+    io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| Failure::new(format!("the answer cannot be read ({error}); add --yes")))?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::new("nothing was removed")),
+    }
+}
+
+/// Returns the backups beside a store that a restore made of its earlier records.
+fn earlier_copies(store: &Path) -> Vec<PathBuf> {
+    let Some(name) = store.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
+    let prefix = format!("{name}-before-restore-");
+    let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut copies: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
+        .map(|entry| entry.path())
+        .collect();
+    copies.sort();
+    copies
+}

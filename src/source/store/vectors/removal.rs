@@ -1,0 +1,82 @@
+//! Removes the vectors of removed records.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, TransactionBehavior, params_from_iter};
+
+use super::error::VectorError;
+use super::file::{open, vectors_path};
+use super::lock::lock_or_wait;
+use crate::source::store::database::{overwrite_free_pages, use_write_ahead_log};
+
+/// Rows of the store whose vectors are removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::source::store) enum RemovedRows {
+    /// All records of a connection.
+    Connection(i64),
+    /// All records of some streams.
+    Streams(Vec<i64>),
+    /// One record of a stream.
+    Record(i64),
+}
+
+/// Vectors of a store that are locked for a removal.
+#[derive(Debug)]
+pub(in crate::source::store) struct VectorRemover {
+    path: PathBuf,
+    /// The file, or `None` if there are no vectors.
+    sqlite: Option<Connection>,
+    _lock: Option<File>,
+}
+
+impl VectorRemover {
+    /// Locks the vectors of a store. Waits for the batch of another process to end.
+    pub(in crate::source::store) async fn open(store: &Path) -> Result<Self, VectorError> {
+        let path = vectors_path(store);
+        if open(&path)?.is_none() {
+            return Ok(Self { path, sqlite: None, _lock: None });
+        }
+        let lock = lock_or_wait(&path).await?;
+        Ok(Self { sqlite: open(&path)?, path, _lock: Some(lock) })
+    }
+
+    /// Removes vectors from all generations, and assigns those of the store `before` to the id that it has `after`.
+    /// Returns the number of removed vectors.
+    pub(in crate::source::store) fn remove(
+        self,
+        rows: &RemovedRows,
+        before: &str,
+        after: &str,
+    ) -> Result<u64, VectorError> {
+        let Some(mut sqlite) = self.sqlite else { return Ok(0) };
+        let removed = remove(&mut sqlite, rows, before, after);
+        removed.map_err(|error| VectorError::from_sqlite(&self.path, &error))
+    }
+}
+
+fn remove(
+    sqlite: &mut Connection,
+    rows: &RemovedRows,
+    before: &str,
+    after: &str,
+) -> Result<u64, rusqlite::Error> {
+    use_write_ahead_log(sqlite)?;
+    sqlite.pragma_update(None, "secure_delete", true)?;
+    let transaction = sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let (column, ids) = match rows {
+        RemovedRows::Connection(row) => ("connection", vec![*row]),
+        RemovedRows::Streams(rows) => ("stream", rows.clone()),
+        RemovedRows::Record(row) => ("record", vec![*row]),
+    };
+    let marks = vec!["?"; ids.len()].join(", ");
+    let sql = format!("DELETE FROM chunks WHERE {column} IN ({marks})");
+    let removed = transaction.execute(&sql, params_from_iter(ids))?;
+    transaction.execute(
+        "UPDATE generations SET store = ?2, revision = revision + 1 WHERE store = ?1",
+        (before, after),
+    )?;
+    transaction.commit()?;
+    overwrite_free_pages(sqlite)?;
+    Ok(u64::try_from(removed).unwrap_or(u64::MAX))
+}
