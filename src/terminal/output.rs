@@ -1,9 +1,9 @@
 //! Standard output and standard error. Styles are removed if a stream is not a terminal.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
-use super::escape::{Escaped, escape_json, escape_line};
+use super::escape::{Escaped, escape_json, escape_line, escape_lines};
 use super::line::Line;
 
 /// Text that is safe to write, because it is escaped.
@@ -36,6 +36,25 @@ pub(crate) fn help(message: &clap::Error) {
     } else {
         write!(anstream::stdout(), "{}", text.ansi())
     };
+}
+
+/// Returns standard output for the data of an export: byte for byte, but escaped if it is a terminal.
+pub(crate) fn data_output() -> Box<dyn Write> {
+    if io::stdout().is_terminal() { Box::new(DataOnTerminal) } else { Box::new(BufWriter::new(io::stdout())) }
+}
+
+struct DataOnTerminal;
+
+impl Write for DataOnTerminal {
+    /// Writes whole lines, in which form an export passes them.
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        io::stdout().write_all(escape_lines(&String::from_utf8_lossy(lines)).as_bytes())?;
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
+    }
 }
 
 /// Returns true if standard error is a terminal.

@@ -100,6 +100,7 @@ mod sources;
 mod stalled_imports;
 mod stdio_in_flight;
 mod store;
+mod store_export;
 mod store_figures;
 mod store_info;
 mod store_removal;

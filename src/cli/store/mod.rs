@@ -1,13 +1,16 @@
 //! Commands about the records of a store: what it has, their export, and their removal.
 //!
 //! * `info`: `fetchwell store info`
+//! * `export`: `fetchwell export`
 //! * `remove`: `fetchwell remove`
 
+mod export;
 mod info;
 mod remove;
 
 use clap::{Args, Subcommand};
 
+pub(super) use export::Export;
 pub(super) use remove::Remove;
 
 use super::print::Printer;

@@ -15,13 +15,14 @@
 //! * `fulltext`: full-text search and its index
 //! * `import`: imports
 //! * `vectors`: vectors of records, for search by meaning
-//! * `place`, `info`, `removal`: the names of a command as rows; description and removal of records
+//! * `place`, `info`, `export`, `removal`: the names of a command as rows; description, export and removal of records
 //! * `meaning`: the use of vectors by one search
 
 mod backup;
 mod blocking;
 mod database;
 mod error;
+mod export;
 mod fulltext;
 mod import;
 mod info;
@@ -44,6 +45,7 @@ use tokio::time::timeout;
 
 pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_store};
 pub use error::StoreError;
+pub use export::{ExportError, ExportedRecord, ExportedStream, StoreExport};
 pub use fulltext::index::IndexState;
 pub use import::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
 pub use info::{ConnectionInfo, StoreBytes, StoreInfo, StreamInfo, store_info};

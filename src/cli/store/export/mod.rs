@@ -1,0 +1,145 @@
+//! `fetchwell export`: writes the records of a connection or a stream to files.
+//!
+//! * `ndjson`, `csv_file`, `markdown`: the formats
+//! * `output`: the file, the folder or standard output
+//! * `file_name`: names of files from keys and streams
+
+mod csv_file;
+mod file_name;
+mod markdown;
+mod ndjson;
+mod output;
+
+use std::io;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use self::output::{Folder, Output};
+use crate::app::failure::Failure;
+use crate::cli::backup::StoreArgs;
+use crate::cli::print::{Printer, counted};
+use crate::config::Environment;
+use crate::handle::RecordScope;
+use crate::source::store::{ExportError, StoreExport};
+
+/// Write the records of a connection or a stream to a file, a folder or standard output.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Export {
+    /// CONNECTION or CONNECTION/STREAM.
+    #[arg(value_name = "WHAT")]
+    scope: RecordScope,
+
+    /// The format of the export.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Format,
+
+    /// The file, or the folder for several files [default: standard output]
+    #[arg(long, value_name = "PATH")]
+    output: Option<PathBuf>,
+
+    /// Replace an earlier export.
+    #[arg(long, requires = "output")]
+    force: bool,
+
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+/// Formats of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Record envelopes, which `fetchwell import records` reads, one JSON object per line.
+    Ndjson,
+    /// A table per stream, with a column per field.
+    Csv,
+    /// A Markdown file per record, in a folder.
+    Md,
+}
+
+impl Export {
+    pub(in crate::cli) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        if let Some(record) = &self.scope.record {
+            return Err(Failure::usage(&format_args!(
+                "`{}` is one record; name its stream, or run `fetchwell fetch {0}`, for the record `{record}`",
+                self.scope
+            )));
+        }
+        let export = StoreExport::open(&self.store.path(environment)?, &self.scope)?;
+        match self.write(&export) {
+            Ok(records) => {
+                if let Some(path) = &self.output {
+                    if printer.json {
+                        printer.value(&json!({ "output": path, "records": records }));
+                    } else {
+                        printer.line(format_args!("{}: {}", path.display(), counted(records, "record")));
+                    }
+                }
+                Ok(())
+            }
+            // The program that reads the pipe has read enough.
+            Err(ExportError::Sink(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(ExportError::Sink(error)) => {
+                let place = self
+                    .output
+                    .as_deref()
+                    .map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
+                Err(Failure::new(format!("{place} cannot be written ({error})")))
+            }
+            Err(ExportError::Store(error)) => Err(error.into()),
+        }
+    }
+
+    /// Writes all records and returns their number.
+    fn write(&self, export: &StoreExport) -> Result<u64, ExportError<io::Error>> {
+        let streams = export.streams();
+        let has_one_table = self.scope.stream.is_some() || streams.len() == 1;
+        let folder = || match &self.output {
+            Some(path) => Folder::create(path, self.force).map_err(ExportError::Sink),
+            None => Err(ExportError::Sink(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "this export has several files; name a folder with --output",
+            ))),
+        };
+        let mut records = 0;
+        match self.format {
+            Format::Ndjson => {
+                let mut output =
+                    Output::open(self.output.as_deref(), self.force).map_err(ExportError::Sink)?;
+                for stream in &streams {
+                    records += ndjson::write(export, stream, &mut output)?;
+                }
+                output.finish().map_err(ExportError::Sink)?;
+            }
+            Format::Csv if has_one_table => {
+                let mut output =
+                    Output::open(self.output.as_deref(), self.force).map_err(ExportError::Sink)?;
+                for stream in &streams {
+                    records += csv_file::write(export, stream, &mut output)?;
+                }
+                output.finish().map_err(ExportError::Sink)?;
+            }
+            Format::Csv => {
+                let folder = folder()?;
+                for stream in &streams {
+                    let mut output = folder.file(&stream.name, "csv").map_err(ExportError::Sink)?;
+                    records += csv_file::write(export, stream, &mut output)?;
+                    output.finish().map_err(ExportError::Sink)?;
+                }
+            }
+            Format::Md => {
+                let folder = folder()?;
+                for stream in &streams {
+                    let place = if self.scope.stream.is_some() {
+                        folder.clone()
+                    } else {
+                        folder.folder(&stream.name).map_err(ExportError::Sink)?
+                    };
+                    records += markdown::write(export, stream, &place)?;
+                }
+            }
+        }
+        Ok(records)
+    }
+}
