@@ -23,6 +23,12 @@ pub trait Report {
 
     /// Reports the number of files of kinds that are not read, with a description of them.
     fn skipped(&mut self, _files: u64, _description: &str) {}
+
+    /// Reports a file of a kind that is not read.
+    fn skipped_file(&mut self, _path: &str) {}
+
+    /// Reports that a record was accepted.
+    fn accepted(&mut self) {}
 }
 
 /// The checks and the store of one import. The store and its connection are created with the first record, so an
@@ -143,6 +149,11 @@ impl<'a> Intake<'a> {
         self.skipped
     }
 
+    /// Reports a file of a kind that is not read. The files are counted by [`Intake::skip`].
+    pub(super) fn skip_file(&mut self, path: &str) {
+        self.report.skipped_file(path);
+    }
+
     /// Counts several rejected pieces and reports them once.
     pub(super) fn reject_many(&mut self, count: u64, place: &dyn fmt::Display, reason: &str) {
         self.rejected += count;
@@ -163,6 +174,7 @@ impl<'a> Intake<'a> {
                     None => StoreWriter::open(&self.store, &self.connection)?,
                 };
                 self.taken += 1;
+                self.report.accepted();
                 Ok(self.writer.insert(writer).write(incoming, bytes)?)
             }
             Err(reason) => {

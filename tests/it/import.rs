@@ -126,16 +126,24 @@ fn every_bad_line_is_reported_with_its_number_and_reason() {
         expect.push((lines.len(), "too long"));
     }
     let file = workshop.file("bad.ndjson", lines.join(&b'\n'));
-    let output = workshop.import(&["records", &file]);
+    let list = workshop.store() + ".report";
+    let output = workshop.import(&["records", &file, "--report", &list]);
     assert_eq!(output.status.code(), Some(1));
-    let said = stderr(&output);
+    let list = std::fs::read_to_string(list).unwrap();
+    let listed: Vec<Value> = list.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
     for (line, reason) in &expect {
-        let start = format!("bad.ndjson:{line}: ");
-        let found =
-            said.lines().find(|said| said.contains(&start)).unwrap_or_else(|| panic!("line {line}: {said}"));
-        assert!(found.contains(reason), "{found} should say {reason}");
+        let line = line.to_string();
+        let found = listed.iter().find(|listed| listed["rejected"] == *line);
+        let found = found.unwrap_or_else(|| panic!("line {line}: {list}"));
+        assert!(found["reason"].as_str().unwrap().contains(reason), "{found} should say {reason}");
     }
-    assert_eq!(said.lines().filter(|line| line.contains("bad.ndjson:")).count(), expect.len());
+    assert_eq!(listed.len(), expect.len());
+    // The first of them are on standard error.
+    let said = stderr(&output);
+    for (line, reason) in expect.iter().take(4) {
+        let start = format!("bad.ndjson:{line}: ");
+        assert!(said.lines().any(|said| said.contains(&start) && said.contains(reason)), "{line}: {said}");
+    }
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&summary["added"], &summary["rejected"]), (&json!(bad.len()), &json!(expect.len())));
     // What was good is there.

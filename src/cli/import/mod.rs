@@ -2,10 +2,12 @@
 //!
 //! * `kind`: the kinds of imports, `files_command`: those that read files of any number of kinds
 //! * `target`: the arguments that name the store and the connection
-//! * `report`: rejected records, progress and the summary
+//! * `progress`, `rejections`, `report`: the progress on a terminal, rejected records and their report file, the counts
 
 mod files_command;
 mod kind;
+mod progress;
+mod rejections;
 mod report;
 mod target;
 
@@ -20,7 +22,9 @@ use clap::Args;
 use tokio::sync::oneshot;
 
 use self::kind::Kind;
-use self::report::{Counts, Rejections, Summary, progress_bar};
+use self::progress::Progress;
+use self::rejections::Rejections;
+use self::report::{Counts, Summary};
 use super::print::{Printer, note};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
@@ -115,8 +119,12 @@ impl Import {
             display_name: into.name.clone(),
             manifest: manifest.as_ref().map(|manifest| manifest.text().to_owned()),
         };
-        let bar = progress_bar((!self.kind.reads_folders()).then_some(metadata.len()));
-        let mut report = Rejections { file: path.to_owned(), bar: bar.clone() };
+        let progress = match metadata.is_dir() {
+            true => Progress::for_folder(path, stop),
+            false => Progress::for_file(metadata.len()),
+        };
+        let bar = progress.bar.clone();
+        let mut report = Rejections::new(path, progress.clone(), into.report.as_deref())?;
         let mut intake = Intake::new(store, connection, manifest, &mut report, stop);
         let ended = self.kind.read_into(&mut intake, &bar, stop);
         // Stopping makes the input fail, which each importer reports in its own way.
@@ -126,8 +134,10 @@ impl Import {
         // Records read before a stop or an error are kept. Records written before the disk was full are counted.
         let ended = ended.and_then(|()| intake.flush());
         let skipped = intake.skipped();
+        progress.start_indexing();
         let (Imported { tally, index_problem }, rejected) = intake.finish()?;
         bar.finish_and_clear();
+        let reported = report.finish();
         let summary = Summary::new(&into.connection, Counts { tally, rejected, skipped, stopped });
         let has_summary = ended.is_ok() || stopped || tally != Tally::default() || rejected > 0;
         // With --json there is one value, after the records are embedded.
@@ -142,7 +152,7 @@ impl Import {
             0 if index_problem.is_some() => {
                 Some(Failure::new("the records are imported but cannot be searched; see above"))
             }
-            0 => None,
+            0 => reported.err(),
             1 => Some(Failure::new("1 item was rejected, see above; everything else is imported")),
             more => Some(Failure::new(format!(
                 "{more} items were rejected, see above; everything else is imported"

@@ -1,13 +1,8 @@
-//! Output of an import: rejected records, progress and the summary.
+//! The counts of an import, as one line or one JSON value.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
-
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::super::print::{Printer, grouped, note};
-use crate::connectors::Report;
+use super::super::print::{Printer, grouped};
 use crate::source::store::Tally;
 
 /// The result of an import.
@@ -37,40 +32,6 @@ pub(super) struct Counts {
     pub(super) skipped: u64,
     /// True if the user stopped the import.
     pub(super) stopped: bool,
-}
-
-/// Prints each rejected record immediately, above the progress bar.
-pub(super) struct Rejections {
-    pub(super) file: PathBuf,
-    pub(super) bar: ProgressBar,
-}
-
-impl Report for Rejections {
-    fn rejected(&mut self, place: &dyn fmt::Display, reason: &str) {
-        let place = place.to_string();
-        // The place of a single file is its name.
-        let is_file = self.file.file_name().is_some_and(|name| Path::new(&place) == Path::new(name));
-        let place = if is_file { String::new() } else { format!(":{place}") };
-        self.bar.suspend(|| note(&format_args!("{}{place}: {reason}", self.file.display())));
-    }
-
-    fn skipped(&mut self, files: u64, description: &str) {
-        let others = if files == 1 { "1 file is" } else { &format!("{} files are", grouped(files)) };
-        self.bar.suspend(|| note(&format_args!("{others} of no kind that is read; {description}")));
-    }
-}
-
-/// Creates a progress bar on standard error, visible only on a terminal.
-/// `size` is `None` for a folder, whose size is unknown before it is read.
-pub(super) fn progress_bar(size: Option<u64>) -> ProgressBar {
-    let (bar, template) = match size {
-        None => (ProgressBar::no_length(), "{spinner} {bytes} {bytes_per_sec}"),
-        Some(size) => (ProgressBar::new(size), "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}"),
-    };
-    match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style),
-        Err(_template) => bar,
-    }
 }
 
 impl Summary {

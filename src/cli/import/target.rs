@@ -28,6 +28,9 @@ pub(super) struct TargetArgs {
     /// A label for people, such as `Work mail`.
     #[arg(long, value_name = "LABEL")]
     pub(super) name: Option<String>,
+    /// Write every rejected record and skipped file to this file, a line of JSON each.
+    #[arg(long, value_name = "FILE")]
+    pub(super) report: Option<PathBuf>,
     #[command(flatten)]
     pub(super) embed: EmbedArgs,
 }

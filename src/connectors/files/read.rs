@@ -57,7 +57,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
                 self.read_kind(kind, item, &limits)
             }
             None => {
-                self.skipped.count(&item.extension());
+                self.skip(&item);
                 Ok(())
             }
         }
@@ -168,10 +168,16 @@ impl<'r, 'i> FileReader<'r, 'i> {
             Entry::Rejected(path, reason) => self.reject(&path, &reason),
             Entry::File(item) => match detect_kind(&item) {
                 Some(kind) if self.selection.has_entry(kind) => self.read_kind(kind, item, limits)?,
-                _ => self.skipped.count(&item.extension()),
+                _ => self.skip(&item),
             },
         }
         Ok(())
+    }
+
+    /// Counts a file of a kind that is not read.
+    fn skip(&mut self, item: &Item<'_>) {
+        self.skipped.count(&item.extension());
+        self.intake.skip_file(&item.path);
     }
 
     /// Passes a record to the store. Its place in a report is the path of the file.

@@ -1,0 +1,187 @@
+//! Rejected records and files of an import: a few lines on standard error, and all of them in a report file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::super::print::{grouped, note};
+use super::progress::Progress;
+use crate::app::failure::Failure;
+use crate::connectors::Report;
+use crate::state::{not_a_file, private_options};
+
+/// Number of rejections that are printed at once.
+const MAX_IMMEDIATE: usize = 4;
+
+/// Number of rejections that are printed one by one; of more, the most frequent reasons are.
+const MAX_LISTED: usize = 8;
+
+/// Number of reasons that are printed.
+const MAX_REASONS: usize = 3;
+
+/// Maximum number of distinct reasons that are counted. Others count as one.
+const MAX_DISTINCT: usize = 1_000;
+
+/// Start of the first line of a report.
+const HEADER: &str = "{\"report\":\"fetchwell import\"";
+
+/// Receiver of the rejections of one import.
+pub(super) struct Rejections {
+    file: PathBuf,
+    progress: Progress,
+    listed: Vec<String>,
+    rejected: u64,
+    reasons: BTreeMap<String, Reason>,
+    report: Option<ReportFile>,
+}
+
+/// Number of rejections for a reason, and the place of the first.
+struct Reason {
+    count: u64,
+    first: String,
+}
+
+/// Reason that stands for all beyond [`MAX_DISTINCT`].
+const OTHER_REASONS: &str = "other reasons";
+
+impl Rejections {
+    /// Creates the receiver for an import of `file`. A report file is created at once.
+    pub(super) fn new(file: &Path, progress: Progress, report: Option<&Path>) -> Result<Self, Failure> {
+        let report = report.map(|path| ReportFile::create(path, file)).transpose()?;
+        let (listed, reasons) = (Vec::new(), BTreeMap::new());
+        Ok(Self { file: file.to_owned(), progress, listed, rejected: 0, reasons, report })
+    }
+
+    /// Prints what was not printed at once, and completes the report file.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        if self.listed.len() <= MAX_LISTED && self.has_listed_all() {
+            self.listed.iter().skip(MAX_IMMEDIATE).for_each(note);
+        } else {
+            let mut reasons: Vec<(&String, &Reason)> = self.reasons.iter().collect();
+            reasons.sort_by_key(|(_, reason)| std::cmp::Reverse(reason.count));
+            for (reason, Reason { count, first }) in reasons.iter().take(MAX_REASONS) {
+                note(&format_args!("{} rejected, first {first}: {reason}", grouped(*count)));
+            }
+            let rest = match reasons.len().saturating_sub(MAX_REASONS) {
+                0 => String::new(),
+                rest => format!("; there are {rest} more reasons"),
+            };
+            let all = grouped(self.rejected);
+            match &self.report {
+                Some(report) => {
+                    note(&format_args!("all {all} rejections are in {}{rest}", report.path.display()));
+                }
+                None => note(&format_args!("add --report FILE to list all {all} rejections{rest}")),
+            }
+        }
+        self.report.map_or(Ok(()), ReportFile::finish)
+    }
+
+    fn has_listed_all(&self) -> bool {
+        u64::try_from(self.listed.len()).is_ok_and(|listed| listed == self.rejected)
+    }
+}
+
+impl Report for Rejections {
+    fn rejected(&mut self, place: &dyn fmt::Display, reason: &str) {
+        let place = place.to_string();
+        if let Some(report) = &mut self.report {
+            report.write(&json!({ "rejected": place, "reason": reason }));
+        }
+        // The place of a single file is its name.
+        let is_file = self.file.file_name().is_some_and(|name| Path::new(&place) == Path::new(name));
+        let suffix = if is_file { String::new() } else { format!(":{place}") };
+        let line = format!("{}{suffix}: {reason}", self.file.display());
+        if self.listed.len() < MAX_IMMEDIATE {
+            self.progress.bar.suspend(|| note(&line));
+        }
+        if self.listed.len() < MAX_LISTED {
+            self.listed.push(line);
+        }
+        self.rejected += 1;
+        let is_known = self.reasons.len() < MAX_DISTINCT || self.reasons.contains_key(reason);
+        let reason = if is_known { reason } else { OTHER_REASONS };
+        let counted = self.reasons.entry(reason.to_owned()).or_insert(Reason { count: 0, first: place });
+        counted.count += 1;
+    }
+
+    fn skipped(&mut self, files: u64, description: &str) {
+        let others = if files == 1 { "1 file is" } else { &format!("{} files are", grouped(files)) };
+        self.progress.bar.suspend(|| note(&format_args!("{others} of no kind that is read; {description}")));
+    }
+
+    fn skipped_file(&mut self, path: &str) {
+        if let Some(report) = &mut self.report {
+            report.write(&json!({ "skipped": path, "reason": "it is of no kind that is read" }));
+        }
+    }
+
+    fn accepted(&mut self) {
+        self.progress.count_record();
+    }
+}
+
+/// File with a line of JSON for each rejected record and skipped file.
+struct ReportFile {
+    path: PathBuf,
+    file: BufWriter<File>,
+    /// First error of writing, which is reported at the end.
+    problem: Option<io::Error>,
+}
+
+impl ReportFile {
+    /// Creates the file, or replaces an earlier report. Other files are refused.
+    fn create(path: &Path, imported: &Path) -> Result<Self, Failure> {
+        let unwritable = |problem: &dyn fmt::Display| {
+            Failure::new(format!(
+                "the report {} cannot be written ({problem}); name another file",
+                path.display()
+            ))
+        };
+        match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(unwritable(&error)),
+            Ok(metadata) => {
+                if let Some(problem) = not_a_file(&metadata) {
+                    return Err(unwritable(&problem));
+                }
+                if !is_report(path).map_err(|error| unwritable(&error))? {
+                    return Err(unwritable(&"it exists and is no report of fetchwell"));
+                }
+            }
+        }
+        let file = private_options().write(true).create(true).truncate(true).open(path);
+        let file = BufWriter::new(file.map_err(|error| unwritable(&error))?);
+        let mut report = Self { path: path.to_owned(), file, problem: None };
+        report.write(&json!({ "report": "fetchwell import", "path": imported }));
+        Ok(report)
+    }
+
+    fn write(&mut self, line: &serde_json::Value) {
+        if self.problem.is_none() {
+            self.problem = writeln!(self.file, "{line}").err();
+        }
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        match self.problem.or(self.file.flush().err()) {
+            None => Ok(()),
+            Some(error) => Err(Failure::new(format!(
+                "the report {} cannot be written ({error}); the records are imported",
+                self.path.display()
+            ))),
+        }
+    }
+}
+
+/// Returns true if a file is empty or begins like a report.
+fn is_report(path: &Path) -> io::Result<bool> {
+    let mut start = Vec::new();
+    let limit = u64::try_from(HEADER.len()).unwrap_or(u64::MAX);
+    BufReader::new(File::open(path)?).take(limit).read_until(b'\n', &mut start)?;
+    Ok(start.is_empty() || start == HEADER.as_bytes())
+}
