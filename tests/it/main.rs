@@ -60,6 +60,7 @@ mod import_documents;
 mod import_exports;
 mod import_files;
 mod import_notes;
+mod import_order;
 mod import_report;
 mod import_values;
 mod index_files;

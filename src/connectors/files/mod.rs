@@ -5,19 +5,22 @@
 //!
 //! * `detect`: the kind of a file
 //! * `folder`: the files of a folder
+//! * `parse`: the files that become one record each, parsed on several threads
 //! * `read`: the readers of all kinds, and archives
 //! * `selection`: the kinds to import
 //! * `skipped`: counts of files of other kinds
 
 mod detect;
 mod folder;
+mod parse;
 mod read;
 mod selection;
 mod skipped;
 
 use std::path::Path;
 
-use self::folder::{Found, walk};
+use self::folder::Found;
+use self::parse::{Parsed, parse_all};
 use self::read::FileReader;
 pub use self::selection::FileSelection;
 use super::ImportError;
@@ -51,20 +54,27 @@ pub fn import_files(
     progress: &dyn Fn(u64),
 ) -> Result<(), ImportError> {
     let mut reader = FileReader::new(selection, intake);
-    let root = path;
-    walk(path, &mut |found| {
+    parse_all(path, selection, &mut |parsed| {
         reader.check_stop()?;
-        match found {
-            Found::File { file, path } => {
+        match parsed {
+            Parsed::Record { record, bytes } => {
+                progress(bytes);
+                reader.take_parsed(*record)?;
+            }
+            Parsed::Rejected { path, reason, bytes } => {
+                progress(bytes);
+                reader.reject(&path, &reason);
+            }
+            Parsed::Other(Found::File { file, path: name }) => {
                 progress(file.metadata().map_or(0, |metadata| metadata.len()));
-                match Item::open(path.clone(), &file) {
-                    Ok(item) => reader.read_file(item, file == root)?,
-                    Err(error) => reader.reject(&path, &error.to_string()),
+                match Item::open(name.clone(), &file) {
+                    Ok(item) => reader.read_file(item, file == path)?,
+                    Err(error) => reader.reject(&name, &error.to_string()),
                 }
             }
-            Found::Hidden => reader.skipped.count_hidden(),
-            Found::Link => reader.skipped.count_link(),
-            Found::Unreadable { place, reason } => reader.reject(&place, &reason),
+            Parsed::Other(Found::Hidden) => reader.skipped.count_hidden(),
+            Parsed::Other(Found::Link) => reader.skipped.count_link(),
+            Parsed::Other(Found::Unreadable { place, reason }) => reader.reject(&place, &reason),
         }
         Ok(())
     })?;

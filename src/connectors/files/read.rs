@@ -49,8 +49,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
     /// Reads a file of the folder, if it is of a selected kind. A file that the user named is read as the selected
     /// kind, even if its content is not recognized.
     pub(super) fn read_file(&mut self, item: Item<'_>, is_named: bool) -> Result<(), ImportError> {
-        let detected = detect_kind(&item).filter(|kind| self.selection.has(*kind));
-        match detected.or(self.selection.kinds.first().copied().filter(|_| is_named)) {
+        match detect_selected(&item, self.selection, is_named) {
             Some(kind) => {
                 let bytes = item.on_disk.as_deref().and_then(|file| file.metadata().ok());
                 let limits = ArchiveLimits::new(bytes.map_or(0, |metadata| metadata.len()));
@@ -114,11 +113,10 @@ impl<'r, 'i> FileReader<'r, 'i> {
         mut item: Item<'_>,
         limits: &ArchiveLimits,
     ) -> Result<(), ReadError> {
+        if let Some(record) = read_record(kind, &mut item, self.selection) {
+            return self.take(record?);
+        }
         match kind {
-            FileKind::Text => self.take(read_text(&mut item)?),
-            FileKind::Markdown => self.take(read_note(&mut item)?),
-            FileKind::Html => self.take(read_html(&mut item)?),
-            FileKind::Eml => self.take(read_mail(&mut item)?),
             FileKind::Mbox => {
                 let path = item.path.clone();
                 let stream = self.selection.stream.as_deref().unwrap_or("messages");
@@ -143,11 +141,6 @@ impl<'r, 'i> FileReader<'r, 'i> {
                 let limits = limits.nested()?;
                 tar_entries(item, &limits, &mut |entry| self.read_entry(entry, &limits))
             }
-            FileKind::Docx => self.take(read_docx(&mut item)?),
-            FileKind::Pptx => self.take(read_pptx(&mut item)?),
-            FileKind::Odt => self.take(read_odt(&mut item)?),
-            FileKind::Epub => self.take(read_epub(&mut item)?),
-            FileKind::Pdf => self.take(read_pdf(&mut item, self.selection.program.as_deref())?),
             FileKind::Xlsx => read_xlsx(&mut item, self.intake),
             FileKind::Ods => read_ods(&mut item, self.intake),
             FileKind::Ics => read_ics(&mut item, self.intake),
@@ -158,7 +151,29 @@ impl<'r, 'i> FileReader<'r, 'i> {
             FileKind::Claude => read_claude(item, self.intake),
             FileKind::Slack => read_slack(item, self.intake),
             FileKind::Github => read_github(item, self.intake),
+            // Files of one record, which are read above.
+            FileKind::Text
+            | FileKind::Markdown
+            | FileKind::Html
+            | FileKind::Eml
+            | FileKind::Docx
+            | FileKind::Pptx
+            | FileKind::Odt
+            | FileKind::Epub
+            | FileKind::Pdf => Ok(()),
         }
+    }
+
+    /// Writes a record that was parsed on another thread.
+    pub(super) fn take_parsed(&mut self, record: FileRecord) -> Result<(), ImportError> {
+        self.files += 1;
+        let path = record.path().to_owned();
+        match self.take(record) {
+            Err(ReadError::Rejected(reason)) => self.intake.reject(&path, &reason),
+            Err(ReadError::Ended(error)) => return Err(error),
+            Ok(()) => {}
+        }
+        Ok(())
     }
 
     /// Reads an entry of an archive.
@@ -187,4 +202,35 @@ impl<'r, 'i> FileReader<'r, 'i> {
         let record = FileRecord { stream: stream.unwrap_or_else(|| record.stream.clone()), ..record };
         Ok(record.take_into(&place, self.intake)?)
     }
+}
+
+/// Returns the kind of a file, if it is selected. A file that the user named is read as the selected kind, even if its
+/// content is not recognized.
+pub(super) fn detect_selected(
+    item: &Item<'_>,
+    selection: &FileSelection,
+    is_named: bool,
+) -> Option<FileKind> {
+    let detected = detect_kind(item).filter(|kind| selection.has(*kind));
+    detected.or(selection.kinds.first().copied().filter(|_| is_named))
+}
+
+/// Reads a file that is one record. Returns `None` for kinds that can have any number of them.
+pub(super) fn read_record(
+    kind: FileKind,
+    item: &mut Item<'_>,
+    selection: &FileSelection,
+) -> Option<Result<FileRecord, String>> {
+    Some(match kind {
+        FileKind::Text => read_text(item),
+        FileKind::Markdown => read_note(item),
+        FileKind::Html => read_html(item),
+        FileKind::Eml => read_mail(item),
+        FileKind::Docx => read_docx(item),
+        FileKind::Pptx => read_pptx(item),
+        FileKind::Odt => read_odt(item),
+        FileKind::Epub => read_epub(item),
+        FileKind::Pdf => read_pdf(item, selection.program.as_deref()),
+        _ => return None,
+    })
 }
