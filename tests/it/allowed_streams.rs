@@ -1,4 +1,5 @@
-//! A source of which only some streams are shown: over one of set answers that says too much, and over a real store.
+//! A source behind a `streams` allow-list: over a source with fixed answers that returns other streams too, and over a
+//! real store.
 
 use std::sync::{Arc, Mutex};
 
@@ -180,7 +181,7 @@ fn shown(streams: &[&str]) -> (Arc<Talkative>, BoundSource) {
     (Arc::clone(&inner), AllowedStreams::new(inner, allowed).into())
 }
 
-/// An error as a reader has it.
+/// Returns the error of a refused read, as a client sees it.
 #[track_caller]
 fn refusal<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>) -> String {
     match answer.unwrap_err() {
@@ -213,7 +214,7 @@ fn window(stream: &str) -> WindowQuery {
 }
 
 #[tokio::test]
-async fn only_the_streams_on_the_list_are_there() {
+async fn only_listed_streams_are_shown() {
     let (_, source) = shown(&["messages", "files", "none"]);
     let schema = source.schema().await.unwrap();
     let [both] = schema.connections.as_slice() else { panic!("{schema:?}") };
@@ -233,7 +234,7 @@ async fn a_hidden_stream_is_refused_as_one_that_does_not_exist() {
     let unknown = |stream: &str| {
         format!("stream_not_declared: there is no stream `{stream}`. Streams there are: files, messages.")
     };
-    // On the list and not there, there and not on the list, and neither.
+    // A stream that is listed and does not exist, one that exists and is not listed, and one that is neither.
     for stream in ["none", "secrets", "nowhere"] {
         let query = StreamQuery { stream: name(stream), connection: None };
         assert_eq!(refusal(source.stream(&query).await), unknown(stream));
@@ -247,7 +248,7 @@ async fn a_hidden_stream_is_refused_as_one_that_does_not_exist() {
         let query = SearchQuery { streams: vec![name("messages"), name(stream)], ..SearchQuery::new("x", 9) };
         assert_eq!(refusal(source.search(&query).await), unknown(stream));
     }
-    // So is a connection that has nothing else.
+    // A connection with hidden streams only is refused in the same way.
     let query = SearchQuery { connection: "hidden".parse().ok(), ..SearchQuery::new("x", 9) };
     assert_eq!(refusal(source.search(&query).await), "no connection hidden, there are both");
     let refused = source.record(&RecordQuery::new(address("messages", "no connection"))).await;
@@ -259,14 +260,14 @@ async fn a_search_asks_only_for_streams_that_may_be_seen() {
     let (inner, source) = shown(&["messages", "files", "none"]);
     for streams in [vec![], vec![name("files")], vec![]] {
         let page = source.search(&SearchQuery { streams, ..SearchQuery::new("x", 9) }).await.unwrap();
-        // What is of another stream, or of none that is known, is dropped, and the count with it.
+        // Hits of streams that are not listed, and hits without a stream, are dropped; so is the total.
         let ids: Vec<&HitId> = page.hits.iter().map(|hit| &hit.id).collect();
         assert_eq!(ids, [&HitId::Record(address("messages", "m1"))]);
         assert_eq!((page.count, page.next), (None, Some(SearchPosition("2".to_owned()))));
     }
     assert_eq!(*inner.searched.lock().unwrap(), ["files messages", "files", "files messages"]);
     assert_eq!(*inner.schemas.lock().unwrap(), 1);
-    // A list of which nothing is there finds nothing and asks for nothing.
+    // A list without an existing stream finds nothing and sends no request.
     let (inner, source) = shown(&["none"]);
     assert_eq!(source.search(&SearchQuery::new("x", 9)).await.unwrap(), SearchPage::default());
     assert!(inner.searched.lock().unwrap().is_empty());
@@ -302,18 +303,18 @@ async fn relations_to_hidden_streams_are_refused_as_ones_that_do_not_exist() {
     assert!(source.record(&query).await.is_ok());
 }
 
-/// The streams of all connections.
+/// Returns the streams of all connections.
 fn streams(schema: &Schema) -> Vec<&str> {
     schema.connections.iter().flat_map(|of| &of.streams).map(|stream| stream.name.as_str()).collect()
 }
 
 #[tokio::test]
-async fn a_store_shows_what_is_on_the_list() {
+async fn only_listed_streams_of_a_store_are_shown() {
     let (_folder, path) = demo_store();
     let store = Store::open("demo".parse().unwrap(), &path).unwrap();
     let all = store.schema(&CallContext::default()).await.unwrap();
     assert!(streams(&all).contains(&"files"), "{all:?}");
-    // `tasks` is nowhere; a search in it would be refused.
+    // `tasks` does not exist in the store, which would refuse a search in it.
     let source =
         BoundSource::from(AllowedStreams::new(Arc::new(store), vec![name("messages"), name("tasks")]));
     assert_eq!(streams(&source.schema().await.unwrap()), ["messages", "messages"]);

@@ -1,16 +1,16 @@
-//! Long texts of `/api/v1/content`, chunk by chunk and by their lines, and the same over MCP.
+//! Long texts of `/api/v1/content`, by chunks and by lines, and the same texts over MCP.
 
 use fetchwell::fit::count_tokens;
 use serde_json::{Value, json};
 
 use crate::support::{Api, fetchwell, import, stdout, text};
 
-/// 50 KB in 10,000 lines.
+/// Returns a log of 50 KB in 10,000 lines.
 fn log() -> String {
     (0..10_000).map(|number| format!("{number:04}\n")).collect()
 }
 
-/// All chunks of a field, each of which keeps what every chunk keeps.
+/// Reads all chunks of a field and checks the rules that hold for every chunk.
 #[track_caller]
 fn rule_chunks(api: &Api, key: &str, field: &str) -> Vec<Value> {
     let target = format!("/api/v1/content/things%3A{key}?field={field}");
@@ -21,7 +21,7 @@ fn rule_chunks(api: &Api, key: &str, field: &str) -> Vec<Value> {
             Some(next) => api.get(&format!("{target}&cursor={next}")),
         };
         assert_eq!(answer.status, 200, "{}", answer.text);
-        // A token is at least a byte.
+        // A token has at least one byte.
         assert!(answer.text.len() <= 12_000 || count_tokens(&answer.text) <= 12_000, "{key}");
         let chunk = answer.json();
         let metadata = &chunk["metadata"];
@@ -36,7 +36,7 @@ fn rule_chunks(api: &Api, key: &str, field: &str) -> Vec<Value> {
             let ended = before["content"].as_str().unwrap().ends_with('\n');
             let end = before["metadata"]["endLine"].as_u64().unwrap();
             assert_eq!(number("startLine"), end + u64::from(ended), "{key}: {metadata}");
-            // A line that is split over chunks says so.
+            // A line that is split over chunks is marked as split.
             assert!(ended || before["metadata"]["hardSplit"] == true, "{key}: {before}");
         }
         next = chunk["nextCursor"].as_str().map(str::to_owned);
@@ -55,7 +55,7 @@ fn whole(chunks: &[Value]) -> String {
     chunks.iter().map(|chunk| chunk["content"].as_str().unwrap()).collect()
 }
 
-/// The chunks of the same field over MCP.
+/// Reads all chunks of a field over MCP.
 #[track_caller]
 fn chunks_of_the_tool(api: &Api, key: &str, field: &str) -> Vec<Value> {
     let mut call = json!({"id": format!("things:{key}"), "field": field, "unit": "chunk"});
@@ -93,7 +93,7 @@ fn a_log_comes_two_hundred_lines_at_a_time() {
     assert_eq!(of_tool.len(), 50);
 }
 
-/// The log in a store, with where it is read.
+/// Returns a server over a store with the log.
 fn log_api() -> (tempfile::TempDir, Api) {
     Api::records(&[("things", "log", json!({"id": "log", "text": log()}))], "")
 }
@@ -112,7 +112,7 @@ fn chunks_and_lines_are_read_in_any_order() {
     let lines = api.ok(&format!("{target}&startLine=100&endLine=200"));
     let expect: String = log.split_inclusive('\n').skip(100).take(101).collect();
     assert_eq!(lines["content"], expect);
-    // Line 200 is the first of chunk 1, and what follows is the rest of that.
+    // Line 200 is the first line of chunk 1; the response holds the rest of that chunk.
     assert_eq!((&lines["chunkIndex"], &lines["totalChunks"]), (&json!(1), &json!(50)));
     let rest = api.ok(&format!("{LOG}&cursor={}", lines["nextCursor"].as_str().unwrap()));
     let expect_rest: String = log.split_inclusive('\n').skip(201).take(199).collect();
@@ -120,7 +120,7 @@ fn chunks_and_lines_are_read_in_any_order() {
     assert_eq!((&rest["metadata"]["startLine"], &rest["metadata"]["endLine"]), (&json!(201), &json!(399)));
     let after = api.ok(&format!("{LOG}&cursor={}", rest["nextCursor"].as_str().unwrap()));
     assert_eq!((&after["content"], &after["chunkIndex"]), (&chunks[2]["content"], &json!(2)));
-    // The same cursor goes on over MCP, with as much.
+    // The same cursor continues over MCP, with chunks of the same size.
     let call = json!({"id": "things:log", "field": "text", "unit": "chunk", "cursor": lines["nextCursor"]});
     let of_tool = api.tool("read_record_field", &call);
     assert_eq!((&of_tool["text"], &of_tool["start_line"]), (&json!(expect_rest), &json!(201)));
@@ -182,7 +182,7 @@ fn a_line_over_several_chunks_and_an_empty_text_have_line_numbers_that_agree() {
 }
 
 #[test]
-fn what_no_text_has_is_refused_by_name() {
+fn chunks_and_lines_out_of_range_are_refused_by_parameter() {
     let (_folder, api) = log_api();
     let target = LOG;
     let first = api.ok(target);
@@ -213,7 +213,7 @@ fn what_no_text_has_is_refused_by_name() {
 }
 
 #[test]
-fn a_cursor_is_of_one_version_of_a_record() {
+fn cursor_of_an_earlier_version_of_a_record_is_refused() {
     let (log, (folder, api)) = (log(), log_api());
     let target = LOG;
     let first = api.ok(target);
@@ -230,7 +230,7 @@ fn a_cursor_is_of_one_version_of_a_record() {
     let inspected: Value = serde_json::from_str(&stdout(&inspected)).unwrap();
     assert_eq!((&inspected["kind"], &inspected["offset"]), (&json!("chunk"), &json!(1)), "{inspected}");
 
-    // Nobody puts together chunks of two versions.
+    // Chunks of two versions of a record must not be put together.
     import(
         &folder.path().join("own.db"),
         &[("things", "log", json!({"id": "log", "text": log.replace("0042", "0043")}))],
@@ -276,7 +276,7 @@ fn texts_of_every_kind_come_back_byte_for_byte() {
         let texts: Vec<&Value> = of_tool.iter().map(|chunk| &chunk["text"]).collect();
         assert_eq!(texts, chunks.iter().map(|chunk| &chunk["content"]).collect::<Vec<_>>(), "{key}");
     }
-    // All lines of a text that does not fit are refused; of one that does they are given.
+    // All lines of a text that does not fit are refused; those of a text that fits are given.
     let target = |key: &str| format!("/api/v1/content/things%3A{key}?field=text&startLine=0");
     api.refused(&target("base64"), 413, "RESPONSE_TOO_LARGE");
     api.refused(&target("prose"), 413, "RESPONSE_TOO_LARGE");
@@ -284,7 +284,7 @@ fn texts_of_every_kind_come_back_byte_for_byte() {
 }
 
 #[test]
-fn what_is_no_text_is_read_as_json() {
+fn fields_other_than_text_are_read_as_json() {
     let list: Vec<usize> = (0..30_000).collect();
     let fields: serde_json::Map<String, Value> =
         (0..10_000).map(|n| (format!("field {n}"), json!(n))).collect();
@@ -300,7 +300,7 @@ fn what_is_no_text_is_read_as_json() {
     }
     let empty = rule_chunks(&api, "x", "empty");
     assert_eq!((&empty[0]["content"], &empty[0]["totalChunks"]), (&json!(""), &json!(1)));
-    // The whole record is a text, too.
+    // The whole record can be read as a text, too.
     let mut chunk = api.ok("/api/v1/content/things%3Ax");
     let mut text = String::new();
     loop {

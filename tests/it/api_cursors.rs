@@ -1,4 +1,4 @@
-//! Cursors of `/api/v1`: what they carry, what they do not go with, and in which words they are refused.
+//! Cursors of `/api/v1`: the arguments they hold, the arguments they conflict with, and the errors of invalid ones.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn next(page: &Value) -> &str {
 }
 
 #[test]
-fn a_cursor_alone_goes_on_with_everything_that_was_asked() {
+fn a_cursor_alone_continues_with_all_arguments() {
     let api = Api::hostaway();
     let asked = "limit=7&status=confirmed&fields=status,checkInDate&order_by=created_asc";
     let first = api.ok(&format!("/api/v1/bookings?{asked}"));
@@ -21,7 +21,7 @@ fn a_cursor_alone_goes_on_with_everything_that_was_asked() {
     assert!(rows.iter().all(|row| row.as_object().unwrap().keys().eq(["id", "status", "checkInDate"])));
     assert!(rows.iter().map(|row| row["checkInDate"].as_str().unwrap()).is_sorted());
     assert_eq!(first["meta"]["totalCount"], second["meta"]["totalCount"]);
-    // The same arguments again, or some of them, or another size, are the same list.
+    // Repeating all arguments, repeating some of them, or giving another page size continues the same list.
     for same in [asked, "status=confirmed", "limit=7"] {
         let again = api.ok(&format!("/api/v1/bookings?{same}&cursor={}", next(&first)));
         assert_eq!(again["items"], second["items"], "{same}");
@@ -36,7 +36,7 @@ fn a_cursor_alone_goes_on_with_everything_that_was_asked() {
 }
 
 #[test]
-fn a_cursor_goes_with_nothing_else() {
+fn a_cursor_with_other_arguments_is_refused() {
     let api = Api::hostaway();
     let first = api.ok("/api/v1/bookings?limit=5&status=confirmed&order_by=created_asc&summary=true");
     let cursor = next(&first);
@@ -52,17 +52,17 @@ fn a_cursor_goes_with_nothing_else() {
     ] {
         assert_eq!(api.cursor_fault(&format!("/api/v1/{other}&cursor={cursor}")), "mismatched", "{other}");
     }
-    // What is wrong by itself is told before anything of the cursor.
+    // An invalid argument is reported before a conflict with the cursor.
     api.refused(&format!("/api/v1/bookings?limit=0&cursor={cursor}"), 400, "INVALID_ARGUMENT");
     api.refused(&format!("/api/v1/bookings?limit=201&cursor={cursor}"), 400, "INVALID_ARGUMENT");
 }
 
 #[test]
-fn a_cursor_that_is_not_ours_says_why() {
+fn a_foreign_cursor_is_refused_with_the_reason() {
     let api = Api::hostaway();
     let first = api.ok("/api/v1/listings?limit=50");
     let cursor = next(&first);
-    // Another letter at one place.
+    // Replaces the letter at one position.
     let flipped = |at: usize| -> String {
         let other = |letter: char| if letter == 'A' { 'B' } else { 'A' };
         let letters = cursor.chars().enumerate();
@@ -76,7 +76,7 @@ fn a_cursor_that_is_not_ours_says_why() {
     let tampered = flipped(cursor.len() / 2);
     assert_eq!(api.cursor_fault(&format!("/api/v1/listings?cursor={tampered}")), "tampered");
     for junk in [
-        // As the seed prints them.
+        // A cursor as the document of the contract prints it: base64 of JSON, not signed.
         "eyJvZmZzZXQiOjUwLCJ0cyI6MTY5NzQ1MjgwMC4wfQ==",
         "eyJvZmZzZXQiOjEwMCwidHMiOjE2OTc0NTI4MDAuMH0=",
         "x",
@@ -92,7 +92,7 @@ fn a_cursor_that_is_not_ours_says_why() {
 }
 
 #[test]
-fn a_cursor_is_good_for_ten_minutes() {
+fn a_cursor_expires_after_ten_minutes() {
     let api = Api::hostaway();
     let first = api.ok("/api/v1/listings?limit=50");
     let target = format!("/api/v1/listings?cursor={}", next(&first));
@@ -111,7 +111,7 @@ fn a_cursor_is_good_for_ten_minutes() {
 }
 
 #[test]
-fn a_cursor_is_good_for_as_long_as_is_configured_and_not_before_its_time() {
+fn a_cursor_is_valid_for_the_configured_time_and_not_before_its_issue() {
     let folder = tempfile::tempdir().unwrap();
     let (state, config) = (folder.path().join("state"), folder.path().join("fetchwell.toml"));
     std::fs::write(&config, "cursor_ttl = \"30m\"\n").unwrap();
@@ -146,7 +146,7 @@ fn a_cursor_is_good_for_as_long_as_is_configured_and_not_before_its_time() {
         }
         api.server.end();
     }
-    // A key that two servers share, and a clock that was ahead.
+    // Two servers with one key; the clock of the server that signs is ahead.
     let (ahead, behind) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let at = |state: &std::path::Path, clock| {
         let server =
@@ -161,7 +161,7 @@ fn a_cursor_is_good_for_as_long_as_is_configured_and_not_before_its_time() {
 }
 
 #[test]
-fn cursors_of_tools_and_of_paths_are_not_each_others() {
+fn cursors_of_tools_and_of_paths_are_not_interchangeable() {
     let api = Api::hostaway();
     let listed = api.tool("query_records", &json!({"stream": "listings", "limit": 5}));
     let of_tool = listed["next_cursor"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! One record under `/api/v1`: itself, or a preview of which every call that it names gives what it says.
+//! One record under `/api/v1`: whole, or as a preview. Every call that a preview names is made and checked.
 
 use fetchwell::fit::count_tokens;
 use serde_json::{Value, json};
@@ -7,11 +7,11 @@ use crate::support::{Api, call_of, encoded, error_of};
 
 const THRESHOLD: &str = "endpoints:\n  /api/v1/bookings: {threshold: 500}";
 
-/// The seven fields of the seed's own summary.
-const SEED_KEYS: [&str; 7] =
+/// The seven fields that the contract's own example has in a summary.
+const SUMMARY_KEYS: [&str; 7] =
     ["id", "status", "guestName", "checkInDate", "checkOutDate", "totalPrice", "propertyId"];
 
-/// A reservation of the first account as `/v1` has it, nothing done to it.
+/// Returns a reservation of the first account unchanged, as `/v1` has it.
 fn raw(api: &Api, id: &str) -> Value {
     api.ok(&format!("/v1/streams/reservations/records/{id}?connection_id=cin_seaside"))["data"].clone()
 }
@@ -20,7 +20,7 @@ fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-/// What holds of every preview.
+/// Checks the rules that hold for every preview.
 #[track_caller]
 fn rule_preview(preview: &Value, whole: &Value) {
     let meta = &preview["meta"];
@@ -53,13 +53,13 @@ fn a_record_below_the_threshold_is_itself_byte_for_byte() {
 }
 
 #[test]
-fn the_seeds_booking_over_a_threshold_is_its_preview() {
+fn a_booking_over_the_threshold_is_a_preview() {
     let api = Api::protected(THRESHOLD);
     let whole = raw(&api, "BK12345");
     let preview = api.ok("/api/v1/bookings/BK12345");
     rule_preview(&preview, &whole);
     assert_eq!(preview["meta"]["totalFields"], 15);
-    for key in SEED_KEYS {
+    for key in SUMMARY_KEYS {
         assert_eq!(preview["summary"][key], whole[key], "{key}");
     }
     let details = &preview["meta"]["detailsAvailable"];
@@ -67,12 +67,12 @@ fn the_seeds_booking_over_a_threshold_is_its_preview() {
     assert_eq!(details["parameters"], json!({"fields": "all"}));
     assert_eq!(api.get(&call_of(details)).text, whole.to_string());
     assert_eq!(api.tool("fetch", &json!({"id": details["id"]}))["id"], details["id"]);
-    // The other path of the same stream has its own budget.
+    // The other path of the same stream has its own threshold.
     assert_eq!(api.get("/api/v1/reservations/BK12345").text, whole.to_string());
 }
 
 #[test]
-fn every_group_of_a_fat_record_is_fetched_as_named() {
+fn every_group_of_a_large_record_is_fetched_by_its_name() {
     let api = Api::hostaway();
     let whole = raw(&api, "BK99999");
     let answer = api.get("/api/v1/bookings/BK99999");
@@ -81,7 +81,7 @@ fn every_group_of_a_fat_record_is_fetched_as_named() {
     let preview = answer.json();
     rule_preview(&preview, &whole);
     assert!(tokens * 10 <= count_tokens(&whole.to_string()) * 4, "{tokens}");
-    for key in SEED_KEYS {
+    for key in SUMMARY_KEYS {
         assert_eq!(preview["summary"][key], whole[key], "{key}");
     }
     let details = &preview["meta"]["detailsAvailable"];
@@ -108,7 +108,7 @@ fn every_group_of_a_fat_record_is_fetched_as_named() {
     }
 }
 
-/// The fields that the groups of a preview stand for, in the order of the record.
+/// Returns the fields that the groups of a preview stand for, in the order of the record.
 fn named(preview: &Value, whole: &Value) -> Vec<String> {
     let groups = preview["meta"]["detailsAvailable"]["groups"].as_array().cloned().unwrap_or_default();
     let mut names: Vec<String> = Vec::new();
@@ -154,7 +154,7 @@ fn small_thresholds_leave_a_preview_that_names_every_field() {
 }
 
 #[test]
-fn a_threshold_too_small_for_any_preview_is_exceeded_by_the_least() {
+fn a_threshold_below_any_preview_gives_the_smallest_preview() {
     for threshold in [1, 20, 100] {
         let api = Api::protected(&THRESHOLD.replace("500", &threshold.to_string()));
         for target in ["BK12345", "BK12345?meta=1", "BK99999", "BK99999?meta=1"] {
@@ -174,7 +174,7 @@ fn a_threshold_too_small_for_any_preview_is_exceeded_by_the_least() {
 }
 
 #[test]
-fn the_groups_of_the_contract_are_fields_that_can_be_asked_for() {
+fn groups_of_the_contract_are_accepted_as_fields() {
     let api = Api::hostaway();
     let whole = raw(&api, "BK12345");
     let of = |fields: &str| api.ok(&format!("/api/v1/bookings/BK12345?fields={fields}"));
@@ -203,7 +203,7 @@ fn the_groups_of_the_contract_are_fields_that_can_be_asked_for() {
     let listing = api.ok("/api/v1/listings/PR642?fields=policies,amenities");
     assert!(listing["houseRules"].is_string() && listing["amenities"].is_array(), "{listing}");
 
-    // A manifest of somebody else's declares its own.
+    // The manifest of another connector declares its own groups.
     let folder = tempfile::tempdir().unwrap();
     let manifest = json!({"connector_key": "acme", "streams": [{"name": "deals", "primary_key": ["id"],
         "groups": [{"name": "money", "fields": ["price", "terms.tax"]}]}]});
@@ -230,7 +230,7 @@ fn the_groups_of_the_contract_are_fields_that_can_be_asked_for() {
     assert!(unknown["detail"].as_str().unwrap().contains("`terms.nope`"), "{unknown}");
 }
 
-/// A value, read to its end where a mark stands for it.
+/// Returns a value; a placeholder is read to its end.
 #[track_caller]
 fn whole_of(api: &Api, shown: &Value) -> Value {
     let Some(read) = shown.get("read").and_then(Value::as_str) else { return shown.clone() };
@@ -244,7 +244,7 @@ fn whole_of(api: &Api, shown: &Value) -> Value {
 }
 
 #[test]
-fn all_of_a_record_over_the_cap_has_marks_that_lead_to_every_value() {
+fn placeholders_of_a_record_over_the_cap_lead_to_every_value() {
     let api = Api::hostaway();
     let whole = raw(&api, "BK99999");
     assert!(count_tokens(&whole.to_string()) > 12_000);
@@ -257,7 +257,7 @@ fn all_of_a_record_over_the_cap_has_marks_that_lead_to_every_value() {
     for key in keys(&whole) {
         assert_eq!(whole_of(&api, &shown[key]), whole[key], "{key}");
     }
-    // In its envelope it says that it is not whole.
+    // The envelope says that the record is not whole.
     let enveloped = api.get("/api/v1/bookings/BK99999?fields=all&meta=1");
     assert!(count_tokens(&enveloped.text) <= 12_000);
     let enveloped = enveloped.json();
@@ -268,7 +268,7 @@ fn all_of_a_record_over_the_cap_has_marks_that_lead_to_every_value() {
     }
 }
 
-/// Row 7.2: whatever a preview names is there. Gives how many groups were read.
+/// Follows every link of previews. Returns the number of groups read.
 #[track_caller]
 fn links_resolve(api: &Api, collection: &str, count: usize) -> usize {
     let (mut previews, mut groups_read, mut cursor) = (0, 0, String::new());
@@ -276,7 +276,7 @@ fn links_resolve(api: &Api, collection: &str, count: usize) -> usize {
         let page = api.ok(&format!("/api/v1/{collection}?limit=200&fields=id{cursor}"));
         for item in page["items"].as_array().unwrap() {
             let id = item["id"].as_str().unwrap();
-            // Three ids are in both accounts.
+            // Three ids exist in both accounts.
             let connection = if id.starts_with("BK0000") { "?connection_id=cin_alpine" } else { "" };
             let target = format!("/api/v1/{collection}/{id}{connection}");
             let preview = api.ok(&target);
@@ -287,7 +287,7 @@ fn links_resolve(api: &Api, collection: &str, count: usize) -> usize {
             let details = &preview["meta"]["detailsAvailable"];
             let whole = api.ok(&call_of(details));
             assert_eq!(whole["id"], id);
-            // One of them is over the cap even so: its values are marks.
+            // One record is over the hard cap even with all fields: its values are placeholders.
             let whole = if id == "BK99999" { raw(api, id) } else { whole };
             rule_preview(&preview, &whole);
             let groups = details["groups"].as_array().cloned().unwrap_or_default();
@@ -323,7 +323,7 @@ fn every_link_of_hundreds_of_previews_resolves() {
 }
 
 #[test]
-fn a_record_of_two_connections_asks_which() {
+fn a_record_of_two_connections_is_ambiguous() {
     let api = Api::protected(&THRESHOLD.replace("500", "210"));
     let body = api.refused("/api/v1/bookings/BK00001", 409, "AMBIGUOUS_CONNECTION");
     let offered: Vec<&str> = body["available_connections"]
@@ -347,11 +347,11 @@ fn a_record_of_two_connections_asks_which() {
 }
 
 #[test]
-fn fields_of_a_record_are_these_and_the_id() {
+fn fields_of_a_record_are_the_selected_ones_and_the_id() {
     let api = Api::hostaway();
     let whole = raw(&api, "BK99999");
     let of = |fields: &str| api.ok(&format!("/api/v1/bookings/BK99999?fields={fields}"));
-    // The seed's own remedy for what is too large.
+    // The contract's own remedy for a record that is too large.
     let two = of("guestAddress,priceBreakdown");
     assert_eq!(
         two,
@@ -386,10 +386,10 @@ fn fields_of_a_record_are_these_and_the_id() {
             assert!(detail.contains(&format!("`{named}`")) && detail.contains(inside), "{inner}");
         }
     }
-    // What the schema declares is no mistake where a record has none of it.
+    // A field that the schema declares is no error for a record without it.
     assert_eq!(api.ok("/api/v1/bookings/BK12345?fields=payments%5B%5D.note"), json!({"id": "BK12345"}));
     assert_eq!((detail.matches("guestAddress").count(), &unknown["param"]), (1, &json!("fields")));
-    // What the stream declares is no mistake where one record has none of it.
+    // A field that the stream declares is no error for a record without it.
     assert_eq!(api.ok("/api/v1/bookings/BK12345?fields=messages"), json!({"id": "BK12345"}));
     api.refused("/api/v1/bookings/BK99999?fields=a..b", 400, "INVALID_ARGUMENT");
     api.refused("/api/v1/bookings/BK99999?limit=5", 400, "INVALID_ARGUMENT");
@@ -397,7 +397,7 @@ fn fields_of_a_record_are_these_and_the_id() {
 }
 
 #[test]
-fn errors_are_small_and_say_what_there_is() {
+fn errors_are_small_and_list_alternatives() {
     let api = Api::hostaway();
     let nowhere = api.refused("/api/v1/nowhere", 404, "NOT_FOUND");
     assert!(nowhere["detail"].as_str().unwrap().contains("/api/v1/listings"), "{nowhere}");

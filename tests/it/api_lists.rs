@@ -1,4 +1,4 @@
-//! Lists of `/api/v1`: what every page keeps, walked to its end over every stream, and how large a page may be.
+//! Lists of `/api/v1`: the rules that hold for every page, walks over every stream, and the sizes of pages.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Api, demo_store};
 
-/// The collections of the sample, with their records in all.
+/// The collections of the sample, with their numbers of records.
 const COLLECTIONS: [(&str, u64); 6] = [
     ("listings", 500),
     ("bookings", 5_000),
@@ -25,7 +25,7 @@ fn ids(page: &Value) -> Vec<String> {
     items(page).iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What holds of every page, whatever was asked.
+/// Checks the rules that hold for every page.
 #[track_caller]
 fn rule_page(page: &Value, limit: usize, total: u64) {
     let meta = &page["meta"];
@@ -44,7 +44,7 @@ fn rule_page(page: &Value, limit: usize, total: u64) {
     assert!((used - ratio.min(1.0)).abs() < 1e-9, "{budget}");
 }
 
-/// The ids of all pages, and how large each was.
+/// Returns the ids of all pages, and the size of each page.
 #[track_caller]
 fn walk(api: &Api, path: &str, limit: usize, total: u64) -> (Vec<String>, Vec<usize>) {
     let (mut seen, mut sizes) = (Vec::new(), Vec::new());
@@ -67,7 +67,7 @@ fn rule_pages_of_every_stream_have_every_record_once() {
     for (collection, total) in COLLECTIONS {
         let (seen, _) = walk(&api, &format!("/api/v1/{collection}"), 200, total);
         assert_eq!(seen.len() as u64, total, "{collection}");
-        // Three reservations have the id of one in the other account.
+        // Three reservations have an id that the other account has as well.
         let shared = if collection == "bookings" { 3 } else { 0 };
         assert_eq!(seen.iter().collect::<HashSet<_>>().len() as u64, total - shared, "{collection}");
     }
@@ -103,7 +103,7 @@ fn five_hundred_listings_are_ten_pages_of_fifty() {
 }
 
 #[test]
-fn lists_of_nothing_and_of_one_page_have_no_next() {
+fn empty_and_one_page_lists_have_no_next_cursor() {
     let api = Api::hostaway();
     let none = api.ok("/api/v1/bookings?status=nothing-of-the-kind");
     rule_page(&none, 50, 0);
@@ -118,7 +118,7 @@ fn lists_of_nothing_and_of_one_page_have_no_next() {
 }
 
 #[test]
-fn two_walks_at_once_see_the_same() {
+fn two_concurrent_walks_give_the_same_records() {
     let api = Api::hostaway();
     let path = "/api/v1/listings";
     let walks: Vec<Vec<String>> = std::thread::scope(|scope| {
@@ -132,7 +132,7 @@ fn two_walks_at_once_see_the_same() {
         walks.into_iter().map(|walk| walk.join().unwrap()).collect()
     });
     assert!(walks[0].len() == 500 && walks[0] == walks[1] && walks[1] == walks[2]);
-    // One cursor is good as often as it is asked, and its page is the same.
+    // A cursor can be used any number of times, and gives the same page.
     let first = api.ok(&format!("{path}?limit=5"));
     let next = format!("{path}?cursor={}", first["nextCursor"].as_str().unwrap());
     let pages: Vec<Vec<String>> = std::thread::scope(|scope| {
@@ -143,7 +143,7 @@ fn two_walks_at_once_see_the_same() {
 }
 
 #[test]
-fn a_page_nobody_sized_is_within_the_threshold_and_any_other_below_the_cap() {
+fn pages_without_a_limit_fit_the_threshold_and_others_the_cap() {
     let api = Api::hostaway();
     for (collection, total) in COLLECTIONS {
         let path = format!("/api/v1/{collection}");
@@ -163,7 +163,7 @@ fn a_page_nobody_sized_is_within_the_threshold_and_any_other_below_the_cap() {
         assert_eq!(items(&api.ok(&path)).len() as u64, total.min(50), "{path}");
     }
     assert_eq!(items(&api.ok("/api/v1/listings?limit=200")).len(), 200);
-    // Whole records are not narrowed, so there are fewer of them.
+    // Whole records are larger, so fewer of them fit.
     let whole = api.ok("/api/v1/listings?limit=200&fields=all");
     assert!((1..200).contains(&items(&whole).len()) && whole["meta"].get("summarized").is_none());
     let id = whole["items"][0]["id"].as_str().unwrap();
@@ -188,7 +188,7 @@ fn a_limit_has_bounds() {
 }
 
 #[test]
-fn fields_of_a_list_are_these_and_the_id() {
+fn fields_of_a_list_are_the_selected_ones_and_the_id() {
     let api = Api::hostaway();
     let names = |query: &str| -> Vec<Vec<String>> {
         let page = api.ok(&format!("/api/v1/bookings?limit=3&{query}"));
@@ -203,7 +203,7 @@ fn fields_of_a_list_are_these_and_the_id() {
         items(&page).iter().all(|item| item["guestAddress"].as_object().unwrap().keys().eq(["city"])),
         "{page}"
     );
-    // What a stream declares may be missing in all records of a page.
+    // A declared field may be missing in all records of a page.
     assert_eq!(names("fields=messages"), vec![vec!["id"]; 3]);
     let unknown = api.refused("/api/v1/bookings?fields=status,nope", 400, "UNKNOWN_FIELD");
     let detail = unknown["detail"].as_str().unwrap();
@@ -212,7 +212,7 @@ fn fields_of_a_list_are_these_and_the_id() {
 }
 
 #[test]
-fn a_summary_is_a_fifth_at_most_and_keeps_nulls() {
+fn a_summary_is_at_most_a_fifth_and_keeps_nulls() {
     let api = Api::hostaway();
     let bytes = |page: &Value| page["items"].to_string().len();
     let mut whole = 0;
@@ -229,7 +229,7 @@ fn a_summary_is_a_fifth_at_most_and_keeps_nulls() {
     assert!(summary["meta"]["note"].as_str().is_some_and(|note| note.contains("by its id")), "{summary}");
     assert_eq!(summary["meta"]["summarized"], true);
     assert!(bytes(&summary) < 20 * 500, "{}", bytes(&summary));
-    // On a record it says nothing.
+    // `summary` has no effect on a single record.
     let plain = api.get("/api/v1/bookings/BK12345").text;
     assert_eq!(api.get("/api/v1/bookings/BK12345?summary=true").text, plain);
 
@@ -242,7 +242,7 @@ fn a_summary_is_a_fifth_at_most_and_keeps_nulls() {
 }
 
 #[test]
-fn a_list_is_in_the_order_that_is_asked() {
+fn a_list_is_in_the_requested_order() {
     let api = Api::hostaway();
     let dates = |query: &str| -> Vec<String> {
         let page = api.ok(&format!("/api/v1/bookings?limit=30&fields=checkInDate{query}"));
@@ -270,7 +270,7 @@ fn a_list_is_in_the_order_that_is_asked() {
 }
 
 #[test]
-fn filters_are_what_is_left_of_the_query() {
+fn other_parameters_of_the_query_are_filters() {
     let api = Api::hostaway();
     for (query, holds) in [("status=confirmed", "confirmed"), ("filter%5Bstatus%5D=cancelled", "cancelled")] {
         let page = api.ok(&format!("/api/v1/bookings?limit=50&fields=status&{query}"));
@@ -290,9 +290,9 @@ fn filters_are_what_is_left_of_the_query() {
     api.refused("/api/v1/bookings?limit=1&limit=2", 400, "INVALID_ARGUMENT");
 }
 
-/// What a page prints leads to each of its items, also where their own ids do not.
+/// Each item of a page can be fetched by the keys that the page prints, also if its `id` field is no key.
 #[test]
-fn every_item_can_be_asked_for_by_what_its_page_says() {
+fn every_item_can_be_fetched_by_the_key_of_its_page() {
     let records =
         [("mis", "key9", json!({"id": 9, "body": "x".repeat(200)})), ("mis", "8", json!({"id": 8}))];
     let (_folder, api) = Api::records(&records, "");
@@ -322,9 +322,9 @@ fn every_item_can_be_asked_for_by_what_its_page_says() {
     assert_eq!(own["meta"]["detailsAvailable"]["parameters"]["connection_id"], "cin_seaside");
 }
 
-/// A record that does not fit although all of it was asked for says where its longest values are read.
+/// A record that does not fit although all fields were asked for has placeholders for its longest values.
 #[test]
-fn a_record_too_large_for_its_page_is_marked() {
+fn a_record_too_large_for_its_page_has_placeholders() {
     let records = [("big", "r1", json!({"id": "r1", "body": "word ".repeat(40_000)}))];
     let (_folder, api) = Api::records(&records, "");
     let page = api.ok("/api/v1/big?fields=all");

@@ -1,11 +1,11 @@
-//! What is recorded of calls of `/api/v1`, and what a caller who compares is told.
+//! Telemetry records of calls of `/api/v1`, headers with token counts, and the OpenAPI document.
 
 use fetchwell::fit::count_tokens;
 use serde_json::{Value, json};
 
 use crate::support::{Api, encoded};
 
-/// What holds of every call that gave an answer.
+/// Checks the rules that hold for the telemetry record of every successful call.
 #[track_caller]
 fn rule_row(row: &Value, items: u32, answer: &str) {
     assert!(!(row["pagination_used"] == true && row["chunking_used"] == true), "a page is no chunk: {row}");
@@ -18,7 +18,7 @@ fn rule_row(row: &Value, items: u32, answer: &str) {
     assert!((each - tokens as f64 / f64::from(items.max(1))).abs() < 0.01, "{row}");
 }
 
-/// What `meta` says of the sizes of an answer is what its row says.
+/// Checks that the sizes in a telemetry record are those in `meta` of the response.
 #[track_caller]
 fn rule_sizes(row: &Value, answer: &str) {
     let meta = serde_json::from_str::<Value>(answer).unwrap()["meta"].clone();
@@ -34,10 +34,10 @@ fn rule_sizes(row: &Value, answer: &str) {
     }
 }
 
-/// A target, its endpoint, whether it gives a page, previews or a piece, and how many items.
+/// A target, its endpoint, whether it is paginated, summarized and chunked, and its number of items.
 type RecordedCall = (String, &'static str, [bool; 3], u32);
 
-/// Makes calls of every kind, each twice, then three that are refused: with the second answers and the rows.
+/// Makes calls of every kind twice, then three that are refused. Returns the second answers and all telemetry records.
 fn recorded_calls() -> (Api, Vec<RecordedCall>, Vec<String>, Vec<Value>) {
     let api = Api::protected(
         "endpoints:\n  /api/v1/bookings: {threshold: 500}\n  /api/v1/reviews: {pagination_enabled: false}",
@@ -48,7 +48,7 @@ fn recorded_calls() -> (Api, Vec<RecordedCall>, Vec<String>, Vec<Value>) {
         ("/api/v1/listings?limit=5&fields=id".to_owned(), "/api/v1/listings", [true, false, false], 5),
         ("/api/v1/listings?limit=50".to_owned(), "/api/v1/listings", [true, true, false], 50),
         ("/api/v1/listings?summary=true&limit=3".to_owned(), "/api/v1/listings", [true, true, false], 3),
-        // The only page is one, too; a list without pages is none.
+        // A single page counts as pagination; a list with pagination disabled does not.
         ("/api/v1/analytics?limit=28&fields=id".to_owned(), "/api/v1/analytics", [true, false, false], 28),
         ("/api/v1/bookings?status=nothing".to_owned(), "/api/v1/bookings", [true, false, false], 0),
         ("/api/v1/reviews?title=nothing".to_owned(), "/api/v1/reviews", [false, false, false], 0),
@@ -92,12 +92,12 @@ fn recorded_calls() -> (Api, Vec<RecordedCall>, Vec<String>, Vec<Value>) {
 }
 
 #[test]
-fn a_call_is_recorded_as_what_it_was() {
+fn calls_are_recorded_with_their_kind_and_sizes() {
     let (api, calls, answers, rows) = recorded_calls();
     for (index, ((target, endpoint, [paginated, summarized, chunked], items), answer)) in
         calls.iter().zip(&answers).enumerate()
     {
-        // Each was asked twice; the second answer is the one that was kept.
+        // Each call was made twice; the second answer is the one that was kept.
         let row = &rows[index * 2 + 1];
         assert_eq!((&row["endpoint"], &row["outcome"]), (&json!(endpoint), &json!("ok")), "{target}");
         let used = ["pagination_used", "summarization_used", "chunking_used"].map(|name| row[name] == true);
@@ -128,12 +128,12 @@ fn a_call_is_recorded_as_what_it_was() {
     for rate in ["pagination_adoption", "summarization_adoption", "chunking_adoption"] {
         assert!(health["context_protection"][rate].as_f64().unwrap() > 0.0, "{rate}: {health}");
     }
-    // Six lists of seven are pages; each was asked for twice.
+    // Six of seven list endpoints are paginated; each was called twice.
     assert_eq!(health["context_protection"]["pagination_adoption"], 0.8571, "{health}");
 }
 
 #[test]
-fn who_compares_is_told_both_sizes() {
+fn the_compare_header_returns_both_sizes() {
     let api = Api::hostaway();
     let compare = ["x-context-budget: compare"];
     let sizes = |target: &str, headers: &[&str]| {
@@ -156,7 +156,7 @@ fn who_compares_is_told_both_sizes() {
     for other in [&[][..], &["x-context-budget: none"]] {
         assert_eq!(sizes("/api/v1/bookings/BK99999", other).0, None);
     }
-    // A browser may read them, too.
+    // Scripts of a browser may read the headers, too.
     let browser = ["x-context-budget: compare", "origin: http://localhost:6274"];
     let (.., answer) = sizes("/api/v1/bookings/BK12345", &browser);
     let exposed = answer.header("access-control-expose-headers").unwrap();
@@ -164,7 +164,7 @@ fn who_compares_is_told_both_sizes() {
 }
 
 #[test]
-fn the_description_is_of_what_is_answered() {
+fn responses_match_the_openapi_document() {
     let api = Api::hostaway();
     let document = api.ok("/openapi.json");
     let valid = |route: &str, target: &str, status: u16, kind: &str| {
@@ -179,7 +179,7 @@ fn the_description_is_of_what_is_answered() {
         if let Err(error) = checked.validate(&body) {
             panic!("{target}: {error} at {}", error.instance_path());
         }
-        // What is closed is closed: another member is noticed.
+        // Schemas are closed: an additional member is noticed.
         if let (Value::Object(mut body), true) = (body, kind == "application/json" && route != RECORD) {
             body.insert("of nobody".to_owned(), json!(1));
             assert!(!checked.is_valid(&Value::Object(body)), "{route} takes anything");

@@ -1,16 +1,16 @@
-//! What a configuration changes of `/api/v1`, path by path, and that nothing is changed where it is all off.
+//! Settings of `/api/v1` for single paths, and `/api/v1` with all protection disabled.
 
 use fetchwell::fit::count_tokens;
 use serde_json::{Map, Value, json};
 
 use crate::support::Api;
 
-/// Everything that shapes an answer, off.
+/// A configuration with all protection disabled.
 const OFF: &str = "endpoints:
   /api/v1/*: {summarization_enabled: false, pagination_enabled: false, exempt: true}";
 
 #[test]
-fn what_is_not_summarised_is_whole_up_to_the_cap() {
+fn records_without_summarization_are_whole_up_to_the_cap() {
     let api =
         Api::protected("endpoints:\n  /api/v1/bookings: {threshold: 100, summarization_enabled: false}");
     let whole = api.get("/api/v1/reservations/BK12345").text;
@@ -19,7 +19,7 @@ fn what_is_not_summarised_is_whole_up_to_the_cap() {
     let fat = api.get("/api/v1/bookings/BK99999");
     assert!(fat.json().get("meta").is_none() && fat.json()["messages"]["read"].is_string(), "{}", fat.text);
     assert!(count_tokens(&fat.text) <= 12_000);
-    // Records of a list are whole then, and as many as fit.
+    // Records of a list are whole then, as many as fit.
     let page = api.get("/api/v1/bookings?limit=200");
     let tokens = count_tokens(&page.text);
     let page = page.json();
@@ -39,7 +39,7 @@ fn what_is_not_summarised_is_whole_up_to_the_cap() {
 }
 
 #[test]
-fn analytics_as_the_seed_configures_it_is_full() {
+fn analytics_without_summarization_are_whole() {
     let api = Api::protected("endpoints:\n  /api/v1/analytics: {summarization_enabled: false}");
     let page = api.ok("/api/v1/analytics?limit=28");
     let raw = api.ok("/v1/streams/analytics/records?limit=100");
@@ -50,19 +50,19 @@ fn analytics_as_the_seed_configures_it_is_full() {
 }
 
 #[test]
-fn a_list_without_pages_is_all_of_it_or_too_large() {
+fn a_list_without_pagination_is_whole_or_refused() {
     let api = Api::protected(
         "endpoints:\n  /api/v1/analytics: {pagination_enabled: false}\n  /api/v1/listings: {pagination_enabled: false}\n  /api/v1/reviews: {pagination_enabled: false, exempt: true, summarization_enabled: false}",
     );
     let all = api.ok("/api/v1/analytics");
     assert_eq!(all["items"].as_array().unwrap().len(), 28);
-    // Who asks for a number takes pages.
+    // A request with `limit` is paginated.
     let two = api.ok("/api/v1/analytics?limit=2");
     assert!(two["items"].as_array().unwrap().len() == 2 && two["nextCursor"].is_string(), "{two}");
     assert_eq!((&all["nextCursor"], &all["meta"]["hasMore"]), (&Value::Null, &json!(false)));
     let body = api.refused("/api/v1/listings?fields=all", 413, "RESPONSE_TOO_LARGE");
     assert!(body["detail"].as_str().unwrap().contains("12000"), "{body}");
-    // Narrowed they are all there, below the cap or not at all.
+    // Without large fields all records are given, unless they exceed the cap.
     let answer = api.get("/api/v1/listings");
     assert!(answer.status == 413 || answer.json()["items"].as_array().unwrap().len() == 500);
     assert!(count_tokens(&answer.text) <= 12_000);
@@ -72,7 +72,7 @@ fn a_list_without_pages_is_all_of_it_or_too_large() {
 }
 
 #[test]
-fn the_longest_entry_that_speaks_of_a_path_counts_alone() {
+fn the_longest_matching_entry_applies_alone() {
     let api = Api::protected(
         "output_token_threshold: 3000
 endpoints:
@@ -88,7 +88,7 @@ endpoints:
     assert_eq!(threshold("/api/v1/bookings/BK99999?meta=1&fields=id"), 3_000);
     assert_eq!(threshold("/api/v1/bookings"), 3_000);
     assert_eq!(api.ok("/api/v1/bookings")["meta"]["pageSize"], 3);
-    // An entry for a list is for the records below it.
+    // An entry for a list applies to the records below it, too.
     let page = api.get("/api/v1/listings");
     assert!(count_tokens(&page.text) <= 700, "{}", page.text);
     let page = page.json();
@@ -99,7 +99,7 @@ endpoints:
 }
 
 #[test]
-fn a_threshold_below_what_a_page_takes_by_itself_is_exceeded_by_as_little_as_will_do() {
+fn a_threshold_below_an_empty_page_gives_the_smallest_page() {
     let api = Api::protected("endpoints:\n  /api/v1/listings: {threshold: 20}");
     for (query, items) in [("", 1..50), ("?name=nobody", 0..1), ("?limit=2", 2..3)] {
         let answer = api.get(&format!("/api/v1/listings{query}"));
@@ -121,7 +121,7 @@ fn a_threshold_below_what_a_page_takes_by_itself_is_exceeded_by_as_little_as_wil
 }
 
 #[test]
-fn with_everything_off_a_record_is_the_bytes_that_were_imported() {
+fn records_without_protection_are_the_imported_bytes() {
     let texts = [
         r#"{"id":"r1","n":1.50,"big":123456789012345678,"e":1e3,"t":"é\n\u0001 \"q\" \\ / 😀","l":[],"o":{},"null":null}"#,
         &format!(r#"{{"id":"r2","body":"{}"}}"#, "long words ".repeat(20_000)),
@@ -177,7 +177,7 @@ fn no_shape_of_a_record_exceeds_the_cap() {
                 assert!(tokens <= cap, "{key}{query}: {tokens} of {cap}");
                 let body = answer.json();
                 let shown = body.get("summary").unwrap_or(&body);
-                // A preview without a field names what is missing.
+                // A preview without any field names the missing ones.
                 let names = body["meta"]["detailsAvailable"]["groups"][0]["fields"].is_string();
                 assert!(names || !shown.as_object().unwrap().is_empty(), "{key}{query}: {}", answer.text);
             }
@@ -196,9 +196,9 @@ fn no_shape_of_a_record_exceeds_the_cap() {
     }
 }
 
-/// A path is limited as where it leads, however it is written.
+/// A limit applies to a path in every spelling.
 #[test]
-fn no_spelling_gets_around_a_limit() {
+fn limits_apply_to_every_spelling_of_a_path() {
     let api = Api::protected("endpoints:\n  /api/v1/bookings:\n    hard_cap: 400\n    threshold: 300");
     for path in [
         "/api/v1/bookings/BK99999?fields=all",
@@ -218,9 +218,9 @@ fn no_spelling_gets_around_a_limit() {
     }
 }
 
-/// Row 3.2, for what lists the routes.
+/// The list of routes stays below its hard cap.
 #[test]
-fn the_list_of_routes_keeps_to_its_cap() {
+fn the_list_of_routes_fits_its_cap() {
     let streams: Vec<(String, String, Value)> = (0..400)
         .map(|number| {
             (format!("a_stream_with_quite_a_long_name_{number:03}"), "r".to_owned(), json!({"id": "r"}))

@@ -1,4 +1,4 @@
-//! The document that `/api/v1` is made after, run as it is printed: its two examples in Python and its two flows.
+//! The examples of the contract that `/api/v1` implements, run as printed: two programs in Python and two flows.
 
 use std::process::Command;
 
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::support::Api;
 
-/// What an example returns. Python is needed for it: without, the test fails and says so.
+/// Returns the result of an example. Fails with a message if Python is missing.
 #[track_caller]
 fn example(api: &Api, arguments: &[&str]) -> Value {
     let client = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/python/seed_client.py");
     let mut command = Command::new("python3");
-    // Nothing is left beside the script, and no proxy stands between it and this machine.
+    // Python leaves no files beside the script, and uses no proxy for this machine.
     command.args(["-B", client]).arg(api.server.url("")).args(arguments).env("no_proxy", "*");
     let output = command.output().unwrap_or_else(|error| panic!("these examples need python3: {error}"));
     let printed = String::from_utf8_lossy(&output.stdout);
@@ -19,7 +19,7 @@ fn example(api: &Api, arguments: &[&str]) -> Value {
     serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
 }
 
-/// The answer to a request of the document, by curl where there is one.
+/// Returns the response to a request of the contract, by curl if it is installed.
 #[track_caller]
 fn curl(api: &Api, target: &str) -> Value {
     match Command::new("curl")
@@ -44,7 +44,7 @@ fn all_listings_are_fetched() {
 }
 
 #[test]
-fn a_summarised_booking_is_fetched_whole() {
+fn a_summarized_booking_is_fetched_whole() {
     let api = Api::protected("endpoints:\n  /api/v1/bookings: {threshold: 500}");
     let raw = |id: &str| raw_of(&api, id);
     assert_eq!(api.ok("/api/v1/bookings/BK12345")["meta"]["kind"], "preview");
@@ -52,19 +52,19 @@ fn a_summarised_booking_is_fetched_whole() {
     let fat = example(&api, &["get_booking_details", "BK99999"]);
     assert_eq!(fat.as_object().unwrap().len(), raw("BK99999").as_object().unwrap().len());
     assert!(fat.get("meta").is_none(), "{fat}");
-    // Without a summary it is returned at once.
+    // Below the threshold the booking is returned whole at once.
     let api = Api::hostaway();
     assert_eq!(example(&api, &["get_booking_details", "BK12345"]), raw_of(&api, "BK12345"));
 }
 
-/// A booking as it was imported.
+/// Returns a booking as it was imported.
 fn raw_of(api: &Api, id: &str) -> Value {
     api.ok(&format!("/v1/streams/reservations/records/{id}?connection_id=cin_seaside"))["data"].clone()
 }
 
-/// Row 7.6.
+/// Follows pages as the contract shows it.
 #[test]
-fn the_flow_of_pages() {
+fn pages_are_followed_as_documented() {
     let api = Api::hostaway();
     let mut page = curl(&api, "/api/v1/listings?limit=50");
     for number in 1..=10 {
@@ -79,9 +79,9 @@ fn the_flow_of_pages() {
     assert_eq!(page["nextCursor"], Value::Null);
 }
 
-/// Row 7.7.
+/// Follows a summary to the whole record as the contract shows it.
 #[test]
-fn the_flow_of_a_summary() {
+fn a_summary_is_followed_as_documented() {
     let api = Api::protected("endpoints:\n  /api/v1/bookings: {threshold: 500}");
     let preview = curl(&api, "/api/v1/bookings/BK12345");
     assert_eq!(preview.as_object().unwrap().keys().collect::<Vec<_>>(), ["summary", "meta"]);

@@ -7,7 +7,7 @@ use crate::support::{CREDENTIAL, FakeServer, Model, Reply, connect, demo_store, 
 
 const MAIL: &str = "cin_work/messages:m1";
 
-/// A call of each tool, with no argument more than it needs.
+/// Returns a call of each tool with required arguments only.
 fn shortest(tool: &str) -> (&'static str, Value) {
     match tool {
         "search" => ("search", json!({"query": "invoice"})),
@@ -20,19 +20,19 @@ fn shortest(tool: &str) -> (&'static str, Value) {
     }
 }
 
-/// What stands for nothing where a value of this schema is declared.
-fn silent(schema: &Value) -> Vec<Value> {
-    let mut silent = vec![json!(null), json!(""), json!(" ")];
+/// Returns values that models send for an absent argument of this schema.
+fn empty_values(schema: &Value) -> Vec<Value> {
+    let mut empty_values = vec![json!(null), json!(""), json!(" ")];
     match schema["type"].as_str().unwrap() {
-        "array" => silent.extend([json!([]), json!("[]"), json!("null")]),
-        "object" => silent.extend([json!({}), json!("{}"), json!("null")]),
-        "integer" if schema["minimum"] == 0 => silent.push(json!(0)),
+        "array" => empty_values.extend([json!([]), json!("[]"), json!("null")]),
+        "object" => empty_values.extend([json!({}), json!("{}"), json!("null")]),
+        "integer" if schema["minimum"] == 0 => empty_values.push(json!(0)),
         "integer" if schema["minimum"] == 1 => {
-            silent.extend([json!(0), json!(0.0), json!("0"), json!("null")]);
+            empty_values.extend([json!(0), json!(0.0), json!("0"), json!("null")]);
         }
         _ => {}
     }
-    silent
+    empty_values
 }
 
 fn optional(tool: &Tool, given: &Value) -> Vec<(String, Value)> {
@@ -47,8 +47,8 @@ fn with(arguments: &Value, name: &str, value: Value) -> Value {
     arguments
 }
 
-/// Cursors are random.
-fn steady(mut answer: Value) -> Value {
+/// Replaces the cursor, which is random.
+fn without_cursor(mut answer: Value) -> Value {
     if let Some(cursor) = answer.get_mut("next_cursor") {
         *cursor = json!("fw1_");
     }
@@ -56,14 +56,15 @@ fn steady(mut answer: Value) -> Value {
 }
 
 #[tokio::test]
-async fn an_optional_argument_that_says_nothing_is_absent() {
+async fn an_empty_optional_argument_counts_as_absent() {
     let (_folder, store) = demo_store();
     for profile in ["standard", "openai"] {
         let model = Model::over_stdio(["--store", text(&store), "--profile", profile]).await;
         for tool in model.tools().await {
             let (name, base) = shortest(&tool.name);
-            let expect = steady(model.call(name, base.clone()).await);
-            // CrewAI's adapter sends every optional argument as null, and strict modes fill each with nothing of its type.
+            let expect = without_cursor(model.call(name, base.clone()).await);
+            // CrewAI's adapter sends every optional argument as null; strict modes fill each one with an empty value of
+            // its type.
             let (mut all, mut filled) = (base.clone(), base.clone());
             for (argument, schema) in optional(&tool, &base) {
                 all[&argument] = json!(null);
@@ -74,21 +75,21 @@ async fn an_optional_argument_that_says_nothing_is_absent() {
                     _ if argument == "unit" => json!("chars"),
                     _ => json!(""),
                 };
-                for value in silent(&schema) {
+                for value in empty_values(&schema) {
                     let sent = with(&base, &argument, value);
-                    let answer = steady(model.call(name, sent.clone()).await);
+                    let answer = without_cursor(model.call(name, sent.clone()).await);
                     assert_eq!(answer, expect, "{name} {sent}");
                 }
             }
             for sent in [all, filled] {
-                assert_eq!(steady(model.call(name, sent.clone()).await), expect, "{name} {sent}");
+                assert_eq!(without_cursor(model.call(name, sent.clone()).await), expect, "{name} {sent}");
             }
         }
     }
 }
 
 #[tokio::test]
-async fn json_in_a_string_is_what_it_says() {
+async fn json_in_a_string_is_parsed() {
     let (_folder, store) = demo_store();
     let model = Model::over_stdio(["--store", text(&store)]).await;
     for (tool, arguments) in [
@@ -104,13 +105,13 @@ async fn json_in_a_string_is_what_it_says() {
         ("aggregate", json!({"stream": "messages", "metric": "count", "group_by": "from", "limit": 1})),
         ("read_record_field", json!({"id": MAIL, "field": "body", "offset_chars": 3, "limit_chars": 5})),
     ] {
-        let expect = steady(model.call(tool, arguments.clone()).await);
+        let expect = without_cursor(model.call(tool, arguments.clone()).await);
         for (name, value) in arguments.as_object().unwrap().iter().filter(|(_, value)| !value.is_string()) {
             let sent = with(&arguments, name, json!(value.to_string()));
-            assert_eq!(steady(model.call(tool, sent.clone()).await), expect, "{tool} {sent}");
+            assert_eq!(without_cursor(model.call(tool, sent.clone()).await), expect, "{tool} {sent}");
         }
     }
-    // A string stays what it is where a string is declared.
+    // A string is not parsed if the schema declares a string.
     let list = model.call("query_records", json!({"stream": "messages", "filter": {"subject": "{}"}})).await;
     assert_eq!(list["records"], json!([]));
     for (tool, arguments, same) in [
@@ -121,7 +122,10 @@ async fn json_in_a_string_is_what_it_says() {
             json!({"query": "invoice", "streams": ["messages"]}),
         ),
     ] {
-        assert_eq!(steady(model.call(tool, arguments).await), steady(model.call(tool, same).await));
+        assert_eq!(
+            without_cursor(model.call(tool, arguments).await),
+            without_cursor(model.call(tool, same).await)
+        );
     }
     // `""` inside a filter is a value: no message has it as its subject.
     let all = model.call("aggregate", json!({"stream": "messages", "metric": "count"})).await;
@@ -152,14 +156,18 @@ async fn a_limit_over_the_maximum_is_clamped_with_a_warning() {
                     "{name} {argument} {sent}: {warnings}"
                 );
                 clamped.as_object_mut().unwrap().remove("warnings");
-                assert_eq!(steady(clamped), steady(largest.clone()), "{name} {argument} {sent}");
+                assert_eq!(
+                    without_cursor(clamped),
+                    without_cursor(largest.clone()),
+                    "{name} {argument} {sent}"
+                );
             }
         }
     }
 }
 
 #[tokio::test]
-async fn an_unknown_argument_is_refused_with_those_there_are() {
+async fn an_unknown_argument_is_refused_with_the_known_ones() {
     let (_folder, store) = demo_store();
     for profile in ["standard", "openai"] {
         let model = Model::over_stdio(["--store", text(&store), "--profile", profile]).await;
@@ -185,7 +193,7 @@ async fn an_unknown_argument_is_refused_with_those_there_are() {
 }
 
 #[tokio::test]
-async fn a_wrong_argument_comes_with_an_example_that_has_it() {
+async fn a_wrong_argument_is_refused_with_an_example() {
     let (_folder, store) = demo_store();
     let model = Model::over_stdio(["--store", text(&store)]).await;
     for tool in model.tools().await {
@@ -202,9 +210,9 @@ async fn a_wrong_argument_comes_with_an_example_that_has_it() {
     }
 }
 
-/// The same over a record server: what says nothing never becomes a parameter.
+/// Requests to a record server are the same: an empty argument never becomes a parameter.
 #[tokio::test]
-async fn a_record_server_is_asked_the_same_whatever_says_nothing() {
+async fn empty_arguments_change_no_request_to_a_record_server() {
     let folder = tempfile::tempdir().unwrap();
     let server = FakeServer::start(|_| {
         Reply::Json(
@@ -224,14 +232,14 @@ async fn a_record_server_is_asked_the_same_whatever_says_nothing() {
             lines.sort();
             lines
         };
-        // What is kept of one call is not asked again: schemas, and which connections there are.
+        // The first call reads schemas and connections, which are cached.
         asked(base.clone()).await;
         let expect = asked(base.clone()).await;
         assert!(!expect.is_empty(), "{name}");
         let mut all = base.clone();
         for (argument, schema) in optional(&tool, &base) {
             all[&argument] = json!(null);
-            for value in silent(&schema) {
+            for value in empty_values(&schema) {
                 let sent = with(&base, &argument, value);
                 assert_eq!(asked(sent.clone()).await, expect, "{name} {sent}");
             }

@@ -16,7 +16,7 @@ fn lines(keys: impl IntoIterator<Item = usize>) -> String {
     keys.into_iter().map(|key| line(key).to_string()).collect::<Vec<_>>().join("\n")
 }
 
-/// A folder with a store of so many records.
+/// A folder with a store, and methods to import, back up and restore it.
 struct Place {
     folder: tempfile::TempDir,
     store: PathBuf,
@@ -116,7 +116,7 @@ fn restore_under_running_servers_shows_the_records_of_the_backup() {
     };
     let token = changes(&mut stdio, "beginning")["next_changes_since"].as_str().map(str::to_owned);
 
-    // The servers answer all the time, from the earlier records or from the restored ones.
+    // The servers answer during the restore, from the earlier records or from the restored ones.
     let done = Arc::new(AtomicBool::new(false));
     let asking = std::thread::spawn({
         let (done, address) = (Arc::clone(&done), http.address.clone());
@@ -139,13 +139,13 @@ fn restore_under_running_servers_shows_the_records_of_the_backup() {
     assert_eq!(said["contents"]["records"], 600);
     assert_eq!(get(&http.address, "/v1/streams/notes/records/650").status, 404);
     assert_eq!(get(&http.address, "/v1/streams/notes/records/5").status, 200);
-    // A token of changes counts versions of before the restore. It ends, and skips nothing.
+    // A change token from before the restore reaches an end, and skips no change.
     if let Some(token) = token {
         let refused = changes(&mut stdio, &token);
         assert!(refused["error"]["code"].is_string(), "{refused}");
     }
 
-    // An import that comes to the same version as before is not taken for the earlier one.
+    // An import that leads to the same version number as before is not confused with the earlier import.
     place.import(800..901);
     stdio.assert_has(850, true);
     stdio.assert_has(650, false);
@@ -166,7 +166,7 @@ fn restore_under_running_servers_shows_the_records_of_the_backup() {
 }
 
 #[test]
-fn a_snapshot_that_a_server_remembers_is_not_used_after_a_restore() {
+fn a_cached_snapshot_is_not_used_after_a_restore() {
     let place = Place::new(10);
     let backup = place.path("backup.db");
     stdout(&place.run("backup", &backup, &[]));
@@ -174,7 +174,7 @@ fn a_snapshot_that_a_server_remembers_is_not_used_after_a_restore() {
     let mut server = Searcher::start(&place.store);
     server.assert_has(10, true);
     stdout(&place.run("restore", &backup, &["--force"]));
-    // The store comes to the version that the server has an index of, with another record.
+    // The store reaches the version number of the server's index with another record.
     place.import([11]);
     server.assert_has(11, true);
     server.assert_has(10, false);
@@ -200,7 +200,7 @@ fn backups_during_an_import_have_whole_batches() {
         let records = usize::try_from(records).unwrap();
         assert!((records - 1) % 2_000 == 0 || records == RECORDS, "{records}");
         partial += usize::from(records > 1 && records < RECORDS);
-        // Another process that writes is not disturbed: its records are not replaced.
+        // A process that writes is not disturbed: its records are not replaced.
         if partial == 1 {
             let refused = place.run("restore", &backup, &[]);
             assert!(refused.status.code() == Some(1) || import.try_wait().unwrap().is_some(), "{refused:?}");
@@ -252,7 +252,7 @@ fn a_missing_store_is_created_from_its_backup() {
     assert_eq!(records_of(&backup).0, 13);
 }
 
-/// A way to spoil a backup, and what is said then.
+/// A way to damage a backup, and the error that names it.
 type Spoiled = (&'static str, fn(&Path), &'static str);
 
 fn alter(file: &Path, sql: &str) {
@@ -327,7 +327,7 @@ fn invalid_backup_changes_nothing() {
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");
         assert!(stderr(&refused).contains(said), "{refused:?}");
     }
-    // A store in use is not a whole file.
+    // A store in use consists of several files.
     let live = place.path("live.db");
     fs::copy(&backup, &live).unwrap();
     let other = Connection::open(&live).unwrap();
@@ -339,7 +339,7 @@ fn invalid_backup_changes_nothing() {
 }
 
 #[test]
-fn a_backup_replaces_nothing_but_a_backup() {
+fn a_backup_replaces_only_backups() {
     let place = Place::new(4);
     let refused = |file: &Path, more: &[&str], said: &str| {
         let before = place.names();
@@ -413,14 +413,14 @@ fn files_other_than_stores_are_not_backed_up() {
         assert!(stderr(&refused).contains(said), "{refused:?}");
         assert_eq!(place.names(), before, "{said}");
     }
-    // A damaged store takes a backup, when its records need not be kept.
+    // A backup may replace a damaged store if its records need not be kept.
     stdout(&place.run("backup", &backup, &[]));
     let refused = fetchwell(["restore", text(&backup), "--store", text(&damaged)]);
     assert!(stderr(&refused).contains("could not be kept first"), "{refused:?}");
     stdout(&fetchwell(["restore", text(&backup), "--store", text(&damaged), "--force"]));
     assert_eq!(records_of(&damaged).0, 1);
     assert!(stdout(&fetchwell(["search", "needle0", "--store", text(&damaged)])).contains("c/notes:0"));
-    // One that lost its end is not a database any more.
+    // A file that lost its end is no longer a database.
     set_len(&damaged, 8192);
     let _ = fs::remove_file(place.path("damaged.db-wal"));
     let refused = fetchwell(["restore", text(&backup), "--store", text(&damaged), "--force"]);
@@ -430,12 +430,12 @@ fn files_other_than_stores_are_not_backed_up() {
 
 #[cfg(unix)]
 #[test]
-fn a_full_disk_leaves_everything_as_it_was() {
+fn a_full_disk_leaves_store_and_backup_unchanged() {
     let place = Place::new(400);
     let backup = place.path("backup.db");
     stdout(&place.run("backup", &backup, &[]));
     place.import([1_000]);
-    // A limit on the size of files, in blocks of 512 bytes, acts as a disk that becomes full.
+    // A limit on the size of files, in blocks of 512 bytes, has the effect of a full disk.
     let limited = |command: &str, file: &Path, more: &[&str]| {
         std::process::Command::new("sh")
             .args(["-c", "trap '' XFSZ; ulimit -f 32; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_fetchwell")])
@@ -475,7 +475,7 @@ fn a_store_of_a_configuration_is_chosen_by_its_name() {
         |arguments: &[&str]| binary().current_dir(place.folder.path()).args(arguments).output().unwrap();
     stdout(&run(&["backup", "one.db"]));
     assert_eq!(records_of(&place.path("one.db")).0, 3);
-    // A file that was only found does not say what is written.
+    // A found configuration file does not decide which store is written.
     let refused = run(&["restore", "one.db"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(stderr(&refused).contains("was only found"), "{refused:?}");

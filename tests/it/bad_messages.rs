@@ -1,4 +1,4 @@
-//! Messages that are none, or ask for what there is not: both transports answer them alike, and go on.
+//! Invalid messages and unknown methods: both transports answer them with the same errors, and continue.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::support::{HttpServer, StdioServer, ask, demo_store, post, post_bytes,
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// A message, the code of its error, and the id that the error has.
+/// Returns messages with the code and the id of their errors.
 fn bad_messages() -> Vec<(String, i32, Value)> {
     let mut bad: Vec<(String, i32, Value)> = [
         ("{\"jsonrpc\":", -32700),
@@ -42,7 +42,7 @@ fn bad_messages() -> Vec<(String, i32, Value)> {
     ] {
         bad.push((message.to_owned(), code, id));
     }
-    // JSON in JSON in JSON: no deeper than anybody reads.
+    // JSON nested deeper than any reader accepts.
     let deep = format!("{}1{}", "{\"a\":".repeat(5_000), "}".repeat(5_000));
     let call = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"search","arguments":"#;
     bad.push((format!("{call}{deep}}}}}"), -32600, json!(5)));
@@ -50,7 +50,7 @@ fn bad_messages() -> Vec<(String, i32, Value)> {
 }
 
 #[test]
-fn over_http() {
+fn invalid_messages_over_http_are_answered() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     for (message, code, id) in bad_messages() {
@@ -61,7 +61,7 @@ fn over_http() {
             assert_eq!((&error["error"]["code"], &error["id"]), (&json!(code), &id), "{shown}\n{answer:?}");
             assert_eq!(error["jsonrpc"], "2.0");
             assert_eq!(error.as_object().unwrap().len(), 3, "{error}");
-            // What is no message is a bad request; what a message asks for is not.
+            // An invalid message has status 400; a valid message with a failing request does not.
             assert_eq!(answer.status == 400, [-32700, -32600].contains(&code), "{shown}\n{answer:?}");
         }
     }
@@ -73,11 +73,11 @@ fn over_http() {
 }
 
 #[test]
-fn over_stdio() {
+fn invalid_messages_over_stdio_are_answered() {
     let (_folder, store) = demo_store();
     let mut server = StdioServer::start(["--store", text(&store)]);
     let bad = bad_messages();
-    // Before the handshake, too.
+    // Before the handshake, the errors are the same.
     for (message, code, id) in bad.iter().filter(|(_, code, _)| [-32700, -32600].contains(code)) {
         server.send(message);
         let error = server.receive();
@@ -89,7 +89,7 @@ fn over_stdio() {
         let error = server.receive();
         assert_eq!((&error["error"]["code"], &error["id"]), (&json!(code), id), "{message:.100}\n{error}");
     }
-    // Nobody waits for an answer to these.
+    // Notifications have no response.
     for silent in [
         r#"{"jsonrpc":"1.0","method":"ping"}"#,
         r#"{"jsonrpc":"2.0","method":"no/such"}"#,
@@ -104,7 +104,7 @@ fn over_stdio() {
 }
 
 #[test]
-fn what_headers_say_has_to_be_what_the_message_says() {
+fn headers_that_contradict_the_message_are_refused() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
@@ -124,7 +124,7 @@ fn what_headers_say_has_to_be_what_the_message_says() {
     assert_eq!(asked(&[version, name]), MISMATCH);
     assert_eq!(asked(&[version, method]), MISMATCH);
     assert_eq!(asked(&["mcp-protocol-version: 2025-11-25", method, name]), MISMATCH);
-    // A revision that nobody knows.
+    // Unknown revisions of the protocol.
     for unknown in ["mcp-protocol-version: 1999-01-01", "mcp-protocol-version: x"] {
         let answer = post(&server.address, "/mcp", &[unknown], PING);
         assert_eq!((answer.status, &answer.json()["id"]), (400, &json!(1)), "{answer:?}");
@@ -135,7 +135,7 @@ fn what_headers_say_has_to_be_what_the_message_says() {
 }
 
 #[test]
-fn who_takes_only_events_gets_events() {
+fn clients_that_accept_only_events_get_events() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     let asked = |accept: &str, body: &str| {
@@ -147,7 +147,7 @@ fn who_takes_only_events_gets_events() {
     assert_eq!((json.status, json.header("content-type")), (200, Some("application/json")));
     let events = asked("accept: text/event-stream", search);
     assert_eq!((events.status, events.header("content-type")), (200, Some("text/event-stream")));
-    // The very same message, in an event.
+    // The event contains the same message.
     let data = events.text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
     assert_eq!(
         serde_json::from_str::<Value>(data).unwrap()["result"]["content"],
@@ -160,7 +160,7 @@ fn who_takes_only_events_gets_events() {
 }
 
 #[test]
-fn other_methods_are_told_which_one_there_is() {
+fn other_http_methods_get_the_allowed_one() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     for method in ["GET", "DELETE", "PUT", "PATCH", "HEAD"] {

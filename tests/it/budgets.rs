@@ -1,4 +1,4 @@
-//! What goes out, byte for byte: `snapshots/` shows it with its measured size.
+//! Sizes of tool lists, instructions, answers and errors; `snapshots/` has the bytes of each.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,8 @@ use serde_json::{Value, json};
 
 use crate::support::fixture;
 
-/// Compares JSON with its snapshot, which starts with its size. Cursors are random and all as long.
+/// Compares JSON with its snapshot, which starts with its size. Replaces the cursor, which is random and of fixed
+/// length.
 #[track_caller]
 fn check(name: &str, json: &str) {
     let mut value: Value = serde_json::from_str(json).unwrap();
@@ -60,7 +61,7 @@ async fn answer(toolbox: &Toolbox, profile: Profile, tool: &str, arguments: Valu
 }
 
 #[test]
-fn what_every_client_reads_first() {
+fn tool_lists_and_instructions_fit_their_budgets() {
     let standard = tool_list_json(Profile::Standard);
     check("tools list, standard", &standard);
     assert!(standard.len() <= budget::TOOLS_LIST);
@@ -71,7 +72,7 @@ fn what_every_client_reads_first() {
         let instructions = instructions(profile);
         show(name, instructions.len(), instructions);
         assert!(instructions.len() <= budget::INSTRUCTIONS);
-        // What every client reads ends with a sentence and says how to search and fetch.
+        // The part of the instructions that every client reads ends with a sentence and says how to search and fetch.
         let head: String = instructions.chars().take(budget::INSTRUCTIONS_HEAD_CHARS).collect();
         assert!(
             head.contains("search(query)")
@@ -83,7 +84,7 @@ fn what_every_client_reads_first() {
 }
 
 #[tokio::test]
-async fn the_fat_fixture() {
+async fn large_hits_fit_the_search_budgets() {
     let toolbox = toolbox(fat_search_reply(), long_record_reply("short"));
     for (name, profile, arguments, most, least_hits) in [
         ("fat search, no limit", Profile::Standard, json!({"query": "x"}), 1_800, 12),
@@ -96,7 +97,7 @@ async fn the_fat_fixture() {
         let value: Value = serde_json::from_str(&json).unwrap();
         let results = value["results"].as_array().unwrap();
         assert!(results.len() >= least_hits, "{name}: {} hits", results.len());
-        // Every handle is whole, and every hit says why it was found.
+        // Every handle is complete, and every hit has an excerpt.
         for (number, hit) in results.iter().enumerate() {
             assert_eq!(hit["id"], format!("conn_1/mail:m{number}"));
             assert!(hit["text"].as_str().unwrap().len() >= 40);
@@ -142,7 +143,7 @@ async fn a_search_under_a_low_cap_shows_fewer_hits_and_goes_on() {
 }
 
 #[tokio::test]
-async fn fat_records_and_wide_schemas() {
+async fn large_records_and_wide_schemas_fit_their_budgets() {
     let toolbox = toolbox(fat_search_reply(), long_record_reply("short"));
     for (name, arguments, bytes, tokens, records) in [
         ("fat records, no limit", json!({"stream": "mail"}), budget::RECORDS, budget::RECORDS_TOKENS, 25),
@@ -180,7 +181,7 @@ async fn fat_records_and_wide_schemas() {
 }
 
 #[tokio::test]
-async fn every_recorded_reply() {
+async fn recorded_replies_match_their_snapshots() {
     for name in [
         "search-lexical",
         "search-lexical-page2",
@@ -207,7 +208,7 @@ async fn every_recorded_reply() {
 }
 
 #[tokio::test]
-async fn a_long_record_in_parts() {
+async fn parts_of_a_long_record_fit_the_budget() {
     let text = "Please pay the invoice number 2; the amount due is 20 EUR.\n".repeat(848);
     let toolbox = toolbox(String::new(), long_record_reply(&text));
     let json = answer(&toolbox, Profile::Standard, "fetch", json!({"id": "conn_1/mail:m1"})).await;
@@ -218,7 +219,7 @@ async fn a_long_record_in_parts() {
     show("fetch of 50,000 characters", json.len(), &serde_json::to_string_pretty(&value).unwrap());
 }
 
-/// An error of a federation.
+/// Returns an error of a federation.
 fn of_several(error: SourceError) -> ToolError {
     ToolError::from_source(&Federation::new("sources".parse().unwrap(), Vec::new()).into(), error)
 }
@@ -228,7 +229,7 @@ fn hints(profile: Profile, tool: &str) -> SourceHints {
     profile.tools().iter().find(|spec| spec.name == tool).unwrap().hints
 }
 
-/// Every error there is, each built with the largest of what can be in it or with something typical.
+/// Returns every error, built with its largest possible values or with typical ones.
 #[expect(clippy::too_many_lines, reason = "it is a list, one entry per error")]
 fn every_error() -> Vec<(&'static str, ToolError)> {
     let refused = |id: &str| -> InvalidHandle { id.parse::<Handle>().unwrap_err() };
@@ -566,7 +567,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
 }
 
 #[test]
-fn every_error_is_enough_by_itself_and_fits() {
+fn every_error_is_complete_and_fits() {
     let mut shown = String::new();
     for (name, error) in every_error() {
         let body = error.body();

@@ -1,4 +1,4 @@
-//! `fetchwell bundle`: what is in it, and that what is unpacked speaks MCP as a client would start it.
+//! `fetchwell bundle`: its files, and an MCP session with the unpacked server as a client starts it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,7 +17,7 @@ fn read(bundle: &mut ZipArchive<File>, name: &str) -> Vec<u8> {
 
 #[cfg(unix)]
 #[test]
-fn what_is_unpacked_serves_the_store_that_is_chosen() {
+fn an_unpacked_bundle_serves_the_chosen_store() {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 
     let (folder, store) = demo_store();
@@ -69,7 +69,7 @@ fn what_is_unpacked_serves_the_store_that_is_chosen() {
 }
 
 #[test]
-fn a_bundle_that_cannot_be_written_is_none() {
+fn a_bundle_that_cannot_be_written_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("no/such/folder.mcpb");
     let refused = fetchwell(["bundle", "--out", text(&out)]);

@@ -12,10 +12,10 @@ use crate::support::{Reply, Request};
 /// Changes of the stream. Every eighth is a deletion.
 pub(crate) const CHANGES: usize = 400;
 
-/// Pages of a feed that a test reads at most.
+/// Maximum number of pages that a test reads.
 const MAX_PAGES: usize = 200;
 
-/// Answers as the reference server does.
+/// Answers as the reference server does, with its quirks.
 pub(crate) fn quirky(request: &Request) -> Reply {
     let line = request.line.trim_start_matches("GET ").split(' ').next().unwrap_or_default().to_owned();
     let url = url::Url::parse(&format!("http://x{line}")).unwrap();
@@ -106,7 +106,7 @@ async fn every_change_comes_once() {
         let asked = remote.asked();
         assert!(asked.last().unwrap().contains(&format!("changes_since=version-{CHANGES}")), "{asked:?}");
     }
-    // The server's own token is taken without a seal.
+    // The server's own token, which is not sealed, is accepted.
     let since = ChangesToken::Unverified(format!("version-{}", CHANGES - 3));
     assert_eq!(remote.pdpp.records(&query(100, Some(since))).await.unwrap().rows.len(), 3);
 }
@@ -125,7 +125,7 @@ async fn deletions_survive_selected_fields() {
 }
 
 #[tokio::test]
-async fn feed_that_cannot_go_on_is_an_error() {
+async fn feed_that_cannot_continue_is_an_error() {
     for body in [
         json!({"data": [], "has_more": true, "next_changes_since": "version-9"}),
         json!({"data": [], "has_more": true, "next_changes_since": "version-9", "next_cursor": "5"}),

@@ -1,5 +1,5 @@
-//! The tokens of `changes_since`, through the built binary: sealed, bound to stream, connection, source and grant, and good for as
-//! long as their key is there.
+//! The tokens of `changes_since`, through the built binary: sealed, bound to stream, connection, source and grant, and
+//! valid as long as their key exists.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::change_feed::{CHANGES, expected, quirky};
 use crate::support::hosted::{ANN, BOB, HEAD, bearer, call, token};
 use crate::support::{CREDENTIAL, FakeServer, HttpServer, Model, ask, binary, connect, import_records, text};
 
-/// A configuration of one record server, and its state directory.
+/// Returns a configuration of one record server, and its state directory.
 fn remote(server: &FakeServer, more: &str) -> (tempfile::TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     connect(folder.path(), &server.url, CREDENTIAL);
@@ -34,7 +34,7 @@ fn token_of(page: &Value) -> String {
     token
 }
 
-/// Checks that a refusal says to start again.
+/// Checks that a token is refused with the advice to start again.
 #[track_caller]
 fn check_refused(refused: &Value, code: &str) {
     assert_eq!(refused["code"], code, "{refused}");
@@ -47,12 +47,12 @@ fn rotate(state: &Path) {
 }
 
 #[tokio::test]
-async fn feed_goes_on_in_other_processes_and_after_rotations() {
+async fn feed_continues_in_other_processes_and_after_rotations() {
     let server = FakeServer::start(quirky);
     let (_folder, config, state) = remote(&server, "");
     let (mut token, mut names, mut pages) = ("beginning".to_owned(), Vec::new(), 0);
     loop {
-        // Long after the key that signed cursors of the page before is gone.
+        // Every page is long after the key that signed the cursors of the page before was deleted.
         let clock = format!("+{}h", pages * 1_000);
         let model =
             Model::over_stdio(["--config", text(&config), "--state-dir", text(&state), "--clock", &clock])
@@ -72,7 +72,7 @@ async fn feed_goes_on_in_other_processes_and_after_rotations() {
     }
     assert!(pages > 1);
     assert_eq!(names, expected());
-    // A process without a state directory has another key.
+    // A process without a state directory has a key of its own.
     let model = Model::over_stdio(["--config", text(&config), "--state-dir", "none"]).await;
     check_refused(&model.refusal("query_records", since(&token)).await, "cursor_expired");
     let own = token_of(&model.call("query_records", since("beginning")).await);
@@ -80,7 +80,7 @@ async fn feed_goes_on_in_other_processes_and_after_rotations() {
 }
 
 #[tokio::test]
-async fn tokens_without_a_seal_are_taken_unless_streams_are_hidden() {
+async fn tokens_without_a_seal_are_accepted_unless_streams_are_hidden() {
     let server = FakeServer::start(quirky);
     let (_folder, config, state) = remote(&server, "");
     let raw = format!("version-{}", CHANGES - 3);
@@ -93,7 +93,7 @@ async fn tokens_without_a_seal_are_taken_unless_streams_are_hidden() {
     }
 }
 
-/// Two stores that have one connection id, and two callers of which both may read the first.
+/// Two stores with the same connection id, and two callers that may both read the first store.
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -155,7 +155,7 @@ fn token_is_bound_to_stream_connection_source_and_grant() {
     for wrong in [tampered.as_str(), "fw1_AAAA", token.get(..60).unwrap()] {
         check_refused(&changes(&server, ANN, "letters", "cin_x@a", wrong), "invalid_cursor");
     }
-    // `/v1` prints and takes the same tokens.
+    // `/v1` prints and accepts the same tokens.
     let v1 = |who: &str, token: &str| {
         let path = format!("/v1/streams/letters/records?connection_id=cin_x%40a&changes_since={token}");
         ask(&server.address, "GET", &path, &[&bearer(who)])
@@ -167,7 +167,8 @@ fn token_is_bound_to_stream_connection_source_and_grant() {
     let refused = v1(BOB, &token);
     assert_eq!((refused.status, &refused.json()["error"]["code"]), (400, &json!("invalid_cursor")));
     drop(server);
-    // The token stays good when a source is gone, and with it the collision that made the id a qualified one.
+    // The token stays valid after one source is removed; the connection id is then unique and printed without the
+    // source.
     let line = json!({"stream": "letters", "key": "2", "data": {"n": 2}}).to_string();
     import_records(&place.path("a.db"), "cin_x", &line);
     let server = place.serve("[\"a\"]");
@@ -187,14 +188,14 @@ fn token_is_bound_to_stream_connection_source_and_grant() {
 }
 
 #[tokio::test]
-async fn cursor_and_unnamed_connection_are_told_apart() {
+async fn cursors_are_not_tokens_and_a_connection_may_be_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let (store, state) = (folder.path().join("s.db"), folder.path().join("state"));
     let line = |key: usize| json!({"stream": "letters", "key": key, "data": {"n": key}}).to_string();
     import_records(&store, "cin_x", &[line(1), line(2)].join("\n"));
     let model = Model::over_stdio(["--store", text(&store), "--state-dir", text(&state)]).await;
     let page = model.call("query_records", json!({"stream": "letters", "changes_since": "beginning"})).await;
-    // The only connection need not be named, and is the same when it is.
+    // The only connection can be named or left out; both are the same stream.
     let named = json!({"stream": "letters", "connection_id": "cin_x", "changes_since": token_of(&page)});
     let later = model.call("query_records", named).await;
     let unnamed = json!({"stream": "letters", "changes_since": token_of(&later)});

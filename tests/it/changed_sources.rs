@@ -1,5 +1,5 @@
-//! A cursor belongs to the sources that were configured when it was given: what a server that came back with others
-//! does with it, over HTTP and with the state directory of the server before.
+//! Cursors are bound to the configured sources: a restarted server with other sources refuses cursors of the server
+//! before, over HTTP and with the same state directory.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::support::{Account, HttpServer, Model, RecordServer, configured, rows_
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Two lists, of which the first page leaves most for later.
+/// Returns two lists that take several pages.
 fn lists() -> [(&'static str, Value); 2] {
     [
         ("search", json!({"query": "invoice", "limit": 5})),
@@ -20,14 +20,14 @@ fn lists() -> [(&'static str, Value); 2] {
     ]
 }
 
-/// A server, and a model that talks to it.
+/// A server, and a model that is connected to it.
 struct Served {
     model: Model,
     _server: HttpServer,
     _folder: tempfile::TempDir,
 }
 
-/// A server of these sources with this state.
+/// Starts a server of these sources with this state.
 async fn serve(sources: &[(&str, &RecordServer)], state: &Path) -> Served {
     let (folder, config) = configured(sources, DEADLINE);
     let server = HttpServer::start(["--config", text(&config), "--state-dir", text(state)]);
@@ -35,7 +35,7 @@ async fn serve(sources: &[(&str, &RecordServer)], state: &Path) -> Served {
     Served { model, _server: server, _folder: folder }
 }
 
-/// Gives the first pages of both lists with their cursors, and ends the server.
+/// Returns the first pages of both lists with their cursors, and stops the server.
 async fn first_pages(sources: &[(&str, &RecordServer)], state: &Path) -> Vec<(Vec<String>, Value)> {
     let served = serve(sources, state).await;
     let mut pages = Vec::new();
@@ -52,7 +52,7 @@ fn servers() -> [RecordServer; 3] {
 }
 
 #[tokio::test]
-async fn a_list_goes_on_over_the_same_sources() {
+async fn a_list_continues_over_the_same_sources() {
     let [one, two, _] = servers();
     let sources = [("alpha", &one), ("beta", &two)];
     let state = tempfile::tempdir().unwrap();
@@ -71,7 +71,7 @@ async fn a_list_goes_on_over_the_same_sources() {
     }
 }
 
-/// Both lists are refused where they would go on over other sources, and start again without the cursor.
+/// Checks that both lists are refused over other sources, and start again without the cursor.
 async fn check_changed(before: &[(&str, &RecordServer)], after: &[(&str, &RecordServer)]) {
     let state = tempfile::tempdir().unwrap();
     let pages = first_pages(before, state.path()).await;
@@ -86,21 +86,21 @@ async fn check_changed(before: &[(&str, &RecordServer)], after: &[(&str, &Record
 }
 
 #[tokio::test]
-async fn a_source_that_was_added_changes_every_list() {
+async fn an_added_source_invalidates_cursors() {
     let [one, two, three] = servers();
     let before = [("alpha", &one), ("beta", &two)];
     check_changed(&before, &[("alpha", &one), ("beta", &two), ("gamma", &three)]).await;
 }
 
 #[tokio::test]
-async fn a_source_that_was_removed_changes_every_list() {
+async fn a_removed_source_invalidates_cursors() {
     let [one, two, three] = servers();
     let before = [("alpha", &one), ("beta", &two), ("gamma", &three)];
     check_changed(&before, &[("alpha", &one), ("gamma", &three)]).await;
 }
 
 #[tokio::test]
-async fn a_source_that_moved_changes_every_list() {
+async fn a_source_with_another_url_invalidates_cursors() {
     let [one, two, three] = servers();
     check_changed(&[("alpha", &one), ("beta", &two)], &[("alpha", &one), ("beta", &three)]).await;
 }

@@ -1,11 +1,11 @@
-//! The command line: exit codes, remedies, and output for people and programs.
+//! The command line: exit codes, remedies, and output for people and for programs.
 
 use serde_json::{Value, json};
 
 use crate::support::{binary, connect, demo_store, fetchwell, stderr, stdout, text};
 
 #[test]
-fn the_demo_is_a_first_impression() {
+fn the_demo_prints_its_records_and_a_client_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("nested/demo.db");
     let shown = stdout(&fetchwell(["demo", "--store", text(&store)]));
@@ -14,7 +14,7 @@ fn the_demo_is_a_first_impression() {
     {
         assert!(shown.contains(part), "{part} is not in:\n{shown}");
     }
-    // Again: nothing changes, and the handles work on the command line too.
+    // A second run changes nothing, and the handles work on the command line, too.
     assert_eq!(stdout(&fetchwell(["demo", "--store", text(&store)])), shown);
     let demo: Value =
         serde_json::from_str(&stdout(&fetchwell(["demo", "--json", "--store", text(&store)]))).unwrap();
@@ -32,7 +32,7 @@ fn a_store_is_searched_and_read_on_the_terminal() {
     let found = fetchwell(["search", "invoice", "--store", text(&store), "--limit", "2", "--json"]);
     let found: Value = serde_json::from_str(&stdout(&found)).unwrap();
     assert_eq!((found["results"].as_array().unwrap().len(), &found["more"]), (2, &json!(true)));
-    // A cursor of a process that has ended would be a dead one.
+    // The process has ended, so a cursor of it could not be used.
     assert!(found.get("next_cursor").is_none());
     let shown =
         stdout(&fetchwell(["fetch", "cin_work/messages:m3", "--fields", "subject", "--store", text(&store)]));
@@ -85,7 +85,7 @@ fn credentials_have_the_exit_codes_of_pdpp() {
 }
 
 #[test]
-fn one_source_has_to_be_named() {
+fn exactly_one_source_must_be_named() {
     for arguments in [
         &["serve", "--stdio"][..],
         &["search", "x"],
@@ -98,10 +98,10 @@ fn one_source_has_to_be_named() {
 }
 
 #[test]
-fn a_configuration_file_is_taken_and_its_mistakes_are_named() {
+fn a_configuration_file_is_read_and_its_errors_are_named() {
     let (folder, _store) = demo_store();
     let config = folder.path().join("fetchwell.toml");
-    // The store is relative to the file.
+    // The path of the store is relative to the file.
     std::fs::write(&config, "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n").unwrap();
     assert!(stdout(&fetchwell(["doctor", "--config", text(&config)])).contains("14 records"));
     std::fs::write(&config, "[[source]]\nname = \"demo\"\nstor = \"demo.db\"\n").unwrap();
@@ -144,13 +144,13 @@ fn every_client_has_its_configuration() {
 
 #[cfg(unix)]
 #[test]
-fn a_snippet_never_has_the_path_of_another_file() {
+fn a_snippet_never_changes_the_path_of_a_file() {
     for name in ["a\u{1b}[2Jb.db", "a\nb.db", "a\u{202e}b.db"] {
         let output = fetchwell(["client-config", "codex", "--store", name]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{output:?}");
         let problem = String::from_utf8(output.stderr).unwrap();
         assert!(problem.contains("has control characters") && !problem.contains('\u{1b}'), "{problem:?}");
-        // JSON has an escape of its own for them.
+        // JSON can escape control characters.
         let output = fetchwell(["client-config", "codex", "--store", name, "--json"]);
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         let snippet: toml::Table = answer["snippet"].as_str().unwrap().parse().unwrap();
@@ -160,7 +160,7 @@ fn a_snippet_never_has_the_path_of_another_file() {
 }
 
 #[test]
-fn every_client_has_its_configuration_for_a_server_elsewhere() {
+fn every_client_has_its_configuration_for_a_remote_server() {
     let url = "https://records.example.com/mcp";
     for (client, part) in [
         ("claude", url),
@@ -187,7 +187,7 @@ fn every_client_has_its_configuration_for_a_server_elsewhere() {
 }
 
 #[test]
-fn what_a_snippet_says_can_be_run() {
+fn the_command_of_a_snippet_runs() {
     let (_folder, store) = demo_store();
     let snippet = stdout(&fetchwell(["client-config", "claude", "--store", text(&store), "--json"]));
     let snippet: Value = serde_json::from_str(&snippet).unwrap();
@@ -203,7 +203,7 @@ fn what_a_snippet_says_can_be_run() {
 }
 
 #[test]
-fn completions_and_help_are_there() {
+fn completions_and_help_are_printed() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(stdout(&fetchwell(["completions", shell])).contains("fetchwell"));
     }
@@ -227,7 +227,7 @@ fn completions_and_help_are_there() {
 }
 
 #[test]
-fn every_budget_holds() {
+fn measured_budgets_hold() {
     let shown = stdout(&fetchwell(["budget"]));
     assert!(shown.contains("search, fat, no limit"), "{shown}");
     let rows: Value = serde_json::from_str(&stdout(&fetchwell(["budget", "--json"]))).unwrap();
@@ -262,7 +262,7 @@ fn tokens_are_counted_and_estimated() {
     assert_eq!(counted(&[], hello), expect(5, "o200k", true));
     assert_eq!(counted(&["-", "--exact"], hello), expect(5, "o200k", true));
     assert_eq!(counted(&["--estimator", "chars4"], hello), expect(3, "chars4", false));
-    // Above the cap it is an estimate: of the same text, as here, no other number.
+    // Longer texts are estimated unless `--exact` is given; the estimate is never below the exact number.
     let long = "Please pay the invoice number 2; the amount due is 20 EUR.\n".repeat(5_000);
     let (estimate, exact) = (counted(&[], &long), counted(&["--exact"], &long));
     assert_eq!((&estimate["exact"], &exact["exact"]), (&Value::Bool(false), &Value::Bool(true)));
@@ -278,14 +278,14 @@ fn tokens_are_counted_and_estimated() {
     assert!(no_text.status.code() == Some(1) && stderr(&no_text).contains("not UTF-8"), "{no_text:?}");
     let both = fetchwell(["tokens", "count", text(&file), "--exact", "--estimator", "chars4"]);
     assert!(both.status.code() == Some(2) && stderr(&both).contains("remove --exact"), "{both:?}");
-    // Nobody waits for more than it takes.
+    // A file above the limit is refused before it is read.
     std::fs::File::create(&file).unwrap().set_len(64 * 1024 * 1024 + 1).unwrap();
     let giant = fetchwell(["tokens", "count", text(&file)]);
     assert!(giant.status.code() == Some(1) && stderr(&giant).contains("larger than 64 MiB"), "{giant:?}");
 }
 
 #[test]
-fn a_new_token_is_printed_once_with_the_lines_that_let_it_in() {
+fn a_new_token_is_printed_once_with_its_configuration() {
     let output = fetchwell(["token", "new", "--name", "ci"]);
     let shown = stdout(&output);
     let (token, configuration) = shown.split_once('\n').unwrap();
@@ -326,7 +326,7 @@ fn a_printed_command_is_quoted_for_a_shell() {
             shown["snippet"].as_str().unwrap().to_owned()
         };
         for more in [&[][..], &["--token-env", "MY_TOKEN"]] {
-            // A shell that runs the line gives the client these words.
+            // A shell that runs the printed line passes these words to the client.
             let line = format!("claude() {{ printf '%s\\n' \"$@\"; }}; {}", snippet("claude-code", more));
             let mut shell = std::process::Command::new("sh");
             let output = shell.args(["-c", &line]).env("MY_TOKEN", "a b").output().unwrap();

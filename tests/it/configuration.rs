@@ -1,5 +1,4 @@
-//! What a configuration file and the environment say, checked and changed while a server runs, through the built
-//! binary.
+//! Configuration files and environment variables, checked and reloaded while a server runs, through the built binary.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -13,8 +12,8 @@ use crate::support::{
     text,
 };
 
-/// As it was asked for, unchanged.
-const SEED: &str = include_str!("../../fixtures/configuration/seed.yaml");
+/// The configuration file that the contract prints, unchanged.
+const CONTRACT: &str = include_str!("../../fixtures/configuration/seed.yaml");
 
 /// A folder with two stores and a configuration file.
 struct Place(TempDir);
@@ -40,7 +39,7 @@ impl Place {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    /// Another file in its place, as editors do.
+    /// Replaces a file by another, as editors do.
     fn put(&self, name: &str, text: &str) {
         self.write("fresh", text);
         std::fs::rename(self.path("fresh"), self.path(name)).unwrap();
@@ -51,12 +50,12 @@ const ONE: &str = "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n";
 const TWO: &str =
     "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n[[source]]\nname = \"more\"\nstore = \"more.db\"\n";
 
-/// A limit that gives nothing back while a test runs.
+/// Returns a configuration with a rate limit that does not refill during a test.
 fn limited(requests: u32) -> String {
     format!("{ONE}[rate_limit]\nrequests = {requests}\nper = \"1h\"\n")
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
@@ -86,15 +85,15 @@ fn failed(output: &Output, code: i32, part: &str) {
 }
 
 #[tokio::test]
-async fn the_seed_says_the_rest_beside_a_store() {
-    let place = Place::new("config.yaml", SEED);
+async fn a_file_without_sources_is_used_beside_a_store() {
+    let place = Place::new("config.yaml", CONTRACT);
     let (store, config) = (place.path("demo.db"), place.path("config.yaml"));
     let server = HttpServer::start(["--store", text(&store), "--config", text(&config)]);
     assert!(shows(&server, "cin_work"));
     let model = Model::over_stdio(["--store", text(&store), "--config", text(&config)]).await;
     let found = model.call("search", json!({"query": "invoice"})).await;
     assert!(!found["results"].as_array().unwrap().is_empty(), "{found}");
-    // Alone it names nothing to serve, and with sources of its own it is not the rest.
+    // By itself it names no source; a file with sources of its own conflicts with `--store`.
     let alone = fetchwell(["serve", "--stdio", "--config", text(&config)]);
     failed(&alone, 1, "fetchwell source add");
     failed(&alone, 1, "--store DB or --provider-url URL");
@@ -103,7 +102,7 @@ async fn the_seed_says_the_rest_beside_a_store() {
     failed(&both, 2, "own.toml has sources of its own, and --store names another; remove --store");
     let edited = fetchwell(["source", "add", "x", "--store", "x.db", "--config", text(&config)]);
     failed(&edited, 1, "only TOML files can be edited; edit YAML by hand");
-    assert_eq!(std::fs::read_to_string(&config).unwrap(), SEED);
+    assert_eq!(std::fs::read_to_string(&config).unwrap(), CONTRACT);
 }
 
 #[test]
@@ -123,8 +122,8 @@ fn examples_are_valid() {
 }
 
 #[test]
-fn the_environment_goes_before_the_file() {
-    let place = Place::new("config.yaml", SEED);
+fn the_environment_overrides_the_file() {
+    let place = Place::new("config.yaml", CONTRACT);
     let (config, store) = (place.path("config.yaml"), place.path("demo.db"));
     let set = [
         ("MCP_OUTPUT_TOKEN_THRESHOLD", "3000"),
@@ -151,7 +150,7 @@ fn the_environment_goes_before_the_file() {
         let file = check(&config, &[(name, value)]);
         failed(&file, 1, name);
         failed(&file, 1, part);
-        // Without a file it is refused at the start all the same.
+        // Without a configuration file an invalid variable is refused at startup, too.
         let mut command = binary();
         command.args(["serve", "--stdio", "--store", text(&store)]).env(name, value);
         let started = command.output().unwrap();
@@ -167,25 +166,30 @@ fn a_check_names_file_line_and_key() {
     for (file, config, line, key) in [
         (
             "c.yaml",
-            SEED.replace("threshold: 4000\n  hard", "threshold: 0\n  hard"),
+            CONTRACT.replace("threshold: 4000\n  hard", "threshold: 0\n  hard"),
             2,
             "context_protection.output_token_threshold",
         ),
-        ("c.yaml", SEED.replace("cap: 12000", "cap: -1"), 3, "context_protection.hard_output_token_cap"),
-        ("c.yaml", SEED.replace("cap: 12000", "cap: 2000"), 3, "context_protection.hard_output_token_cap"),
+        ("c.yaml", CONTRACT.replace("cap: 12000", "cap: -1"), 3, "context_protection.hard_output_token_cap"),
         (
             "c.yaml",
-            SEED.replace("      threshold: 4000", "      threshold: 20000"),
+            CONTRACT.replace("cap: 12000", "cap: 2000"),
+            3,
+            "context_protection.hard_output_token_cap",
+        ),
+        (
+            "c.yaml",
+            CONTRACT.replace("      threshold: 4000", "      threshold: 20000"),
             12,
             "context_protection.endpoints.\"/api/v1/listings\".threshold",
         ),
         (
             "c.yaml",
-            SEED.replace("max_page_size: 200", "max_page_sizes: 200"),
+            CONTRACT.replace("max_page_size: 200", "max_page_sizes: 200"),
             5,
             "context_protection.max_page_sizes",
         ),
-        ("c.yaml", SEED.replace("max_page_size: 200", "default_page_size: 60"), 5, "default_page_size"),
+        ("c.yaml", CONTRACT.replace("max_page_size: 200", "default_page_size: 60"), 5, "default_page_size"),
         ("c.toml", format!("{ONE}store = \"other.db\"\n"), 4, "store"),
         ("c.toml", format!("{ONE}[telemetry]\nring = 0\n"), 5, "telemetry.ring"),
         ("c.toml", format!("{ONE}[rate_limit]\nrequests = 1.5\nper = \"1s\"\n"), 5, "rate_limit.requests"),
@@ -197,7 +201,7 @@ fn a_check_names_file_line_and_key() {
         let said: Value = serde_json::from_slice(&refused.stdout).unwrap();
         assert_eq!((&said["ok"], &said["line"], &said["key"]), (&json!(false), &json!(line), &json!(key)));
     }
-    // What serve would refuse, with no word of the password.
+    // Settings that `serve` would refuse; the password is not printed.
     for (config, part) in [
         (
             format!("listen = \"0.0.0.0:7400\"\n{ONE}"),
@@ -223,7 +227,7 @@ fn a_check_names_file_line_and_key() {
         failed(&refused, 2, "the URL contains a user name or a password");
         assert!(!format!("{refused:?}").contains("SECRETPW"), "{refused:?}");
     }
-    // Half of a file, nothing in it, no file, a folder.
+    // Half a file, an empty file, a missing file, a folder.
     place.write("half.yaml", "context_protection:\n  endpoints: {/a: {page_size");
     failed(&check(&place.path("half.yaml"), &[]), 1, "half.yaml:2: ");
     place.write("half.toml", "[[source]]\nname = \"demo");
@@ -242,13 +246,13 @@ fn a_check_names_file_line_and_key() {
     failed(&check(place.0.path(), &[]), 1, "it is a directory");
     std::fs::write(place.path("bytes.toml"), [b'a', b'\n', 0xff]).unwrap();
     failed(&check(&place.path("bytes.toml"), &[]), 1, "it is not UTF-8 on line 2");
-    // Without a name it is the file that would be found.
+    // Without an argument the found file is checked.
     let found = binary().args(["config", "check"]).current_dir(place.0.path()).output().unwrap();
     assert!(stdout(&found).contains("fetchwell.toml is valid: 1 source"), "{found:?}");
 }
 
 #[tokio::test]
-async fn a_saved_file_is_live() {
+async fn a_saved_file_is_reloaded() {
     let place = Place::new("fetchwell.toml", ONE);
     let config = place.path("fetchwell.toml");
     let server = HttpServer::start(["--config", text(&config)]);
@@ -256,26 +260,26 @@ async fn a_saved_file_is_live() {
     let search = "/v1/search?q=invoice&limit=1";
     let first = get(&server.address, search).json();
     let next = first["next_cursor"].as_str().unwrap().to_owned();
-    // Another file in its place, in which nothing changed but a limit: where a search goes on is still known.
+    // A replaced file in which only a limit changed keeps the positions of searches.
     place.put("fetchwell.toml", &limited(900));
     until("the limit is there", || limit(&server).as_deref() == Some("900")).await;
     let second = get(&server.address, &format!("{search}&cursor={next}"));
     assert_eq!(second.status, 200, "{second:?}");
-    // Written in place; a source more, a limit less.
+    // The file is written in place, with one more source and without the limit.
     place.write("fetchwell.toml", TWO);
     until("the source is there", || shows(&server, "cin_more")).await;
     assert!(shows(&server, "cin_work"));
     until("the limit is gone", || limit(&server).is_none()).await;
     place.put("fetchwell.toml", "[[source]]\nname = \"more\"\nstore = \"more.db\"\n");
     until("the source is gone", || !shows(&server, "cin_work")).await;
-    // What is not valid changes nothing.
+    // An invalid file changes nothing.
     place.write("fetchwell.toml", &format!("{ONE}[context_protection]\nmax_page_size = 0\n"));
     until("the line is logged", || server.log().contains("fetchwell.toml:5: ")).await;
     assert!(shows(&server, "cin_more") && !shows(&server, "cin_work"));
     std::fs::remove_file(&config).unwrap();
     until("its removal is logged", || server.log().contains("was removed")).await;
     assert!(shows(&server, "cin_more"));
-    // A source alone that cannot be opened is no configuration to go on with.
+    // A configuration with a single source that cannot be opened is not used.
     place.put("fetchwell.toml", "[[source]]\nname = \"x\"\nstore = \"nowhere.db\"\n");
     until("the store is named", || server.log().contains("nowhere.db")).await;
     assert!(shows(&server, "cin_more"));
@@ -293,26 +297,26 @@ async fn a_saved_file_is_live() {
 }
 
 #[tokio::test]
-async fn the_seed_is_reloaded_beside_a_store() {
-    let place = Place::new("config.yaml", SEED);
+async fn a_file_without_sources_is_reloaded_beside_a_store() {
+    let place = Place::new("config.yaml", CONTRACT);
     let (store, config) = (place.path("demo.db"), place.path("config.yaml"));
     let server = HttpServer::start(["--store", text(&store), "--config", text(&config)]);
-    place.put("config.yaml", &format!("{SEED}rate_limit: {{requests: 700, per: 1h}}\n"));
+    place.put("config.yaml", &format!("{CONTRACT}rate_limit: {{requests: 700, per: 1h}}\n"));
     until("the limit is there", || limit(&server).as_deref() == Some("700")).await;
-    // Sources belong to the flag.
-    place.put("config.yaml", &format!("{SEED}source: [{{name: more, store: more.db}}]\n"));
+    // Sources in the file conflict with the flag `--store`.
+    place.put("config.yaml", &format!("{CONTRACT}source: [{{name: more, store: more.db}}]\n"));
     until("that is logged", || server.log().contains("remove --store")).await;
     assert!(shows(&server, "cin_work") && limit(&server).as_deref() == Some("700"));
 }
 
 #[tokio::test]
-async fn stdio_is_reloaded_too() {
+async fn a_server_over_stdio_reloads_its_file() {
     let place = Place::new("fetchwell.toml", ONE);
     let config = place.path("fetchwell.toml");
     let model = Model::over_stdio(["--config", text(&config)]).await;
     let schema = model.call("schema", json!({})).await.to_string();
     assert!(schema.contains("cin_work") && !schema.contains("cin_more"), "{schema}");
-    // A limit is for clients over HTTP.
+    // A rate limit applies to clients over HTTP.
     place.put("fetchwell.toml", &format!("{TWO}[rate_limit]\nrequests = 1\nper = \"1h\"\n"));
     let started = Instant::now();
     while !model.call("schema", json!({})).await.to_string().contains("cin_more") {
@@ -322,7 +326,7 @@ async fn stdio_is_reloaded_too() {
     place.write("fetchwell.toml", "call_deadline = 1\n");
     place.write("fetchwell.toml", TWO);
     model.call("schema", json!({})).await;
-    // The end of the input is the end of the program, watched file or not.
+    // The server stops at the end of its input, whether or not it watches a file.
     let mut server = StdioServer::start(["--config", text(&config)]);
     server.initialize("2025-06-18");
     let (_, status, log) = server.end();
@@ -330,7 +334,7 @@ async fn stdio_is_reloaded_too() {
 }
 
 #[test]
-fn one_request_too_many_is_refused_in_the_words_of_whom_it_asked() {
+fn requests_over_the_limit_get_the_error_of_their_endpoint() {
     let place = Place::new("fetchwell.toml", &limited(15));
     let server = HttpServer::start(["--config", text(&place.path("fetchwell.toml"))]);
     for left in (0..15).rev() {
@@ -374,7 +378,7 @@ fn one_request_too_many_is_refused_in_the_words_of_whom_it_asked() {
 }
 
 #[test]
-fn fifteen_in_ten_seconds_are_not_forty_at_once() {
+fn a_limit_over_ten_seconds_allows_no_larger_burst() {
     let place = Place::new("fetchwell.toml", &limited(15).replace("1h", "10s"));
     let server = HttpServer::start(["--config", text(&place.path("fetchwell.toml"))]);
     let statuses: Vec<u16> = (0..200).map(|_| get(&server.address, "/nowhere").status).collect();
@@ -383,7 +387,7 @@ fn fifteen_in_ten_seconds_are_not_forty_at_once() {
 }
 
 #[test]
-fn changes_under_load_lose_no_call() {
+fn reloads_under_load_lose_no_call() {
     let measured: Value = serde_json::from_str(&stdout(&fetchwell(["bench", "reload", "--json"]))).unwrap();
     for (key, expect) in [("changes", 200), ("missed", 0), ("failed_calls", 0)] {
         assert_eq!(measured[key], json!(expect), "{measured}");

@@ -1,4 +1,4 @@
-//! What every source has to do, asked of each kind of source in the same words.
+//! The behaviour that every source must have: the same checks for each kind of source.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use serde_json::{Value, json};
 
 use crate::support::{CREDENTIAL, FakeServer, HttpServer, Reply, binary, connect, fetchwell, text};
 
-/// Records in `messages` of each of the two connections.
+/// Number of records in `messages` of each of the two connections.
 const MESSAGES: usize = 40;
 
 pub(crate) const MANIFEST: &str = include_str!("../../fixtures/conformance/manifest.json");
 
-/// The corpus: two accounts of one connector whose record ids collide.
+/// Imports the corpus: two accounts of one connector with colliding record ids.
 pub(crate) fn corpus() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("corpus.db");
@@ -96,7 +96,7 @@ pub(crate) fn address(connection: &str, stream: &str, record: &str) -> RecordAdd
     }
 }
 
-/// Every record of a question, page by page, as `connection/key`.
+/// Returns all records of a list, page by page, as `connection/key`.
 pub(crate) async fn walk(source: &BoundSource, query: &RecordsQuery) -> Vec<String> {
     let mut query = query.clone();
     let mut seen = Vec::new();
@@ -119,7 +119,7 @@ pub(crate) fn name(change: &Change) -> String {
     format!("{}/{}", address.connection.as_ref().map_or("", ConnectionId::as_str), address.record)
 }
 
-/// The code of a refusal, of fetchwell's own or passed on.
+/// Returns the code of an error, of fetchwell's own or passed on.
 #[track_caller]
 pub(crate) fn code<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>) -> String {
     match answer.unwrap_err() {
@@ -134,16 +134,16 @@ pub(crate) fn code<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>)
     }
 }
 
-/// What a corpus says of itself: the records of its streams, which every connection has.
+/// The expected description of a corpus: its connections, and the streams of each with their numbers of records.
 struct Described<'a> {
     connections: &'a [&'a str],
     connector_key: &'a str,
     counts: &'a [(&'a str, u64)],
-    /// What messages are ordered by, when it is told.
+    /// The field that messages are ordered by, if the source tells it.
     cursor_field: Option<&'a str>,
 }
 
-/// Whether pages go on behind what is expected.
+/// The end of an expected list: its last page, or a page with a position for more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Reached,
@@ -174,7 +174,7 @@ async fn check_described(source: &BoundSource, expect: &Described<'_>) {
     assert_eq!(code(source.stream(&unknown).await), "stream_not_declared");
 }
 
-/// The records of a question in exactly this order, page by page.
+/// Checks that a list has exactly these records in this order, page by page.
 async fn check_order(source: &BoundSource, query: &RecordsQuery, expect: &[String], end: End) {
     let mut query = query.clone();
     let mut seen: Vec<String> = Vec::new();
@@ -211,7 +211,7 @@ async fn check_records_refused(source: &BoundSource, query: &RecordsQuery, expec
     assert_eq!(code(source.records(query).await), expect, "{query:?}");
 }
 
-/// The text of a window, where it starts, and the place that was found.
+/// Checks the text of a window, its start, and the range that was found.
 async fn check_window(
     source: &BoundSource,
     query: &WindowQuery,
@@ -230,7 +230,7 @@ async fn check_figure(source: &BoundSource, query: &AggregateQuery, expect: &Sca
     assert!(same, "{query:?}: {answer:?}");
 }
 
-/// The groups of a question, the records of others, and all of them.
+/// Checks the groups of an aggregate, the number of records in other groups, and the total.
 async fn check_groups(
     source: &BoundSource,
     query: &AggregateQuery,
@@ -253,7 +253,7 @@ async fn check_aggregate_refused(source: &BoundSource, query: &AggregateQuery, e
     assert!(expect.contains(&refused.as_str()), "{query:?}: {refused}");
 }
 
-/// So many different hits, page by page, each of which names its record.
+/// Checks the number of different hits of a search, page by page. Each must name its record.
 async fn check_search(source: &BoundSource, query: &SearchQuery, hits: usize, end: End) {
     let mut query = query.clone();
     let mut seen = Vec::new();
@@ -299,7 +299,7 @@ async fn check_changes(source: &BoundSource, query: &RecordsQuery, expect: usize
     assert!(nothing.rows.is_empty() && !nothing.has_more);
 }
 
-/// All of it.
+/// Runs all checks.
 async fn conforms(source: &BoundSource) {
     describes_itself(source).await;
     pages(source).await;
@@ -336,7 +336,7 @@ async fn describes_itself(source: &BoundSource) {
     assert_eq!(messages.relation("attachments").unwrap().max_limit, Some(5));
 }
 
-/// Messages in the order of their times. Both accounts have the same times and keys, so they take turns.
+/// Returns the messages in the order of their times. Both accounts have the same times and keys, so they alternate.
 fn messages_in_order(connections: &[&str], direction: Direction) -> Vec<String> {
     let oldest_first =
         (0..MESSAGES).flat_map(|number| connections.iter().map(move |c| format!("{c}/m{number}")));
@@ -352,7 +352,7 @@ async fn pages(source: &BoundSource) {
             let both = RecordsQuery { direction, limit, ..records_of("messages") };
             let expect = messages_in_order(&["cin_work", "cin_home"], direction);
             check_order(source, &both, &expect, End::Reached).await;
-            // Without the field they are ordered by, the order is the same.
+            // The order is the same if the field of the order is not selected.
             for selection in [Selection::View("preview".to_owned()), Selection::Fields(vec!["id".to_owned()])]
             {
                 check_order(source, &RecordsQuery { selection, ..both.clone() }, &expect, End::Reached).await;
@@ -376,13 +376,13 @@ async fn sorts(source: &BoundSource) {
     {
         let sort = Some("amount".to_owned());
         let query = RecordsQuery { sort, direction, limit, ..records_of("messages") };
-        // Amounts grow with the numbers of the messages, as their times do.
+        // Amounts grow with the numbers of the messages, as times do.
         let expect = messages_in_order(&["cin_work", "cin_home"], direction);
         check_order(source, &query, &expect, End::Reached).await;
     }
 }
 
-/// What stores can do and record servers cannot.
+/// Checks operators that stores have and record servers do not have.
 async fn narrows_further(source: &BoundSource) {
     for (conditions, expect) in [
         (json!({"labels": ["l1", "l2"]}), 40),
@@ -494,7 +494,7 @@ async fn refuses(source: &BoundSource) {
     ] {
         check_records_refused(source, &query, expect).await;
     }
-    // A position belongs to one question.
+    // A position is valid for one query only.
     let first = source.records(&RecordsQuery { limit: 2, ..messages() }).await.unwrap();
     let after = Start::After(first.next.unwrap());
     for other in [
@@ -623,7 +623,7 @@ async fn counts(source: &BoundSource) {
     };
     for (zone, expect) in [
         ("UTC", [("2026-04-09", "4"), ("2026-04-10", "4")]),
-        // The last message of each day is of the next day in Tokyo.
+        // The last message of each day belongs to the next day in Tokyo.
         ("Asia/Tokyo", [("2026-04-10", "4"), ("2026-04-11", "1")]),
     ] {
         check_groups(source, &of(Metric::Count, None, Some(by_day(zone))), &expect, None).await;
@@ -667,7 +667,7 @@ async fn the_embedded_store_conforms() {
     narrows_further(&open(&path)).await;
 }
 
-/// The same store through its own `/v1`, read by the client for other people's record servers.
+/// Checks the same store through its own `/v1`, read by the client for record servers.
 #[tokio::test]
 async fn the_store_conforms_through_its_own_api() {
     let (folder, path) = corpus();
@@ -675,7 +675,7 @@ async fn the_store_conforms_through_its_own_api() {
     conforms(&remote(&server.url(""), folder.path())).await;
 }
 
-/// The client for a record server.
+/// Opens the client for a record server.
 fn remote(provider: &str, cache: &Path) -> BoundSource {
     connect(cache, provider, CREDENTIAL);
     let provider: ProviderUrl = provider.parse().unwrap();
@@ -687,7 +687,7 @@ fn open(path: &Path) -> BoundSource {
     Store::open("store".parse().unwrap(), path).unwrap().into()
 }
 
-/// The code, the message and the hint of a question to correct.
+/// Returns the code, the message and the hint of an error.
 #[track_caller]
 fn advice<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>) -> (&'static str, String, String) {
     match answer {
@@ -701,7 +701,7 @@ fn advice<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>) -> (&'st
 }
 
 #[tokio::test]
-async fn what_the_api_advises_comes_through_the_remote_client() {
+async fn hints_of_the_api_pass_through_the_remote_client() {
     let (folder, path) = corpus();
     let store = open(&path);
     let server = HttpServer::start(["--store", text(&path)]);
@@ -737,7 +737,7 @@ async fn what_the_api_advises_comes_through_the_remote_client() {
         let expect = said(advice(store.records(&query).await));
         assert_eq!(advice(remote.records(&query).await), expect);
     }
-    // Neither searches by meaning, and both say so.
+    // Neither source searches by meaning, and both report so.
     for mode in [SearchMode::Semantic, SearchMode::Hybrid] {
         let query = SearchQuery { mode, ..SearchQuery::new("invoice", 5) };
         let (found, expect) = (remote.search(&query).await.unwrap(), store.search(&query).await.unwrap());
@@ -746,15 +746,15 @@ async fn what_the_api_advises_comes_through_the_remote_client() {
     }
 }
 
-/// A record server that gives recorded replies, by the request of each. A parameter at its default is the same as
-/// none, and the order of parameters says nothing.
+/// Starts a record server that gives recorded replies by request. A parameter with its default value equals an absent
+/// one, and the order of parameters does not matter.
 fn recorded_server() -> FakeServer {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/record-server");
     let mut replies = HashMap::new();
     for file in std::fs::read_dir(folder).unwrap() {
         let recorded: Value =
             serde_json::from_str(&std::fs::read_to_string(file.unwrap().path()).unwrap()).unwrap();
-        // What it answers to other tokens is not part of the corpus.
+        // Replies to other tokens are not part of the corpus.
         if recorded["status"] != 401 || recorded["response"]["error"]["code"] == "context.instance_mismatch" {
             let status = u16::try_from(recorded["status"].as_u64().unwrap()).unwrap();
             let line = canonical(recorded["request"].as_str().unwrap());
@@ -781,20 +781,20 @@ fn canonical(line: &str) -> (String, Vec<(String, String)>) {
     let url = url::Url::parse(&format!("http://x{}", line.trim_start_matches("GET "))).unwrap();
     let mut parameters: Vec<(String, String)> = url.query_pairs().into_owned().collect();
     parameters.retain(|(name, value)| !DEFAULTS.contains(&(name, value)));
-    // Groups were recorded with another limit than the one that is always asked for.
+    // Groups were recorded with another limit than the one that the client sends.
     parameters.retain(|(name, _)| name != "limit" || !url.path().ends_with("/aggregate"));
     parameters.sort();
     (url.path().to_owned(), parameters)
 }
 
-/// The reference server as it was recorded, asked what its recordings can answer. They cannot answer
-/// - a list over both connections, or one with fields, a sort or a filter: only the reference's own page over both
-///   was recorded, and the client reads each connection by itself;
-/// - a list, or a search, to its end, and any list oldest first: the first two pages were recorded;
+/// Checks the recorded reference server, as far as the recordings suffice. They do not contain
+/// - a list over both connections, or one with fields, a sort or a filter: only the reference's own page over both was
+/// recorded, and the client reads each connection by itself;
+/// - a list or a search to its end, or a list with the oldest first: the first two pages were recorded;
 /// - changes by pages, or with a deletion: they were recorded on one page;
-/// - views, filters, expansions and groups of time that work: the reference refuses the first three to client
-///   tokens, and nobody recorded the last;
-/// - a window around a text near the end of a long field, and positions of another question.
+/// - views, filters, expansions and groups by time that succeed: the reference refuses the first three to client
+/// tokens, and the last were not recorded;
+/// - a window around a text near the end of a long field, and positions of another query.
 #[tokio::test]
 async fn the_recorded_reference_server_conforms() {
     let server = recorded_server();
@@ -810,7 +810,7 @@ async fn recorded_descriptions_and_lists(source: &BoundSource) {
         connections: &["cin_work", "cin_home"],
         connector_key: "acme-mail",
         counts: &[("messages", 40), ("attachments", 8), ("daily_stats", 5), ("labels", 5)],
-        // The reference does not tell it to client tokens, nor types and capabilities of fields.
+        // The reference does not tell it to client tokens, and neither the types and capabilities of fields.
         cursor_field: None,
     };
     check_described(source, &expect).await;
@@ -912,7 +912,8 @@ async fn recorded_figures_and_searches(source: &BoundSource) {
     assert_eq!(code(source.search(&ungranted).await), "stream_not_declared");
 }
 
-/// Values of all kinds, of which many are equal, and keys of two parts. Each connection has some of them.
+/// Returns records with values of all kinds, many of them equal, and keys of two parts. Each connection has some of
+/// them.
 fn mixed(connection: usize, with_field: bool) -> String {
     let values = [
         json!(null),
@@ -942,7 +943,7 @@ fn mixed(connection: usize, with_field: bool) -> String {
         if with_field && !number.is_multiple_of(11) {
             data["at"] = value.clone();
         }
-        // When they were emitted is another order, and sometimes not known.
+        // The emission times have another order, and some are unknown.
         let at = (97 - number) * 13 % 7;
         let emitted_at = if number.is_multiple_of(5) {
             Value::Null
@@ -962,9 +963,9 @@ fn mixed(connection: usize, with_field: bool) -> String {
 }
 
 #[tokio::test]
-async fn the_remote_client_gives_records_in_the_stores_own_order() {
-    // By a field in all, by the time in all, and both in one list. A schema has the connections of one connector
-    // side by side, and so does a list where records are equal in all else.
+async fn the_remote_client_gives_records_in_the_order_of_the_store() {
+    // Sorted by a field that all connections have, by the emission time in all, and by both in one list. A schema lists
+    // the connections of one connector together, and so does a list of records that are equal otherwise.
     for with_field in [[true, true, true], [false, false, false], [true, true, false]] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mixed.db");

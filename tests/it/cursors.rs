@@ -10,7 +10,7 @@ use crate::support::{
     HttpServer, Model, binary, demo_store, fetchwell, get, import_records, stderr, stdout, text,
 };
 
-/// A store and a state directory, for servers that come and go.
+/// A store and a state directory, for servers that are started and stopped.
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -34,7 +34,7 @@ impl Place {
 
     fn serve(&self, more: &[&str]) -> HttpServer {
         let (store, state) = (self.path("store.db"), self.path("state"));
-        // Each array has its own type; these are all there are.
+        // The arms differ in the types of their arrays; the tests use no others.
         match more {
             [] => HttpServer::start(["--store", text(&store), "--state-dir", text(&state)]),
             [one] => HttpServer::start(["--store", text(&store), "--state-dir", text(&state), one]),
@@ -57,7 +57,7 @@ impl Place {
     }
 }
 
-/// Calls a tool as curl would, and gives its answer or its error.
+/// Calls a tool with plain HTTP, and returns its payload or its error.
 #[track_caller]
 fn call(server: &HttpServer, tool: &str, arguments: &Value) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -91,7 +91,7 @@ fn ids(page: &Value) -> Vec<String> {
     rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The reason a cursor is refused for.
+/// Returns the reason that a cursor is refused for.
 #[track_caller]
 fn reason(server: &HttpServer, tool: &str, arguments: &Value) -> String {
     let refused = call(server, tool, arguments);
@@ -101,7 +101,7 @@ fn reason(server: &HttpServer, tool: &str, arguments: &Value) -> String {
 }
 
 #[test]
-fn a_cursor_alone_goes_on_with_everything_that_was_asked() {
+fn a_cursor_alone_continues_with_all_arguments() {
     let place = Place::new();
     let server = place.serve(&[]);
     let asked = json!({"stream": "bookings", "filter": {"status": "confirmed"}, "fields": ["status", "n"],
@@ -116,7 +116,7 @@ fn a_cursor_alone_goes_on_with_everything_that_was_asked() {
     assert!(
         rows.iter().all(|row| row["data"]["status"] == "confirmed" && row["data"].get("title").is_none())
     );
-    // The same arguments again, some of them, or what clients send for none, are the same page.
+    // Repeating all arguments, repeating some of them, or adding empty ones gives the same page.
     let mut same = asked.clone();
     same["cursor"] = json!(cursor);
     for arguments in [
@@ -127,7 +127,7 @@ fn a_cursor_alone_goes_on_with_everything_that_was_asked() {
         let again = call(&server, "query_records", &arguments);
         assert_eq!(ids(&again), ids(&second));
     }
-    // Others are not.
+    // Other arguments conflict with the cursor.
     for (name, value) in [
         ("order", json!("desc")),
         ("filter", json!({"status": "open"})),
@@ -143,7 +143,7 @@ fn a_cursor_alone_goes_on_with_everything_that_was_asked() {
         );
     }
     assert_eq!(reason(&server, "search", &json!({"cursor": cursor})), "mismatched");
-    // What is wrong by itself says so.
+    // An invalid argument has its own error.
     for (arguments, param) in [
         (json!({"cursor": cursor, "limit": -1}), "limit"),
         (json!({"cursor": cursor, "colour": 1}), "colour"),
@@ -157,14 +157,14 @@ fn a_cursor_alone_goes_on_with_everything_that_was_asked() {
             "{refused}"
         );
     }
-    // Another size of page is allowed, and the page after it has that size.
+    // Another page size is allowed, and holds for the pages after it.
     let wider = call(&server, "query_records", &json!({"cursor": cursor, "limit": 20}));
     assert_eq!(ids(&wider).len(), 20);
     assert_eq!(ids(&call(&server, "query_records", &json!({"cursor": next(&wider)}))).len(), 20);
 }
 
 #[test]
-fn a_search_goes_on_by_its_cursor_alone_and_loses_nothing() {
+fn a_search_continues_by_its_cursor_without_loss() {
     let place = Place::new();
     let server = place.serve(&[]);
     let whole = ids(&call(&server, "search", &json!({"query": "invoice", "limit": 100})));
@@ -194,7 +194,7 @@ fn a_cursor_survives_kill_and_is_shared_by_two_servers() {
     let mut server = place.serve(&[]);
     let cursor = next(&call(&server, "search", &json!({"query": "invoice", "limit": 5})));
     let expect = ids(&call(&server, "search", &json!({"cursor": cursor})));
-    // `kill` is SIGKILL: nothing is said farewell to.
+    // `kill` sends SIGKILL, so the server cannot shut down in order.
     server.process.kill().unwrap();
     server.process.wait().unwrap();
     let (one, other) = (place.serve(&[]), place.serve(&[]));
@@ -203,14 +203,14 @@ fn a_cursor_survives_kill_and_is_shared_by_two_servers() {
     }
     let theirs = next(&call(&one, "search", &json!({"query": "invoice", "limit": 5})));
     assert_eq!(ids(&call(&other, "search", &json!({"cursor": theirs}))), expect);
-    // So is a cursor of /v1, which carries its position itself.
+    // A cursor of `/v1`, which contains its position, survives as well.
     let page = get(&one.address, "/v1/search?q=invoice&limit=5").json();
     let target = format!("/v1/search?q=invoice&limit=5&cursor={}", next(&page));
     assert_eq!(get(&other.address, &target).status, 200);
 }
 
 #[test]
-fn a_new_key_breaks_no_cursor() {
+fn a_rotated_key_keeps_cursors_valid() {
     let place = Place::new();
     let (one, other) = (place.serve(&[]), place.serve(&[]));
     let page = |server: &HttpServer| next(&call(server, "search", &json!({"query": "invoice", "limit": 5})));
@@ -226,12 +226,12 @@ fn a_new_key_breaks_no_cursor() {
             assert!(call(server, "search", &json!({"cursor": cursor})).get("results").is_some());
         }
     }
-    // A server that ran before signs with it, too.
+    // A server that was started before signs with the new key, too.
     assert_eq!(place.inspect(&page(&one))["key_id"], rotated["key_id"]);
 }
 
 #[test]
-fn a_cursor_lives_ten_minutes_whatever_is_done_to_the_clock() {
+fn a_cursor_expires_after_ten_minutes_with_any_clock() {
     let place = Place::new();
     let cursor = next(&call(&place.serve(&[]), "search", &json!({"query": "invoice", "limit": 5})));
     let arguments = json!({"cursor": cursor});
@@ -240,7 +240,7 @@ fn a_cursor_lives_ten_minutes_whatever_is_done_to_the_clock() {
     for clock in ["--clock=+601s", "--clock=-1h", "--clock=+0s"] {
         let server = place.serve(&[clock]);
         assert_eq!(reason(&server, "search", &arguments), "expired", "{clock}");
-        // A new one is good, and its position is the only one that is kept.
+        // A new cursor is valid, and its position is the only one that is kept.
         let new = next(&call(&server, "search", &json!({"query": "invoice", "limit": 5})));
         assert!(call(&server, "search", &json!({"cursor": new})).get("results").is_some());
     }
@@ -255,7 +255,7 @@ fn a_cursor_lives_ten_minutes_whatever_is_done_to_the_clock() {
 }
 
 #[test]
-fn inspect_and_list_show_what_a_cursor_is() {
+fn inspect_and_list_show_cursors() {
     let place = Place::new();
     assert_eq!(place.cursor_json(&["list"]), json!([]));
     assert!(!place.path("state").exists());
@@ -279,7 +279,7 @@ fn inspect_and_list_show_what_a_cursor_is() {
         let listed = place.cursor_json(arguments);
         listed.as_array().unwrap().iter().map(|row| row["state"].as_str().unwrap().to_owned()).collect()
     };
-    // The second page has its own, and the search.
+    // The second page has a cursor of its own, and so does the search.
     assert_eq!(states(&["list"]), ["created", "created", "active"]);
     assert_eq!(states(&["list", "--clock", "+601s"]), ["expired"; 3]);
     let human = fetchwell(["cursor", "inspect", &cursor, "--state-dir", text(&place.path("state"))]);
@@ -293,7 +293,7 @@ fn inspect_and_list_show_what_a_cursor_is() {
     .unwrap();
     let by_file = fetchwell(["cursor", "list", "--json", "--config", text(&place.path("fetchwell.toml"))]);
     assert_eq!(stdout(&by_file).matches("\"reference\"").count(), 3);
-    // Elsewhere nothing is known of it.
+    // Another state directory does not know the cursors.
     let elsewhere =
         fetchwell(["cursor", "inspect", "--json", &cursor, "--state-dir", text(&place.path("none"))]);
     let elsewhere: Value = serde_json::from_str(&stdout(&elsewhere)).unwrap();
@@ -314,7 +314,7 @@ fn forged(cursor: &str, secret: &[u8; 32]) -> String {
 }
 
 #[test]
-fn what_was_not_given_here_is_refused_with_the_reason() {
+fn forged_and_malformed_cursors_are_refused_with_the_reason() {
     let place = Place::new();
     let server = place.serve(&[]);
     let cursor = next(&call(&server, "search", &json!({"query": "invoice", "limit": 5})));
@@ -326,7 +326,7 @@ fn what_was_not_given_here_is_refused_with_the_reason() {
         assert_eq!(place.inspect(&forged)["signature"], "invalid");
         assert!(place.inspect(&forged).get("arguments").is_none());
     }
-    // The seed's cursors are base64 of JSON and not signed.
+    // The contract's own cursors are base64 of JSON without a signature.
     for junk in [
         "eyJvZmZzZXQiOjUwLCJ0aW1lc3RhbXAiOjE3MzAwMDAwMDAuMCwib3JkZXJfYnkiOiJjcmVhdGVkX2Rlc2MifQ==",
         "eyJvZmZzZXQiOjUwfQ",
@@ -349,7 +349,7 @@ fn what_was_not_given_here_is_refused_with_the_reason() {
 }
 
 #[test]
-fn other_sources_have_other_cursors() {
+fn a_cursor_of_other_sources_is_refused() {
     let place = Place::new();
     let cursor = next(&call(&place.serve(&[]), "search", &json!({"query": "invoice", "limit": 5})));
     let (_demo, other) = demo_store();
@@ -362,7 +362,7 @@ fn other_sources_have_other_cursors() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_kept_is_for_its_owner_alone() {
+fn state_files_are_private_to_their_owner() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     let server = place.serve(&[]);
@@ -390,7 +390,7 @@ fn refuses_to_start(place: &Place, remedy: &str) {
 }
 
 #[test]
-fn a_state_directory_that_cannot_be_used_says_what_to_do() {
+fn an_unusable_state_directory_is_an_error_with_a_remedy() {
     let place = Place::new();
     std::fs::write(place.path("state"), "a file").unwrap();
     refuses_to_start(&place, "--state-dir");
@@ -407,7 +407,7 @@ fn a_state_directory_that_cannot_be_used_says_what_to_do() {
 }
 
 #[test]
-fn a_page_is_not_lost_for_want_of_a_cursor() {
+fn a_page_without_a_cursor_is_shown_with_a_warning() {
     let place = Place::new();
     let server = place.serve(&[]);
     let search = json!({"query": "invoice", "limit": 5});
@@ -421,12 +421,12 @@ fn a_page_is_not_lost_for_want_of_a_cursor() {
         assert!(page.get("next_cursor").is_none());
         assert!(page["warnings"].to_string().contains("the cursor store is locked"), "{page}");
     }
-    // One that was given is still read.
+    // An existing cursor can still be read.
     assert_eq!(ids(&call(&server, "search", &json!({"cursor": cursor}))).len(), 5);
     locking.execute_batch("COMMIT").unwrap();
     drop(locking);
     next(&call(&server, "search", &search));
-    // A directory that is gone is made again; what it held is gone.
+    // A deleted directory is created again, without its earlier contents.
     std::fs::remove_dir_all(place.path("state")).unwrap();
     assert_eq!(reason(&server, "search", &json!({"cursor": cursor})), "expired");
     let new = next(&call(&server, "search", &search));
@@ -441,7 +441,7 @@ fn a_page_is_not_lost_for_want_of_a_cursor() {
 }
 
 #[tokio::test]
-async fn over_stdio_every_page_can_be_of_another_process() {
+async fn pages_over_stdio_may_come_from_different_processes() {
     let place = Place::new();
     let (store, state) = (place.path("store.db"), place.path("state"));
     let start = || Model::over_stdio(["--store", text(&store), "--state-dir", text(&state)]);
@@ -455,7 +455,7 @@ async fn over_stdio_every_page_can_be_of_another_process() {
     }
     let unique: std::collections::BTreeSet<&String> = seen.iter().collect();
     assert_eq!((seen.len(), unique.len()), (20, 20), "{seen:?}");
-    // What was asked cannot be read in the file.
+    // The files do not contain the query.
     for file in std::fs::read_dir(&state).unwrap().map(|file| file.unwrap().path()) {
         let bytes = std::fs::read(&file).unwrap();
         assert!(!bytes.windows(7).any(|bytes| bytes == b"invoice"), "{}", file.display());
@@ -466,19 +466,19 @@ async fn over_stdio_every_page_can_be_of_another_process() {
             assert_eq!(mode, 0o600, "{}", file.display());
         }
     }
-    // Its owner can.
+    // The owner of the directory can read it.
     let inspected = place.cursor_json(&["inspect", &cursor]);
     assert_eq!(inspected["arguments"]["query"], "invoice", "{inspected}");
 }
 
 #[tokio::test]
-async fn over_stdio_the_state_directory_is_made_when_it_is_needed() {
+async fn the_state_directory_is_created_with_the_first_cursor() {
     let place = Place::new();
     let (store, state) = (place.path("store.db"), place.path("state"));
     let model = Model::over_stdio(["--store", text(&store), "--state-dir", text(&state)]).await;
     model.call("schema", json!({})).await;
     assert!(!state.exists());
-    // With `none`, or where it cannot be made, a process pages as long as it runs.
+    // With `none`, or if the directory cannot be created, cursors are valid in their own process only.
     std::fs::write(place.path("file"), "").unwrap();
     for (directory, is_file) in [("none".to_owned(), false), (text(&place.path("file")).to_owned(), true)] {
         let model = Model::over_stdio(["--store", text(&store), "--state-dir", &directory]).await;
@@ -492,7 +492,7 @@ async fn over_stdio_the_state_directory_is_made_when_it_is_needed() {
     assert!(!Path::new("none").exists());
 }
 
-/// `none` is no name of a directory, in no command.
+/// `none` is not accepted as a directory by commands that read the state.
 #[test]
 fn commands_about_state_refuse_the_directory_none() {
     let folder = tempfile::tempdir().unwrap();

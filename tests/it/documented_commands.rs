@@ -1,5 +1,5 @@
-//! The commands and configurations that README.md and `docs/` print: they are run as printed, in the order of a document,
-//! in a folder of its own, and what they print is compared with what the document shows.
+//! The commands and configurations of README.md and `docs/`. The commands of a document run as printed, in order, in a
+//! new folder, and their output is compared with the output in the document.
 //!
 //! A command that is not in `NOT_RUN` is run, so a new one in a document either works or fails the test.
 
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use crate::support::documents::{Block, Shown, blocks, documents, inline_commands};
 use crate::support::{FakeServer, HttpServer, Reply, binary, hostaway_store, starter, text};
 
-/// Commands that no test can run, by how they begin, and why. The options of a `fetchwell` command within them are
-/// checked.
+/// Commands that no test can run, by their beginning, with the reason. The options of a `fetchwell` command within them
+/// are checked.
 const NOT_RUN: [(&str, &str); 5] = [
     ("cargo run -- demo", "a build; `.ci/run` runs it"),
     ("cargo ", "builds, installs or tests the program"),
@@ -23,10 +23,10 @@ const NOT_RUN: [(&str, &str); 5] = [
     ("vault ", "another program's"),
 ];
 
-/// Blocks in languages of other programs, and why they are not checked here.
+/// Blocks in languages of other programs, with the reason why they are not checked here.
 const OTHER_LANGUAGES: [(&str, &str); 2] = [("caddyfile", "Caddy's own"), ("nginx", "nginx's own")];
 
-/// Blocks that are no configuration of fetchwell, by a part of their text, and why.
+/// Blocks that are no configuration of fetchwell, by a part of their text, with the reason.
 const OTHER_BLOCKS: [(&str, &str); 6] = [
     ("scrape_configs:", "Prometheus' own"),
     ("\"access_token\"", "two answers of a command, a line each"),
@@ -36,7 +36,7 @@ const OTHER_BLOCKS: [(&str, &str); 6] = [
     ("\"target\":\"fetchwell::telemetry::call\"", "a line of the log; tests/it/telemetry.rs checks it"),
 ];
 
-/// The server of the documents.
+/// The URL of the server in the documents.
 const PUBLIC: &str = "https://records.example.com";
 
 /// A folder in which the commands of one document run.
@@ -44,9 +44,9 @@ struct Scratch {
     name: String,
     folder: tempfile::TempDir,
     variables: Vec<(&'static str, String)>,
-    /// Texts of the document and what stands for them here.
+    /// Texts of the document with their replacements in the test.
     replaced: Vec<(&'static str, String)>,
-    /// Stopped at the end.
+    /// The running server, stopped at the end.
     server: Option<HttpServer>,
     record_server: FakeServer,
 }
@@ -90,7 +90,7 @@ impl Scratch {
         output
     }
 
-    /// Makes the files that the document supposes its reader to have.
+    /// Creates the files that the document assumes.
     fn prepare(mut self) -> Self {
         self.write("etc/keep", "");
         self.replaced.push(("/etc/fetchwell/", format!("{}/", text(&self.path("etc")))));
@@ -141,7 +141,7 @@ impl Scratch {
         self
     }
 
-    /// A cursor of a stdio server with the user's own state directory.
+    /// Returns a cursor of a stdio server with the user's own state directory.
     fn cursor(&self) -> String {
         self.demo("demo.db");
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -151,7 +151,8 @@ impl Scratch {
         let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         let mut server = self.shell("exec fetchwell serve --stdio --store demo.db");
         let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        // The input stays open until the answer is read: a server does not wait long for slow calls after its end.
+        // The input stays open until the answer is read: after the end of its input a server waits only briefly for
+        // slow calls.
         let mut input = server.stdin.take().unwrap();
         writeln!(input, "{initialize}\n{initialized}\n{call}").unwrap();
         let lines = BufReader::new(server.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -162,7 +163,7 @@ impl Scratch {
         answer["result"]["structuredContent"]["next_cursor"].as_str().unwrap().to_owned()
     }
 
-    /// The environment of the binary, with a home of its own.
+    /// Sets the environment of the binary, with a home directory of its own.
     fn environment(&self, mut command: Command) -> Command {
         let program = Path::new(env!("CARGO_BIN_EXE_fetchwell")).parent().unwrap();
         command.current_dir(self.folder.path()).env("PROGRAM", program).env("HOME", self.path("home"));
@@ -173,22 +174,22 @@ impl Scratch {
         command
     }
 
-    /// A command line of `sh` in the environment of the binary, with the binary on the path.
+    /// Returns a command line of `sh` in the environment of the binary, with the binary on the path.
     fn shell(&self, command: &str) -> Command {
         let mut shell = starter("sh");
         shell.args(["-c", &format!("PATH=\"$PROGRAM:$PATH\"\n{command}")]);
         self.environment(shell)
     }
 
-    /// What a command prints on both streams, and whether it succeeded.
+    /// Runs a command. Returns its output on both streams, and true if it succeeded.
     fn run(&self, command: &str) -> (String, bool) {
-        // curl shows its progress there.
+        // curl prints its progress to standard error.
         let errors = if command.starts_with("curl ") { "2>/dev/null" } else { "2>&1" };
         let output = self.shell(&format!("{{ {}\n}} {errors}", self.here(command))).output().unwrap();
         (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.success())
     }
 
-    /// A text of the document with what stands here for places elsewhere.
+    /// Replaces URLs and paths of the document with those of the test.
     fn here(&self, printed: &str) -> String {
         let mut text = printed.to_owned();
         if let Some(server) = &self.server {
@@ -200,7 +201,7 @@ impl Scratch {
         text
     }
 
-    /// Starts `fetchwell serve ...` at a free port and waits until it serves.
+    /// Starts `fetchwell serve ...` on a free port and waits until it serves.
     fn serve(&mut self, command: &str) {
         self.stop();
         let command = self.here(command);
@@ -214,7 +215,7 @@ impl Scratch {
                 arguments.push(word.to_owned());
             }
         }
-        // `HttpServer` says `serve` and where to listen.
+        // `HttpServer` adds `serve` and the address.
         server.args(["--log", "warn"]);
         let state = text(&self.path("home/.local/state/fetchwell")).to_owned();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -227,7 +228,7 @@ impl Scratch {
         });
     }
 
-    /// Stops the server, which has to end in good order.
+    /// Stops the server, which must end without an error.
     fn stop(&mut self) {
         if let Some(server) = self.server.take() {
             server.stop();
@@ -243,7 +244,7 @@ fn copy_store(from: &Path, to: &Path) {
     from.execute("VACUUM INTO ?1", [text(to)]).unwrap();
 }
 
-/// The manifest that docs/connectors.md shows.
+/// Returns the manifest in docs/connectors.md.
 fn manifest() -> String {
     blocks("docs/connectors.md").into_iter().find(|block| block.language == "json").unwrap().text
 }
@@ -312,7 +313,7 @@ fn check_command(scratch: &mut Scratch, block: &Block, shown: &Shown) {
     }
 }
 
-/// Makes the file that a command is shown with.
+/// Creates the file that a command needs.
 fn given(scratch: &Scratch, command: &str) {
     let lab = "[[source]]\nname = \"lab\"\nurl = \"https://lab.example.com\"\ncredential = \"command:vault read -field=token lab/client\"\n";
     match (&*scratch.name, command) {
@@ -325,7 +326,7 @@ fn given(scratch: &Scratch, command: &str) {
     }
 }
 
-/// Keeps a new token and its hash for what comes after it in the document.
+/// Keeps a new token and its hash for later commands of the document.
 fn keep_token(scratch: &mut Scratch, output: &str) {
     let token = output.lines().find(|line| line.starts_with("fwt_")).unwrap();
     let hash = output.lines().find(|line| line.starts_with("sha256 = ")).unwrap();
@@ -333,8 +334,8 @@ fn keep_token(scratch: &mut Scratch, output: &str) {
     scratch.replaced.push(("sha256 = \"…\"                           # what", format!("{hash} # what")));
 }
 
-/// Compares what is shown with what was printed. `…` stands for any text, and a line may be broken anywhere a space is.
-/// Folders of absolute paths are not compared, and numbers only where `with_numbers`.
+/// Compares the documented output with the printed one. `…` stands for any text, and a line may be broken at any space.
+/// Folders of absolute paths are not compared, and numbers only `with_numbers`.
 #[track_caller]
 fn check_output(place: &str, shown: &str, printed: &str, with_numbers: bool) {
     let printed = normal(printed, with_numbers);
@@ -401,8 +402,8 @@ fn check_options(place: &str, command: &str) {
     }
 }
 
-/// A configuration as printed with what a shortened or partial one leaves out: digests, sources that it names, and who
-/// may ask where it listens for other machines.
+/// Adds to a configuration what its document leaves out: digests, sources that it names, and authentication if it
+/// listens for other machines.
 fn complete(printed: &str) -> String {
     let mut text = String::new();
     for (index, line) in printed.lines().enumerate() {
@@ -442,7 +443,7 @@ fn complete(printed: &str) -> String {
     text
 }
 
-/// The sources that tokens and subjects are given.
+/// Returns the sources that are granted to tokens and subjects.
 fn named_sources(value: &toml::Value) -> Vec<String> {
     match value {
         toml::Value::Table(table) => {
@@ -455,7 +456,7 @@ fn named_sources(value: &toml::Value) -> Vec<String> {
     }
 }
 
-/// Checks a block that is no command.
+/// Checks a block that is not a command.
 fn check_block(name: &str, block: &Block) {
     let place = format!("{name}:{}", block.line);
     if OTHER_LANGUAGES.iter().any(|(language, _)| block.language == *language)

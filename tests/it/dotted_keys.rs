@@ -1,5 +1,5 @@
-//! Record keys with `.` and `..` between separators: handles, imports, and the path to a record server, whatever decodes
-//! it on its way.
+//! Record keys with `.` and `..` between separators: handles, imports, and requests to a record server behind servers
+//! and proxies that decode paths in different ways.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const KEYS: [(&str, &str); 5] = [
     ("..\\a", "cin/documents/%2E%2E%5Ca"),
 ];
 
-/// What becomes of a path on its way to a server.
+/// The decoding of a path on its way to the handler of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
     /// The server decodes each segment once.
@@ -50,7 +50,7 @@ fn resolved(path: &str) -> String {
     segments.join("/")
 }
 
-/// The stream and the key of a request, and whether a window of it is meant.
+/// Returns the stream and the key of a request, and true for a request of a window.
 fn place(path: &str, way: Way) -> Option<(String, String, bool)> {
     let path = match way {
         Way::Once | Way::Twice => path.to_owned(),
@@ -63,7 +63,7 @@ fn place(path: &str, way: Way) -> Option<(String, String, bool)> {
     (!stream.contains('/')).then(|| (stream.to_owned(), key, is_window))
 }
 
-/// Answers with the record that the path leads to: any message, or one of the documents.
+/// Returns the record that the path leads to: any message, or one of the documents.
 fn answer(request: &Request, way: Way) -> Reply {
     let line = request.line.trim_start_matches("GET ");
     let path = line.split('?').next().unwrap();
@@ -95,7 +95,7 @@ async fn model_of(url: &str) -> (Model, tempfile::TempDir) {
     (model, cache)
 }
 
-/// Fetches every record by the id that a search prints, whole and by a window.
+/// Fetches every record by the id that a search prints, whole and as a window.
 async fn check_reachable(url: &str, way: &str) {
     let (model, _cache) = model_of(url).await;
     let found = model.call("search", json!({"query": "x", "limit": 20})).await;
@@ -113,11 +113,11 @@ async fn check_reachable(url: &str, way: &str) {
 }
 
 #[tokio::test]
-async fn keys_with_dots_are_read_however_often_their_path_is_decoded() {
+async fn keys_with_dots_are_read_if_paths_are_decoded_once_or_twice() {
     for way in [Way::Once, Way::Twice, Way::Resolved] {
         let server = FakeServer::start(move |request| answer(request, way));
         check_reachable(&server.url, &format!("{way:?}")).await;
-        // Every path has the segments that are meant.
+        // Every path has the intended segments.
         for request in server.requests() {
             let url =
                 url::Url::parse(&format!("http://x{}", request.line.trim_start_matches("GET "))).unwrap();
@@ -130,7 +130,7 @@ async fn keys_with_dots_are_read_however_often_their_path_is_decoded() {
     }
 }
 
-/// Fetches every record, which may not be found. Another record is not given for it.
+/// Checks that each fetch returns the record itself or `not_found`, and never another record.
 async fn check_never_another(url: &str) {
     let (model, _cache) = model_of(url).await;
     for (_, handle) in KEYS.into_iter().filter(|(key, _)| key.contains('/')) {
@@ -149,7 +149,7 @@ async fn another_record_is_never_given_for_a_key_with_dots() {
     let server = FakeServer::start(|request| answer(request, Way::ResolvedTwice));
     let (model, _cache) = model_of(&server.url).await;
     let handle = KEYS[1].1;
-    // The proxy leads this one to the message `m1`, both times.
+    // The proxy resolves this path to the message `m1` at both attempts.
     let refused = model.refusal("fetch", json!({"id": handle})).await;
     assert!(refused["message"].as_str().unwrap().contains("another record"), "{refused}");
     check_never_another(&server.url).await;
@@ -184,7 +184,7 @@ async fn keys_with_dots_are_imported_and_served() {
     for dots in ["cin/documents/%2E%2E", "cin/documents/..", "cin/documents:.."] {
         assert_eq!(model.refusal("fetch", json!({"id": dots})).await["code"], "invalid_handle", "{dots}");
     }
-    // Over HTTP, whose router sees the path as it is sent.
+    // Over HTTP, the router sees the path as it is sent.
     let server = HttpServer::start(["--store", text(&store)]);
     for (key, handle) in KEYS {
         let encoded = handle.rsplit('/').next().unwrap();
@@ -195,7 +195,7 @@ async fn keys_with_dots_are_imported_and_served() {
     }
 }
 
-/// A process that ends with its test.
+/// A process that is killed when it is dropped.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -205,7 +205,7 @@ impl Drop for Ended {
     }
 }
 
-/// Waits until a port answers.
+/// Waits until a port accepts connections.
 fn wait_for(port: u16) {
     let started = Instant::now();
     while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -218,7 +218,7 @@ fn wait_for(port: u16) {
 #[ignore = "needs nginx on the PATH; run with --ignored"]
 async fn keys_with_dots_are_read_through_nginx() {
     for way in [Way::Once, Way::Twice] {
-        // With a path in `proxy_pass`, nginx decodes and resolves what it passes on.
+        // With a path in `proxy_pass`, nginx decodes and resolves the path that it forwards.
         for target in ["", "/"] {
             let server = FakeServer::start(move |request| answer(request, way));
             let folder = tempfile::tempdir().unwrap();
@@ -244,7 +244,7 @@ async fn keys_with_dots_are_read_through_nginx() {
             wait_for(port);
             let url = format!("http://127.0.0.1:{port}");
             if (way, target) == (Way::Once, "/") {
-                // It escapes again what it decoded once, so no path leads to a key with a `/`.
+                // nginx escapes again after decoding once, so no path leads to a key with a `/`.
                 check_never_another(&url).await;
             } else {
                 check_reachable(&url, &format!("{way:?} {target:?}")).await;

@@ -12,7 +12,7 @@ use crate::support::{
     EmbeddingService, HttpServer, Mood, binary, fetchwell, get, starter, stderr, stdout, text,
 };
 
-/// Longest wait for something that happens in the background. A server starts to embed after 2 s.
+/// Longest wait for an event in the background. A server starts to embed after 2 s.
 const GUARD: Duration = Duration::from_secs(60);
 
 /// A folder with a store, a service and a configuration of both.
@@ -124,7 +124,7 @@ fn a_server_embeds_new_changed_and_deleted_records() {
     ] {
         assert!(metrics.contains(line), "{metrics}");
     }
-    // A command is not kept waiting by a server that has nothing to do.
+    // A command is not delayed by an idle server.
     let built: Value = serde_json::from_str(&stdout(&place.build())).unwrap();
     assert_eq!(built["embedded"], 0);
     let log = server.stop();
@@ -138,7 +138,7 @@ fn a_server_stops_while_a_service_does_not_answer() {
     place.service.set(Mood::Silent);
     let server = place.serve();
     place.service.server.wait_for_request();
-    // The service never answers, so a server that waited for it would not end.
+    // The service never answers; a server that waited for it would not stop.
     server.stop();
     place.service.server.wait_until_abandoned();
     place.service.set(Mood::Healthy { salt: 0 });
@@ -159,7 +159,7 @@ fn failures_in_the_background_are_shown_and_retried() {
         let server = place.serve();
         let state = wait_for_state(&server, "failing");
         assert_eq!((&state["problem"], &state["failures"]), (&json!(problem), &json!(1)), "{state}");
-        // Searches go on.
+        // Searches still work.
         assert_eq!(get(&server.address, "/v1/search?q=note").status, 200);
         assert_eq!(get(&server.address, "/health").status, 200);
         if problem == "wrong_dimensions" {
@@ -170,7 +170,7 @@ fn failures_in_the_background_are_shown_and_retried() {
     }
 }
 
-/// The service is reached by an address that is not the loopback one, as one on another machine is.
+/// Checks consent for a service at an address other than the loopback one, which counts as another machine.
 #[test]
 fn nothing_is_sent_to_another_machine_without_consent() {
     let place = Place::new("");
@@ -185,7 +185,7 @@ fn nothing_is_sent_to_another_machine_without_consent() {
     wait_for_state(&server, "disabled");
     drop(server);
     assert!(place.service.server.requests().is_empty());
-    // Consent for one import, and in the configuration.
+    // Consent is given for one import, and in the configuration.
     let imported = place.import(&records(0..11), &["--config", text(&place.config()), "--yes", "--json"]);
     let summary: Value = serde_json::from_str(&stdout(&imported)).unwrap();
     assert_eq!((&summary["added"], &summary["embedded_chunks"]), (&json!(1), &json!(11)), "{summary}");
@@ -214,16 +214,16 @@ fn an_import_embeds_what_it_imported() {
         "{output:?}"
     );
     assert_eq!(place.status()["current"]["missing_records"], 0);
-    // Rejected records do not keep the others from being embedded.
+    // The other records are embedded although some were rejected.
     let output = import(&(records(6..7) + "not json\n"), &[]);
     assert!(!output.status.success() && stderr(&output).contains("1 chunks embedded"), "{output:?}");
-    // A service that fails leaves the import as it is.
+    // A failing service does not change the result of the import.
     place.service.set(Mood::TooFew);
     let output = import(&records(7..8), &[]);
     let said = stderr(&output);
     assert!(!output.status.success() && said.contains("imported but not embedded: "), "{said}");
     assert_eq!(place.status()["current"]["missing_records"], 1);
-    // The found file of a folder is read only if it is trusted.
+    // The configuration file found in a folder is read only if it is trusted.
     place.service.set(Mood::Healthy { salt: 0 });
     let file = place.folder.path().join("records.ndjson");
     std::fs::write(&file, records(8..9)).unwrap();
@@ -255,7 +255,7 @@ fn faulty_answers_are_errors_that_name_the_remedy() {
         assert!(!output.status.success() && said.contains(expect), "{mood:?}: {said}");
     }
     assert_eq!(place.status()["current"], Value::Null);
-    // A pause that the service asks for is waited.
+    // The command waits as long as the service asks for.
     place.service.set(Mood::Limited { retry_after: "1" });
     let service = &place.service;
     std::thread::scope(|scope| {
@@ -266,7 +266,7 @@ fn faulty_answers_are_errors_that_name_the_remedy() {
         });
         stdout(&place.build());
     });
-    // The same name for another model is noticed before a record is sent.
+    // Another model with the same name is noticed before a record is sent.
     place.put(2..3);
     place.service.set(Mood::Healthy { salt: 5 });
     let sent = place.service.texts().len();
@@ -305,7 +305,7 @@ fn a_killed_build_continues_without_loss_or_duplicates() {
         command.args(["embeddings", "build", "--config", text(&place.config())]);
         let mut process = command.spawn().unwrap();
         wait_until("batches were embedded", || place.service.texts().len() >= before + 128);
-        // SIGKILL: the process can do nothing about it.
+        // The process cannot react to SIGKILL.
         process.kill().unwrap();
         process.wait().unwrap();
     }
@@ -317,7 +317,7 @@ fn a_killed_build_continues_without_loss_or_duplicates() {
     assert_eq!((&status["current"]["chunks"], &status["building"]), (&json!(600), &Value::Null), "{status}");
     let counts = place.service.counts();
     assert_eq!(counts.len(), 600, "no record is lost");
-    // Only the batch in progress at each end is sent again.
+    // Only the batches in progress at the two kills are sent again.
     let again: usize = counts.values().map(|count| count - 1).sum();
     assert!(again <= 2 * 64, "{again} texts were sent again");
 }
@@ -375,7 +375,7 @@ fn huge_and_empty_texts_are_embedded_within_bounds() {
 }
 
 #[test]
-fn folders_that_are_no_models_are_named() {
+fn folders_without_a_model_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("fetchwell.toml");
     let table = "[embedding]\nprovider = \"local\"\npath = \"model\"\n[rerank]\nprovider = \"local\"\npath = \"model\"\n";
@@ -388,7 +388,7 @@ fn folders_that_are_no_models_are_named() {
         let output = fetchwell(["embeddings", "build", "--config", text(&config)]);
         let said = stderr(&output);
         assert!(!output.status.success() && said.contains(expect), "{said}");
-        // Doctor says so for both models, and searches work all the same.
+        // `doctor` reports both models, and searches work without them.
         let checked = fetchwell(["doctor", "--config", text(&config)]);
         let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
         assert_eq!(checked.matches(expect).count(), 2, "{checked}");
@@ -404,7 +404,8 @@ fn folders_that_are_no_models_are_named() {
     check("model.onnx cannot be used");
 }
 
-/// Runs with a real model, which `tests/embedding/run` prepares. The cosine is that of ONNX Runtime for the same files.
+/// Runs with a real model, which `tests/embedding/run` prepares. The expected cosine is that of ONNX Runtime for the
+/// same files.
 #[tokio::test]
 #[ignore = "needs target/embedding/minilm, which tests/embedding/run makes"]
 async fn minilm_gives_the_cosine_of_the_reference() {

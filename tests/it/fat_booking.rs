@@ -1,26 +1,26 @@
-//! BK99999, a booking that fits into no answer, through the built binary: what its preview costs, and that a reader who
-//! has nothing but the preview finds the answer to any ordinary question in it, or one call away.
+//! BK99999, a booking larger than any answer, through the built binary: the size of its preview, and the calls that
+//! answer ordinary questions for a reader who has only the preview.
 
 use fetchwell::fit::count_tokens;
 use serde_json::{Map, Value, json};
 
 use crate::support::{HttpServer, Model, ask, fetchwell, get, stdout, text};
 
-/// The tokens of the booking as JSON.
+/// Tokens of the booking as JSON.
 const WHOLE: usize = 12_802;
 
-/// A preview may take two fifths of that.
+/// Maximum number of tokens of a preview: two fifths of the booking.
 const MAX_PREVIEW: usize = WHOLE * 2 / 5;
 
-/// Questions that the preview itself has to answer.
+/// Minimum number of questions that the preview alone answers.
 const MIN_FROM_PREVIEW: usize = 8;
 
-/// A question, and how a reader of the booking, or of a part of it, answers it.
+/// A question, with a function that finds its answer in the booking or in a part of it.
 struct Question {
     asked: &'static str,
-    /// Where a reader looks when the preview does not have it.
+    /// The field to read if the preview does not have the answer.
     field: &'static str,
-    /// Nothing when what the reader has does not say, or not all of it.
+    /// Returns `None` if the data does not have the answer, or only a part of it.
     answer: fn(&Value) -> Option<String>,
     expect: &'static str,
 }
@@ -98,7 +98,7 @@ fn money(data: &Value, pointer: &str) -> Option<String> {
     data.pointer(pointer)?.as_f64().map(|amount| format!("{amount:.2}"))
 }
 
-/// A list, when all of it is there: a mark is no list.
+/// Returns a list that is whole; a placeholder is not a list.
 fn list<'a>(data: &'a Value, name: &str) -> Option<&'a Vec<Value>> {
     data.get(name)?.as_array()
 }
@@ -157,15 +157,16 @@ fn cancellation(data: &Value) -> Option<String> {
     said(data, "/policies/cancellation")
 }
 
-/// Where an answer came from, and what the call for it cost.
+/// The call that answered a question, and its cost.
 struct Answered {
     asked: &'static str,
     by: String,
     tokens: usize,
 }
 
-/// Prints who answered what, and says how many questions needed no further call. `cargo test -- --nocapture` shows it.
-#[expect(clippy::print_stdout, reason = "the table is for whoever runs the test to see it")]
+/// Prints the calls and their tokens, and returns the number of questions without a further call. `cargo test --
+/// --nocapture` shows it.
+#[expect(clippy::print_stdout, reason = "prints a table for the person who runs the test")]
 fn table(title: &str, preview_tokens: usize, answered: &[Answered]) -> usize {
     let from_preview = answered.iter().filter(|answer| answer.tokens == 0).count();
     println!("{title}: {preview_tokens} tokens of {WHOLE}, {from_preview} of 12 without another call");
@@ -183,24 +184,24 @@ fn sample() -> (tempfile::TempDir, std::path::PathBuf) {
 }
 
 #[track_caller]
-fn is_saved(preview: usize) {
+fn check_preview_size(preview: usize) {
     assert!(preview <= MAX_PREVIEW, "{preview} tokens of {WHOLE} are less than 60 % saved");
 }
 
 #[test]
-fn over_http_twelve_questions_have_their_answer_in_the_preview_or_one_call_away() {
+fn twelve_questions_over_http_need_at_most_one_further_call() {
     let (_folder, store) = sample();
     let server = HttpServer::start(["--store", text(&store)]);
     let target = "/api/v1/bookings/BK99999";
     let answer = ask(&server.address, "GET", target, &["x-context-budget: compare"]);
     let tokens = count_tokens(&answer.text);
-    // The binary counts what this test counts.
+    // The headers of the binary agree with the counts of this test.
     let header = |name| answer.header(name).unwrap().parse::<usize>().unwrap();
     assert_eq!(header("x-context-original-tokens"), WHOLE);
     assert_eq!(header("x-context-returned-tokens"), tokens);
     let whole = get(&server.address, "/v1/streams/reservations/records/BK99999").json();
     assert_eq!(count_tokens(&whole["data"].to_string()), WHOLE);
-    is_saved(tokens);
+    check_preview_size(tokens);
 
     let preview = answer.json();
     assert_eq!(preview["meta"]["kind"], "preview");
@@ -210,7 +211,7 @@ fn over_http_twelve_questions_have_their_answer_in_the_preview_or_one_call_away(
             assert_eq!(found, expect, "{asked}");
             return Answered { asked, by: "preview".to_owned(), tokens: 0 };
         }
-        // What the preview says there is, and nothing that only we know.
+        // Only information from the preview is used.
         let group = details["groups"].as_array().unwrap().iter().find(|group| group["fields"] == field);
         let group = group.unwrap_or_else(|| panic!("`{field}` is neither shown nor named: {details}"));
         let call = call_of(details, group);
@@ -222,7 +223,7 @@ fn over_http_twelve_questions_have_their_answer_in_the_preview_or_one_call_away(
     assert!(table("over HTTP", tokens, &answered) >= MIN_FROM_PREVIEW);
 }
 
-/// The endpoint with its parameters, of which a group has its own.
+/// Returns the endpoint with its parameters and those of a group.
 fn call_of(details: &Value, group: &Value) -> String {
     let mut parameters = details["parameters"].as_object().unwrap().clone();
     parameters.insert("fields".to_owned(), group["fields"].clone());
@@ -231,13 +232,13 @@ fn call_of(details: &Value, group: &Value) -> String {
 }
 
 #[tokio::test]
-async fn over_mcp_twelve_questions_have_their_answer_in_a_row_or_one_call_away() {
+async fn twelve_questions_over_mcp_need_at_most_one_further_call() {
     let (_folder, store) = sample();
     let model = Model::over_stdio(["--store", text(&store)]).await;
     let asked = json!({"stream": "reservations", "filter": {"id": "BK99999"}});
     let page = model.call("query_records", asked).await;
     let tokens = count_tokens(&page.to_string());
-    is_saved(tokens);
+    check_preview_size(tokens);
     let row = &page["records"][0];
     let mut answered = Vec::new();
     for Question { asked, field, answer, expect } in QUESTIONS {
@@ -246,7 +247,7 @@ async fn over_mcp_twelve_questions_have_their_answer_in_a_row_or_one_call_away()
             answered.push(Answered { asked, by: "preview".to_owned(), tokens: 0 });
             continue;
         }
-        // The mark of the field is what says that there is more.
+        // The placeholder of the field says that there is more.
         assert!(row["data"][field]["items"].is_u64(), "`{field}` is neither shown nor marked: {row}");
         let document = model.call("fetch", json!({"id": row["id"], "fields": [field]})).await;
         assert_eq!(document["metadata"]["next"], Value::Null, "{field} takes more than one call");
@@ -257,7 +258,7 @@ async fn over_mcp_twelve_questions_have_their_answer_in_a_row_or_one_call_away()
     assert!(table("over MCP", tokens, &answered) >= MIN_FROM_PREVIEW);
 }
 
-/// The field that a document has: `name: value`.
+/// Returns the field of a document, which is printed as `name: value`.
 fn part(document: &Value, field: &str) -> Value {
     let text = document["text"].as_str().unwrap();
     let value = text.strip_prefix(&format!("{field}: ")).unwrap();

@@ -1,5 +1,5 @@
-//! Answers while one of several record servers is faulty: every fault over a real socket, through
-//! the built binary, as an MCP client sees it.
+//! Answers while one of several record servers is faulty: every fault over a real socket, through the built binary, as
+//! an MCP client sees it.
 //!
 //! With `FETCHWELL_WRITE_DOCS=1` the matrix is measured one cell at a time and written to `docs/faults.md`.
 
@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 
 use crate::support::{Account, Called, Fault, FederationClient, RecordServer, Vitals, configured, walk};
 
-/// How long a source may take in the table of `docs/faults.md`, retry included.
+/// Deadline of a source for the table of `docs/faults.md`, with its retry.
 const MEASURED_DEADLINE: Duration = Duration::from_millis(500);
 
-/// How long it may take in every other run: a healthy one on a busy machine takes that long, too.
+/// Deadline of a source in every other run. A healthy source on a busy machine may need that long.
 const DEADLINE: Duration = Duration::from_secs(3);
 
-/// Where nobody is silent, nobody has to be waited for.
+/// Deadline in tests without a silent source; no call reaches it.
 const LONG_DEADLINE: Duration = Duration::from_secs(60);
 
-/// What a call may take beyond that. Only a machine that is busy with something else comes near it.
+/// Time beyond the deadline in which a call must end. Only calls on a busy machine come near it.
 const GENEROUS: Duration = Duration::from_secs(10);
 
 const ALPHA: Account = Account { connection: "cin_one", records: 5, pause: Duration::ZERO };
@@ -31,7 +31,7 @@ const BETA: Account = Account { connection: "cin_two", records: 5, pause: Durati
 const FAULTY: Account = Account { connection: "cin_three", records: 10, pause: Duration::ZERO };
 
 #[test]
-fn the_server_of_these_tests_is_read_like_a_real_one() {
+fn a_healthy_fake_server_is_read_completely() {
     let server = RecordServer::start(Account::of("cin_one", 60));
     let (_folder, config) = configured(&[("alpha", &server)], LONG_DEADLINE);
     let mut client = FederationClient::start(&config);
@@ -56,16 +56,16 @@ fn the_server_of_these_tests_is_read_like_a_real_one() {
     assert_eq!(groups.body["groups"].as_array().map(Vec::len), Some(3), "{groups:?}");
 }
 
-/// When the fault begins.
+/// The beginning of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Onset {
     /// Before the first request.
     AtStart,
-    /// After it answered a request for its schema.
+    /// After the source answered a request for its schema.
     Later,
 }
 
-/// One question of the matrix.
+/// A call that the matrix makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Question {
     Search,
@@ -122,13 +122,13 @@ impl Sources {
     }
 }
 
-/// What the matrix says of one fault, one onset and one question.
+/// The result of the matrix for one fault, one onset and one question.
 struct Cell {
     took: Duration,
     code: String,
 }
 
-/// Asks it once, and checks that the healthy answered and the faulty one is named.
+/// Makes a call, and checks that the healthy sources answered and the faulty one is named.
 #[track_caller]
 fn check_cell(sources: &mut Sources, fault: Fault, question: Question) -> Cell {
     let (tool, arguments) = question.call();
@@ -142,7 +142,7 @@ fn check_cell(sources: &mut Sources, fault: Fault, question: Question) -> Cell {
             let (healthy, faulty): (BTreeSet<String>, BTreeSet<String>) =
                 ids.iter().cloned().partition(|id| !id.starts_with(FAULTY.connection));
             assert_eq!(healthy, sources.healthy_handles(), "{what}");
-            // Whether what is faulty repeats its own rows is asked below.
+            // Repeated rows of the faulty source are checked below.
             let shown_healthy = ids.iter().filter(|id| healthy.contains(*id)).count();
             assert_eq!(shown_healthy, healthy.len(), "repeated: {what}");
             if fault.is_benign() {
@@ -197,13 +197,13 @@ struct Aftermath {
     slowest: Duration,
 }
 
-/// Rounds of all questions before and after the first look at the process.
+/// Rounds of all questions before and after the first measurement of the process.
 const ROUNDS: usize = 3;
 
-/// What a process may grow by after its first rounds: the allocator keeps pages of answers of up to 16 MiB.
+/// Maximum growth of a process after its first rounds: the allocator keeps pages of answers of up to 16 MiB.
 const GROWTH_KB: usize = 48 * 1024;
 
-/// Asks everything again and again, and checks that the process neither grows nor stops.
+/// Makes all calls repeatedly, and checks that the process neither grows nor stops.
 fn check_aftermath(sources: &mut Sources, fault: Fault) -> Aftermath {
     let round = |sources: &mut Sources| {
         let answers = Question::ALL.map(|question| {
@@ -225,7 +225,7 @@ fn check_aftermath(sources: &mut Sources, fault: Fault) -> Aftermath {
     Aftermath { before, after, slowest }
 }
 
-/// One fault and one onset: each question to a fresh process, then many calls to one of them.
+/// Measures one fault and one onset: each question with a new process, then many calls to the last one.
 fn row(fault: Fault, onset: Onset, deadline: Duration) -> String {
     let mut line = format!("| {} |", fault.name());
     let mut codes = BTreeSet::new();
@@ -255,11 +255,11 @@ fn row(fault: Fault, onset: Onset, deadline: Duration) -> String {
     line
 }
 
-/// Rows that are made at the same time. They mostly wait.
+/// Number of rows that are measured at the same time. Most of the time they wait.
 const WORKERS: usize = 6;
 
 #[test]
-fn every_fault_of_one_source_leaves_the_others_their_answer() {
+fn every_fault_of_one_source_leaves_the_answers_of_others() {
     #[expect(clippy::disallowed_methods, reason = "the program itself knows nothing of it")]
     let writes = std::env::var_os("FETCHWELL_WRITE_DOCS").is_some();
     let deadline = if writes { MEASURED_DEADLINE } else { DEADLINE };
@@ -312,7 +312,7 @@ fn faults_page(at_start: &[String], later: &[String], deadline: Duration) -> Str
     )
 }
 
-/// Walks a list of which one source has a benign fault, and says what is wrong with it.
+/// Walks a list while one source has a benign fault, and returns a description of the first difference.
 fn walked(fault: Fault, tool: &str, arguments: &Value) -> Option<String> {
     let mut sources = Sources::with(fault, Onset::AtStart, LONG_DEADLINE);
     let rows = walk(&mut sources.client, tool, arguments.clone());
@@ -357,12 +357,12 @@ fn a_list_with_a_benign_fault_shows_each_row_once_and_ends() {
 }
 
 #[test]
-fn a_list_of_a_server_that_repeats_itself_shows_each_row_once() {
+fn a_list_with_repeated_rows_or_cursors_shows_each_row_once() {
     check_walks(&[Fault::CursorCycle, Fault::DuplicateRows], "query_records", &lists());
 }
 
 #[test]
-fn a_list_of_a_server_that_repeats_itself_ends() {
+fn a_list_with_repeated_rows_or_cursors_ends() {
     for fault in [Fault::CursorCycle, Fault::DuplicateRows] {
         for arguments in lists() {
             let mut sources = Sources::with(fault, Onset::AtStart, LONG_DEADLINE);
@@ -374,7 +374,7 @@ fn a_list_of_a_server_that_repeats_itself_ends() {
 }
 
 #[test]
-fn all_faults_at_once_leave_the_healthy_their_answer() {
+fn all_faults_at_once_leave_the_answers_of_healthy_sources() {
     let faulty: Vec<(String, Fault, RecordServer)> = Fault::ALL
         .into_iter()
         .filter(|fault| !fault.is_benign())
@@ -402,7 +402,7 @@ fn all_faults_at_once_leave_the_healthy_their_answer() {
             let (_, fault, _) = faulty.iter().find(|(name, ..)| name == source).unwrap();
             assert!(fault.codes().contains(&code.as_str()), "{fault:?}: {answer:?}");
         }
-        // Those who do not fit are counted.
+        // Sources that do not fit are counted.
         let more = format!("{} more sources did not answer", faulty.len() - named.len());
         assert!(named.len() >= 6 && answer.body["warnings"].to_string().contains(&more), "{answer:?}");
         assert!(answer.took < DEADLINE + GENEROUS, "{answer:?}");
@@ -442,8 +442,8 @@ fn when_every_source_fails_each_is_named() {
 }
 
 #[test]
-fn a_source_that_hangs_holds_up_nobody_who_does_not_need_it() {
-    // Longer than any of these calls may take: a call that waits for the faulty source is noticed.
+fn a_source_that_hangs_delays_no_call_to_other_sources() {
+    // Longer than any of these calls may take, so a call that waits for the faulty source is noticed.
     let deadline = LONG_DEADLINE;
     let started = Instant::now();
     let mut sources = Sources::open(deadline);
@@ -465,7 +465,7 @@ fn a_source_that_hangs_holds_up_nobody_who_does_not_need_it() {
 }
 
 #[test]
-fn a_source_that_recovers_is_asked_again() {
+fn a_source_that_recovers_is_called_again() {
     let mut sources = Sources::with(Fault::Status(500), Onset::AtStart, LONG_DEADLINE);
     let (tool, arguments) = Question::Search.call();
     for _ in 0..10 {
@@ -484,5 +484,5 @@ fn a_source_that_recovers_is_asked_again() {
     }
 }
 
-/// How long a healthy source may still be left alone for what it did before.
+/// Longest time until a recovered source is called again.
 const MAX_RECOVERY: Duration = Duration::from_secs(90);

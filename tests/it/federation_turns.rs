@@ -1,5 +1,5 @@
-//! What a source is blamed for: not for the questions that wait for their turn, but for those that were called off
-//! after it had most of its time.
+//! The calls that count as failures of a source: those that were cancelled after it had most of its time, and not those
+//! that only waited for a free slot.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use fetchwell::source::{
 use futures_util::future::join_all;
 use tokio::time::{sleep, timeout};
 
-/// A source that thinks for a while and finds nothing.
+/// A source that waits before each answer, which is empty.
 #[derive(Debug)]
 struct Thinking(SourceName, Duration);
 
@@ -73,18 +73,18 @@ impl Source for Thinking {
     }
 }
 
-/// The reads of a schema that were begun, and those that go on.
+/// Numbers of schema reads that were started, and that are running.
 #[derive(Debug, Clone, Default)]
 struct Reads {
     begun: Arc<AtomicUsize>,
     running: Arc<AtomicUsize>,
 }
 
-/// A source whose schema never comes.
+/// A source that never returns a schema.
 #[derive(Debug)]
 struct Silent(SourceName, Reads);
 
-/// Counts a read until it is dropped.
+/// Counts a running read until it is dropped.
 struct Running(Arc<AtomicUsize>);
 
 impl Drop for Running {
@@ -158,7 +158,7 @@ fn state(federation: &BoundSource) -> CircuitState {
 }
 
 #[tokio::test]
-async fn waiting_for_a_turn_is_not_the_sources_failure() {
+async fn waiting_for_a_slot_is_no_failure_of_the_source() {
     let federation = federation(Duration::from_millis(400), Duration::from_secs(2));
     let query = SearchQuery::new("x", 5);
     let answers = join_all((0..80).map(|_| federation.search(&query))).await;
@@ -169,14 +169,14 @@ async fn waiting_for_a_turn_is_not_the_sources_failure() {
 }
 
 #[tokio::test]
-async fn a_source_that_clients_give_up_on_is_left_alone() {
+async fn cancelled_calls_open_the_circuit_of_a_slow_source() {
     let federation = federation(Duration::from_secs(600), Duration::from_millis(400));
     let query = SearchQuery::new("x", 5);
     for _ in 0..3 {
         let _ = timeout(Duration::from_millis(300), federation.search(&query)).await;
     }
     assert_eq!(state(&federation), CircuitState::Open);
-    // One that is called off at once says nothing.
+    // A call that is cancelled at once says nothing about the source.
     let other = self::federation(Duration::from_secs(600), Duration::from_secs(60));
     for _ in 0..5 {
         let _ = timeout(Duration::from_millis(5), other.search(&query)).await;

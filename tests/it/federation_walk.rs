@@ -1,7 +1,6 @@
-//! Walking a federation to its end, over sources in memory that answer late, in any order, or not at all.
+//! Walks over a federation to its end. Its sources are in memory and answer late, in any order, or not at all.
 //!
-//! What is shown must not depend on who answered first, so every walk is done twice over the same data with other
-//! delays.
+//! The rows must not depend on the order of answers, so every walk runs twice over the same data with different delays.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,27 +25,27 @@ use proptest::test_runner::Config;
 /// A record, by the number of its connection and of its key.
 type Row = (usize, usize);
 
-/// How a source is.
+/// The health of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Health {
     Healthy,
-    /// It never answers.
+    /// It fails every call.
     Broken,
-    /// It fails the calls whose bit is set, never three in a row, so that it is not left alone.
+    /// It fails the calls with a set bit, never three in a row, so that its circuit stays closed.
     Flaky(u32),
 }
 
-/// A source as it is generated.
+/// A generated source.
 #[derive(Clone)]
 struct Account {
-    /// In the order of its search results.
+    /// Its records in the order of its search results.
     rows: Vec<Row>,
-    /// The most that it gives at once.
+    /// The maximum number of rows in one answer.
     page: usize,
     health: Health,
 }
 
-/// On one line, so that a failing case fits a screen.
+/// Prints one line, so that a failing case fits on a screen.
 impl std::fmt::Debug for Account {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { rows, page, health } = self;
@@ -54,7 +53,7 @@ impl std::fmt::Debug for Account {
     }
 }
 
-/// The source of an account, which thinks for a while before each answer.
+/// The source of an account. It waits before each answer.
 #[derive(Debug)]
 struct InMemory {
     name: SourceName,
@@ -64,7 +63,7 @@ struct InMemory {
 }
 
 impl InMemory {
-    /// Waits for its turn, and fails when it is to.
+    /// Waits, and fails if this call is to fail.
     async fn answer(&self, limit: usize, start: Option<&str>) -> Result<std::ops::Range<usize>, SourceError> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         for _ in 0..scattered(self.delays, call) % 7 {
@@ -87,7 +86,7 @@ impl InMemory {
     }
 }
 
-/// A number that looks like chance.
+/// Returns a number that looks random.
 fn scattered(seed: u64, number: usize) -> u64 {
     (seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33
 }
@@ -100,7 +99,7 @@ fn address((connection, key): Row) -> RecordAddress {
     }
 }
 
-/// What a record is ordered by: many have the same, and some have nothing.
+/// Returns the value that a record is sorted by: many have the same one, and some have none.
 fn sort_value((connection, key): Row) -> SortValue {
     match (connection + key * 3) % 5 {
         0 => SortValue::Missing,
@@ -108,7 +107,7 @@ fn sort_value((connection, key): Row) -> SortValue {
     }
 }
 
-/// The order of a list, ascending.
+/// Returns the sort key of a list in ascending order.
 fn place(row: Row) -> (SortValue, String, usize) {
     (sort_value(row), format!("k{:02}", row.1), row.0)
 }
@@ -164,7 +163,7 @@ impl Source for InMemory {
         let start = match &query.start {
             Start::First => None,
             Start::After(position) => Some(position.0.as_str()),
-            Start::Changes(_) => panic!("nobody asks for changes"),
+            Start::Changes(_) => panic!("no test asks for changes"),
         };
         let range = self.answer(query.limit, start).await?;
         let next = self.next(&range).map(RecordsPosition);
@@ -189,15 +188,15 @@ impl Source for InMemory {
         _context: &CallContext,
         _query: &StreamQuery,
     ) -> Result<StreamAnswer, SourceError> {
-        panic!("nobody asks for a stream")
+        panic!("no test asks for a stream")
     }
 
     async fn record(&self, _context: &CallContext, _query: &RecordQuery) -> Result<Record, SourceError> {
-        panic!("nobody asks for a record")
+        panic!("no test asks for a record")
     }
 
     async fn window(&self, _context: &CallContext, _query: &WindowQuery) -> Result<Window, SourceError> {
-        panic!("nobody asks for a window")
+        panic!("no test asks for a window")
     }
 
     async fn aggregate(
@@ -205,7 +204,7 @@ impl Source for InMemory {
         _context: &CallContext,
         _query: &AggregateQuery,
     ) -> Result<AggregateAnswer, SourceError> {
-        panic!("nobody asks for a figure")
+        panic!("no test asks for an aggregate")
     }
 }
 
@@ -222,7 +221,7 @@ fn federation(accounts: &[Account], delays: u64) -> BoundSource {
     Federation::new("all".parse().unwrap(), accounts.iter().enumerate().map(member).collect()).into()
 }
 
-/// What one page showed, and which sources it said were missing.
+/// The rows of one page, and the sources that it named as unavailable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Page {
     rows: Vec<Row>,
@@ -232,19 +231,19 @@ struct Page {
 fn row_of(address: &RecordAddress) -> Row {
     let number = |text: &str| text.trim_start_matches(['c', 'k']).parse().unwrap();
     let connection = address.connection.as_ref().unwrap().as_str();
-    // Where two sources have a connection, its id is printed with the source.
+    // If two sources have a connection, its id is printed with the source.
     let (own, _source) = connection.split_once('@').unwrap_or((connection, ""));
     (number(own), number(address.record.as_str()))
 }
 
-/// Which list is walked.
+/// The list that is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum List {
     Search,
     Records(Direction),
 }
 
-/// One page from a position on, and the next position.
+/// Returns one page from a position on, and the next position.
 async fn page(
     federation: &BoundSource,
     list: List,
@@ -278,7 +277,7 @@ async fn page(
     Ok((Page { rows, missing }, next))
 }
 
-/// All pages to the end. An error is met by asking again, as a model would, and after a few of them by giving up.
+/// Returns all pages to the end. After an error the call is repeated as a model would, up to a few times.
 async fn walk(accounts: &[Account], list: List, limits: &[usize], delays: u64) -> Vec<Page> {
     let federation = federation(accounts, delays);
     let (mut pages, mut start, mut errors) = (Vec::new(), None, 0);
@@ -299,13 +298,13 @@ async fn walk(accounts: &[Account], list: List, limits: &[usize], delays: u64) -
     panic!("no end after {MAX_PAGES} pages: {pages:?}")
 }
 
-/// Pages after which a walk over a hundred rows will not end any more.
+/// Number of pages after which a walk over a hundred rows cannot end any more.
 const MAX_PAGES: usize = 1_000;
 
-/// Errors in one walk after which nobody would ask again.
+/// Number of errors in one walk after which no client would try again.
 const MAX_ERRORS: usize = 4;
 
-/// Walks twice, checks what holds of every walk, and gives the rows as they were shown.
+/// Walks twice, checks the rules that hold for every walk, and returns the rows as they were shown.
 fn check_walk(accounts: &[Account], list: List, limits: &[usize], delays: [u64; 2]) -> Vec<Row> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let [pages, again] = delays.map(|delays| runtime.block_on(walk(accounts, list, limits, delays)));
@@ -342,7 +341,7 @@ fn accounts() -> impl Strategy<Value = Vec<Account>> {
         1 => Just(Health::Broken),
         2 => any::<u32>().prop_map(|calls| Health::Flaky(calls & 0x5b6d_b6db)),
     ];
-    // Neighbouring sources share a connection, so that both have copies of some of its records.
+    // Adjacent sources share a connection, so that both have copies of some of its records.
     let account = (proptest::collection::vec((0..2_usize, 0..20_usize), 0..30), 1..9_usize, health);
     proptest::collection::vec(account, 0..=8).prop_map(|accounts| {
         let account = |(number, (rows, page, health)): (usize, (Vec<Row>, usize, Health))| {
@@ -383,7 +382,7 @@ proptest! {
     ) {
         let shown = check_walk(&accounts, List::Records(direction), &limits, delays);
         check_once(&shown);
-        // What comes late is out of order.
+        // Rows of a source that failed before come late and out of order.
         if !accounts.iter().any(|account| matches!(account.health, Health::Flaky(_))) {
             check_order(&shown, direction);
         }
@@ -417,7 +416,7 @@ fn a_late_row_does_not_bring_back_a_copy() {
 }
 
 #[tokio::test]
-async fn the_first_page_shows_two_sources_alike() {
+async fn the_first_page_alternates_between_two_sources() {
     let accounts = [0, 1].map(|connection| Account {
         rows: (0..25).map(|key| (connection, key)).collect(),
         page: 100,
@@ -428,7 +427,7 @@ async fn the_first_page_shows_two_sources_alike() {
     let of = |connection: usize| page.rows.iter().filter(|row| row.0 == connection).count();
     assert_eq!([of(0), of(1)].iter().max(), Some(&13), "{page:?}");
     assert_eq!(of(0) + of(1), 25);
-    // Neither is ahead of the other by more than one at any place.
+    // At every place, each source has at most one row more than the other.
     for (place, pair) in page.rows.chunks_exact(2).enumerate() {
         assert_ne!(pair[0].0, pair[1].0, "{place}: {page:?}");
     }

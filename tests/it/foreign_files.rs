@@ -1,4 +1,4 @@
-//! A user's files in the places of ours: they are never written, truncated, followed or deleted.
+//! A user's own files in the places of fetchwell's files: they are never written, truncated, followed or deleted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ fn import(store: &Path) -> Output {
     fetchwell(["import", "records", text(&file), "--store", text(store), "--connection", "c"])
 }
 
-/// Every file of a folder with its content; a link with its target.
+/// Returns every file of a folder with its content; a link with its target.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut contents = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -69,7 +69,7 @@ fn a_users_file_beside_a_store_is_refused_and_left_as_it_is() {
         assert_refused(&import(&store), &mine, "rename or move it");
         let searched = fetchwell(["search", "needle2", "--store", text(&store)]);
         if suffix == "-lock" {
-            // A search of a complete index takes no lock.
+            // A search of a complete index needs no lock.
             assert!(stdout(&searched).contains("c/notes:2"), "{searched:?}");
         } else {
             assert_refused(&searched, &mine, "rename or move it");
@@ -84,7 +84,7 @@ fn a_users_file_beside_a_store_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn a_store_is_made_anew_beside_the_shared_memory_of_a_killed_server() {
+fn a_store_is_created_again_beside_the_shared_memory_of_a_killed_server() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("notes.db");
     fs::write(folder.path().join("notes.db-shm"), vec![0; 32_768]).unwrap();
@@ -126,7 +126,7 @@ fn files_other_than_stores_are_left_alone_with_their_folder() {
     fs::write(path("letter.txt"), LETTER).unwrap();
     fs::write(path("long.txt"), LETTER.repeat(100)).unwrap();
     fs::create_dir(path("photos")).unwrap();
-    // A database of another program, with changes in its log and nobody who has it open.
+    // A database of another program, with changes in its log, that is not open.
     let live = rusqlite::Connection::open(path("live.sqlite")).unwrap();
     live.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1)").unwrap();
     live.execute_batch("PRAGMA wal_checkpoint; INSERT INTO t VALUES (2)").unwrap();
@@ -203,7 +203,7 @@ fn a_server_does_not_write_into_a_users_state_files() {
 }
 
 #[test]
-fn a_bundle_replaces_nothing_but_a_bundle() {
+fn a_bundle_replaces_only_bundles() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("notes.mcpb");
     let bundle = || fetchwell(["bundle", "--out", text(&out)]);

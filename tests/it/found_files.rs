@@ -1,4 +1,4 @@
-//! Configuration files that were found and not named: what they may do, and how a user trusts one, through the built binary.
+//! Configuration files that were found in a folder, not named: settings that need trust, and commands that give it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -10,7 +10,7 @@ use crate::support::{
     FakeServer, HttpServer, Reply, binary, demo_store, get, recorded, stderr, stdout, text,
 };
 
-/// A folder with a store and a user's state beside it.
+/// A folder with a store, and beside it the state of a user.
 struct Place(TempDir);
 
 const STORE: &str = "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n";
@@ -35,7 +35,7 @@ impl Place {
         std::fs::write(self.file(), toml).unwrap();
     }
 
-    /// The binary in a folder, with this place's user.
+    /// Returns the binary in a folder, run by this user.
     fn binary_in(&self, folder: &Path) -> Command {
         let mut command = binary();
         command.current_dir(folder);
@@ -75,7 +75,7 @@ fn a_found_file_is_trusted_by_its_content() {
         assert!(!was_run() && server.requests().is_empty());
     };
     check_refused();
-    // Looking at it is not trusting it.
+    // Showing the file does not trust it.
     let shown = stdout(&place.run(&["config", "trust", "--dry-run"]));
     assert!(
         shown.contains("line 4: source[0].credential = \"command:touch was-run; echo tok_5ecret\""),
@@ -91,7 +91,7 @@ fn a_found_file_is_trusted_by_its_content() {
     assert!(was_run() && !server.requests().is_empty());
     stdout(&place.run(&["config", "check"]));
 
-    // The line that is printed for a client gives the file no more trust than that.
+    // The command line that is printed for a client needs the same trust.
     let snippet = stdout(&place.run(&["client-config", "claude", "--json"]));
     let snippet: Value = serde_json::from_str(&snippet).unwrap();
     let snippet: Value = serde_json::from_str(snippet["snippet"].as_str().unwrap()).unwrap();
@@ -104,12 +104,12 @@ fn a_found_file_is_trusted_by_its_content() {
         place.binary_in(elsewhere.path()).args(arguments).args(["--found-config", &found]).output().unwrap()
     };
     stdout(&from_elsewhere(&["search", "invoice"]));
-    // A copy is another file.
+    // A copy in another folder is not trusted.
     std::fs::copy(place.file(), elsewhere.path().join("fetchwell.toml")).unwrap();
     let copy = place.binary_in(elsewhere.path()).args(["search", "invoice"]).output().unwrap();
     refused(&copy, "fetchwell config trust");
 
-    // One byte more.
+    // One more byte ends the trust.
     std::fs::remove_file(place.path("was-run")).unwrap();
     place.write(&format!("{source}\n"));
     for command in commands {
@@ -119,7 +119,7 @@ fn a_found_file_is_trusted_by_its_content() {
     refused(&from_elsewhere(&["client-config", "codex"]), "needs trust");
     assert!(!was_run());
     assert!(stdout(&place.run(&["config", "trust", "--list"])).contains("changed since"));
-    // As it was, it is trusted, until the user takes that back.
+    // With its earlier content the file is trusted, until the user revokes that.
     place.write(&source);
     stdout(&place.run(&["search", "invoice"]));
     let listed: Value =
@@ -131,20 +131,20 @@ fn a_found_file_is_trusted_by_its_content() {
 }
 
 #[test]
-fn a_file_that_only_names_things_needs_no_trust() {
+fn harmless_settings_need_no_trust() {
     let place = Place::new(STORE);
     assert!(stdout(&place.run(&["search", "invoice"])).contains("cin_home/messages:m1"));
     assert!(stdout(&place.run(&["config", "trust"])).contains("has nothing that needs trust"));
     let shown = stdout(&place.run(&["client-config", "codex"]));
     assert!(shown.contains("--found-config") && !shown.contains("\"--config\""), "{shown}");
-    // The name of a server is none of its files.
+    // The name of a server is not that of a file.
     assert!(
         stdout(&place.run(&["client-config", "codex", "--url", "https://a.example"])).contains("a.example")
     );
-    // A file that is named is trusted, as a client's configuration that names it says.
+    // A file that is named on the command line or in a client's configuration is trusted.
     let named = stdout(&place.run(&["client-config", "codex", "--config", "fetchwell.toml"]));
     assert!(named.contains("\"--config\""), "{named}");
-    // The user's own file.
+    // The user's own configuration file.
     std::fs::remove_file(place.file()).unwrap();
     stdout(&place.run(&["source", "add", "demo", "--store", "demo.db"]));
     let shown = stdout(&place.run(&["client-config", "codex"]));
@@ -166,7 +166,7 @@ fn a_change_by_the_user_keeps_the_trust() {
 }
 
 #[test]
-fn a_running_server_takes_up_no_change_that_needs_trust() {
+fn a_running_server_ignores_changes_that_need_trust() {
     let place = Place::new(STORE);
     let found = text(&place.file()).to_owned();
     let command = place.binary_in(Path::new("/"));
@@ -179,10 +179,10 @@ fn a_running_server_takes_up_no_change_that_needs_trust() {
     server.wait_until("the change is refused", || server.log().contains("source[0].credential needs trust"));
     assert!(server.log().contains("stays in use") && server.log().contains("fetchwell config trust"));
     assert!(is_served() && !place.path("was-run").exists());
-    // A change that needs none is taken up.
+    // A change that needs no trust is applied.
     place.write(&STORE.replace("demo\"\n", "other\"\n"));
     server.wait_until("the change is live", || server.log().contains("configuration reloaded"));
-    // A trusted file is trusted by what it says, and not by what it said.
+    // Trust applies to the current content of a file only.
     let trusted = format!("{STORE}[http]\nallowed_hosts = [\"a.example\"]\n");
     place.write(&trusted);
     server.wait_until("it is refused", || server.log().contains("http.allowed_hosts[0] needs trust"));
@@ -206,7 +206,7 @@ fn a_hostile_file_is_shown_without_its_escapes() {
 
 #[test]
 #[cfg(unix)]
-fn the_record_is_its_owners_alone() {
+fn the_list_of_trusted_files_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new(&format!("{STORE}[http]\nallowed_hosts = [\"a.example\"]\n"));
     stdout(&place.run(&["config", "trust"]));
@@ -219,7 +219,7 @@ fn the_record_is_its_owners_alone() {
 }
 
 #[test]
-fn a_found_file_gets_no_token_for_a_server_of_its_choice() {
+fn a_found_file_cannot_send_a_token_to_its_own_server() {
     let server = FakeServer::start(|_: &_| Reply::Json(200, "{}".to_owned()));
     for lines in
         ["", "credential = \"env:WORK_TOKEN\"\n", "allow_insecure = true\n", "cache_root = \"state\"\n"]

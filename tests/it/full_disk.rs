@@ -1,4 +1,4 @@
-//! A full disk: a small file system in memory, mounted in a namespace of the process that is tested.
+//! A full disk: a small file system in memory, mounted in a namespace of the tested process.
 
 #![cfg(target_os = "linux")]
 
@@ -10,7 +10,8 @@ use serde_json::json;
 
 use crate::support::{Api, HttpServer, binary, get, import_records, starter, stderr, text};
 
-/// Runs the built binary with a file system of so many KiB at a folder. `None` where the system does not let us mount one.
+/// Returns the built binary with a file system of this size in KiB at a folder, or `None` if the system allows no
+/// mounts.
 fn with_disk(folder: &Path, kib: usize) -> Option<Command> {
     let can_mount = Command::new("unshare")
         .args(["--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs"])
@@ -27,12 +28,12 @@ fn with_disk(folder: &Path, kib: usize) -> Option<Command> {
     Some(command)
 }
 
-/// A folder as a process sees it that has mounts of its own.
+/// Returns a folder as a process with its own mounts sees it.
 fn inside(process: &Child, folder: &Path) -> PathBuf {
     PathBuf::from(format!("/proc/{}/root{}", process.id(), folder.display()))
 }
 
-/// Takes the last byte of a disk.
+/// Fills a disk to its last byte.
 fn fill(folder: &Path) {
     let file = folder.join("filler");
     for piece in [64 * 1024, 4 * 1024] {
@@ -54,7 +55,7 @@ fn lines(count: usize, bytes: usize) -> String {
 }
 
 #[test]
-fn page_without_a_cursor_is_never_taken_for_the_last() {
+fn a_page_without_a_cursor_is_never_the_last_one() {
     let folder = tempfile::tempdir().unwrap();
     let (store, state) = (folder.path().join("store.db"), folder.path().join("state"));
     import_records(&store, "cin_a", &lines(300, 100));
@@ -80,10 +81,10 @@ fn page_without_a_cursor_is_never_taken_for_the_last() {
     assert!(body["detail"].as_str().unwrap().contains("free space on its disk"), "{body}");
     // A result of one page needs no cursor.
     api.ok("/api/v1/letters/l00001");
-    // The record-server API gives positions of its own, which need no disk.
+    // The record-server API gives positions that need no disk.
     let page = get(&server.address, "/v1/streams/letters/records?limit=5").json();
     assert_eq!((page["has_more"].as_bool(), page["next_cursor"].is_string()), (Some(true), true), "{page}");
-    // A tool gives the page, and says why there is no cursor.
+    // A tool gives the page, and a warning that says why there is no cursor.
     let found = api.tool("query_records", &json!({"stream": "letters", "limit": 5}));
     assert_eq!(found["records"].as_array().unwrap().len(), 5, "{found}");
     assert!(found.get("next_cursor").is_none());

@@ -1,6 +1,6 @@
-//! Two grants at once, for a while, and a checker that knows whose is what.
+//! Concurrent calls of two grants. A checker knows the records of each.
 //!
-//! `FETCHWELL_HAMMER_SECONDS` says how long; `.ci/run` says a minute.
+//! `FETCHWELL_HAMMER_SECONDS` sets the duration; `.ci/run` sets a minute.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,13 +13,13 @@ use crate::support::hosted::{
     ANNS, BOBS, Place, STORES, authorization_server, call, record_server, start, with_authorization_server,
 };
 
-/// Calls of each caller at a time.
-const HANDS: usize = 4;
+/// Concurrent calls of each caller.
+const WORKERS: usize = 4;
 
-/// How long it goes on when nothing else is said.
+/// Default duration in seconds.
 const SECONDS: u64 = 5;
 
-/// What a caller found and the other may try.
+/// Handles and cursors of one caller, which the other tries to use.
 #[derive(Default)]
 struct Found {
     handles: Mutex<Vec<String>>,
@@ -38,10 +38,10 @@ struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// An answer, in which nothing of the other may be.
+    /// Calls a tool, and checks that the answer has nothing of the other caller.
     fn ask(&self, tool: &'static str, arguments: &Value) -> Value {
         let answer = call(self.server, self.token, tool, arguments);
-        // What is random may spell any name.
+        // Random values may contain any name.
         let mut words = answer.clone();
         for random in ["next_cursor", "next_changes_since"] {
             words.as_object_mut().unwrap().remove(random);
@@ -60,7 +60,7 @@ impl Caller<'_> {
         answer
     }
 
-    /// What is the other's opens nothing.
+    /// Checks that handles and cursors of the other caller are refused.
     fn try_the_others(&self) {
         let (other, found) = self.other;
         let refused = |tool: &'static str, arguments: Value, codes: &[&str]| {
@@ -68,7 +68,7 @@ impl Caller<'_> {
             let code =
                 answer["error"]["code"].as_str().unwrap_or_else(|| panic!("{tool} {arguments}: {answer}"));
             assert!(codes.contains(&code), "{tool} {arguments}: {answer}");
-            // The words of a letter are nowhere, though the handle that was sent is.
+            // The answer may repeat the handle, and no words of the record.
             assert!(!answer.to_string().contains(&format!("for {other}")), "{answer}");
             assert!(!answer.to_string().contains(&format!("{other} letter")), "{answer}");
             self.own.refusals.fetch_add(1, Ordering::Relaxed);
@@ -89,7 +89,7 @@ impl Caller<'_> {
         }
         let hits = page["results"].as_array().unwrap();
         let id = hits[round % hits.len()]["id"].as_str().unwrap();
-        // The record server is asked with the very token of the call, though another of the grant is in use as well.
+        // The record server is called with the token of this call, although another token of the grant is in use, too.
         for hit in hits.iter().filter(|hit| hit["id"].as_str().unwrap().contains("mail:")) {
             assert_eq!(hit["title"], format!("Mail of {}", self.token), "{page}");
         }
@@ -125,7 +125,7 @@ fn last<What: Clone>(list: &Mutex<Vec<What>>) -> Option<What> {
 }
 
 #[test]
-fn two_grants_at_once_see_nothing_of_each_other() {
+fn concurrent_grants_see_nothing_of_each_other() {
     let (place, asked, records) = (Place::new(), authorization_server(), record_server());
     std::fs::write(place.path("secret"), "s3cret").unwrap();
     let subject = |who: &str| format!("[[auth.subject]]\nsubject = \"{who}\"\nsources = [\"{who}\"]\n");
@@ -137,10 +137,10 @@ fn two_grants_at_once_see_nothing_of_each_other() {
     let until = Instant::now() + Duration::from_secs(seconds.unwrap_or(SECONDS));
     let (ann, bob) = (Found::default(), Found::default());
     std::thread::scope(|threads| {
-        for hand in 0..HANDS {
+        for hand in 0..WORKERS {
             let caller =
                 |token, who, letters, own, other| Caller { server: &server, token, who, letters, own, other };
-            // A grant goes on with its next token.
+            // The grant continues with its next token.
             let anns = if hand % 2 == 0 { "ann-1" } else { "ann-2" };
             for caller in [
                 caller(anns, "ann", ANNS, &ann, ("bob", &bob)),

@@ -1,4 +1,4 @@
-//! The handle grammar against `fixtures/handles.json`, row by row.
+//! The grammar of handles against each row of `fixtures/handles.json`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -53,7 +53,7 @@ fn address(connection: Option<&str>, stream: &str, record: &str) -> RecordAddres
 }
 
 #[test]
-fn there_are_enough_rows_to_call_it_a_contract() {
+fn the_file_has_at_least_eighty_rows() {
     let Vectors { legal, illegal, mint, .. } = vectors();
     assert!(legal.len() + illegal.len() + mint.len() >= 80);
 }

@@ -1,5 +1,5 @@
-//! Whatever a source sends, no answer is over its hard cap by an exact count, and what stands in place of what was
-//! left out leads to it: 10,000 random payloads through every tool.
+//! 10,000 random payloads through every tool: no answer is over its hard cap by an exact count, and each placeholder
+//! leads to the value that it replaces.
 
 use std::sync::{Arc, Mutex};
 
@@ -25,16 +25,16 @@ use url::form_urlencoded;
 
 use crate::support::get;
 
-/// How many payloads, over all hard caps.
+/// Number of payloads over all hard caps.
 const PAYLOADS: u64 = 10_000;
 
-/// Of how many one is large.
+/// One in this number of payloads is large.
 const LARGE: u64 = 100;
 
-/// The caps that are tried in turn: the smaller are what ordinary records exceed.
+/// The caps that are tried in turn. Ordinary records exceed the smaller ones.
 const CAPS: [usize; 4] = [12_000, 4_000, 2_500, 300];
 
-/// Numbers that look random and are the same each time (splitmix64).
+/// Pseudo-random numbers that are the same in each run (splitmix64).
 struct Dice(u64);
 
 impl Dice {
@@ -51,7 +51,7 @@ impl Dice {
     }
 
     fn size(&mut self, most: u64) -> usize {
-        // Small ones are common.
+        // Small sizes are more frequent.
         let most = 1 + self.below(most.max(1));
         usize::try_from(self.below(most)).unwrap()
     }
@@ -60,7 +60,7 @@ impl Dice {
         &of[usize::try_from(self.below(of.len() as u64)).unwrap()]
     }
 
-    /// A text of one of the kinds that models and encodings find hard.
+    /// Returns a text of one of the kinds that are hard for models and encodings.
     fn text(&mut self, most: u64) -> String {
         let characters = self.size(most);
         let alphabet: &[&str] = match self.below(12) {
@@ -105,7 +105,7 @@ impl Dice {
                 2 => self.text(6).trim().to_owned(),
                 _ => format!("f{number}"),
             };
-            // An empty name cannot be asked for.
+            // A field with an empty name cannot be requested.
             if !name.is_empty() {
                 let value = self.value(most, depth);
                 fields.insert(name, value);
@@ -125,7 +125,7 @@ impl Dice {
     }
 }
 
-/// What the source has now.
+/// The payload that the source has at the moment.
 #[derive(Debug, Default)]
 struct Payload {
     records: Vec<Record>,
@@ -291,7 +291,7 @@ impl Source for Random {
     }
 }
 
-/// What was seen over all payloads.
+/// Counters over all payloads.
 #[derive(Debug, Default)]
 struct Seen {
     answers: usize,
@@ -309,7 +309,7 @@ struct Checked<'a> {
 }
 
 impl Checked<'_> {
-    /// An answer of a tool within its cap; nothing when it is refused for its size.
+    /// Returns an answer of a tool after a check of its size, or `None` if it is refused for its size.
     async fn call(&mut self, tool: &str, arguments: Value) -> Option<Value> {
         let Value::Object(sent) = arguments.clone() else { panic!("{arguments}") };
         match self.toolbox.call(Profile::Standard, tool, sent).await.unwrap() {
@@ -317,7 +317,7 @@ impl Checked<'_> {
                 let json = payload.json();
                 self.seen.answers += 1;
                 assert!(json.len() <= 4 * self.cap, "{tool}: {} bytes of {}", json.len(), 4 * self.cap);
-                // A token is at least a byte.
+                // A token has at least one byte.
                 if json.len() > self.cap {
                     self.seen.counted += 1;
                     let tokens = count_tokens(json);
@@ -365,10 +365,10 @@ impl Checked<'_> {
         }
     }
 
-    /// Every part of a document.
+    /// Fetches the first parts of a document.
     async fn fetch_all(&mut self, id: &Value) {
         let mut id = id.clone();
-        // A record of megabytes has many parts; the first ones show that they go on.
+        // A record of megabytes has many parts; three show that the chain continues.
         for _ in 0..3 {
             self.seen.handles += 1;
             let document = self.call("fetch", json!({"id": id})).await.unwrap_or_default();
@@ -378,7 +378,7 @@ impl Checked<'_> {
         }
     }
 
-    /// What stands in place of what was left out leads to it.
+    /// Checks that each placeholder leads to the value that it replaces.
     async fn follow(&mut self, record: &Value, dice: &mut Dice) {
         let id = &record["id"];
         let whole = self.toolbox.source();
@@ -401,7 +401,7 @@ impl Checked<'_> {
                     assert_eq!(mark["chars"], read["total_chars"]);
                 }
             }
-            // A list, an object or a text, chunk by chunk.
+            // A list, an object or a text can be read by chunks.
             let chunk =
                 self.call("read_record_field", json!({"id": id, "field": name, "unit": "chunk"})).await;
             if let Some(next) = chunk.and_then(|chunk| chunk.get("next").cloned()) {
@@ -412,10 +412,11 @@ impl Checked<'_> {
     }
 }
 
-/// Payloads that are asked for over HTTP, for each cap.
+/// Number of payloads that are requested over HTTP for each cap.
 const ASKED_OVER_HTTP: usize = 150;
 
-/// An answer over HTTP within its cap, or refused for its size; errors have a bound of their own.
+/// Returns an answer over HTTP after a check of its size, or `None` if it is refused for its size. Errors have a limit
+/// of their own.
 #[track_caller]
 fn asked(address: &str, target: &str, cap: usize) -> Option<Value> {
     let answer = get(address, target);
@@ -429,7 +430,7 @@ fn asked(address: &str, target: &str, cap: usize) -> Option<Value> {
 }
 
 #[test]
-fn no_answer_of_api_v1_is_over_its_cap_and_no_path_in_it_is_dead() {
+fn answers_of_api_v1_fit_their_cap_and_their_paths_work() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (mut marks, mut previews) = (0, 0);
     for cap in [1_usize, 100, 300, 1_500, 12_000] {
@@ -480,12 +481,12 @@ fn no_answer_of_api_v1_is_over_its_cap_and_no_path_in_it_is_dead() {
             }
         }
     }
-    // The test has seen what it is about.
+    // The payloads led to enough placeholders and previews.
     assert!(marks > 20 && previews > 20, "{marks} marks, {previews} previews");
 }
 
 #[test]
-fn no_answer_is_over_its_cap_and_no_mark_is_dead() {
+fn answers_of_tools_fit_their_cap_and_their_placeholders_work() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let walkers: Vec<_> = (0..CAPS.len() as u64)
         .map(|walker| {
@@ -511,12 +512,12 @@ fn no_answer_is_over_its_cap_and_no_mark_is_dead() {
     for walker in walkers {
         let (cap, seen) = runtime.block_on(walker).unwrap();
         println!("cap {cap}: {seen:?}");
-        // The test has seen what it is about.
+        // The payloads led to enough answers of each kind.
         assert!(
             seen.answers > 10_000 && seen.counted > 1_000 && seen.marks > 100 && seen.parts > 50,
             "{seen:?}"
         );
-        // A cap of a few lines refuses what names and ids alone exceed.
+        // A cap of a few lines refuses names and ids that alone exceed it.
         assert!(cap < 1_000 || seen.refusals * 100 <= seen.answers, "cap {cap}: {seen:?}");
     }
 }

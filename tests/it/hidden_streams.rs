@@ -1,5 +1,5 @@
-//! Streams that are hidden behind a `streams` allow-list: a source with hidden connections and streams answers every call, good or
-//! bad, byte for byte as one that does not have them.
+//! Streams that are hidden by a `streams` allow-list: a source with hidden connections and streams answers every call
+//! byte for byte as a source without them.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::support::{
     import_records, text,
 };
 
-/// Words that only the hidden part of a source has.
+/// Words that occur only in the hidden part of a source.
 const HIDDEN: [&str; 6] = ["secrets", "locks", "cin_vault", "Vault of Ann", "acme-vault", "unlocks"];
 
 const CONNECTIONS: [Option<&str>; 5] =
@@ -22,7 +22,7 @@ const CONNECTIONS: [Option<&str>; 5] =
 
 const STREAMS: [&str; 5] = ["messages", "files", "secrets", "locks", "nothing"];
 
-/// A record server; with hidden connections and streams, all of which its errors name, or without.
+/// A record server. With `has_hidden` it has hidden connections and streams, and names them in its errors.
 struct World {
     has_hidden: bool,
     errors: AtomicUsize,
@@ -228,7 +228,7 @@ fn label(id: &str) -> &'static str {
     }
 }
 
-/// Calls of tools: every connection with every stream, and what else a source may refuse.
+/// Returns calls of tools: every stream in every connection, and calls that a source may refuse.
 fn calls() -> Vec<(&'static str, Value)> {
     let mut calls = vec![
         ("schema", json!({})),
@@ -282,7 +282,7 @@ fn calls() -> Vec<(&'static str, Value)> {
     calls
 }
 
-/// Requests of `/v1`, the same way.
+/// Returns requests of `/v1` for the same.
 fn targets() -> Vec<String> {
     let mut targets = Vec::new();
     for connection in CONNECTIONS {
@@ -327,7 +327,7 @@ fn encoded_brackets(query: &str) -> String {
     query.replace('[', "%5B").replace(']', "%5D")
 }
 
-/// Leaves out what is random: cursors, tokens and ids of requests.
+/// Removes random values: cursors, tokens and request ids.
 fn without_random(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -351,7 +351,7 @@ fn shown(mut answer: Value, own: &[(&str, &str)]) -> String {
     own.iter().fold(answer.to_string(), |text, (from, to)| text.replace(from, to))
 }
 
-/// A configuration of one source behind a list.
+/// Writes a configuration of one source with an allow-list.
 fn configuration(folder: &Path, place: &str) -> PathBuf {
     let path = folder.join("fetchwell.toml");
     let source = format!("[[source]]\nname = \"s\"\n{place}\nstreams = [\"messages\", \"files\"]\n");
@@ -379,7 +379,7 @@ fn over_v1(config: &Path, own: &[(&str, &str)]) -> Vec<String> {
     targets().into_iter().map(answer).collect()
 }
 
-/// Every answer is the same, and no answer says a hidden word that its question does not.
+/// Checks that all answers are the same, and have no hidden word that their request does not have.
 #[track_caller]
 fn check_same(hidden: &[String], plain: &[String]) {
     assert_eq!(hidden.len(), plain.len());
@@ -408,7 +408,7 @@ async fn hidden_streams_of_a_record_server_change_no_answer_of_a_tool() {
     let (plain, _folder, config) = remote(false);
     let without = over_tools(&config, &[(plain.url.as_str(), "URL")]).await;
     check_same(&with, &without);
-    // Calls that succeed are among them, and the server's errors name what is hidden.
+    // Some calls succeed, and some errors of the server name hidden things.
     assert!(with.iter().filter(|answer| answer.contains("\"error\":false")).count() > 20);
     let Reply::Json(_, refusal) =
         (World { has_hidden: true, errors: AtomicUsize::new(0) }).refusal(400, "x", None)
@@ -433,7 +433,7 @@ async fn tokens_of_a_record_server_are_sealed_behind_a_list() {
     let model = Model::over_stdio(["--config", text(&config)]).await;
     let from =
         |since: Value| json!({"stream": "messages", "connection_id": "cin_work", "changes_since": since});
-    // A place within the changes, and the server's own token after the last page.
+    // A token within the changes, and the server's own token after the last page.
     let mut token = Value::from("beginning");
     for has_more in [true, false] {
         let page = model.call("query_records", from(token)).await;
@@ -449,7 +449,7 @@ async fn tokens_of_a_record_server_are_sealed_behind_a_list() {
     assert_eq!(foreign["code"], "cursor_expired");
 }
 
-/// A store; with a hidden connection, streams and relations, or without.
+/// Returns a store. With `has_hidden` it has a hidden connection, hidden streams and relations.
 fn store(has_hidden: bool) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
@@ -458,7 +458,7 @@ fn store(has_hidden: bool) -> (tempfile::TempDir, PathBuf) {
     let mut files = json!({"name": "files", "primary_key": ["id"]});
     let mut streams = Vec::new();
     if has_hidden {
-        // Without `foreign_key`, and in `query.expand` alone.
+        // A relation without `foreign_key`, and one in `query.expand` alone.
         relations.push(json!({"name": "keys", "stream": "secrets"}));
         files["relationships"] = json!([{"name": "more", "stream": "locks", "foreign_key": "m"}]);
         expand.extend([json!({"name": "unlocks"}), json!({"name": "open", "stream": "secrets"})]);
@@ -521,7 +521,7 @@ async fn tokens_of_changes_do_not_tell_the_version_of_a_store() {
     };
     let (records, first) = token("beginning").await;
     assert_eq!(records, 2);
-    // No two tokens are the same, so that a token does not tell either whether anything changed.
+    // Tokens are unique, so that they do not show whether there were changes.
     let (_, again) = token("beginning").await;
     assert_ne!(first, again);
     let hidden = json!({"stream": "secrets", "key": "s9", "data": {"x": 1}}).to_string();
@@ -530,10 +530,10 @@ async fn tokens_of_changes_do_not_tell_the_version_of_a_store() {
     assert_eq!((records, later.len()), (0, first.len()));
     for token in [&first, &again, &later] {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(token.strip_prefix("fw1_").unwrap()).unwrap();
-        // Header and nonce, then the binding, the store and the version, encrypted, and the tag.
+        // Header and nonce; then the binding, the store and the version, encrypted; then the tag.
         assert_eq!(bytes.len(), 5 + 12 + (8 + 8 + 8) + 16, "{token}");
     }
-    // One of a former version told it, and is not taken.
+    // A token of an earlier release shows the version, and is refused.
     let former = BASE64_URL_SAFE_NO_PAD.encode(r#"{"store":"00112233445566778899AABBCCDDEEFF","version":3}"#);
     assert_eq!(model.refusal("query_records", from(&former)).await["code"], "cursor_expired");
     let forged = format!("{}AAAA", first.get(..first.len() - 4).unwrap());

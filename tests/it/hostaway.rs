@@ -1,4 +1,4 @@
-//! The hostaway sample through the built binary: what the demo shows, and the routes that a schema passes on, also
+//! The hostaway sample through the built binary: the output of the demo, and the routes that a schema passes on, also
 //! through another server.
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn sample_store() -> (tempfile::TempDir, std::path::PathBuf, Value) {
     (folder, store, serde_json::from_str(&shown).unwrap())
 }
 
-/// The answer, which is what `/openapi.json` says of the route.
+/// Returns a response after a check against `/openapi.json`.
 #[track_caller]
 fn ok(server: &HttpServer, route: &str, target: &str) -> Value {
     let answer = get(&server.address, target);
@@ -40,7 +40,7 @@ fn the_sample_is_imported_searched_and_served() {
     assert!(!demo["search"]["results"].as_array().unwrap().is_empty(), "{demo}");
     assert_eq!(demo["fetch"]["id"], demo["search"]["results"][0]["id"]);
     assert_eq!(demo["commands"].as_array().unwrap().len(), 3);
-    // Again: nothing changes.
+    // A second run changes nothing.
     let shown = stdout(&fetchwell(["demo", "hostaway", "--store", text(&store)]));
     for part in ["8,828 records of cin_seaside (Seaside Rentals) and cin_alpine", "/api/v1/bookings/BK12345"]
     {

@@ -1,4 +1,4 @@
-//! A server for many callers: who gets in, and that what one caller has is of no use to another.
+//! A server for many callers: authentication, and the separation of callers.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -28,7 +28,7 @@ fn refused(answer: &Answer, status: u16, code: &str) {
 }
 
 #[test]
-fn nobody_gets_in_without_a_token() {
+fn requests_without_a_token_are_refused() {
     let place = Place::new();
     fs::write(place.path("secret"), "s3cret").unwrap();
     let asked = authorization_server();
@@ -70,7 +70,7 @@ fn nobody_gets_in_without_a_token() {
     for open in ["/health/live", "/health/ready"] {
         assert_eq!(ask(&server.address, "GET", open, &[]).text, "ok\n");
     }
-    // Whoever gets in does so everywhere.
+    // Each accepted caller reaches all APIs.
     assert_eq!(get_as(&server, ANN, "/v1/schema").status, 200);
     assert_eq!(get_as(&server, ANN, "/api/v1").status, 200);
     let found = call(&server, ANN, "search", &json!({"query": "letter"}));
@@ -78,7 +78,7 @@ fn nobody_gets_in_without_a_token() {
 }
 
 #[test]
-fn a_server_with_tokens_of_its_own_says_so() {
+fn a_server_with_static_tokens_names_no_authorization_server() {
     let place = Place::new();
     let server = start(&place.of_two());
     let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
@@ -100,7 +100,7 @@ fn a_server_with_tokens_of_its_own_says_so() {
 }
 
 #[test]
-fn what_one_caller_has_is_of_no_use_to_another() {
+fn handles_and_cursors_of_a_caller_are_refused_for_another() {
     let place = Place::new();
     let server = start(&place.of_two());
     let found = call(&server, ANN, "search", &json!({"query": "letter", "limit": 5}));
@@ -131,7 +131,7 @@ fn what_one_caller_has_is_of_no_use_to_another() {
         refused(&get_as(&server, BOB, &next), 400, "invalid_cursor");
         assert_eq!(get_as(&server, ANN, &next).status, 200, "{target}");
     }
-    // Two tokens of one store are two callers, too.
+    // Two tokens with the same store are two callers, too.
     let both = format!(
         "{HEAD}{}{}{STORES}",
         token("ann", ANN),
@@ -144,7 +144,7 @@ fn what_one_caller_has_is_of_no_use_to_another() {
 }
 
 #[test]
-fn a_token_that_is_taken_away_is_refused_at_once() {
+fn a_removed_token_is_refused_at_once() {
     let place = Place::new();
     let file = place.of_two();
     let server = start(&file);
@@ -152,10 +152,10 @@ fn a_token_that_is_taken_away_is_refused_at_once() {
     assert_eq!(get_as(&server, BOB, "/v1/schema").status, 200);
     place.configure(&format!("{HEAD}{}{STORES}", token("ann", ANN)));
     server.wait_until("the token is gone", || get_as(&server, BOB, "/v1/schema").status == 401);
-    // For who stays nothing changed.
+    // The other caller notices no change.
     let next = call(&server, ANN, "search", &json!({"cursor": found["next_cursor"]}));
     assert!(next.get("error").is_none(), "{next}");
-    // Without [auth] nobody could be told apart: that is not taken over.
+    // Without [auth] callers cannot be told apart, so that change is not applied.
     place.configure(STORES);
     server.wait_until("it is refused", || server.log().contains("[auth] was removed"));
     assert_eq!(get_as(&server, BOB, "/v1/schema").status, 401);
@@ -163,13 +163,13 @@ fn a_token_that_is_taken_away_is_refused_at_once() {
 }
 
 #[test]
-fn how_the_server_does_is_for_whoever_runs_it() {
+fn health_and_metrics_need_a_token_with_metrics() {
     let place = Place::new();
     let watcher = token("watch", WATCHER).replace("sources = [\"watch\"]", "sources = []\nmetrics = true");
     let file = place.configure(&format!("{HEAD}{}{watcher}{STORES}", token("ann", ANN)));
     let server = start(&file);
     for target in ["/health", "/metrics"] {
-        // A loopback address is no identity: a proxy of this machine that adds no header has one, too.
+        // A loopback address does not authenticate: requests of a local proxy without headers have one, too.
         for from in ["host: localhost", "host: 127.0.0.1", "x-forwarded-for: 192.0.2.7"] {
             let answer = ask(&server.address, "GET", target, &[from]);
             refused(&answer, 401, "unauthorized");
@@ -181,21 +181,21 @@ fn how_the_server_does_is_for_whoever_runs_it() {
             assert_eq!(ask(&server.address, "GET", target, &[from, &bearer(WATCHER)]).status, 200);
         }
     }
-    // A proxy here that says nothing of its client asks under the name that clients know.
+    // A local proxy without headers about its client uses the public host name.
     let server = start(&place.configure(
         &fs::read_to_string(&file).unwrap().replace("http://localhost:7400", "https://records.example.com"),
     ));
     let proxied = ask(&server.address, "GET", "/health", &["host: records.example.com"]);
     refused(&proxied, 401, "unauthorized");
-    // Probes come by an address.
+    // Health probes use an IP address.
     assert_eq!(ask(&server.address, "GET", "/health/live", &["host: 10.1.2.3"]).status, 200);
     refused(&ask(&server.address, "GET", "/health", &["host: 10.1.2.3"]), 403, "forbidden");
-    // It may watch, and has no records.
+    // The token may read metrics, and no records.
     refused(&get_as(&server, WATCHER, "/v1/schema"), 403, "no_sources");
 }
 
 #[test]
-fn a_callers_token_goes_to_their_own_source_and_no_other() {
+fn a_callers_token_is_sent_to_the_intended_source_only() {
     let (place, asked, records) = (Place::new(), authorization_server(), record_server());
     fs::write(place.path("secret"), "s3cret\n").unwrap();
     let caller = format!("[[source]]\nname = \"mail\"\nurl = \"{}\"\ncredential = \"caller\"\n", records.url);
@@ -209,7 +209,7 @@ fn a_callers_token_goes_to_their_own_source_and_no_other() {
         results.iter().map(|result| result["title"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(titles("ann-1"), ["Mail of ann-1"]);
-    // The same grant by a newer token; another grant of the same person.
+    // The same grant with a newer token; then another grant of the same person.
     assert_eq!(titles("ann-2"), ["Mail of ann-2"]);
     assert_eq!(titles("ann-narrow"), ["Mail of ann-narrow"]);
     assert_eq!(titles("ann-package"), ["Mail of ann-package"]);
@@ -220,7 +220,7 @@ fn a_callers_token_goes_to_their_own_source_and_no_other() {
     assert!(
         bobs.contains(&"Mail of bob-1".to_owned()) && bobs.iter().any(|title| title.contains("bob letter"))
     );
-    // A token of this server's own is for this server.
+    // A static token belongs to this server and is not sent to a record server.
     assert!(titles(ANN).iter().all(|title| title.contains("ann letter")));
     let sent: Vec<String> =
         records.requests().into_iter().filter_map(|request| request.authorization).collect();
@@ -240,14 +240,14 @@ fn a_callers_token_goes_to_their_own_source_and_no_other() {
     ] {
         refused(&get_as(&server, token, "/v1/schema"), status, word);
     }
-    // Who cannot be asked vouches for nobody.
+    // Tokens are refused while introspection fails.
     refused(&get_as(&server, "no-answer", "/v1/schema"), 503, "authorization_unavailable");
     let log = server.log();
     assert!(!log.contains("ann-") && !log.contains("s3cret") && !log.contains("fwt_"), "{log}");
 }
 
 #[test]
-fn an_address_of_all_machines_needs_to_know_who_asks() {
+fn listening_for_other_machines_needs_authentication() {
     let place = Place::new();
     let open = place.configure(&format!("listen = \"0.0.0.0:0\"\n{STORES}"));
     let refused = fetchwell(["serve", "--config", text(&open)]);
@@ -262,7 +262,7 @@ fn an_address_of_all_machines_needs_to_know_who_asks() {
 }
 
 #[test]
-fn a_server_that_lets_nobody_in_does_not_start() {
+fn an_auth_table_that_accepts_no_caller_is_refused() {
     let place = Place::new();
     fs::write(place.path("secret"), "s").unwrap();
     let introspection = "[auth.introspection]\nurl = \"https://as.example/i\"\nclient_id = \"f\"\nclient_secret = \"file:secret\"\n";
@@ -285,7 +285,7 @@ fn a_server_that_lets_nobody_in_does_not_start() {
             "subjects need an authorization server",
         ),
     ] {
-        // Keys of the top come before tables.
+        // Top-level keys come before tables.
         let text_of_file = match text_of_file.strip_suffix(HEAD) {
             Some(tables) => format!("{HEAD}{tables}"),
             None => text_of_file,
@@ -299,7 +299,7 @@ fn a_server_that_lets_nobody_in_does_not_start() {
 }
 
 #[test]
-fn an_answer_as_a_stream_has_its_turn_until_it_ends() {
+fn a_streamed_answer_keeps_its_permit_until_its_end() {
     let (place, asked) = (Place::new(), authorization_server());
     fs::write(place.path("secret"), "s3cret\n").unwrap();
     let (go, started) = (Arc::new(AtomicBool::new(false)), Instant::now());
@@ -310,7 +310,7 @@ fn an_answer_as_a_stream_has_its_turn_until_it_ends() {
         }
         Reply::Json(200, json!({"results": [], "has_more": false}).to_string())
     });
-    // It is waited for longer than for a turn.
+    // The deadline of the source is longer than the wait for a free slot.
     let caller = format!(
         "[[source]]\nname = \"mail\"\nurl = \"{}\"\ncredential = \"caller\"\ndeadline = \"18s\"\n",
         records.url

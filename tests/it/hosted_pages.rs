@@ -1,4 +1,4 @@
-//! Record pages of a server for many callers, as a browser asks for them.
+//! Record pages of a server for many callers, as a browser requests them.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use crate::support::hosted::{ANN, BOB, HEAD, PUBLIC, Place, STORES, bearer, call, start, token};
 use crate::support::{Answer, HttpServer, ask, import_records, post};
 
-/// A page, as a browser with this cookie gets it.
+/// Requests a page with the cookie of a browser.
 fn page(server: &HttpServer, target: &str, cookie: &str) -> Answer {
     ask(&server.address, "GET", target, &[&format!("cookie: {cookie}")])
 }
 
-/// Sends a form of a page, and gives the cookie that comes with the way to the record.
+/// Sends a form of a page, and returns the cookie that comes with the redirect to the record.
 #[track_caller]
 fn send(server: &HttpServer, path: &str, cookie: &str, form: &[(&str, &str)]) -> String {
     let pair =
@@ -23,7 +23,7 @@ fn send(server: &HttpServer, path: &str, cookie: &str, form: &[(&str, &str)]) ->
     answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
 }
 
-/// The path of a record's page, and what opens it.
+/// Returns the path of a record's page, and the key of a link that opens it.
 fn linked(server: &HttpServer, token: &str, id: &str) -> (String, String) {
     let record = call(server, token, "fetch", &json!({"id": id}));
     let url = record["url"].as_str().unwrap_or_else(|| panic!("{record}"));
@@ -32,7 +32,7 @@ fn linked(server: &HttpServer, token: &str, id: &str) -> (String, String) {
 }
 
 #[test]
-fn a_link_opens_its_record_where_a_session_has_ended() {
+fn a_link_opens_its_record_after_a_session_has_ended() {
     let place = Place::new();
     let server = start(&place.of_two());
     let [one, other] = ["ann01", "ann02"].map(|key| format!("cin_ann/letters:{key}"));
@@ -45,7 +45,7 @@ fn a_link_opens_its_record_where_a_session_has_ended() {
             "a token opens all of its records"
         );
     }
-    // The same grant goes on with another token.
+    // The same grant continues with another token.
     const NEWER: &str = "fwt_newernewernewernewernewernewernewernewernew";
     place.configure(&format!("{HEAD}{}{}{STORES}", token("ann", NEWER), token("bob", BOB)));
     server.wait_until("the token is gone", || page(&server, &path, &cookie).status == 401);
@@ -56,12 +56,12 @@ fn a_link_opens_its_record_where_a_session_has_ended() {
     let shown = page(&server, &path, &cookie);
     assert!(shown.status == 200 && shown.text.contains("only for ann"), "{shown:?}");
     assert_eq!(page(&server, &elsewhere, &cookie).status, 401, "a link opens one record");
-    // Following it left whoever is signed in by now as they are.
+    // Following the link does not change the session of a signed-in person.
     let cookie = send(&server, "/records/-/sign-in", &cookie, &[("to", &path), ("token", NEWER)]);
     let (path, key) = linked(&server, NEWER, &one);
     let cookie = send(&server, &path, &cookie, &[("link", &key)]);
     assert_eq!(page(&server, &elsewhere, &cookie).status, 200);
-    // It opens the record again, elsewhere too, and a made-up one opens nothing.
+    // The link opens the record again in another browser, and an invented link opens nothing.
     let second = send(&server, &path, "", &[("link", &key)]);
     assert!(second != cookie && page(&server, &path, &second).text.contains("only for ann"));
     let guessed = format!("link={}", "A".repeat(key.len()));

@@ -1,4 +1,4 @@
-//! Sign-in at an authorization server on the way to a record page, as a browser does it.
+//! Sign-in at an authorization server before a record page is shown, as a browser does it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -18,7 +18,7 @@ const RECORD: &str = "/records/cin_ann/letters:ann07";
 const SECRET: &str = "only for ann";
 const CALLBACK: &str = "/records/-/callback";
 
-/// An authorization server where people sign in: metadata, token endpoint and introspection on a socket.
+/// A fake authorization server for sign-in: metadata, token endpoint and introspection.
 struct Authority {
     server: FakeServer,
     state: Arc<Mutex<State>>,
@@ -26,15 +26,15 @@ struct Authority {
 
 #[derive(Default)]
 struct State {
-    /// Codes that were given, by the person and what they were given for. Each is taken once.
+    /// Issued authorization codes with the person and the parameters of the request. Each can be used once.
     codes: HashMap<String, (String, BTreeMap<String, String>)>,
-    /// What differs from the usual metadata.
+    /// Differences from the usual metadata.
     metadata: Value,
-    /// Tokens that were revoked.
+    /// Revoked tokens.
     revoked: HashSet<String>,
-    /// The metadata never comes.
+    /// True if the metadata never comes.
     is_slow: bool,
-    /// The token endpoint answers so instead.
+    /// A fixed reply of the token endpoint.
     token_reply: Option<Reply>,
 }
 
@@ -54,7 +54,7 @@ impl Authority {
         Self { server, state }
     }
 
-    /// Signs a person in as the authorization endpoint does, and returns where the browser is sent back to.
+    /// Signs a person in as the authorization endpoint does, and returns the URL that the browser is redirected to.
     fn approve(&self, location: &str, person: &str) -> String {
         let asked = query(location);
         let mut state = self.state.lock().unwrap();
@@ -69,7 +69,7 @@ impl Authority {
         back.strip_prefix(PUBLIC).unwrap().to_owned()
     }
 
-    /// Where the browser is sent back to with an error.
+    /// Returns the URL that the browser is redirected to with an error.
     fn refuse(&self, location: &str, error: &str) -> String {
         let iss = utf8_percent_encode(&self.server.url, NON_ALPHANUMERIC);
         let description = utf8_percent_encode("<script>alert('described')</script>", NON_ALPHANUMERIC);
@@ -86,7 +86,7 @@ impl Authority {
         self.state.lock().unwrap().revoked.insert(token.to_owned());
     }
 
-    /// The requests to the token endpoint.
+    /// Returns the requests to the token endpoint.
     fn exchanges(&self) -> Vec<Request> {
         let requests = self.server.requests().into_iter();
         requests.filter(|request| request.line == "POST /token").collect()
@@ -112,7 +112,7 @@ impl State {
             return reply.clone();
         }
         let refused = |error: &str| Reply::Json(400, json!({"error": error}).to_string());
-        // `fetchwell-pages` and `p4ges`, as HTTP Basic.
+        // `fetchwell-pages` and `p4ges` in HTTP Basic authentication.
         if request.authorization.as_deref() != Some("Basic ZmV0Y2h3ZWxsLXBhZ2VzOnA0Z2Vz") {
             return refused("invalid_client");
         }
@@ -154,7 +154,7 @@ impl Browser {
         answer
     }
 
-    /// Opens a page without a session. Returns where the browser is sent to sign in.
+    /// Opens a page without a session. Returns the URL of the sign-in that the browser is redirected to.
     #[track_caller]
     fn sent_to_sign_in(&mut self, server: &HttpServer, target: &str) -> String {
         let answer = self.get(server, target);
@@ -163,7 +163,7 @@ impl Browser {
         answer.header("location").unwrap().to_owned()
     }
 
-    /// Signs in as a person on the way to a page. Returns the page.
+    /// Signs in as a person before a page is shown. Returns the page.
     #[track_caller]
     fn signed_in(
         &mut self,
@@ -226,7 +226,7 @@ fn started() -> (Place, Authority, HttpServer) {
 #[test]
 fn a_person_signs_in_on_the_way_to_a_record() {
     let (_place, authority, server) = started();
-    // The link that a model cites holds nothing that opens the record.
+    // The link that a model cites contains no key to the record.
     let url = call(&server, "ann-1", "fetch", &json!({"id": "cin_ann/letters:ann07"}))["url"].clone();
     assert_eq!(url, format!("{PUBLIC}{RECORD}"));
     let mut browser = Browser::default();
@@ -252,12 +252,12 @@ fn a_person_signs_in_on_the_way_to_a_record() {
     assert_eq!(back.status, 303, "{back:?}");
     let page = browser.get(&server, back.header("location").unwrap());
     assert!(page.status == 200 && page.text.contains(SECRET), "{page:?}");
-    // The cookie of the attempt is gone, and the session shows what the person may read.
+    // The cookie of the sign-in is deleted, and the session shows the records that the person may read.
     assert!(browser.cookies.len() == 1 && browser.has_session(), "{:?}", browser.cookies);
     assert_eq!(browser.get(&server, "/records/cin_ann/letters:ann08").status, 200);
     assert_eq!(browser.get(&server, "/records/cin_bob/letters:bob07").status, 404);
 
-    // An answer is taken once, and by the browser that asked.
+    // A response is accepted once, and only from the browser that sent the request.
     for mut other in [browser, Browser::default()] {
         let replayed = other.get(&server, &callback);
         assert!(replayed.status == 400 && replayed.text.contains("did not begin"), "{replayed:?}");
@@ -278,7 +278,7 @@ fn each_person_sees_their_own_records() {
     assert!(page.status == 404 && !page.text.contains(SECRET), "{page:?}");
     assert!(page.text.contains("It cannot be shown") && page.text.contains("Sign out"), "{page:?}");
     assert_eq!(browser.get(&server, "/records/cin_bob/letters:bob07").status, 200);
-    // Carol has no records at all, and a token for another audience admits no one.
+    // Carol has no records, and a token for another audience is refused.
     for (person, status, word) in [("carol", 403, "no records for you"), ("dave", 401, "another audience")] {
         let mut browser = Browser::default();
         let location = browser.sent_to_sign_in(&server, RECORD);
@@ -295,7 +295,7 @@ fn a_session_ends_with_its_token() {
     assert_eq!(browser.signed_in(&server, &authority, "ann", RECORD).status, 200);
     assert_eq!(browser.get(&server, RECORD).status, 200);
     authority.revoke("ann-browser");
-    // Another client of the introspection endpoint asks about every token again.
+    // With another client id, cached introspection responses are not used.
     let asked_again =
         settings(&authority).replace("client_id = \"fetchwell\"", "client_id = \"fetchwell-2\"");
     place.configure(&asked_again);
@@ -307,11 +307,11 @@ fn a_session_ends_with_its_token() {
     let location = browser.sent_to_sign_in(&server, RECORD);
     let refused = browser.get(&server, &authority.approve(&location, "ann"));
     assert!(refused.status == 401 && refused.text.contains("not active"), "{refused:?}");
-    // A browser that drops its cookies is not sent around for ever.
+    // A browser that drops its cookies is not redirected in a loop.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     let stopped = Browser::default().get(&server, &format!("{RECORD}?signed-in={now}"));
     assert!(stopped.status == 401 && stopped.text.contains("allow cookies"), "{stopped:?}");
-    // The mark stays in the address; an old one is no answer to a person without a session.
+    // The parameter stays in the URL; an old one does not prevent a new sign-in.
     let again = Browser::default().get(&server, &format!("{RECORD}?signed-in={}", now - 60));
     assert_eq!(again.status, 303, "{again:?}");
 }
@@ -329,13 +329,13 @@ fn several_tabs_sign_in_at_a_time() {
         assert!(to.starts_with(&format!("{record}?signed-in=")), "{back:?}");
     }
     assert!(browser.get(&server, RECORD).text.contains(SECRET));
-    // Tabs that are never finished are bounded.
+    // The number of unfinished sign-ins of a browser is limited.
     let mut browser = Browser::default();
     for _ in 0..40 {
         browser.sent_to_sign_in(&server, RECORD);
         assert!(browser.cookies.len() <= 9, "{}", browser.cookies.len());
     }
-    // Cookies of long handles stay within what proxies take of a header.
+    // Cookies of long handles stay within the header limits of proxies.
     let long = format!("/records/cin_ann/letters:{}", "x".repeat(1_900));
     for _ in 0..10 {
         browser.sent_to_sign_in(&server, &long);
@@ -344,17 +344,17 @@ fn several_tabs_sign_in_at_a_time() {
 }
 
 #[test]
-fn a_forged_answer_signs_no_one_in() {
+fn a_forged_response_signs_no_one_in() {
     let (_place, authority, server) = started();
     let mut browser = Browser::default();
     let location = browser.sent_to_sign_in(&server, RECORD);
     let state = query(&location)["state"].clone();
-    // The attacker's own code and state, sent to another browser (login CSRF).
+    // The attacker's own code and state, sent to the browser of a victim (login CSRF).
     let mut attacker = Browser::default();
     let theirs = attacker.sent_to_sign_in(&server, "/records/cin_bob/letters:bob07");
     let attack = authority.approve(&theirs, "bob");
     assert_eq!(browser.get(&server, &attack).status, 400);
-    // Their code under the victim's state: the verifier is another.
+    // The attacker's code with the state of the victim: the PKCE verifier does not match.
     let code = query(&format!("{PUBLIC}{attack}"))["code"].clone();
     let iss = utf8_percent_encode(&authority.server.url, NON_ALPHANUMERIC).to_string();
     let before = authority.exchanges().len();
@@ -369,7 +369,8 @@ fn a_forged_answer_signs_no_one_in() {
         assert!(page.status == status && page.text.contains(word), "{answer}: {page:?}");
     }
     assert!(browser.cookies.len() == 1 && authority.exchanges().len() == before);
-    // Of another authorization server, or of none; with two codes; with none. Nothing is sent to the token endpoint.
+    // A response of another authorization server or of none, with two codes, or without a code: no request is sent to
+    // the token endpoint.
     for (answer, word) in [
         ("code=x&iss=https%3A%2F%2Fevil.example".to_owned(), "not from the configured authorization server"),
         ("code=x".to_owned(), "not from the configured authorization server"),
@@ -447,7 +448,7 @@ fn metadata_that_cannot_be_trusted_is_not_used() {
             "{change}: {page:?}"
         );
         assert!(page.header("set-cookie").is_none(), "{change}: {page:?}");
-        // Bearer tokens go on as before.
+        // Bearer tokens still work.
         assert!(call(&server, "ann-1", "search", &json!({"query": "letter"}))["results"].is_array());
     }
     let (place, authority) = (place(), Authority::start());
@@ -457,7 +458,7 @@ fn metadata_that_cannot_be_trusted_is_not_used() {
 }
 
 #[test]
-fn slow_metadata_is_given_up_and_read_again() {
+fn slow_metadata_times_out_and_is_read_again() {
     let (_place, authority, server) = started();
     authority.state.lock().unwrap().is_slow = true;
     let page = Browser::default().get(&server, RECORD);
@@ -473,12 +474,12 @@ fn links_of_static_tokens_open_without_a_sign_in() {
     let (path, key) = url.as_str().unwrap().strip_prefix(PUBLIC).unwrap().split_once("?link=").unwrap();
     let opening = Browser::default().get(&server, &format!("{path}?link={key}"));
     assert!(opening.status == 200 && opening.text.contains("Open the record"), "{opening:?}");
-    // A link of a person is of no use once people sign in, and opens again when they do not.
+    // A link of a person is refused while sign-in is configured, and valid again without it.
     let lines = settings(&authority);
     let (head, rest) = lines.split_once("[auth.pages]").unwrap();
     let (_, rest) = rest.split_once("[auth.introspection]").unwrap();
     place.configure(&format!("{head}[auth.introspection]{rest}"));
-    server.wait_until("nobody signs in", || Browser::default().get(&server, RECORD).status == 401);
+    server.wait_until("sign-in is off", || Browser::default().get(&server, RECORD).status == 401);
     let url = call(&server, "ann-1", "fetch", &json!({"id": "cin_ann/letters:ann07"}))["url"].clone();
     let link = url.as_str().unwrap().strip_prefix(PUBLIC).unwrap();
     assert_eq!(Browser::default().get(&server, link).status, 200);
@@ -491,7 +492,7 @@ fn links_of_static_tokens_open_without_a_sign_in() {
 }
 
 #[test]
-fn cookies_of_https_are_of_this_host() {
+fn cookies_over_https_are_bound_to_the_host() {
     let (place, authority) = (place(), Authority::start());
     let secure = settings(&authority).replace(PUBLIC, "https://records.example.com");
     let server = start(&place.configure(&secure));
@@ -502,7 +503,7 @@ fn cookies_of_https_are_of_this_host() {
 }
 
 #[test]
-fn a_configuration_that_nobody_could_sign_in_with_is_refused() {
+fn a_configuration_without_a_working_sign_in_is_refused() {
     let (place, authority) = (place(), Authority::start());
     let good = settings(&authority);
     let issuer = format!("issuer = \"{}\"\n", authority.server.url);

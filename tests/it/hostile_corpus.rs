@@ -1,4 +1,4 @@
-//! Every handle that `search` prints is fetched back.
+//! Every handle that `search` prints is fetched.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Model, import_records, text};
 
-/// Keys as record servers really have them, and as nobody should.
+/// Returns keys of records that occur in practice, and stranger ones.
 fn hostile_key(number: usize) -> Value {
     let n = number;
     match number % 24 {
@@ -38,7 +38,7 @@ fn hostile_key(number: usize) -> Value {
     }
 }
 
-/// The number of the record whose handle alone is longer than a page without a limit.
+/// The number of a record with a handle that alone is longer than a page without a limit.
 const TOO_LONG: usize = 18 * 24;
 
 fn hostile_corpus(connection: &str) -> String {
@@ -51,7 +51,7 @@ fn hostile_corpus(connection: &str) -> String {
         });
         let (mut key, mut data) = (hostile_key(number), data);
         if number == TOO_LONG {
-            // With the longest number of a part its handle is just short of 2,048 bytes.
+            // With the highest part number the handle is just shorter than 2,048 bytes.
             key = json!("k".repeat(1_990));
         } else if number % 24 == 10 {
             data["url"] = json!(format!("https://example.com/{}", "a".repeat(980)));
@@ -63,7 +63,7 @@ fn hostile_corpus(connection: &str) -> String {
 }
 
 #[tokio::test]
-async fn no_handle_of_a_thousand_hostile_records_is_dead() {
+async fn handles_of_a_thousand_hostile_records_can_be_fetched() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("hostile.db");
     let connections = ["cin_4f2a", "acct:9/ü x"];
@@ -94,7 +94,7 @@ async fn no_handle_of_a_thousand_hostile_records_is_dead() {
                 break;
             }
         }
-        // All of them, each once; only a handle that fills a page by itself is counted and not shown.
+        // Every hit comes once; only a handle that fills a page by itself is counted and not shown.
         let too_long = if limit == Some(100) { 0 } else { 2 };
         assert_eq!((handles.len(), omitted), (1_000 - too_long, too_long as u64), "{limit:?}");
         assert_eq!(handles.iter().collect::<HashSet<_>>().len(), handles.len());

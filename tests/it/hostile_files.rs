@@ -1,6 +1,7 @@
-//! Files that are made to exhaust the stack, the memory or the time of their parser, imported and read by the binary.
+//! Imports of files that try to exhaust the stack, the memory or the time of their parser, through the built binary.
 //!
-//! Each ends in records, in a rejection that names the place, or in an error of the command, and never in a signal.
+//! Each import ends with records, with a rejection that names the place, or with an error of the command, never with a
+//! signal.
 
 use std::fmt::Write;
 
@@ -162,7 +163,7 @@ fn hostile_notes_are_imported() {
     workshop.fetch("c/documents:last.md");
 }
 
-/// Lines that double what the line before them stands for.
+/// Returns lines that each double the expansion of the line before.
 fn aliases(count: usize) -> String {
     (1..count).map(|number| format!("a{number}: &a{number} [*a{0},*a{0}]\n", number - 1)).collect()
 }

@@ -1,6 +1,6 @@
-//! How much clients may take over HTTP: bytes, time and connections, over real sockets.
+//! Limits of HTTP clients: bytes, time and connections, over real sockets.
 //!
-//! No test asserts how long something took: one whose limit did not hold waits for its patience and fails.
+//! No test asserts a duration: a test with a broken limit waits for `PATIENCE` and fails.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use crate::support::{Answer, HttpServer, OwnServer, ask, demo_store, get, memory
 const SEARCH: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"invoice"}}}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// How long a test waits for what has to happen.
+/// Longest wait of a test for an expected event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const SHORT: Duration = Duration::from_millis(200);
@@ -35,7 +35,7 @@ fn head(address: &str, length: usize) -> String {
     )
 }
 
-/// Sends a message on a connection that stays open, and reads its answer.
+/// Sends a message on a connection that stays open, and returns the response.
 #[track_caller]
 fn exchange(stream: &mut TcpStream, address: &str, message: &str) -> Value {
     stream.write_all(format!("{}{message}", head(address, message.len())).as_bytes()).unwrap();
@@ -60,7 +60,7 @@ fn read_answer(stream: &mut TcpStream) -> Value {
     }
 }
 
-/// Everything until the server ends the connection, however it does.
+/// Reads until the server ends the connection in any way.
 fn rest(mut stream: TcpStream) -> String {
     let mut rest = Vec::new();
     match stream.read_to_end(&mut rest) {
@@ -72,7 +72,7 @@ fn rest(mut stream: TcpStream) -> String {
 }
 
 #[test]
-fn a_head_that_never_ends_loses_its_connection_and_others_do_not() {
+fn a_request_head_that_never_ends_closes_its_connection_only() {
     let server = own(Limits { head: SHORT, ..Limits::default() });
     let mut quiet = open(&server.address);
     let mut used = open(&server.address);
@@ -81,7 +81,7 @@ fn a_head_that_never_ends_loses_its_connection_and_others_do_not() {
         let mut slow = open(&server.address);
         slow.write_all(start.as_bytes()).unwrap();
         slow.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-        // A byte now and then is no reason to wait for ever.
+        // A byte from time to time does not extend the wait.
         let left = (0..1_500).find(|_| {
             let _ = slow.write_all(b"x");
             !matches!(slow.read(&mut [0; 64]), Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()))
@@ -93,13 +93,13 @@ fn a_head_that_never_ends_loses_its_connection_and_others_do_not() {
 }
 
 #[test]
-fn a_connection_on_which_nothing_happens_ends() {
+fn an_idle_connection_is_closed() {
     let server = own(Limits { idle: SHORT, ..Limits::default() });
     let silent = open(&server.address);
     let mut used = open(&server.address);
     assert_eq!(exchange(&mut used, &server.address, PING)["id"], 1);
     assert_eq!((rest(silent), rest(used)), (String::new(), String::new()));
-    // One that waits for its answer is not idle.
+    // A connection that waits for its response is not idle.
     let mut asking = open(&server.address);
     asking.write_all(format!("{}{SEARCH}", head(&server.address, SEARCH.len())).as_bytes()).unwrap();
     server.wait_for_search();
@@ -109,7 +109,7 @@ fn a_connection_on_which_nothing_happens_ends() {
 }
 
 #[test]
-fn a_body_that_does_not_come_is_waited_for_only_so_long() {
+fn a_missing_body_times_out() {
     let server = own(Limits { body: SHORT, ..Limits::default() });
     for said in ["", "{\"jsonrpc\""] {
         let mut slow = open(&server.address);
@@ -118,7 +118,7 @@ fn a_body_that_does_not_come_is_waited_for_only_so_long() {
         assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("\"code\":-32600"), "{answer}");
         assert!(answer.contains("connection: close"), "{answer}");
     }
-    // All of a request has an end of its own.
+    // The whole request has a timeout of its own.
     let limits = Limits { beyond_call: SHORT, ..Limits::default() };
     let server = OwnServer::start(limits, None, Duration::from_millis(10));
     let mut slow = open(&server.address);
@@ -129,7 +129,7 @@ fn a_body_that_does_not_come_is_waited_for_only_so_long() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn too_large_heads_and_bodies_are_refused() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     let get = |headers: &[&str]| ask(&server.address, "GET", "/health", headers).status;
@@ -138,7 +138,7 @@ fn what_is_too_large_is_refused() {
     assert_eq!(get(&[&long(70_000)]), 431);
     let many: Vec<String> = (0..101).map(|number| format!("x-{number}: y")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    // With `Host` and `Connection`.
+    // `Host` and `Connection` count as well.
     assert_eq!(get(&many[..98]), 200);
     assert_eq!(get(&many[..99]), 431);
     let whole = |bytes: usize| format!("{}{}", PING, " ".repeat(bytes - PING.len()));
@@ -146,14 +146,14 @@ fn what_is_too_large_is_refused() {
     assert_eq!(posted(1024 * 1024).status, 200);
     let refused = posted(1024 * 1024 + 1);
     assert_eq!((refused.status, &refused.json()["error"]["code"]), (413, &json!(-32600)));
-    // One that is asked for first is not sent.
+    // With `Expect: 100-continue` such a body is not sent.
     let mut asking = open(&server.address);
     let expect =
         head(&server.address, 1024 * 1024 + 1).replace("\r\n\r\n", "\r\nexpect: 100-continue\r\n\r\n");
     asking.write_all(expect.as_bytes()).unwrap();
     let refused = rest(asking);
     assert!(refused.starts_with("HTTP/1.1 413"), "{refused}");
-    // Nor is one that does not say how long it is.
+    // A body of unknown length is refused in the same way.
     let chunk = format!("{:x}\r\n{}\r\n0\r\n", 1024 * 1024 + 1, whole(1024 * 1024 + 1));
     let refused = ask(
         &server.address,
@@ -165,7 +165,7 @@ fn what_is_too_large_is_refused() {
 }
 
 #[test]
-fn one_connection_too_many_waits_for_another_to_end() {
+fn a_connection_over_the_limit_waits_for_another_to_end() {
     let server = own(Limits { connections: 4, ..Limits::default() });
     let mut four: Vec<TcpStream> = (0..4).map(|_| open(&server.address)).collect();
     for stream in &mut four {
@@ -175,7 +175,7 @@ fn one_connection_too_many_waits_for_another_to_end() {
     fifth.write_all(format!("{}{PING}", head(&server.address, PING.len())).as_bytes()).unwrap();
     fifth.set_read_timeout(Some(SHORT)).unwrap();
     assert!(fifth.read(&mut [0; 64]).is_err(), "it was served beside four others");
-    // The others are as they were.
+    // The other connections still work.
     for stream in &mut four {
         assert_eq!(exchange(stream, &server.address, PING)["id"], 1);
     }
@@ -184,13 +184,13 @@ fn one_connection_too_many_waits_for_another_to_end() {
     assert_eq!(read_answer(&mut fifth)["id"], 1);
 }
 
-/// Connections that are held open; fewer where the system lets this process have fewer files.
+/// Number of connections that are held open; fewer if the limit of open files is lower.
 #[cfg(target_os = "linux")]
 const HELD: usize = 10_000;
 
 #[cfg(target_os = "linux")]
 #[test]
-fn ten_thousand_idle_connections_are_in_nobodys_way() {
+fn ten_thousand_idle_connections_delay_no_request() {
     let (folder, store) = demo_store();
     let file = folder.path().join("fetchwell.toml");
     std::fs::write(&file, "[http]\nmax_connections_per_address = 12000\n").unwrap();
@@ -202,7 +202,7 @@ fn ten_thousand_idle_connections_are_in_nobodys_way() {
     let mut idle = Vec::with_capacity(held);
     for number in 0..held {
         let mut stream = open(&server.address);
-        // Some have asked already, some are about to, some say nothing.
+        // Some have sent a request, some have sent a part of one, and some have sent nothing.
         match number % 100 {
             0 => assert_eq!(exchange(&mut stream, &server.address, PING)["id"], 1),
             1 => stream.write_all(b"POST /mcp HTTP/1.1\r\n").unwrap(),
@@ -215,13 +215,13 @@ fn ten_thousand_idle_connections_are_in_nobodys_way() {
     assert!(answer.json()["result"]["content"][0]["text"].as_str().unwrap().contains("cin_"));
     let kib = memory_kib(server.process.id(), "VmRSS");
     println!("{kib} KiB with {held} idle connections");
-    // Whatever a connection takes, it is not a buffer of its own for everything.
+    // A connection must not have large buffers of its own.
     assert!(kib < 400_000, "{kib} KiB with {held} connections");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn too_few_files_make_fewer_connections_and_more_are_asked_for() {
+fn the_limit_of_open_files_limits_connections() {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
 
@@ -250,7 +250,7 @@ fn too_few_files_make_fewer_connections_and_more_are_asked_for() {
 }
 
 #[test]
-fn a_stop_answers_what_is_in_flight_and_waits_for_nothing_else() {
+fn a_shutdown_waits_for_requests_in_flight_only() {
     let server = own(Limits { drain: PATIENCE, ..Limits::default() });
     let silent = open(&server.address);
     let mut used = open(&server.address);
@@ -271,7 +271,7 @@ fn a_stop_answers_what_is_in_flight_and_waits_for_nothing_else() {
 }
 
 #[test]
-fn a_stop_does_not_wait_for_ever() {
+fn a_shutdown_has_a_timeout() {
     let server = own(Limits { drain: SHORT, ..Limits::default() });
     let mut asking = open(&server.address);
     asking.write_all(format!("{}{SEARCH}", head(&server.address, SEARCH.len())).as_bytes()).unwrap();
@@ -292,7 +292,7 @@ fn message(client: &reqwest::Client, address: &str, body: &'static str) -> reqwe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http_2_is_spoken_with_whoever_begins_with_it() {
+async fn http_2_is_served_with_prior_knowledge() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     let client = http_2();
@@ -316,7 +316,7 @@ async fn http_2_is_spoken_with_whoever_begins_with_it() {
 }
 
 #[test]
-fn http_2_is_drained_too() {
+fn a_shutdown_drains_http_2() {
     let server = own(Limits { drain: PATIENCE, ..Limits::default() });
     let client_runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let client = http_2();
@@ -337,7 +337,7 @@ fn http_2_is_drained_too() {
 }
 
 #[test]
-fn a_handler_that_panics_is_answered_and_the_server_goes_on() {
+fn a_panic_of_a_handler_is_answered_and_the_server_continues() {
     let server = own(Limits::default());
     for _ in 0..3 {
         let call = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"fetch","arguments":{"id":"c/s:k"}}}"#;

@@ -1,11 +1,11 @@
-//! Under which names the server may be asked, by pages of which origins, and which client a proxy asks for.
+//! Checks of `Host` and `Origin`, and the client addresses that proxies forward.
 
 use crate::support::hosted::{ANN, Place, STORES, bearer, token};
 use crate::support::{HttpServer, ask, binary, demo_store, post, stderr, text};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// A server with these lines of configuration.
+/// Starts a server with these lines of configuration.
 fn configured(lines: &str) -> (tempfile::TempDir, HttpServer) {
     let (folder, store) = demo_store();
     let config = folder.path().join("fetchwell.toml");
@@ -53,7 +53,7 @@ fn a_wrong_name_or_origin_is_refused_on_every_path() {
 }
 
 #[test]
-fn a_hosted_server_is_asked_under_its_own_names() {
+fn a_hosted_server_accepts_its_own_names_only() {
     let (_folder, server) = configured(
         "public_url = \"https://records.example.com\"\n[http]\nallowed_hosts = [\"fetchwell.internal:7400\"]\n\
          allowed_origins = [\"https://inspector.example.com\"]\n",
@@ -80,7 +80,7 @@ fn a_hosted_server_is_asked_under_its_own_names() {
 }
 
 #[test]
-fn a_browser_is_told_what_it_may_do() {
+fn cors_headers_allow_configured_origins_only() {
     let (_folder, server) = configured("[http]\nallowed_origins = [\"https://inspector.example.com\"]\n");
     for origin in ["http://localhost:6274", "https://inspector.example.com"] {
         for path in ["/mcp", "/mcp/openai", "/.well-known/oauth-protected-resource/mcp", "/v1/streams"] {
@@ -104,7 +104,7 @@ fn a_browser_is_told_what_it_may_do() {
     }
 }
 
-/// Statuses of requests that say these things of whom they are for.
+/// Returns the statuses of requests with these forwarding headers.
 fn statuses(server: &HttpServer, lines: &[&str]) -> Vec<u16> {
     lines.iter().map(|line| ask(&server.address, "GET", "/v1/streams", &[line]).status).collect()
 }
@@ -119,19 +119,19 @@ const CLIENTS: [&str; 5] = [
 
 const ONE_EACH: &str = "[rate_limit]\nrequests = 1\nper = \"1h\"\n";
 
-/// Proxied requests are answered where this stands beside `trusted_proxies`.
+/// Permission for proxied requests without authentication, beside `trusted_proxies`.
 const ALLOWED: &str = "allow_unauthenticated_proxy = true\n";
 
 #[test]
-fn a_client_is_whom_a_trusted_proxy_asks_for() {
+fn the_client_address_comes_from_a_trusted_proxy() {
     let (_folder, server) =
         configured(&format!("{ONE_EACH}[http]\ntrusted_proxies = [\"127.0.0.1\"]\n{ALLOWED}"));
-    // The third is the second again, and the last the one before it: what a client wrote itself is not looked at.
+    // The third client is the second, and the last is the one before: entries that a client added itself are ignored.
     assert_eq!(statuses(&server, &CLIENTS), [200, 200, 429, 200, 429]);
 }
 
 #[test]
-fn nobody_else_is_believed() {
+fn forwarding_headers_of_other_clients_are_ignored() {
     let place = Place::new();
     for proxies in ["", "[http]\ntrusted_proxies = [\"10.0.0.0/8\"]\n"] {
         // Without [auth] such requests are refused.
@@ -143,7 +143,7 @@ fn nobody_else_is_believed() {
 }
 
 #[test]
-fn a_file_that_was_only_found_lets_nobody_in() {
+fn a_found_file_cannot_open_the_server() {
     let (folder, _store) = demo_store();
     let source = "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n";
     for (lines, key) in [

@@ -1,4 +1,4 @@
-//! TLS of the server's own, with certificates that the tests make.
+//! The server's own TLS, with certificates that the tests create.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::support::{HttpServer, OwnServer, demo_store, fetchwell, stderr, text}
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// Writes a certificate of its own and its key, and gives the certificate in PEM.
+/// Writes a self-signed certificate and its key, and returns the certificate in PEM.
 fn write_certificate(folder: &Path) -> String {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     std::fs::write(folder.join("cert.pem"), made.cert.pem()).unwrap();
@@ -22,7 +22,7 @@ fn settings(folder: &Path) -> TlsSettings {
     TlsSettings { certificate: folder.join("cert.pem"), key: folder.join("key.pem") }
 }
 
-/// A client that trusts this certificate alone.
+/// Returns a client that trusts this certificate only.
 fn trusting(certificate: &str, only_http_1: bool) -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let certificate = reqwest::Certificate::from_pem(certificate.as_bytes()).unwrap();
@@ -31,7 +31,7 @@ fn trusting(certificate: &str, only_http_1: bool) -> reqwest::Client {
     if only_http_1 { builder.http1_only().build().unwrap() } else { builder.build().unwrap() }
 }
 
-/// What a ping is answered with, and by which version.
+/// Returns the response to a ping, and its HTTP version.
 async fn ping(client: &reqwest::Client, address: &str) -> Result<(reqwest::Version, Value), reqwest::Error> {
     let port = address.rsplit(':').next().unwrap();
     let answer = client
@@ -45,7 +45,7 @@ async fn ping(client: &reqwest::Client, address: &str) -> Result<(reqwest::Versi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_makes_it_https_in_both_versions() {
+async fn a_certificate_enables_https_in_both_versions() {
     let (folder, store) = demo_store();
     let certificate = write_certificate(folder.path());
     let config = folder.path().join("fetchwell.toml");
@@ -56,20 +56,20 @@ async fn a_certificate_makes_it_https_in_both_versions() {
     assert_eq!((version, &answer["id"]), (reqwest::Version::HTTP_2, &Value::from(1)));
     let (version, answer) = ping(&trusting(&certificate, true), &server.address).await.unwrap();
     assert_eq!((version, &answer["id"]), (reqwest::Version::HTTP_11, &Value::from(1)));
-    // Nothing is answered in the open.
+    // Plain HTTP is not answered.
     let mut plain = std::net::TcpStream::connect(&server.address).unwrap();
     std::io::Write::write_all(&mut plain, b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let mut answer = Vec::new();
     let _ = std::io::Read::read_to_end(&mut plain, &mut answer);
     assert!(!answer.starts_with(b"HTTP/"), "{answer:?}");
-    // TLS does not say who asks.
+    // TLS does not replace authentication.
     let everywhere =
         fetchwell(["serve", "--store", text(&store), "--config", text(&config), "--listen", "0.0.0.0:0"]);
     assert!(stderr(&everywhere).contains("which requires authentication"), "{everywhere:?}");
 }
 
 #[test]
-fn a_renewed_certificate_is_taken_up_and_a_broken_one_is_not() {
+fn a_renewed_certificate_is_loaded_and_a_broken_one_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let old = write_certificate(folder.path());
     let tls = Tls::load(settings(folder.path())).unwrap();
@@ -82,13 +82,13 @@ fn a_renewed_certificate_is_taken_up_and_a_broken_one_is_not() {
     assert!(!tls.renew().unwrap_err().to_string().contains("sekret"));
     assert!(is_answered(&old));
     let new = write_certificate(folder.path());
-    assert!(!is_answered(&new), "nobody looked at the files yet");
+    assert!(!is_answered(&new), "the files were not read again yet");
     tls.renew().unwrap();
     assert!(is_answered(&new) && !is_answered(&old));
 }
 
 #[test]
-fn the_files_are_looked_at_while_it_serves() {
+fn certificate_files_are_watched_while_serving() {
     let folder = tempfile::tempdir().unwrap();
     let old = write_certificate(folder.path());
     let tls = Tls::load(settings(folder.path())).unwrap();
@@ -98,7 +98,7 @@ fn the_files_are_looked_at_while_it_serves() {
     let is_answered =
         |certificate: &str| runtime.block_on(ping(&trusting(certificate, false), &server.address)).is_ok();
     assert!(is_answered(&old));
-    // Half of a renewal, and nobody knows whether the rest will come.
+    // A renewal that is only half written keeps the old certificate in use.
     std::fs::write(folder.path().join("cert.pem"), "").unwrap();
     std::thread::park_timeout(Duration::from_millis(200));
     assert!(is_answered(&old));
@@ -111,7 +111,7 @@ fn the_files_are_looked_at_while_it_serves() {
 }
 
 #[test]
-fn a_handshake_that_does_not_come_is_waited_for_only_so_long_and_by_nobody_else() {
+fn a_missing_handshake_times_out_and_delays_no_other_client() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = write_certificate(folder.path());
     let tls = Tls::load(settings(folder.path())).unwrap();
@@ -125,7 +125,7 @@ fn a_handshake_that_does_not_come_is_waited_for_only_so_long_and_by_nobody_else(
 }
 
 #[test]
-fn what_cannot_be_used_is_told_at_the_start() {
+fn unusable_certificates_are_errors_at_startup() {
     let (folder, store) = demo_store();
     let config = folder.path().join("fetchwell.toml");
     let refused = |certificate: &str, key: &str| {
@@ -163,7 +163,7 @@ fn what_cannot_be_used_is_told_at_the_start() {
 
 #[cfg(unix)]
 #[test]
-fn world_readable_tls_key_is_warned_of() {
+fn a_world_readable_tls_key_causes_a_warning() {
     use std::os::unix::fs::PermissionsExt;
 
     let (folder, store) = demo_store();

@@ -1,4 +1,4 @@
-//! Clients that do not read, and frames that a client should not send, over real sockets.
+//! Clients that do not read responses, and frames that a client should not send, over real sockets.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpStream};
@@ -15,12 +15,12 @@ use crate::support::{HttpServer, OwnServer, ask, get, import_records, memory_kib
 
 const SEARCH: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"invoice"}}}"#;
 
-/// Bytes of all records of the large store: one response.
+/// Bytes of all records of the large store, which is one response.
 const LARGE: usize = 4 * 1024 * 1024;
 
 const ALL_RECORDS: &str = "/v1/streams/files/records?limit=100";
 
-/// Two callers and a store whose records are one response of `LARGE` bytes.
+/// Starts a server with two callers and a store that is returned as one response of `LARGE` bytes.
 fn large(place: &Place, http: &str) -> HttpServer {
     let text = "x".repeat(LARGE / 16);
     let record =
@@ -34,7 +34,7 @@ fn large(place: &Place, http: &str) -> HttpServer {
     )))
 }
 
-/// Reads until the server ends the connection. Whether it did within 30 seconds.
+/// Reads until the server ends the connection. Returns true if it did within 30 seconds.
 fn is_ended(mut stream: TcpStream) -> bool {
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     match stream.read_to_end(&mut Vec::new()) {
@@ -60,7 +60,7 @@ fn pings_do_not_keep_connections_that_do_not_read() {
     for client in &unread {
         let mut left = 600;
         while !client.seen(|seen| seen.is_closed) && left > 0 {
-            // Neither PINGs of the client nor its answers are progress.
+            // Neither PINGs of the client nor its acknowledgements count as progress.
             client.ping();
             std::thread::park_timeout(Duration::from_millis(50));
             left -= 1;
@@ -78,7 +78,7 @@ fn a_response_that_is_read_slowly_is_sent_to_its_end() {
     assert!(client.widen(0, 8 * 1024 * 1024));
     assert!(client.get(0, ALL_RECORDS, &[("authorization", &format!("Bearer {ANN}"))]));
     client.wait_until("it is answered", |seen| seen.statuses.get(&1) == Some(&200));
-    // In all it takes longer than the timeout, and never as long for one piece.
+    // The whole response takes longer than the timeout, and each piece less.
     let mut rounds = 0;
     while client.seen(|seen| seen.data) < LARGE {
         assert!(!client.seen(|seen| seen.is_closed), "{:?}", client.seen(|seen| seen.data));
@@ -110,7 +110,7 @@ fn one_token_holds_a_bounded_number_of_unread_bytes() {
         };
         clients.iter().map(count).sum::<usize>()
     };
-    // Each response is made, or refused because its caller reads none.
+    // Each response is sent, or refused because its caller does not read.
     server.wait_until("all are answered", || {
         answered(200) + answered(429) == 400
             || clients.iter().any(|client| client.seen(|seen| seen.is_closed))
@@ -118,7 +118,7 @@ fn one_token_holds_a_bounded_number_of_unread_bytes() {
     let (peak, sent) = (memory_kib(server.process.id(), "VmHWM"), answered(200));
     println!("before {before} KiB, peak {peak} KiB, {sent} of 400 responses made");
     assert!(peak < before + 300_000, "{peak} KiB with {sent} unread responses, {before} KiB before");
-    // Another caller is served meanwhile, and the same one when the connections have ended.
+    // Another caller is served meanwhile, and the same caller after its connections have ended.
     assert_eq!(ask(&server.address, "GET", ALL_RECORDS, &[&bearer(BOB)]).status, 200);
     for client in &clients {
         client.wait_until("it is closed", |seen| seen.is_closed);
@@ -134,9 +134,9 @@ fn http_1_clients_that_do_not_read_are_closed() {
     let request =
         format!("GET {ALL_RECORDS} HTTP/1.1\r\nhost: {}\r\n{}\r\n\r\n", server.address, bearer(ANN));
     let mut unread = TcpStream::connect(&server.address).unwrap();
-    // More than the sockets of both sides hold.
+    // The response is larger than the socket buffers of both sides.
     unread.write_all(request.repeat(8).as_bytes()).unwrap();
-    // Another client waits until the only connection is free.
+    // Another client waits for the only connection.
     let mut other = TcpStream::connect(&server.address).unwrap();
     other.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     other
@@ -155,7 +155,7 @@ fn streams_beyond_the_limit_are_refused() {
     for nth in 0..101 {
         assert!(client.post(nth, "/mcp", &[], SEARCH));
     }
-    // REFUSED_STREAM of the last, while the others wait for the source.
+    // The last request gets REFUSED_STREAM while the others wait for the source.
     client.wait_until("one is refused", |seen| !seen.resets.is_empty());
     assert_eq!(client.seen(|seen| seen.resets.clone()), [(201, 7)].into());
     assert_eq!(client.seen(|seen| seen.statuses.len()), 0);
@@ -169,11 +169,11 @@ fn header_memory_of_a_connection_is_bounded() {
     for nth in 0..20 {
         assert!(client.begin_post(nth, "/mcp", &[("content-type", "application/json"), ("x-long", &long)]));
     }
-    // Five wait for their bodies, and no header of the others is kept.
+    // Five requests wait for their bodies, and no headers of the others are kept.
     client.wait_until("the others are refused", |seen| seen.statuses.len() >= 15);
     assert!(client.seen(|seen| seen.statuses.values().filter(|status| **status == 429).count()) >= 15);
     assert!(!client.seen(|seen| seen.is_closed));
-    // A header list that is too long by itself.
+    // A single header list over the limit.
     let client = RawHttp2::connect(&server.address, 65_535);
     let longer = "x".repeat(70_000);
     client.begin_post(0, "/mcp", &[("x-long", &longer)]);
@@ -198,7 +198,7 @@ fn floods_of_frames_end_the_connection_and_take_no_memory() {
     client.send(HEADERS, 0, 1, &header_block(&[(":method", "GET")]));
     let taken = (0..10_000).take_while(|_| client.send(CONTINUATION, 0, 1, &piece)).count();
     assert!(taken < 10_000, "160 MB of CONTINUATION were taken");
-    // Empty ones, too.
+    // The same with empty frames.
     let client = RawHttp2::connect(&server.address, 65_535);
     client.send(HEADERS, 0, 1, &[]);
     let taken = (0..1_000_000).take_while(|_| client.send(CONTINUATION, 0, 1, &[])).count();
@@ -216,7 +216,7 @@ fn floods_of_frames_end_the_connection_and_take_no_memory() {
 }
 
 #[test]
-fn one_address_has_a_share_of_the_connections() {
+fn connections_of_one_address_are_limited() {
     let place = Place::new();
     let limits = "max_connections_per_address = 2\ntrusted_proxies = [\"127.0.0.3\"]\n";
     let server = start(&place.configure(&format!("{HEAD}[http]\n{limits}{}{STORES}", token("ann", ANN))));
@@ -233,7 +233,7 @@ fn one_address_has_a_share_of_the_connections() {
     assert!(held.iter_mut().all(is_served));
     assert!(is_ended(connect(1)), "a third connection is open");
     assert!(is_served(&mut connect(2)));
-    // Behind a trusted proxy there are many clients.
+    // Requests of many clients come through a trusted proxy.
     let mut of_proxy: Vec<TcpStream> = (0..6).map(|_| connect(3)).collect();
     assert!(of_proxy.iter_mut().all(is_served));
     assert!(server.log().contains("max_connections_per_address"), "{}", server.log());
