@@ -34,7 +34,7 @@ impl Workshop {
         binary().arg("import").args(arguments).args(place).output().unwrap()
     }
 
-    /// Added, changed, unchanged, deleted, rejected.
+    /// Returns the numbers of added, changed, unchanged, deleted and rejected records.
     #[track_caller]
     pub(crate) fn counts(&self, arguments: &[&str]) -> [u64; 5] {
         let output = self.import(arguments);
@@ -77,7 +77,7 @@ fn records_are_imported_once_changed_and_deleted() {
     assert_eq!(workshop.counts(&["records", &changes]), [0, 1, 1, 1, 0]);
     assert_eq!(workshop.search("gamma"), ["c/messages:m1"]);
     assert!(workshop.search("alpha").is_empty() && workshop.search("beta").is_empty());
-    // The time a record was emitted stays when a change brings none.
+    // A change without an emission time keeps the earlier one.
     assert_eq!(workshop.fetch("c/messages:m1")["metadata"]["emitted_at"], "2026-01-01T00:00:00Z");
     assert_eq!(workshop.fetch("c/daily_stats/%5B%22user_123%22%2C%222026-04-01%22%5D")["text"], "steps: 9");
     assert_eq!(workshop.counts(&["records", &file]), [1, 1, 1, 0, 0]);
@@ -120,7 +120,7 @@ fn every_bad_line_is_reported_with_its_number_and_reason() {
     let wide = json!({"stream": "s", "key": "é".repeat(700), "data": {}}).to_string();
     lines.push(wide.into_bytes());
     expect.push((bad.len() * 2 + 2, "too long"));
-    // Keys whose record would have a handle, and whose parts would have none.
+    // Keys that leave room for the handle of the record, and none for the handles of its parts.
     for key in ["k".repeat(2_040), ":".repeat(700)] {
         lines.push(json!({"stream": "s", "key": key, "data": {}}).to_string().into_bytes());
         expect.push((lines.len(), "too long"));
@@ -146,7 +146,7 @@ fn every_bad_line_is_reported_with_its_number_and_reason() {
     }
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&summary["added"], &summary["rejected"]), (&json!(bad.len()), &json!(expect.len())));
-    // What was good is there.
+    // The other lines are imported.
     assert_eq!(workshop.fetch("c/s:good0")["text"], "n: 0");
 }
 
@@ -315,7 +315,7 @@ fn a_mailbox_is_imported_by_its_message_ids() {
     assert!(stderr(&workshop.import(&["mbox", &wrong])).contains("does not start with `From `"));
 }
 
-/// Many records of one stream.
+/// Returns records of one stream.
 fn many(count: usize) -> String {
     let mut lines = String::new();
     for number in 0..count {
@@ -326,7 +326,7 @@ fn many(count: usize) -> String {
 
 #[cfg(unix)]
 #[test]
-fn an_import_that_is_killed_goes_on_where_it_was() {
+fn a_killed_import_continues_after_its_last_batch() {
     let workshop = Workshop::new();
     let file = workshop.file("many.ndjson", many(60_000));
     let arguments = ["import", "records", &file, "--store", &workshop.store(), "--connection", "c"];
@@ -345,7 +345,7 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
     process.wait().unwrap();
     let kept = written();
     assert!(kept > 0 && kept < 60_000 && kept % 2_000 == 0, "whole batches only, not {kept}");
-    // What was committed is there and can be found, though the index was cut off.
+    // Committed records can be found although the index was not complete.
     assert_eq!(workshop.search("\"number 1999\""), ["c/s:k1999"]);
     let counts = workshop.counts(&["records", &file]);
     assert_eq!(counts, [60_000 - u64::try_from(kept).unwrap(), 0, u64::try_from(kept).unwrap(), 0, 0]);
@@ -354,7 +354,7 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
 
 #[cfg(unix)]
 #[test]
-fn an_import_that_is_stopped_keeps_what_it_read_and_says_so() {
+fn a_stopped_import_keeps_and_reports_its_records() {
     let workshop = Workshop::new();
     let file = workshop.file("many.ndjson", many(200_000));
     let arguments = ["import", "records", &file, "--store", &workshop.store(), "--connection", "c", "--json"];
@@ -373,11 +373,11 @@ fn an_import_that_is_stopped_keeps_what_it_read_and_says_so() {
 }
 
 #[test]
-fn one_import_at_a_time_and_readers_meanwhile() {
+fn one_import_runs_at_a_time_beside_readers() {
     let workshop = Workshop::new();
     let file = workshop.file("a.ndjson", LINES);
     assert_eq!(workshop.counts(&["records", &file]), [3, 0, 0, 0, 0]);
-    // Another import holds the store's lock.
+    // Another import holds the lock of the store.
     let lock = std::fs::File::options()
         .create(true)
         .truncate(false)
@@ -390,7 +390,7 @@ fn one_import_at_a_time_and_readers_meanwhile() {
     assert!(stderr(&output).contains("locked by another process; wait"), "{output:?}");
     assert_eq!(workshop.search("alpha"), ["c/messages:m1"]);
     drop(lock);
-    // Another program holds the database itself.
+    // Another program locks the database itself.
     let other = rusqlite::Connection::open(workshop.store()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let changed = workshop.file("b.ndjson", LINES.replace("alpha", "omega"));
@@ -405,7 +405,7 @@ fn one_import_at_a_time_and_readers_meanwhile() {
 }
 
 #[test]
-fn a_file_that_is_not_there_leaves_no_store_behind() {
+fn a_missing_file_creates_no_store() {
     let workshop = Workshop::new();
     let output = workshop.import(&["records", "/no/such/file.ndjson"]);
     assert!(output.status.code() == Some(1) && stderr(&output).contains("check the path"), "{output:?}");
@@ -420,7 +420,7 @@ fn a_file_that_is_not_there_leaves_no_store_behind() {
 }
 
 #[test]
-fn an_import_that_fails_at_once_leaves_nothing_behind() {
+fn an_import_that_fails_at_once_creates_nothing() {
     let workshop = Workshop::new();
     let table = workshop.file("a.csv", "id,name\n1,Ann\n");
     let empty = workshop.file("empty", "");
@@ -442,7 +442,7 @@ fn an_import_that_fails_at_once_leaves_nothing_behind() {
         assert!(!stderr(&output).contains("are imported") && output.stdout.is_empty(), "{output:?}");
         assert!(!Path::new(&workshop.store()).exists(), "{arguments:?}");
     }
-    // Nor a connection in a store that is there.
+    // A failed import into an existing store adds no connection, either.
     assert_eq!(workshop.counts(&["csv", &table, "--stream", "s", "--key", "id"]), [1, 0, 0, 0, 0]);
     let place = ["--store", &workshop.store(), "--connection", "other"];
     fetchwell(["import", "json", &broken, place[0], place[1], place[2], place[3]]);
@@ -464,7 +464,7 @@ fn a_row_is_named_by_its_line_however_lines_end() {
 }
 
 #[test]
-fn no_record_of_a_file_replaces_another_of_it_in_silence() {
+fn a_repeated_key_in_a_file_is_reported() {
     let workshop = Workshop::new();
     let table = workshop.file("a.csv", "id,name\n1,Ann\n1,Bob\n2,Cleo\n2,Cleo\n");
     let csv = ["csv", &table, "--stream", "people", "--key", "id"];
@@ -476,7 +476,7 @@ fn no_record_of_a_file_replaces_another_of_it_in_silence() {
     assert!(workshop.fetch("c/people:1")["text"].as_str().unwrap().contains("Ann"));
     let json = workshop.file("a.json", r#"[{"id":1,"t":"a"},{"id":1,"t":"b"},{"id":"1","t":"c"}]"#);
     assert_eq!(workshop.counts(&["json", &json, "--stream", "notes"]), [1, 0, 0, 0, 2]);
-    // Numbers that JSON readers take for one.
+    // Integers that some JSON readers round to the same number.
     let large = r#"[{"id":123456789012345678901,"t":"a"},{"id":123456789012345678902,"t":"b"}]"#;
     let file = workshop.file("large.json", large);
     assert_eq!(workshop.counts(&["json", &file]), [0, 0, 0, 0, 2]);
@@ -496,14 +496,14 @@ fn no_record_of_a_file_replaces_another_of_it_in_silence() {
     for id in &found {
         assert!(workshop.fetch(id)["text"].as_str().unwrap().ends_with("From me to you."));
     }
-    // Envelopes are a log: what comes later holds.
+    // Envelopes are a log: a later line replaces an earlier one.
     let log = workshop.file("log.ndjson", "{\"stream\":\"s\",\"key\":\"k\",\"data\":{\"n\":1}}\n{\"stream\":\"s\",\"key\":\"k\",\"data\":{\"n\":2}}");
     assert_eq!(workshop.counts(&["records", &log]), [1, 1, 0, 0, 0]);
     assert_eq!(workshop.fetch("c/s:k")["text"], "n: 2");
 }
 
 #[test]
-fn a_byte_order_mark_is_no_content() {
+fn a_byte_order_mark_is_skipped() {
     let workshop = Workshop::new();
     let json = workshop.file("a.json", "\u{feff}[{\"id\":1}]");
     assert_eq!(workshop.counts(&["json", &json]), [1, 0, 0, 0, 0]);
@@ -536,7 +536,7 @@ fn a_record_of_more_than_64_mib_is_refused_by_every_importer() {
 }
 
 #[test]
-fn a_connector_that_is_not_taken_up_is_said() {
+fn an_ignored_connector_is_reported() {
     let workshop = Workshop::new();
     let file = workshop.file("a.ndjson", LINES);
     let output = workshop.import(&["records", &file, "--connector", "acme"]);

@@ -1,5 +1,5 @@
-//! `fetchwell import` of documents and spreadsheets that their own programs' libraries wrote (tests/samples/make.py),
-//! and of hostile ones.
+//! `fetchwell import` of documents and spreadsheets: samples written by common libraries (tests/samples/make.py), and
+//! hostile ones.
 
 use std::path::Path;
 
@@ -102,7 +102,7 @@ fn the_rows_of_spreadsheets_are_records() {
     );
 }
 
-/// A part of 200 MB in a container of 200 KB.
+/// Returns a part of 200 MB in a container of 200 KB.
 fn bomb(name: &str) -> Vec<u8> {
     zip_of(&[("[Content_Types].xml", b"<Types/>"), (name, &vec![b' '; 100 << 20])])
 }
@@ -142,7 +142,7 @@ fn hostile_containers_are_rejected() {
     assert_eq!(record(&workshop, "entities.docx").0["body"], "safe");
 }
 
-/// A sheet of a few hundred bytes that stands for billions of cells.
+/// A sheet of a few hundred bytes may declare billions of cells.
 #[test]
 fn repeated_rows_and_cells_have_limits() {
     let workshop = Workshop::new();
@@ -160,9 +160,9 @@ fn repeated_rows_and_cells_have_limits() {
     assert_eq!(record(&workshop, "huge.ods/S/10001").0["x"], "x");
 }
 
-/// A page whose content is compressed twice, and expands to gigabytes.
+/// The content of a page is compressed twice, and expands to gigabytes.
 #[test]
-fn a_pdf_that_expands_is_rejected_alone() {
+fn a_pdf_that_expands_is_rejected_without_others() {
     use flate2::Compression;
     use flate2::write::ZlibEncoder;
     use std::io::Write;
@@ -172,7 +172,7 @@ fn a_pdf_that_expands_is_rejected_alone() {
         encoder.write_all(content).unwrap();
         encoder.finish().unwrap()
     };
-    // Equal blocks compress to equal bytes, which compress again.
+    // Equal blocks compress to equal bytes, which can be compressed again.
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
     let block = vec![b' '; 1 << 20];
     for _ in 0..2_048 {

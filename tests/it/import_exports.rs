@@ -115,7 +115,7 @@ fn the_commits_of_a_repository_are_imported() {
     git(&["init", "--quiet", "--initial-branch", "main"]);
     git(&["commit", "--quiet", "--allow-empty", "-m", "Add the pangolin", "-m", "It guards\nthe harbour."]);
     git(&["commit", "--quiet", "--allow-empty", "-m", "Second"]);
-    // A program that a hostile repository names is not started.
+    // A hostile repository can name programs to run; none is started.
     let mark = folder.join("started");
     git(&["config", "log.showSignature", "true"]);
     git(&["config", "gpg.program", &format!("touch {}", mark.display())]);

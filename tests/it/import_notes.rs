@@ -9,7 +9,7 @@ use crate::import_values::record;
 use crate::support::{stderr, text};
 
 #[test]
-fn a_folder_with_nothing_to_import_says_what_it_has() {
+fn a_folder_without_notes_is_an_error_that_counts_its_files() {
     let workshop = Workshop::new();
     for name in ["f/a.txt", "f/b/b.TXT", "f/c.pdf", "f/.hidden.md", "f/Makefile"] {
         workshop.file(name, "x");

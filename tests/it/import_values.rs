@@ -1,5 +1,5 @@
-//! What `fetchwell import` makes of files as people have them: encodings, delimiters, dates and numbers of several
-//! countries, names in any case, files with broken lines.
+//! `fetchwell import` of ordinary files: encodings, delimiters, dates and numbers of several countries, column names in
+//! any case, and files with broken lines.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ fn a_table_is_read_in_its_encoding_and_with_its_delimiter() {
         None,
     );
     check_table(format!("sep=,\r\n{table}"), "1", &expect, None);
-    // The first byte that is not ASCII comes late.
+    // The first non-ASCII byte comes late.
     let late = [b"id,name\n".to_vec(), b"9,x\n".repeat(100_000), b"1,Ren\xE9\n".to_vec()].concat();
     check_table(late, "1", &json!({"id": 1, "name": "René"}), None);
 }
@@ -73,9 +73,9 @@ fn values_of_several_countries_are_typed() {
         None,
     );
     check_table("id;Betrag\n7;1.234,50\n8;\n", "8", &json!({"id": 8, "Betrag": null}), None);
-    // An empty field of a text stays empty, and a word in a column of numbers is kept.
+    // An empty text field stays empty, and a word in a column of numbers is kept.
     check_table("id,n,t\n1,5,a\n2,n/a,\n", "2", &json!({"id": 2, "n": "n/a", "t": ""}), None);
-    // The key is the text that the file has.
+    // The key is the text of the file, not a number.
     check_table("id,t\n007,a\n7,b\n", "007", &json!({"id": "007", "t": "a"}), None);
 }
 
@@ -118,7 +118,7 @@ fn options_name_the_key_the_title_the_time_and_the_address() {
 }
 
 #[test]
-fn records_without_a_key_are_known_by_their_number() {
+fn records_without_a_key_get_their_number() {
     let workshop = Workshop::new();
     let table = workshop.file("t.csv", "name\nAnn\nBob\nAnn\n");
     assert_eq!(workshop.counts(&["csv", &table]), [3, 0, 0, 0, 0]);
@@ -129,7 +129,7 @@ fn records_without_a_key_are_known_by_their_number() {
     assert_eq!(workshop.fetch("c/j:2")["text"], "Bob");
 }
 
-/// A file whose rejected items are corrected keeps the keys of the others.
+/// A file with corrected items keeps the keys of the items that were accepted before.
 #[test]
 fn rejected_items_count_in_the_numbers_of_records() {
     let workshop = Workshop::new();
@@ -190,13 +190,13 @@ fn a_broken_line_does_not_end_an_import() {
         assert!(said.contains(&format!("{name}:2: EOF while parsing")), "{said}");
         assert!(said.contains(&format!("{name}:5: expected ident")), "{said}");
     }
-    // Objects over several lines are not lines of objects.
+    // Objects that span several lines are not read as one object a line.
     let pretty = workshop.file("p.json", "{\n  \"id\": 1,\n  \"t\": {\"a\": 1}\n}\n{\n  \"id\": 2\n}\n");
     assert_eq!(workshop.counts(&["json", &pretty]), [2, 0, 0, 0, 0]);
 }
 
 #[test]
-fn a_wrong_key_is_one_line() {
+fn a_wrong_key_is_reported_in_one_line() {
     let workshop = Workshop::new();
     let items: Vec<Value> = (1..=3_000).map(|number| json!({"nr": number, "name": "x"})).collect();
     let file = workshop.file("a.json", Value::from(items).to_string());
@@ -213,7 +213,7 @@ fn a_wrong_key_is_one_line() {
 }
 
 #[test]
-fn order_of_records_without_a_time_is_told() {
+fn records_without_a_time_are_ordered_by_key_with_a_warning() {
     let workshop = Workshop::new();
     let timed = workshop.file("timed.csv", "id,date\n1,01.04.2026\n2,03.04.2026\n3,02.04.2026\n");
     let plain = workshop.file("plain.csv", "id,name\n1,Ann\n2,Bob\n3,Cleo\n");

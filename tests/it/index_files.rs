@@ -1,4 +1,4 @@
-//! The search index's files: their owner, and what happens when they are damaged, lost or replaced while a server
+//! The files of the search index: their owner, and the repair after they are damaged, lost or replaced, while a server
 //! runs and between runs.
 
 use std::fs;
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::support::{HttpServer, StdioServer, binary, fetchwell, get, import_records, stderr, stdout, text};
 
-/// Imports records `from..to` of a stream. Each has a word of its own and words that make index files longer than what
-/// is kept in memory.
+/// Imports records `from..to` of a stream. Each has one unique word, and common words that make the index files too
+/// long to be cached in memory.
 fn import(path: &Path, from: usize, to: usize) {
     let line = |number: usize| {
         let words: Vec<String> = (0..12).map(|word| format!("w{}", number * 31 % 977 * 12 + word)).collect();
@@ -41,7 +41,7 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Copies a folder's files as `cp` does: an existing file is truncated and written.
+/// Copies the files of a folder as `cp` does: an existing file is truncated and written.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for file in files_in(from) {
@@ -49,7 +49,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Makes the folder have the files of another, and no others.
+/// Makes a folder contain the files of another folder, and no others.
 fn restore(from: &Path, to: &Path) {
     let _ = fs::remove_dir_all(to);
     copy(from, to);
@@ -59,7 +59,7 @@ fn cli_search(path: &Path, words: &str) -> std::process::Output {
     fetchwell(["search", words, "--store", text(path)])
 }
 
-/// Asserts that the commands find a record.
+/// Checks that the commands find a record.
 #[track_caller]
 fn assert_searchable(path: &Path, number: usize) {
     let output = cli_search(path, &format!("needle{number}"));
@@ -84,7 +84,7 @@ impl Searcher {
         self.0.receive()["result"].clone()
     }
 
-    /// Asserts that a record is found by its word, and alone.
+    /// Checks that a search for the word of a record finds that record only.
     #[track_caller]
     fn assert_finds(&mut self, number: usize) {
         let answer = self.search(&format!("needle{number}"));
@@ -117,7 +117,7 @@ fn a_users_folder_is_refused_and_left_as_it_is() {
         assert_eq!(files_in(&index).len(), 3);
     };
 
-    // The records are imported, and what is to be done is said.
+    // The records are imported, and the remedy is printed.
     let imported = fetchwell(import);
     assert_eq!(imported.status.code(), Some(1), "{imported:?}");
     assert!(String::from_utf8_lossy(&imported.stdout).contains("1 added"), "{imported:?}");
@@ -138,7 +138,7 @@ fn a_users_folder_is_refused_and_left_as_it_is() {
     assert!(!checked.status.success(), "{checked:?}");
     assert_untouched();
 
-    // The server goes on as soon as that is done.
+    // The server works again as soon as the folder is moved.
     fs::rename(&index, folder.path().join("elsewhere")).unwrap();
     server.assert_finds(1);
     assert!(fetchwell(import).status.success());
@@ -147,7 +147,7 @@ fn a_users_folder_is_refused_and_left_as_it_is() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_in_place_of_the_folder_is_not_followed() {
+fn a_symbolic_link_instead_of_the_folder_is_not_followed() {
     let (folder, path) = store_of(3);
     let elsewhere = folder.path().join("elsewhere");
     fs::rename(index_of(&path), &elsewhere).unwrap();
@@ -163,7 +163,7 @@ fn a_link_in_place_of_the_folder_is_not_followed() {
 }
 
 #[test]
-fn a_store_that_is_imported_anew_replaces_the_index_of_the_deleted_one() {
+fn a_new_store_replaces_the_index_of_a_deleted_one() {
     let (folder, path) = store_of(3);
     fs::write(index_of(&path).join("notes-of-mine.txt"), "mine").unwrap();
     for suffix in ["", "-wal", "-shm", "-lock"] {
@@ -171,7 +171,7 @@ fn a_store_that_is_imported_anew_replaces_the_index_of_the_deleted_one() {
     }
     import(&path, 10, 12);
     assert_searchable(&path, 11);
-    // Nothing is found, which is exit code 1.
+    // The exit code is 1 if nothing is found.
     let deleted = cli_search(&path, "needle2");
     assert_eq!((deleted.status.code(), deleted.stdout.as_slice()), (Some(1), &b""[..]), "{deleted:?}");
     assert_eq!(fs::read_to_string(index_of(&path).join("notes-of-mine.txt")).unwrap(), "mine");
@@ -230,11 +230,11 @@ const DAMAGES: [Damage; 7] = [
     }),
 ];
 
-/// Every kind of file, every kind of damage: a reader that is open, and one that opens the index, find what is there.
+/// Every kind of damage to every kind of file: an open reader, and one that opens the index, both find all records.
 #[tokio::test]
-async fn damage_to_any_file_is_found_and_mended() {
+async fn damage_to_any_file_is_detected_and_repaired() {
     let (folder, path) = store_of(40);
-    // An index with deletions has files of them.
+    // An index with deletions has additional files.
     import_records(&path, "c", r#"{"stream":"notes","key":7,"op":"delete"}"#);
     let (index, intact) = (index_of(&path), folder.path().join("intact"));
     copy(&index, &intact);
@@ -262,7 +262,7 @@ async fn damage_to_any_file_is_found_and_mended() {
 }
 
 #[test]
-fn commands_mend_a_damaged_index_and_say_so() {
+fn commands_repair_a_damaged_index_and_report_it() {
     let (folder, path) = store_of(40);
     let (index, intact) = (index_of(&path), folder.path().join("intact"));
     copy(&index, &intact);
@@ -278,7 +278,7 @@ fn commands_mend_a_damaged_index_and_say_so() {
     let checked = stdout(&fetchwell(["doctor", "--store", text(&path)]));
     assert!(checked.lines().any(|line| line.contains("index") && line.ends_with("complete")), "{checked}");
 
-    // An import into a damaged index mends it before it adds to it.
+    // An import repairs a damaged index before it adds to it.
     restore(&intact, &index);
     fs::remove_file(&postings).unwrap();
     import(&path, 40, 41);
@@ -288,7 +288,7 @@ fn commands_mend_a_damaged_index_and_say_so() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_in_place_of_an_index_file_is_damage_and_is_not_waited_for() {
+fn a_pipe_instead_of_an_index_file_is_damage_and_does_not_block() {
     let (_folder, path) = store_of(40);
     let index = index_of(&path);
     let segment = files_in(&index).into_iter().find(|file| file.extension().is_some_and(|is| is == "term"));
@@ -347,7 +347,7 @@ fn a_running_server_survives_a_backup_that_is_copied_over_its_index_while_it_sea
     while started.elapsed() < Duration::from_secs(3) {
         number = (number + 7) % 2_000;
         let answer = stdio.search(&format!("needle{number}"));
-        // Right, or an error or a note that says that it is not all there: never silently empty.
+        // An incomplete answer must be an error or carry a note; it is never silently empty.
         let says_why = answer["isError"] == true || answer.to_string().contains("not searchable yet");
         assert!(is_found(&answer, number) || says_why, "{answer}");
         assert_eq!(get(&http.address, "/health/live").status, 200);
@@ -364,7 +364,7 @@ fn a_running_server_survives_a_backup_that_is_copied_over_its_index_while_it_sea
 }
 
 #[test]
-fn health_tells_of_a_damaged_index_and_mends_it() {
+fn health_reports_and_repairs_a_damaged_index() {
     let (_folder, path) = store_of(40);
     let server = HttpServer::start(["--store", text(&path)]);
     let health = || get(&server.address, "/health").json();

@@ -1,4 +1,4 @@
-//! Made-up tokens of one address do not delay new tokens of other addresses.
+//! Invented tokens from one address do not delay new tokens from other addresses.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,10 +9,10 @@ use serde_json::json;
 use crate::support::hosted::{PUBLIC, Place, STORES, start, with_authorization_server};
 use crate::support::{FakeServer, Reply, Request, ask};
 
-/// Connections with made-up tokens.
+/// Connections with invented tokens.
 const JUNK: usize = 700;
 
-/// A server that takes a while for each token, and knows the good one.
+/// Starts an authorization server that is slow and knows one valid token.
 fn slow_authorization_server() -> FakeServer {
     FakeServer::start(|request: &Request| {
         std::thread::park_timeout(Duration::from_millis(200));
@@ -24,7 +24,7 @@ fn slow_authorization_server() -> FakeServer {
 }
 
 #[test]
-fn made_up_tokens_of_one_client_delay_no_other_client() {
+fn invented_tokens_of_one_client_delay_no_other_client() {
     let place = Place::new();
     std::fs::write(place.path("secret"), "s3cret").unwrap();
     let asked = slow_authorization_server();
@@ -49,7 +49,7 @@ fn made_up_tokens_of_one_client_delay_no_other_client() {
         assert_eq!(answer.status, 200, "{answer:?}");
     }
     println!("five new tokens beside {JUNK} made-up ones: {:?}", started.elapsed());
-    // Of the made-up ones a bounded number waits, and none is let in.
+    // Only a bounded number of the invented tokens waits, and all are refused.
     let mut statuses = Vec::new();
     for mut stream in junk {
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();

@@ -1,4 +1,4 @@
-//! Calls that are called off or time out leave nothing behind: no socket, no task, no memory.
+//! Calls that are cancelled or time out leave no socket, no task and no memory behind.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::support::{Account, Fault, FederationClient, RecordServer, configured}
 
 const DEADLINE: Duration = Duration::from_millis(500);
 
-/// What closing connections may take. Only a machine that is busy with something else comes near it.
+/// Longest time for closing connections. Only a busy machine comes near it.
 const GENEROUS: Duration = Duration::from_secs(10);
 
 fn healthy() -> Vec<RecordServer> {
@@ -29,7 +29,7 @@ fn hanging() -> Vec<RecordServer> {
 }
 
 #[test]
-fn called_off_calls_leave_nothing_behind() {
+fn cancelled_calls_leave_nothing_behind() {
     const CALLS: usize = 200;
     let (healthy, hanging) = (healthy(), hanging());
     let sources: Vec<(&str, &RecordServer)> = healthy
@@ -59,7 +59,7 @@ fn called_off_calls_leave_nothing_behind() {
         } else {
             expected.insert(id);
         }
-        // A few calls are under way at any time.
+        // At most a few calls run at the same time.
         while expected.len() > 4 {
             let message = client.server.receive();
             expected.remove(&usize::try_from(message["id"].as_u64().unwrap()).unwrap());
@@ -72,7 +72,7 @@ fn called_off_calls_leave_nothing_behind() {
     client.ping();
     let started = Instant::now();
     let open = |servers: &[RecordServer]| servers.iter().map(|server| server.socket().open()).sum::<usize>();
-    // What was called off or timed out is closed, not kept for another use: it is in the middle of an answer.
+    // Connections of cancelled calls are closed, not reused: they are in the middle of a response.
     let hung = |server: &RecordServer| match server.account.connection {
         "cin_e" | "cin_g" => server.socket().requests().len() / 3,
         _ => server.socket().requests().len(),
@@ -86,7 +86,7 @@ fn called_off_calls_leave_nothing_behind() {
     let hung: usize = hanging.iter().map(hung).sum();
     println!("before {before:?}, after {CALLS} calls and {hung} requests that hung {after:?}");
     assert!(hung > CALLS / 4, "only {hung} requests hung");
-    // Connections to the healthy are kept for the next calls.
+    // Connections to healthy sources are kept for the next calls.
     assert!(
         after.descriptors <= before.descriptors + open(&healthy) + open(&hanging),
         "{before:?} {after:?}"

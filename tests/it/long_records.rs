@@ -1,4 +1,4 @@
-//! Records that are read in parts, to their end, without loss.
+//! Records that are read in parts to their end, without loss.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{CREDENTIAL, FakeServer, Model, Reply, StdioServer, connect, import_records, text};
 
-/// Reads a record as a client that has only `fetch(id)`.
+/// Reads a record to its end with `fetch(id)` alone. Returns the text and the number of parts.
 async fn read_to_the_end(model: &Model, id: &str) -> (String, usize) {
     let mut whole = String::new();
     let mut next = id.to_owned();
@@ -29,7 +29,7 @@ async fn read_to_the_end(model: &Model, id: &str) -> (String, usize) {
     unreachable!()
 }
 
-/// Text of many kinds, of about so many bytes.
+/// Returns a text of many kinds of characters, of about this many bytes.
 fn mixed_text(bytes: usize) -> String {
     let mut text = String::new();
     for number in 0.. {
@@ -67,9 +67,9 @@ async fn a_record_of_five_megabytes_is_read_to_its_end() {
     }
 }
 
-/// The field itself, by windows of as many characters as are given.
+/// Reads a field by windows of several sizes.
 #[tokio::test]
-async fn a_field_is_put_together_from_its_windows() {
+async fn windows_of_a_field_join_to_its_text() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("windows.db");
     let texts = [
@@ -87,7 +87,7 @@ async fn a_field_is_put_together_from_its_windows() {
     }
     let model = Model::over_stdio(["--store", text(&path)]).await;
     for (number, body) in texts.iter().enumerate() {
-        // The longest one in greater steps than a model may take, from the source itself.
+        // The longest field is read from the source itself, in larger steps than a model may request.
         if body.len() > 1_000_000 {
             let store = BoundSource::from(Store::open("store".parse().unwrap(), &path).unwrap());
             let address = format!("c/s:{number}").parse::<Handle>().unwrap().address().clone();
@@ -119,7 +119,7 @@ async fn a_field_is_put_together_from_its_windows() {
 }
 
 #[tokio::test]
-async fn parts_can_be_read_in_any_order_by_anybody() {
+async fn parts_can_be_read_in_any_order_by_any_process() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("long.db");
     let body = mixed_text(300_000);
@@ -127,7 +127,7 @@ async fn parts_can_be_read_in_any_order_by_anybody() {
     let first = Model::over_stdio(["--store", text(&store)]).await;
     let (whole, parts) = read_to_the_end(&first, "c/s:r").await;
     assert_eq!(whole, body);
-    // Another process, which has read nothing before, gives the same parts from the last to the first.
+    // Another process without cached parts gives the same parts, from the last to the first.
     let other = Model::over_stdio(["--store", text(&store)]).await;
     let mut pieces = Vec::new();
     for number in (0..parts).rev() {
@@ -172,7 +172,7 @@ async fn a_remote_record_is_read_in_parts_too() {
     connect(folder.path(), &source.url, CREDENTIAL);
     let model = Model::over_stdio(["--provider-url", &source.url, "--cache-root", text(folder.path())]).await;
     assert_eq!(read_to_the_end(&model, "c/s:r").await.0, body);
-    // A legacy handle: the connection is what the server says, so the parts have handles.
+    // With a legacy handle the server gives the connection, so parts have handles.
     let first = model.call("fetch", json!({"id": "s:r"})).await;
     assert_eq!(first["id"], "c/s:r");
     let next = first["metadata"]["next"].as_str().unwrap();
@@ -181,7 +181,7 @@ async fn a_remote_record_is_read_in_parts_too() {
     assert!(body.contains(second["text"].as_str().unwrap()));
 }
 
-/// A remote source that answers every record read so.
+/// Starts a remote source that gives the same record for every request.
 async fn remote(
     data: Value,
     connection: Option<&str>,
@@ -200,14 +200,14 @@ async fn remote(
 }
 
 #[tokio::test]
-async fn a_long_record_whose_parts_have_no_handle_is_never_cut_off_in_silence() {
+async fn a_long_record_without_handles_for_parts_is_refused() {
     let data = json!({"title": "T", "body": "word ".repeat(40_000), "note": "short"});
-    // The server does not say whose it is.
+    // The server does not name the connection of the record.
     let (model, _source, _folder) = remote(data.clone(), None, "standard").await;
     let refused = model.refusal("fetch", json!({"id": "s:r"})).await;
     assert_eq!(refused["code"], "response_too_large");
     assert!(refused["hint"].as_str().unwrap().contains("fetch the id of the result"), "{refused}");
-    // The key leaves no room for the number of a part, in either form.
+    // The key leaves no room for a part number in either form of the handle.
     for key in ["k".repeat(2_044), ":".repeat(700)] {
         for profile in ["standard", "openai"] {
             let (model, _source, _folder) = remote(data.clone(), Some("c"), profile).await;
@@ -241,7 +241,7 @@ async fn errors_about_a_long_handle_fit_and_never_shorten_it() {
         json!({"id": format!("cin_long/messages:{key}"), "fields": ["body"]}),
         json!({"id": handle}),
     ] {
-        // Model::refusal checks the size.
+        // `Model::refusal` checks the size.
         let refused = model.refusal("fetch", arguments).await;
         let shown = refused.to_string();
         assert!(shown.contains(&key) || !shown.contains(&"k".repeat(250)), "{shown}");
@@ -250,7 +250,7 @@ async fn errors_about_a_long_handle_fit_and_never_shorten_it() {
 }
 
 #[test]
-fn a_late_part_of_a_long_record_holds_up_nobody() {
+fn a_late_part_of_a_long_record_delays_no_other_call() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("long.db");
     let body = mixed_text(3_000_000);
@@ -267,7 +267,7 @@ fn a_late_part_of_a_long_record_holds_up_nobody() {
     server.send(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
     assert_eq!(server.receive()["id"], 2);
     assert_eq!(server.receive()["id"], 1);
-    // A number that no part can have is refused without cutting to the end.
+    // A number that no part can have is refused without splitting the text.
     server.send(&call(3, u32::MAX));
     let answer = server.receive();
     let refused = &answer["result"]["structuredContent"]["error"];

@@ -1,7 +1,7 @@
-//! Tests at the boundaries: the built binary over real stdio and real HTTP, tools over a fake record
-//! server on a real socket, and the rules of the house.
+//! Tests at the boundaries: the built binary over real stdio and real HTTP, tools over a fake record server on a real
+//! socket, and rules of structure and language.
 //!
-//! One binary, because linking is what takes the time. Each module is one boundary.
+//! All tests are in one binary, because linking takes most of the build time. Each module tests one boundary.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -11,7 +11,7 @@ use crate::support::{
     CREDENTIAL, FakeServer, HttpServer, Model, Reply, connect, demo_store, fetchwell, recorded, stderr, text,
 };
 
-/// Sends a request as it is and gives the status, the head and the body.
+/// Sends a request unchanged, and returns the status, the head and the body.
 fn exchange(address: &str, head: &str, body: &str) -> (u16, String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     let length = if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
@@ -53,7 +53,7 @@ async fn a_model_searches_and_fetches_over_http_in_every_revision() {
 }
 
 #[tokio::test]
-async fn a_slash_behind_an_endpoint_and_the_bare_host_lead_somewhere() {
+async fn a_trailing_slash_and_the_root_path_are_answered() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     for (path, tools) in [("/mcp/", 6), ("/mcp/openai/", 2)] {
@@ -78,7 +78,7 @@ async fn a_slash_behind_an_endpoint_and_the_bare_host_lead_somewhere() {
 }
 
 #[tokio::test]
-async fn a_profile_is_chosen_by_the_path() {
+async fn the_path_selects_the_profile() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     let model = Model::over_http(server.url("/mcp/openai"), ClientLifecycleMode::Initialize).await;
@@ -90,7 +90,7 @@ async fn a_profile_is_chosen_by_the_path() {
 }
 
 #[tokio::test]
-async fn a_cursor_goes_on_where_the_page_ended_though_http_has_no_sessions() {
+async fn a_cursor_continues_over_http_without_sessions() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     let mut seen = Vec::new();
@@ -119,7 +119,7 @@ async fn a_cursor_goes_on_where_the_page_ended_though_http_has_no_sessions() {
 }
 
 #[test]
-fn only_this_machine_may_ask() {
+fn other_hosts_and_origins_are_refused() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     for (host, origin, expect) in [
@@ -137,7 +137,7 @@ fn only_this_machine_may_ask() {
             format!("POST /mcp HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n{BOTH}{origin}");
         assert_eq!(exchange(&server.address, &head, SEARCH).0, expect, "{head}");
     }
-    // A browser on this machine is told that it may; one from elsewhere is told nothing.
+    // An allowed origin gets CORS headers, another one does not.
     for (origin, allowed) in [("http://localhost:6274", true), ("https://evil.example", false)] {
         let head = format!(
             "OPTIONS /mcp HTTP/1.1\r\nhost: {}\r\norigin: {origin}\r\naccess-control-request-method: POST\r\naccess-control-request-headers: content-type",
@@ -150,7 +150,7 @@ fn only_this_machine_may_ask() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn any_loopback_address_may_be_listened_on() {
+fn any_loopback_address_can_be_bound() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start_at("127.0.0.2:0", ["--store", text(&store)]);
     assert!(server.address.starts_with("127.0.0.2:"), "{}", server.address);
@@ -164,7 +164,7 @@ fn requests_are_answered_as_the_specification_says() {
     let (status, answer) = post(&server, BOTH, SEARCH);
     assert_eq!(status, 200);
     assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("cin_"));
-    // A client need not say what it takes.
+    // The header `Accept` may be missing.
     for accept in ["accept: */*", "accept: application/json", "", "accept: application/*;q=0.8"] {
         assert_eq!(post(&server, accept, SEARCH).0, 200, "{accept}");
     }
@@ -205,7 +205,7 @@ fn requests_are_answered_as_the_specification_says() {
 }
 
 #[test]
-fn a_client_that_leaves_drops_its_request_to_the_source() {
+fn a_disconnected_client_cancels_the_request_to_the_source() {
     let folder = tempfile::tempdir().unwrap();
     let source = FakeServer::start(|_| Reply::Hang);
     connect(folder.path(), &source.url, CREDENTIAL);
@@ -221,7 +221,7 @@ fn a_client_that_leaves_drops_its_request_to_the_source() {
 
 #[cfg(unix)]
 #[test]
-fn a_stop_lets_calls_in_flight_end() {
+fn a_shutdown_lets_calls_in_flight_end() {
     let folder = tempfile::tempdir().unwrap();
     let source = FakeServer::start(|_| {
         std::thread::park_timeout(std::time::Duration::from_millis(500));
@@ -255,7 +255,7 @@ fn without_authentication_only_loopback_is_served() {
 }
 
 #[test]
-fn what_it_logs_is_one_line_a_call() {
+fn each_call_is_one_line_of_the_log() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     post(&server, BOTH, SEARCH);

@@ -1,4 +1,4 @@
-//! The built binary over real stdio, as a model sees it.
+//! The built binary over real stdio, as a model uses it.
 
 use rmcp::ClientLifecycleMode;
 use rmcp::model::{ClientRequest, ProtocolVersion};
@@ -9,7 +9,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn a_model_searches_and_fetches_by_the_handle_that_was_printed() {
+async fn a_model_searches_and_fetches_by_printed_handles() {
     let (_folder, store) = demo_store();
     let model = Model::over_stdio(["--store", text(&store)]).await;
     let found = model.call("search", json!({"query": "invoice"})).await;
@@ -20,16 +20,16 @@ async fn a_model_searches_and_fetches_by_the_handle_that_was_printed() {
 }
 
 #[tokio::test]
-async fn two_accounts_with_the_same_record_id_are_told_apart() {
+async fn two_accounts_with_the_same_record_id_are_distinguished() {
     let (_folder, store) = demo_store();
     let model = Model::over_stdio(["--store", text(&store)]).await;
-    // The unscoped read is ambiguous, and the error is enough to go on.
+    // The read without a connection is ambiguous, and the error suffices to correct it.
     let refused = model.refusal("fetch", json!({"id": "messages:m1"})).await;
     assert_eq!(refused["code"], "ambiguous_connection");
     assert!(refused["hint"].as_str().unwrap().contains("`id` of one of available_connections"), "{refused}");
     let choices = refused["available_connections"].as_array().unwrap();
     assert_eq!(choices.len(), 2);
-    // A client that has only `fetch(id)` gets on by the same error.
+    // A client with `fetch(id)` only continues by the same error.
     let openai = Model::over_stdio(["--store", text(&store), "--profile", "openai"]).await;
     assert_eq!(openai.refusal("fetch", json!({"id": "messages:m1"})).await, refused);
     let mut subjects = Vec::new();
@@ -37,13 +37,13 @@ async fn two_accounts_with_the_same_record_id_are_told_apart() {
         let connection = &choice["connection_id"];
         let fetched = model.call("fetch", json!({"id": "messages:m1", "connection_id": connection})).await;
         assert_eq!(fetched["metadata"]["connection_id"], *connection);
-        // The same record by the handle of the answer.
+        // The answer prints a handle that gives the same record.
         let again = openai.call("fetch", json!({"id": choice["id"]})).await;
         assert_eq!(again, fetched);
         subjects.push(fetched["title"].as_str().unwrap().to_owned());
     }
     assert_ne!(subjects[0], subjects[1]);
-    // Every account is found by its own search, and by no other.
+    // Each account is found by its own search only.
     for connection in ["cin_work", "cin_home"] {
         let found = model.call("search", json!({"query": "invoice", "connection_id": connection})).await;
         let results = found["results"].as_array().unwrap();
@@ -61,7 +61,7 @@ async fn a_connection_is_never_chosen_silently() {
     let model = Model::over_stdio(["--store", text(&store)]).await;
     let arguments = json!({"id": "cin_work/messages:m1", "connection_id": "cin_home"});
     assert_eq!(model.refusal("fetch", arguments).await["code"], "conflicting_connection_id");
-    // An argument that agrees is fine.
+    // An argument that agrees with the handle is accepted.
     let fetched =
         model.call("fetch", json!({"id": "cin_work/messages:m1", "connection_id": "cin_work"})).await;
     assert_eq!(fetched["id"], "cin_work/messages:m1");
@@ -114,12 +114,12 @@ async fn malformed_arguments_are_named() {
         );
         assert!(refused["hint"].as_str().unwrap().contains(tool), "{refused}");
         assert!(!refused["message"].as_str().unwrap().contains("usize"), "{refused}");
-        // The hint shows how to write what was wrong, where it can be written.
+        // The hint shows the correct form of the argument where there is one.
         if ["limit", "streams", "fields"].contains(&param) {
             assert!(refused["hint"].as_str().unwrap().contains(&format!("\"{param}\":")), "{refused}");
         }
     }
-    // What clients send for nothing, and as they write numbers.
+    // Empty arguments, and numbers as clients write them.
     let empty = json!({"query": "invoice", "connection_id": "", "cursor": "", "limit": 2.0});
     assert_eq!(model.call("search", empty).await["results"].as_array().unwrap().len(), 2);
     model.call("fetch", json!({"id": "cin_work/messages:m1", "connection_id": ""})).await;
@@ -131,7 +131,7 @@ async fn malformed_arguments_are_named() {
     }
     let refused = model.refusal("fetch", json!({"id": "cin_work/files:handbook/expenses/invoices.md"})).await;
     assert!(refused["hint"].as_str().unwrap().contains("cin_work/files/handbook%2Fexpenses%2Finvoices.md"));
-    // `q` is taken though it is not listed.
+    // `q` is accepted although it is not in the schema.
     assert!(!model.call("search", json!({"q": "invoice"})).await["results"].as_array().unwrap().is_empty());
 }
 
@@ -173,14 +173,14 @@ async fn every_revision_that_rmcp_speaks_is_answered() {
 }
 
 #[test]
-fn lines_that_are_no_messages_are_answered_and_the_server_goes_on() {
+fn invalid_lines_are_answered_and_the_server_continues() {
     let (_folder, store) = demo_store();
     let mut server = StdioServer::start(["--store", text(&store)]);
     server.send("this is no JSON");
     assert_eq!(server.receive()["error"]["code"], -32700);
     server.send(r#"{"foo":"bar"}"#);
     assert_eq!(server.receive()["error"]["code"], -32600);
-    // A notification before the handshake means nothing, and is no reason to end.
+    // A notification before the handshake has no effect, and does not end the session.
     server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#);
     server.initialize("2025-11-25");
     server.send(&format!(
@@ -214,7 +214,7 @@ fn lines_that_are_no_messages_are_answered_and_the_server_goes_on() {
 }
 
 #[test]
-fn the_end_of_the_input_ends_it_after_calls_in_flight_are_answered() {
+fn the_server_ends_with_its_input_after_answering_calls() {
     let folder = tempfile::tempdir().unwrap();
     let slow = FakeServer::start(|_| {
         std::thread::park_timeout(std::time::Duration::from_millis(300));
@@ -232,12 +232,12 @@ fn the_end_of_the_input_ends_it_after_calls_in_flight_are_answered() {
 }
 
 #[test]
-fn the_end_of_the_input_ends_it_while_a_source_hangs() {
+fn the_server_ends_with_its_input_while_a_source_hangs() {
     let folder = tempfile::tempdir().unwrap();
     let source = FakeServer::start(|_| Reply::Hang);
     connect(folder.path(), &source.url, CREDENTIAL);
     let config = folder.path().join("fetchwell.toml");
-    // The call would take as long as the guard of this test.
+    // The call would last longer than the timeout of this test.
     let toml = format!(
         "call_deadline = \"60s\"\n[[source]]\nname = \"far\"\nurl = \"{}\"\ncache_root = \".\"\ndeadline = \"40s\"\n",
         source.url
@@ -249,7 +249,7 @@ fn the_end_of_the_input_ends_it_while_a_source_hangs() {
     source.wait_for_request();
     let started = std::time::Instant::now();
     let (rest, status, _) = server.end();
-    // The call may be told that it was cancelled.
+    // The call may be answered as cancelled.
     assert!(rest.len() <= 1 && rest.iter().all(|answer| answer["error"]["code"] == -32603), "{rest:?}");
     assert!(status.success());
     assert!(started.elapsed().as_secs() < 30);
@@ -268,7 +268,7 @@ fn standard_error_is_quiet_at_the_default_level() {
 
 #[cfg(unix)]
 #[test]
-fn signals_end_it_cleanly() {
+fn signals_end_the_server_cleanly() {
     let (_folder, store) = demo_store();
     for signal in ["TERM", "INT"] {
         let mut server = StdioServer::start(["--store", text(&store)]);
@@ -293,13 +293,13 @@ async fn a_cancelled_call_drops_its_request_to_the_source() {
     assert_eq!(source.abandoned(), 0);
     server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#);
     source.wait_until_abandoned();
-    // It serves on.
+    // The server continues to answer.
     server.send(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#);
     assert_eq!(server.receive()["id"], 8);
 }
 
 #[test]
-fn nothing_of_what_was_asked_or_found_is_logged() {
+fn queries_and_records_are_not_logged() {
     let (_folder, store) = demo_store();
     let mut server = StdioServer::start(["--store", text(&store), "--log", "trace"]);
     server.initialize("2025-06-18");
@@ -324,7 +324,7 @@ fn nothing_of_what_was_asked_or_found_is_logged() {
 }
 
 #[tokio::test]
-async fn what_the_list_of_tools_says_holds() {
+async fn annotations_and_schemas_of_tools_hold() {
     let (_folder, store) = demo_store();
     let model = Model::over_stdio(["--store", text(&store)]).await;
     let tools = model.tools().await;
@@ -348,16 +348,16 @@ async fn what_the_list_of_tools_says_holds() {
         let answer = model.call(name, arguments).await;
         jsonschema::validate(&output, &answer).unwrap();
     }
-    // A client may list the tools again; it gets the same.
+    // A second list of the tools is the same.
     assert_eq!(tools, model.tools().await);
     let info = model.client().peer_info().unwrap();
     assert!(info.instructions.as_ref().unwrap().contains("search(query)"));
-    // The request type is used here so that a change of rmcp's is noticed.
+    // A change of the request type in rmcp breaks the build here.
     assert!(matches!(ClientRequest::PingRequest(Default::default()), ClientRequest::PingRequest(_)));
 }
 
 #[tokio::test]
-async fn instructions_name_only_tools_that_there_are() {
+async fn instructions_name_existing_tools_only() {
     let (_folder, store) = demo_store();
     let http = HttpServer::start(["--store", text(&store)]);
     let all = ["search", "fetch", "schema", "query_records", "aggregate", "read_record_field"];

@@ -1,5 +1,5 @@
-//! A store of an earlier version: `fixtures/store-57c6a20.zip` has one that commit 57c6a20 made with its own index, the files
-//! that were imported, and the handles that `search` of that version printed.
+//! Stores of earlier versions: `fixtures/store-57c6a20.zip` has a store that commit 57c6a20 made with its own index,
+//! the imported files, and the handles that `search` of that version printed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn store_of_an_earlier_version_opens_and_its_handles_fetch() {
     let found = stdout(&fetchwell(["search", "zebra", "--store", text(&store)]));
     assert!(found.contains("acme/messages/a%2Fb%3D1%40x.test"), "{found}");
 
-    // Importing the same files again changes records, and no key.
+    // Importing the same files again changes records, and no keys.
     let before = keys(&store);
     for (kind, name, options) in [
         ("records", "records.ndjson", "--connection acme"),
@@ -87,7 +87,7 @@ async fn index_of_the_previous_layout_answers_until_the_next_takes_its_place() {
             .contains(&format!("layout\\\":{layout},"))
     };
     let query = SearchQuery::new("alpha gamma", 5);
-    // Another process writes to the store, so no index can be built.
+    // Another process writes to the store, so the index cannot be rebuilt.
     let lock = std::fs::File::create(file("store.db-lock")).unwrap();
     lock.lock().unwrap();
     let source = BoundSource::from(Store::open("store".parse().unwrap(), &file("store.db")).unwrap());
@@ -99,7 +99,7 @@ async fn index_of_the_previous_layout_answers_until_the_next_takes_its_place() {
     let (again, _) = search(&source, &query).await;
     assert_eq!(again.len(), 5);
     assert!(is_layout(3));
-    // A walk that began in the earlier index ends there.
+    // A walk that began in the earlier index continues there.
     let (rest, _) = search(&source, &SearchQuery { position: next, ..query.clone() }).await;
     let walked: BTreeSet<String> = first.into_iter().chain(rest).collect();
     assert_eq!(walked.len(), 8);

@@ -1,4 +1,5 @@
-//! What an operator of a server with callers sees: whose call it was, in logs that machines read, and in records.
+//! Logs, metrics and telemetry records of a server with callers: they name the caller, and nothing of the call's
+//! content.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, HttpServer, OwnServer, ask, demo_store, get, post, stderr, stdout, text};
 
-/// A folder with a configuration that knows two callers, and their tokens.
+/// A folder with a configuration of two callers, and their tokens.
 struct Hosted {
     _store: tempfile::TempDir,
     folder: tempfile::TempDir,
@@ -61,15 +62,19 @@ fn tail(state: &Path, filters: &[&str]) -> Vec<Value> {
 
 #[cfg(unix)]
 #[test]
-fn every_line_of_a_json_log_parses_and_says_who_called_and_nothing_of_what() {
+fn json_logs_name_the_caller_and_no_content() {
     let hosted = Hosted::new();
     let server = hosted.serve(["--log-format", "json"]);
     for (token, id) in [(0, "first-1"), (1, "second-1"), (0, "third-1")] {
         let answer = search(&server, &hosted.tokens[token], id).json();
         assert_eq!(answer["result"]["isError"], false, "{answer}");
     }
-    let refused =
-        ask(&server.address, "GET", "/v1/streams", &["Request-Id: nobody-1", "Authorization: Bearer fwt_no"]);
+    let refused = ask(
+        &server.address,
+        "GET",
+        "/v1/streams",
+        &["Request-Id: unknown-1", "Authorization: Bearer fwt_no"],
+    );
     assert_eq!(refused.status, 401);
     let log = server.stop();
     let lines = log.lines().skip_while(|line| !line.contains("fetchwell serves MCP at")).skip(1);
@@ -86,8 +91,8 @@ fn every_line_of_a_json_log_parses_and_says_who_called_and_nothing_of_what() {
     assert!(call["response_bytes"].is_u64() && call["latency_us"].is_u64(), "{call}");
     assert_eq!(call["caller"], of("third-1")["caller"]);
     assert_ne!(call["caller"], of("second-1")["caller"]);
-    assert_eq!(of("nobody-1")["outcome"], "unauthorized");
-    assert_eq!(of("nobody-1").get("caller"), None);
+    assert_eq!(of("unknown-1")["outcome"], "unauthorized");
+    assert_eq!(of("unknown-1").get("caller"), None);
     for secret in ["invoice", "Invoice", "fwt_", &hosted.tokens[0], "ann", "bob"] {
         let after = lines.iter().map(Value::to_string).collect::<String>();
         assert!(!after.contains(secret), "{secret} in {after}");
@@ -113,12 +118,12 @@ fn the_format_of_the_log_is_one_of_two() {
 }
 
 #[test]
-fn no_caller_reads_the_figures_of_all() {
+fn metrics_of_all_callers_are_refused_to_a_caller() {
     let hosted = Hosted::new();
     let server = hosted.serve(["--log", "info"]);
     let token = format!("Authorization: Bearer {}", hosted.tokens[0]);
     for path in ["/health", "/metrics"] {
-        // A loopback address is no identity.
+        // A loopback address does not authenticate.
         assert_eq!(get(&server.address, path).status, 401);
         for more in ["accept: */*", "X-Forwarded-For: 203.0.113.7"] {
             let answer = ask(&server.address, "GET", path, &[&token, more]);
@@ -136,9 +141,9 @@ fn no_caller_reads_the_figures_of_all() {
     assert!(!metrics.contains("caller"), "{metrics}");
 }
 
-/// In this process: the binary has no tool that panics.
+/// Runs in this process, because no tool of the binary panics.
 #[test]
-fn a_tool_that_panics_is_answered_and_counted_and_serving_goes_on() {
+fn a_panic_of_a_tool_is_answered_and_counted() {
     let server = OwnServer::start(Limits::default(), None, Duration::from_secs(20));
     let call = |name: &str, arguments: Value| {
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",

@@ -1,4 +1,5 @@
-//! Calls as spans: what a collector on a real socket gets, and what one that does not answer takes from calls.
+//! Calls as OpenTelemetry spans: the spans that a collector receives, and the effect of a collector that does not
+//! answer.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +13,7 @@ use serde_json::json;
 
 use crate::support::{HttpServer, demo_store, post, text};
 
-/// What takes spans over HTTP, or takes connections and never answers.
+/// A collector that takes spans over HTTP, or accepts connections and never answers.
 struct Collector {
     url: String,
     bodies: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -60,7 +61,7 @@ fn take(mut stream: &TcpStream, kept: &Mutex<Vec<Vec<u8>>>, answers: bool) -> Op
     stream.read_exact(&mut body).ok()?;
     kept.lock().unwrap().push(body);
     if !answers {
-        // The other side gives up first.
+        // The exporter gives up first.
         return stream.read_exact(&mut [0]).ok();
     }
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").ok()
@@ -78,7 +79,7 @@ fn call(server: &HttpServer, name: &str, headers: &[&str]) -> u16 {
     post(&server.address, "/mcp", headers, &call.to_string()).status
 }
 
-/// A configuration with this collector, beside the store that it names.
+/// Returns a configuration of a store with this collector.
 fn configured(collector: &str) -> (tempfile::TempDir, std::path::PathBuf) {
     let (folder, store) = demo_store();
     let path = folder.path().join("fetchwell.toml");
@@ -96,7 +97,7 @@ fn hex(bytes: &[u8]) -> String {
 
 #[cfg(unix)]
 #[test]
-fn a_call_is_a_span_below_that_of_its_caller() {
+fn a_call_is_a_child_span_of_its_caller() {
     let collector = Collector::start(true);
     let (_folder, config) = configured(&collector.url);
     let server = HttpServer::start(["--config", text(&config)]);
@@ -128,7 +129,7 @@ fn a_call_is_a_span_below_that_of_its_caller() {
 
 #[cfg(unix)]
 #[test]
-fn a_collector_that_does_not_answer_holds_up_nothing() {
+fn a_collector_that_does_not_answer_delays_no_call() {
     let hanging = Collector::start(false);
     let (_folder, config) = configured(&hanging.url);
     let server = HttpServer::start(["--config", text(&config)]);
@@ -137,7 +138,7 @@ fn a_collector_that_does_not_answer_holds_up_nothing() {
         assert_eq!(call(&server, "search", &[]), 200);
         assert!(waits.elapsed() < Duration::from_secs(30), "no span was sent");
     }
-    // What comes while the collector holds a batch is queued.
+    // Spans are queued while the collector holds a batch.
     for _ in 0..50 {
         assert_eq!(call(&server, "search", &[]), 200);
     }
@@ -146,11 +147,11 @@ fn a_collector_that_does_not_answer_holds_up_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn a_collector_that_is_not_there_is_warned_of_once() {
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+fn a_missing_collector_causes_one_warning() {
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (_folder, store) = demo_store();
     let mut command = crate::support::binary();
-    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{nobody}/"));
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{unused}/"));
     let server = HttpServer::start_with(command, "127.0.0.1:0", ["--store", text(&store)]);
     for _ in 0..3 {
         assert_eq!(call(&server, "search", &[]), 200);
@@ -160,7 +161,7 @@ fn a_collector_that_is_not_there_is_warned_of_once() {
 }
 
 #[test]
-fn where_spans_go_is_checked_at_the_start() {
+fn an_invalid_collector_is_refused_at_startup() {
     let (_folder, config) = configured("127.0.0.1:4318");
     let refused = crate::support::fetchwell(["serve", "--config", text(&config)]);
     let problem = crate::support::stderr(&refused);

@@ -1,11 +1,11 @@
-//! `ops_listen`: health and figures at an address of their own.
+//! `ops_listen`: health and metrics at a separate address.
 
 use std::net::{TcpListener, TcpStream};
 
 use crate::support::hosted::{ANN, HEAD, Place, STORES, bearer, token};
 use crate::support::{HttpServer, ask, fetchwell, get, post, stderr, text};
 
-/// A server with `ops_listen` and these further lines at the top of its file, and the address of its figures.
+/// Starts a server with `ops_listen` and further lines of configuration. Returns it with the address of its metrics.
 fn serve(place: &Place, ops_listen: &str, top: &str, tables: &str) -> (HttpServer, String) {
     let file = place.configure(&format!("ops_listen = \"{ops_listen}\"\n{top}{tables}{STORES}"));
     let server = HttpServer::start(["--config", text(&file)]);
@@ -19,7 +19,7 @@ fn serve(place: &Place, ops_listen: &str, top: &str, tables: &str) -> (HttpServe
 }
 
 #[test]
-fn figures_are_read_without_a_token_and_records_are_not() {
+fn metrics_need_no_token_and_records_do() {
     let place = Place::new();
     let (server, ops) = serve(&place, "127.0.0.1:0", HEAD, &token("ann", ANN));
     assert_eq!(ask(&server.address, "GET", "/v1/schema", &[&bearer(ANN)]).status, 200);
@@ -44,12 +44,12 @@ fn figures_are_read_without_a_token_and_records_are_not() {
 }
 
 #[test]
-fn pages_and_proxies_read_no_figures() {
+fn browsers_and_proxies_cannot_read_metrics() {
     let place = Place::new();
     let (_server, ops) = serve(&place, "127.0.0.1:0", HEAD, &token("ann", ANN));
     for (header, status) in [
         ("host: localhost", 200),
-        // A pod is asked by its address.
+        // A Kubernetes probe uses the IP address of the pod.
         ("host: 10.1.2.3:7401", 200),
         ("host: [2001:db8::1]:7401", 200),
         ("host: evil.example", 403),
@@ -75,7 +75,7 @@ fn pages_and_proxies_read_no_figures() {
 }
 
 #[test]
-fn figures_are_read_while_all_connections_are_taken() {
+fn metrics_are_read_while_all_connections_are_in_use() {
     let place = Place::new();
     let (server, ops) =
         serve(&place, "127.0.0.1:0", HEAD, &format!("[http]\nmax_connections = 1\n{}", token("ann", ANN)));
@@ -85,19 +85,19 @@ fn figures_are_read_while_all_connections_are_taken() {
 }
 
 #[test]
-fn other_machines_may_read_figures_without_authentication() {
+fn other_machines_may_read_metrics_without_authentication() {
     let place = Place::new();
     let (server, ops) = serve(&place, "0.0.0.0:0", "", "");
     assert!(server.log().contains("including other machines"), "{}", server.log());
     let port = ops.rsplit(':').next().unwrap();
     assert_eq!(get(&format!("127.0.0.1:{port}"), "/metrics").status, 200);
     assert_eq!(get(&format!("127.0.0.1:{port}"), "/v1/schema").status, 404);
-    // Without [auth] programs on this machine read them at the main address, too.
+    // Without [auth], local programs read them at the main address, too.
     assert_eq!(get(&server.address, "/metrics").status, 200);
 }
 
 #[test]
-fn an_address_that_is_taken_is_named_with_its_key() {
+fn an_address_in_use_is_named_with_its_key() {
     let (place, taken) = (Place::new(), TcpListener::bind("127.0.0.1:0").unwrap());
     let address = taken.local_addr().unwrap();
     let file = place.configure(&format!("ops_listen = \"{address}\"\n{STORES}"));
@@ -110,7 +110,7 @@ fn an_address_that_is_taken_is_named_with_its_key() {
 }
 
 #[test]
-fn a_changed_address_waits_for_the_next_start() {
+fn a_changed_address_applies_at_the_next_start() {
     let place = Place::new();
     let (server, ops) = serve(&place, "127.0.0.1:0", HEAD, &token("ann", ANN));
     place.configure(&format!("{HEAD}{}{STORES}", token("ann", ANN)));

@@ -1,4 +1,4 @@
-//! Tokens leave this machine encrypted, and only to the origin they were given for: through the built binary.
+//! Tokens leave this machine encrypted, and only to their own origin: through the built binary.
 
 use std::path::Path;
 use std::process::Output;
@@ -25,7 +25,7 @@ fn write(folder: &Path, toml: &str) -> String {
     text(&file).to_owned()
 }
 
-/// Answers searches as a record server does.
+/// Starts a server that answers searches as a record server does.
 fn searched() -> FakeServer {
     FakeServer::start(|request: &Request| match request.line.starts_with("GET /v1/search") {
         true => recorded("search-lexical"),
@@ -35,7 +35,7 @@ fn searched() -> FakeServer {
 
 #[test]
 fn plain_http_to_another_machine_is_refused() {
-    // An address for documentation: nothing is there.
+    // An address reserved for documentation: no server is there.
     let url = "http://192.0.2.1:7663";
     for command in
         [&["search", "x"][..], &["serve", "--stdio"], &["client-config", "codex"], &["connections"]]
@@ -132,10 +132,10 @@ fn a_proxy_of_the_environment_does_not_get_a_token_for_this_machine() {
     assert!(!server.requests().is_empty());
 }
 
-/// With letters of both cases, and good as a code, a media type and a host.
+/// A token with letters of both cases that is also valid as an error code, a media type and a host.
 const TOKEN: &str = "Tok_5ecret-ABCdef.0123456789xYz";
 
-/// The token in ways that a server may write it.
+/// Returns the token in the encodings that a server may use.
 fn forms(token: &str) -> Vec<String> {
     use base64::Engine;
     use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -153,7 +153,7 @@ fn forms(token: &str) -> Vec<String> {
     ]
 }
 
-/// An error with the token of the request wherever one can stand; once more with all of it escaped.
+/// Returns an error that repeats the token of the request in every place, the second time escaped.
 fn echo(request: &Request) -> Reply {
     let token = request.authorization.clone().unwrap_or_default().replace("Bearer ", "");
     let all = forms(&token).join(" ");
@@ -186,7 +186,7 @@ fn echo(request: &Request) -> Reply {
     Reply::Json(status, error)
 }
 
-/// Checks that no form of the token is in a text, in any case, and that something was redacted.
+/// Checks that a text has no form of the token, in any case, and that something was redacted.
 #[track_caller]
 fn redacted(shown: &str, token: &str) {
     assert_untold(shown, token);
@@ -197,7 +197,7 @@ fn redacted(shown: &str, token: &str) {
 fn assert_untold(shown: &str, token: &str) {
     let lower = shown.to_lowercase();
     for form in forms(token) {
-        // Of Base64 the last characters depend on what stands behind it.
+        // The last characters of Base64 depend on the bytes after them.
         let form = form.to_lowercase();
         let part = form.get(2..form.len() - 2).unwrap();
         assert!(!lower.contains(part), "{part} is in {shown}");
@@ -243,14 +243,14 @@ fn a_token_that_a_record_server_echoes_is_redacted_in_errors_and_logs() {
         redacted(&answer.text, TOKEN);
         redacted(&tool(&server, &[], "search", &json!({ "query": query })), TOKEN);
     }
-    // The choices are of the schema.
+    // The choices come from the schema.
     let arguments = json!({"stream": "mail", "connection_id": "nowhere"});
     assert_untold(&tool(&server, &[], "query_records", &arguments), TOKEN);
     redacted(&tool(&server, &[], "schema", &json!({})), TOKEN);
     assert_untold(&server.end(), TOKEN);
 }
 
-/// The whole answer of a tool over `/mcp`.
+/// Returns the whole response of a tool over `/mcp`.
 fn tool(server: &HttpServer, headers: &[&str], name: &str, arguments: &Value) -> String {
     let params = json!({ "name": name, "arguments": arguments });
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });

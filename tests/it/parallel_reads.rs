@@ -1,4 +1,4 @@
-//! Lists over several connections of a record server: how many requests they take, and which of them wait for others.
+//! Lists over several connections of a record server: the number of requests, and their concurrency.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::remote::Remote;
 use crate::support::{Reply, Request};
 
-/// A meeting of requests. Each waits until all of a round have come.
+/// A barrier for requests: each waits until all of a round have arrived.
 #[derive(Default)]
 struct Round {
     waiting: Mutex<usize>,
@@ -18,14 +18,14 @@ struct Round {
 }
 
 impl Round {
-    /// Returns whether as many requests as `size` came before anyone was answered.
+    /// Returns true if `size` requests arrived before the first was answered.
     fn meet(&self, size: usize) -> bool {
         let mut waiting = self.waiting.lock().unwrap();
         *waiting += 1;
         self.changed.notify_all();
         let before = *waiting - 1;
         let target = before / size * size + size;
-        // Long enough for any machine; requests in sequence end here.
+        // Sequential requests end by this timeout, which is long enough for any machine.
         let (_waiting, timed_out) =
             self.changed.wait_timeout_while(waiting, Duration::from_secs(20), |came| *came < target).unwrap();
         !timed_out.timed_out()
@@ -86,7 +86,7 @@ async fn a_list_is_one_round_of_one_request_for_each_connection() {
     assert_eq!(in_sequence.load(Ordering::SeqCst), 0);
 }
 
-/// A server is asked 16 questions at a time, of which a list may have half.
+/// At most 16 requests to a server run at a time; a list may use half of them.
 #[tokio::test]
 async fn a_list_over_many_connections_leaves_room_for_other_calls() {
     let ids: Vec<String> = (0..24).map(|number| format!("c{number}")).collect();
@@ -105,9 +105,9 @@ async fn a_list_over_many_connections_leaves_room_for_other_calls() {
     assert_eq!(most.load(Ordering::SeqCst), 8);
 }
 
-/// Only a server that does not know the question is read without its answer.
+/// Only a server without that route is read without its answer.
 #[tokio::test]
-async fn a_refused_description_is_not_taken_for_one_that_is_not_there() {
+async fn a_refused_schema_is_an_error_and_not_a_missing_schema() {
     let remote = Remote::start(|request| match &*request.line {
         line if line.contains("/v1/schema") => {
             let error = json!({"code": "invalid_request", "message": "this stream is being migrated"});
@@ -120,7 +120,7 @@ async fn a_refused_description_is_not_taken_for_one_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn what_orders_a_stream_is_asked_once() {
+async fn the_order_of_a_stream_is_requested_once() {
     let remote = Remote::start(|request| match &*request.line {
         line if line.contains("detail=full") => Reply::Json(404, "{}".to_owned()),
         line if line.contains("/v1/schema") => {
@@ -139,7 +139,7 @@ async fn what_orders_a_stream_is_asked_once() {
 }
 
 #[tokio::test]
-async fn a_connection_that_was_taken_back_is_left_out() {
+async fn a_revoked_connection_is_left_out() {
     let taken_back = Arc::new(AtomicUsize::new(0));
     let is_taken = Arc::clone(&taken_back);
     let remote = Remote::start(move |request| {
@@ -159,7 +159,7 @@ async fn a_connection_that_was_taken_back_is_left_out() {
     taken_back.store(1, Ordering::SeqCst);
     let left = remote.pdpp.records(&query()).await.unwrap();
     assert_eq!(connections_of(&left), ["a", "a"]);
-    // A list that began with it begins again.
+    // A list that began with the removed connection starts again.
     let on = RecordsQuery { start: Start::After(first.next.unwrap()), ..query() };
     match remote.pdpp.records(&on).await {
         Err(SourceError::InvalidQuery { fault: QueryFault::ExpiredCursor, hint, .. }) => {

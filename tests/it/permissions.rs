@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use crate::support::{HttpServer, binary, get, stdout, text};
 
-/// The binary with a umask that forbids nothing.
+/// Returns the binary with umask 0.
 fn open_to_all() -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "umask 000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_fetchwell")]);
@@ -27,7 +27,7 @@ fn run(home: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).current_dir(home).output().unwrap()
 }
 
-/// Fails with every file and folder below a folder that others can read.
+/// Fails and lists all files and folders below a folder that others can read.
 #[track_caller]
 fn assert_private(folder: &Path) -> usize {
     let (mut folders, mut open, mut checked) = (vec![folder.to_owned()], Vec::new(), 0);

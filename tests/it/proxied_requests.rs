@@ -1,4 +1,4 @@
-//! Requests that came through a proxy: refused without authentication, unless they are configured to be allowed.
+//! Requests that came through a proxy: refused without authentication, unless the configuration allows them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::{HttpServer, ask, demo_store, fetchwell, post, stdout, text}
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// A server without `[auth]`, with these lines of configuration.
+/// Starts a server without `[auth]`, with these lines of configuration.
 fn open_server(lines: &str) -> (tempfile::TempDir, HttpServer) {
     let (folder, store) = demo_store();
     let config = folder.path().join("rest.toml");
@@ -18,7 +18,7 @@ fn open_server(lines: &str) -> (tempfile::TempDir, HttpServer) {
     (folder, server)
 }
 
-/// Headers of common tunnels and proxies, with a value, without one and more than once.
+/// Headers of common tunnels and proxies: with a value, without one, and repeated.
 const PROXIED: [&[&str]; 12] = [
     &["X-Forwarded-For: 192.0.2.7"],
     &["x-forwarded-for: 127.0.0.1", "x-forwarded-for: 127.0.0.1"],
@@ -79,7 +79,7 @@ fn proxied_requests_are_refused_without_authentication() {
         (&answer["error"]["code"], &answer["error"]["data"]["code"]),
         (&(-32_003).into(), &"forbidden".into())
     );
-    // A program of this machine is answered as before.
+    // A local program is answered as before.
     assert_eq!(post(&server.address, "/mcp", &[], PING).status, 200);
     let metrics = ask(&server.address, "GET", "/metrics", &[]).text;
     let counted = format!("{{endpoint=\"/{{any}}\",outcome=\"forbidden\"}} {}\n", refused + 1);
@@ -135,7 +135,7 @@ fn a_proxied_request_with_a_token_is_answered() {
 }
 
 #[test]
-fn the_permission_needs_a_proxy_and_has_no_meaning_beside_authentication() {
+fn the_permission_needs_a_proxy_and_no_authentication() {
     let place = Place::new();
     let allowed = "[http]\nallow_unauthenticated_proxy = true\n";
     let proxies = "trusted_proxies = [\"127.0.0.1\"]\n";
@@ -150,9 +150,9 @@ fn the_permission_needs_a_proxy_and_has_no_meaning_beside_authentication() {
     }
 }
 
-/// Follows the printed steps with placeholders filled in, as a reader would.
+/// Follows the printed steps with filled-in placeholders, as a reader would.
 #[test]
-fn chatgpt_recipe_makes_a_server_that_asks_for_a_token() {
+fn the_chatgpt_recipe_makes_a_server_with_authentication() {
     let (folder, store) = demo_store();
     let printed = fetchwell(["client-config", "chatgpt", "--store", text(&store), "--json"]);
     let recipe: Value = serde_json::from_str(&stdout(&printed)).unwrap();
@@ -174,7 +174,7 @@ fn chatgpt_recipe_makes_a_server_that_asks_for_a_token() {
     std::fs::write(&file, format!("{lines}\n{}", made["configuration"].as_str().unwrap())).unwrap();
     let server = HttpServer::start(["--config", text(&file)]);
 
-    // As the tunnel passes it on.
+    // The request as the tunnel forwards it.
     let through =
         ["host: records.example.com", "x-forwarded-for: 192.0.2.7", "x-forwarded-host: records.example.com"];
     let token = bearer(made["token"].as_str().unwrap());

@@ -17,14 +17,14 @@ fn ids(answer: &Value) -> Vec<&str> {
     results.iter().map(|result| result["id"].as_str().unwrap()).collect()
 }
 
-/// The parameters of a request that have a value.
+/// Returns the values of a parameter of a request.
 fn parameter(request: &Request, name: &str) -> Vec<String> {
     let line = request.line.trim_start_matches("GET ");
     let url = url::Url::parse(&format!("http://x{line}")).unwrap();
     url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned()).collect()
 }
 
-/// Hits of a record server: of two streams and two connections, one of them without a time.
+/// Returns hits of a record server from two streams and two connections, one of them without a time.
 fn hits(_request: &Request) -> Reply {
     let hit = |stream: &str, key: &str, connection: &str, time: Option<&str>| {
         json!({"stream": stream, "record_key": key, "connection_id": connection, "title": key,
@@ -66,7 +66,7 @@ async fn a_store_is_searched_in_the_streams_and_the_connection_of_the_query() {
         assert_eq!(ids(&found), ids(&expect), "{query}");
         assert!(found.get("warnings").is_none(), "{found}");
     }
-    // Arguments and operators are joined.
+    // Arguments and operators are combined.
     let found =
         model.call("search", json!({"query": "invoice stream:messages", "streams": ["files", "messages"]}));
     assert!(ids(&found.await).iter().all(|id| id.contains("/messages:")));
@@ -123,7 +123,7 @@ async fn a_record_server_gets_plain_words_and_its_hits_are_filtered_here() {
     assert_eq!(parameter(search, "q"), ["pay net 30 alice"]);
     assert_eq!(parameter(search, "streams"), ["messages"]);
     assert_eq!(parameter(search, "connection_id"), ["cin_work"]);
-    // One warning names all that was not applied.
+    // One warning names all operators that were not applied.
     let warnings = found["warnings"].as_array().unwrap();
     assert_eq!(
         warnings,
@@ -132,11 +132,11 @@ async fn a_record_server_gets_plain_words_and_its_hits_are_filtered_here() {
         )]
     );
     assert!(found.get("count").is_none(), "{found}");
-    // Plain words are sent as they were written, and nothing is filtered.
+    // Plain words are sent unchanged, and no hit is filtered.
     let found = model.call("search", json!({"query": "re: pay  C:\\dir"})).await;
     assert_eq!(parameter(server.requests().last().unwrap(), "q"), ["re: pay  C:\\dir"]);
     assert_eq!((ids(&found).len(), found.get("warnings"), &found["count"]), (5, None, &json!(5)));
-    // A query without words is not sent.
+    // A query without words sends no request.
     let before = server.requests().len();
     let found = model.call("search", json!({"query": "since:30d -draft"})).await;
     assert_eq!(found["results"], json!([]));
@@ -196,7 +196,7 @@ async fn hits_have_a_date_and_several_accounts_a_label() {
     assert!(found["results"].as_array().unwrap().iter().all(|hit| hit.get("url").is_none()), "{found}");
     let found = model.call("search", json!({"query": "pay account:cin_home"})).await;
     assert!(found.get("accounts").is_none(), "{found}");
-    // ChatGPT takes results with exactly these keys.
+    // ChatGPT requires results with exactly these keys.
     let arguments =
         ["--provider-url", &server.url, "--cache-root", text(folder.path()), "--profile", "openai"];
     let found = Model::over_stdio(arguments).await.call("search", json!({"query": "pay"})).await;
@@ -207,7 +207,7 @@ async fn hits_have_a_date_and_several_accounts_a_label() {
     assert!(found.get("accounts").is_none(), "{found}");
 }
 
-/// Long ids, titles and links leave room for seven hits on a page without `limit`.
+/// Seven hits with long ids, titles and links fit a page without `limit`.
 #[tokio::test]
 async fn seven_hits_fit_a_page_without_a_limit() {
     let hit = |number: usize| {
@@ -238,7 +238,7 @@ async fn seven_hits_fit_a_page_without_a_limit() {
         let is_last = page.get("next_cursor").is_none();
         assert!(is_last || results.len() >= 7, "{page}");
         assert!(results.iter().all(|hit| hit["date"] == "2026-05-01"), "{page}");
-        // The labels of the accounts on the page, and no other.
+        // `accounts` has the labels of the accounts on the page only.
         let accounts = page["accounts"].as_object().map_or(0, serde_json::Map::len);
         let mut connections: Vec<&str> = ids(&page).iter().map(|id| id.split('/').next().unwrap()).collect();
         connections.sort_unstable();
@@ -282,7 +282,7 @@ fn v1_reads_operators_only_if_asked_to() {
     assert_eq!(get(&http.address, "/v1/search?q=x&syntax=other").status, 400);
 }
 
-/// An age means the same on every page, and a cursor of one syntax is none of the other.
+/// A relative date means the same on every page, and a cursor of one syntax is refused in the other.
 #[test]
 fn cursors_of_v1_are_bound_to_the_syntax() {
     let folder = tempfile::tempdir().unwrap();
@@ -327,13 +327,13 @@ fn words_need_no_quotes_on_the_command_line() {
     assert_eq!(ids(&found(&["stream:files", "invoice", "--limit", "3"]).1), ids(&of_stream));
     let (_, of_account) = found(&["invoice", "--connection-id", "cin_home"]);
     assert!(ids(&of_account).iter().all(|id| id.starts_with("cin_home/")), "{of_account}");
-    // Nothing is found: exit code 1, and the answer as before.
+    // Nothing is found: exit code 1, and the usual answer.
     let (code, nothing) = found(&["xylophone"]);
     assert_eq!((code, &nothing["results"]), (Some(1), &json!([])));
     let output = fetchwell(["search", "xylophone", "--store", text(&store)]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("nothing found") && !stderr(&output).contains("error:"), "{output:?}");
-    // A command line that is wrong.
+    // Invalid command lines.
     for wrong in [&["search"][..], &["search", "x", "--since", "lately"]] {
         let output = binary().args(wrong).args(["--store", text(&store)]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");

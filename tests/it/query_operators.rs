@@ -6,7 +6,7 @@ use crate::support::{
     CREDENTIAL, FakeServer, HttpServer, Model, Reply, connect, fetchwell, get, import_records, stdout, text,
 };
 
-/// A store of messages: `bill` and `late` are by Alice, `now` was written today.
+/// Returns a store of messages: `bill` and `late` are by Alice, `now` was written today.
 fn store_of_messages() -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
@@ -44,7 +44,7 @@ fn keys(answer: &Value) -> Vec<String> {
     results.iter().map(id).collect()
 }
 
-/// The keys in the order of their names, for answers in the order of relevance.
+/// Returns the keys of an answer, sorted.
 fn sorted(answer: &Value) -> Vec<String> {
     let mut keys = keys(answer);
     keys.sort_unstable();
@@ -107,7 +107,7 @@ async fn operators_alone_list_the_newest_records() {
 }
 
 #[tokio::test]
-async fn a_store_beside_a_record_server_applies_what_the_server_does_not() {
+async fn a_store_beside_a_record_server_applies_all_operators() {
     let (folder, store) = store_of_messages();
     let server = FakeServer::start(|_| {
         let hit = json!({"stream": "messages", "record_key": "remote", "connection_id": "cin_far"});

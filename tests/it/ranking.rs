@@ -1,4 +1,4 @@
-//! The order of hits of a store, the forms of words that match, and near-copies.
+//! The order of hits of a store, matching forms of words, and near-copies.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Model, import_records, text};
 
-/// Records of a store, each with its stream, key and fields.
+/// Returns a store with records of a stream, a key and fields each.
 fn store(records: &[(&str, &str, Value)]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ranked.db");
@@ -100,7 +100,7 @@ async fn forms_misspellings_beginnings_and_parts_of_words_match() {
     for query in ["inv", "57c6a21", "xylophone"] {
         assert_eq!(keys(&path, &SearchQuery::new(query, 10)).await, [""; 0], "{query}");
     }
-    // A word that records have is not replaced, and comes before its other forms.
+    // A word that occurs in records is not replaced, and ranks before its other forms.
     let (_folder, path) = notes(&["the tests", "a test", "a text"]);
     assert_eq!(keys(&path, &SearchQuery::new("tests", 10)).await, ["0", "1"]);
 }
@@ -131,7 +131,7 @@ async fn only_words_in_scope_stand_for_a_word() {
     let line = |key: usize, body: &str| {
         json!({"stream": "s", "key": key.to_string(), "data": {"body": body}}).to_string()
     };
-    // The misspelling is a word of another connection, and so are more frequent words with the same beginning.
+    // The misspelling is a word of another connection, which also has more frequent words with the same beginning.
     let other = "invocie part101 part102 part103 part104 part105 part106";
     import_records(&path, "a", &[line(1, other), line(2, other)].join("\n"));
     import_records(&path, "b", &[line(3, "an invoice"), line(4, "only part109")].join("\n"));
@@ -141,7 +141,7 @@ async fn only_words_in_scope_stand_for_a_word() {
         assert_eq!(keys(&path, &within(words)).await, [expect], "{words}");
         assert_eq!(keys(&path, &SearchQuery::new(words, 10)).await.len(), 2, "{words}");
     }
-    // A word that only a deleted record had is replaced as well.
+    // A word that only a deleted record had is replaced, too.
     let deletion = |key: &str| json!({"stream": "s", "key": key, "op": "delete"}).to_string();
     import_records(&path, "a", &[deletion("1"), deletion("2")].join("\n"));
     assert_eq!(keys(&path, &SearchQuery::new("invocie", 10)).await, ["3"]);
@@ -176,7 +176,7 @@ async fn near_copies_of_one_connection_are_folded_and_reachable() {
     assert_eq!(hits[1..].iter().map(key).collect::<Vec<_>>(), ["5", "2", "3", "4"]);
 }
 
-/// Each of 24 texts is there twice. Pages show every first one with its number of copies, those saved with a cursor too.
+/// Each of 24 texts exists twice. Pages show each first one with its number of copies, also pages from a cursor.
 #[tokio::test]
 async fn copies_are_counted_in_the_answer_and_shown_on_later_pages() {
     let folder = tempfile::tempdir().unwrap();
@@ -278,7 +278,7 @@ async fn operators_select_records() {
 }
 
 #[tokio::test]
-async fn a_deleted_record_leaves_the_index() {
+async fn deleted_records_are_not_found() {
     let (_folder, path) = notes(&["alpha one", "alpha two"]);
     import_records(&path, "c", &json!({"stream": "notes", "key": "0", "op": "delete"}).to_string());
     let page = open(&path).search(&SearchQuery::new("alpha one", 10)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Stores where nothing can be written: a file, a folder and a mount that are read-only.
+//! Stores in places that are read-only: a file, a folder and a mount.
 
 #![cfg(target_os = "linux")]
 
@@ -9,8 +9,8 @@ use std::process::{Command, Output, Stdio};
 
 use crate::support::{HttpServer, binary, get, import_records, starter, stderr, stdout, text};
 
-/// Returns the built binary as a process without rights over the modes of files. Below a folder that is named, it sees a
-/// read-only mount. `None` where the system has no namespaces for us.
+/// Returns the built binary as a process that cannot override file modes. The named folder is mounted read-only for it.
+/// `None` if the system allows no namespaces.
 fn without_rights(mount: Option<&Path>) -> Option<Command> {
     let arguments: &[&str] =
         if mount.is_some() { &["--user", "--map-root-user", "--mount"] } else { &["--user"] };
@@ -32,7 +32,7 @@ fn line(key: &str, word: &str) -> String {
     format!(r#"{{"stream":"notes","key":"{key}","data":{{"title":"{key}","body":"the {word} text"}}}}"#)
 }
 
-/// A store in a folder of its own, complete with its index and without a write-ahead log.
+/// Returns a store in a folder of its own, with a complete index and without a write-ahead log.
 fn store() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let shelf = folder.path().join("shelf");
@@ -43,7 +43,7 @@ fn store() -> (tempfile::TempDir, PathBuf) {
     (folder, store)
 }
 
-/// Sets the modes of a folder and of all below it.
+/// Sets the modes of a folder and its contents.
 fn set_modes(folder: &Path, folders: u32, files: u32) {
     let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     set(folder, 0o755);
@@ -92,7 +92,7 @@ fn read_only_file_folder_and_mount_are_read() {
 }
 
 #[test]
-fn import_into_a_read_only_store_says_so() {
+fn import_into_a_read_only_store_is_an_error() {
     let (folder, store) = store();
     let file = folder.path().join("more.ndjson");
     fs::write(&file, line("n2", "second")).unwrap();
@@ -122,7 +122,7 @@ fn read_only_store_without_an_index_is_read_and_says_what_to_run() {
 }
 
 #[test]
-fn changes_of_others_are_seen_through_a_read_only_mount() {
+fn changes_of_other_processes_are_seen_through_a_read_only_mount() {
     let (_folder, store) = store();
     let shelf = store.parent().unwrap();
     let Some(command) = without_rights(Some(shelf)) else { return };
@@ -166,7 +166,7 @@ fn log_that_cannot_be_read_is_named() {
         !output.status.success() && said.contains("store.db-wal; run `fetchwell connections --store`"),
         "{said}"
     );
-    // The command that it names.
+    // The command that the error names works.
     stdout(&binary().args(["connections", "--store", text(&copied)]).output().unwrap());
     let Some(output) = run(Some(&copy), &["fetch", "c/notes:n1", "--store", text(&copied)]) else { return };
     assert!(stdout(&output).contains("the pin text"), "{output:?}");

@@ -1,4 +1,4 @@
-//! The tools beside search and fetch, as a model uses them: by what earlier answers printed and nothing else.
+//! The tools other than `search` and `fetch`, used with values that earlier answers printed.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ async fn model() -> (tempfile::TempDir, Model) {
 }
 
 #[tokio::test]
-async fn a_model_finds_its_way_from_nothing() {
+async fn a_model_starts_with_the_schema_and_reads_a_record() {
     let (_folder, model) = model().await;
     let overview = model.call("schema", json!({})).await;
     let connections = overview["connections"].as_array().unwrap();
@@ -68,7 +68,7 @@ async fn every_record_of_every_page_can_be_fetched() {
 }
 
 #[tokio::test]
-async fn a_shortened_text_is_read_to_its_end_by_what_the_answers_say() {
+async fn a_truncated_text_is_read_to_its_end_by_printed_calls() {
     let (_folder, model) = model().await;
     let page = model.call("query_records", json!({"stream": "messages", "limit": 100})).await;
     let record = &page["records"][17];
@@ -95,7 +95,7 @@ async fn a_shortened_text_is_read_to_its_end_by_what_the_answers_say() {
     assert_eq!(window["text"], "the invoice n");
     let back = model.call("read_record_field", window["previous"].clone()).await;
     assert_eq!(back["text"], "Please pay ");
-    // The record can be named by its parts as well.
+    // The record can also be named by connection, stream and key.
     let by_parts =
         json!({"connection_id": "cin_work", "stream": "messages", "record_id": "m3", "field": "subject"});
     assert_eq!(model.call("read_record_field", by_parts).await["id"], "cin_work/messages:m3");
@@ -112,7 +112,7 @@ async fn a_shortened_text_is_read_to_its_end_by_what_the_answers_say() {
 }
 
 #[tokio::test]
-async fn lists_are_narrowed_counted_and_brought_along() {
+async fn lists_filter_count_and_expand() {
     let (_folder, model) = model().await;
     let arguments = json!({"stream": "messages", "filter": {"from_email": "billing1@acme.test", "amount": {"gte": 100}},
         "count": "exact", "fields": ["amount"], "limit": 2});
@@ -151,7 +151,7 @@ async fn lists_are_narrowed_counted_and_brought_along() {
 }
 
 #[tokio::test]
-async fn changes_are_told_with_deletions() {
+async fn changes_include_deletions() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("changes.db");
     let line = |key: usize| json!({"stream": "s", "key": key, "data": {"n": key}}).to_string();
@@ -181,7 +181,7 @@ async fn changes_are_told_with_deletions() {
 }
 
 #[tokio::test]
-async fn figures_are_given_with_what_they_are_of() {
+async fn aggregates_report_their_number_of_records() {
     let (_folder, model) = model().await;
     let of = |arguments: Value| model.call("aggregate", arguments);
     let total =
@@ -233,7 +233,7 @@ async fn resources_give_the_bytes_of_the_tools() {
     }
 }
 
-/// A store of one stream `s` of connection `c`, and a model over it.
+/// Returns a store of one stream `s` in connection `c`, with a model over it.
 async fn model_of(lines: &[String]) -> (tempfile::TempDir, Model) {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("own.db");
@@ -247,7 +247,7 @@ fn line(key: &str, data: &Value) -> String {
 }
 
 #[tokio::test]
-async fn what_is_not_shown_is_counted_and_the_small_stay_whole() {
+async fn omitted_fields_are_counted_and_small_records_are_whole() {
     let wide: serde_json::Map<String, Value> = (0..10_000).map(|n| (format!("f{n}"), json!(n))).collect();
     let small = json!({"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "status": "open", "items": [1, 2]});
     let mut lines: Vec<String> = (0..5).map(|n| line(&format!("k{n}"), &small)).collect();
@@ -265,7 +265,7 @@ async fn what_is_not_shown_is_counted_and_the_small_stay_whole() {
 }
 
 #[tokio::test]
-async fn pages_whose_ids_hardly_fit_lose_nothing() {
+async fn pages_with_very_long_ids_lose_no_record() {
     let lines: Vec<String> = (0..30)
         .map(|n| line(&format!("{n:02}{}", "k".repeat(1_800)), &json!({"body": "x".repeat(350_000)})))
         .collect();
@@ -277,7 +277,7 @@ async fn pages_whose_ids_hardly_fit_lose_nothing() {
         for record in page["records"].as_array().unwrap() {
             assert!(ids.insert(record["id"].to_string()));
         }
-        // Other calls meanwhile change nothing.
+        // Other calls in between change nothing.
         model.call("query_records", json!({"stream": "s", "limit": 1})).await;
         if page["next_cursor"].is_null() {
             break;
@@ -315,7 +315,7 @@ async fn a_field_is_read_backwards_and_around_a_word_without_gaps() {
     let window = model.call("read_record_field", around).await;
     assert!(window["text"].as_str().unwrap().contains("needle"), "{}", window["start_chars"]);
     assert_eq!(window["match_start_chars"], heavy.chars().count());
-    // Not all fits, and both sides give way.
+    // Not everything fits, so both sides are shortened.
     let number = |window: &Value, name: &str| window[name].as_u64().unwrap();
     let beside = |window: &Value| {
         let lead = number(window, "match_start_chars") - number(window, "start_chars");
@@ -323,7 +323,7 @@ async fn a_field_is_read_backwards_and_around_a_word_without_gaps() {
     };
     let (lead, tail) = beside(&window);
     assert!(lead == tail && (100..8_192).contains(&lead), "{lead} {tail}");
-    // With a limit, the match is in the middle of so many, and the next piece is as long.
+    // With a limit, the match is in the middle of the window, and the next window has the same length.
     for limit in [375, 4_000] {
         let arguments = json!({"id": "c/s:1", "field": "body", "q": "Needle", "limit_chars": limit});
         let window = model.call("read_record_field", arguments).await;
@@ -352,7 +352,7 @@ async fn a_field_is_read_backwards_and_around_a_word_without_gaps() {
 }
 
 #[tokio::test]
-async fn one_related_record_is_shown_though_there_are_more() {
+async fn a_has_one_relation_shows_one_of_several_records() {
     let manifest = json!({"streams": [
         {"name": "p", "primary_key": ["id"], "relationships": [
             {"name": "kid", "stream": "k", "foreign_key": "p", "cardinality": "has_one"}]},
@@ -384,7 +384,7 @@ async fn one_related_record_is_shown_though_there_are_more() {
         model.call("query_records", json!({"stream": "p", "expand": ["kid", "kid"], "order": "asc"})).await;
     assert_eq!(page["records"][0]["expanded"]["kid"]["data"]["p"], "1", "{page}");
     assert_eq!(page["records"][1]["expanded"]["kid"], Value::Null);
-    // A field that only this record lacks is no mistake.
+    // A field that only this record lacks is no error.
     let fetched = model.call("fetch", json!({"id": "c/p:2", "fields": ["id", "name"]})).await;
     assert_eq!(fetched["text"], "2");
     let refused = model.refusal("fetch", json!({"id": "c/p:2", "fields": ["nope"]})).await;

@@ -1,4 +1,4 @@
-//! Mail that others wrote: the messages with which Python tests its e-mail package, and a mailbox of a git history.
+//! Real mail: the messages that Python tests its e-mail package with, and a mailbox of a git history.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn messages_of_pythons_own_tests_are_found() {
     let workshop = Workshop::new();
     let (mailbox, expected) = (workshop.file("python.mbox", ""), workshop.file("python.json", ""));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/python/mailbox.py");
-    // Debian has Python's tests in the package libpython3-testsuite.
+    // Debian has these messages in the package libpython3-testsuite.
     run(Command::new("python3").arg(script).args([&mailbox, &expected]));
     let expected: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(&expected).unwrap()).unwrap();
     assert!(expected.len() >= 40, "{}", expected.len());
@@ -60,7 +60,7 @@ fn messages_of_pythons_own_tests_are_found() {
         for text in message["texts"].as_array().unwrap() {
             let (kind, line) = (text["kind"].as_str().unwrap(), text["text"].as_str().unwrap());
             *kinds.entry(kind).or_default() += 1;
-            // The line of msg_35 is within the headers and none of them: Python takes it for text.
+            // The line of msg_35 is inside the headers, but is not a header: Python reads it as text.
             if message["file"] != "msg_35.txt" && !texts.iter().any(|text| text.contains(line)) {
                 missing.push(format!("{} ({kind}): {line}", message["file"]));
             }
@@ -70,7 +70,7 @@ fn messages_of_pythons_own_tests_are_found() {
     for kind in ["text/plain", "text/html", "text/plain forwarded", "text/rfc822-headers"] {
         assert!(kinds.contains_key(kind), "{kinds:?}");
     }
-    // A message in a message, one that is encoded, a digest, and a report of delivery.
+    // A message within a message, an encoded one, a digest, and a delivery report.
     for sentence in [
         "Here is the body of the message",
         "Testing email forwarding with Groupwise",

@@ -1,5 +1,5 @@
-//! The remote source against recorded replies of the reference server, and against servers that
-//! misbehave, through the built binary.
+//! The remote source against recorded replies of the reference server, and against servers that misbehave, through the
+//! built binary.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::support::{
     recorded, stderr, stdout, text,
 };
 
-/// A model over a source that answers so.
+/// A model over a source with these replies.
 struct Remote {
     model: Model,
     source: FakeServer,
@@ -34,7 +34,7 @@ impl Remote {
     }
 }
 
-/// The reference server, as far as it was recorded: replies by request.
+/// Gives the recorded replies of the reference server, by request.
 fn reference(request: &Request) -> Reply {
     let folder = format!("{}/fixtures/record-server", env!("CARGO_MANIFEST_DIR"));
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -47,7 +47,7 @@ fn reference(request: &Request) -> Reply {
     Reply::Json(404, r#"{"message":"Route not found","error":"Not Found","statusCode":404}"#.to_owned())
 }
 
-/// The same path and parameters, in any order and encoding.
+/// Compares the path and the parameters of two requests, in any order and encoding.
 fn same_request(recorded: &str, asked: &str) -> bool {
     let parse = |line: &str| {
         let url = url::Url::parse(&format!("http://x{}", line.trim_start_matches("GET "))).unwrap();
@@ -68,9 +68,9 @@ async fn the_reference_server_is_searched_and_read() {
     let ids: Vec<&str> =
         found["results"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["cin_work/messages:shared-1", "cin_home/messages:shared-1", "cin_work/messages:m1"]);
-    // The server sends no title; the whole snippet of a subject is one, and marks are not text.
+    // The server sends no title: the whole snippet of a subject is used, without `<mark>`.
     assert_eq!(found["results"][0]["title"], "Work invoice 0 😀");
-    // Its record URLs answer only to a token, so they are no citation.
+    // Its record URLs need a token, so they are no citations.
     assert!(found["results"].as_array().unwrap().iter().all(|hit| hit.get("url").is_none()));
     assert!(found["next_cursor"].as_str().unwrap().starts_with("fw1_"));
     let fetched = remote.model.call("fetch", json!({"id": "cin_work/messages:m2"})).await;
@@ -102,7 +102,7 @@ async fn the_reference_server_is_searched_and_read() {
 }
 
 #[tokio::test]
-async fn its_refusals_pass_through_with_a_hint() {
+async fn errors_of_the_server_pass_through_with_a_hint() {
     let remote = Remote::start(reference).await;
     let refused = remote.model.refusal("fetch", json!({"id": "messages:shared-1"})).await;
     assert_eq!(refused["code"], "ambiguous_connection");
@@ -113,7 +113,7 @@ async fn its_refusals_pass_through_with_a_hint() {
             {"connection_id": "cin_home", "id": "cin_home/messages:shared-1", "display_name": "Home mail"},
         ])
     );
-    // 401 is also its answer to a connection outside the grant: no reason to connect again.
+    // The server also answers 401 for a connection outside the grant; connecting again would not help.
     let refused = remote.model.refusal("fetch", json!({"id": "nope/messages:m2"})).await;
     assert_eq!(refused["code"], "connection_not_found");
     assert_eq!(refused["available_connections"][1]["connection_id"], "cin_home");
@@ -127,7 +127,7 @@ async fn its_refusals_pass_through_with_a_hint() {
 }
 
 #[tokio::test]
-async fn its_pages_follow_one_another_to_the_end() {
+async fn pages_of_the_server_are_walked_to_the_end() {
     let remote = Remote::start(|request| match request.line.contains("cursor=") {
         false => recorded("search-lexical"),
         true => recorded("search-lexical-page2"),
@@ -138,7 +138,7 @@ async fn its_pages_follow_one_another_to_the_end() {
     let second = remote.model.call("search", arguments.clone()).await;
     assert_ne!(first["results"], second["results"]);
     assert!(remote.asked()[1].contains("cursor=eyJvZmYiOjMsInNuYXAiOiJzbmFwX2MyMDIyZmM4NWE4NWU4MTYifQ"));
-    // The same cursor gives the same page again: a client may retry.
+    // The same cursor gives the same page, so that clients can retry.
     assert_eq!(remote.model.call("search", arguments).await["results"], second["results"]);
     for (arguments, reason) in [
         (json!({"query": "other", "cursor": first["next_cursor"]}), "mismatched"),
@@ -157,7 +157,7 @@ async fn its_pages_follow_one_another_to_the_end() {
 
 #[tokio::test]
 async fn hits_trimmed_from_a_page_come_on_the_next() {
-    // One upstream page of 200 fat hits, whatever is asked, and no cursor.
+    // Every upstream page has 200 large hits and no cursor, whatever the request.
     let remote = Remote::start(|_| Reply::Json(200, fetchwell::source::pdpp::fat_search_reply())).await;
     let mut seen = Vec::new();
     let mut cursor = None;
@@ -197,7 +197,7 @@ async fn every_shape_of_a_hit_list_is_read() {
         let found = remote.model.call("search", json!({"query": "x"})).await;
         assert_eq!(found["results"][0]["id"], "c1/mail:m1", "{body}");
         assert!(found.get("next_cursor").is_none(), "{found}");
-        // Items that are no hits cannot be fetched, so they are counted and not shown.
+        // Items that are not hits cannot be fetched, so they are counted and not shown.
         let strange = body.pointer("/data/data").map_or(0, |items| items.as_array().unwrap().len() - 1);
         assert_eq!(found.get("omitted").and_then(Value::as_u64).unwrap_or(0), strange as u64);
     }
@@ -235,14 +235,14 @@ async fn hits_without_a_record_keep_their_own_id_or_are_counted() {
         ]
     );
     assert_eq!(found["omitted"], 3);
-    // No id that was printed is refused.
+    // Every printed id can be fetched.
     for id in ids {
         assert_eq!(remote.model.call("fetch", json!({"id": id})).await["id"], id);
     }
 }
 
 #[tokio::test]
-async fn types_that_a_schema_does_not_tell_are_explained() {
+async fn unknown_types_of_fields_are_explained() {
     let remote = Remote::start(reference).await;
     let detail = remote.model.call("schema", json!({"stream": "messages"})).await;
     assert_eq!(detail["variants"][0]["fields"]["amount"], "?");
@@ -253,7 +253,7 @@ async fn types_that_a_schema_does_not_tell_are_explained() {
 }
 
 #[tokio::test]
-async fn hits_without_titles_are_told_apart_and_counted() {
+async fn hits_without_titles_are_distinguished_and_counted() {
     for (accuracy, shown) in [("exact", Value::Null), ("lower_bound", json!("lower_bound"))] {
         let hit = |key: &str, text: &str| {
             json!({"stream": "messages", "record_key": key, "connection_id": "cin_work", "display_name": "Work office",
@@ -273,7 +273,7 @@ async fn hits_without_titles_are_told_apart_and_counted() {
             ["please pay the invoice number 7 of our office within the next…", "The invoice is wrong"]
         );
         assert_eq!((&found["count"], &found["count_accuracy"]), (&json!(200), &shown));
-        // A page of hits that were read before has the count, too.
+        // The count is also on a page of hits that were read before.
         let next = remote.model.call("search", json!({"cursor": found["next_cursor"]})).await;
         assert_eq!(next["results"][0]["title"], "Work office / messages / 2026-04-01");
         assert_eq!((&next["count"], &next["count_accuracy"]), (&json!(200), &shown));
@@ -294,7 +294,7 @@ async fn a_key_with_a_percent_sign_is_read_from_servers_that_decode_twice() {
     .await;
     let fetched = remote.model.call("fetch", json!({"id": "c/s:100%"})).await;
     assert_eq!(fetched["text"], "found");
-    // Without a percent sign there is nothing to try again.
+    // Without a percent sign there is no second spelling to try.
     let before = remote.asked().len();
     remote.model.refusal("fetch", json!({"id": "c/s:100"})).await;
     assert_eq!(remote.asked().len(), before + 1);
@@ -302,7 +302,7 @@ async fn a_key_with_a_percent_sign_is_read_from_servers_that_decode_twice() {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "it is a table, one row per answer")]
-async fn answers_that_are_none_are_typed_errors() {
+async fn invalid_answers_are_typed_errors() {
     for (reply, code, part) in [
         (
             Reply::Full(200, vec![("content-type", "text/html".to_owned())], "<html>".to_owned()),
@@ -382,13 +382,13 @@ async fn answers_that_are_none_are_typed_errors() {
         if code == "source_rate_limited" {
             assert!([json!(120), json!(86_400)].contains(&refused["retry_after"]), "{refused}");
         }
-        // It serves on.
+        // The server continues to answer.
         assert_eq!(remote.model.refusal("fetch", json!({"id": "nonsense"})).await["code"], "invalid_handle");
     }
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_is_left_at_the_deadline() {
+async fn a_server_that_hangs_ends_at_the_deadline() {
     for hang in [Reply::Hang, Reply::HangInBody] {
         let folder = tempfile::tempdir().unwrap();
         let source = FakeServer::start(move |_| hang.clone());
@@ -403,14 +403,14 @@ async fn a_server_that_hangs_is_left_at_the_deadline() {
         let started = Instant::now();
         let refused = model.refusal("search", json!({"query": "x"})).await;
         assert_eq!((&refused["code"], &refused["source"]), (&json!("source_timeout"), &json!("slow")));
-        // Ten times the deadline still tells a deadline from none, on any machine.
+        // Ten times the deadline distinguishes a deadline from none on any machine.
         assert!(started.elapsed() < Duration::from_secs(10));
         source.wait_until_abandoned();
     }
 }
 
 #[tokio::test]
-async fn a_failure_that_may_pass_is_tried_once_more() {
+async fn a_temporary_failure_is_retried_once() {
     for (first, headers) in
         [(502, vec![]), (503, vec![]), (504, vec![]), (429, vec![("retry-after", "0".to_owned())])]
     {
@@ -424,7 +424,7 @@ async fn a_failure_that_may_pass_is_tried_once_more() {
         assert_eq!(remote.model.call("search", json!({"query": "qqqqzzzz"})).await["results"], json!([]));
         assert_eq!(count.load(Ordering::SeqCst), 2, "HTTP {first}");
     }
-    // And only once; and what will not pass is not tried again.
+    // There is one retry, and none for lasting errors.
     for (status, times) in [(503, 2), (400, 1), (404, 1), (500, 1), (401, 1)] {
         let remote = Remote::start(move |_| Reply::Json(status, "{}".to_owned())).await;
         remote.model.refusal("search", json!({"query": "x"})).await;
@@ -464,7 +464,7 @@ async fn a_token_that_expires_mid_call_is_replaced_by_the_one_in_the_file() {
     let source = FakeServer::start(move |request| match request.authorization.as_deref() {
         Some("Bearer tok_new") => recorded("search-zero"),
         _ => {
-            // `pdpp connect` writes a new credential while the call is on its way.
+            // `pdpp connect` writes a new credential during the call.
             if let Some((folder, url)) = &*known.lock().unwrap() {
                 connect(folder, url, r#"{"access_token":"tok_new"}"#);
             }
@@ -473,7 +473,7 @@ async fn a_token_that_expires_mid_call_is_replaced_by_the_one_in_the_file() {
     });
     connect(folder.path(), &source.url, CREDENTIAL);
     let model = Model::over_stdio(["--provider-url", &source.url, "--cache-root", text(folder.path())]).await;
-    // Without a newer token it is asked once, and the error says what to run.
+    // Without a newer token there is one request, and the error names the command to run.
     assert_eq!(model.refusal("search", json!({"query": "x"})).await["code"], "reauthorize");
     assert_eq!(source.requests().len(), 1);
     *place.lock().unwrap() = Some((folder.path().to_owned(), source.url.clone()));
@@ -483,7 +483,7 @@ async fn a_token_that_expires_mid_call_is_replaced_by_the_one_in_the_file() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_answer_of_any_size_takes_little_memory_and_holds_up_nobody() {
+fn a_huge_answer_takes_little_memory_and_delays_no_call() {
     let search = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"x"}}}"#;
     let hit = json!({"stream": "s", "id": "r", "connection_id": "c", "title": "T"}).to_string();
     let many = format!("{{\"data\":[{hit}{}]}}", ",0".repeat(16 * 512 * 1024 - 100));
@@ -507,7 +507,7 @@ fn an_answer_of_any_size_takes_little_memory_and_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn an_expired_credential_says_what_to_run_and_a_new_one_is_taken_up() {
+async fn an_expired_credential_names_the_command_and_a_new_one_is_used() {
     let remote = Remote::start(|_| recorded("search-zero")).await;
     remote.model.call("search", json!({"query": "x"})).await;
     let expired = r#"{"access_token":"tok_old","expires_at":"2020-01-01T00:00:00Z"}"#;

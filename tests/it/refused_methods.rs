@@ -1,11 +1,11 @@
-//! What the protocol has and fetchwell does not is refused as a method that is not there, in every revision; the
-//! conformance suite asks for it, and clients ask for what they find.
+//! Methods of the protocol that fetchwell does not offer are refused as unknown methods in every revision, as the
+//! conformance suite requires; clients call only methods that exist.
 
 use serde_json::{Value, json};
 
 use crate::support::{HttpServer, StdioServer, demo_store, post, text};
 
-/// Asks over HTTP as a revision wants it, and gives the status and the body.
+/// Sends a request over HTTP in the form of a revision, and returns the status and the body.
 fn asked(server: &HttpServer, revision: &str, method: &str, mut params: Value) -> (u16, Value) {
     let version = format!("mcp-protocol-version: {revision}");
     let header = format!("mcp-method: {method}");
@@ -29,7 +29,7 @@ fn asked(server: &HttpServer, revision: &str, method: &str, mut params: Value) -
 }
 
 #[test]
-fn what_is_not_offered_is_no_method() {
+fn methods_that_are_not_offered_are_unknown() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     let reference = json!({"type": "ref/prompt", "name": "p"});
@@ -59,19 +59,19 @@ fn what_is_not_offered_is_no_method() {
 }
 
 #[test]
-fn a_handshake_is_no_method_of_a_revision_without_one() {
+fn the_handshake_is_unknown_in_revisions_without_one() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     let (status, body) = asked(&server, "2026-07-28", "initialize", json!({}));
     assert_eq!((status, &body["error"]["code"]), (404, &json!(-32601)), "{body}");
-    // Where there is one, what is missing in it is said.
+    // A revision with a handshake names the missing parameter.
     let (_, body) = asked(&server, "2025-11-25", "initialize", json!({}));
     assert_eq!(body["error"]["code"], -32602, "{body}");
     assert!(body["error"]["message"].as_str().unwrap().contains("params.protocolVersion"), "{body}");
 }
 
 #[test]
-fn a_resource_that_is_not_there_is_named() {
+fn a_missing_resource_is_named() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     for uri in ["test://nowhere", "pdpp://record/cin_home%2Fmessages%3Anobody"] {

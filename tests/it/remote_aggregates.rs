@@ -1,4 +1,4 @@
-//! Groups over a record server that cuts them for each connection, gives the oldest times first and leaves out
+//! Aggregates of a record server that limits groups per connection, gives the oldest times first and leaves out
 //! `other_count` over several connections.
 
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use crate::support::remote::Remote;
 use crate::support::{Reply, Request};
 
-/// Two connections, with so many records of each sender.
+/// Returns the number of records of each sender for two connections.
 fn accounts() -> [BTreeMap<String, u64>; 2] {
     let senders = |first: u64, step: u64| (0..30).map(|n| (format!("s{n:02}"), first + step * n)).collect();
-    // The large senders of one connection are the small ones of the other.
+    // Frequent senders of one connection are rare ones of the other.
     [
         senders(1, 1),
         senders(90, 0)
@@ -27,7 +27,7 @@ fn accounts() -> [BTreeMap<String, u64>; 2] {
     ]
 }
 
-/// Days of the one connection, each with one record.
+/// Number of days in one connection, each with one record.
 const DAYS: u32 = 40;
 
 fn quirky(request: &Request) -> Reply {
@@ -92,7 +92,7 @@ fn shown(answer: &AggregateAnswer) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn groups_over_connections_are_cut_after_they_are_added() {
+async fn groups_over_connections_are_limited_after_their_sum() {
     let remote = Remote::start(quirky);
     let [work, home] = accounts();
     let mut expected: Vec<(u64, String)> =
@@ -113,7 +113,7 @@ async fn groups_over_connections_are_cut_after_they_are_added() {
 }
 
 #[tokio::test]
-async fn newest_groups_of_time_are_given() {
+async fn the_newest_groups_of_time_are_shown() {
     let remote = Remote::start(quirky);
     let answer = remote.pdpp.aggregate(&by_time(Granularity::Day, 2)).await.unwrap();
     assert_eq!(shown(&answer), ["2026-02-11T00:00:00Z=1", "2026-02-12T00:00:00Z=1"]);
@@ -123,7 +123,7 @@ async fn newest_groups_of_time_are_given() {
 }
 
 #[tokio::test]
-async fn only_the_oldest_groups_of_time_are_refused() {
+async fn aggregates_with_only_the_oldest_groups_are_refused() {
     let remote = Remote::start(quirky);
     match remote.pdpp.aggregate(&by_time(Granularity::Minute, 2)).await {
         Err(SourceError::InvalidQuery { fault: QueryFault::InvalidArgument, hint, .. }) => {
@@ -133,7 +133,7 @@ async fn only_the_oldest_groups_of_time_are_refused() {
     }
 }
 
-/// A server with so many days of one record each, of which one may lack its time.
+/// Returns the replies of a server with this many days of one record each; `undated` records have no time.
 fn days(count: usize, undated: usize) -> impl Fn(&Request) -> Reply + Send + Sync {
     move |request| {
         let groups: Vec<Value> = (0..count.min(100))
@@ -148,7 +148,7 @@ fn days(count: usize, undated: usize) -> impl Fn(&Request) -> Reply + Send + Syn
 }
 
 #[tokio::test]
-async fn as_many_groups_of_time_as_the_server_tells_are_whole() {
+async fn groups_of_time_up_to_the_server_limit_are_complete() {
     for metric in [Metric::Count, Metric::Sum] {
         let field = (metric == Metric::Sum).then(|| "amount".to_owned());
         let asked = AggregateQuery { metric, field, ..by_time(Granularity::Day, 3) };

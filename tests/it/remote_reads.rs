@@ -1,5 +1,5 @@
-//! The rest of a record server's read surface, over a real socket: streams, lists, windows and figures, the
-//! requests that are sent for them, and what becomes of refusals.
+//! The other reads of a record server, over a real socket: streams, lists, windows and aggregates, their requests, and
+//! their errors.
 
 use fetchwell::handle::RecordAddress;
 use fetchwell::record::{Capability, Record, Window};
@@ -95,7 +95,7 @@ async fn one_connection_is_read_page_by_page() {
 }
 
 #[tokio::test]
-async fn everything_that_is_asked_is_sent() {
+async fn all_arguments_are_sent() {
     let remote = Remote::start(|_| recorded("records-connection"));
     let filter: Filter = serde_json::from_str(r#"{"from":"a@b","amount":{"gte":1,"lt":2}}"#).unwrap();
     let query = RecordsQuery {
@@ -119,7 +119,8 @@ async fn everything_that_is_asked_is_sent() {
     );
 }
 
-/// A server of two connections of 40 records each; neighbours share their time, and `cin_home` has a gap.
+/// Returns replies of two connections of 40 records each. Adjacent records share their time, and one record of
+/// `cin_home` is missing.
 fn two_accounts(request: &Request) -> Reply {
     let url = url::Url::parse(&format!("http://x{}", request.line.trim_start_matches("GET "))).unwrap();
     let param =
@@ -184,7 +185,7 @@ async fn two_connections_are_one_list_without_loss_or_repetition() {
             times.reverse();
         }
         assert!(times.is_sorted(), "{seen:?}");
-        // The connections are looked up once; a page reads each at most twice.
+        // The connections are looked up once; each page reads each connection at most twice.
         let asked = remote.asked();
         assert_eq!(asked[0], "/v1/schema?view=compact&stream=messages");
         assert_eq!(asked.iter().filter(|line| line.starts_with("/v1/schema")).count(), 2, "{asked:#?}");
@@ -194,7 +195,7 @@ async fn two_connections_are_one_list_without_loss_or_repetition() {
 
 #[tokio::test]
 async fn connections_are_merged_by_the_streams_own_order() {
-    // What was emitted first is the newer record.
+    // The record that was emitted first is the newer one.
     let remote = Remote::start(|request| {
         if request.line.contains("detail=full") {
             let stream = json!({"object": "stream_metadata", "name": "messages", "cursor_field": "at",
@@ -213,7 +214,7 @@ async fn connections_are_merged_by_the_streams_own_order() {
     let page = remote.pdpp.records(&messages()).await.unwrap();
     assert_eq!(names(&page), ["cin_home/m", "cin_work/m"]);
     assert_eq!((page.has_more, page.next), (false, None));
-    // The field is asked for when it is needed for the order alone, and not shown then.
+    // A field that only the order needs is requested, and not shown.
     let fields = RecordsQuery { selection: Selection::Fields(vec!["n".to_owned()]), ..messages() };
     let page = remote.pdpp.records(&fields).await.unwrap();
     assert_eq!(names(&page), ["cin_home/m", "cin_work/m"]);
@@ -244,7 +245,7 @@ async fn a_server_without_a_schema_is_read_as_one_list() {
             true => schema.clone(),
             false => Reply::Json(200, fat_records_reply()),
         });
-        // It gives 500 rows whatever is asked, and no cursor.
+        // The server gives 500 rows whatever the limit, and no cursor.
         let mut query = RecordsQuery { stream: "mail".parse().unwrap(), limit: 100, ..messages() };
         let mut seen = Vec::new();
         loop {
@@ -281,7 +282,7 @@ async fn recorded_lists_are_read_as_remote_ones() {
 }
 
 #[tokio::test]
-async fn names_that_are_none_are_left_out_and_counted() {
+async fn records_without_a_valid_name_are_left_out_and_counted() {
     let remote = Remote::start(|_| {
         Reply::Json(200, json!({"data": [{"id": ".."}, {"id": "m1"}, 7, {"id": "m2"}]}).to_string())
     });
@@ -291,7 +292,7 @@ async fn names_that_are_none_are_left_out_and_counted() {
 }
 
 #[tokio::test]
-async fn changes_are_told_of_one_connection() {
+async fn changes_are_read_for_one_connection() {
     let remote = Remote::start(|request| match &*request.line {
         line if line.contains("/v1/schema") => recorded("schema-compact-stream"),
         line if line.contains("changes_since=beginning") => Reply::Json(
@@ -306,7 +307,7 @@ async fn changes_are_told_of_one_connection() {
         _ => recorded("records-changes-next"),
     });
     let changes = |since: Option<ChangesToken>| RecordsQuery { start: Start::Changes(since), ..of_work() };
-    // Of three changes two are wanted; the token leads to the third, and then to the server's own.
+    // Two of three changes are requested; the token leads to the third, and then to the server's own token.
     let first = remote.pdpp.records(&changes(None)).await.unwrap();
     assert!(
         matches!(&first.rows[0], Change::Deleted { address: gone, deleted_at: Some(_) } if *gone == address(Some("cin_work"), "messages", "m1"))
@@ -335,7 +336,7 @@ async fn changes_are_told_of_one_connection() {
 }
 
 #[tokio::test]
-async fn positions_that_lead_nowhere_are_told_apart() {
+async fn invalid_positions_are_distinguished() {
     let after = |position: &str| RecordsQuery {
         start: Start::After(RecordsPosition(position.to_owned())),
         ..of_work()
@@ -389,7 +390,7 @@ async fn a_stream_with_compound_keys_says_that_it_has_one_page() {
 }
 
 #[tokio::test]
-async fn what_client_tokens_may_not_ask_is_said_plainly() {
+async fn requests_that_client_tokens_may_not_make_have_a_hint() {
     let filter: Filter = serde_json::from_str(r#"{"from_email":"a"}"#).unwrap();
     for (reply, expect, part) in [
         ("records-filter-exact", QueryFault::InvalidFilter, "leave `filter` out"),
@@ -451,7 +452,7 @@ async fn other_refusals_keep_their_codes() {
 }
 
 #[tokio::test]
-async fn a_search_goes_where_its_mode_says() {
+async fn a_search_uses_the_route_of_its_mode() {
     let remote = Remote::start(|request| match &*request.line {
         line if line.contains("/hybrid") => recorded("search-hybrid"),
         line if line.contains("/semantic") => recorded("search-semantic"),
@@ -466,7 +467,7 @@ async fn a_search_goes_where_its_mode_says() {
     assert!(semantic.next.is_some());
     let hybrid = remote.pdpp.search(&mode(SearchMode::Hybrid, None)).await.unwrap();
     assert_eq!((hybrid.hits.len(), &hybrid.next), (2, &None));
-    // No hybrid search gives a position: this one is of the words that were looked for instead.
+    // Hybrid search gives no position; this one belongs to a search by words.
     let words = remote.pdpp.search(&mode(SearchMode::Hybrid, Some("x"))).await.unwrap();
     assert!(words.lexical_instead && !hybrid.lexical_instead && !semantic.lexical_instead);
     assert_eq!(
@@ -485,7 +486,7 @@ async fn a_search_goes_where_its_mode_says() {
 }
 
 #[tokio::test]
-async fn a_record_brings_its_related_records_along() {
+async fn a_record_is_expanded_with_its_related_records() {
     let remote = Remote::start(|_| {
         let file = json!({"id": "f1", "stream": "files", "data": {"name": "a.pdf"}});
         let body = json!({"id": "m2", "stream": "messages", "data": {"n": 1},
@@ -521,7 +522,7 @@ async fn windows_are_read_by_place_and_by_text() {
     };
     let window: Window = remote.pdpp.window(&around(10, 20)).await.unwrap();
     assert_eq!((window.start_chars, window.found_chars), (0, Some(10..19)));
-    // 50 characters at most: 9 of them are the text that is looked for, in the middle.
+    // Of at most 50 characters, 9 in the middle are the text of the search.
     remote.pdpp.window(&around(30, 9_999)).await.unwrap();
     assert_eq!(
         remote.asked(),
@@ -533,9 +534,9 @@ async fn windows_are_read_by_place_and_by_text() {
     );
 }
 
-/// A server may tell cases apart; `q` does not.
+/// A server may compare case-sensitively; `q` does not.
 #[tokio::test]
-async fn a_text_is_found_in_any_case_where_the_server_finds_it_in_one() {
+async fn a_text_is_found_in_any_case_on_a_case_sensitive_server() {
     let remote = Remote::start(|request| {
         let body = format!("{}Overdraft Fee{}", "a".repeat(100), "b".repeat(100));
         match &*request.line {
@@ -562,7 +563,7 @@ async fn a_text_is_found_in_any_case_where_the_server_finds_it_in_one() {
 }
 
 #[tokio::test]
-async fn a_text_of_emoji_is_put_together_from_its_windows() {
+async fn windows_of_a_text_of_emoji_join_to_the_text() {
     let text = "Work invoice 😀 für Ä 👩‍👩‍👧 ".repeat(40);
     let whole: Vec<char> = text.chars().collect();
     let remote = Remote::start(move |request| {
@@ -571,7 +572,7 @@ async fn a_text_of_emoji_is_put_together_from_its_windows() {
             |name| url.query_pairs().find(|(key, _)| key == name).unwrap().1.parse::<usize>().unwrap();
         let start = number("offset_chars").min(whole.len());
         let piece: String = whole.iter().skip(start).take(number("limit_chars")).collect();
-        // As the reference server has it: UTF-16 units added to code points.
+        // The reference server counts wrongly: it adds UTF-16 units to code points.
         let wrong = start + piece.encode_utf16().count();
         let window = json!({"text": piece, "start_chars": start, "end_chars": wrong, "next_offset_chars": wrong,
             "total_chars": whole.len(), "has_more": true});
@@ -618,7 +619,7 @@ async fn a_key_with_a_percent_sign_has_windows_too() {
         ..body_of(record, 0)
     };
     assert_eq!(code(remote.pdpp.window(&around("100%")).await), "query_not_found");
-    // A server that decodes once found the record: there is nothing to try again but the text in any case.
+    // A server that decodes once found the record, so only the text in another case is tried again.
     let before = remote.asked().len();
     assert_eq!(code(remote.pdpp.window(&around("1%")).await), "query_not_found");
     assert_eq!(remote.asked().len(), before + 2);
@@ -676,7 +677,7 @@ fn described(connection: Option<&str>) -> StreamQuery {
 }
 
 #[tokio::test]
-async fn a_stream_is_described_in_full_where_the_server_does() {
+async fn a_stream_is_described_in_full_if_the_server_can() {
     let remote = Remote::start(|request| match request.line.contains("detail=full") {
         true => recorded("schema-detail-full-stream-conn"),
         false => recorded("schema-compact-stream"),
@@ -695,7 +696,7 @@ async fn a_stream_is_described_in_full_where_the_server_does() {
             "/v1/schema?view=compact&stream=messages",
         ]
     );
-    // A server that refuses the full form has the compact one.
+    // If a server refuses the full form, the compact form is used.
     let remote = Remote::start(|request| match request.line.contains("detail=full") {
         true => recorded("schema-detail-full-global"),
         false => {
@@ -715,7 +716,7 @@ async fn a_stream_is_described_in_full_where_the_server_does() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_not_there_is_answered_with_those_there_are() {
+async fn a_missing_stream_is_refused_with_the_existing_ones() {
     let remote = Remote::start(|request| match &*request.line {
         "GET /v1/schema?view=compact" => recorded("schema-compact-global"),
         "GET /v1/streams" => recorded("streams"),
@@ -730,7 +731,7 @@ async fn a_stream_that_is_not_there_is_answered_with_those_there_are() {
     assert_eq!(fault(remote.pdpp.records(&messages()).await), expect);
     let unknown = remote.pdpp.stream(&described(Some("cin_zzz"))).await;
     assert!(matches!(unknown, Err(SourceError::ConnectionNotFound { choices, .. }) if choices.len() == 2));
-    // No more than twelve are named.
+    // At most twelve are named.
     let remote = Remote::start(|request| match &*request.line {
         "GET /v1/schema?view=compact" => {
             let streams: Vec<Value> = (0..30).map(|number| json!({"name": format!("s{number}")})).collect();
@@ -747,7 +748,7 @@ async fn a_stream_that_is_not_there_is_answered_with_those_there_are() {
 }
 
 #[tokio::test]
-async fn answers_without_what_was_asked_are_the_servers_fault() {
+async fn answers_without_the_expected_members_are_protocol_errors() {
     for body in ["{}", "[]", "7", "{\"data\":{}}"] {
         let remote = Remote::start(move |_| Reply::Json(200, body.to_owned()));
         let faults = [

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::support::{FakeServer, HttpServer, Model, Reply, get, import_records, text};
 
-/// How the service answers.
+/// The way in which the service answers.
 #[derive(Debug, Clone)]
 enum Mood {
-    /// The later a passage, the higher its score.
+    /// Scores that grow from the first passage to the last.
     Reversed,
-    /// With this status and body.
+    /// This status and body.
     Status(u16, &'static str),
-    /// Never.
+    /// It never answers.
     Silent,
 }
 
@@ -90,7 +90,7 @@ async fn the_first_hits_are_reranked_and_walks_have_each_hit_once() {
     assert_eq!(plain.len(), 80);
     let (ids, warnings) = place.walk("rerank.toml", 10).await;
     assert_eq!((ids.len(), warnings), (80, Vec::new()));
-    // The last of the 50 candidates is the best by score, and the first stays near the top.
+    // The last of the 50 candidates has the best score, and the first one stays near the top.
     assert_eq!(ids[..2], [plain[0].clone(), plain[49].clone()]);
     assert_ne!(ids[..50], plain[..50]);
     assert_eq!(ids[50..], plain[50..]);
@@ -98,7 +98,7 @@ async fn the_first_hits_are_reranked_and_walks_have_each_hit_once() {
     sorted.0.sort();
     sorted.1.sort();
     assert_eq!(sorted.0, sorted.1);
-    // One request for the whole walk, with the words of the query and passages of 50 hits.
+    // The whole walk sends one request, with the words of the query and passages of 50 hits.
     let requests = place.service.requests();
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].line, "POST /v1/rerank");
@@ -109,7 +109,7 @@ async fn the_first_hits_are_reranked_and_walks_have_each_hit_once() {
     );
     assert!(body["documents"][0].as_str().unwrap().starts_with("Letter "), "{body}");
     assert_eq!(place.walk("rerank.toml", 10).await.0, ids, "two walks have the same order");
-    // The record-server API has the same order, and its later pages all details of a hit.
+    // The record-server API has the same order, and its later pages have all details of a hit.
     let server = HttpServer::start(["--config", &place.config("rerank.toml")]);
     let (mut keys, mut target) = (Vec::new(), "/v1/search?q=invoice+due&limit=20".to_owned());
     loop {

@@ -1,4 +1,4 @@
-//! Memory that ordinary calls leave, read from `/proc`.
+//! Memory of the process after ordinary calls, read from `/proc`.
 
 use std::fs;
 
@@ -10,11 +10,11 @@ const RECORDS: usize = 120;
 
 const CALLS: usize = 100;
 
-/// The most memory of its own that the server has after the calls, in KiB. With a vocabulary that is loaded, as that of
-/// tiktoken-rs, it has 48,000 and more.
+/// Maximum private memory of the server after the calls, in KiB. With a loaded vocabulary, such as that of tiktoken-rs,
+/// it is 48,000 or more.
 const MAX_OWN: usize = 40_000;
 
-/// A figure of the memory of the server, in KiB.
+/// Returns a memory value of the server in KiB.
 fn memory(server: &StdioServer, name: &str) -> usize {
     let status = fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with(name)).unwrap();

@@ -1,4 +1,4 @@
-//! rmcp's own client does what `tests/clients/run` has the clients of other registries do.
+//! Checks rmcp's own client in the way in which `tests/clients/run` checks other clients.
 
 use rmcp::ClientLifecycleMode;
 use rmcp::model::ProtocolVersion;
@@ -8,7 +8,7 @@ use crate::support::{HttpServer, Model, demo_store, text};
 
 const TOOLS: [&str; 6] = ["search", "fetch", "schema", "query_records", "aggregate", "read_record_field"];
 
-/// Lists, searches, fetches what search printed, and reads the hint of a refusal.
+/// Lists the tools, searches, fetches a printed id, and reads the hint of an error.
 async fn converse(model: &Model) {
     let info = model.client().peer_info().unwrap();
     assert!(info.instructions.as_ref().unwrap().starts_with("Search and read"));
@@ -25,7 +25,7 @@ async fn converse(model: &Model) {
         assert_ne!(record["text"], "");
     }
 
-    // The TypeScript SDK holds refusals against the output schema, too, and drops what is not as it says.
+    // The TypeScript SDK validates errors against the output schema, too, and drops invalid ones.
     for (tool, name) in tools.iter().zip(TOOLS) {
         let refused = model.call_raw(name, json!({"id": 7, "nonsense": true})).await;
         assert_eq!(refused.is_error, Some(true));
