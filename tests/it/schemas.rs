@@ -1,4 +1,4 @@
-//! The schemas that clients are given, and the arguments that are taken, agree.
+//! Agreement between the schemas that clients get and the arguments that tools accept.
 
 use fetchwell::record::RecordData;
 use fetchwell::source::pdpp::{Recorded, fat_records_reply, fat_search_reply, long_record_reply};
@@ -16,20 +16,20 @@ fn toolbox() -> Toolbox {
     Toolbox::new(std::sync::Arc::new(source), DEFAULT_CALL_DEADLINE).unwrap()
 }
 
-/// How a call is meant to be taken.
+/// The expected result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
-    /// As the schema says: a client that validates may send it.
+    /// The schema allows it, so a client that validates can send it.
     Documented,
-    /// Outside of the schema and understood, because models and clients send it.
+    /// The schema does not allow it, and it is accepted because models and clients send it.
     Understood,
-    /// By nobody.
+    /// The tool refuses it.
     Refused,
 }
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "it is a table")]
-async fn a_schema_never_excludes_what_is_documented() {
+async fn schemas_allow_all_documented_calls() {
     use Call::{Documented, Refused, Understood};
     let toolbox = toolbox();
     let cases = [
@@ -148,7 +148,7 @@ async fn a_schema_never_excludes_what_is_documented() {
             let is_declared = arguments.as_object().unwrap().keys().all(declared);
             let sent: RecordData = serde_json::from_value(arguments.clone()).unwrap();
             let answer = toolbox.call(profile, tool, sent).await.unwrap();
-            // Whether the arguments were understood, not whether there is such a record.
+            // Counts arguments as accepted even if the record does not exist.
             let taken = match &answer {
                 Ok(_) => true,
                 Err(error) => !matches!(error.code(), "invalid_argument" | "invalid_handle"),
@@ -169,7 +169,7 @@ async fn a_schema_never_excludes_what_is_documented() {
     }
 }
 
-/// What goes together and what does not is more than a schema says.
+/// Rules about combinations of arguments are not in the schema.
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 async fn arguments_that_contradict_each_other_are_refused_with_the_corrected_call() {
@@ -261,10 +261,10 @@ async fn arguments_that_contradict_each_other_are_refused_with_the_corrected_cal
     }
 }
 
-/// google-genai fails on a boolean `additionalProperties`, the Gemini CLI and Inspector on arrays of types, and clients
-/// that validate could not send `{"cursor": ...}` if a page's other arguments were required.
+/// google-genai fails on a boolean `additionalProperties`, the Gemini CLI and Inspector on arrays of types. Clients
+/// that validate could not send `{"cursor": ...}` if other arguments of a page were required.
 #[test]
-fn schemas_are_what_every_converter_takes() {
+fn schemas_avoid_keywords_that_converters_reject() {
     fn check(schema: &Value, place: &str) {
         assert!(!schema["additionalProperties"].is_boolean(), "{place}");
         assert!(schema.get("type").is_none_or(Value::is_string), "{place}: {}", schema["type"]);

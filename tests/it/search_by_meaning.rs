@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{FakeServer, HttpServer, Model, Reply, binary, get, import_records, stderr, text};
 
-/// Words with the same meaning.
+/// Groups of words with the same meaning.
 const CONCEPTS: [&[&str]; 3] = [
     &["vacation", "holiday", "beach", "seaside"],
     &["vehicle", "car", "tyre", "automobile"],
@@ -39,7 +39,7 @@ fn service() -> FakeServer {
     })
 }
 
-/// A store with vectors, and the configuration that made them.
+/// A folder with a store with vectors, and the configuration that made them.
 struct Place {
     folder: tempfile::TempDir,
     service: FakeServer,
@@ -135,7 +135,7 @@ async fn records_without_a_word_of_the_query_are_found_by_meaning() {
     }
     let found = model.call("search", json!({"query": "vacation", "mode": "lexical"})).await;
     assert!(keys(&found).is_empty(), "{found}");
-    // A hit with a word of the query says nothing of meaning.
+    // A hit with a word of the query is not marked as found by meaning.
     let found = model.call("search", json!({"query": "tyre"})).await;
     assert_eq!((keys(&found)[0].as_str(), &found["results"][0]["match"]), ("n20", &Value::Null));
 }
@@ -180,7 +180,7 @@ async fn walks_are_exact_and_need_no_model_after_the_first_page() {
         assert_eq!(first.len(), BTreeSet::from_iter(&first).len(), "{mode} {first:?}");
         assert!(first.len() > 55, "{mode} {first:?}");
         assert_eq!(walk(&model, arguments.clone()).await, first, "{mode}");
-        // Neither new vectors nor a missing service change the pages of a walk that began before.
+        // New vectors or a missing service do not change the pages of a walk that began before.
         let page = model.call("search", arguments).await;
         let vectors = place.folder.path().join("diary.db-vectors");
         let kept = place.folder.path().join("kept");

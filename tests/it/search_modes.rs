@@ -1,4 +1,4 @@
-//! A mode that a source does not have is answered by words, with one warning.
+//! A mode that a source does not have falls back to a search by words, with one warning.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn a_mode_that_no_source_has_is_answered_by_words_with_one_warning() {
+async fn an_unsupported_mode_is_answered_by_words_with_one_warning() {
     let (folder, store) = demo_store();
     let config = folder.path().join("fetchwell.toml");
     let source = |name: &str| format!("[[source]]\nname = \"{name}\"\nstore = \"{}\"\n", store.display());
@@ -30,7 +30,7 @@ async fn a_mode_that_no_source_has_is_answered_by_words_with_one_warning() {
             let warnings = found["warnings"].as_array().unwrap_or_else(|| panic!("{found}"));
             assert_eq!(warnings.len(), 1, "{found}");
             assert!(warnings[0].as_str().unwrap().starts_with(&format!("`mode` {mode} is not available")));
-            // The next page is of the same search, and no cursor goes with another mode.
+            // The next page continues the same search, and its cursor is refused with another mode.
             let cursor = &found["next_cursor"];
             let next = model.call("search", json!({"cursor": cursor})).await;
             assert_ne!(next["results"], found["results"]);
@@ -47,7 +47,7 @@ async fn a_mode_that_no_source_has_is_answered_by_words_with_one_warning() {
     }
 }
 
-/// A record server without the routes, and one that says that its embeddings are not there.
+/// A record server without the routes, and one that reports missing embeddings.
 #[tokio::test]
 async fn a_record_server_without_a_mode_is_searched_by_words() {
     let missing = |status: u16, code: &str| {
@@ -75,7 +75,7 @@ async fn a_record_server_without_a_mode_is_searched_by_words() {
 
 #[tokio::test]
 async fn next_page_after_a_search_by_words_is_by_words() {
-    // The server learns to search by meaning between the pages, and knows none of its own cursors then.
+    // The server learns to search by meaning between the pages; its routes would not know the cursor.
     let has_semantic = Arc::new(AtomicBool::new(false));
     let knows = Arc::clone(&has_semantic);
     let remote = Remote::start(move |request| {
@@ -101,7 +101,7 @@ async fn next_page_after_a_search_by_words_is_by_words() {
     assert!(remote.asked().last().unwrap().starts_with("/v1/search?"), "{:?}", remote.asked());
 }
 
-/// `/v1` asks the source for the mode of its route, and says how the records were found.
+/// `/v1` requests the mode of its route, and reports the mode in which records were found.
 #[test]
 fn routes_of_v1_ask_the_source_for_their_mode() {
     for has_modes in [true, false] {
@@ -131,7 +131,7 @@ fn routes_of_v1_ask_the_source_for_their_mode() {
 }
 
 #[tokio::test]
-async fn a_mode_that_a_server_declares_not_to_have_is_not_asked_for() {
+async fn a_mode_that_a_server_declares_unsupported_is_not_requested() {
     let declares = |supported: bool| {
         let remote = Remote::start(move |request| match &*request.line {
             line if line.contains("/.well-known/") => {
@@ -150,7 +150,7 @@ async fn a_mode_that_a_server_declares_not_to_have_is_not_asked_for() {
                 let page = remote.pdpp.search(&query).await.unwrap();
                 instead.push(page.lexical_instead);
                 if supported {
-                    // The second hit has no word of the query in either reply.
+                    // The second hit has no word of the query in either recorded reply.
                     assert!(page.hits[1].by_meaning, "{mode:?}: {:?}", page.hits);
                 }
                 if supported && mode == SearchMode::Hybrid {
@@ -159,7 +159,7 @@ async fn a_mode_that_a_server_declares_not_to_have_is_not_asked_for() {
             }
             let asked = remote.asked();
             let count = |part: &str| asked.iter().filter(|line| line.contains(part)).count();
-            // The declaration is read once.
+            // The server's declaration is read once.
             assert_eq!(count("/.well-known/oauth-protected-resource"), 1, "{asked:?}");
             (instead, count("/search/semantic") + count("/search/hybrid"))
         }

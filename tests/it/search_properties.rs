@@ -1,4 +1,4 @@
-//! Properties of search over a store: handles, deletions, walks, and queries of every shape.
+//! Properties of search over a store: handles, deletions, walks, and queries of every form.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,11 +28,11 @@ const WORDS: [&str; 12] = [
     "0.4.19",
 ];
 
-/// Keys that are hard to print.
+/// Keys that are hard to print in a handle.
 const KEYS: [&str; 10] =
     ["plain", "a/b", "../up", "100%", "a b", "ключ", "a:b", "%2F", "x\u{202E}y", "p1/p2"];
 
-/// Errors of queries that name places.
+/// Error codes of queries that name streams or connections.
 const REFUSALS: [&str; 4] =
     ["invalid_argument", "connection_not_found", "stream_not_declared", "conflicting_connection_id"];
 
@@ -45,7 +45,7 @@ fn open(path: &Path) -> BoundSource {
     Store::open("store".parse().unwrap(), path).unwrap().into()
 }
 
-/// A store with a record for each pair of word and key, each with a word of its own. Returns the text of each key.
+/// Returns a store with a record for each pair of word and key, each with a unique word, and the text of each key.
 fn store() -> (tempfile::TempDir, PathBuf, BTreeMap<String, String>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
@@ -78,7 +78,7 @@ async fn walk(source: &BoundSource, query: &SearchQuery, mut between: impl FnMut
     }
 }
 
-/// Every printed id fetches the record that the result shows, and the result shows a word of the query.
+/// Every printed id fetches the record of the result, and the result shows a word of the query.
 #[tokio::test]
 async fn printed_handles_fetch_the_records_they_came_from() {
     let (_folder, path, texts) = store();
@@ -93,7 +93,7 @@ async fn printed_handles_fetch_the_records_they_came_from() {
                 let whole = document["text"].as_str().unwrap();
                 let shown = hit["text"].as_str().unwrap();
                 let own = shown.split_whitespace().find(|word| word.starts_with("own"));
-                // A record with a part of an identifier is a result as well.
+                // A record with a part of an identifier is a valid result as well.
                 let shows = |part: &str| {
                     [&hit["text"], &hit["title"], &hit["id"]]
                         .iter()
@@ -132,7 +132,7 @@ async fn deleted_records_leave_the_index() {
     }
 }
 
-/// Records that are imported, changed and deleted between the pages change nothing.
+/// Records that are imported, changed and deleted between pages do not change the walk.
 #[tokio::test]
 async fn two_walks_give_the_same_hits() {
     let (_folder, path, texts) = store();
@@ -177,7 +177,7 @@ async fn a_query_of_ten_thousand_words_finds_its_records() {
         let first = page.hits.first().unwrap_or_else(|| panic!("nothing found"));
         assert!(first.excerpt.text().contains("own3x4"), "{first:?}");
     }
-    // The tool refuses a text that no person writes.
+    // The tool refuses a text longer than any ordinary query.
     let model = Model::over_stdio(["--store", text(&path)]).await;
     assert_eq!(model.refusal("search", json!({"query": repeated})).await["code"], "invalid_argument");
 }
@@ -215,7 +215,7 @@ async fn queries_of_operators_or_punctuation_are_answered() {
         let names_an_operator = ["title", "from", "stream", "after"].iter().any(|name| query.contains(name));
         assert!(found["results"].as_array().unwrap().is_empty() || names_an_operator, "{query}: {found}");
     }
-    // Operators alone list the records that pass.
+    // Operators alone list the matching records.
     for query in ["title:note", "stream:notes", "connection:c", "\"and more\"", "stream:notes -invoice"] {
         let found = model.call("search", json!({"query": query})).await;
         assert!(!found["results"].as_array().unwrap().is_empty(), "{query}: {found}");
@@ -244,7 +244,7 @@ async fn words_of_every_script_are_found_in_any_mixture() {
                 assert!(count >= with_word, "{query}: {found}");
             }
         }
-        // A record that has the word is not a result of a query that excludes it.
+        // A record that has the word is not found by a query that excludes it.
         let all = model.call("search", json!({"query": "text", "limit": 100})).await;
         let without = model.call("search", json!({"query": format!("text -\"{word}\""), "limit": 100})).await;
         assert!(ids(&without).is_subset(&ids(&all)) || all.get("next_cursor").is_some());
@@ -254,7 +254,7 @@ async fn words_of_every_script_are_found_in_any_mixture() {
     }
 }
 
-/// Any mixture of words, operators and punctuation is answered, twice the same, within the budget.
+/// Any mixture of words, operators and punctuation gives the same answer twice, within the budget.
 #[test]
 fn any_query_is_answered_the_same_twice() {
     let (_folder, path, _) = store();
@@ -280,7 +280,7 @@ fn any_query_is_answered_the_same_twice() {
             prop_assert_eq!(&one["results"], &other["results"]);
             match one["error"]["code"].as_str() {
                 None => prop_assert!(one["results"].is_array() && one.to_string().len() <= 1_800, "{one}"),
-                // The names of connections and streams can be random text.
+                // Random text can contain names of connections and streams.
                 Some(code) => prop_assert!(REFUSALS.contains(&code), "{one}"),
             }
             Ok(())

@@ -1,4 +1,4 @@
-//! Two sources with one connection id: every id that is printed works, in every profile.
+//! Two sources with the same connection id: every printed id works, in every profile.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn ids(list: &Value) -> Vec<String> {
     list.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Checks that a server was asked with its own id of a connection only.
+/// Checks that a server got requests with its own connection id only.
 fn check_asked(server: &RecordServer, own: &str) {
     for request in server.socket().requests() {
         let url = url::Url::parse(&format!("http://x{}", request.line.trim_start_matches("GET "))).unwrap();
@@ -31,7 +31,7 @@ async fn every_printed_id_works_in_every_profile() {
     let (_folder, config) = configured(&[("home", &home), ("work", &work)], DEADLINE);
     for profile in ["standard", "openai"] {
         let model = Model::over_stdio(["--config", text(&config), "--profile", profile]).await;
-        // The first call of a process, before any schema is known.
+        // The first call of a process has no cached schema.
         let found = model.call("search", json!({"query": "invoice"})).await;
         let found = ids(&found["results"]);
         assert_eq!(found.len(), 5, "{found:?}");
@@ -40,7 +40,7 @@ async fn every_printed_id_works_in_every_profile() {
             assert!(id.starts_with("cin_work@"), "{id}");
             assert_eq!(model.call("fetch", json!({"id": id})).await["id"], *id);
         }
-        // An older handle gives both.
+        // An older handle is ambiguous, and the error lists both records.
         let refused = model.refusal("fetch", json!({"id": "cin_work/messages:m0001"})).await;
         assert_eq!(refused["code"], "ambiguous_connection");
         let choices = ids(&refused["available_connections"]);
@@ -55,7 +55,7 @@ async fn every_printed_id_works_in_every_profile() {
 }
 
 #[tokio::test]
-async fn every_tool_takes_and_prints_them() {
+async fn every_tool_accepts_and_prints_qualified_ids() {
     let (home, work) = (server("cin_work", 3), server("cin_work", 5));
     let (_folder, config) = configured(&[("home", &home), ("work", &work)], DEADLINE);
     let model = Model::over_stdio(["--config", text(&config)]).await;
@@ -82,7 +82,7 @@ async fn every_tool_takes_and_prints_them() {
         model.refusal("query_records", json!({"stream": "messages", "connection_id": "cin_work"})).await;
     assert_eq!(refused["code"], "ambiguous_connection");
     assert_eq!(refused["available_connections"][1]["connection_id"], "cin_work@work");
-    // Of all, copies of a record come once.
+    // A list over all connections has copies of a record once.
     let all = model.call("query_records", json!({"stream": "messages"})).await;
     assert_eq!(ids(&all["records"]).len(), 5);
     check_asked(&home, "cin_work");
@@ -90,7 +90,7 @@ async fn every_tool_takes_and_prints_them() {
 }
 
 #[tokio::test]
-async fn a_printed_id_works_when_the_collision_has_ended() {
+async fn a_printed_id_works_after_the_collision_has_ended() {
     let (home, other) = (server("cin_work", 3), server("cin_other", 3));
     let (_folder, config) = configured(&[("home", &home), ("work", &other)], DEADLINE);
     let model = Model::over_stdio(["--config", text(&config)]).await;
@@ -104,7 +104,7 @@ async fn a_printed_id_works_when_the_collision_has_ended() {
 }
 
 #[tokio::test]
-async fn a_real_connection_of_that_name_wins() {
+async fn a_real_connection_with_that_id_takes_precedence() {
     let (home, work, literal) = (server("cin_work", 3), server("cin_work", 3), server("cin_work@home", 3));
     let (_folder, config) = configured(&[("home", &home), ("work", &work), ("third", &literal)], DEADLINE);
     let model = Model::over_stdio(["--config", text(&config)]).await;
@@ -115,9 +115,9 @@ async fn a_real_connection_of_that_name_wins() {
     check_asked(&literal, "cin_work@home");
 }
 
-/// `cin_work@work` is a real id here, so its records are no copies of those of `cin_work`.
+/// `cin_work@work` is the real id of a connection here, so its records are not copies of those of `cin_work`.
 #[tokio::test]
-async fn a_connection_named_like_a_printed_one_has_its_own_records() {
+async fn a_connection_with_a_qualified_id_has_its_own_records() {
     let (home, work) = (server("cin_work", 3), server("cin_work@work", 3));
     let (_folder, config) = configured(&[("home", &home), ("work", &work)], DEADLINE);
     let model = Model::over_stdio(["--config", text(&config)]).await;

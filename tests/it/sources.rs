@@ -1,5 +1,5 @@
-//! A configuration of many sources, through the built binary: `fetchwell source`, each kind of credential over a real
-//! socket, and what may be seen of a source.
+//! Configurations of many sources, through the built binary: `fetchwell source`, each kind of credential over a real
+//! socket, and the allow-list of streams.
 
 use std::path::Path;
 use std::process::Output;
@@ -11,7 +11,7 @@ use crate::support::{
     import_records, recorded, stderr, stdout, text,
 };
 
-/// `fetchwell source …` of a folder's own `fetchwell.toml`.
+/// Runs `fetchwell source ...` with the `fetchwell.toml` of a folder.
 fn source<const N: usize>(folder: &Path, arguments: [&str; N]) -> Output {
     let config = folder.join("fetchwell.toml");
     let end = ["--config", text(&config)];
@@ -28,7 +28,7 @@ fn failed(output: &Output, code: i32, part: &str) {
     assert!(stderr(output).contains(part), "`{part}` is not in {}", stderr(output));
 }
 
-/// A record server that knows one token.
+/// Starts a record server that accepts one token.
 fn server(token: &'static str) -> FakeServer {
     FakeServer::start(move |request| {
         if request.authorization.as_deref() != Some(&format!("Bearer {token}")) {
@@ -82,7 +82,7 @@ fn sources_are_added_listed_tested_and_removed() {
     let listed: Value = serde_json::from_str(&stdout(&source(folder, ["list", "--json"]))).unwrap();
     assert_eq!((&listed[1]["name"], &listed[1]["deadline_ms"]), (&json!("mail"), &json!(500)));
 
-    // One fails and the others are told all the same.
+    // If one source fails, the others are still reported.
     let tested = source(folder, ["test"]);
     failed(&tested, 1, "1 source does not work");
     let shown = String::from_utf8_lossy(&tested.stdout);
@@ -109,10 +109,10 @@ fn sources_are_added_listed_tested_and_removed() {
 }
 
 #[test]
-fn what_would_not_be_valid_is_never_written() {
+fn an_invalid_source_is_never_written() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // The file, with its folder, is made by the first.
+    // The first `source add` creates the file and its folder.
     let nested = folder.join("new/fetchwell.toml");
     stdout(&fetchwell([
         "source",
@@ -152,7 +152,7 @@ fn what_would_not_be_valid_is_never_written() {
         failed(&output, code, part);
         assert_eq!(config(folder), before, "{arguments:?}");
     }
-    // A file that is wrong already is left to the hands that wrote it.
+    // A file with errors is not edited.
     for (wrong, part) in [
         (
             "[[source]]\nname = \"a\"\nstor = \"x\"\n",
@@ -172,7 +172,7 @@ fn what_would_not_be_valid_is_never_written() {
 }
 
 #[test]
-fn a_file_that_is_found_is_used_and_may_not_ask_for_everything() {
+fn a_found_file_is_used_with_limited_settings() {
     let (folder, _store) = demo_store();
     let run = |arguments: &[&str]| {
         let mut command = binary();
@@ -183,11 +183,11 @@ fn a_file_that_is_found_is_used_and_may_not_ask_for_everything() {
         command.env("HOME", folder.path()).output().unwrap()
     };
     failed(&run(&["search", "invoice"]), 2, "fetchwell source add");
-    // Added to the user's own file, it is there for all commands, wherever they are started.
+    // A source in the user's own file is available in every folder.
     stdout(&run(&["source", "add", "demo", "--store", "demo.db"]));
     assert!(stdout(&run(&["search", "invoice"])).contains("cin_home/messages:m1"));
     assert!(stdout(&run(&["client-config", "codex"])).contains("config.toml"));
-    // The folder's own comes first, and gets no token of the user's to send somewhere.
+    // The file of the folder takes precedence, and cannot send the user's tokens anywhere.
     let here = folder.path().join("fetchwell.toml");
     for credential in ["env:HOME", "file:demo.db", "command:touch was-run; echo tok"] {
         let toml = format!(
@@ -226,7 +226,7 @@ fn the_documented_file_is_valid_and_shows_every_key() {
     }
 }
 
-/// A model over one source of a configuration, and the folder of that.
+/// Returns a model over one source of a configuration, and the folder.
 async fn model(url: &str, lines: &str) -> (Model, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let model = model_in(folder.path(), url, lines).await;
@@ -244,7 +244,7 @@ fn tokens(server: &FakeServer) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_credential_is_in_a_file_and_read_again_when_it_changes() {
+async fn a_credential_in_a_file_is_read_again_after_a_change() {
     let server = server("tok_1");
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token");
@@ -266,7 +266,7 @@ async fn a_credential_is_in_a_file_and_read_again_when_it_changes() {
 }
 
 #[test]
-fn a_credential_is_in_a_variable() {
+fn a_credential_is_read_from_a_variable() {
     let server = server("tok_1");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fetchwell.toml");
@@ -278,13 +278,13 @@ fn a_credential_is_in_a_variable() {
         command.args(["search", "x", "--config", text(&path)]).env_remove("WORK_TOKEN");
         command.envs(value.map(|value| ("WORK_TOKEN", value))).output().unwrap()
     };
-    // The server is searched and has nothing, which is exit code 1.
+    // The server is searched and finds nothing, which is exit code 1.
     failed(&search(Some("tok_1")), 1, "nothing found");
     failed(&search(None), 78, "`WORK_TOKEN`");
     failed(&search(Some("sekret token")), 78, "is malformed");
     failed(&search(Some(r#"{"access_token":"sekret","token_kind":"owner"}"#)), 77, "owner credential");
     assert!(!stderr(&search(Some("sekret token"))).contains("sekret"));
-    // A token that the server does not know never comes back out.
+    // A refused token is not printed.
     let output = search(Some("sekret"));
     failed(&output, 78, "set the environment variable `WORK_TOKEN`");
     assert!(!stderr(&output).contains("sekret"), "{output:?}");
@@ -305,7 +305,7 @@ fn a_server_starts_without_the_variable_of_its_credential() {
     assert!(error.to_string().contains("set the environment variable `FETCHWELL_TEST_TOKEN`"), "{error}");
     let (_, _, log) = server.end();
     assert!(log.contains("FETCHWELL_TEST_TOKEN"), "{log}");
-    // The snippets for clients name the variable.
+    // The configuration for clients names the variable.
     let snippet = stdout(&fetchwell(["client-config", "claude", "--config", text(&path)]));
     assert!(
         snippet.contains(r#""FETCHWELL_TEST_TOKEN": "<the value of FETCHWELL_TEST_TOKEN>""#),
@@ -313,13 +313,13 @@ fn a_server_starts_without_the_variable_of_its_credential() {
     );
 }
 
-/// How often the command was run.
+/// Returns the number of runs of the command.
 #[cfg(unix)]
 fn runs(folder: &Path) -> usize {
     std::fs::read_to_string(folder.join("runs")).map_or(0, |runs| runs.lines().count())
 }
 
-/// Prints the next number each time it is run.
+/// A command that prints the next number at each run.
 #[cfg(unix)]
 const NEXT: &str =
     "credential = \"command:sleep 0.1; echo run >> runs; echo tok_$(wc -l < runs | tr -d ' ')\"";
@@ -337,16 +337,16 @@ async fn a_command_is_run_once_for_ten_calls_and_again_when_its_token_is_refused
         }
     });
     let (model, folder) = model(&server.url, NEXT).await;
-    // Nothing is run before somebody asks.
+    // The command does not run before the first call.
     assert_eq!(runs(folder.path()), 0);
     let ten = || futures_util::future::join_all((0..10).map(|_| model.call("search", json!({"query": "x"}))));
     ten().await;
     assert_eq!(runs(folder.path()), 1);
-    // The server forgets the token: ten calls get one new one.
+    // The server rejects the token: ten calls run the command once.
     *known.lock().unwrap() = "Bearer tok_2";
     ten().await;
     assert_eq!(runs(folder.path()), 2);
-    // Another token that is no better is not tried for ever.
+    // A new token that is rejected as well is not replaced in a loop.
     *known.lock().unwrap() = "Bearer another";
     let refused = model.refusal("search", json!({"query": "x"})).await;
     assert_eq!(refused["code"], "reauthorize");
@@ -356,7 +356,7 @@ async fn a_command_is_run_once_for_ten_calls_and_again_when_its_token_is_refused
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_command_that_fails_is_named_without_what_it_says() {
+async fn a_failing_command_is_named_without_its_output() {
     let server = server("tok_1");
     for (command, part) in [
         ("echo sekret; echo sekret >&2; exit 3", "exit status: 3"),
@@ -392,7 +392,7 @@ async fn only_allowed_streams_are_served() {
     ] {
         let refused = model.refusal(tool, arguments.clone()).await;
         assert_eq!(refused["code"], "stream_not_declared", "{tool}: {refused}");
-        // The same as of a stream that is nowhere.
+        // The error is the same for a stream that does not exist.
         let nowhere = arguments.to_string().replace("files", "nowhere");
         let nowhere = model.refusal(tool, serde_json::from_str(&nowhere).unwrap()).await;
         assert_eq!(refused.to_string().replace("files", "nowhere"), nowhere.to_string());
@@ -400,7 +400,7 @@ async fn only_allowed_streams_are_served() {
 }
 
 #[tokio::test]
-async fn a_source_that_cannot_be_opened_stops_no_other_and_is_taken_up_when_it_is_mended() {
+async fn a_source_that_cannot_be_opened_is_retried_and_stops_no_other() {
     let (folder, _store) = demo_store();
     let server = server("tok_1");
     let path = folder.path().join("fetchwell.toml");
@@ -439,7 +439,7 @@ async fn a_source_that_cannot_be_opened_stops_no_other_and_is_taken_up_when_it_i
 }
 
 #[test]
-fn doctor_looks_at_all_sources_and_none_hides_another() {
+fn doctor_reports_every_source() {
     let (folder, _store) = demo_store();
     let server = server("tok_5ecret");
     connect(&folder.path().join(".pdpp"), &server.url, CREDENTIAL);
@@ -481,7 +481,7 @@ fn doctor_looks_at_all_sources_and_none_hides_another() {
 
 #[cfg(unix)]
 #[test]
-fn a_credential_that_others_can_read_is_warned_of() {
+fn a_credential_that_others_can_read_causes_a_warning() {
     use std::os::unix::fs::PermissionsExt;
     let server = server("tok_1");
     let folder = tempfile::tempdir().unwrap();
@@ -495,15 +495,15 @@ fn a_credential_that_others_can_read_is_warned_of() {
         let remedy = format!("chmod 600 {}", token.display());
         let shown = stdout(&fetchwell(["doctor", "--config", text(&path)]));
         assert_eq!(shown.contains(&remedy), warned, "{shown}");
-        // A server says so when it starts.
+        // A server prints the warning when it starts.
         let (_, _, log) = StdioServer::start(["--config", text(&path)]).end();
         assert_eq!(log.contains(&remedy), warned, "{log}");
     }
 }
 
 #[test]
-fn a_source_that_is_down_takes_its_time_from_nobody() {
-    // Ten that hang are tested beside each other: one after the other they would take ten times as long.
+fn sources_that_hang_are_tested_concurrently() {
+    // Ten sources that hang are tested concurrently; a sequential test would take ten times as long.
     let hanging = FakeServer::start(|_| Reply::Hang);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fetchwell.toml");

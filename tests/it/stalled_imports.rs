@@ -1,4 +1,4 @@
-//! Imports that are stopped while their input stalls: a pipe or a FIFO whose other end stays open.
+//! Imports that are stopped while their input stalls: a pipe or a FIFO with an open other end.
 #![cfg(unix)]
 
 use std::io::Write;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::import::Workshop;
 use crate::support::{binary, stderr, text};
 
-/// The longest wait for anything; a process that needs it hangs.
+/// Longest wait for an event; a process that needs it hangs.
 const GUARD: Duration = Duration::from_secs(30);
 
 fn start(workshop: &Workshop, arguments: &[&str], stdin: Stdio) -> Child {
@@ -121,7 +121,7 @@ fn an_import_of_a_fifo_without_a_writer_is_stopped() {
         let workshop = Workshop::new();
         let fifo = fifo(&workshop);
         let process = start(&workshop, &["records", &fifo], Stdio::null());
-        // The handlers of signals are there when its threads are.
+        // The signal handlers are installed when the threads of the process exist.
         let threads = format!("/proc/{}/task", process.id());
         let has_input = || {
             let tasks = std::fs::read_dir(&threads).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! Backpressure over stdio, against the built binary: clients that do not read, and cancellations that overtake requests.
+//! Backpressure over stdio with the built binary: clients that do not read, and cancellations that overtake requests.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use crate::support::{CREDENTIAL, FakeServer, Reply, StdioServer, connect, demo_store, memory_kib, text};
 
-/// Requests of a client that does not read. Together they are longer than what is read ahead.
+/// Number of requests of a client that does not read. Together they are longer than the server's read-ahead.
 const REQUESTS: usize = 4_000;
 
-/// The memory that the server may take, in KiB. A debug build takes 53 MiB; without the bound it reads on and takes more
-/// with every request.
+/// Maximum memory of the server in KiB. A debug build takes 53 MiB; without the limit its memory grows with every
+/// request.
 const MAX_KIB: usize = 70 * 1024;
 
 fn tool_list(id: usize) -> String {
@@ -25,7 +25,7 @@ fn tool_list(id: usize) -> String {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn client_that_does_not_read_is_not_read_either() {
+fn requests_of_a_client_that_does_not_read_are_not_read() {
     let (_folder, store) = demo_store();
     let mut server = StdioServer::start(["--store", text(&store), "--log", "error"]);
     server.initialize("2025-06-18");
@@ -39,7 +39,7 @@ fn client_that_does_not_read_is_not_read_either() {
         }
         input
     });
-    // Until the pipe stays full, or everything was taken in.
+    // Sends until the pipe stays full or all requests were accepted.
     let mut before = usize::MAX;
     for _ in 0..120 {
         let now = sent.load(Ordering::SeqCst);
@@ -52,7 +52,7 @@ fn client_that_does_not_read_is_not_read_either() {
     let peak = memory_kib(server.process.id(), "VmHWM");
     assert!(sent.load(Ordering::SeqCst) < REQUESTS, "all requests were read; the peak is {peak} KiB");
     assert!(peak < MAX_KIB, "{peak} KiB");
-    // Now the client reads, and each request is answered once.
+    // The client begins to read, and each request is answered once.
     let mut answers: HashMap<u64, usize> = HashMap::new();
     for _ in 0..REQUESTS {
         let answer = server.receive();
@@ -88,7 +88,7 @@ fn cancellation_reaches_a_request_in_flight_and_one_that_waits() {
             "params": {"name": "search", "arguments": {"query": "invoice"}}})
         .to_string()
     };
-    // As many as may be in flight, and ten more, all without an answer for 50 seconds.
+    // The maximum number of requests in flight and ten more, all without an answer for 50 seconds.
     for id in 1..=74 {
         server.send(&call(id));
     }
@@ -100,7 +100,7 @@ fn cancellation_reaches_a_request_in_flight_and_one_that_waits() {
                 .to_string(),
         );
     };
-    // One that waits is never passed on; those in flight end, and the ping behind all of them gets its turn.
+    // A waiting request is never passed on; those in flight end, and the ping after all of them is answered.
     for id in (65..=74).rev().chain(1..=64) {
         cancel(&mut server, id);
     }
@@ -113,11 +113,11 @@ fn cancellation_reaches_a_request_in_flight_and_one_that_waits() {
 
 #[cfg(unix)]
 #[test]
-fn server_whose_answers_nobody_reads_can_be_stopped() {
+fn a_server_with_unread_answers_can_be_stopped() {
     let (_folder, store) = demo_store();
     let mut server = StdioServer::start(["--store", text(&store), "--log", "error"]);
     server.initialize("2025-06-18");
-    // More than a pipe takes, so an answer is half written.
+    // The output is longer than the pipe holds, so the last answer is half written.
     let lines: String = (1..=40).map(tool_list).collect();
     server.process.stdin.as_mut().unwrap().write_all(lines.as_bytes()).unwrap();
     let buffered = server.output.fill_buf().unwrap();

@@ -1,4 +1,4 @@
-//! The embedded store as a source: what is found, and what survives.
+//! The embedded store as a source: search results, and repair of its index.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::{StdioServer, fetchwell, import_records, stderr, stdout, text};
 
-/// A store of texts, each a record of stream `notes` keyed by its number.
+/// Returns a store of texts, each a record of stream `notes` with its number as key.
 fn store_of(texts: &[&str]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
@@ -27,7 +27,7 @@ fn query(words: &str) -> SearchQuery {
     SearchQuery::new(words, 10)
 }
 
-/// The keys found, sorted.
+/// Returns the keys of the records found, sorted.
 async fn found(path: &Path, words: &str) -> Vec<usize> {
     let page = open(path).search(&query(words)).await.unwrap();
     let mut keys: Vec<usize> = page.hits.iter().map(key_of).collect();
@@ -41,7 +41,7 @@ fn key_of(hit: &fetchwell::record::Hit) -> usize {
 }
 
 #[tokio::test]
-async fn words_are_found_however_they_are_written() {
+async fn words_of_several_scripts_are_found_in_any_spelling() {
     let (_folder, path) = store_of(&[
         "The café in Kraków opens at seven",
         "Straße nach Ørestad",
@@ -80,7 +80,7 @@ async fn words_are_found_however_they_are_written() {
 }
 
 #[tokio::test]
-async fn a_query_without_words_finds_nothing_and_says_so() {
+async fn a_query_without_words_finds_nothing_with_a_note() {
     let (_folder, path) = store_of(&["text"]);
     let page = open(&path).search(&query("*** ( \"")).await.unwrap();
     assert!(page.hits.is_empty() && page.notes[0].contains("no letters or digits"));
@@ -115,7 +115,7 @@ async fn a_better_match_comes_first() {
 }
 
 #[tokio::test]
-async fn a_scope_covers_what_it_names() {
+async fn a_scope_limits_connection_and_streams() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("scoped.db");
     let line = |stream: &str, key: usize| {
@@ -143,10 +143,10 @@ async fn a_scope_covers_what_it_names() {
         keys.sort_unstable();
         assert_eq!(keys, expect, "{connection:?} {streams:?}");
     }
-    let nobody = store.search(&scoped(Some("nobody"), &["mail"])).await.unwrap_err();
+    let unknown = store.search(&scoped(Some("unknown"), &["mail"])).await.unwrap_err();
     assert!(
-        matches!(&nobody, SourceError::ConnectionNotFound { asked, .. } if asked == "nobody"),
-        "{nobody:?}"
+        matches!(&unknown, SourceError::ConnectionNotFound { asked, .. } if asked == "unknown"),
+        "{unknown:?}"
     );
     for (connection, streams, unknown) in
         [(Some("home"), vec!["files"], "files"), (None, vec!["mail", "male"], "male")]
@@ -167,7 +167,7 @@ async fn the_excerpt_shows_the_match() {
 }
 
 #[tokio::test]
-async fn pages_lose_and_repeat_nothing_while_records_come_and_go() {
+async fn pages_lose_and_repeat_nothing_during_writes() {
     let texts: Vec<String> =
         (0..500).map(|number| format!("common word{} {}", number % 7, "x ".repeat(number % 50))).collect();
     let (_folder, path) = store_of(&texts.iter().map(String::as_str).collect::<Vec<_>>());
@@ -182,7 +182,7 @@ async fn pages_lose_and_repeat_nothing_while_records_come_and_go() {
             break;
         }
         if round % 4 == 0 {
-            // Others write meanwhile: new records that match, and one that is not yet shown goes.
+            // Another process adds matching records, and deletes one that was not shown yet.
             let gone = (0..500).rev().find(|key| !seen.contains(key) && !deleted.contains(key)).unwrap();
             deleted.push(gone);
             let lines = [
@@ -193,7 +193,7 @@ async fn pages_lose_and_repeat_nothing_while_records_come_and_go() {
         }
     }
     assert!(deleted.len() >= 3, "{deleted:?}");
-    // Every record that was there from the first page to the last, each once, and nothing else.
+    // Every record that existed during the whole walk is shown once, and no other.
     let expect: Vec<usize> = (0..500).filter(|key| !deleted.contains(key)).collect();
     seen.sort_unstable();
     assert_eq!(seen, expect);
@@ -204,7 +204,7 @@ async fn a_position_of_another_state_is_refused() {
     let texts: Vec<String> = (0..30).map(|number| format!("common {number}")).collect();
     let (_folder, path) = store_of(&texts.iter().map(String::as_str).collect::<Vec<_>>());
     let first = open(&path).search(&query("common")).await.unwrap();
-    // After a restart over the same state the position still holds.
+    // After a restart with an unchanged store the position is still valid.
     let again =
         open(&path).search(&SearchQuery { position: first.next.clone(), ..query("common") }).await.unwrap();
     assert_eq!(again.hits.len(), 10);
@@ -234,7 +234,7 @@ async fn a_position_of_another_state_is_refused() {
 }
 
 #[tokio::test]
-async fn an_index_that_is_gone_broken_or_behind_is_mended() {
+async fn a_missing_damaged_or_outdated_index_is_repaired() {
     let (_folder, path) = store_of(&["alpha", "beta"]);
     let index = path.with_file_name("notes.db-index");
     assert!(index.is_dir());
@@ -247,7 +247,7 @@ async fn an_index_that_is_gone_broken_or_behind_is_mended() {
         }
     }
     assert_eq!(found(&path, "beta").await, [1]);
-    // The index of another store, put in its place by accident.
+    // The index of another store was put here by mistake.
     let (_other_folder, other) = store_of(&["gamma"]);
     std::fs::remove_dir_all(&index).unwrap();
     copy(&other.with_file_name("notes.db-index"), &index);
@@ -256,7 +256,7 @@ async fn an_index_that_is_gone_broken_or_behind_is_mended() {
     std::fs::remove_dir_all(&index).unwrap();
     assert_eq!(found(&path, "gamma").await, Vec::<usize>::new());
     assert_eq!(found(&path, "alpha").await, [0]);
-    // A crash between the store's commit and the index's leaves the index behind.
+    // A crash between the commits of the store and the index leaves the index behind.
     let behind = path.with_file_name("behind");
     copy(&index, &behind);
     import_records(
@@ -283,7 +283,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[tokio::test]
-async fn a_running_reader_sees_what_is_imported_meanwhile() {
+async fn a_running_reader_sees_later_imports() {
     let (_folder, path) = store_of(&["alpha"]);
     let store = open(&path);
     assert!(store.search(&query("beta")).await.unwrap().hits.is_empty());
@@ -301,7 +301,7 @@ async fn a_running_reader_sees_what_is_imported_meanwhile() {
 }
 
 #[tokio::test]
-async fn a_running_reader_goes_on_with_the_file_that_took_the_place_of_its_own() {
+async fn a_running_reader_follows_a_replaced_file() {
     let (folder, path) = store_of(&["alpha", "beta"]);
     let aside = |name: &str| folder.path().join(name);
     std::fs::copy(&path, aside("good")).unwrap();
@@ -315,7 +315,7 @@ async fn a_running_reader_goes_on_with_the_file_that_took_the_place_of_its_own()
     assert_eq!(read(0).await.unwrap().data["body"], "alpha");
     assert_eq!(store.search(&query("alpha")).await.unwrap().hits.len(), 1);
 
-    // Cut off, then a good copy is put in its place.
+    // The file is truncated, and then replaced by a good copy.
     let damaged = std::fs::File::options().write(true).open(&path).unwrap();
     for length in [5_000, 100, 0] {
         damaged.set_len(length).unwrap();
@@ -326,7 +326,7 @@ async fn a_running_reader_goes_on_with_the_file_that_took_the_place_of_its_own()
     store.health().await.unwrap();
     assert_eq!(read(0).await.unwrap().data["body"], "alpha");
 
-    // Gone: nothing goes on as if it were there.
+    // The file is deleted: the reader does not continue as if it existed.
     std::fs::remove_file(&path).unwrap();
     let is_missing = |error: SourceError| {
         assert!(matches!(&error, SourceError::Store(StoreError::Missing(_))), "{error}");
@@ -339,14 +339,14 @@ async fn a_running_reader_goes_on_with_the_file_that_took_the_place_of_its_own()
     assert_eq!(read(1).await.unwrap().data["body"], "beta");
     assert_eq!(store.search(&query("beta")).await.unwrap().hits.len(), 1);
 
-    // Another store of as many changes, whose rows have the numbers of those before.
+    // Another store with as many changes, which have the same row numbers.
     let (_other_folder, other) = store_of(&["gamma", "delta"]);
     std::fs::rename(&other, &path).unwrap();
     assert_eq!(read(0).await.unwrap().data["body"], "gamma");
     assert!(store.search(&query("alpha")).await.unwrap().hits.is_empty());
     assert_eq!(store.search(&query("delta")).await.unwrap().hits.len(), 1);
 
-    // An earlier copy of it, which the index is ahead of.
+    // An earlier copy of the store, with an index that is newer.
     std::fs::copy(&path, aside("earlier")).unwrap();
     import_records(&path, "c", &json!({"stream": "notes", "key": 1, "data": {"body": "later"}}).to_string());
     assert_eq!(store.search(&query("later")).await.unwrap().hits.len(), 1);
@@ -359,7 +359,7 @@ async fn a_running_reader_goes_on_with_the_file_that_took_the_place_of_its_own()
 }
 
 #[test]
-fn files_that_are_no_store_are_told_apart() {
+fn files_other_than_stores_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("text.db"), "This is a text and no database at all.").unwrap();
@@ -389,12 +389,12 @@ fn files_that_are_no_store_are_told_apart() {
         assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
         assert!(stderr(&output).contains(part), "{name}: {output:?}");
     }
-    // Nothing was changed by looking.
+    // Opening a file does not change it.
     assert_eq!(std::fs::read(path("text.db")).unwrap(), b"This is a text and no database at all.");
     assert!(!path("missing.db").exists());
 }
 
-/// A store of so many records whose index is gone.
+/// Returns a store with this many records and without an index.
 fn store_without_index(records: usize) -> (tempfile::TempDir, PathBuf) {
     let texts: Vec<String> = (0..records).map(|number| format!("needle{number} in a haystack")).collect();
     let (folder, path) = store_of(&texts.iter().map(String::as_str).collect::<Vec<_>>());
@@ -415,7 +415,7 @@ fn a_command_that_searches_once_completes_the_index_first() {
 }
 
 #[tokio::test]
-async fn a_server_says_what_is_true_while_it_completes_the_index() {
+async fn searches_have_a_note_while_the_index_is_completed() {
     let (_folder, path) = store_without_index(20_000);
     let store = open(&path);
     let mut said = Vec::new();
@@ -430,7 +430,7 @@ async fn a_server_says_what_is_true_while_it_completes_the_index() {
 }
 
 #[test]
-fn a_catch_up_that_is_interrupted_goes_on_where_it_was() {
+fn an_interrupted_catch_up_continues() {
     let (_folder, path) = store_without_index(30_000);
     let mut server = StdioServer::start(["--store", text(&path)]);
     server.initialize("2025-06-18");

@@ -1,4 +1,4 @@
-//! Numbers, figures and orders of the embedded store: what is equal, what is larger and what comes first.
+//! Numbers, aggregates and orders of the embedded store: equality and comparison of values.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{fetchwell, import_records, stdout, text};
 
-/// A store of one stream `s` whose records hold these fields, keyed by their place.
+/// Returns a store of one stream `s` of records with these fields, keyed by their position.
 fn store_of(records: &[Value]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("figures.db");
@@ -24,7 +24,7 @@ fn values(field: &str, values: &[Value]) -> Vec<Value> {
     values.iter().map(|value| json!({field: value})).collect()
 }
 
-/// A store of a table whose column `amount` has texts, as one that was imported before CSV was typed.
+/// Returns a store of a table with texts in the column `amount`, as an import before CSV was typed made it.
 fn table_of(amounts: &[&str]) -> (tempfile::TempDir, PathBuf) {
     let row = |(key, amount): (usize, &&str)| json!({"id": key.to_string(), "name": format!("name {key}"), "amount": amount});
     store_of(&amounts.iter().enumerate().map(row).collect::<Vec<_>>())
@@ -61,7 +61,7 @@ fn groups(answer: &AggregateAnswer) -> Value {
     groups.iter().map(|group| json!([group.key, group.value])).collect()
 }
 
-/// The keys of the records that pass a filter, in order.
+/// Returns the keys of the records that pass a filter, in order.
 async fn passing(path: &Path, filter: Value) -> Vec<String> {
     let query = RecordsQuery {
         filter: serde_json::from_value(filter).unwrap(),
@@ -123,7 +123,7 @@ async fn a_hint_names_fields_or_says_that_there_are_none() {
 }
 
 #[tokio::test]
-async fn what_the_order_finds_is_what_the_filter_passes() {
+async fn a_filter_on_the_cursor_field_compares_as_on_others() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("flags.db");
     let lines = [json!(true), json!(false), json!("true"), json!(1)];
@@ -136,7 +136,7 @@ async fn what_the_order_finds_is_what_the_filter_passes() {
     }
 }
 
-/// Imports records of stream `s`, which a manifest orders by a field.
+/// Imports records of stream `s`; a manifest declares its cursor field.
 fn import_with_cursor(store: &Path, lines: &str, cursor_field: &str) {
     let folder = tempfile::tempdir().unwrap();
     let (file, manifest) = (folder.path().join("r.ndjson"), folder.path().join("m.json"));
@@ -157,7 +157,7 @@ fn import_with_cursor(store: &Path, lines: &str, cursor_field: &str) {
 }
 
 #[tokio::test]
-async fn a_position_ends_with_the_order_it_is_of() {
+async fn a_position_is_invalid_after_the_order_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("order.db");
     let line = |n: i64| json!({"stream": "s", "key": n, "data": {"n": n, "m": -n}}).to_string();
@@ -175,7 +175,7 @@ async fn a_position_ends_with_the_order_it_is_of() {
         matches!(refused, SourceError::InvalidQuery { fault: QueryFault::MismatchedCursor, .. }),
         "{refused:?}"
     );
-    // Nor is it one of another store that was asked the same.
+    // The position is not valid in another store with the same query, either.
     let other = folder.path().join("other.db");
     import_with_cursor(&other, &lines.join("\n"), "n");
     let refused = open(&other).records(&query).await.unwrap_err();
@@ -186,7 +186,7 @@ async fn a_position_ends_with_the_order_it_is_of() {
 }
 
 #[tokio::test]
-async fn the_hour_that_comes_twice_comes_in_the_order_of_time() {
+async fn the_repeated_hour_is_grouped_in_order_of_time() {
     // Clocks in Oslo go back at 01:00 UTC: from 03:00 in summer time to 02:00.
     let times =
         ["2026-10-24T23:10:00Z", "2026-10-25T00:10:00Z", "2026-10-25T01:10:00Z", "2026-10-25T02:10:00Z"];
@@ -209,7 +209,7 @@ async fn the_hour_that_comes_twice_comes_in_the_order_of_time() {
 }
 
 #[tokio::test]
-async fn long_texts_are_told_apart_and_shown_by_their_start() {
+async fn long_texts_are_distinguished_and_shown_truncated() {
     let long = "a word ".repeat(100_000);
     let bodies = [format!("{long}1"), format!("{long}2"), format!("{long}2"), "short".to_owned()];
     let (_folder, path) = store_of(&values("body", &bodies.map(Value::from)));
@@ -225,7 +225,7 @@ async fn long_texts_are_told_apart_and_shown_by_their_start() {
 }
 
 #[tokio::test]
-async fn groups_are_of_what_filters_take_as_equal() {
+async fn groups_and_filters_agree_on_equality() {
     let (_folder, path) = store_of(&values("n", &[json!(1), json!(1.0), json!(-0.0), json!(0), json!("1")]));
     let answer = figure(&path, &of(Metric::Count, None, by("n"))).await;
     assert_eq!(groups(&answer), json!([[0, 2], [1, 2], ["1", 1]]));
@@ -234,7 +234,7 @@ async fn groups_are_of_what_filters_take_as_equal() {
 }
 
 #[tokio::test]
-async fn a_sum_that_is_no_number_is_refused() {
+async fn a_sum_beyond_all_numbers_is_refused() {
     let (_folder, path) = store_of(&values("n", &[json!(1e308), json!(1e308), json!(1e308)]));
     for grouping in [None, by("n")] {
         let refused = open(&path).aggregate(&of(Metric::Sum, Some("n"), grouping)).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! What a server says of its calls: `/health`, `/metrics`, `fetchwell telemetry`, and ids of requests.
+//! Records of calls: `/health`, `/metrics`, `fetchwell telemetry`, and request ids.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -27,7 +27,7 @@ fn health(server: &HttpServer) -> Value {
     answer.json()
 }
 
-/// The recorded calls, one JSON value a line.
+/// Returns the recorded calls in order.
 #[track_caller]
 fn tail(state: &Path, filters: &[&str]) -> Vec<Value> {
     let mut command = crate::support::binary();
@@ -49,7 +49,7 @@ fn rounded(number: f64) -> f64 {
     (number * 10_000.0).round() / 10_000.0
 }
 
-/// What a script counts of the calls it makes.
+/// Counts of the calls that a test makes.
 #[derive(Debug, Default)]
 struct Counted {
     calls: u32,
@@ -60,7 +60,7 @@ struct Counted {
     sizes: Vec<(String, usize)>,
 }
 
-/// A hundred calls of every kind.
+/// Makes a hundred calls of every kind.
 fn hundred_calls(server: &HttpServer) -> Counted {
     let mut counted = Counted::default();
     for number in 0..100 {
@@ -105,7 +105,7 @@ fn hundred_calls(server: &HttpServer) -> Counted {
 
 #[cfg(unix)]
 #[test]
-fn a_hundred_calls_are_a_hundred_rows_and_every_figure_is_the_scripts_own() {
+fn a_hundred_calls_are_recorded_and_counted_exactly() {
     let (_folder, store) = demo_store();
     let state = tempfile::tempdir().unwrap();
     let start = || HttpServer::start(["--store", text(&store), "--state-dir", text(state.path())]);
@@ -119,7 +119,7 @@ fn a_hundred_calls_are_a_hundred_rows_and_every_figure_is_the_scripts_own() {
     let figures = health(&server)["context_protection"].clone();
     let share = |number: u32| json!(rounded(f64::from(number) / 100.0));
     assert_eq!(figures["total_requests"], 100);
-    // Of the lists, and not of all calls.
+    // The share is that of lists only.
     assert_eq!(figures["pagination_adoption"], 1.0);
     assert_eq!(figures["chunking_adoption"], share(counted.pieces));
     assert_eq!(figures["summarization_adoption"], share(0));
@@ -130,7 +130,7 @@ fn a_hundred_calls_are_a_hundred_rows_and_every_figure_is_the_scripts_own() {
     assert_eq!(scraped.sum("fetchwell_request_duration_seconds_count{"), 100.0);
     assert_eq!(scraped.value("fetchwell_response_bytes_sum"), counted.bytes as f64);
     assert_eq!(scraped.value("fetchwell_pagination_adoption"), 1.0);
-    // Each search over MCP has a cursor, and each cursor took a time.
+    // Each search over MCP creates a cursor, and each creation is timed.
     let encoded = scraped.value("fetchwell_cursor_encode_seconds_count");
     assert!(encoded == 5.0 && scraped.value("fetchwell_cursor_encode_seconds_sum") > 0.0, "{encoded}");
 
@@ -149,7 +149,7 @@ fn a_hundred_calls_are_a_hundred_rows_and_every_figure_is_the_scripts_own() {
     }
     assert_eq!(scraped.value("fetchwell_invalid_cursors_total{reason=\"malformed\"}"), 5.0);
 
-    // It is told to stop right after its last call, which is not lost.
+    // The server is stopped right after its last call, which must be recorded.
     server.stop();
     let rows = tail(state.path(), &[]);
     assert_eq!(rows.len(), 100);
@@ -172,7 +172,7 @@ fn a_hundred_calls_are_a_hundred_rows_and_every_figure_is_the_scripts_own() {
 }
 
 #[test]
-fn few_records_in_memory_lose_none_of_the_file() {
+fn a_small_ring_loses_no_record_of_the_file() {
     let (folder, _store) = demo_store();
     let config = folder.path().join("fetchwell.toml");
     let source = "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n[telemetry]\nring = 3\n";
@@ -188,7 +188,7 @@ fn few_records_in_memory_lose_none_of_the_file() {
 
 #[cfg(unix)]
 #[test]
-fn refusals_are_recorded_under_their_id_with_the_bytes_that_went_out() {
+fn refused_requests_are_recorded_with_their_id_and_size() {
     let (folder, _store) = demo_store();
     let state = tempfile::tempdir().unwrap();
     let config = folder.path().join("fetchwell.toml");
@@ -219,7 +219,7 @@ fn refusals_are_recorded_under_their_id_with_the_bytes_that_went_out() {
 }
 
 #[test]
-fn health_says_all_it_is_asked_for_and_counts_itself_as_nothing() {
+fn health_is_complete_and_does_not_count_itself() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     for _ in 0..3 {
@@ -249,7 +249,7 @@ fn health_says_all_it_is_asked_for_and_counts_itself_as_nothing() {
 }
 
 #[test]
-fn what_is_counted_is_what_help_says() {
+fn the_request_counter_counts_what_its_help_says() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     for target in ["/v1/schema", "/api/v1", "/openapi.json"] {
@@ -263,7 +263,7 @@ fn what_is_counted_is_what_help_says() {
 }
 
 #[test]
-fn only_this_machine_may_look() {
+fn other_hosts_and_origins_cannot_read_metrics() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     for target in ["/health", "/metrics"] {
@@ -275,7 +275,7 @@ fn only_this_machine_may_look() {
 }
 
 #[test]
-fn a_store_that_is_gone_is_unhealthy_until_it_is_back() {
+fn a_missing_store_is_unhealthy_until_it_is_back() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     let aside = store.with_extension("aside");
@@ -292,7 +292,7 @@ fn a_store_that_is_gone_is_unhealthy_until_it_is_back() {
 }
 
 #[test]
-fn one_source_of_two_that_is_gone_is_degraded() {
+fn one_missing_source_of_two_is_degraded() {
     let folder = tempfile::tempdir().unwrap();
     let [one, other] = ["one.db", "other.db"].map(|name| folder.path().join(name));
     for (store, connection) in [(&one, "c_one"), (&other, "c_other")] {
@@ -313,7 +313,7 @@ fn one_source_of_two_that_is_gone_is_degraded() {
 }
 
 #[test]
-fn a_source_that_is_left_alone_is_degraded_without_being_asked() {
+fn a_source_with_an_open_circuit_is_degraded_without_a_probe() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("near.db");
     import_records(
@@ -340,7 +340,7 @@ fn a_source_that_is_left_alone_is_degraded_without_being_asked() {
 }
 
 #[test]
-fn every_answer_says_which_request_it_is_of() {
+fn every_response_has_the_request_id() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
     for target in ["/v1/streams", "/v1/nowhere", "/health", "/metrics", "/nowhere", "/mcp"] {
@@ -354,7 +354,7 @@ fn every_answer_says_which_request_it_is_of() {
         assert!(answer.header("request-id").unwrap().starts_with("req_"), "{answer:?}");
         assert_eq!(answer.header("request-id"), answer.header("x-correlation-id"));
     }
-    // A model reads the result, so it has an id only when somebody will look for it.
+    // The result that a model reads has an id only if the client sent one.
     let query = json!({"query": "invoice"});
     let named = tool(&server, "search", &query, &["x-correlation-id: mine.2"]);
     assert_eq!(named.header("request-id"), Some("mine.2"));
@@ -368,7 +368,7 @@ fn every_answer_says_which_request_it_is_of() {
 }
 
 #[test]
-fn a_file_that_cannot_be_used_fails_no_call() {
+fn an_unusable_telemetry_file_fails_no_call() {
     let (_folder, store) = demo_store();
     for (is_folder, what) in [(false, "damaged"), (true, "a folder")] {
         let state = tempfile::tempdir().unwrap();
@@ -394,7 +394,7 @@ fn a_file_that_cannot_be_used_fails_no_call() {
 }
 
 #[test]
-fn a_call_whose_client_left_is_counted_once() {
+fn a_call_of_a_disconnected_client_is_counted_once() {
     let (folder, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let source = FakeServer::start(|_| Reply::Hang);
     connect(folder.path(), &source.url, CREDENTIAL);
@@ -450,7 +450,7 @@ fn recorded_calls_are_shown_beside_a_running_server() {
     assert_eq!((&endpoints[0]["endpoint"], &endpoints[0]["calls"]), (&json!("/v1/search"), &json!(2)));
     let shown = stdout(&fetchwell(["telemetry", "tail", "--state-dir", text(state.path())]));
     assert_eq!(shown.lines().count(), 5, "{shown}");
-    // Neither the file nor its log has what was asked.
+    // Neither the file nor its write-ahead log contains a query.
     for name in ["telemetry.db", "telemetry.db-wal"] {
         let kept = std::fs::read(state.path().join(name)).unwrap();
         let has = |word: &[u8]| kept.windows(word.len()).any(|window| window == word);

@@ -1,5 +1,5 @@
-//! Terminal output of every command with hostile names: no control character and no bidirectional control reaches
-//! standard output or standard error, as text, as JSON, and where colours are forced.
+//! Terminal output of every command with hostile names: standard output and standard error have no control character
+//! and no bidirectional control, as text, as JSON, and with forced colours.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::support::{CREDENTIAL, FakeServer, Reply, binary, connect};
 
-/// Characters that a name may have: sequences of C0 and C1, DEL, bidirectional controls, line ends. A zero-width joiner is none of
-/// these.
+/// A name with C0 and C1 control characters, DEL, bidirectional controls and line ends. The zero-width joiner is
+/// allowed.
 const HOSTILE: &str = "a\u{1b}[2J\u{1b}[45mb\u{1b}]0;t\u{7}\u{9b}31m\u{90}q\u{7f}\u{202e}c\u{2066}d\u{200f}\u{61c}\u{2028}e\r\nerror: forged\tf\u{200d}";
 
-/// The same without what Windows paths, URLs and lines of NDJSON cannot hold.
+/// The same without characters that Windows paths, URLs and lines of NDJSON cannot contain.
 const LABEL: &str = "L\u{1b}[2J\u{9b}5m\u{202e}\u{2069}x";
 
-/// Styles that we use ourselves: bold, dimmed, underlined, red, green, yellow, and none.
+/// The styles that fetchwell uses: bold, dimmed, underlined, red, green, yellow, and reset.
 const OURS: [&str; 7] = ["0", "1", "2", "4", "31", "32", "33"];
 
 struct Place {
@@ -24,7 +24,7 @@ struct Place {
 }
 
 impl Place {
-    /// A store, files and a configuration with hostile names, and a record server that is hostile.
+    /// Creates a store, files and a configuration with hostile names, and starts a hostile record server.
     fn new() -> Self {
         let server = FakeServer::start(|request| {
             let known = json!({"connection_id": HOSTILE, "display_name": LABEL});
@@ -84,7 +84,7 @@ impl Place {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    /// Every command with hostile names. The first makes the store that others read.
+    /// Returns every command with hostile names. The first one creates the store for the others.
     #[expect(clippy::too_many_lines, reason = "a line for each command line")]
     fn command_lines(&self) -> Vec<Vec<String>> {
         let store = ["--store", "store.db"];
@@ -190,7 +190,7 @@ impl Place {
         ]
     }
 
-    /// The handle of the hostile record, as a search prints it.
+    /// Returns the handle of the hostile record as a search prints it.
     fn handle(&self) -> String {
         let mut command =
             self.command(&["search", "words", "--store", "store.db", "--json"].map(str::to_owned));
@@ -209,12 +209,12 @@ impl Place {
 }
 
 fn json_text(text: &str) -> String {
-    // TOML takes no `\u{7f}` as it is, and YAML no other control either.
+    // TOML cannot contain `\u{7f}` unescaped, and YAML no other control character, either.
     let escaped = |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
-/// Removes our styles from forced colours.
+/// Removes fetchwell's own styles.
 fn without_our_styles(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -235,7 +235,7 @@ fn check_stream(stream: &[u8], is_coloured: bool, of: &[String]) -> String {
     };
     let hazard = plain.chars().find(is_hazard);
     assert_eq!(hazard, None, "{of:?}: {plain:?}");
-    // A line end in a name begins no line of its own. Text of records, as `fetch` prints it, has lines.
+    // A line end in a name must not begin a line. Record text, as `fetch` prints it, has several lines.
     if of.first().is_none_or(|command| command != "fetch") {
         assert!(!plain.lines().any(|line| line.starts_with("error: forged")), "{of:?}: {plain}");
     }
@@ -251,7 +251,7 @@ fn run(place: &Place, arguments: &[String], is_coloured: bool) -> Output {
 }
 
 #[test]
-fn no_command_writes_what_a_terminal_obeys() {
+fn no_command_writes_control_sequences_of_names() {
     let place = Place::new();
     let (mut escapes, mut styles, mut values) = (0, 0, 0);
     for arguments in place.command_lines() {
@@ -275,7 +275,7 @@ fn no_command_writes_what_a_terminal_obeys() {
             }
         }
     }
-    // The names do come out, escaped; our own styles are there; JSON says the very name.
+    // The names are printed in escaped form, fetchwell's own styles are kept, and JSON has the exact name.
     assert!(escapes > 40, "{escapes}");
     assert!(styles > 20, "{styles}");
     assert!(values >= 4, "{values}");
@@ -284,7 +284,7 @@ fn no_command_writes_what_a_terminal_obeys() {
 #[test]
 fn logs_are_escaped() {
     let place = Place::new();
-    // A source among others that cannot be opened is noted, and a state directory that is none is logged.
+    // A source that cannot be opened is reported, and an invalid state directory is logged.
     let config = format!(
         "[[source]]\nname = \"a\"\nstore = \"store.db\"\n[[source]]\nname = \"b\"\nstore = {}\n",
         json_text(LABEL)
@@ -315,7 +315,7 @@ fn record_text_keeps_its_lines() {
 }
 
 #[test]
-fn completions_are_scripts_as_they_were() {
+fn completions_are_not_escaped() {
     for shell in ["bash", "zsh", "fish"] {
         let output = binary().args(["completions", shell]).output().unwrap();
         let script = String::from_utf8(output.stdout).unwrap();
@@ -325,7 +325,7 @@ fn completions_are_scripts_as_they_were() {
 }
 
 #[test]
-fn file_names_are_quoted_where_they_are_wrong() {
+fn wrong_file_names_are_quoted() {
     let place = Place::new();
     let arguments = [
         "import",

@@ -1,4 +1,4 @@
-//! Memory of many calls over long records at once, read from `/proc`.
+//! Memory of many concurrent calls over long records, read from `/proc`.
 
 use std::fs;
 
@@ -15,17 +15,17 @@ const RECORDS: usize = 4;
 
 const CALLS: usize = 48;
 
-/// The most that the calls may add to the memory of the server, in KiB: a few times the budget of texts in flight
-/// (128 MiB), because a text is read, parsed and cut. Without the budget they add 880,000.
+/// Maximum growth of the server's memory through the calls, in KiB: a few times the limit of texts in flight (128 MiB),
+/// because a text is read, parsed and split. Without the limit it grows by 880,000.
 const MAX_GROWTH: usize = 740_000;
 
 fn long_text(number: usize) -> String {
-    // Long words are left out of the index, so that the import does not take most of the time.
+    // Long words are left out of the index, so that the import is fast.
     let word = format!("{number}").repeat(99);
     format!("{word} ").repeat(RECORD / 100)
 }
 
-/// Makes all calls at once, and checks that each is answered or says that the server is busy.
+/// Makes all calls concurrently, and checks that each is answered or refused as busy.
 fn call_at_once(server: &mut StdioServer) {
     let before = memory_kib(server.process.id(), "VmRSS");
     for call in 0..CALLS {
@@ -50,7 +50,7 @@ fn call_at_once(server: &mut StdioServer) {
 }
 
 #[test]
-fn long_records_of_a_store_are_read_within_the_budget() {
+fn long_records_of_a_store_are_read_within_the_memory_limit() {
     let place = tempfile::tempdir().unwrap();
     let store = place.path().join("long.db");
     let record = |number: usize| json!({"stream": "files", "key": format!("k{number}"), "data": {"text": long_text(number)}});
@@ -62,7 +62,7 @@ fn long_records_of_a_store_are_read_within_the_budget() {
 }
 
 #[test]
-fn long_records_of_a_record_server_are_read_within_the_budget() {
+fn long_records_of_a_record_server_are_read_within_the_memory_limit() {
     let place = tempfile::tempdir().unwrap();
     let record = |number: usize| {
         json!({"object": "record", "id": format!("k{number}"), "stream": "files", "connection_id": "cin_long",

@@ -29,7 +29,7 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The Rust files below a folder, relative to the root, with `/`.
+/// Returns the paths of the Rust files below a folder, relative to the root, with `/`.
 fn rust_files(folder: &str) -> Vec<String> {
     let mut folders = vec![root().join(folder)];
     let mut files = Vec::new();
@@ -97,7 +97,7 @@ fn folders_have_few_files() {
     none(full.map(|(folder, count)| format!("{folder}: {count} files")), "folders that need subfolders");
 }
 
-/// Folders, with the modules that their files must not use.
+/// Folders with the modules that their files must not use.
 const FORBIDDEN_MODULES: &[(&str, &str)] = &[
     ("src/handle/", "serde_json|crate::record|crate::fit|crate::cursor|crate::source|crate::tools"),
     ("src/record/", "crate::fit|crate::cursor|crate::source|crate::tools|crate::mcp|crate::http"),
@@ -125,7 +125,7 @@ const FORBIDDEN_MODULES: &[(&str, &str)] = &[
 
 #[test]
 fn modules_use_only_what_they_may() {
-    // Each row: a word, the files that may contain it, and the reason.
+    // Each row has a word, the files that may contain it, and the reason.
     let words = [
         (
             "rmcp",
@@ -358,7 +358,7 @@ fn readme_names_every_command() {
 }
 
 #[test]
-fn every_code_of_a_route_is_counted_by_its_name() {
+fn error_codes_of_routes_are_known_to_telemetry() {
     let (mut offenders, mut seen) = (Vec::new(), 0);
     for file in rust_files("src/http") {
         let code: String = read(&file).split_whitespace().collect();
@@ -393,7 +393,7 @@ fn dependencies_stay_below_the_ceiling() {
 }
 
 #[test]
-fn no_file_uses_the_folder_beside_the_clone() {
+fn no_file_names_the_folder_beside_the_clone() {
     let mut offenders = Vec::new();
     let shared_folder = ["..", "shared"].join("/");
     for folder in ["src", "tests", "benches", "fuzz/fuzz_targets"] {
@@ -418,7 +418,7 @@ fn lints_are_not_allowed_silently() {
 }
 
 #[test]
-fn usual_files_are_there() {
+fn usual_files_exist() {
     let missing: Vec<String> = [
         "README.md",
         "ARCHITECTURE.md",

@@ -1,4 +1,4 @@
-//! What the client does with a server's sockets, pauses and cursors, over real ones.
+//! The HTTP client of record servers: concurrency, retries and cursors, over real sockets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::support::{CREDENTIAL, FakeServer, Reply, Request, connect, recorded};
 /// Requests that the client has in flight at the same time.
 const MAX_IN_FLIGHT: usize = 16;
 
-/// The client of a server that answers so.
+/// Returns the client of a server with these answers.
 fn client(
     deadline: Duration,
     answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
@@ -24,7 +24,7 @@ fn client(
     connect(cache.path(), &server.url, CREDENTIAL);
     let provider: ProviderUrl = server.url.parse().unwrap();
     let credentials = Credentials::new(&provider, cache.path());
-    // It is read once and kept as long as the file does not change.
+    // The credential file must exist as long as the client.
     std::mem::forget(cache);
     (Pdpp::new("provider".parse().unwrap(), provider, credentials, deadline).into(), server)
 }
@@ -40,7 +40,7 @@ async fn a_server_gets_a_bounded_number_of_requests_at_a_time() {
     let (inside, peak) = (Arc::clone(&now), Arc::clone(&most));
     let (pdpp, server) = client(Duration::from_secs(60), move |_| {
         peak.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        // Long enough for all that may come at once to have come.
+        // Long enough for all concurrent requests to arrive.
         std::thread::park_timeout(Duration::from_millis(100));
         inside.fetch_sub(1, Ordering::SeqCst);
         recorded("search-zero")
@@ -55,18 +55,18 @@ async fn a_server_gets_a_bounded_number_of_requests_at_a_time() {
 }
 
 #[tokio::test]
-async fn waiting_for_a_turn_counts_against_the_deadline() {
+async fn waiting_for_a_slot_counts_against_the_deadline() {
     let (pdpp, _server) = client(Duration::from_secs(2), |_| Reply::Hang);
     let (query, started) = (search(None), Instant::now());
     for answer in join_all((0..6 * MAX_IN_FLIGHT).map(|_| pdpp.search(&query))).await {
         assert!(matches!(answer, Err(SourceError::Timeout { .. })), "{answer:?}");
     }
-    // Six rounds of two seconds would take twelve.
+    // Six rounds of two seconds would take twelve seconds.
     assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
 }
 
 #[tokio::test]
-async fn a_pause_is_made_only_where_one_is_named_and_fits() {
+async fn a_pause_is_made_if_it_is_named_and_fits_the_deadline() {
     let date = |seconds: i64| {
         let at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
         at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
@@ -99,7 +99,7 @@ async fn a_pause_is_made_only_where_one_is_named_and_fits() {
 }
 
 #[tokio::test]
-async fn a_cursor_that_leads_nowhere_ends_the_list() {
+async fn an_empty_or_repeated_cursor_ends_the_list() {
     for cursor in ["", "same"] {
         let body = json!({"has_more": true, "next_cursor": cursor, "data": [
             {"id": "m1", "stream": "messages", "connection_id": "c", "title": "T", "data": {"n": 1}}]});
@@ -108,7 +108,7 @@ async fn a_cursor_that_leads_nowhere_ends_the_list() {
         assert_eq!((first.hits.len(), first.next.is_some()), (1, cursor == "same"));
         let again = pdpp.search(&search(Some("same"))).await.unwrap();
         assert_eq!((again.hits.len(), again.next), (1, None));
-        // A list is read on as far as its cursor leads: to itself, and no further.
+        // A list follows its cursor to a page with the same cursor, and no further.
         let query = RecordsQuery {
             connection: "c".parse().ok(),
             ..RecordsQuery::new("messages".parse().unwrap(), 1)

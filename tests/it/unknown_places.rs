@@ -28,7 +28,7 @@ fn reference(request: &Request) -> Reply {
     }
 }
 
-/// Each tool with a connection that is not there.
+/// Returns a call of each tool with a connection that does not exist.
 fn unknown_connection() -> Vec<(&'static str, Value)> {
     vec![
         ("search", json!({"query": "x", "connection_id": "nope"})),
@@ -45,7 +45,7 @@ fn unknown_connection() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Each tool with a stream that is not there, in all connections or in one.
+/// Returns a call of each tool with a stream that does not exist, in all connections or in one.
 fn unknown_stream(connection: Option<&str>) -> Vec<(&'static str, Value)> {
     let mut calls = vec![
         ("search", json!({"query": "x", "streams": ["nope"]})),
@@ -61,7 +61,7 @@ fn unknown_stream(connection: Option<&str>) -> Vec<(&'static str, Value)> {
     calls
 }
 
-/// Makes every call and returns what all of their errors have in common, which has to be all but the hint.
+/// Makes every call and returns the members that all of their errors share: all but the hint.
 async fn common(model: &Model, calls: Vec<(&'static str, Value)>, compared: &[&str]) -> Value {
     let mut common: Option<Value> = None;
     for (tool, arguments) in calls {

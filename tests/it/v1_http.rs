@@ -10,7 +10,7 @@ fn server() -> (tempfile::TempDir, HttpServer) {
     (folder, server)
 }
 
-/// The error of an answer, whose envelope is checked.
+/// Checks the envelope of an error. Returns the status, the code and the parameter.
 #[track_caller]
 fn refused(answer: &Answer) -> (u16, String, Value) {
     let error = answer.json()["error"].clone();
@@ -36,7 +36,7 @@ fn check(server: &HttpServer, target: &str, status: u16, code: &str, param: impl
 }
 
 #[test]
-fn every_answer_stands_in_the_envelope() {
+fn every_response_has_the_envelope() {
     let (_folder, server) = server();
     for target in ["/v1/schema", "/v1/schema?view=compact", "/v1/streams", "/v1/search?q=invoice"] {
         let answer = get(&server.address, target);
@@ -56,7 +56,7 @@ fn every_answer_stands_in_the_envelope() {
 }
 
 #[test]
-fn a_clients_own_request_id_comes_back_when_it_is_sane() {
+fn a_valid_request_id_of_a_client_is_returned() {
     let (_folder, server) = server();
     let echoed = |line: &str| {
         let answer = ask(&server.address, "GET", "/v1/streams", &[line]);
@@ -108,7 +108,7 @@ fn the_schema_lists_connectors_with_their_streams_and_connections() {
 }
 
 #[test]
-fn streams_are_a_row_for_each_connection() {
+fn streams_have_a_row_for_each_connection() {
     let (_folder, server) = server();
     let body = get(&server.address, "/v1/streams").json();
     let rows: Vec<(&str, &str)> = body["data"]
@@ -122,7 +122,7 @@ fn streams_are_a_row_for_each_connection() {
 }
 
 #[test]
-fn a_search_pages_to_its_end() {
+fn a_search_is_paged_to_its_end() {
     let (_folder, server) = server();
     let whole = get(&server.address, "/v1/search?q=invoice").json();
     assert_eq!((&whole["meta"]["count"], &whole["meta"]["count_accuracy"]), (&json!(7), &json!("exact")));
@@ -140,7 +140,7 @@ fn a_search_pages_to_its_end() {
         target = next.to_owned();
     }
     assert_eq!(seen, *whole["data"].as_array().unwrap());
-    // The record of a result is where it says, whichever connections have one of its key.
+    // Each result names a connection and a key that lead to its record, although keys occur in several connections.
     for found in whole["data"].as_array().unwrap() {
         let record = get(&server.address, found["record_url"].as_str().unwrap()).json();
         assert_eq!(record["id"], found["record_key"], "{found}");
@@ -149,7 +149,7 @@ fn a_search_pages_to_its_end() {
 }
 
 #[test]
-fn a_cursor_is_good_for_its_own_search() {
+fn a_cursor_is_valid_for_its_own_search_only() {
     let (_folder, server) = server();
     let page = get(&server.address, "/v1/search?q=invoice&limit=1").json();
     let cursor = page["next_cursor"].as_str().unwrap();
@@ -166,7 +166,7 @@ fn a_cursor_is_good_for_its_own_search() {
 }
 
 #[test]
-fn search_says_what_it_needs() {
+fn invalid_parameters_of_a_search_are_named() {
     let (_folder, server) = server();
     check(&server, "/v1/search", 400, "invalid_request", "q");
     check(&server, "/v1/search?q=", 400, "invalid_request", "q");
@@ -182,7 +182,7 @@ fn search_says_what_it_needs() {
 }
 
 #[test]
-fn a_record_is_read_by_its_key_whatever_the_key_holds() {
+fn a_record_is_read_by_a_key_with_any_characters() {
     let (folder, server) = server();
     drop(server);
     let store = folder.path().join("demo.db");
@@ -220,7 +220,7 @@ fn a_record_is_read_by_its_key_whatever_the_key_holds() {
 }
 
 #[test]
-fn a_record_of_two_connections_asks_which() {
+fn a_record_of_two_connections_is_ambiguous() {
     let (_folder, server) = server();
     let answer = get(&server.address, "/v1/streams/messages/records/m2");
     assert_eq!(refused(&answer), (409, "ambiguous_connection".to_owned(), Value::Null));
@@ -295,7 +295,7 @@ fn parameters_are_read_as_documented_and_others_refused_by_name() {
 }
 
 #[test]
-fn only_get_is_answered_and_only_where_there_is_a_route() {
+fn other_methods_and_unknown_routes_are_refused() {
     let (_folder, server) = server();
     for method in ["POST", "PUT", "PATCH", "DELETE"] {
         for target in ["/v1/schema", "/v1/streams/messages/records/m2", "/openapi.json"] {
@@ -314,7 +314,7 @@ fn only_get_is_answered_and_only_where_there_is_a_route() {
 }
 
 #[test]
-fn only_this_machine_may_ask() {
+fn other_hosts_and_origins_are_refused() {
     let (_folder, server) = server();
     for (lines, status) in [
         (vec!["host: localhost"], 200),
@@ -339,7 +339,7 @@ fn only_this_machine_may_ask() {
 }
 
 #[test]
-fn what_it_logs_is_one_line_a_call() {
+fn each_call_is_one_line_of_the_log() {
     let (_folder, server) = server();
     get(&server.address, "/v1/search?q=invoice");
     get(&server.address, "/v1/search?q=invoice&bogus=s3cret");
@@ -382,7 +382,7 @@ fn the_description_names_every_route() {
 }
 
 #[test]
-fn a_result_says_what_it_is_where_it_matches_and_how_well() {
+fn a_result_has_its_title_matching_field_and_score() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("s.db");
     let record = |key: &str, data: Value| {

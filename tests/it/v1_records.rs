@@ -1,4 +1,5 @@
-//! The record-server contract over the embedded store: pages, changes, windows and figures, through the built binary.
+//! The record-server contract over the embedded store: pages, changes, windows and aggregates, through the built
+//! binary.
 
 use serde_json::{Value, json};
 
@@ -28,7 +29,7 @@ fn check_refused(server: &HttpServer, target: &str, status: u16, code: &str) {
     );
 }
 
-/// Connection and key of every row, from page to page by `links.next`.
+/// Returns connection and key of every row, page by page along `links.next`.
 #[track_caller]
 fn walk(server: &HttpServer, target: &str) -> Vec<(String, String)> {
     let (mut rows, mut target) = (Vec::new(), target.to_owned());
@@ -76,7 +77,7 @@ fn fields_views_and_filters_narrow() {
     assert_eq!(fields.len(), 2);
     let page = ok(&server, &format!("{RECORDS}?view=preview&limit=1"));
     assert!(page["data"][0]["data"].get("body").is_none(), "{page}");
-    // Values of a URL are texts; the store compares them as what the field is.
+    // Values in a URL are texts; the store compares them by the type of the field.
     let large = ok(&server, &format!("{RECORDS}?filter[amount_eur][gte]=100"));
     let large = large["data"].as_array().unwrap();
     assert!(
@@ -92,7 +93,7 @@ fn fields_views_and_filters_narrow() {
 }
 
 #[test]
-fn what_changes_cannot_be_asked_with_is_refused_by_name() {
+fn parameters_that_conflict_with_changes_are_refused_by_name() {
     let (_folder, server) = server();
     for (name, value) in [
         ("expand", "attachments"),
@@ -110,7 +111,7 @@ fn what_changes_cannot_be_asked_with_is_refused_by_name() {
 }
 
 #[test]
-fn changes_hold_deletions() {
+fn changes_include_deletions() {
     let (folder, store) = demo_store();
     let state = folder.path().join("state");
     let serve = || HttpServer::start(["--store", text(&store), "--state-dir", text(&state)]);
@@ -164,7 +165,7 @@ fn a_field_is_read_through_to_its_end() {
 }
 
 #[test]
-fn figures_are_over_every_connection() {
+fn aggregates_cover_every_connection() {
     let (_folder, server) = server();
     let aggregate = |query: &str| ok(&server, &format!("/v1/streams/messages/aggregate?{query}"));
     assert_eq!(aggregate("metric=count")["value"], 8);
@@ -182,7 +183,7 @@ fn figures_are_over_every_connection() {
 }
 
 #[test]
-fn a_stream_says_what_its_fields_can_be_asked_for() {
+fn a_stream_lists_the_capabilities_of_its_fields() {
     let (_folder, server) = server();
     let stream = ok(&server, "/v1/streams/messages");
     assert_eq!((&stream["cursor_field"], &stream["primary_key"]), (&json!("received_at"), &json!(["id"])));

@@ -1,5 +1,5 @@
-//! The record-server contract over a source that answers what it is told: what a record server recorded comes out as
-//! it was recorded, every failure has its status, and every answer is what `/openapi.json` says.
+//! The record-server contract over a source with fixed answers: recorded answers come out unchanged, every failure has
+//! its status, and every response matches `/openapi.json`.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::support::{Answer, fixture, get};
 type Asked = Arc<Mutex<String>>;
 type Answering<T> = Box<dyn Fn() -> Result<T, SourceError> + Send + Sync>;
 
-/// A source of set answers that remembers the last question.
+/// A source with fixed answers that remembers the last query.
 struct Canned {
     name: SourceName,
     asked: Asked,
@@ -124,7 +124,7 @@ impl Source for Canned {
 struct Running {
     address: String,
     asked: Asked,
-    /// Serves until it is dropped.
+    /// The runtime that serves until it is dropped.
     _runtime: tokio::runtime::Runtime,
 }
 
@@ -145,7 +145,7 @@ fn serve_source(source: Canned) -> Running {
 }
 
 impl Running {
-    /// The answer of a request that succeeds and is what `/openapi.json` says of the route.
+    /// Returns a successful response after a check against `/openapi.json`.
     #[track_caller]
     fn ok(&self, route: &str, target: &str) -> Value {
         let answer = get(&self.address, target);
@@ -217,7 +217,7 @@ const WINDOW: &str = "/v1/streams/{stream}/records/{id}/field-window";
 const AGGREGATE: &str = "/v1/streams/{stream}/aggregate";
 
 #[test]
-fn recorded_pages_of_records_come_out_as_they_were() {
+fn recorded_pages_of_records_come_out_unchanged() {
     for name in ["records-conn-limit2", "records-conn-cursor-page2"] {
         let (target, expect) = recorded(name);
         let page = expect.clone();
@@ -238,7 +238,7 @@ fn recorded_pages_of_records_come_out_as_they_were() {
 }
 
 #[test]
-fn a_recorded_record_comes_out_as_it_was() {
+fn a_recorded_record_comes_out_unchanged() {
     let (target, expect) = recorded("record-connection");
     let row = expect.clone();
     let source = Canned { record: Box::new(move || Ok(record_of(&row))), ..Canned::new() };
@@ -246,7 +246,7 @@ fn a_recorded_record_comes_out_as_it_was() {
 }
 
 #[test]
-fn recorded_windows_come_out_as_they_were() {
+fn recorded_windows_come_out_unchanged() {
     for name in ["fw-offset", "fw-beyond", "fw-q", "fw-limit-huge"] {
         let (target, mut expect) = recorded(name);
         let window = expect["window"].clone();
@@ -260,7 +260,7 @@ fn recorded_windows_come_out_as_they_were() {
         };
         let source = Canned { window: Box::new(move || Ok(answer.clone())), ..Canned::new() };
         let mut sent = serve_source(source).ok(WINDOW, &target);
-        // The texts of warnings are ours.
+        // fetchwell has its own texts of warnings.
         for body in [&mut expect, &mut sent] {
             for warning in body["meta"]["warnings"].as_array_mut().unwrap() {
                 *warning = json!({ "code": warning["code"] });
@@ -271,7 +271,7 @@ fn recorded_windows_come_out_as_they_were() {
 }
 
 #[test]
-fn recorded_figures_come_out_as_they_were() {
+fn recorded_aggregates_come_out_unchanged() {
     for name in ["agg-count", "agg-sum", "agg-group-by"] {
         let (target, expect) = recorded(name);
         let scalar = |value: &Value| serde_json::from_value::<Option<Scalar>>(value.clone()).unwrap();
@@ -293,7 +293,7 @@ fn recorded_figures_come_out_as_they_were() {
 }
 
 #[test]
-fn a_window_counts_code_points_and_says_where_to_go_on() {
+fn a_window_counts_code_points_and_names_the_next_offset() {
     let window = Window {
         address: address("cin_work", "messages", "m2"),
         text: "😀é".to_owned(),
@@ -310,7 +310,7 @@ fn a_window_counts_code_points_and_says_where_to_go_on() {
 }
 
 #[test]
-fn changes_deletions_counts_and_relations_have_their_forms() {
+fn changes_deletions_counts_and_relations_have_their_shapes() {
     let child = Record { expanded: Vec::new(), ..record_of(&recorded("record-connection").1) };
     let mut parent = child.clone();
     let related = |relation: &str, many, records: &[Record]| Expanded {
@@ -399,7 +399,7 @@ fn detail(connection: &str) -> StreamDetail {
 }
 
 #[test]
-fn a_stream_is_one_object_for_all_connections_with_the_members_of_the_recorded_one() {
+fn a_stream_of_several_connections_is_one_object() {
     let source =
         Canned { stream: Box::new(|| Ok(vec![detail("cin_work"), detail("cin_home")])), ..Canned::new() };
     let body = serve_source(source).ok("/v1/streams/{stream}", "/v1/streams/messages");
@@ -422,7 +422,7 @@ fn a_stream_is_one_object_for_all_connections_with_the_members_of_the_recorded_o
     );
 }
 
-/// Each failure of a source, by its status and code.
+/// Checks the status and the code of each failure of a source.
 #[test]
 fn every_failure_has_its_status_and_code() {
     let choice = || vec![ConnectionChoice { connection_id: "cin_a".parse().unwrap(), display_name: None }];
@@ -497,7 +497,7 @@ fn every_failure_has_its_status_and_code() {
 }
 
 #[test]
-fn a_defect_and_a_source_that_hangs_are_answered() {
+fn panics_and_hanging_sources_are_answered() {
     let served = serve_source(Canned::new());
     served.check_refused("/v1/streams/s", 500, "internal_error", Value::Null);
     served.check_refused("/v1/search?q=slow", 504, "source_timeout", Value::Null);
@@ -505,7 +505,7 @@ fn a_defect_and_a_source_that_hangs_are_answered() {
 }
 
 #[test]
-fn parameters_become_the_question() {
+fn parameters_become_the_query() {
     let served = serve_source(Canned::new());
     let records = |query: &str| format!("/v1/streams/s/records?{query}");
     served.check_asked(&records(""), &["limit: 25", "direction: Descending", "start: First", "count: None"]);
@@ -546,7 +546,7 @@ fn parameters_become_the_question() {
 }
 
 #[test]
-fn parameters_that_do_not_go_together_are_refused() {
+fn conflicting_parameters_are_refused() {
     let served = serve_source(Canned::new());
     for (query, code, param) in [
         ("view=a&fields=b", "invalid_request", "view"),

@@ -1,4 +1,4 @@
-//! Walking a large stream while somebody else writes to it.
+//! Walks over a large stream while other processes write to it.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -10,13 +10,13 @@ use serde_json::json;
 use crate::conformance::{name, records_of};
 use crate::support::import_records;
 
-/// Records of each of the two connections at the start of the walk. Their keys, times and missing times are the
-/// same, so every record ties with one of the other connection.
+/// Number of records of each of the two connections at the start of the walk. Their keys, times and missing times are
+/// the same, so every record ties with one of the other connection.
 const RECORDS: usize = 50_000;
 
 const CONNECTIONS: [&str; 2] = ["c", "d"];
 
-/// Pages between two writes of the others.
+/// Number of pages between two writes of other processes.
 const PAGES_PER_WRITE: usize = 40;
 
 fn line(key: &str, number: usize) -> String {
@@ -50,8 +50,8 @@ async fn a_walk_under_writes_loses_and_repeats_nothing() {
             let Some(next) = page.next else { break };
             query.start = Start::After(next);
             if pages % PAGES_PER_WRITE == 0 {
-                // Newcomers with times all over, and some records go: seen ones, unseen ones, and the very
-                // one at which the next page begins.
+                // New records have times all over the range. Deleted ones are records that were shown, records that
+                // were not, and the record at which the next page begins.
                 let gone = [format!("r{}", pages * 37 % RECORDS), format!("r{}", pages * 53 % RECORDS)];
                 let (connection, last) = seen.last().unwrap().split_once('/').unwrap();
                 let mut lines: Vec<String> =
@@ -67,7 +67,7 @@ async fn a_walk_under_writes_loses_and_repeats_nothing() {
         assert_eq!(unique.len(), seen.len(), "{direction:?}: repeated");
         let lost: Vec<&String> = alive.iter().filter(|key| !unique.contains(key)).collect();
         assert!(lost.is_empty(), "{direction:?}: lost {} such as {:?}", lost.len(), lost.first());
-        // The writes of this walk are undone for the next one.
+        // The writes of this walk are undone for the next walk.
         let restored: Vec<String> = (0..RECORDS).map(|number| line(&format!("r{number}"), number)).collect();
         for connection in CONNECTIONS {
             import_records(&path, connection, &restored.join("\n"));

@@ -1,4 +1,4 @@
-//! `/api/v1` as its clients see it, over the hostaway sample or a store of a test's own.
+//! Clients of `/api/v1`, over the hostaway sample or the store of a test.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::{Answer, HttpServer, ask, fetchwell, get, import_records, post, stdout, text};
 
-/// The store of the hostaway sample, imported once for all tests of a run. Nobody writes to it.
+/// Returns the store of the hostaway sample, imported once for all tests of a run. No test writes to it.
 pub(crate) fn hostaway_store() -> &'static Path {
     static STORE: OnceLock<PathBuf> = OnceLock::new();
     STORE.get_or_init(|| {
-        // A static is never dropped; under the target folder each run replaces the store of the one before.
+        // A static is never dropped; under the target folder each run replaces the store of the run before.
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostaway");
         let store = folder.join("store.db");
         let _ = std::fs::remove_dir_all(&folder);
@@ -20,24 +20,25 @@ pub(crate) fn hostaway_store() -> &'static Path {
     })
 }
 
-/// A server of `/api/v1`, with the folder it is configured in.
+/// A server of `/api/v1`, with the folder of its configuration.
 pub(crate) struct Api {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) server: HttpServer,
 }
 
 impl Api {
-    /// The sample, with nothing configured.
+    /// Starts a server of the sample without a configuration.
     pub(crate) fn hostaway() -> Self {
         Self::of(hostaway_store(), "")
     }
 
-    /// The sample, with these lines below `context_protection`.
+    /// Starts a server of the sample with these lines below `context_protection`.
     pub(crate) fn protected(settings: &str) -> Self {
         Self::of(hostaway_store(), settings)
     }
 
-    /// A store with these lines below `context_protection`; nothing is configured when there are none.
+    /// Starts a server of a store with these lines below `context_protection`, or without a configuration if there are
+    /// none.
     pub(crate) fn of(store: &Path, settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
@@ -53,7 +54,7 @@ impl Api {
         Self { folder, server }
     }
 
-    /// A store of records that are imported into one connection.
+    /// Starts a server of a store with these records in one connection.
     pub(crate) fn records(records: &[(&str, &str, Value)], settings: &str) -> (tempfile::TempDir, Self) {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("own.db");
@@ -66,7 +67,7 @@ impl Api {
         get(&self.server.address, target)
     }
 
-    /// The body of an answer that succeeds.
+    /// Returns the body of a successful response.
     #[track_caller]
     pub(crate) fn ok(&self, target: &str) -> Value {
         let answer = self.get(target);
@@ -75,7 +76,7 @@ impl Api {
         answer.json()
     }
 
-    /// The body of an error, which is what every error is.
+    /// Returns the body of an error, after a check of the rules for every error.
     #[track_caller]
     pub(crate) fn refused(&self, target: &str, status: u16, code: &str) -> Value {
         let answer = self.get(target);
@@ -83,7 +84,7 @@ impl Api {
         error_of(&answer, code)
     }
 
-    /// The reason a cursor is refused for.
+    /// Returns the reason that a cursor is refused for.
     #[track_caller]
     pub(crate) fn cursor_fault(&self, target: &str) -> String {
         let body = self.refused(target, 400, "INVALID_CURSOR");
@@ -92,7 +93,7 @@ impl Api {
         body["reason"].as_str().unwrap().to_owned()
     }
 
-    /// What a tool answers over MCP, or its error.
+    /// Returns the payload of a tool over MCP, or its error.
     #[track_caller]
     pub(crate) fn tool(&self, name: &str, arguments: &Value) -> Value {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -102,7 +103,7 @@ impl Api {
         if answer["result"]["isError"] == true { structured["error"].clone() } else { structured.clone() }
     }
 
-    /// The recorded calls, one JSON value each, in their order.
+    /// Returns the telemetry records of the calls, in order.
     pub(crate) fn telemetry(&self) -> Vec<Value> {
         let state = self.folder.path().join("state");
         let shown =
@@ -110,18 +111,18 @@ impl Api {
         shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// How the server is doing, by its own account.
+    /// Returns the body of `/health`.
     pub(crate) fn health(&self) -> Value {
         self.get("/health").json()
     }
 
-    /// An answer to a request with header lines.
+    /// Returns the response to a request with these header lines.
     pub(crate) fn ask(&self, method: &str, target: &str, headers: &[&str]) -> Answer {
         ask(&self.server.address, method, target, headers)
     }
 }
 
-/// Checks the body of an error, and gives it.
+/// Checks the body of an error, and returns it.
 #[track_caller]
 pub(crate) fn error_of(answer: &Answer, code: &str) -> Value {
     let body = answer.json();
@@ -136,7 +137,7 @@ pub(crate) fn error_of(answer: &Answer, code: &str) -> Value {
     body
 }
 
-/// Puts records into a connection of a store.
+/// Imports records into a connection of a store.
 pub(crate) fn import(store: &Path, records: &[(&str, &str, Value)]) {
     let line = |(stream, key, data): &(&str, &str, Value)| {
         json!({"stream": stream, "key": key, "data": data}).to_string()
@@ -144,12 +145,12 @@ pub(crate) fn import(store: &Path, records: &[(&str, &str, Value)]) {
     import_records(store, "cin_own", &records.iter().map(line).collect::<Vec<_>>().join("\n"));
 }
 
-/// A text as it may stand in a URL, whatever is in it.
+/// Percent-encodes a text for a URL.
 pub(crate) fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// A call as a preview names it, its parameters in the query string.
+/// Returns a call as a preview names it, with its parameters in the query string.
 #[track_caller]
 pub(crate) fn call_of(details: &Value) -> String {
     let parameters = details["parameters"].as_object().unwrap().iter();

@@ -1,4 +1,4 @@
-//! The binary as clients run it, and a model that sees only what clients show.
+//! The binary as clients run it, and a model that sees only the output of clients.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -12,13 +12,13 @@ use serde_json::Value;
 
 use super::binary;
 
-/// A connected client that looks at results as a model would: by their text alone.
+/// A connected client that reads results as a model does: by their text alone.
 pub(crate) struct Model {
     client: RunningService<RoleClient, ()>,
 }
 
 impl Model {
-    /// A model whose client started `fetchwell serve --stdio` with these arguments.
+    /// Starts `fetchwell serve --stdio` with these arguments, and connects a client to it.
     pub(crate) async fn over_stdio<const N: usize>(arguments: [&str; N]) -> Self {
         Self::over_stdio_with(arguments, ClientLifecycleMode::Initialize).await
     }
@@ -33,9 +33,9 @@ impl Model {
         Self { client: ().serve_with_lifecycle(process, lifecycle).await.unwrap() }
     }
 
-    /// A model whose client was given a URL.
+    /// Connects a client to a URL.
     pub(crate) async fn over_http(url: String, lifecycle: ClientLifecycleMode) -> Self {
-        // The client's own HTTP stack wants one chosen; a second choice changes nothing.
+        // The HTTP library of the client needs a default provider; a second installation has no effect.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let transport = StreamableHttpClientTransport::from_uri(url);
         Self { client: ().serve_with_lifecycle(transport, lifecycle).await.unwrap() }
@@ -49,7 +49,7 @@ impl Model {
         self.client.list_all_tools().await.unwrap()
     }
 
-    /// The answer of a call that succeeded, read from its text.
+    /// Returns the payload of a successful call, read from its text.
     #[track_caller]
     pub(crate) fn call(&self, tool: &'static str, arguments: Value) -> impl Future<Output = Value> {
         let called = self.call_raw(tool, arguments);
@@ -57,13 +57,13 @@ impl Model {
             let result = called.await;
             let (text, structured) = channels(&result);
             assert_ne!(result.is_error, Some(true), "{text}");
-            // Both channels are the same JSON, byte for byte.
+            // Both channels have the same JSON, byte for byte.
             assert_eq!(text, structured.to_string());
             serde_json::from_str(&text).unwrap()
         }
     }
 
-    /// The error of a call that failed, read from its text.
+    /// Returns the error of a failed call, read from its text.
     #[track_caller]
     pub(crate) fn refusal(&self, tool: &'static str, arguments: Value) -> impl Future<Output = Value> {
         let called = self.call_raw(tool, arguments);
@@ -102,7 +102,7 @@ pub(crate) struct HttpServer {
     pub(crate) address: String,
     log: Arc<Mutex<String>>,
     reader: Option<std::thread::JoinHandle<()>>,
-    /// Its state, unless its arguments name another directory.
+    /// The state directory, unless the arguments name another one.
     _state: tempfile::TempDir,
 }
 
@@ -115,7 +115,7 @@ impl HttpServer {
         Self::start_with(binary(), address, arguments)
     }
 
-    /// With an environment of its own.
+    /// Starts a server with additional environment variables.
     pub(crate) fn start_with<const N: usize>(
         mut command: Command,
         address: &str,
@@ -153,12 +153,12 @@ impl HttpServer {
         format!("http://{}{path}", self.address)
     }
 
-    /// What it wrote to standard error until now.
+    /// Returns the output on standard error so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
-    /// Waits for something that happens beside the answers.
+    /// Waits for an event that is not visible in responses.
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, done: impl Fn() -> bool) {
         let started = std::time::Instant::now();
@@ -168,14 +168,14 @@ impl HttpServer {
         }
     }
 
-    /// Asks it to stop, as whoever runs a service does.
+    /// Sends the signal to stop, as a service manager does.
     #[cfg(unix)]
     pub(crate) fn ask_to_stop(&self) {
         let id = self.process.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     }
 
-    /// Stops it in good order, and gives all that it wrote to standard error.
+    /// Stops the server, and returns its output on standard error.
     #[cfg(unix)]
     #[track_caller]
     pub(crate) fn stop(mut self) -> String {
@@ -184,8 +184,8 @@ impl HttpServer {
         self.end()
     }
 
-    /// Ends it, and gives all that it wrote to standard error: what was written before an answer may be read
-    /// after it.
+    /// Kills the server, and returns its output on standard error. A line that was written before a response may be
+    /// read after it.
     pub(crate) fn end(mut self) -> String {
         let _ = self.process.kill();
         self.reader.take().unwrap().join().unwrap();
@@ -200,7 +200,7 @@ impl Drop for HttpServer {
     }
 }
 
-/// `fetchwell serve --stdio` with its streams in hand, for what a well-behaved client would not send.
+/// `fetchwell serve --stdio` with access to its streams, for messages that a correct client would not send.
 pub(crate) struct StdioServer {
     pub(crate) process: Child,
     pub(crate) output: BufReader<std::process::ChildStdout>,
@@ -225,7 +225,7 @@ impl StdioServer {
         input.flush().unwrap();
     }
 
-    /// The next line of output, which has to be a JSON-RPC message.
+    /// Returns the next line of output, which must be a JSON-RPC message.
     pub(crate) fn receive(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
@@ -235,7 +235,7 @@ impl StdioServer {
         message
     }
 
-    /// Does the handshake of the revisions before 2026-07-28.
+    /// Performs the handshake of the revisions before 2026-07-28.
     pub(crate) fn initialize(&mut self, revision: &str) -> Value {
         self.send(&format!(
             r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{{"name":"test","version":"0"}}}}}}"#
@@ -245,8 +245,8 @@ impl StdioServer {
         answer
     }
 
-    /// Ends the input and waits. Gives the rest of the output, which has to be messages too, the exit
-    /// status, and standard error.
+    /// Closes the input and waits for the end. Returns the rest of the output, which must be messages, the exit status,
+    /// and standard error.
     pub(crate) fn end(mut self) -> (Vec<Value>, std::process::ExitStatus, String) {
         drop(self.process.stdin.take());
         let mut rest = Vec::new();

@@ -5,23 +5,23 @@ use std::path::Path;
 /// A fenced block of a document.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// The line of its opening fence, from 1.
+    /// The line of its opening fence, counted from 1.
     pub(crate) line: usize,
     /// The word after the fence.
     pub(crate) language: String,
     pub(crate) text: String,
 }
 
-/// A command as a `console` block shows it, with what the block shows below it.
+/// A command of a `console` block, with the output below it.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) command: String,
-    /// The comment behind the command.
+    /// The comment after the command.
     pub(crate) comment: String,
     pub(crate) output: String,
 }
 
-/// README.md and the pages of `docs/`, relative to the root.
+/// Returns the paths of README.md and of the pages of `docs/`, relative to the root.
 pub(crate) fn documents() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut documents = vec!["README.md".to_owned()];
@@ -39,7 +39,7 @@ pub(crate) fn document(name: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
 }
 
-/// The fenced blocks of a document.
+/// Returns the fenced blocks of a document.
 pub(crate) fn blocks(name: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
@@ -66,7 +66,7 @@ pub(crate) fn blocks(name: &str) -> Vec<Block> {
 }
 
 impl Block {
-    /// The commands of a `console` block. In a `sh` block every line is one.
+    /// Returns the commands of a `console` block. In a `sh` block every line is a command.
     pub(crate) fn commands(&self) -> Vec<Shown> {
         let mut commands: Vec<Shown> = Vec::new();
         for line in self.text.lines() {
@@ -90,7 +90,7 @@ impl Block {
     }
 }
 
-/// The `fetchwell` commands between single backticks, outside of blocks.
+/// Returns the `fetchwell` commands between single backticks, outside of blocks.
 pub(crate) fn inline_commands(name: &str) -> Vec<String> {
     let mut text = String::new();
     let mut is_inside = false;

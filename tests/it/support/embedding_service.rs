@@ -1,4 +1,4 @@
-//! An embedding service on a real socket, as awkward as real ones are.
+//! An embedding service on a real socket that can fail as real ones do.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -11,26 +11,26 @@ use super::{FakeServer, Reply, Request};
 /// Dimensions of the service's vectors.
 const DIMENSIONS: usize = 8;
 
-/// How the service answers requests.
+/// The way in which the service answers requests.
 #[derive(Debug, Clone)]
 pub(crate) enum Mood {
-    /// With vectors of the words of each text. Another salt is another model.
+    /// Vectors of the words of each text. Another salt is another model.
     Healthy { salt: u64 },
-    /// With vectors, after this pause.
+    /// Vectors, after this pause.
     Slow(Duration),
-    /// Never, keeping the connection open.
+    /// No answer, on an open connection.
     Silent,
-    /// With 429 and `Retry-After`.
+    /// Status 429 with `Retry-After`.
     Limited { retry_after: &'static str },
-    /// With this status and body.
+    /// This status and body.
     Status(u16, &'static str),
-    /// With this vector for each text.
+    /// This vector for each text.
     Vector(Value),
-    /// With one vector less than texts.
+    /// One vector less than texts.
     TooFew,
 }
 
-/// The service, with the texts that it was sent.
+/// The service, with the texts that it received.
 pub(crate) struct EmbeddingService {
     pub(crate) server: FakeServer,
     mood: Arc<Mutex<Mood>>,
@@ -53,12 +53,12 @@ impl EmbeddingService {
         *self.mood.lock().unwrap() = mood;
     }
 
-    /// The texts of records that were embedded, without those that check the model.
+    /// Returns the embedded texts of records, without those that check the model.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.texts.lock().unwrap().clone()
     }
 
-    /// How often each text was embedded.
+    /// Returns the number of times that each text was embedded.
     pub(crate) fn counts(&self) -> HashMap<String, usize> {
         let mut counts = HashMap::new();
         for text in self.texts() {
@@ -67,7 +67,8 @@ impl EmbeddingService {
         counts
     }
 
-    /// The table of a configuration that names the service, by an address that is or is not this machine's own.
+    /// Returns a configuration table that names the service by the loopback address or by another address of this
+    /// machine.
     pub(crate) fn table(&self, is_this_machine: bool) -> String {
         let url = if is_this_machine {
             self.server.url.clone()

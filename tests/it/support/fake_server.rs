@@ -1,4 +1,4 @@
-//! A record server on a real socket that can misbehave in every way a real one can.
+//! A record server on a real socket that can misbehave as real ones do.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,41 +6,41 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A request as it came in.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     /// `GET /v1/search?q=x`
     pub(crate) line: String,
     /// The `Authorization` header.
     pub(crate) authorization: Option<String>,
-    /// What was posted.
+    /// The body of the request.
     pub(crate) body: String,
 }
 
-/// How the server answers.
+/// The way in which the server answers a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
-    /// As it should.
+    /// A status and JSON.
     Json(u16, String),
-    /// With headers of its own.
+    /// A status, headers and a body.
     Full(u16, Vec<(&'static str, String)>, String),
-    /// Not at all, keeping the connection open.
+    /// No answer, on an open connection.
     Hang,
-    /// With a head and half a body, then nothing.
+    /// A head and half a body, then nothing.
     HangInBody,
-    /// With a head that promises more than comes, then the end.
+    /// A head that promises a longer body, then the end of the connection.
     Truncated(String),
-    /// With a body of this many bytes, in pieces, as long as somebody reads.
+    /// A body of this many bytes, in pieces, while the client reads.
     Endless(usize),
-    /// With a head that promises this many bytes, and nothing after it until nobody waits for them.
+    /// A head that promises this many bytes, and no body until the client disconnects.
     Announced(usize),
-    /// With these bytes as JSON, whatever they are.
+    /// These bytes as JSON, even if they are invalid.
     Bytes(Vec<u8>),
-    /// With a body that comes one byte at a time, with this pause before each.
+    /// A body that is sent byte by byte, with this pause before each.
     Drip(Vec<u8>, Duration),
-    /// By closing the connection.
+    /// The end of the connection.
     Reset,
-    /// By resetting the connection, so that the other side's system reports an error.
+    /// A reset of the connection, so that the client's system reports an error.
     Abort,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct FakeServer {
 }
 
 impl FakeServer {
-    /// Answers every request by `answer`.
+    /// Starts a server that answers every request with `answer`.
     pub(crate) fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -90,36 +90,36 @@ impl FakeServer {
         server
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
 
-    /// How often a client went away before its answer.
+    /// Returns the number of clients that disconnected before their answer.
     pub(crate) fn abandoned(&self) -> usize {
         self.abandoned.load(Ordering::SeqCst)
     }
 
-    /// How many connections are open.
+    /// Returns the number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.open.load(Ordering::SeqCst)
     }
 
-    /// Takes no more connections: whoever comes is refused.
+    /// Stops listening: further connections are refused.
     pub(crate) fn close(&self) {
         self.stopped.store(1, Ordering::SeqCst);
-        // Wakes the listener so that it sees that it is stopped, and waits until it is gone.
+        // Wakes the listener so that it notices the stop, and waits until it has ended.
         while TcpStream::connect(self.url.trim_start_matches("http://")).is_ok() {
             std::thread::park_timeout(Duration::from_millis(1));
         }
     }
 
-    /// Waits until that happened.
+    /// Waits until a client has disconnected before its answer.
     pub(crate) fn wait_until_abandoned(&self) {
         wait_until("the request was dropped", || self.abandoned() > 0);
     }
 
-    /// Waits until a request came.
+    /// Waits until a request was received.
     pub(crate) fn wait_for_request(&self) {
         wait_until("a request came", || !self.requests().is_empty());
     }
@@ -128,7 +128,7 @@ impl FakeServer {
 impl Drop for FakeServer {
     fn drop(&mut self) {
         self.stopped.store(1, Ordering::SeqCst);
-        // Wakes the listener so that it sees that it is stopped.
+        // Wakes the listener so that it notices the stop.
         let _ = TcpStream::connect(self.url.trim_start_matches("http://"));
     }
 }
@@ -243,7 +243,7 @@ fn write_reply(
     stream.write_all(&[reply.as_bytes(), body].concat())
 }
 
-/// Writes a byte after each pause, and sees at once when nobody reads on.
+/// Writes a byte after each pause, and notices at once when the client disconnects.
 fn drip(
     stream: &mut TcpStream,
     body: &[u8],
@@ -266,7 +266,7 @@ fn drip(
     Ok(())
 }
 
-/// Closes without a farewell, which only tokio's sockets can be told to.
+/// Resets the connection, which only tokio's sockets can do.
 fn abort(stream: TcpStream) -> std::io::Result<()> {
     stream.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;

@@ -1,8 +1,8 @@
-//! A small record server with data of its own, which is honest until it is told to misbehave.
+//! A small record server with data of its own that answers correctly until a fault is injected.
 //!
 //! It has one connection with one stream, `messages`, and answers as the reference server does
-//! (`fixtures/record-server` has its replies), as far as fetchwell reads them. A [`Fault`] takes effect from one
-//! request to the next, so that a test can inject it in the middle of a list.
+//! (`fixtures/record-server` has its replies), as far as fetchwell reads them. A [`Fault`] takes effect with the next
+//! request, so that a test can inject it in the middle of a list.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,49 +13,49 @@ use url::Url;
 
 use super::fake_server::{FakeServer, Reply, Request};
 
-/// What is wrong with a server.
+/// A fault of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It takes the request and says nothing.
+    /// It accepts the request and does not answer.
     Hang,
     /// It does not answer every third request, so that its circuit never stays open.
     HangNowAndThen,
-    /// It says half of its answer.
+    /// It sends half of its answer.
     HangInBody,
-    /// It says a byte a second.
+    /// It sends a byte a second.
     Drip,
     /// It resets the connection.
     Abort,
-    /// Nobody listens.
+    /// No program listens on the port.
     Refused,
-    /// It answers this status.
+    /// It answers with this status.
     Status(u16),
-    /// It answers 429 and when to come again, which is after every deadline.
+    /// It answers 429 with a time to retry that is after every deadline.
     RateLimited,
-    /// A proxy answers with a page for people.
+    /// A proxy answers with an HTML page.
     Html,
-    /// It answers JSON of another kind.
+    /// It answers with JSON of another shape.
     WrongShape,
-    /// It sends 200 MiB without saying so before.
+    /// It sends 200 MiB without announcing the length.
     Huge,
     /// It announces 200 MiB.
     HugeAnnounced,
-    /// Its JSON has bytes that are no text.
+    /// Its JSON has bytes that are not UTF-8.
     InvalidUtf8,
     /// The cursor of a page leads to the same page.
     CursorLoop,
     /// The cursors of two pages lead to each other.
     CursorCycle,
-    /// There is more, and the cursor is empty.
+    /// There is another page, and the cursor is empty.
     EmptyCursor,
-    /// The last two rows of a page come again on the next.
+    /// The last two rows of a page are repeated on the next.
     DuplicateRows,
 }
 
 const HUGE_BYTES: usize = 200 * 1024 * 1024;
 
 impl Fault {
-    /// Every one that is there all the time, with each status that matters.
+    /// Every lasting fault, with each status that matters.
     pub(crate) const ALL: [Self; 21] = [
         Self::Hang,
         Self::HangInBody,
@@ -80,7 +80,7 @@ impl Fault {
         Self::DuplicateRows,
     ];
 
-    /// What it is, for people.
+    /// Returns the name of the fault in `docs/faults.md`.
     pub(crate) fn name(self) -> String {
         let name = match self {
             Self::Hang => "hangs before headers",
@@ -104,7 +104,7 @@ impl Fault {
         name.to_owned()
     }
 
-    /// The codes that an answer may name the server with; none when it still has an answer to give.
+    /// Returns the error codes that an answer may name the server with; none for a benign fault.
     pub(crate) fn codes(self) -> &'static [&'static str] {
         match self {
             Self::Hang | Self::HangNowAndThen | Self::HangInBody | Self::Drip => &["source_timeout"],
@@ -114,18 +114,18 @@ impl Fault {
             Self::Status(429) | Self::RateLimited => &["source_rate_limited"],
             Self::Status(_) => &["http_500"],
             Self::Html | Self::WrongShape | Self::HugeAnnounced | Self::InvalidUtf8 => &["source_protocol"],
-            // A busy machine may not come to the limit of 16 MiB within the deadline.
+            // On a busy machine the deadline may pass before the limit of 16 MiB is reached.
             Self::Huge => &["source_protocol", "source_timeout"],
             Self::CursorLoop | Self::CursorCycle | Self::EmptyCursor | Self::DuplicateRows => &[],
         }
     }
 
-    /// Whether a server with it still has an answer to give.
+    /// Returns true if a server with the fault still gives answers.
     pub(crate) fn is_benign(self) -> bool {
         self.codes().is_empty()
     }
 
-    /// The answer to any request, of a server that has none to give.
+    /// Returns the answer to any request, if the fault leaves no other.
     fn reply(self) -> Option<Reply> {
         let refusal = |status: u16, code: &str| {
             let error = json!({"type": "api_error", "code": code, "message": "no", "request_id": "req_1"});
@@ -140,7 +140,7 @@ impl Fault {
             Self::Status(401) => refusal(401, "context.active_false"),
             Self::Status(403) => refusal(403, "grant_revoked"),
             Self::Status(409) => refusal(409, "ambiguous_connection"),
-            // As a framework says it, without a code.
+            // Frameworks answer like this, without a code.
             Self::Status(status) => {
                 Reply::Json(status, json!({"message": "no", "error": "No", "statusCode": status}).to_string())
             }
@@ -162,29 +162,29 @@ impl Fault {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What a server has.
+/// The data of a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Account {
     /// Its only connection.
     pub(crate) connection: &'static str,
-    /// How many records there are in its only stream.
+    /// The number of records in its only stream.
     pub(crate) records: usize,
-    /// How long it thinks before each answer.
+    /// The delay before each answer.
     pub(crate) pause: Duration,
 }
 
 impl Account {
-    /// One that answers at once.
+    /// Returns an account without a delay.
     pub(crate) fn of(connection: &'static str, records: usize) -> Self {
         Self { connection, records, pause: Duration::ZERO }
     }
 
-    /// The handle of a record.
+    /// Returns the handle of a record.
     pub(crate) fn handle(&self, number: usize) -> String {
         format!("{}/messages:{}", self.connection, key(number))
     }
 
-    /// The handles of all of its records, in the order of a search.
+    /// Returns the handles of all of its records, in the order of a search.
     pub(crate) fn handles(&self) -> Vec<String> {
         (0..self.records).map(|number| self.handle(number)).collect()
     }
@@ -198,7 +198,7 @@ pub(crate) struct RecordServer {
 }
 
 impl RecordServer {
-    /// A healthy server.
+    /// Starts a healthy server.
     pub(crate) fn start(account: Account) -> Self {
         let fault: Arc<Mutex<Option<Fault>>> = Arc::default();
         let current = Arc::clone(&fault);
@@ -215,14 +215,14 @@ impl RecordServer {
         Self { account, fake, fault }
     }
 
-    /// A server that has this fault from the first request on.
+    /// Starts a server with this fault from the first request on.
     pub(crate) fn faulty(account: Account, fault: Fault) -> Self {
         let server = Self::start(account);
         server.inject(fault);
         server
     }
 
-    /// From now on it has this fault.
+    /// Injects a fault, from the next request on.
     pub(crate) fn inject(&self, fault: Fault) {
         *self.fault.lock().unwrap() = Some(fault);
         if fault == Fault::Refused {
@@ -230,7 +230,7 @@ impl RecordServer {
         }
     }
 
-    /// From now on it is healthy. A server that nobody listens at stays away.
+    /// Removes the fault, except `Refused`: the port stays closed.
     pub(crate) fn recover(&self) {
         *self.fault.lock().unwrap() = None;
     }
@@ -239,13 +239,13 @@ impl RecordServer {
         &self.fake.url
     }
 
-    /// The socket, and what came in at it.
+    /// Returns the socket server with the requests it received.
     pub(crate) fn socket(&self) -> &FakeServer {
         &self.fake
     }
 }
 
-/// A request taken apart.
+/// A parsed request.
 struct Call {
     path: String,
     params: Vec<(String, String)>,
@@ -350,7 +350,7 @@ impl Call {
         body
     }
 
-    /// The page of a list that the cursor leads to, and the cursor of the next as far as the fault lets it be.
+    /// Returns the page of a list at the cursor, with the cursor of the next page as changed by the fault.
     fn page(&self, all: &[usize], fault: Option<Fault>, row: impl Fn(usize) -> Value) -> Value {
         let limit = self.param("limit").and_then(|limit| limit.parse().ok()).unwrap_or(25).clamp(1, 100);
         let cursor = self.param("cursor");
@@ -411,7 +411,7 @@ impl Call {
     }
 }
 
-/// How many senders there are.
+/// The number of senders.
 const SENDERS: usize = 3;
 
 fn list(data: &[Value]) -> Value {
@@ -425,7 +425,7 @@ fn row(account: Account, number: usize) -> Value {
             "from_email": sender(number), "amount": amount(number), "received_at": time(number)}})
 }
 
-/// Keys are in the order of their numbers.
+/// Keys sort in the order of their numbers.
 fn key(number: usize) -> String {
     format!("m{number:04}")
 }
@@ -450,7 +450,7 @@ fn amount(number: usize) -> usize {
     number * 10
 }
 
-/// Two neighbours share their time, and so do the same records of all servers.
+/// Two adjacent records share their time, and so do the same records of all servers.
 fn time(number: usize) -> String {
     let minutes = number / 2;
     let (day, hour, minute) = (minutes / 1_440 % 28 + 1, minutes / 60 % 24, minutes % 60);

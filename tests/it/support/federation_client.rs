@@ -1,4 +1,4 @@
-//! A client of several record servers behind one process, which it watches.
+//! A client of several record servers through one process, with measurements of the process.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{CREDENTIAL, RecordServer, StdioServer, connect, memory_kib, text};
 
-/// A folder with a configuration of these sources and their credentials.
+/// Writes a configuration of these sources and their credentials into a folder.
 pub(crate) fn configured(
     sources: &[(&str, &RecordServer)],
     deadline: Duration,
@@ -30,13 +30,13 @@ pub(crate) fn configured(
     (folder, path)
 }
 
-/// A client of the built binary, which knows the process it talks to.
+/// A client of the built binary that knows its process.
 pub(crate) struct FederationClient {
     pub(crate) server: StdioServer,
     requests: usize,
 }
 
-/// What a call gave.
+/// The result of a call.
 #[derive(Debug)]
 pub(crate) struct Called {
     pub(crate) body: Value,
@@ -44,7 +44,7 @@ pub(crate) struct Called {
     pub(crate) took: Duration,
 }
 
-/// What a process holds.
+/// The resources of a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Vitals {
     pub(crate) resident_kb: usize,
@@ -59,13 +59,13 @@ impl FederationClient {
         Self { server, requests: 0 }
     }
 
-    /// Sends a call without waiting for its answer, and gives its id.
+    /// Sends a call without waiting for its answer, and returns its id.
     pub(crate) fn send(&mut self, tool: &str, arguments: &Value) -> usize {
         let params = json!({"name": tool, "arguments": arguments});
         self.request("tools/call", &params)
     }
 
-    /// Sends a request without waiting for its answer, and gives its id.
+    /// Sends a request without waiting for its answer, and returns its id.
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> usize {
         self.requests += 1;
         let request = json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params});
@@ -87,10 +87,10 @@ impl FederationClient {
         Called { body: body.clone(), is_error, took }
     }
 
-    /// Whether it still answers, and is the process that was started.
+    /// Checks that the process is the one that was started, and answers.
     pub(crate) fn ping(&mut self) {
         let id = self.request("ping", &json!({}));
-        // A call that was called off may be answered first.
+        // A cancelled call may be answered first.
         while self.server.receive()["id"] != id {}
         assert!(self.server.process.try_wait().unwrap().is_none(), "it ended");
     }
@@ -106,12 +106,12 @@ impl FederationClient {
 }
 
 impl Called {
-    /// The handles of its rows.
+    /// Returns the handles of the rows.
     pub(crate) fn ids(&self) -> Vec<String> {
         rows_of(&self.body)
     }
 
-    /// The sources it misses, with their codes.
+    /// Returns the unavailable sources with their codes.
     pub(crate) fn unavailable(&self) -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{self:?}")).to_owned();
         let missing = self.body["unavailable"].as_array().cloned().unwrap_or_default();
@@ -119,7 +119,7 @@ impl Called {
     }
 }
 
-/// The handles of the rows of a page.
+/// Returns the handles of the rows of a page.
 #[track_caller]
 pub(crate) fn rows_of(page: &Value) -> Vec<String> {
     let rows = page["results"].as_array().or(page["records"].as_array());
@@ -127,7 +127,7 @@ pub(crate) fn rows_of(page: &Value) -> Vec<String> {
     rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// All rows from page to page.
+/// Returns all rows of all pages.
 pub(crate) fn walk(client: &mut FederationClient, tool: &str, mut arguments: Value) -> Vec<String> {
     let mut ids = Vec::new();
     for _ in 0..MAX_PAGES {
@@ -142,5 +142,5 @@ pub(crate) fn walk(client: &mut FederationClient, tool: &str, mut arguments: Val
     panic!("{tool} {arguments} has no end: {ids:?}")
 }
 
-/// Pages after which a list of a few dozen rows will not end any more.
+/// Number of pages after which a list of a few dozen rows cannot end any more.
 const MAX_PAGES: usize = 100;

@@ -1,4 +1,4 @@
-//! A server for many callers, with what it asks.
+//! A server for many callers, with fake authorization and record servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,20 @@ use super::{FakeServer, HttpServer, Reply, Request, import_records, post, text};
 pub(crate) const ANN: &str = "fwt_annannannannannannannannannannannannannanna";
 pub(crate) const BOB: &str = "fwt_bobbobbobbobbobbobbobbobbobbobbobbobbobbobb";
 
-/// How many letters each of them has.
+/// The number of letters of each caller.
 pub(crate) const ANNS: usize = 60;
 pub(crate) const BOBS: usize = 45;
 
-/// Where the server says it is.
+/// The public URL of the server.
 pub(crate) const PUBLIC: &str = "http://localhost:7400";
 
-/// A folder with what a server needs: a store for Ann, one for Bob, and a configuration.
+/// A folder with the files of a server: a store for Ann, one for Bob, and a configuration.
 pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
     pub(crate) fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
-        // Whose letters are how many: a count that is mixed up is seen.
+        // The callers have different numbers of letters, so that a wrong store is noticed.
         for (who, letters) in [("ann", ANNS), ("bob", BOBS)] {
             let lines: String = (0..letters)
                 .map(|number| {
@@ -48,7 +48,7 @@ impl Place {
         file
     }
 
-    /// With a static token for each of the two.
+    /// Writes a configuration with a static token for each of the two.
     pub(crate) fn of_two(&self) -> PathBuf {
         self.configure(&format!("{HEAD}{}{}{STORES}", token("ann", ANN), token("bob", BOB)))
     }
@@ -72,7 +72,7 @@ pub(crate) fn bearer(token: &str) -> String {
     format!("authorization: Bearer {token}")
 }
 
-/// The answer of a tool over `/mcp`, an error or not.
+/// Returns the payload of a tool over `/mcp`, or its error.
 pub(crate) fn call(server: &HttpServer, token: &str, tool: &str, arguments: &Value) -> Value {
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
     let answer = post(&server.address, "/mcp", &[&bearer(token)], &message.to_string());
@@ -80,12 +80,12 @@ pub(crate) fn call(server: &HttpServer, token: &str, tool: &str, arguments: &Val
     answer.json()["result"]["structuredContent"].clone()
 }
 
-/// An authorization server that is asked about tokens, and knows these by what they are called.
+/// Starts an authorization server for introspection that knows tokens by their names.
 pub(crate) fn authorization_server() -> FakeServer {
     FakeServer::start(introspected)
 }
 
-/// What such a server says of a token.
+/// Returns its reply to an introspection request.
 pub(crate) fn introspected(request: &Request) -> Reply {
     let token = request.body.split('&').find_map(|pair| pair.strip_prefix("token=")).unwrap_or_default();
     let grant = |sub: &str, grant: &str| {
@@ -118,7 +118,7 @@ pub(crate) fn introspected(request: &Request) -> Reply {
     Reply::Json(200, claims.to_string())
 }
 
-/// A record server that shows each token what is its own.
+/// Starts a record server that shows each token its own record.
 pub(crate) fn record_server() -> FakeServer {
     FakeServer::start(|request: &Request| {
         let token = request.authorization.clone().unwrap_or_default().replace("Bearer ", "");

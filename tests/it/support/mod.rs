@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Fixtures and clients that the tests share.
 
 mod api;
 mod clients;
@@ -32,7 +32,7 @@ pub(crate) use plain_http::{Answer, ask, get, post, post_bytes};
 pub(crate) use processes::{memory_kib, starter};
 pub(crate) use prometheus::Scrape;
 
-/// Variables that would change how much every answer may take.
+/// Environment variables that would change the limits of answers.
 const PROTECTION_VARIABLES: [&str; 6] = [
     "MCP_OUTPUT_TOKEN_THRESHOLD",
     "MCP_HARD_OUTPUT_TOKEN_CAP",
@@ -42,7 +42,7 @@ const PROTECTION_VARIABLES: [&str; 6] = [
     "MCP_FEATURE_SUMMARY_PREVIEW",
 ];
 
-/// The built binary.
+/// Returns a command of the built binary.
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fetchwell"));
     for variable in ["RUST_LOG", "PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE", "NO_COLOR"]
@@ -54,9 +54,9 @@ pub(crate) fn binary() -> Command {
     for variable in PROTECTION_VARIABLES {
         command.env_remove(variable);
     }
-    // A configuration of whoever runs the tests is none of theirs.
+    // The tests must not read the configuration of the user who runs them.
     command.env("XDG_CONFIG_HOME", "/no/such/folder");
-    // Nothing a test starts may write into a real home, whatever it forgets to say.
+    // The tests must not write into a real home directory.
     command.env("XDG_DATA_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/data"));
     command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
     command
@@ -67,19 +67,19 @@ pub(crate) fn fetchwell<const N: usize>(arguments: [&str; N]) -> Output {
     binary().args(arguments).output().unwrap()
 }
 
-/// Standard output as text, of a run that succeeded.
+/// Returns the standard output of a successful run.
 #[track_caller]
 pub(crate) fn stdout(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// Standard error as text.
+/// Returns the standard error of a run.
 pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A path as text.
+/// Returns a path as text.
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
@@ -95,7 +95,7 @@ pub(crate) fn import_records(store: &Path, connection: &str, lines: &str) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// A store of two accounts whose record ids collide, as the demo has them.
+/// Returns a store of two accounts with colliding record ids, that of the demo.
 pub(crate) fn demo_store() -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("demo.db");
@@ -103,19 +103,19 @@ pub(crate) fn demo_store() -> (tempfile::TempDir, std::path::PathBuf) {
     (folder, store)
 }
 
-/// A fixture of the repository.
+/// Returns a fixture of the repository.
 pub(crate) fn fixture(name: &str) -> String {
     std::fs::read_to_string(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// The reply that a reference server gave, recorded in `fixtures/record-server`.
+/// Returns a reply of a reference server, recorded in `fixtures/record-server`.
 pub(crate) fn recorded(name: &str) -> Reply {
     let recorded: Value = serde_json::from_str(&fixture(&format!("record-server/{name}.json"))).unwrap();
     let status = u16::try_from(recorded["status"].as_u64().unwrap()).unwrap();
     Reply::Json(status, recorded["response"].to_string())
 }
 
-/// Leaves a client credential for a server where `pdpp connect` would.
+/// Writes a client credential for a server to the file that `pdpp connect` would write.
 pub(crate) fn connect(cache_root: &Path, url: &str, credential: &str) {
     let authority = url.split("://").nth(1).unwrap().replace(':', "_");
     let folder = cache_root.join("clients");
@@ -130,6 +130,6 @@ pub(crate) fn connect(cache_root: &Path, url: &str, credential: &str) {
     }
 }
 
-/// The credential that fake servers know.
+/// The credential that fake servers accept.
 pub(crate) const CREDENTIAL: &str =
     r#"{"access_token":"tok_5ecret","token_type":"Bearer","token_kind":"client"}"#;

@@ -1,4 +1,4 @@
-//! A server in this process, with limits that a test need not wait long for.
+//! A server in this process, with limits short enough for tests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// It serves until it is dropped.
+/// A server that runs until it is dropped.
 pub(crate) struct OwnServer {
     pub(crate) address: String,
     pub(crate) stop: CancellationToken,
@@ -27,13 +27,13 @@ pub(crate) struct OwnServer {
     runtime: Runtime,
 }
 
-/// A source whose searches wait until they are let go, and which stops at a defect when asked for a stream.
+/// A source with searches that wait for `go`, and a panic when asked for a stream.
 #[derive(Debug)]
 pub(crate) struct Gate {
     name: SourceName,
-    /// Told by each search that has come.
+    /// Notified by each search.
     pub(crate) came: Notify,
-    /// Lets one search go.
+    /// Lets one search continue.
     pub(crate) go: Notify,
 }
 
@@ -52,7 +52,7 @@ impl OwnServer {
         Self { address: address.to_string(), stop, source, runtime }
     }
 
-    /// Waits until a search has come to the source.
+    /// Waits until the source has received a search.
     pub(crate) fn wait_for_search(&self) {
         self.runtime.block_on(self.source.came.notified());
     }

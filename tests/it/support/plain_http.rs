@@ -1,11 +1,11 @@
-//! HTTP as bytes on a socket: requests that no client library would send, and answers before any has read them.
+//! HTTP as bytes on a socket: requests that no client library would send, and unprocessed responses.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use serde_json::Value;
 
-/// An answer as it came.
+/// A response as it was received.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -14,7 +14,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// A header, by its name in lower case.
+    /// Returns a header by its name in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().skip(1).find_map(|line| {
             let (sent, value) = line.split_once(':')?;
@@ -22,7 +22,7 @@ impl Answer {
         })
     }
 
-    /// All headers of a name in lower case.
+    /// Returns all headers of a name in lower case.
     pub(crate) fn headers(&self, name: &str) -> Vec<&str> {
         let lines = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
         lines.filter(|(sent, _)| sent.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).collect()
@@ -33,7 +33,7 @@ impl Answer {
     }
 }
 
-/// Sends `method target` with these header lines, and `Host` unless they hold one.
+/// Sends `method target` with these header lines, and with `Host` unless they have one.
 #[track_caller]
 pub(crate) fn ask(address: &str, method: &str, target: &str, headers: &[&str]) -> Answer {
     send(address, method, target, headers, "")
@@ -47,7 +47,7 @@ pub(crate) fn post(address: &str, target: &str, headers: &[&str], body: &str) ->
     send(address, "POST", target, &[headers, &own].concat(), body)
 }
 
-/// Sends with a `POST` what need not be text.
+/// Sends a `POST` with a body of any bytes.
 #[track_caller]
 pub(crate) fn post_bytes(address: &str, target: &str, body: &[u8]) -> Answer {
     let length = format!("content-length: {}", body.len());

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::binary;
 
-/// A program in the environment of the binary, which it starts.
+/// Returns another program with the environment of the binary, which it starts.
 pub(crate) fn starter(program: &str) -> Command {
     let mut command = Command::new(program);
     for (name, value) in binary().get_envs() {
@@ -16,7 +16,7 @@ pub(crate) fn starter(program: &str) -> Command {
     command
 }
 
-/// A figure of the memory of a process, such as `VmRSS` or `VmHWM`, in KiB.
+/// Returns a memory value of a process, such as `VmRSS` or `VmHWM`, in KiB.
 pub(crate) fn memory_kib(process: u32, name: &str) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let figure = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap();

@@ -1,8 +1,8 @@
-//! Prometheus' text format (0.0.4), read as strictly as it is specified: what a lenient reader forgives is a defect here.
+//! A strict parser of Prometheus' text format (0.0.4): every deviation from the specification is an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Samples by their name with its labels as written, of an exposition that is right in every line.
+/// Samples by their name with labels as written, of a valid exposition.
 pub(crate) struct Scrape {
     samples: BTreeMap<String, f64>,
 }
@@ -24,7 +24,7 @@ impl Scrape {
                 assert_eq!(helped.take().as_deref(), Some(name), "HELP and TYPE stand together: {line}");
                 assert!(["counter", "gauge", "histogram"].contains(&of), "{line}");
                 assert!(families.insert(name.to_owned()), "twice: {line}");
-                // What `promtool check metrics` finds fault with.
+                // `promtool check metrics` reports counters without this suffix.
                 assert_eq!(of == "counter", name.ends_with("_total"), "{line}");
                 (family, kind) = (name.to_owned(), of.to_owned());
             } else {
@@ -47,18 +47,18 @@ impl Scrape {
         scrape
     }
 
-    /// A sample, by its name with its labels as written.
+    /// Returns a sample by its name with labels as written.
     #[track_caller]
     pub(crate) fn value(&self, sample: &str) -> f64 {
         *self.samples.get(sample).unwrap_or_else(|| panic!("no sample {sample}"))
     }
 
-    /// The sum of all samples whose name and labels begin so.
+    /// Returns the sum of all samples with this prefix of name and labels.
     pub(crate) fn sum(&self, start: &str) -> f64 {
         self.samples.iter().filter(|(name, _)| name.starts_with(start)).map(|(_, value)| value).sum()
     }
 
-    /// Buckets grow, and the last is the count.
+    /// Checks that buckets grow, and that the last one is the count.
     fn check_buckets(&self, text: &str) {
         let mut before = 0.0;
         for line in text.lines().filter(|line| line.contains("le=\"")) {
@@ -80,7 +80,7 @@ fn is_name(name: &str, with_colon: bool) -> bool {
     !name.is_empty() && name.chars().all(usual) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Takes a sample apart.
+/// Splits a sample into name, labels and value.
 fn sample(line: &str) -> (String, Vec<(String, String)>, f64) {
     let end = line.find(['{', ' ']).unwrap_or_else(|| panic!("no value: {line}"));
     let (name, mut rest) = line.split_at(end);

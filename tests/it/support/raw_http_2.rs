@@ -1,4 +1,4 @@
-//! HTTP/2 frames written by hand: a client that does what no library would.
+//! HTTP/2 frames written by hand, for a client that violates the protocol.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -21,30 +21,30 @@ pub(crate) const END_HEADERS: u8 = 4;
 
 /// A connection with a thread that answers PINGs and SETTINGS.
 pub(crate) struct RawHttp2 {
-    /// The address of the server. A socket that the server has reset does not tell it.
+    /// The address of the server, because a socket that was reset does not return it.
     server: String,
     stream: Arc<Mutex<TcpStream>>,
     seen: Arc<Mutex<Seen>>,
 }
 
-/// The frames that the server sent.
+/// The received frames.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// Streams with the status that each was answered with.
+    /// The status of the response of each stream.
     pub(crate) statuses: HashMap<u32, u16>,
-    /// Streams that were reset, with the code.
+    /// Streams that were reset, with the error code.
     pub(crate) resets: HashMap<u32, u32>,
     /// Bytes of bodies.
     pub(crate) data: usize,
-    /// The code of the end of the connection.
+    /// The error code of GOAWAY.
     pub(crate) go_away: Option<u32>,
-    /// The server has closed the connection.
+    /// True if the server has closed the connection.
     pub(crate) is_closed: bool,
     pub(crate) pings: usize,
 }
 
 impl RawHttp2 {
-    /// Connects with this window for each response.
+    /// Connects with this flow-control window for each response.
     pub(crate) fn connect(address: &str, window: u32) -> Self {
         Self::speak(TcpStream::connect(address).unwrap(), window)
     }
@@ -65,7 +65,7 @@ impl RawHttp2 {
         client
     }
 
-    /// Sends a frame. Whether the server still takes it.
+    /// Sends a frame. Returns false if the connection is closed.
     pub(crate) fn send(&self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> bool {
         self.stream.lock().unwrap().write_all(&frame(kind, flags, stream, payload)).is_ok()
     }
@@ -103,7 +103,7 @@ impl RawHttp2 {
         self.send(PING, 0, 0, &[7; 8])
     }
 
-    /// Lets the server send this much more, of one response or (0) of all.
+    /// Extends the window of one response, or (0) of all.
     pub(crate) fn widen(&self, stream: u32, bytes: u32) -> bool {
         self.send(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())
     }
@@ -184,7 +184,7 @@ fn answer(mut from: TcpStream, to: &Mutex<TcpStream>, seen: &Mutex<Seen>) -> std
             }
             DATA => seen.data += payload.len(),
             RST_STREAM => {
-                // DATA that comes after the first one is answered with another.
+                // DATA frames after the first reset are answered with further ones.
                 seen.resets.entry(stream).or_insert(code(0));
             }
             GOAWAY => seen.go_away = Some(code(4)),
@@ -193,10 +193,10 @@ fn answer(mut from: TcpStream, to: &Mutex<TcpStream>, seen: &Mutex<Seen>) -> std
     }
 }
 
-/// The status at the begin of a header block without a dynamic table; 0 for one that is not understood.
+/// Returns the status at the beginning of a header block without a dynamic table; 0 if it cannot be decoded.
 fn status_of(block: &[u8]) -> u16 {
     let block = match block {
-        // The size of the dynamic table.
+        // An update of the size of the dynamic table.
         [first, rest @ ..] if first & 0xe0 == 0x20 => rest,
         block => block,
     };
@@ -211,7 +211,7 @@ fn status_of(block: &[u8]) -> u16 {
     }
 }
 
-/// Three digits in the code of RFC 7541, appendix B: five bits for 0 to 2, six for the others.
+/// Encodes three digits in the code of RFC 7541, appendix B: five bits for 0 to 2, six for the others.
 fn huffman_digits(text: &[u8]) -> Vec<u8> {
     let bits: Vec<u8> = text.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect();
     let (mut at, mut digits) = (0, Vec::new());
@@ -224,7 +224,7 @@ fn huffman_digits(text: &[u8]) -> Vec<u8> {
     digits
 }
 
-/// Connects from an address of this machine.
+/// Connects from one of this machine's addresses.
 pub(crate) fn connect_from(from: IpAddr, to: &str) -> std::io::Result<TcpStream> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let stream = runtime.block_on(async {

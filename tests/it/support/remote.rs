@@ -1,4 +1,4 @@
-//! The client of a fake record server, without a process around it.
+//! The client of a fake record server in the process of the test.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ impl Remote {
         Self { pdpp, server, cache }
     }
 
-    /// Leaves another credential, as `pdpp connect` would.
+    /// Writes another credential, as `pdpp connect` would.
     pub(crate) fn reconnect(&self, credential: &str) {
         connect(self.cache.path(), &self.server.url, credential);
     }
