@@ -1,9 +1,9 @@
-// An authorization server of another site than fetchwell's, with a page where a person agrees or declines.
+// An authorization server on another site than fetchwell's, with a page where a person agrees or declines.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
-/** Starts one whose only person has the subject `subject`. */
+/** Starts a server that signs in one person, with the subject `subject`. */
 export async function startAuthority(subject) {
   const codes = new Map();
   const tokens = new Map();
@@ -63,7 +63,7 @@ export async function startAuthority(subject) {
         return json(404, {});
     }
   });
-  // `localhost` and 127.0.0.1 are two sites: cookies go with a top-level navigation alone.
+  // `localhost` and 127.0.0.1 are two sites: cookies are sent with a top-level navigation only.
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const origin = `http://127.0.0.1:${server.address().port}`;

@@ -1,13 +1,13 @@
-// How a page looks, in figures.
+// Checks of the layout, contrast and accessibility of a page.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 
 const AXE = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 
-/** What WCAG 2 demands of text of ordinary size. */
-const CONTRAST_LEAST = 4.5;
+/** The contrast that WCAG 2 requires for text of ordinary size. */
+const MIN_CONTRAST = 4.5;
 
-/** The contrast of every text on the page against what is behind it, by the colours that the browser computed. */
+/** Returns the contrast of every text on the page with its background, by the colours that the browser computed. */
 export function contrasts(page) {
   return page.evaluate(() => {
     const rgba = (colour) => (colour.match(/[\d.]+/g) ?? []).map(Number);
@@ -32,22 +32,22 @@ export function contrasts(page) {
   });
 }
 
-/** Fails unless everything can be read, and gives the colour of the paper. */
+/** Fails unless all text can be read, and returns the background colour of the page. */
 export async function assertReadable(page, tags) {
   const found = await contrasts(page);
   for (const tag of tags) assert.ok(found.some((text) => text.tag === tag), `no <${tag}> with a text`);
-  const poor = found.filter((text) => !(text.contrast >= CONTRAST_LEAST));
+  const poor = found.filter((text) => !(text.contrast >= MIN_CONTRAST));
   assert.deepEqual(poor, []);
   return page.evaluate(() => getComputedStyle(document.body).backgroundColor);
 }
 
-/** Fails when a page is wider than its window. */
+/** Fails if a page is wider than its window. */
 export async function assertNoSidewaysScroll(page, where) {
   const { wide, window } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, window: innerWidth }));
   assert.ok(wide <= window, `${where} is ${wide} wide in ${window}`);
 }
 
-/** Fails with what axe finds. */
+/** Fails with the violations that axe finds. */
 export async function assertAccessible(page, where) {
   await page.evaluate(AXE);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document));
@@ -55,7 +55,7 @@ export async function assertAccessible(page, where) {
   assert.deepEqual(told, [], where);
 }
 
-/** Fails unless a page says what it is: a language, a title, one first heading, a name for each field. */
+/** Fails unless a page has a language, a title, one first heading, and a name for each field. */
 export async function assertNamed(page, title) {
   const found = await page.evaluate(() => ({
     lang: document.documentElement.lang,

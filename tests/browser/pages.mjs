@@ -1,4 +1,4 @@
-// Record pages as people and attackers meet them. Usage: pages.mjs BINARY FOLDER; tests/browser/run calls it.
+// Record pages as people and attackers use them. Usage: pages.mjs BINARY FOLDER; tests/browser/run calls it.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
@@ -40,7 +40,7 @@ async function check(name, act) {
   await Promise.all(contexts.map((context) => context.close()));
 }
 
-/** Somebody with a browser of their own, and all that it complains of. */
+/** Opens a page in a new browser context, which records complaints. */
 async function newReader(options) {
   const context = await browser.newContext({ serviceWorkers: 'block', ...options });
   context.setDefaultTimeout(5_000);
@@ -55,7 +55,7 @@ async function newReader(options) {
   return context.newPage();
 }
 
-/** Our own style breaks no rule of ours, and nothing else was tried. Chromium also writes there that an answer was no 200. */
+/** Fails if the browser complained: about a violated policy, an error or a request to another site. Chromium reports statuses other than 200 as well. */
 function assertQuiet({ complaints }) {
   assert.deepEqual(complaints.filter((text) => !/Failed to load resource: .* 4\d\d/.test(text)), []);
 }
@@ -73,7 +73,7 @@ async function follow(page, link) {
   await page.locator('#record').waitFor();
 }
 
-/** Shows a token at the page of a record. */
+/** Enters a token at the page of a record. */
 async function signIn(page, path, token) {
   await page.goto(path);
   await page.getByLabel('Access token').fill(token);
@@ -81,7 +81,7 @@ async function signIn(page, path, token) {
   await page.waitForLoadState();
 }
 
-/** Presses Tab until what has the focus says `name`. */
+/** Presses Tab until the element with the text `name` has the focus. */
 async function tabTo(page, name) {
   for (let presses = 0; presses < 20; presses += 1) {
     await page.keyboard.press('Tab');
@@ -94,7 +94,7 @@ const picture = async (page, name) => {
   if (process.env.SCREENSHOTS) await page.screenshot({ path: join(process.env.SCREENSHOTS, `${name}.png`) });
 };
 
-await check('a link waits for a person: looking at it opens nothing', async (reader) => {
+await check('a link opens its record after a click only', async (reader) => {
   const page = await reader();
   const link = await linkOf('letter');
   assert.ok(link.startsWith(`${server.origin}/records/`) && link.includes('?link='), link);
@@ -113,10 +113,10 @@ await check('a link waits for a person: looking at it opens nothing', async (rea
   assert.equal(await title(page), RECORDS.letter.subject);
 });
 
-await check('the keyboard alone opens a record and leaves it', async (reader) => {
+await check('a record is opened and left with the keyboard alone', async (reader) => {
   const page = await reader();
   await page.goto(await linkOf('letter'));
-  await page.locator('button:focus').waitFor(); // the only thing to do has the focus
+  await page.locator('button:focus').waitFor(); // the only control has the focus
   await page.keyboard.press('Enter');
   await page.locator('#record').waitFor();
   assert.equal(page.url(), pathOf('ann', 'letter'), 'what opened it is out of the address');
@@ -129,7 +129,7 @@ await check('the keyboard alone opens a record and leaves it', async (reader) =>
   await isSignIn(page);
 });
 
-await check('a link opens one record, as often as it is followed', async (reader) => {
+await check('a link opens one record, any number of times', async (reader) => {
   const [page, other] = [await reader(), await reader()];
   const link = await linkOf('letter');
   await follow(page, link);
@@ -149,7 +149,7 @@ await check('a link opens one record, as often as it is followed', async (reader
   assert.equal((await page.goto(pathOf('ann', 'letter'))).status(), 200);
 });
 
-await check('a token opens what is its own and nothing else', async (reader) => {
+await check('a token opens its own records only', async (reader) => {
   const [ann, bob, stranger] = [await reader(), await reader(), await reader()];
   await signIn(ann, pathOf('ann', 'letter'), TOKENS.ann);
   assert.equal(await title(ann), RECORDS.letter.subject);
@@ -161,7 +161,7 @@ await check('a token opens what is its own and nothing else', async (reader) => 
     assert.doesNotMatch(await page.content(), /nly for/);
     await assertNamed(page, await title(page));
   }
-  // A link of Ann's does not make Bob's browser hers: it is its own session from then on.
+  // A link of Ann does not give her session to Bob's browser: it begins a session of its own.
   await follow(bob, await linkOf('letter'));
   assert.equal((await bob.goto(pathOf('ann', 'secret'))).status(), 401);
   await signIn(stranger, pathOf('ann', 'letter'), `${TOKENS.ann}x`);
@@ -171,7 +171,7 @@ await check('a token opens what is its own and nothing else', async (reader) => 
   assert.deepEqual(await stranger.context().cookies(), []);
 });
 
-await check('the cookie is for pages and no script, and is worth nothing once it was ended', async (reader) => {
+await check('the cookie is hidden from scripts, and refused after its session has ended', async (reader) => {
   const page = await reader();
   await signIn(page, pathOf('ann', 'letter'), TOKENS.ann);
   const [cookie] = await page.context().cookies();
@@ -186,7 +186,7 @@ await check('the cookie is for pages and no script, and is worth nothing once it
   assert.equal((await fetch(pathOf('ann', 'secret'), kept)).status, 401);
 });
 
-await check('what a browser kept before it signed in is worth nothing afterwards', async (reader) => {
+await check('a cookie from before the sign-in is refused afterwards', async (reader) => {
   const page = await reader();
   await follow(page, await linkOf('letter'));
   const [before] = await page.context().cookies();
@@ -197,7 +197,7 @@ await check('what a browser kept before it signed in is worth nothing afterwards
   assert.equal((await fetch(pathOf('ann', 'letter'), kept)).status, 401);
 });
 
-await check('forms of other origins do nothing, and no page frames ours', async (reader) => {
+await check('forms of other origins are refused, and pages cannot be framed', async (reader) => {
   const page = await reader();
   const link = new URL(await linkOf('emoji'));
   await signIn(page, pathOf('ann', 'letter'), TOKENS.ann);
@@ -208,14 +208,14 @@ await check('forms of other origins do nothing, and no page frames ours', async 
   ];
   const fields = (values) => Object.entries(values).map(([name, value]) => `<input name=${name} value="${value}">`).join('');
   const html = forms.map(([name, action, values]) => `<form method=post action="${server.origin}${action}">${fields(values)}<button>${name}</button></form>`).join('');
-  // Another port of the same host is the same site: the cookie comes along.
+  // Another port of the same host is the same site, so the cookie is sent.
   const elsewhere = createServer((_, answer) => answer.setHeader('content-type', 'text/html').end(`${html}<iframe src="${pathOf('ann', 'letter')}"></iframe>`));
   await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
   for (const [name] of forms) {
     await page.goto(`http://localhost:${elsewhere.address().port}/`);
     const framed = page.frames().find((frame) => frame !== page.mainFrame());
     assert.equal(await framed.locator('#record').count(), 0, 'it is framed');
-    page.context().complaints.length = 0; // that framing was refused, and a missing icon
+    page.context().complaints.length = 0; // the refused frame, and a missing icon
     await page.getByRole('button', { name }).click();
     await page.getByRole('heading', { name: 'Form refused' }).waitFor();
   }
@@ -229,7 +229,7 @@ await check('forms of other origins do nothing, and no page frames ours', async 
   assert.equal((await page.goto(pathOf('ann', 'emoji'))).status(), 200);
 });
 
-await check('nothing that a record says runs, loads or is a link', async (reader) => {
+await check('record text runs no script, loads nothing and has no links', async (reader) => {
   const page = await reader();
   await follow(page, await linkOf('hostile'));
   assert.equal(await textOf(page), (await server.document('ann', handleOf('ann', 'hostile'))).text);
@@ -244,7 +244,7 @@ await check('nothing that a record says runs, loads or is a link', async (reader
   assert.ok(page.url().startsWith(server.origin));
 });
 
-await check('text in every script is shown, in its direction', async (reader) => {
+await check('text in every script is shown in its direction', async (reader) => {
   const page = await reader();
   for (const id of ['rightToLeft', 'emoji', 'leading']) {
     await follow(page, await linkOf(id));
@@ -256,7 +256,7 @@ await check('text in every script is shown, in its direction', async (reader) =>
   assert.equal(await page.locator('#record').evaluate((element) => getComputedStyle(element).unicodeBidi), 'plaintext');
 });
 
-await check('records are found by whatever ids they have', async (reader) => {
+await check('records are found by ids with any characters', async (reader) => {
   const page = await reader();
   for (const id of ODD_IDS) {
     const link = await linkOf(id);
@@ -268,7 +268,7 @@ await check('records are found by whatever ids they have', async (reader) => {
   }
 });
 
-await check('a long text is read part by part, to its last letter', async (reader) => {
+await check('a long text is read in parts to its end', async (reader) => {
   const page = await reader();
   const { url, texts } = await server.document('ann', handleOf('ann', 'long'));
   assert.ok(texts.length > 2);
@@ -284,7 +284,7 @@ await check('a long text is read part by part, to its last letter', async (reade
   assert.ok(texts.join('') === LONG, 'the parts are not the text');
 });
 
-await check('a record that has a page of its own elsewhere names it', async (reader) => {
+await check('a record with a URL elsewhere links to it', async (reader) => {
   const page = await reader();
   assert.equal(await linkOf('own'), RECORDS.own.url);
   await signIn(page, pathOf('ann', 'own'), TOKENS.ann);
@@ -293,7 +293,7 @@ await check('a record that has a page of its own elsewhere names it', async (rea
   assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
 });
 
-await check('pages are read in the light and in the dark, and on a telephone', async (reader) => {
+await check('pages are readable in light and dark mode, and on a telephone', async (reader) => {
   const page = await reader();
   const papers = new Set();
   for (const colorScheme of ['light', 'dark']) {
@@ -323,8 +323,8 @@ await check('pages are read in the light and in the dark, and on a telephone', a
   assert.deepEqual([...papers].length, 2, `${[...papers]}`);
 });
 
-await check('pages say what they are, and axe has nothing to add', async (reader) => {
-  // The page's own rules keep axe out.
+await check('pages are labelled, and axe finds no violation', async (reader) => {
+  // The page's own policy keeps axe from running.
   const page = await reader({ bypassCSP: true });
   await page.goto(await linkOf('letter'));
   await assertNamed(page, 'Open this record');
@@ -345,7 +345,7 @@ await check('pages say what they are, and axe has nothing to add', async (reader
   await assertAccessible(page, 'no record');
 });
 
-await check('a session ends with the token behind it', async (reader) => {
+await check('a session ends with its token', async (reader) => {
   const [ann, bob] = [await reader(), await reader()];
   await signIn(ann, pathOf('ann', 'letter'), TOKENS.ann);
   await signIn(bob, pathOf('bob', 'secret'), TOKENS.bob);
@@ -355,7 +355,7 @@ await check('a session ends with the token behind it', async (reader) => {
   assert.equal((await ann.reload()).status(), 200);
 });
 
-await check('a server of one person shows its pages to whoever is on the machine', async (reader) => {
+await check('a server without authentication shows its pages to local users', async (reader) => {
   const page = await reader();
   const { url } = await open.document(null, handleOf('ann', 'letter'));
   assert.equal(url, pathOf('ann', 'letter').replace(server.origin, open.origin));
@@ -369,7 +369,7 @@ const signInPath = (who, id) => pathOf(who, id).replace(server.origin, signInSer
 
 await check('a person signs in at another site and comes back to the record', async (reader) => {
   const page = await reader();
-  // The citation stands on a page of another site.
+  // The citation is on a page of another site.
   await page.goto(`${authority.origin}/authorize`);
   await page.evaluate((url) => (location.href = url), signInPath('ann', 'letter'));
   await page.getByRole('link', { name: 'agree' }).click();
@@ -385,7 +385,7 @@ await check('a person signs in at another site and comes back to the record', as
   await page.getByRole('link', { name: 'agree' }).waitFor();
 });
 
-await check('two tabs sign in at a time', async (reader) => {
+await check('two tabs sign in at the same time', async (reader) => {
   const one = await reader();
   const other = await one.context().newPage();
   await one.goto(signInPath('ann', 'letter'));
@@ -397,7 +397,7 @@ await check('two tabs sign in at a time', async (reader) => {
   }
 });
 
-await check('who declines is told so, and can begin again', async (reader) => {
+await check('a person who declines gets an error, and can start again', async (reader) => {
   const page = await reader();
   await page.goto(signInPath('ann', 'letter'));
   await page.getByRole('link', { name: 'decline' }).click();

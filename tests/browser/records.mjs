@@ -1,12 +1,12 @@
-// What the people of this test have: records that a page must show as text, and find by odd ids.
+// The records of the tests: hostile texts that a page must show as text, and unusual ids.
 
-/** A script that says on the page that it ran. */
+/** A script that leaves a mark on the page if it runs. */
 export const HOSTILE = `<script>window.x=1</script><img src=x onerror="window.x=1"><svg onload=window.x=1>
 </pre></main></style><style>body{display:none}</style><iframe srcdoc="<script>parent.x=1</script>"></iframe>
 <a href="javascript:window.x=1">click</a> <form action=https://evil.example><button>Sign in</button></form>
 <meta http-equiv=refresh content="0;url=https://evil.example"><base href=https://evil.example> &lt;b&gt; &amp; ' "`;
 
-/** A text of many parts, in which each line is another. */
+/** A text of many parts with different lines. */
 export const LONG = Array.from({ length: 5000 }, (_, line) => `Line ${line} of a long text, with naïve words.\n\n`)
   .join('')
   .slice(0, 200_000);
@@ -33,27 +33,27 @@ export const RECORDS = {
   script: { subject: 'A link that is none', url: 'javascript:window.x=1', body: 'Nothing to click.' },
   own: { subject: 'A page of its own', url: 'https://wiki.example.com/pages/7?a=1&b=2', body: 'It is somewhere else, too.' },
   long: { text: LONG },
-  // Browsers leave out the first line break of a <pre>.
+  // Browsers drop the first line break of a <pre>.
   leading: { text: '\n\nTwo empty lines come before this.\n' },
   wide: { subject: 'w'.repeat(300), body: 'https://example.com/' + 'unbroken'.repeat(60) },
 };
 
-/** Ids as sources have them. Each is a record whose text is the id. */
+/** Unusual ids of sources. Each is a record with the id as its text. */
 export const ODD_IDS = ['100%', 'a%2Fb', 'folder/sub folder/Grüße.md', 'ключ 7', '?x=1&y=2#z', 'quote"\'<b>', '-', '🦀'];
 
-/** The connection of a person, by which records are named. */
+/** The connection of a person, which is part of the names of records. */
 export const connectionOf = (who) => `cin_${who}`;
 
-/** All but the letters, digits and `-._~` as percent signs say it. */
+/** Percent-encodes all characters except letters, digits and `-._~`. */
 export const encoded = (text) => encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/** The handle of a record, plain where a model can copy it. */
+/** The handle of a record, unescaped if a model can copy it. */
 export function handleOf(who, id) {
   const isPlain = /^[!-~]+$/.test(id) && !/["'`<>\\/]|\.\./.test(id);
   return isPlain ? `${connectionOf(who)}/notes:${id}` : [connectionOf(who), 'notes', id].map(encoded).join('/');
 }
 
-/** The lines that `fetchwell import records` reads. */
+/** The input of `fetchwell import records`. */
 export function linesOf(who) {
   const line = (key, data) => JSON.stringify({ stream: 'notes', key, data, emitted_at: '2026-11-02T09:15:00Z' });
   const own = [line('secret', { subject: `Only for ${who}`, body: `This is only for ${who}.` })];

@@ -1,4 +1,4 @@
-// A fetchwell server on a port of its own, and what a model asks it.
+// A fetchwell server on a port of its own, and calls of a model.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { connectionOf, linesOf } from './records.mjs';
 
-/** Static tokens; no test may depend on one being a secret. */
+/** Static tokens, which need not be secret. */
 export const TOKENS = { ann: `fwt_${'ann'.repeat(14)}a`, bob: `fwt_${'bob'.repeat(14)}b` };
 
 const PEOPLE = Object.keys(TOKENS);
@@ -22,7 +22,7 @@ function letIn(who) {
   return `[[auth.token]]\nname = "${who}"\nsha256 = "${sha256}"\nsources = ["${who}"]\n`;
 }
 
-/** A port that nobody uses: `public_url` names it before the server starts. */
+/** Returns an unused port, because `public_url` contains it before the server starts. */
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -32,7 +32,7 @@ async function freePort() {
   return port;
 }
 
-/** Makes the stores of everybody in a folder. */
+/** Creates the stores of all people in a folder. */
 export function importRecords(binary, folder) {
   for (const who of PEOPLE) {
     const file = join(folder, `${who}.ndjson`);
@@ -42,7 +42,7 @@ export function importRecords(binary, folder) {
   }
 }
 
-/** The lines of `[auth]` for people who sign in at an authorization server. */
+/** Returns the lines of `[auth]` for people who sign in at an authorization server. */
 function signIn(authority) {
   return `[auth]
 issuer = "${authority}"
@@ -58,7 +58,7 @@ sources = ["ann"]
 `;
 }
 
-/** Starts a server that lets in `people`, or everybody when that is left out; with `authority`, people sign in there. */
+/** Starts a server that accepts `people`, or all requests if that is left out; with `authority`, people sign in there. */
 export async function start(binary, folder, people, authority) {
   const port = await freePort();
   const origin = `http://localhost:${port}`;
@@ -81,7 +81,7 @@ export async function start(binary, folder, people, authority) {
     await pause(50);
   }
 
-  /** What a tool answers. */
+  /** Returns the payload of a tool. */
   async function call(who, tool, args) {
     const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
     if (who) headers.authorization = `Bearer ${TOKENS[who]}`;
@@ -93,7 +93,7 @@ export async function start(binary, folder, people, authority) {
     return JSON.parse(text).result.structuredContent;
   }
 
-  /** The document that a model gets, whole: the texts of all parts in a row. */
+  /** Returns the whole document that a model reads: the texts of all parts. */
   async function document(who, id) {
     const first = await call(who, 'fetch', { id });
     assert.ok(first.metadata, JSON.stringify(first));

@@ -1,5 +1,6 @@
-// A bundle as Claude Desktop starts it: the command of its manifest with what the user chose, spoken to by the TypeScript SDK.
-// Usage: bundle.mjs FOLDER KEY VALUE, where the bundle was unpacked and what is chosen for which setting.
+// Starts a bundle as Claude Desktop does, by the command of its manifest with the user's settings, and calls it with
+// the TypeScript SDK.
+// Usage: bundle.mjs FOLDER KEY VALUE, with the folder of the unpacked bundle, and the name and value of a setting.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { getMcpConfigForManifest } from '@anthropic-ai/mcpb';

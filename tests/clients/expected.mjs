@@ -1,9 +1,9 @@
-// What every client in JavaScript expects of the server.
+// Expectations of the server that all clients in JavaScript share.
 import assert from 'node:assert/strict';
 
 export const TOOLS = ['search', 'fetch', 'schema', 'query_records', 'aggregate', 'read_record_field'];
 
-/** What a model reads of a call that succeeded: the same JSON in both channels. */
+/** Returns the payload of a successful call: the same JSON in both channels. */
 export function payload(result) {
   assert.ok(!result.isError, JSON.stringify(result));
   assert.equal(result.content.length, 1);

@@ -1,13 +1,14 @@
-// The MCP Inspector's command line, over stdio and over HTTP, in both ways of starting a session; each run is a session.
-// Usage: inspector.mjs INSPECTOR BINARY STORE URL, with the bearer token of the URL in FETCHWELL_TOKEN where it wants one.
+// The command line of the MCP Inspector, over stdio and over HTTP, with both kinds of session start. Each run is a
+// session.
+// Usage: inspector.mjs INSPECTOR BINARY STORE URL, with the bearer token of the URL in FETCHWELL_TOKEN if it needs one.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 
 import { payload, TOOLS } from './expected.mjs';
 
-/** One run of the inspector: what it printed, as JSON. */
+/** Runs the inspector and returns its output as JSON. */
 function inspect(server, method, ...options) {
-  // What follows a server's own arguments would be taken for one of them.
+  // The inspector would read options after the server's own arguments as arguments of the server.
   const run = spawnSync(process.execPath, [inspector, '--cli', '-q', ...server.options, ...server.target, '--method', method, ...options], {
     encoding: 'utf8',
     maxBuffer: 64 * 1024 * 1024,
@@ -17,7 +18,7 @@ function inspect(server, method, ...options) {
 }
 
 function converse(server) {
-  // Each of these starts with `initialize` or `server/discover`, or fails.
+  // Each run starts with `initialize` or `server/discover`.
   const { tools } = inspect(server, 'tools/list');
   assert.deepEqual(tools.map((tool) => tool.name), TOOLS);
 
@@ -27,7 +28,7 @@ function converse(server) {
   assert.equal(record.id, hit.id);
   assert.equal(record.title, hit.title);
 
-  const refused = call('fetch', 'id=cin_home/messages:nobody');
+  const refused = call('fetch', 'id=cin_home/messages:missing');
   assert.equal(refused.isError, true);
   const { error } = JSON.parse(refused.content[0].text);
   assert.ok(error.code === 'not_found' && error.hint, refused.content[0].text);

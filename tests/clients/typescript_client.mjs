@@ -1,5 +1,5 @@
-// The TypeScript SDK's client, over stdio and over HTTP.
-// Usage: typescript_client.mjs BINARY STORE URL, with the bearer token of the URL in FETCHWELL_TOKEN where it wants one.
+// The client of the TypeScript SDK, over stdio and over HTTP.
+// Usage: typescript_client.mjs BINARY STORE URL, with the bearer token of the URL in FETCHWELL_TOKEN if it needs one.
 import assert from 'node:assert/strict';
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -13,7 +13,7 @@ async function converse(transport, way) {
   assert.equal(client.getServerVersion().name, 'fetchwell');
   assert.match(client.getInstructions(), /^Search and read/);
 
-  // From here on the client holds every result against the tool's output schema.
+  // From here on the client validates every result against the tool's output schema.
   const { tools } = await client.listTools();
   assert.deepEqual(tools.map((tool) => tool.name), TOOLS);
   assert.ok(tools.every((tool) => tool.annotations.readOnlyHint));
@@ -28,7 +28,7 @@ async function converse(transport, way) {
     assert.ok(record.text);
   }
 
-  // Every tool's refusal reaches the model, too.
+  // The error of every tool reaches the model, too.
   for (const name of TOOLS) {
     const refused = await call(name, { id: 7, nonsense: true });
     assert.equal(refused.isError, true);

@@ -1,15 +1,15 @@
 // The authorization server: `oidc-provider` with a sign-in page that takes any name.
 //
 // Usage: authorization_server.mjs SETTINGS, a JSON object:
-//   port, issuer     where it listens, and who its tokens say they are from
-//   keys             the private keys it signs with, the first of each kind foremost
-//   opaque           resources whose tokens are opaque, to be introspected; those of all others are JWTs
-//   algorithm        what signs the JWTs
+//   port, issuer     the port to listen on, and the issuer in tokens
+//   keys             the private keys that sign tokens, with the preferred key of each kind first
+//   opaque           resources with opaque tokens, for introspection; other resources get JWTs
+//   algorithm        the algorithm of the JWTs
 //   lifetime         of an access token, in seconds
-//   clock            how far its clock is off, in seconds: what it gives with a slow clock is expired when it arrives
-//   introspector     client_id and client_secret of who may introspect
-//   pages            the confidential client of record pages, when there is one: client_id, client_secret and redirect
-//   redirect         where its two public clients, `reader` and `browser`, are sent back to
+//   clock            the deviation of its clock, in seconds: tokens of a slow clock have expired on arrival
+//   introspector     client_id and client_secret of the client that may introspect
+//   pages            the confidential client of record pages, if there is one: client_id, client_secret and redirect
+//   redirect         the redirect URI of its two public clients, `reader` and `browser`
 //   documentClient   the URL of a client that describes itself (CIMD), with its document
 const settings = JSON.parse(process.argv[2]);
 
@@ -44,11 +44,12 @@ const provider = new Provider(settings.issuer, {
     { ...settings.introspector, redirect_uris: [], grant_types: [], response_types: [] },
   ],
   jwks: { keys: settings.keys },
-  cookies: { keys: ['no secret: nobody else reaches this server'] },
+  cookies: { keys: ['no secret: the server listens on this machine only'] },
   scopes: ['openid', 'offline_access', 'records.read'],
-  // The id of a client that describes itself is https; its document is answered here, so that nothing leaves this machine.
+  // The id of a client that describes itself is an https URL; its document is returned here, so that no request leaves
+  // this machine.
   fetch: async (url) => {
-    if (String(url) !== settings.documentClient) throw new Error(`nobody fetches ${url} here`);
+    if (String(url) !== settings.documentClient) throw new Error(`no request for ${url} is expected`);
     return new Response(JSON.stringify(document), { headers: { 'content-type': 'application/json' } });
   },
   features: {

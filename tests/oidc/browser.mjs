@@ -24,7 +24,7 @@ class Cookies {
   }
 }
 
-/** Signs in as somebody who agrees to everything, or cancels when `person` is null; gives the URL that the client is sent back to. */
+/** Signs in as a person who agrees to everything, or cancels if `person` is null. Returns the URL that the client is redirected to. */
 export async function signIn(authorizationUrl, person, redirect) {
   const cookies = new Cookies();
   const visit = async (url, form) => {

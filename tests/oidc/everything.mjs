@@ -17,7 +17,7 @@ import { signedTokens } from './signed_tokens.mjs';
 const [binary, folder] = process.argv.slice(2);
 const log = (name) => readFileSync(join(folder, name), 'utf8');
 
-/** What alice has, and what bob has. */
+/** Creates the stores of alice and bob. */
 function makeStores() {
   execFileSync(binary, ['demo', '--store', join(folder, 'mail.db')], { stdio: 'ignore' });
   const rows = Array.from({ length: 30 }, (_, at) => `${at + 1},"Order ${at + 1} with its invoice",${at * 7}`);
@@ -37,7 +37,7 @@ function nothingIsKept() {
     for (const entry of ours) {
       const bytes = readFileSync(join(entry.parentPath, entry.name));
       for (const token of seenTokens) {
-        // Of a JWT the signature is what nobody else has.
+        // The signature is the part of a JWT that identifies it.
         const telling = token.split('.').at(-1);
         assert.ok(telling.length >= 16 && !bytes.includes(telling), `${entry.name} has a token`);
       }

@@ -1,4 +1,4 @@
-// Opaque tokens, about which the authorization server is asked (RFC 7662).
+// Opaque tokens, which the authorization server introspects (RFC 7662).
 import assert from 'node:assert/strict';
 
 import { call, initialize } from './mcp.mjs';
@@ -7,7 +7,7 @@ import { check, heading } from './report.mjs';
 import { revoke, tokensOf } from './sign_in.mjs';
 import { AuthorizationServer, Fetchwell, REDIRECT, newKey } from './site.mjs';
 
-/** How long a revoked token may be remembered as good, and a little for the test itself. */
+/** The time for which a valid response may be cached, and a margin, in milliseconds. */
 const REMEMBERED = 65_000;
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -43,7 +43,7 @@ async function status(fetchwell, token) {
 }
 
 async function active({ fetchwell, asked }) {
-  await check('alice and bob sign in and see their own', async () => {
+  await check('alice and bob sign in and see their own records', async () => {
     for (const [person, own] of [['alice', /^cin_/], ['bob', /^shop\//]]) {
       const token = (await tokensOf(person, asked)).access_token;
       assert.equal(token.split('.').length, 1);
@@ -51,7 +51,7 @@ async function active({ fetchwell, asked }) {
       assert.ok(payload.results.length > 1 && payload.results.every((hit) => own.test(hit.id)), JSON.stringify(payload));
     }
   });
-  await check('a signed token of the same server is good here, too', async () => {
+  await check('a signed token of the same server is accepted, too', async () => {
     const tokens = await tokensOf('alice', { ...asked, resource: `${fetchwell.mcp}/openai` });
     assert.equal(tokens.access_token.split('.').length, 3);
     assert.equal(await status(fetchwell, tokens.access_token), 200);
@@ -71,13 +71,13 @@ async function active({ fetchwell, asked }) {
 }
 
 async function revoked({ fetchwell, asked }) {
-  await check('a token that was revoked before it was used', async () => {
+  await check('a token that was revoked before its first use', async () => {
     const { access_token: token } = await tokensOf('alice', asked);
     await revoke(token, asked);
     assert.equal(await status(fetchwell, token), 401);
   });
   if (process.env.FETCHWELL_OIDC_QUICK) return;
-  await check('a token that was revoked after it was used: within a minute', async () => {
+  await check('a token that was revoked after its first use: within a minute', async () => {
     const { access_token: token } = await tokensOf('alice', asked);
     assert.equal(await status(fetchwell, token), 200);
     const start = Date.now();
@@ -94,10 +94,10 @@ async function revoked({ fetchwell, asked }) {
 async function ended({ fetchwell, authority, asked }) {
   await authority.stop();
   await authority.start({ lifetime: 8 });
-  await check('a token that has ended is refused at its end, remembered or not', async () => {
+  await check('an expired token is refused at its expiry, cached or not', async () => {
     const { access_token: token } = await tokensOf('alice', asked);
     assert.equal(await status(fetchwell, token), 200);
-    // Well before the minute for which the answer might be remembered.
+    // Well before the minute for which the response might be cached.
     for (let tries = 0; tries < 30 && (await status(fetchwell, token)) === 200; tries += 1) await pause(1000);
     assert.equal(await status(fetchwell, token), 401);
   });
@@ -108,7 +108,7 @@ async function ended({ fetchwell, authority, asked }) {
 async function down({ fetchwell, authority, asked }) {
   const { access_token: used } = await tokensOf('alice', asked);
   const { access_token: unused } = await tokensOf('alice', asked);
-  await check('the server is down: nobody it was not asked about gets in, 503', async () => {
+  await check('the server is down: tokens that were not cached get 503', async () => {
     assert.equal(await status(fetchwell, used), 200);
     await authority.stop();
     const answer = await initialize(fetchwell.mcp, unused);
@@ -118,11 +118,11 @@ async function down({ fetchwell, authority, asked }) {
     assert.equal(await status(fetchwell), 401);
   });
   await authority.start();
-  await check('it is up again and has forgotten its tokens: 401, and a new one is good', async () => {
+  await check('it is up again without its tokens: 401, and a new token is accepted', async () => {
     assert.equal(await status(fetchwell, unused), 401);
     assert.equal(await status(fetchwell, (await tokensOf('alice', asked)).access_token), 200);
   });
-  await check('a fetchwell that the server does not know lets nobody in: 503', async () => {
+  await check('a fetchwell that the server does not know refuses all tokens: 503', async () => {
     await fetchwell.stop();
     await fetchwell.start({ FETCHWELL_CLIENT_SECRET: 'wrong' });
     assert.equal(await status(fetchwell, (await tokensOf('alice', asked)).access_token), 503);

@@ -1,4 +1,4 @@
-// Who gets what, changed while it runs: a person's sources, and tokens that fetchwell makes itself.
+// Authorization that changes while the server runs: a person's sources, and static tokens.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 
@@ -27,7 +27,7 @@ export async function liveChanges(binary, folder) {
   await authority.stop();
 }
 
-/** Waits until a request is answered so: a file is followed, and nobody says when it was read. */
+/** Waits until a request has this status: the server does not report when it has read a changed file. */
 async function comesToBe(fetchwell, token, status) {
   let answer;
   for (let tries = 0; tries < 50; tries += 1) {
@@ -42,7 +42,7 @@ const found = async (fetchwell, token) =>
   (await call(fetchwell.mcp, token, 'search', { query: 'invoice' })).payload.results.map((hit) => hit.id);
 
 async function otherSources(fetchwell, token) {
-  await check("alice's sources are taken away, others are given: what she sees changes", async () => {
+  await check("alice's sources are replaced: she sees the new ones only", async () => {
     assert.ok((await found(fetchwell, token)).every((id) => id.startsWith('cin_')));
     const whole = fetchwell.settings();
     const hers = 'subject = "alice"\nsources = ["mail"]';
@@ -60,13 +60,13 @@ async function ownTokens(fetchwell, binary) {
   const made = JSON.parse(execFileSync(binary, ['token', 'new', '--name', 'ci', '--json'], { encoding: 'utf8' }));
   seenTokens.add(made.token);
   const whole = fetchwell.settings();
-  await check('a token of `fetchwell token new` is good once its lines are in the file, for its sources', async () => {
+  await check('a token of `fetchwell token new` is accepted for its sources once the file has its lines', async () => {
     await comesToBe(fetchwell, made.token, 401);
     fetchwell.change(`${whole}\n${made.configuration}sources = ["orders"]\n`);
     await comesToBe(fetchwell, made.token, 200);
     assert.ok((await found(fetchwell, made.token)).every((id) => id.startsWith('shop/')));
   });
-  await check('and no longer when they are gone', async () => {
+  await check('and is refused after they were removed', async () => {
     fetchwell.change(whole);
     await comesToBe(fetchwell, made.token, 401);
   });
@@ -86,9 +86,9 @@ async function figures(fetchwell, binary, alice) {
     }
     for (const path of ['/health', '/metrics']) {
       assert.equal(await asked(path, made.token), 200);
-      assert.equal(await asked(path, alice), 401); // nobody is asked about a token that could not do it
+      assert.equal(await asked(path, alice), 401); // a token that cannot have access to metrics is not introspected
       assert.equal(await asked(path), 401);
-      assert.equal(await asked(path, undefined, {}), 401); // a loopback address is no identity
+      assert.equal(await asked(path, undefined, {}), 401); // a loopback address does not authenticate
     }
     for (const path of ['/health/live', '/health/ready']) assert.equal(await asked(path), 200);
   });

@@ -1,6 +1,6 @@
-// MCP over HTTP by hand, so that every status and header is seen.
+// MCP over HTTP without a client library, so that every status and header is visible.
 
-/** One request to `/mcp`: the answer as it came, with its message read from JSON or from the stream of events. */
+/** Sends one request to `/mcp`. Returns the response, with its message parsed from JSON or from the event stream. */
 export async function post(url, method, params, token) {
   const response = await fetch(url, {
     method: 'POST',
@@ -20,7 +20,7 @@ export async function post(url, method, params, token) {
   try {
     message = JSON.parse(json);
   } catch {
-    // What it should have been is for the one who asks to say.
+    // The caller decides whether a missing message is an error.
   }
   return { status: response.status, headers: response.headers, message, text };
 }
@@ -33,7 +33,7 @@ export const initialize = (url, token) =>
     token,
   );
 
-/** A tool's answer: its payload, or the error that a model would read. */
+/** Calls a tool. Returns its payload, or the error that a model would read. */
 export async function call(url, token, name, args) {
   const { status, message, text } = await post(url, 'tools/call', { name, arguments: args }, token);
   if (status !== 200 || !message?.result) throw new Error(`${name} answers ${status}: ${text.slice(0, 500)}`);

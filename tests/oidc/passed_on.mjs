@@ -1,4 +1,4 @@
-// A caller's own token, passed on to a record server that knows the same people: here another fetchwell.
+// The token of a caller, passed on to a record server that knows the same people: here another fetchwell.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 
@@ -26,7 +26,7 @@ export async function passedOn(binary, folder) {
   await front.start();
   const asked = { at: authority.at, redirect: REDIRECT, resource: back.url };
 
-  await check('each sees what the record server shows them, at the same time', async () => {
+  await check('each caller sees their own records, at the same time', async () => {
     const people = [];
     for (const person of ['alice', 'bob']) people.push((await tokensOf(person, asked)).access_token);
     const found = await Promise.all(
@@ -40,13 +40,13 @@ export async function passedOn(binary, folder) {
     const { payload } = await call(front.mcp, people[0], 'fetch', { id: found[0].payload.results[0].id });
     assert.ok(payload.text);
   });
-  await check('whom the record server refuses has an error that says so', async () => {
+  await check('a caller that the record server refuses gets an error that says so', async () => {
     const token = (await tokensOf('carol', asked)).access_token;
     const { isError, payload } = await call(front.mcp, token, 'search', { query: 'invoice' });
     assert.ok(isError, JSON.stringify(payload));
     assert.ok(!JSON.stringify(payload).includes(token));
   });
-  await check('a token of its own goes to nobody: 403', async () => {
+  await check('a static token is not passed on: 403', async () => {
     assert.equal((await initialize(front.mcp, made.token)).status, 403);
   });
   await front.stop();

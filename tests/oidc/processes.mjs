@@ -1,11 +1,11 @@
-// What is started, and ended again whatever happens.
+// Child processes that are always stopped.
 import { spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { createServer } from 'node:net';
 
 const running = new Set();
 
-/** A port that nobody has. */
+/** Returns an unused port. */
 export function freePort() {
   return new Promise((resolve, reject) => {
     const server = createServer();
@@ -17,7 +17,7 @@ export function freePort() {
   });
 }
 
-/** Starts a program that logs into a file, and waits until it answers at `url`. */
+/** Starts a program that logs to a file, and waits until it answers at `url`. */
 export async function start(program, args, { url, log, environment = {} }) {
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],

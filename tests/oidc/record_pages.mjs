@@ -1,4 +1,4 @@
-// What a model cites, opened by a person: the link of `fetch`, once, and for as long as the grant behind it is good.
+// The link that `fetch` gives, opened by a person in a browser, as long as its grant is valid.
 import assert from 'node:assert/strict';
 
 import { call } from './mcp.mjs';
@@ -10,12 +10,12 @@ const page = async (url, cookie) => {
 };
 
 export async function recordPages(fetchwell, token, id) {
-  await check('the link that `fetch` gives opens the record in a browser, as often as it is followed', async () => {
+  await check('the link that `fetch` gives opens the record in a browser, any number of times', async () => {
     const { payload } = await call(fetchwell.mcp, token, 'fetch', { id });
     const link = new URL(payload.url);
     assert.ok(payload.url.startsWith(`${fetchwell.url}/records/`), payload.url);
     const bare = fetchwell.url + link.pathname;
-    // A line of the record, which neither the sign-in page nor the page before the record may have.
+    // A line of the record that neither the sign-in page nor the page before the record may contain.
     const telling = payload.title;
 
     assert.ok(!(await page(bare)).text.includes(telling));
@@ -38,7 +38,7 @@ export async function recordPages(fetchwell, token, id) {
     assert.equal(record.status, 200);
     assert.ok(record.text.includes(telling), record.text);
 
-    // A user follows a citation again, in another browser perhaps.
+    // The person follows the citation again, possibly in another browser.
     const [again] = (await follow(fetchwell.url)).headers.getSetCookie()[0].split(';');
     assert.ok((await page(bare, again)).text.includes(telling));
     assert.ok(!(await page(payload.url)).text.includes(telling));

@@ -1,9 +1,9 @@
-// What was tried, one line each.
+// Results of the checks, a line each.
 
 let failures = 0;
 let checks = 0;
 
-/** Tries one thing. What goes wrong is told, and the next is tried. */
+/** Runs one check. A failure is printed, and the next check runs. */
 export async function check(title, attempt) {
   checks += 1;
   try {
@@ -18,7 +18,7 @@ export async function check(title, attempt) {
 
 export const heading = (text) => console.log(`\n${text}`);
 
-/** Tells how it went, as an exit code. */
+/** Prints the number of passed checks, and returns the exit code. */
 export function verdict() {
   console.log(`\n${checks - failures} of ${checks} passed`);
   return failures === 0 ? 0 : 1;

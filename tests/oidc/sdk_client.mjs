@@ -1,5 +1,5 @@
-// The TypeScript SDK's own OAuth client, which is given nothing but the URL: it finds the authorization server, makes
-// itself known there, and gets a token when a person has signed in.
+// The OAuth client of the TypeScript SDK, which gets only the URL: it discovers the authorization server, registers
+// there, and gets a token after a person has signed in.
 import assert from 'node:assert/strict';
 
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
@@ -12,7 +12,7 @@ import { check, heading } from './report.mjs';
 import { seenTokens } from './sign_in.mjs';
 import { AuthorizationServer, DOCUMENT_CLIENT, Fetchwell, REDIRECT, newKey } from './site.mjs';
 
-/** What a client keeps between sessions. */
+/** The state of a client between sessions. */
 class Keeper {
   kept = {};
 
@@ -64,7 +64,7 @@ export async function sdkClient(binary, folder) {
   await fetchwell.start();
   const dynamic = new Keeper();
   await check('from the bare URL to records, registering itself (DCR)', () => fromBareUrl(fetchwell, dynamic, 'alice'));
-  await check('a token that stopped being good is refreshed without a word', () => refreshes(fetchwell, dynamic));
+  await check('an expired token is refreshed silently', () => refreshes(fetchwell, dynamic));
   const described = new Keeper(DOCUMENT_CLIENT);
   await check('from the bare URL to records, describing itself (CIMD)', async () => {
     await fromBareUrl(fetchwell, described, 'alice');

@@ -1,12 +1,12 @@
-// Getting tokens as a public client does: authorization code with PKCE, a resource, and refresh.
+// Tokens for a public client: authorization code with PKCE, a resource, and refresh.
 import { createHash, randomBytes } from 'node:crypto';
 
 import { signIn } from './browser.mjs';
 
-/** Every token that was ever got; none may be in a log. */
+/** Every token that was issued. None may be in a log. */
 export const seenTokens = new Set();
 
-/** What the authorization server says of itself (RFC 8414). */
+/** Returns the metadata of an authorization server (RFC 8414). */
 export async function metadataOf(issuer) {
   const response = await fetch(`${issuer}/.well-known/oauth-authorization-server`);
   if (!response.ok) throw new Error(`the metadata of the authorization server is ${response.status}`);
@@ -24,7 +24,7 @@ async function post(url, form) {
   return body;
 }
 
-/** Somebody's tokens for a resource. `at` is where the authorization server is asked, when that is not its issuer. */
+/** Returns the tokens of a person for a resource. `at` is the URL of the authorization server, if it is not its issuer. */
 export async function tokensOf(person, { at, redirect, resource, scope = 'openid records.read', client = 'reader' }) {
   const verifier = randomBytes(32).toString('base64url');
   const question = new URL(`${at}/auth`);

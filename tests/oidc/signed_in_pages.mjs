@@ -1,4 +1,4 @@
-// Record pages that people sign in for: the browser goes to the authorization server and comes back to the record.
+// Record pages with sign-in: the browser is redirected to the authorization server and back to the record.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 
@@ -24,7 +24,7 @@ class Visitor {
     return { status: response.status, text: await response.text(), location: response.headers.get('location') };
   }
 
-  /** Opens a page without a session. Gives where the authorization server sends the browser back to. */
+  /** Opens a page without a session. Returns the URL that the authorization server redirects the browser to. */
   async sentBack(page, person, callback) {
     const asked = await this.visit(page);
     assert.equal(asked.status, 303, asked.text);
@@ -55,11 +55,11 @@ client_secret = "env:FETCHWELL_PAGES_SECRET"`;
   const found = (await call(fetchwell.mcp, token, 'search', { query: 'invoice' })).payload.results[0];
   const { payload: record } = await call(fetchwell.mcp, token, 'fetch', { id: found.id });
 
-  await check('a citation holds nothing that opens it', () => {
+  await check('a citation contains no key to its record', () => {
     assert.ok(record.url.startsWith(`${fetchwell.url}/records/`) && !record.url.includes('?'), record.url);
   });
   let used;
-  await check('alice opens it, signs in, and reads the record', async () => {
+  await check('alice opens the citation, signs in, and reads the record', async () => {
     const browser = new Visitor();
     used = await browser.sentBack(record.url, 'alice', callback);
     const back = await browser.visit(used);
@@ -71,7 +71,7 @@ client_secret = "env:FETCHWELL_PAGES_SECRET"`;
     const replayed = await browser.visit(used);
     assert.equal(replayed.status, 400, replayed.text);
   });
-  await check('her answer is nothing to another browser, and her code nothing to another attempt', async () => {
+  await check('her callback is refused in another browser, and her code in another sign-in', async () => {
     const other = new Visitor();
     assert.equal((await other.visit(used)).status, 400);
     const attempt = new URL((await other.visit(record.url)).location).searchParams;
@@ -94,7 +94,7 @@ client_secret = "env:FETCHWELL_PAGES_SECRET"`;
     assert.equal(page.status, 403, page.text);
     assert.ok(page.text.includes('no records for you'), page.text);
   });
-  await check('a sign-in that is cancelled says what to do', async () => {
+  await check('a cancelled sign-in shows what to do', async () => {
     const browser = new Visitor();
     const page = await browser.visit(await browser.sentBack(record.url, null, callback));
     assert.equal(page.status, 403, page.text);

@@ -1,4 +1,4 @@
-// Tokens that are JWTs, checked by the keys of their issuer.
+// Tokens that are JWTs, checked with the keys of their issuer.
 import assert from 'node:assert/strict';
 
 import { call, initialize, post } from './mcp.mjs';
@@ -10,7 +10,7 @@ import { AuthorizationServer, Fetchwell, REDIRECT, newKey } from './site.mjs';
 
 const TOOLS = ['search', 'fetch', 'schema', 'query_records', 'aggregate', 'read_record_field'];
 
-/** That a request is refused so, with what RFC 6750 and RFC 9728 want said. */
+/** Checks that a request is refused with this status, and with the challenge of RFC 6750 and RFC 9728. */
 async function refused(fetchwell, token, status, error) {
   const answer = await initialize(fetchwell.mcp, token);
   assert.equal(answer.status, status, answer.text);
@@ -22,7 +22,7 @@ async function refused(fetchwell, token, status, error) {
   return { ...answer, challenge };
 }
 
-/** That a token is refused for this reason. */
+/** Checks that a token is refused for this reason. */
 async function invalid(fetchwell, token, reason) {
   const { challenge } = await refused(fetchwell, token, 401, 'invalid_token');
   assert.match(challenge, reason);
@@ -58,7 +58,7 @@ async function theWayIn({ fetchwell, authority }) {
     assert.ok(text.includes(`${fetchwell.url}/.well-known/oauth-protected-resource/mcp`), text);
   });
   for (const path of ['/v1/schema', '/v1/streams', '/api/v1/messages', '/openapi.json']) {
-    await check(`without a token: ${path} is closed, too`, async () => {
+    await check(`without a token: ${path} needs a token, too`, async () => {
       const response = await fetch(fetchwell.url + path);
       assert.equal(response.status, 401);
     });
@@ -109,14 +109,14 @@ async function eachTheirOwn(site) {
     assert.equal(response.status, 200, text);
     assert.ok(text.includes('cin_home') && !text.includes('shop'), text);
   });
-  await check('bob sees other records, and nothing of hers', async () => {
+  await check('bob sees his own records, and none of hers', async () => {
     const { payload } = await call(mcp, bob, 'search', { query: 'invoice' });
     assert.ok(payload.results.length > 1);
     assert.ok(payload.results.every((hit) => hit.id.startsWith('shop/orders:')));
     const schema = JSON.stringify((await call(mcp, bob, 'schema', {})).payload);
     assert.ok(schema.includes('shop') && !/cin_|mail/.test(schema), schema);
   });
-  await check('her handles are nothing to bob, and his are nothing to her', async () => {
+  await check('handles of one person are refused for the other', async () => {
     for (const [who, id, foreign] of [[bob, found[0].id, /cin_work|Work|Home/], [token, 'shop/orders:7', /"shop"|Shop/]]) {
       const { isError, payload } = await call(mcp, who, 'fetch', { id });
       assert.ok(isError, JSON.stringify(payload));
@@ -124,7 +124,7 @@ async function eachTheirOwn(site) {
       assert.ok(!foreign.test(JSON.stringify(payload.available_connections)), JSON.stringify(payload));
     }
   });
-  await check('her cursor is nothing to bob, to dave, who sees the same records, and to another client of hers', async () => {
+  await check('her cursor is refused for bob, for dave, who sees the same records, and for another client of hers', async () => {
     const { payload } = await call(mcp, token, 'search', { query: 'invoice', limit: 1 });
     const { access_token: elsewhere } = await tokensOf('alice', { ...asked, client: 'browser' });
     for (const who of [bob, dave, elsewhere]) {
@@ -167,10 +167,10 @@ async function badTokens({ fetchwell, asked }, alice) {
     const header = Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url');
     await invalid(fetchwell, `${header}.${token.split('.')[1]}.`, /./);
   });
-  await check('an opaque token, when nobody can be asked about it', async () => {
+  await check('an opaque token, without an introspection endpoint', async () => {
     await invalid(fetchwell, 'b3BhcXVlLXRva2VuLW9mLW5vYm9keQ', /unknown/);
   });
-  await check('a token in the query of the URL is not looked at', async () => {
+  await check('a token in the query of the URL is ignored', async () => {
     const answer = await initialize(`${fetchwell.mcp}?access_token=${token}`);
     assert.equal(answer.status, 401);
   });
@@ -189,7 +189,7 @@ async function time({ fetchwell, authority, asked }) {
       await twin.stop();
     });
   }
-  await check('a token that ended half a minute ago: clocks may be off by a minute', async () => {
+  await check('a token that expired half a minute ago: clocks may differ by a minute', async () => {
     const twin = await authority.twin({ clock: -40, lifetime: 10 });
     await twin.start();
     const tokens = await tokensOf('alice', { ...asked, at: twin.at });
@@ -200,7 +200,7 @@ async function time({ fetchwell, authority, asked }) {
 
 async function refresh({ fetchwell, asked }, alice) {
   const { mcp } = fetchwell;
-  await check('a refreshed token works, and goes on with the cursor of the one before', async () => {
+  await check('a refreshed token works with the cursor of the earlier token', async () => {
     const { payload } = await call(mcp, alice.access_token, 'search', { query: 'invoice', limit: 1 });
     const tokens = await refreshed(alice, asked);
     assert.notEqual(tokens.access_token, alice.access_token);
@@ -212,10 +212,10 @@ async function refresh({ fetchwell, asked }, alice) {
 
 async function otherKeys({ fetchwell, authority, asked }, alice) {
   await authority.stop();
-  await check('the authorization server is down: tokens of known keys are still good', async () => {
+  await check('the authorization server is down: tokens of known keys are still accepted', async () => {
     assert.equal((await initialize(fetchwell.mcp, alice.access_token)).status, 200);
   });
-  await check('and a fetchwell that never saw its keys lets nobody in: 503', async () => {
+  await check('and a fetchwell without its keys refuses all tokens: 503', async () => {
     await fetchwell.stop();
     await fetchwell.start();
     const answer = await initialize(fetchwell.mcp, alice.access_token);
@@ -225,8 +225,8 @@ async function otherKeys({ fetchwell, authority, asked }, alice) {
   });
 
   await authority.start();
-  await check('when it is back, so are they', async () => {
-    // Five seconds after a failure it is asked again.
+  await check('tokens are accepted after it is back', async () => {
+    // The server is called again five seconds after a failure.
     let answer;
     for (let tries = 0; tries < 20 && answer?.status !== 200; tries += 1) {
       await new Promise((resolve) => setTimeout(resolve, 1000));
@@ -238,17 +238,17 @@ async function otherKeys({ fetchwell, authority, asked }, alice) {
   const [rsa, ecdsa] = [newKey('RS256'), newKey('ES256')];
   await authority.stop();
   await authority.start({ keys: [rsa, ecdsa], algorithm: 'ES256' });
-  await check('new keys, of another kind: they are fetched when a token names one', async () => {
+  await check('new keys of another kind are fetched when a token names one', async () => {
     const tokens = await tokensOf('alice', asked);
     const header = JSON.parse(Buffer.from(tokens.access_token.split('.')[0], 'base64url'));
     assert.equal(header.kid, ecdsa.kid);
     assert.equal(header.alg, 'ES256');
     assert.equal((await initialize(fetchwell.mcp, tokens.access_token)).status, 200);
   });
-  await check('a token of the key that is gone', async () => {
+  await check('a token of a removed key', async () => {
     await invalid(fetchwell, alice.access_token, /key/);
   });
-  await check('a forged key under the name of a good one', async () => {
+  await check('a forged key with the id of a valid one', async () => {
     const forger = await authority.twin({ keys: [{ ...newKey('RS256'), kid: rsa.kid }], algorithm: 'RS256' });
     await forger.start();
     const forged = await tokensOf('alice', { ...asked, at: forger.at });

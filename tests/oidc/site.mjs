@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { freePort, start } from './processes.mjs';
 import { seenTokens } from './sign_in.mjs';
 
-/** Where clients are sent back to. Nobody listens there: the code is read from the URL. */
+/** The redirect URI of clients. No program listens there: the code is read from the URL. */
 export const REDIRECT = 'http://127.0.0.1:9/callback';
 
 /** The id of a client that describes itself. */
@@ -49,7 +49,7 @@ export class AuthorizationServer {
     return new AuthorizationServer(folder, { port, issuer: `http://127.0.0.1:${port}`, ...settings });
   }
 
-  /** Another of the same issuer, elsewhere. */
+  /** Returns another server with the same issuer, on another port. */
   async twin(different) {
     return new AuthorizationServer(this.#folder, { ...this.#settings, port: await freePort(), ...different });
   }
@@ -58,7 +58,7 @@ export class AuthorizationServer {
     return this.#settings.issuer;
   }
 
-  /** Where it is asked. */
+  /** The URL of the server. */
   get at() {
     return `http://127.0.0.1:${this.#settings.port}`;
   }
@@ -100,7 +100,7 @@ store = "orders.db"
 export class Fetchwell {
   #running = null;
 
-  /** `name` is of its folder and log; `auth` are the lines of `[auth]`, `granted` those of who gets which sources. */
+  /** `name` is used for its folder and log; `auth` has the lines of `[auth]`, `granted` those that grant sources. */
   constructor(binary, folder, { name, port, auth, granted = TWO_STORES }) {
     this.binary = binary;
     this.url = `http://localhost:${port}`;
@@ -133,7 +133,7 @@ ${granted}`,
     return readFileSync(this.configuration, 'utf8');
   }
 
-  /** Saves another, as editors do. */
+  /** Saves another configuration, as editors do. */
   change(text) {
     writeFileSync(`${this.configuration}.new`, text);
     renameSync(`${this.configuration}.new`, this.configuration);

@@ -1,4 +1,4 @@
-// The list of tools of a live server as the Vercel AI SDK has it, and a search by its tool.
+// The list of tools of a live server, converted by the Vercel AI SDK, and a search with its tool.
 //
 // Usage: converters.mjs BINARY STORE
 
