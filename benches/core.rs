@@ -1,4 +1,4 @@
-//! `cargo bench --bench core`: the pure parts of a call, timed by criterion.
+//! `cargo bench --bench core`: the pure parts of a call, measured by criterion.
 
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 

@@ -1,10 +1,10 @@
 //! `cargo bench --bench federation`: the release binary over real stdio against 1, 8 and 50 local record servers
 //! that take 2 ms for each answer, and 50 of them with one more that takes 5 s.
 //!
-//! Before that, a list over two connections of one server, against one request to that server.
+//! Before that, a list over two connections of one server is compared with one request to that server.
 //!
-//! Prints the latency of sequential calls, and threads, descriptors and memory after them. It asserts only that
-//! every source answered, or that the slow one did not; docs/benchmarks.md has what was measured.
+//! Prints the latency of sequential calls, and threads, descriptors and memory after them. It asserts only that every
+//! source answered, or that the slow one did not; docs/benchmarks.md has results.
 
 #![expect(
     clippy::unwrap_used,
@@ -35,10 +35,10 @@ use faulty_server::{Account, RecordServer};
 /// Calls of each kind.
 const CALLS: usize = 500;
 
-/// Calls in which a slow source is found to be slow.
+/// Number of calls after which the slow source is known to be slow.
 const FIRST_CALLS: usize = 10;
 
-/// How long a good server thinks, and a slow one.
+/// Delay of a fast server, and of a slow one.
 const PAUSE: Duration = Duration::from_millis(2);
 const SLOW: Duration = Duration::from_secs(5);
 
@@ -77,7 +77,7 @@ fn main() {
     measure(&["--config", config.to_str().unwrap()], &servers[0].account.handle(3));
 }
 
-/// Lists over two connections of one server, and requests one of their pages from the server itself.
+/// Measures lists over two connections of one server, and requests of one of their pages to the server itself.
 fn list_over_connections(pause: Duration) {
     let server = FakeServer::start(move |request| {
         std::thread::park_timeout(pause);
@@ -92,7 +92,7 @@ fn list_over_connections(pause: Duration) {
         client.call("query_records", RECORDS);
         direct.request();
     }
-    // By turns, so that whatever else the machine does slows both.
+    // The two alternate, so that other load of the machine slows both.
     let took: Vec<(Duration, Duration)> =
         (0..CALLS).map(|_| (client.call("query_records", RECORDS), direct.request())).collect();
     let (tool, alone): (Vec<Duration>, Vec<Duration>) = took.into_iter().unzip();
@@ -117,7 +117,7 @@ fn connections_reply(line: &str) -> String {
     format!(r#"{{"data":[{}],"has_more":true,"next_cursor":"25"}}"#, rows.join(","))
 }
 
-/// A connection that is kept open, without fetchwell.
+/// A persistent connection without fetchwell.
 struct Direct(TcpStream);
 
 impl Direct {
@@ -147,7 +147,7 @@ fn median(took: &[Duration]) -> f64 {
     ms(took[took.len() / 2])
 }
 
-/// Calls each tool again and again, and says what the process holds after that.
+/// Calls each tool repeatedly, and prints the resources of the process after that.
 fn measure(arguments: &[&str], handle: &str) {
     let fetch = format!(r#"{{"id":"{handle}"}}"#);
     let calls = [("search", SEARCH), ("fetch", fetch.as_str()), ("query_records", RECORDS)];
@@ -174,7 +174,7 @@ fn start(number: usize, pause: Duration) -> RecordServer {
     RecordServer::start(Account { connection, records: 40, pause })
 }
 
-/// A folder with a configuration of these sources and their credentials.
+/// Writes a configuration of these sources and their credentials into a folder.
 fn configured(servers: &[RecordServer]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let mut config = String::new();
@@ -192,7 +192,7 @@ fn configured(servers: &[RecordServer]) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Leaves a credential where `pdpp connect` would.
+/// Writes a credential to the file that `pdpp connect` would write.
 fn connect(cache_root: &Path, url: &str) {
     let clients = cache_root.join("clients");
     std::fs::create_dir_all(&clients).unwrap();

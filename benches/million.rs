@@ -1,8 +1,8 @@
 //! `cargo bench --bench million -- [--records N] [--fts5]`: importing and searching a large store.
 //!
-//! Makes N records (1,000,000 by default) whose words are spread as in natural text, imports them with the
-//! release binary, and searches them through `serve --stdio`. With `--fts5` it also loads the same texts
-//! into SQLite's FTS5 and asks it the same questions, which is how the index was chosen (docs/decisions.md).
+//! Makes N records (1,000,000 by default) with words distributed as in natural text, imports them with the release
+//! binary, and searches them through `serve --stdio`. With `--fts5` it also loads the same texts into SQLite's FTS5 and
+//! runs the same queries, as for the choice of the index (docs/decisions.md).
 
 #![expect(
     clippy::unwrap_used,
@@ -19,13 +19,13 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Different words in the corpus.
+/// Number of different words in the corpus.
 const VOCABULARY: usize = 300_000;
 
-/// Streams; half of the records are in the first, the rest is spread evenly.
+/// Number of streams; half of the records are in the first, the others are spread evenly.
 const STREAMS: usize = 16;
 
-/// Calls per kind of query, each with other words.
+/// Number of calls per kind of query, each with other words.
 const CALLS: usize = 300;
 
 fn main() {
@@ -58,7 +58,7 @@ fn main() {
     }
 }
 
-/// What is asked, of which tool, how often, and with which arguments: of the n-th call, of so many records.
+/// A name, a tool, a number of calls, and a function from the number of a call and of records to the arguments.
 type Case = (&'static str, &'static str, usize, fn(usize, usize) -> String);
 
 const CASES: [Case; 13] = [
@@ -95,7 +95,7 @@ const CASES: [Case; 13] = [
     }),
 ];
 
-/// The other tools, over the stream that has half of the records.
+/// Measures the other tools on the stream with half of the records.
 fn read_surface(server: &mut Server, records: usize) {
     println!("the other tools over the stream with half of the records   p50 / p99 ms");
     for (what, tool, calls, arguments) in CASES {
@@ -119,7 +119,7 @@ fn read_surface(server: &mut Server, records: usize) {
     print_times("each of 1,000 pages of 100 in a row", &mut took);
 }
 
-/// Queries of each kind, by how often their words occur.
+/// Returns queries of each kind, by the frequency of their words.
 fn kinds() -> Vec<(&'static str, Vec<String>)> {
     let word = |rank: usize| word(rank);
     let one = |from: usize, step: usize| (0..CALLS).map(|n| word(from + n * step)).collect();
@@ -143,7 +143,7 @@ fn kinds() -> Vec<(&'static str, Vec<String>)> {
     ]
 }
 
-/// A question of fifteen words, eight of them among the 60 commonest.
+/// Returns a query of fifteen words, eight of them among the 60 most frequent.
 fn question(n: usize) -> String {
     let common = (0..8).map(|at| (n + at * 7) % 60);
     let others = (0..7).map(|at| 300 * (at + 1) * (at + 1) + n * (at + 1));
@@ -154,7 +154,7 @@ fn words_of(ranks: &[usize]) -> String {
     ranks.iter().map(|rank| word(*rank)).collect::<Vec<_>>().join(" ")
 }
 
-/// Text as people write it: few words often, most words seldom.
+/// Texts with the word frequencies of natural language: few words often, most words rarely.
 struct Corpus {
     cumulative: Vec<f64>,
     words: Vec<String>,
@@ -174,7 +174,7 @@ impl Corpus {
         Self { cumulative, words: (0..VOCABULARY).map(word).collect(), seed: 7 }
     }
 
-    /// A number in 0..1, the same in every run (by `SplitMix64`).
+    /// Returns a number in 0..1 that is the same in every run (`SplitMix64`).
     fn random(&mut self) -> f64 {
         self.seed = self.seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.seed;
@@ -206,7 +206,7 @@ impl Corpus {
             let stream =
                 if self.random() < 0.5 { 0 } else { 1 + (self.random() * (STREAMS - 1) as f64) as usize };
             text_bytes += title.len() + body.len();
-            // One record every half minute, from a thousand senders.
+            // One record for every half minute, from a thousand senders.
             let at = jiff::Timestamp::from_second(1_767_225_600 + number as i64 * 30).unwrap();
             let from = format!("sender{}", (self.random() * self.random() * 1_000.0) as usize);
             writeln!(out, r#"{{"stream":"s{stream}","key":"k{number}","data":{{"title":"{title}","n":{number},"from":"{from}","at":"{at}","body":"{body}"}},"emitted_at":"{at}"}}"#).unwrap();
@@ -216,7 +216,7 @@ impl Corpus {
     }
 }
 
-/// The word of a rank: syllables, shorter for common ones.
+/// Returns the word of a rank: syllables, fewer for frequent words.
 fn word(rank: usize) -> String {
     let (consonants, vowels) = (b"bcdfghjklmnprstvwz", b"aeiou");
     let mut word = String::new();
@@ -320,7 +320,7 @@ impl Drop for Server {
     }
 }
 
-/// A line of the process's memory status, in MB.
+/// Returns a line of the process's memory status in MB.
 fn memory(process: u32, line: &str) -> Option<f64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|text| text.starts_with(line))?;
@@ -333,7 +333,7 @@ fn print_times(what: &str, took: &mut [Duration]) {
     println!("  {what:<46} {:>8.2} / {:>8.2}", at(50), at(99));
 }
 
-/// The same texts and questions for FTS5, ranked by its own BM25.
+/// Runs the same queries on the same texts with FTS5, ranked by its own BM25.
 fn fts5(file: &Path, database: &Path) {
     let store = rusqlite::Connection::open(database).unwrap();
     store

@@ -1,8 +1,7 @@
 //! `cargo bench --bench stdio`: the release binary over real stdio against a local fake record server.
 //!
-//! Prints the time from start to the reply of `initialize`, resident memory, and the latency of sequential
-//! calls. It asserts nothing: machines differ, so compare runs on one machine. `NUMBERS` in
-//! docs/benchmarks.md has what was measured.
+//! Prints the time from start to the reply of `initialize`, resident memory, and the latency of sequential calls. It
+//! asserts nothing: machines differ, so compare runs on one machine. docs/benchmarks.md has results.
 
 #![expect(
     clippy::unwrap_used,
@@ -53,7 +52,7 @@ fn main() {
         client.call("search", r#"{"query":"invoice","limit":100}"#);
     }
     println!("resident, 100 mixed calls   {:>9.1} MB", client.resident());
-    // What two pipes and rmcp take by themselves; on some machines that is most of a call.
+    // Two pipes and rmcp by themselves, which on some machines take most of a call.
     client.measure_ping(CALLS);
     client.measure("fetch", r#"{"id":"cin_work/messages:m2"}"#, CALLS);
     client.measure("search", r#"{"query":"invoice"}"#, CALLS);

@@ -17,7 +17,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Starts the server and gives the time until it answered `initialize`.
+    /// Starts the server and returns the time until it answered `initialize`.
     pub(crate) fn start(arguments: &[&str]) -> (Self, Duration) {
         let started = Instant::now();
         let mut process = Command::new(binary())
@@ -61,13 +61,13 @@ impl Client {
         started.elapsed()
     }
 
-    /// Calls again and again and prints the latencies.
+    /// Makes calls and prints their latencies.
     pub(crate) fn measure(&mut self, tool: &str, arguments: &str, calls: usize) {
         let took = (0..calls).map(|_| self.call(tool, arguments)).collect();
         print_times(&format!("{tool} {arguments}"), took);
     }
 
-    /// The latencies of empty calls: what two pipes and rmcp take by themselves.
+    /// Prints the latencies of pings: the share of two pipes and rmcp in every call.
     pub(crate) fn measure_ping(&mut self, calls: usize) {
         let ping = |client: &mut Self| {
             let started = Instant::now();
@@ -79,19 +79,19 @@ impl Client {
         print_times("ping", took);
     }
 
-    /// Threads of the process, and its open files and sockets.
+    /// Returns the number of threads of the process, and of its open files and sockets.
     pub(crate) fn threads_and_descriptors(&self) -> (usize, usize) {
         let entries =
             |name: &str| std::fs::read_dir(format!("/proc/{}/{name}", self.process.id())).unwrap().count();
         (entries("task"), entries("fd"))
     }
 
-    /// The text of the answer before.
+    /// Returns the text of the last answer.
     pub(crate) fn answer(&self) -> &str {
         &self.line
     }
 
-    /// Resident memory in MB.
+    /// Returns the resident memory in MB.
     pub(crate) fn resident(&self) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();

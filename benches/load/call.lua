@@ -1,4 +1,4 @@
--- Tool calls of many callers for wrk: `wrk -s call.lua URL -- BODIES TOKENS`, each a file of which a line is one.
+-- Tool calls of many callers for wrk: `wrk -s call.lua URL -- BODIES TOKENS`, two files with one body or token a line.
 
 dofile("result.lua")
 

@@ -1,5 +1,5 @@
--- What wrk ends with, as a line for the script that runs it: RESULT requests, seconds, p50 and p99 in ms, and what was no
--- good answer. By itself, for plain GETs: what the record server does on its own.
+-- Prints the results of wrk as a line for the script that runs it: RESULT, requests, seconds, p50 and p99 in ms, and failed
+-- requests. Used alone for plain GETs to the record server.
 
 function done(summary, latency)
   local errors = summary.errors

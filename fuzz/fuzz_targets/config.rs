@@ -1,5 +1,5 @@
-//! Any text as a configuration file, TOML and YAML: it is valid, or refused with one line that names where. A source
-//! that is added to a valid file and removed again leaves its settings as they were.
+//! Any text as a configuration file, TOML and YAML, is valid or refused with one line that names the place. Adding a
+//! source to a valid file and removing it again leaves the settings unchanged.
 #![no_main]
 
 use std::path::Path;
@@ -51,7 +51,7 @@ fn check_edit(text: &str, settings: &FileSettings, file: &Path) {
         return;
     }
     let source = NewSource { name, store: Some("added.db".to_owned()), ..NewSource::default() };
-    // Sources that are listed inline are left to people.
+    // Sources that are listed inline are not edited.
     let Ok(added) = with_source(text, &source) else { return };
     let sources = check_text(&added, file).unwrap().sources;
     assert_eq!(sources.len(), settings.sources.len() + 1);

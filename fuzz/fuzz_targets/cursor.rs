@@ -1,4 +1,4 @@
-//! No text opens as a cursor but one that was sealed.
+//! Only sealed text opens as a cursor.
 #![no_main]
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|text: &str| {
     let (key, now) = (Key::new(KeyId([0; 4]), &[7; 32]), Duration::from_secs(1_800_000_000));
     if let Ok(claims) = KeyRing::new(key.clone()).open(text, now) {
-        // Only possible for what this key sealed, at a time that is still valid, and only as it was written.
+        // This key sealed the text, the time is still valid, and the text is the only spelling.
         assert_eq!(seal(&key, &claims), text);
         assert!(claims.check_time(now, VALID_FOR).is_ok());
     }

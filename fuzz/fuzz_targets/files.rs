@@ -1,5 +1,6 @@
 //! Any content of a file is read to its end or rejected with a reason: calendars, contacts, feeds, office documents,
-//! PDF documents, exports and archives of them. A panic of a reader is a rejection with a text that this target finds.
+//! PDF documents, exports and archives of them. A panic of a reader becomes a rejection with a text that this target
+//! detects.
 #![no_main]
 
 use std::fmt;

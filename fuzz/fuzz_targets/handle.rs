@@ -1,5 +1,5 @@
-//! The laws of handles, on any text: what parses is printed as it was, what is minted parses back, and no
-//! name leaves its place.
+//! Laws of handles for any text: a parsed handle is printed unchanged, a minted handle parses back, and no name changes
+//! its segment.
 #![no_main]
 
 use fetchwell::handle::{Handle, RecordAddress};
@@ -19,7 +19,7 @@ fuzz_target!(|text: &str| {
             assert_eq!(minted.as_str().parse::<Handle>().unwrap().address(), handle.address());
         }
     }
-    // Any three names, too.
+    // The same for any three names.
     let mut names = text.split('\u{1}');
     let (connection, stream, record) = (names.next(), names.next(), names.next());
     let address = || {

@@ -5,7 +5,7 @@
 use fetchwell::handle::{Handle, MAX_HANDLE_BYTES};
 use libfuzzer_sys::fuzz_target;
 
-// A number, a line break, and a handle.
+// The input: a number, a line break, and a handle.
 fuzz_target!(|text: &str| {
     let Some((number, text)) = text.split_once('\n') else { return };
     if let (Ok(whole), Ok(number)) = (text.parse::<Handle>(), number.parse::<u32>()) {
@@ -27,7 +27,7 @@ fn mint_part(whole: &Handle, number: u32) {
         return;
     };
     let Some(part) = whole.with_part(number) else {
-        // Each byte of a name is at most three of a handle.
+        // Each byte of a name takes at most three in a handle.
         let names = [address.stream.as_str(), address.record.as_str()];
         let bytes: usize = connection.as_str().len() + names.map(str::len).iter().sum::<usize>();
         assert!(3 * bytes + "///p4294967295".len() > MAX_HANDLE_BYTES);
@@ -38,7 +38,7 @@ fn mint_part(whole: &Handle, number: u32) {
     assert_eq!(part.as_str().parse::<Handle>().as_ref(), Ok(&part));
 }
 
-/// Checks that a text with a part is the only spelling of it, and that the record without the part is the same.
+/// Checks that a text with a part is the only spelling of its handle, and that the record without the part is the same.
 fn check_part(text: &str, handle: &Handle) {
     let Some(number) = handle.part() else { return };
     assert!(text.ends_with(&format!("/p{number}")));

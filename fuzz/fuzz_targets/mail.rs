@@ -1,5 +1,5 @@
-//! Any mailbox is read to its end: a message that cannot be imported is rejected with its line, and none ends the
-//! import.
+//! Any mailbox is read to its end: a message that cannot be imported is rejected with its line, and the import
+//! continues.
 #![no_main]
 
 use std::fmt;
@@ -10,7 +10,7 @@ use fetchwell::connectors::{ImportError, Intake, Report, import_mbox};
 use fetchwell::source::store::{Manifest, NewConnection};
 use libfuzzer_sys::fuzz_target;
 
-/// The start of a message. Without it an input is no mailbox, and nothing of it is parsed.
+/// The start of a message. Without it an input is not a mailbox, and is not parsed.
 const START: &[u8] = b"From a@x.test Wed Apr  1 10:00:00 2026\n";
 
 /// A manifest without the stream that is imported: each message is parsed and then rejected, and no store is
@@ -28,7 +28,7 @@ fuzz_target!(|text: &[u8]| {
         Err(ImportError::WrongKind { .. }) => {}
         Err(error) => panic!("{error}"),
     }
-    // The same with the checks of keys and records, until one is accepted.
+    // The same with the checks of keys and records, until a record is accepted.
     match import(&mailbox, None).0 {
         Ok(()) | Err(ImportError::WrongKind { .. } | ImportError::Store(_)) => {}
         Err(error) => panic!("{error}"),

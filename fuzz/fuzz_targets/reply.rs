@@ -1,4 +1,4 @@
-//! Whatever a record server answers, a call ends with an answer that fits or with a typed error.
+//! Whatever a record server answers, a call ends with an answer within its budget or with a typed error.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
@@ -22,7 +22,7 @@ fuzz_target!(|body: &str| {
         schema: String::new(),
     };
     let bound = BoundSource::from(source.clone());
-    // No list takes more than was asked, and no text is a position that breaks the reader.
+    // No list is longer than requested, and any text as a position is handled.
     for start in [Start::First, Start::After(RecordsPosition(body.to_owned()))] {
         if let Ok(page) = RUNTIME.block_on(bound.records(&list(start))) {
             assert!(page.rows.len() <= 3);

@@ -1,4 +1,5 @@
-//! Any text of a search is answered: with results that can be fetched, or with a refusal. Never with an internal error.
+//! Any text of a search is answered with results that can be fetched, or with a typed error, never with an internal
+//! error.
 #![no_main]
 
 use std::fmt;
@@ -24,7 +25,7 @@ const RECORDS: &str = r#"
 {"stream":"notes","key":"a/b","data":{"title":"parseConfigFile","body":"see user_123 and 0.4.19 in /etc/x.conf"}}
 "#;
 
-/// Errors that a text can cause by naming a place.
+/// Error codes of texts that name streams or connections.
 const REFUSALS: [&str; 4] =
     ["invalid_argument", "connection_not_found", "stream_not_declared", "conflicting_connection_id"];
 

@@ -1,4 +1,4 @@
-"""The Python SDK's client, over stdio and over HTTP, in both ways of starting a session.
+"""The client of the Python SDK, over stdio and over HTTP, with both kinds of session start.
 
 Usage: python_client.py BINARY STORE URL, with the bearer token of the URL in FETCHWELL_TOKEN where it wants one.
 """
@@ -16,7 +16,7 @@ TOOLS = ["search", "fetch", "schema", "query_records", "aggregate", "read_record
 
 
 def payload(result):
-    """What a model reads of a call that succeeded: the same JSON in both channels."""
+    """Returns the payload of a successful call: the same JSON in both channels."""
     assert not result.is_error, result
     [block] = result.content
     value = json.loads(block.text)

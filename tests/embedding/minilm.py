@@ -33,7 +33,7 @@ def read_safetensors(path: Path) -> dict[str, numpy.ndarray]:
 
 
 class Graph:
-    """A graph that names its values by counting."""
+    """An ONNX graph that numbers its values."""
 
     def __init__(self) -> None:
         self.nodes, self.constants, self.count = [], [], 0

@@ -94,7 +94,7 @@ class Corpus:
         return set.intersection(*sets) if sets else set()
 
     def containing(self, text, candidates=None):
-        """Returns the numbers of the records whose text contains a string."""
+        """Returns the numbers of the records with a string in their text."""
         candidates = range(len(self.records)) if candidates is None else candidates
         return {number for number in candidates if text in self.records[number].text}
 
@@ -127,7 +127,7 @@ class Corpus:
         return sorted(chosen, key=record.sequence.index)
 
     def question(self, query, numbers):
-        """Returns a question whose relevant records have these numbers, or `None` if they are too many."""
+        """Returns a question with these relevant records, or `None` if they are too many."""
         if not 1 <= len(numbers) <= MAX_RELEVANT:
             return None
         ids = sorted(f"{self.connection}/{self.records[each].item.stream}:{self.records[each].key}" for each in numbers)
@@ -368,7 +368,7 @@ def summaries(corpus):
 
 
 def is_question(record, counts):
-    """Returns true for a record whose summary was removed and is a question of its own."""
+    """Returns true for a record without its summary, which is a question of its own."""
     text = record.item.summary
     is_heading_of_version = re.search(r"\d\.\d", text)
     is_unique = counts[" ".join(words_of(text))] == 1

@@ -5,7 +5,7 @@
 
 use super::vocabulary;
 
-/// Maximum length in bytes of a piece whose count is kept.
+/// Maximum length in bytes of a piece with a cached count.
 const MAX_BYTES: usize = 16;
 
 /// Number of entries of the table, a power of two. An entry takes 24 bytes.

@@ -28,7 +28,7 @@ pub(super) fn each_piece(text: &str, mut take: impl FnMut(&[u8])) {
     }
 }
 
-/// The same by the expression, for a part of a text whose last piece ends with it.
+/// Splits a part of a text by the expression. The last piece ends with the part.
 fn each_by_pattern(text: &str, take: &mut impl FnMut(&[u8])) {
     let mut at = 0;
     while let Some(found) = PATTERN.as_ref().and_then(|pattern| pattern.find_at(text, at)) {
@@ -57,7 +57,7 @@ fn ascii_piece(text: &[u8], at: usize) -> Option<usize> {
     let byte = |at: usize| text.get(at).copied();
     let is = |at: usize, kind: fn(u8) -> bool| byte(at).is_some_and(kind);
     let run = |from: usize, kind: fn(u8) -> bool| (from..).find(|at| !is(*at, kind)).unwrap_or(from);
-    // What is not ASCII may go on with anything.
+    // Other characters than ASCII may continue any piece.
     let known = |end: usize| byte(end).is_none_or(|byte| byte.is_ascii()).then_some(end);
     let first = byte(at).filter(u8::is_ascii)?;
     if first.is_ascii_alphabetic() {

@@ -32,11 +32,11 @@ pub(super) fn tokens_of(piece: &[u8]) -> usize {
 /// Counts the tokens that the bytes of a piece are merged to.
 fn merged(piece: &[u8]) -> usize {
     let mut tokens: Vec<u32> = Vec::new();
-    // Where no token can end is not tried again.
+    // Places where no token can end, which are not tried again.
     let mut is_dead = vec![false; piece.len() + 1];
     let mut at = 0;
     let mut next = longest(piece);
-    // A text that repeats asks for the same two again and again.
+    // Repetitive texts ask for the same pairs repeatedly.
     let mut known = [(FREE, FREE, false); 64];
     let mut stay_apart = |left: u32, right: u32| {
         let Some(known) = known.get_mut(index(left ^ right.rotate_left(3)) % 64) else { return false };

@@ -1,4 +1,4 @@
-"""LlamaIndex and FastMCP: both list the tools and read two pages, each call of LlamaIndex by a process of its own.
+"""LlamaIndex and FastMCP list the tools and read two pages; LlamaIndex starts a process for each call.
 
 Usage: llama_index_fastmcp.py BINARY STORE STATE
 """

@@ -1,4 +1,4 @@
-"""LangChain's `get_tools()` starts a server for each call: the second page is of another process.
+"""LangChain's `get_tools()` starts a server for each call, so the second page comes from another process.
 
 Usage: paging_langchain.py BINARY STORE STATE
 """
@@ -11,7 +11,7 @@ from langchain_mcp_adapters.client import MultiServerMCPClient
 
 
 def payload(answer):
-    """Returns the JSON of an answer, whose text may come alone or in a content block."""
+    """Returns the JSON of an answer with its text in a string or in a content block."""
     if isinstance(answer, tuple):
         answer = answer[0]
     return json.loads(answer if isinstance(answer, str) else answer[0]["text"])

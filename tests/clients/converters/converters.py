@@ -1,4 +1,4 @@
-"""The list of tools of a live server, put through the converters of agent frameworks, and calls by their tools.
+"""The list of tools of a live server, converted by agent frameworks, and calls with the converted tools.
 
 Usage: converters.py BINARY STORE
 """
@@ -16,7 +16,8 @@ from langchain_mcp_adapters.tools import load_mcp_tools
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-# `filter` and `expand_limit` have names of their own, so strict mode cannot close them; the framework keeps these as they are.
+# `filter` and `expand_limit` accept any names, so strict mode cannot close them; the framework keeps these tools as
+# they are.
 NOT_STRICT = {"search", "fetch", "query_records", "aggregate"}
 
 
@@ -37,7 +38,7 @@ async def langchain(session, profile):
     for tool in tools.values():
         convert_to_openai_tool(tool)
     convert_to_genai_function_declarations(list(tools.values()))
-    # Every optional argument as null, as CrewAI's adapter sends them.
+    # Every optional argument as null, as CrewAI's adapter sends it.
     names = tools["search"].args_schema["properties"]
     found = await tools["search"].ainvoke({**dict.fromkeys(names), "query": "invoice"})
     text = found if isinstance(found, str) else found[0]["text"]

@@ -1,4 +1,4 @@
-"""Every tool, called by CrewAI's adapter, which sends every optional argument as null.
+"""Calls every tool by CrewAI's adapter, which sends every optional argument as null.
 
 Usage: crewai_adapter.py BINARY STORE
 """

@@ -1,4 +1,4 @@
-"""Writes a mailbox of the messages that Python tests its e-mail package with, and what Python reads in them.
+"""Writes a mailbox of the messages that Python tests its e-mail package with, and the texts that Python reads in them.
 
 Usage: mailbox.py MAILBOX EXPECTED. MAILBOX is an mbox file. EXPECTED is JSON: for each message its file, its subject, and
 from each of its texts the line in the middle, with the kind of the text.

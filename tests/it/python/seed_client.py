@@ -1,4 +1,4 @@
-"""The `client` that the seed's examples use: `get(path, params=None)` gives the JSON of an answer of the server under test.
+"""The `client` of the contract's examples: `get(path, params=None)` returns the JSON of a response of the tested server.
 
 Usage: seed_client.py BASE_URL EXAMPLE [ARGUMENT]. Runs one example of seed_examples.py, and prints its result as JSON."""
 

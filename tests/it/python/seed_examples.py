@@ -1,4 +1,4 @@
-"""The usage examples of the context-protection document that `/api/v1` is made after, word for word. Nothing is changed here:
+"""The usage examples of the context-protection contract that `/api/v1` implements, unchanged:
 `client` is set by seed_client.py."""
 
 
