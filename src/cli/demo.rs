@@ -17,7 +17,7 @@ use crate::source::store::Store;
 use crate::terminal::Line;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Payload, Toolbox};
 
-/// Try fetchwell on bundled sample data: two accounts of one connector whose record ids collide.
+/// Try fetchwell on bundled sample data: two accounts of one connector with colliding record ids.
 #[derive(Debug, Args)]
 pub(super) struct Demo {
     /// The sample.

@@ -41,7 +41,7 @@ impl AuthSettings {
     }
 }
 
-/// An authorization server whose tokens are JWTs.
+/// An authorization server that issues JWTs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssuerPlace {
     /// The `iss` of its tokens.
@@ -344,7 +344,7 @@ impl TryFrom<String> for SecretPlace {
         match text.split_once(':') {
             Some(("env", name)) if is_variable(name) => Ok(Self::Variable(name.to_owned())),
             Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
-            // What stands there may be the secret itself.
+            // The value may be the secret itself.
             _ => Err("the secret must be \"env:NAME\" or \"file:PATH\"; do not write the secret itself here"),
         }
     }

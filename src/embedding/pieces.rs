@@ -11,7 +11,7 @@ pub trait PieceCount: Debug + Send + Sync {
     fn limit(&self) -> usize;
 }
 
-/// Pieces by an estimate, for models whose tokenizer is not known.
+/// Pieces by an estimate, for models with an unknown tokenizer.
 ///
 /// Tokenizers of common models make 2.5 to 5 bytes of English a piece, and up to two pieces of a character of other
 /// scripts. The estimate is higher than most of them, so that a chunk stays within the limit.

@@ -1,4 +1,4 @@
-//! A pseudo-random number generator (`SplitMix64`) whose numbers are the same on every machine and in every release.
+//! A pseudo-random number generator (`SplitMix64`) with the same numbers on every machine and in every release.
 
 /// A pseudo-random number generator.
 #[derive(Debug, Clone)]

@@ -181,7 +181,7 @@ mod tests {
     fn clipping_keeps_whole_graphemes_and_says_so() {
         assert_eq!(clip("short", 5), "short");
         assert_eq!(clip("too long", 6), "too…");
-        assert_eq!(clip("👩‍👩‍👧👩‍👩‍👧", 25), "👩‍👩‍👧…"); // one family is 18 bytes, a third of one is nobody
+        assert_eq!(clip("👩‍👩‍👧👩‍👩‍👧", 25), "👩‍👩‍👧…"); // one family is 18 bytes and is not split
         assert_eq!(clip("abc", 2), "");
     }
 

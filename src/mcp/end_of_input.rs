@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 /// Maximum time without a response after the end of the input.
 const MAX_IDLE: Duration = Duration::from_millis(800);
 
-/// Detects that a server whose input has ended writes no more responses.
+/// Detects that a server writes no more responses after its input has ended.
 #[derive(Debug)]
 pub(super) struct EndOfInput {
     /// Time of the end of the input, or of the last response after it.

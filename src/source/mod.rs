@@ -90,7 +90,7 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// Searches and returns a page of hits in rank order.
     async fn search(&self, context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError>;
 
-    /// Returns the source and the connection whose changes a stream has.
+    /// Returns the source and the connection that the changes of a stream belong to.
     async fn changes_origin(
         &self,
         context: &CallContext,

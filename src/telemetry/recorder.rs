@@ -59,9 +59,9 @@ pub struct Aggregates {
 /// State of the storage of call records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Keeping {
-    /// Calls whose record can be listed.
+    /// Calls with a record that can be listed.
     pub stored: u64,
-    /// Calls whose record was lost; the aggregates include them.
+    /// Calls with a lost record; the aggregates include them.
     pub dropped: u64,
     /// Place of the records.
     pub state: KeepingState,

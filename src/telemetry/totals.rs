@@ -41,7 +41,7 @@ pub struct ContextProtection {
     pub p95_latency_ms: f64,
     /// Milliseconds that 99 of 100 of the latest calls took at most.
     pub p99_latency_ms: f64,
-    /// Calls whose answer was over its threshold before it was shaped.
+    /// Calls with an answer that was over its threshold before it was shaped.
     pub oversized_events: u64,
     /// Seconds since this process started.
     pub uptime_seconds: u64,

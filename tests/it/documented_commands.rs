@@ -266,7 +266,7 @@ fn check(name: &str) {
     scratch.stop();
 }
 
-/// Saves a configuration whose first line is a comment with its path.
+/// Saves a configuration that begins with a comment with its path.
 fn save(scratch: &Scratch, block: &Block) {
     let first = block.text.lines().next().unwrap_or_default();
     let Some(path) = first.strip_prefix("# /") else { return };

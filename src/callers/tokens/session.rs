@@ -1,7 +1,7 @@
 //! The session of a browser that reads record pages.
 //!
 //! A session reads with a token, which is checked for each page. A session that began with a sign-in ends with its token.
-//! One that began with a link reads with the latest token of the grant, and shows only the records whose links were
+//! One that began with a link reads with the latest token of the grant, and shows only the records of links that were
 //! followed.
 
 use super::record_links::Reader;
@@ -22,7 +22,7 @@ pub struct Session {
 enum Scope {
     /// All records that the token may read.
     Grant,
-    /// The records whose links were followed.
+    /// The records of the links that were followed.
     Records(Vec<RecordAddress>),
 }
 
@@ -68,7 +68,7 @@ impl Session {
         matches!(self.scope, Scope::Grant)
     }
 
-    /// Returns the reader whose records the session shows.
+    /// Returns the reader of the records that the session shows.
     #[must_use]
     pub fn reader(&self) -> &Reader {
         &self.reader

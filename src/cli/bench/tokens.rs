@@ -129,7 +129,7 @@ mod tests {
                 for (second, of_end, end) in &halves {
                     let estimate = Estimator::O200k.tokens(&format!("{start}{end}"), budget::DOCUMENT_TOKENS);
                     let exact = of_start + of_end;
-                    // Where the halves meet, the count may be one token less than the sum.
+                    // At the place between the halves, the count may be one token less than the sum.
                     if estimate + 1 < exact {
                         offenders.push(format!("{first}, {second}: {estimate} of {exact}"));
                     }

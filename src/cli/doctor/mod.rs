@@ -105,7 +105,8 @@ impl Doctor {
     }
 }
 
-/// Returns a sentence for each store whose vectors lack records. A store that cannot be read has a check of its own.
+/// Returns a sentence for each store with records that lack vectors. A store that cannot be read has a check of its
+/// own.
 fn stores_without_vectors(sources: &[SourceSettings]) -> String {
     let missing = sources.iter().filter_map(|source| {
         let SourcePlace::Store { path } = &source.place else { return None };

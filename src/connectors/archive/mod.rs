@@ -1,4 +1,4 @@
-//! Archives: ZIP, tar and gzip files, whose entries are read as files without being unpacked to disk.
+//! Archives: entries of ZIP, tar and gzip files are read as files without being unpacked to disk.
 //!
 //! * `limits`: limits of all archives in one file
 //! * `zip`, `tar`, `gzip`: the entries of an archive of each kind

@@ -1,7 +1,7 @@
 //! The files of a folder, in the order of their names.
 //!
-//! Hidden files and folders are skipped, except the folders of a Maildir, whose names begin with a dot. Links are not
-//! followed; only a file that the user named may be one.
+//! Hidden files and folders are skipped, except the folders of a Maildir, which have names that begin with a dot. Links
+//! are not followed; only a file that the user named may be one.
 
 use std::cell::Cell;
 use std::fs;

@@ -95,7 +95,7 @@ impl FileKind {
         extension.is_some_and(|extension| self.row().3.contains(&extension.as_str()))
     }
 
-    /// Returns true for archives, whose entries are files.
+    /// Returns true for archives, which have files as entries.
     pub(in crate::connectors) fn is_archive(self) -> bool {
         matches!(self, Self::Zip | Self::Tar | Self::Gzip)
     }

@@ -26,7 +26,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Deadline of a query, with retries. A search that waits longer answers by words.
 const QUERY_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Deadline of a batch of documents, with retries, for a command whose user waits.
+/// Deadline of a batch of documents, with retries, for a command that a user waits for.
 const DOCUMENT_DEADLINE: Duration = Duration::from_secs(300);
 
 /// Deadline of a batch of documents, with retries, for a caller that tries again later.

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::embedding::EmbeddingError;
 
-/// Limit of the pieces of a text for a model whose files name none.
+/// Limit of the pieces of a text for a model without one in its files.
 const DEFAULT_LIMIT: usize = 256;
 
 /// Maximum limit of the pieces of a text. The time for a text grows with the square of its pieces.

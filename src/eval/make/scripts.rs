@@ -5,7 +5,7 @@ use super::draft::Draft;
 use super::words::{fold, is_unspaced, words};
 use crate::eval::random::Random;
 
-/// Minimum number of characters of a word whose accents are left out.
+/// Minimum length in characters of words that are also asked for without their accents.
 const MIN_ACCENTED_CHARS: usize = 5;
 
 /// Minimum number of characters of a run from which a part is asked for.

@@ -48,7 +48,7 @@ struct Health {
     /// Sources that cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unavailable: Vec<Missing>,
-    /// Stores whose records are embedded while the server runs.
+    /// Stores with records that are embedded while the server runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     embeddings: Vec<EmbeddingBuild>,
     context_protection: ContextProtection,

@@ -44,7 +44,7 @@ pub(super) async fn changes(
     page(list, from, query.limit)
 }
 
-/// Returns the connection whose changes are read, or `None` on a server without connection ids.
+/// Returns the connection that changes are read from, or `None` on a server without connection ids.
 ///
 /// # Errors
 ///

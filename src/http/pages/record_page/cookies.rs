@@ -20,7 +20,7 @@ impl Cookies {
         self.beginning_with(headers, name).find_map(|(rest, value)| rest.is_empty().then_some(value))
     }
 
-    /// Returns the cookies whose names begin with `prefix`: the rest of each name, and its value.
+    /// Returns the cookies with names that begin with `prefix`: the rest of each name, and its value.
     pub(super) fn beginning_with<'a>(
         &self,
         headers: &'a HeaderMap,

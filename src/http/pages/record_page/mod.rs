@@ -311,7 +311,7 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
         return view::sign_in(&path, &refusal.problem, way_in(callers));
     }
     let mut before = pages.sessions.get(&request.headers);
-    // A session whose token has expired no longer shows all records.
+    // A session with an expired token no longer shows all records.
     if let Some(session) = before.as_ref().filter(|session| session.shows_all())
         && pages.admit(callers, &session.reader().token, client, record).await.is_err()
     {

@@ -158,7 +158,7 @@ impl Pages {
         is_current.then_some(PendingSignIn { attempt: Attempt { state, verifier }, handle })
     }
 
-    /// Returns the person whose token the code of a reply is exchanged for, after the checks of every bearer token.
+    /// Exchanges the code of a reply for a token, and returns its person after the checks of every bearer token.
     async fn caller(
         &self,
         callers: &Callers,

@@ -21,13 +21,13 @@ use super::words::WordKind;
 /// Weight of a word in the title beside its weight in the text.
 const TITLE_BOOST: f32 = 0.6;
 
-/// Maximum number of words of a query whose other forms are looked up in titles too.
+/// Maximum number of words of a query with a lookup of other forms in titles, too.
 const MAX_WORDS_WITH_FORMS_IN_TITLES: usize = 4;
 
 /// Maximum number of spellings of a phrase that are looked up.
 const MAX_SPELLINGS: usize = 16;
 
-/// Maximum length in bytes of a word whose spelling in camel case is looked up.
+/// Maximum length in bytes of a word that is looked up in camel case, too.
 const MAX_SPLIT: usize = 32;
 
 /// Minimum length in bytes of a part of a word in camel case.

@@ -40,7 +40,7 @@ const MAX_WORDS_WITH_ALL_FORMS: usize = 6;
 /// Maximum number of words of a query that no record has and that are replaced.
 const MAX_REPLACED: usize = 8;
 
-/// Maximum number of words of a query whose other forms are looked up: the rarest ones.
+/// Maximum number of words of a query that are looked up by their other forms: the rarest ones.
 const MAX_INFLECTED: usize = 8;
 
 /// Maximum number of other forms of a word, the most frequent ones.

@@ -12,7 +12,7 @@ const MIN_INFLECTED: usize = 3;
 /// Minimum length in characters of the common beginning of two forms.
 const MIN_STEM: usize = 3;
 
-/// Languages whose words are compared by stem, with those letters that their words differ in behind a stem.
+/// Languages with words that are compared by stem, with the letters in which words differ after their stem.
 const LANGUAGES: [Algorithm; 2] = [Algorithm::English, Algorithm::German];
 
 /// A word with its stem in one language.

@@ -122,7 +122,7 @@ fn query_digest(query: &RecordsQuery, streams: &[StreamRow], store: &str) -> u64
     digest.finalize().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Refuses to sort by a field whose values have no order.
+/// Refuses to sort by a field with values that have no order.
 fn check_sort(query: &RecordsQuery, stream: &StreamRow) -> Result<(), SourceError> {
     let Some(field) = sort_field(query, stream) else { return Ok(()) };
     match missing_capability(&stream.detail, field, Capability::Range, "sorted by") {
@@ -279,7 +279,7 @@ impl Scan<'_> {
             values.push(&place.value);
             values.push(&place.key);
         }
-        // A record whose cursor field is a list has no sort value and may pass by one of its items.
+        // A record with a list in its cursor field has no sort value and may pass by one of its items.
         let is_single = |field: &&String| {
             stream.detail.field(field).is_some_and(|field| !field.types.iter().any(|kind| kind == "array"))
         };

@@ -19,7 +19,7 @@ pub struct StoreVersion {
     version: i64,
 }
 
-/// A store whose vectors are built in steps. Only the version of the store is read until a step is made.
+/// A store that gets its vectors in steps. Only the version of the store is read until a step is made.
 #[derive(Debug)]
 pub struct BackgroundBuild {
     path: PathBuf,

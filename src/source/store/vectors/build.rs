@@ -72,7 +72,7 @@ pub struct VectorBuilder {
     sqlite: Connection,
     model: Arc<dyn EmbeddingModel>,
     generation: Generation,
-    /// Generations whose vectors can be copied for equal texts.
+    /// Generations with vectors that can be copied for equal texts.
     comparable: Vec<i64>,
     _lock: File,
 }

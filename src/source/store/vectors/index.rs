@@ -93,7 +93,7 @@ impl VectorIndex {
         Self { path: vectors_path(store), max_bytes, loaded: Mutex::default(), idle: Mutex::default() }
     }
 
-    /// Returns the id of the model whose vectors are searched, or `None` if there are none.
+    /// Returns the id of the model that made the searched vectors, or `None` if there are none.
     ///
     /// # Errors
     ///

@@ -73,7 +73,7 @@ impl ComparableGenerations {
         self.same.iter().find(|known| known.store == store)
     }
 
-    /// Returns the ids of the generations whose vectors can be copied, with that of the generation being built.
+    /// Returns the ids of the generations with vectors that can be copied, with that of the generation being built.
     pub(super) fn ids(&self, building: i64) -> Vec<i64> {
         self.same.iter().map(|known| known.id).chain([building]).collect()
     }

@@ -15,7 +15,7 @@ use crate::source::store::database::{Database, identity};
 pub struct VectorStatus {
     /// Vectors that are searched.
     pub current: Option<GenerationStatus>,
-    /// Vectors that are being built, or whose build was interrupted.
+    /// Vectors of a build that is running or was interrupted.
     pub building: Option<GenerationStatus>,
     /// True if a process is embedding a batch now.
     pub is_locked: bool,

@@ -1,6 +1,6 @@
 //! Decides which records that are near to a query go where in the list of its words.
 //!
-//! What words found is never given up: where a record among the first has all words of the query, records near in meaning
+//! Hits by words are never dropped: where a record among the first has all words of the query, records near in meaning
 //! follow after the first five. Otherwise nearness adds to the score of a record's words, the more of the query no record
 //! has. Nearness counts as far as a record stands out from all others, so a query in a language that the model does not
 //! know, which is equally near to everything, changes little.
@@ -29,7 +29,7 @@ const MAX_BETWEEN: usize = 5;
 /// Minimum distance of these from the mean, in standard deviations.
 const MIN_BETWEEN: f32 = 4.0;
 
-/// Number of the nearest records whose score nearness adds to.
+/// Number of the nearest records that get a higher score for nearness.
 const MAX_SCORED: usize = 50;
 
 /// Minimum distance from the mean that adds to a score, in standard deviations.
