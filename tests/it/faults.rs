@@ -300,7 +300,7 @@ fn faults_page(at_start: &[String], later: &[String], deadline: Duration) -> Str
         one has the\nfault of its row. In each case all rows of the healthy sources arrive, `unavailable` names the faulty one (a `fetch` of its \
         record returns an error that names\nit), and the server keeps running. `tests/it/faults.rs` checks this.\n\n\
         The times are in milliseconds, at the client, for the first call of that kind in a fresh process. `later calls` is the time of the \
-        slowest of {} calls that\nfollow {} others; a source whose circuit is open by then is not called. `memory` is the resident \
+        slowest of {} calls that\nfollow {} others; a source with an open circuit is not called. `memory` is the resident \
         memory and what those {} calls added to it;\n`descriptors` are the open files and sockets before and after them.\n\n\
         ## Faulty from the start\n\n{head}\n{}\n\n\
         ## Faulty after it answered\n\n{head}\n{}\n",
