@@ -105,7 +105,7 @@ pub(crate) async fn walk(source: &BoundSource, query: &RecordsQuery) -> Vec<Stri
         assert!(page.rows.len() <= query.limit);
         seen.extend(page.rows.iter().map(name));
         let Some(next) = page.next else { return seen };
-        assert!(!page.rows.is_empty(), "a page of nothing that goes on");
+        assert!(!page.rows.is_empty(), "an empty page with a next one");
         query.start = Start::After(next);
     }
     panic!("the pages never end");
@@ -185,7 +185,7 @@ async fn check_order(source: &BoundSource, query: &RecordsQuery, expect: &[Strin
         seen.extend(page.rows.iter().map(name));
         match page.next {
             Some(next) if end == End::Reached || seen.len() < expect.len() => {
-                assert!(!page.rows.is_empty(), "a page of nothing that goes on");
+                assert!(!page.rows.is_empty(), "an empty page with a next one");
                 query.start = Start::After(next);
             }
             next => {

@@ -4,7 +4,7 @@ CREATE TABLE telemetry (
     id                    INTEGER PRIMARY KEY AUTOINCREMENT,
     request_id            TEXT    NOT NULL CHECK (length(request_id) BETWEEN 1 AND 128),
     endpoint              TEXT    NOT NULL,     -- the template of a path, or tool:NAME
-    caller                TEXT             CHECK (length(caller) = 8),  -- by whose grant, as logs have it
+    caller                TEXT             CHECK (length(caller) = 8),  -- the grant, as in logs
     timestamp             TEXT    NOT NULL CHECK (timestamp GLOB '????-??-??T??:??:??.???Z'),
     outcome               TEXT    NOT NULL,     -- ok, cancelled, source_error, or a code of an error
     estimated_tokens      INTEGER NOT NULL CHECK (estimated_tokens >= 0),
@@ -22,7 +22,7 @@ CREATE TABLE telemetry (
     CHECK (NOT (pagination_used AND chunking_used))
 ) STRICT;
 
--- Of every call since the file was made, also of those whose rows are gone.
+-- Totals of every call since the file was created, deleted rows included.
 CREATE TABLE totals (
     id             INTEGER PRIMARY KEY CHECK (id = 1),
     requests       INTEGER NOT NULL DEFAULT 0,
