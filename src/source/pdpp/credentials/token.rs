@@ -165,6 +165,8 @@ fn lifetime(value: &Value) -> Option<Option<SignedDuration>> {
 
 #[cfg(test)]
 mod tests {
+    use secrecy::ExposeSecret;
+
     use super::*;
 
     fn since() -> Timestamp {
