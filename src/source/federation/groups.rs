@@ -151,7 +151,7 @@ impl Groups {
         merged.sources.push(source);
     }
 
-    /// Removes groups of two fields whose period a source may have returned in part. Returns true if there are such
+    /// Removes groups of two fields in periods that a source may have returned in part. Returns true if there are such
     /// periods.
     pub(super) fn remove_cut_periods(&mut self) -> bool {
         let newest_cut = self.cut.iter().filter_map(|cut| cut.oldest.clone()).max();
