@@ -1,4 +1,4 @@
-//! Telemetry records of calls of `/api/v1`, headers with token counts, and the OpenAPI document.
+//! Telemetry records of calls of `/api/v1`, headers with token counts, and the schemas in `/openapi.json`.
 
 use fetchwell::fit::count_tokens;
 use serde_json::{Value, json};
