@@ -49,6 +49,9 @@ const PREVIEW_FIELDS: usize = 5;
 /// Maximum number of declared fields in a preview within a list.
 const PREVIEW_FIELDS_DECLARED: usize = 8;
 
+/// Name of the field that identifies a record.
+const ID: &str = "id";
+
 /// Bytes of a text's placeholder beside its preview: `{"preview":"","chars":12345678}`.
 const MARK: usize = 32;
 
@@ -155,6 +158,8 @@ pub struct FieldsSize {
     pub bytes: usize,
     /// Number of omitted fields.
     pub left_out: usize,
+    /// True if the field `id` is among them.
+    pub has_id: bool,
 }
 
 /// Fields of a record, each measured once.
@@ -192,14 +197,16 @@ impl<'a> MeasuredFields<'a> {
     #[must_use]
     pub fn widths(&self, declared: &[FieldPath]) -> [FieldsSize; FIELD_WIDTHS.len()] {
         let declared = declared_fields(self.data, declared);
+        let has_id = self.data.contains_key(ID);
+        let values = |most| FieldsSize { bytes: self.at_most(most), left_out: 0, has_id };
         FIELD_WIDTHS.map(|width| match width {
-            FieldWidth::Whole => FieldsSize { bytes: self.whole(), left_out: 0 },
-            FieldWidth::Values(most) => FieldsSize { bytes: self.at_most(most), left_out: 0 },
+            FieldWidth::Whole => values(usize::MAX),
+            FieldWidth::Values(most) => values(most),
             FieldWidth::Preview(most) => match declared.is_empty() {
                 true => self.preview(telling(self.data, most), most),
                 false => self.preview(short_names(&declared, most), most),
             },
-            FieldWidth::None => FieldsSize { bytes: 0, left_out: self.data.len() },
+            FieldWidth::None => FieldsSize { bytes: 0, left_out: self.data.len(), has_id: false },
         })
     }
 
@@ -212,13 +219,14 @@ impl<'a> MeasuredFields<'a> {
     }
 
     fn preview<'b>(&self, shown: impl Iterator<Item = (&'b String, &'b Value)>, most: usize) -> FieldsSize {
-        let (mut bytes, mut fields) = (0, 0);
+        let (mut bytes, mut fields, mut has_id) = (0, 0, false);
         for (name, value) in shown {
+            has_id |= name == ID;
             let value = shortened(value, most);
             bytes += field_len(name, &value);
             fields += 1;
         }
-        FieldsSize { bytes: "{}".len() + bytes.saturating_sub(1), left_out: self.data.len() - fields }
+        FieldsSize { bytes: "{}".len() + bytes.saturating_sub(1), left_out: self.data.len() - fields, has_id }
     }
 }
 
@@ -394,8 +402,9 @@ mod tests {
                 prop_assert_eq!(measured.whole(), bytes_of(&data));
                 for (width, size) in FIELD_WIDTHS.into_iter().zip(measured.widths(declared)) {
                     let (shown, left_out) = narrow(&data, width, declared);
-                    let bytes = shown.map_or(0, |shown| bytes_of(&shown));
-                    prop_assert_eq!(size, FieldsSize { bytes, left_out }, "{:?}", width);
+                    let bytes = shown.as_ref().map_or(0, bytes_of);
+                    let has_id = shown.is_some_and(|shown| shown.contains(ID));
+                    prop_assert_eq!(size, FieldsSize { bytes, left_out, has_id }, "{:?}", width);
                 }
             }
         }

@@ -276,20 +276,24 @@ async fn read(
         read.unavailable.extend(page.unavailable);
         read.notes.extend(page.notes);
         read.next = page.next;
-        for row in page.rows {
-            if let Change::Present(record) = row {
-                bytes += bytes_of(&record.data);
-                read.records.push(*record);
-            }
-        }
+        let before = read.records.len();
+        read.records.extend(page.rows.into_iter().filter_map(|row| match row {
+            Change::Present(record) => Some(*record),
+            Change::Deleted { .. } => None,
+        }));
         // A list that cannot fit is not read completely just to find that out.
         let exceeds_page = |count: Count| usize::try_from(count.value).map_or(true, |count| count > wanted);
-        if bytes > MAX_READ_BYTES || (!in_pages && read.count.is_some_and(exceeds_page)) {
+        if !in_pages && read.count.is_some_and(exceeds_page) {
             return Err(too_many(&call.limits).into());
         }
         match &read.next {
             Some(next) if read.records.len() < wanted => query.start = Start::After(next.clone()),
+            // The source bounds a single batch.
             _ => return Ok(read),
+        }
+        bytes += read.records.iter().skip(before).map(|record| bytes_of(&record.data)).sum::<usize>();
+        if bytes > MAX_READ_BYTES {
+            return Err(too_many(&call.limits).into());
         }
         // The count is only needed once.
         query.count = CountMode::None;

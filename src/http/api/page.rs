@@ -12,8 +12,8 @@ use super::fields::{Fields, ID, id_of, selected};
 use super::marks;
 use super::meta::{BudgetMeta, Details, PageMeta, token_budget};
 use crate::fit::{
-    Estimator, FIELD_WIDTHS, FieldWidth, FitRow, FittedRows, Limits, MeasuredFields, NarrowedFields,
-    PageBudget, Shaping, Strategy, bytes_of, count_tokens, fit_rows, narrow, value_len,
+    Estimator, FIELD_WIDTHS, FieldWidth, FieldsSize, FitRow, FittedRows, Limits, MeasuredFields,
+    NarrowedFields, PageBudget, Shaping, Strategy, count_tokens, fit_rows, narrow, value_len,
 };
 use crate::handle::ConnectionId;
 use crate::http::error::RequestError;
@@ -169,32 +169,27 @@ impl<'a> Item<'a> {
         ShownItem { id: (!has_id).then(|| id_of(self.record)), fields }
     }
 
-    /// Returns the bytes of the item as JSON, including its comma.
-    fn size(&self, width: FieldWidth) -> usize {
-        bytes_of(&self.at(width)) + ",".len()
-    }
-
-    /// Bytes of the id that stands before all fields when it is not among them, and of the comma behind the item.
-    fn beside(&self) -> usize {
-        let data = &self.record.data;
-        let id = || value_len(&id_of(self.record)) + "\"id\":".len() + usize::from(!data.is_empty());
-        ",".len() + if data.contains_key(ID) { 0 } else { id() }
+    /// Returns the bytes of an item with these fields, including its comma.
+    fn size(&self, fields: FieldsSize) -> usize {
+        let braces = "{}".len();
+        // An item without fields is an object too.
+        let inner = fields.bytes.saturating_sub(braces);
+        let id = match fields.has_id {
+            true => 0,
+            false => value_len(&id_of(self.record)) + "\"id\":".len() + usize::from(inner > 0),
+        };
+        braces + inner + id + ",".len()
     }
 }
 
 impl FitRow for Item<'_> {
     fn whole(&self) -> usize {
-        self.beside() + self.fields.whole()
+        let has_id = self.record.data.contains_key(ID);
+        self.size(FieldsSize { bytes: self.fields.whole(), left_out: 0, has_id })
     }
 
     fn widths(&self) -> [usize; FIELD_WIDTHS.len()] {
-        let beside = self.beside();
-        FIELD_WIDTHS.map(|width| match width {
-            FieldWidth::Whole => beside + self.fields.whole(),
-            FieldWidth::Values(most) => beside + self.fields.at_most(most),
-            // The id may be left out of these.
-            FieldWidth::Preview(_) | FieldWidth::None => self.size(width),
-        })
+        self.fields.widths(self.declared).map(|fields| self.size(fields))
     }
 }
 
@@ -204,6 +199,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::fit::bytes_of;
     use crate::handle::RecordAddress;
 
     proptest! {
@@ -220,8 +216,9 @@ mod tests {
             let record = Record::new(address, data);
             let declared = [FieldPath::field("id")];
             let item = Item::new(&record, &declared);
-            prop_assert_eq!(item.whole(), item.size(FieldWidth::Whole));
-            prop_assert_eq!(item.widths(), FIELD_WIDTHS.map(|width| item.size(width)));
+            let bytes = |width| bytes_of(&item.at(width)) + ",".len();
+            prop_assert_eq!(item.whole(), bytes(FieldWidth::Whole));
+            prop_assert_eq!(item.widths(), FIELD_WIDTHS.map(bytes));
         }
     }
 }

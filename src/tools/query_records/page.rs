@@ -157,7 +157,7 @@ impl FitRow for Row<'_> {
     fn widths(&self) -> [usize; FIELD_WIDTHS.len()] {
         let Some(fields) = &self.row.fields else { return FIELD_WIDTHS.map(|width| self.size(width)) };
         let (around, declared) = (self.around(), self.previews.fields(self.row.change.address()));
-        fields.widths(declared).map(|FieldsSize { bytes, left_out }| {
+        fields.widths(declared).map(|FieldsSize { bytes, left_out, .. }| {
             let name = if bytes > 0 { ",\"data\":".len() } else { 0 };
             around + name + bytes + more_fields_len(left_out)
         })
