@@ -13,7 +13,6 @@
 //!   words is needed.
 
 use std::collections::VecDeque;
-use std::iter::Peekable;
 use std::ops::Range;
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
@@ -75,8 +74,8 @@ impl Word {
 
 /// Returns the words of `text` in order; a pair follows its first character, parts follow their word.
 pub(in crate::source::store) fn words(text: &str) -> Words<'_> {
-    let units = Units { text, at: 0 }.peekable();
-    Words { text, units, pair: None, parts: VecDeque::new(), position: 0 }
+    let units = Units { text, at: 0 };
+    Words { text, units, following: None, pair: None, parts: VecDeque::new(), position: 0 }
 }
 
 /// Returns the number of places that the words of a text take.
@@ -87,7 +86,9 @@ pub(super) fn position_count(text: &str) -> usize {
 #[derive(Debug, Clone)]
 pub(super) struct Words<'a> {
     text: &'a str,
-    units: Peekable<Units<'a>>,
+    units: Units<'a>,
+    /// Unit that was read to see what follows a character.
+    following: Option<Unit>,
     pair: Option<Word>,
     /// Parts of the last word that remain, in order.
     parts: VecDeque<Word>,
@@ -104,9 +105,15 @@ impl Iterator for Words<'_> {
         if let Some(part) = self.parts.pop_front() {
             return Some(part);
         }
-        let unit = self.units.next()?;
+        let unit = match self.following.take() {
+            Some(unit) => unit,
+            None => self.units.next()?,
+        };
         let position = self.position;
         self.position += 1;
+        if unit.spaced && !unit.has_later_capital {
+            return Some(Word { range: unit.range, position, kind: WordKind::Spaced });
+        }
         if unit.spaced {
             for (number, part) in camel_case_parts(self.text, &unit.range).into_iter().enumerate() {
                 self.position = position + number + 1;
@@ -114,7 +121,8 @@ impl Iterator for Words<'_> {
             }
             return Some(Word { range: unit.range, position, kind: WordKind::Spaced });
         }
-        if let Some(next) = self.units.peek()
+        self.following = self.units.next();
+        if let Some(next) = &self.following
             && !next.spaced
             && next.range.start == unit.range.end
         {
@@ -162,6 +170,8 @@ fn camel_case_parts(text: &str, word: &Range<usize>) -> Vec<Range<usize>> {
 struct Unit {
     range: Range<usize>,
     spaced: bool,
+    /// False for a word without an ASCII capital behind its first byte.
+    has_later_capital: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -178,10 +188,33 @@ impl Units<'_> {
         Some((character, class(character)))
     }
 
-    /// Skips ASCII letters and digits, which most text consists of.
-    fn skip_ascii_word(&mut self) {
+    /// Skips ASCII letters and digits, which most text consists of. Returns true if one is a capital.
+    fn skip_ascii_word(&mut self) -> bool {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        self.at += rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        let mut has_capital = false;
+        let is_letter = |byte: &&u8| {
+            has_capital |= byte.is_ascii_uppercase();
+            byte.is_ascii_alphanumeric()
+        };
+        self.at += rest.iter().take_while(is_letter).count();
+        has_capital
+    }
+
+    /// Returns the next unit if it is an ASCII word and what precedes and follows it is ASCII, as in most text.
+    fn next_ascii_word(&mut self) -> Option<Unit> {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let between = rest.iter().take_while(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric()).count();
+        let start = self.at + between;
+        if !self.text.as_bytes().get(start)?.is_ascii() {
+            return None;
+        }
+        self.at = start + 1;
+        let has_later_capital = self.skip_ascii_word();
+        if self.text.as_bytes().get(self.at).is_some_and(|next| !next.is_ascii()) {
+            self.at = start;
+            return None;
+        }
+        Some(Unit { range: start..self.at, spaced: true, has_later_capital })
     }
 }
 
@@ -189,6 +222,9 @@ impl Iterator for Units<'_> {
     type Item = Unit;
 
     fn next(&mut self) -> Option<Unit> {
+        if let Some(word) = self.next_ascii_word() {
+            return Some(word);
+        }
         let (start, spaced) = loop {
             let (character, class) = self.peek()?;
             let start = self.at;
@@ -199,9 +235,10 @@ impl Iterator for Units<'_> {
                 Class::Mark | Class::Between => {}
             }
         };
+        let mut has_later_capital = false;
         loop {
             if spaced {
-                self.skip_ascii_word();
+                has_later_capital |= self.skip_ascii_word();
             }
             match self.peek() {
                 Some((character, Class::Mark)) => self.at += character.len_utf8(),
@@ -209,7 +246,7 @@ impl Iterator for Units<'_> {
                 _ => break,
             }
         }
-        Some(Unit { range: start..self.at, spaced })
+        Some(Unit { range: start..self.at, spaced, has_later_capital })
     }
 }
 
