@@ -1,0 +1,135 @@
+//! `cargo bench --bench vectors -- [CHUNKS DIMENSIONS]`: search over the vectors of a store.
+//!
+//! Writes a file of random vectors around some directions, searches it without a filter and with filters that 20 %, 2 %
+//! and 0.1 % of the chunks pass, and compares the ten nearest records with those of the numbers that were encoded.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "a bench prints, and fails by panicking"
+)]
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Instant;
+
+use fetchwell::embedding::QueryVector;
+use fetchwell::source::store::{VectorIndex, VectorScope};
+use rusqlite::{Connection, params};
+
+/// Number of directions that the vectors are near to.
+const DIRECTIONS: usize = 64;
+
+/// Number of searches of each kind.
+const QUERIES: usize = 30;
+
+/// Maximum size in bytes of the vectors in memory.
+const MAX_BYTES: usize = 1 << 30;
+
+fn main() {
+    let numbers: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let sizes = match numbers[..] {
+        [chunks, dimensions] => vec![(chunks, dimensions)],
+        _ => vec![(50_000, 384), (50_000, 1_024), (200_000, 384), (200_000, 1_024)],
+    };
+    println!("| chunks x dimensions | filter | best ms | p50 ms | recall@10 |");
+    println!("|---|---|---|---|---|");
+    for (chunks, dimensions) in sizes {
+        measure(chunks, dimensions);
+    }
+}
+
+/// Random numbers, the same in every run (by `SplitMix64`).
+struct Random(u64);
+
+impl Random {
+    fn number(&mut self) -> f32 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) >> 40) as f32 / (1_u64 << 24) as f32 - 0.5
+    }
+
+    /// Returns a vector of length 1 near to a direction.
+    fn vector(&mut self, directions: &[Vec<f32>], at: usize) -> Vec<f32> {
+        let vector: Vec<f32> =
+            directions[at % DIRECTIONS].iter().map(|part| part + 1.5 * self.number()).collect();
+        let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
+        vector.iter().map(|number| number / length).collect()
+    }
+}
+
+fn measure(chunks: usize, dimensions: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    std::fs::write(&store, "").unwrap();
+    let mut random = Random(7);
+    let directions: Vec<Vec<f32>> =
+        (0..DIRECTIONS).map(|_| (0..dimensions).map(|_| random.number()).collect()).collect();
+    let vectors: Vec<Vec<f32>> = (0..chunks).map(|at| random.vector(&directions, at)).collect();
+    write(&folder.path().join("store.db-vectors"), &vectors);
+    let queries: Vec<Vec<f32>> = (0..QUERIES).map(|at| random.vector(&directions, at * 7)).collect();
+    let index = VectorIndex::new(&store, MAX_BYTES);
+    for (filter, share) in [("none", 1), ("20 %", 5), ("2 %", 50), ("0.1 %", 1_000)] {
+        // A filter by stream, and records for small shares as operators select them.
+        let is_covered = |record: usize| record.is_multiple_of(share);
+        let scope = match share {
+            1 => VectorScope::default(),
+            5 => VectorScope { streams: Some(vec![0]), ..VectorScope::default() },
+            _ => {
+                let records: HashSet<i64> =
+                    (0..chunks as i64).filter(|row| is_covered(*row as usize)).collect();
+                VectorScope { records: Some(records), ..VectorScope::default() }
+            }
+        };
+        let (mut times, mut found) = (Vec::new(), 0);
+        for query in &queries {
+            let query_vector = QueryVector { model: "bench".into(), numbers: query.as_slice().into() };
+            let start = Instant::now();
+            let hits = index.search(&query_vector, 50, &scope).unwrap().hits;
+            times.push(start.elapsed().as_secs_f64() * 1_000.0);
+            let dot = |vector: &[f32]| vector.iter().zip(query).map(|(one, other)| one * other).sum::<f32>();
+            let covered = vectors.iter().enumerate().filter(|(record, _)| is_covered(*record));
+            let mut exact: Vec<(f32, i64)> =
+                covered.map(|(record, vector)| (dot(vector), record as i64)).collect();
+            exact.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
+            let nearest: HashSet<i64> = hits.iter().take(10).map(|hit| hit.record).collect();
+            found += exact.iter().take(10).filter(|(_, record)| nearest.contains(record)).count();
+        }
+        // The first search loads the vectors.
+        let mut times: Vec<f64> = times.into_iter().skip(1).collect();
+        times.sort_by(f64::total_cmp);
+        let recall = found as f64 / (QUERIES * 10) as f64;
+        let (best, p50) = (times[0], times[times.len() / 2]);
+        println!("| {chunks} x {dimensions} | {filter} | {best:.1} | {p50:.1} | {recall:.3} |");
+    }
+}
+
+/// Writes a file of vectors as a build does, with 16-bit codes.
+fn write(path: &Path, vectors: &[Vec<f32>]) {
+    let mut sqlite = Connection::open(path).unwrap();
+    let settings = "PRAGMA page_size = 32768; PRAGMA application_id = 0x66777665; PRAGMA journal_mode = WAL;";
+    sqlite.execute_batch(settings).unwrap();
+    sqlite.execute_batch(include_str!("../src/source/store/vectors/schema.sql")).unwrap();
+    sqlite.execute_batch("PRAGMA user_version = 1;").unwrap();
+    let transaction = sqlite.transaction().unwrap();
+    let dimensions = vectors[0].len();
+    let generation = "INSERT INTO generations VALUES (1, 'bench', ?1, 's', 1, 1, 1, 0, x'')";
+    transaction.execute(generation, [dimensions as i64]).unwrap();
+    let chunk = "INSERT INTO chunks VALUES (NULL, 1, ?1, ?2, 1, 0, 0, x'', ?3, ?4)";
+    let mut insert = transaction.prepare(chunk).unwrap();
+    for (record, vector) in (0_i64..).zip(vectors) {
+        let scale = vector.iter().fold(0.0_f32, |most, number| most.max(number.abs()));
+        let code = |number: &f32| ((number / scale * 32_767.0).round() as i16).to_le_bytes();
+        let codes: Vec<u8> = vector.iter().flat_map(code).collect();
+        insert.execute(params![record, record % 5, f64::from(scale), codes]).unwrap();
+    }
+    drop(insert);
+    transaction.commit().unwrap();
+}
