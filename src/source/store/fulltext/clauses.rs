@@ -35,6 +35,22 @@ const MIN_PART: usize = 2;
 
 type Clause = (Occur, Box<dyn Query>);
 
+/// Word of the index that a record can have, with the factor of its score.
+#[derive(Debug, Clone)]
+pub(super) struct WordClause {
+    pub(super) term: Term,
+    pub(super) boost: f32,
+}
+
+/// Selection of candidates.
+#[derive(Debug)]
+pub(super) enum CandidateQuery {
+    /// Records with any of some words.
+    AnyWord(Vec<WordClause>),
+    /// Records that match a query of the index.
+    Other(Box<dyn Query>),
+}
+
 /// Selection of records by everything except the words of the query.
 #[derive(Debug)]
 pub(super) struct Constraints<'a> {
@@ -51,17 +67,16 @@ impl Fields {
         self,
         lookups: &Lookups,
         constraints: &Constraints<'_>,
-    ) -> Result<Box<dyn Query>, TantivyError> {
-        let words: Box<dyn Query> = match constraints.terms.is_empty() {
-            true => Box::new(AllQuery),
-            false => Box::new(BooleanQuery::new(self.word_clauses(lookups))),
-        };
+    ) -> Result<CandidateQuery, TantivyError> {
+        let words = self.word_clauses(lookups);
         let mut clauses = self.constraint_clauses(constraints)?;
-        if clauses.is_empty() {
-            return Ok(words);
-        }
-        clauses.insert(0, (Occur::Must, words));
-        Ok(Box::new(BooleanQuery::new(clauses)))
+        let any: Box<dyn Query> = match (constraints.terms.is_empty(), clauses.is_empty()) {
+            (false, true) => return Ok(CandidateQuery::AnyWord(words)),
+            (false, false) => any_word(words),
+            (true, _) => Box::new(AllQuery),
+        };
+        clauses.insert(0, (Occur::Must, any));
+        Ok(CandidateQuery::Other(Box::new(BooleanQuery::new(clauses))))
     }
 
     /// Returns the query for the records that pass the required parts of a query, whatever other words they have.
@@ -85,7 +100,7 @@ impl Fields {
         Ok((!phrases.is_empty()).then(|| Box::new(BooleanQuery::union(phrases)) as Box<dyn Query>))
     }
 
-    fn word_clauses(self, lookups: &Lookups) -> Vec<Clause> {
+    fn word_clauses(self, lookups: &Lookups) -> Vec<WordClause> {
         let is_short = lookups.words.len() <= MAX_WORDS_WITH_FORMS_IN_TITLES;
         let mut clauses = Vec::new();
         for lookup in &lookups.words {
@@ -98,8 +113,7 @@ impl Fields {
                 let boost = alternative.quality * lookup.weight.min(rarity) / rarity;
                 let mut clause = |field: Field, boost: f32| {
                     let term = Term::from_field_text(field, &alternative.text);
-                    let term = Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
-                    clauses.push((Occur::Should, Box::new(BoostQuery::new(term, boost)) as Box<dyn Query>));
+                    clauses.push(WordClause { term, boost });
                 };
                 clause(self.text, boost);
                 if let Some(title) = self.title
@@ -131,6 +145,15 @@ impl Fields {
         clauses.extend(scope.and_then(|scope| scope.query(self)).map(|place| (Occur::Must, place)));
         Ok(clauses)
     }
+}
+
+/// Returns the query for the records with any of some words.
+fn any_word(words: Vec<WordClause>) -> Box<dyn Query> {
+    let clause = |WordClause { term, boost }: WordClause| {
+        let term = Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
+        (Occur::Should, Box::new(BoostQuery::new(term, boost)) as Box<dyn Query>)
+    };
+    Box::new(BooleanQuery::new(words.into_iter().map(clause).collect()))
 }
 
 fn phrase_query(searcher: &Searcher, field: Field, phrase: &Phrase) -> Result<Box<dyn Query>, TantivyError> {

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use tantivy::postings::Postings;
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, TantivyError, Term};
+use tantivy::{DocSet, Searcher, SegmentOrdinal, SegmentReader, TERMINATED, TantivyError, Term};
 
 use super::candidates::Candidate;
+use super::dictionary::Dictionary;
 use super::expansion::Lookups;
 use super::index::Fields;
 use super::ranking::{Neighbours, RankedQuery, RankedRecord, RankedWord};
@@ -66,7 +67,7 @@ pub(super) fn ranked_query(terms: &QueryTerms, lookups: &Lookups) -> RankedQuery
 
 /// Reads the evidence of candidates, in their order.
 pub(super) fn read_evidence(
-    searcher: &Searcher,
+    dictionary: &Dictionary<'_>,
     fields: Fields,
     lookups: &Lookups,
     candidates: &[Candidate],
@@ -76,13 +77,14 @@ pub(super) fn read_evidence(
         let address = candidate.address;
         by_segment.entry(address.segment_ord).or_default().push((address.doc_id, number));
     }
+    let searcher = dictionary.searcher;
     let average = average_length(searcher, fields)?;
     let mut evidence: Vec<Option<Evidence>> = vec![None; candidates.len()];
     for (segment, mut documents) in by_segment {
         documents.sort_unstable();
-        let segment = searcher.segment_reader(segment);
-        let mut read = columns(segment, fields, average, lookups.words.len(), &documents)?;
-        add_matches(segment, fields, lookups, &documents, &mut read)?;
+        let reader = searcher.segment_reader(segment);
+        let mut read = columns(reader, fields, average, lookups.words.len(), &documents)?;
+        add_matches(dictionary, segment, fields, lookups, &documents, &mut read)?;
         for ((_, number), read) in documents.into_iter().zip(read) {
             if let Some(slot) = evidence.get_mut(number) {
                 *slot = Some(read);
@@ -141,13 +143,14 @@ fn columns(
 
 /// Adds the matches of all words to the evidence of some documents of a segment.
 fn add_matches(
-    segment: &SegmentReader,
+    dictionary: &Dictionary<'_>,
+    segment: SegmentOrdinal,
     fields: Fields,
     lookups: &Lookups,
     documents: &[(u32, usize)],
     evidence: &mut [Evidence],
 ) -> Result<(), TantivyError> {
-    let inverted = segment.inverted_index(fields.text)?;
+    let inverted = dictionary.searcher.segment_reader(segment).inverted_index(fields.text)?;
     let is_long = lookups.words.len() >= MANY_WORDS;
     for (number, lookup) in lookups.words.iter().enumerate() {
         for alternative in &lookup.alternatives {
@@ -158,7 +161,9 @@ fn add_matches(
                 IndexRecordOption::WithFreqsAndPositions
             };
             let term = Term::from_field_text(fields.text, &alternative.text);
-            let Some(mut postings) = inverted.read_postings(&term, option)? else { continue };
+            let infos = dictionary.infos(&term)?;
+            let Some(info) = infos.get(segment as usize).and_then(Option::as_ref) else { continue };
+            let mut postings = inverted.read_postings_from_terminfo(info, option)?;
             let mut positions = Vec::new();
             for ((document, _), evidence) in documents.iter().zip(evidence.iter_mut()) {
                 if postings.doc() == TERMINATED {

@@ -5,10 +5,10 @@
 //! count, so that other records change nothing.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use tantivy::{InvertedIndexReader, Searcher, TantivyError, Term};
+use tantivy::{TantivyError, Term};
 
+use super::dictionary::Dictionary;
 use super::index::Fields;
 use super::scope::Scope;
 use super::stems::{Inflection, edits_at_beginning, is_one_edit};
@@ -56,9 +56,6 @@ const MIN_REPLACED: usize = 4;
 /// are found by this beginning.
 const EDITED_BEGINNING: usize = 3;
 
-/// Maximum number of dictionary entries of one segment that are examined for one word.
-const MAX_SCANNED: usize = 20_000;
-
 /// Maximum number of words that are looked up in the scope to find those that stand for one word of a query, the most
 /// frequent ones.
 const MAX_CHECKED: usize = 500;
@@ -102,29 +99,26 @@ impl Lookups {
     }
 }
 
-/// Term dictionaries of all segments of an index.
-struct Dictionary<'a> {
-    searcher: &'a Searcher,
+/// Finds the words of the index that stand for words of a query.
+struct Expansion<'a> {
+    dictionary: &'a Dictionary<'a>,
     fields: Fields,
     scope: &'a Scope,
-    segments: Vec<Arc<InvertedIndexReader>>,
     records: u64,
 }
 
 /// Looks up the words of a query.
 pub(super) fn look_up(
-    searcher: &Searcher,
+    dictionary: &Dictionary<'_>,
     fields: Fields,
     scope: &Scope,
     terms: &QueryTerms,
 ) -> Result<Lookups, TantivyError> {
-    let segments = searcher.segment_readers().iter().map(|segment| segment.inverted_index(fields.text));
-    let segments = segments.collect::<Result<_, _>>()?;
-    let dictionary = Dictionary { searcher, fields, scope, segments, records: searcher.num_docs() };
+    let expansion = Expansion { dictionary, fields, scope, records: dictionary.searcher.num_docs() };
     let mut words = Vec::with_capacity(terms.slots.len());
     for slot in &terms.slots {
-        let is_in_scope = scope.has_word(searcher, fields, &slot.text)?;
-        words.push((slot, if is_in_scope { dictionary.frequency(&slot.text)? } else { 0 }));
+        let is_in_scope = scope.has_word(dictionary, fields, &slot.text)?;
+        words.push((slot, if is_in_scope { expansion.frequency(&slot.text)? } else { 0 }));
     }
     let mut rarest: Vec<u64> =
         words.iter().map(|(_, frequency)| *frequency).filter(|frequency| *frequency > 0).collect();
@@ -139,22 +133,22 @@ pub(super) fn look_up(
         let is_spaced = matches!(slot.kind, WordKind::Spaced | WordKind::Part);
         if frequency == 0 && is_spaced && replaced < MAX_REPLACED {
             replaced += 1;
-            alternatives.extend(dictionary.others(&slot.text, frequency, max_forms)?);
+            alternatives.extend(expansion.others(&slot.text, frequency, max_forms)?);
         } else if frequency > 0 && frequency <= limit && kept < MAX_WORDS {
             kept += 1;
             alternatives.push(Alternative { text: slot.text.clone(), quality: 1.0, frequency });
             if frequency <= inflected && is_spaced {
-                alternatives.extend(dictionary.others(&slot.text, frequency, max_forms)?);
+                alternatives.extend(expansion.others(&slot.text, frequency, max_forms)?);
             }
         }
         let importance = if slot.kind == WordKind::Part { PART_WEIGHT } else { 1.0 };
         let most = alternatives.iter().map(|alternative| alternative.frequency).max().unwrap_or(0);
         let is_looked_up = frequency > 0 && !alternatives.is_empty();
         let known = if is_looked_up { frequency } else { most };
-        let weight = if known > 0 { rarity(known, dictionary.records) * importance } else { 0.0 };
+        let weight = if known > 0 { rarity(known, expansion.records) * importance } else { 0.0 };
         lookups.push(Lookup { kind: slot.kind, alternatives, weight });
     }
-    Ok(Lookups { words: lookups, records: dictionary.records })
+    Ok(Lookups { words: lookups, records: expansion.records })
 }
 
 /// Returns the inverse document frequency of a word.
@@ -164,15 +158,10 @@ fn rarity(frequency: u64, records: u64) -> f32 {
     (1.0 + (records - frequency + 0.5) / (frequency + 0.5)).ln()
 }
 
-impl Dictionary<'_> {
+impl Expansion<'_> {
     /// Returns the number of records that have a word.
     fn frequency(&self, word: &str) -> Result<u64, TantivyError> {
-        let term = Term::from_field_text(self.fields.text, word);
-        let mut frequency = 0;
-        for segment in &self.segments {
-            frequency += u64::from(segment.doc_freq(&term)?);
-        }
-        Ok(frequency)
+        self.dictionary.frequency(&Term::from_field_text(self.fields.text, word))
     }
 
     /// Returns the words that stand for a word: its other forms, or replacements if no record has it.
@@ -183,8 +172,9 @@ impl Dictionary<'_> {
         let forms = match Inflection::new(word) {
             Some(inflection) => {
                 // Segments have the same words, and each is stemmed once.
-                let mut found =
-                    self.beginning_with(inflection.prefix(), |other| inflection.may_be_form(other))?;
+                let mut found = self
+                    .dictionary
+                    .beginning_with(inflection.prefix(), |other| inflection.may_be_form(other))?;
                 found.retain(|other, _| inflection.is_form(other));
                 found
             }
@@ -201,7 +191,7 @@ impl Dictionary<'_> {
             return Ok(Vec::new());
         }
         let edits = self.most_frequent(self.edits(word)?, MAX_REPLACEMENTS, EDIT_QUALITY)?;
-        let longer = self.beginning_with(word, |other| other != word)?;
+        let longer = self.dictionary.beginning_with(word, |other| other != word)?;
         let mut others = self.most_frequent(longer, MAX_REPLACEMENTS, PREFIX_QUALITY)?;
         others.retain(|other| !edits.iter().any(|edit| edit.text == other.text));
         others.extend(edits);
@@ -217,41 +207,13 @@ impl Dictionary<'_> {
         let count = EDITED_BEGINNING.min(word.chars().count() / 2);
         let beginning: String = word.chars().take(count).collect();
         let shortest = word.len().saturating_sub(4);
-        let mut found = self.beginning_with(&beginning, |other| {
+        let mut found = self.dictionary.beginning_with(&beginning, |other| {
             (shortest..=word.len() + 4).contains(&other.len()) && is_one_edit(word, other)
         })?;
         for edit in edits_at_beginning(word, count) {
             let frequency = self.frequency(&edit)?;
             if frequency > 0 {
                 found.insert(edit, frequency);
-            }
-        }
-        Ok(found)
-    }
-
-    /// Returns the words that begin with a text and are accepted, with the number of records of each.
-    fn beginning_with(
-        &self,
-        prefix: &str,
-        accepts: impl Fn(&str) -> bool,
-    ) -> Result<BTreeMap<String, u64>, TantivyError> {
-        let mut found: BTreeMap<String, u64> = BTreeMap::new();
-        // No byte of UTF-8 is as great as this one. Without an end, the rest of the dictionary would be read.
-        let end = [prefix.as_bytes(), &[u8::MAX]].concat();
-        for segment in &self.segments {
-            let mut entries = segment.terms().range().ge(prefix).lt(&end).into_stream()?;
-            let mut scanned = 0;
-            while scanned < MAX_SCANNED && entries.advance() {
-                scanned += 1;
-                if let Ok(word) = std::str::from_utf8(entries.key())
-                    && accepts(word)
-                {
-                    let frequency = u64::from(entries.value().doc_freq);
-                    match found.get_mut(word) {
-                        Some(known) => *known += frequency,
-                        None => drop(found.insert(word.to_owned(), frequency)),
-                    }
-                }
             }
         }
         Ok(found)
@@ -271,7 +233,7 @@ impl Dictionary<'_> {
             if found.len() == count {
                 break;
             }
-            if self.scope.has_word(self.searcher, self.fields, &text)? {
+            if self.scope.has_word(self.dictionary, self.fields, &text)? {
                 found.push(Alternative { text, quality, frequency });
             }
         }

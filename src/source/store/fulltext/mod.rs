@@ -5,7 +5,8 @@
 //!
 //! * `search`: runs a search from query to hits
 //! * `words`, `terms`: words of a text, and the words and phrases of a query
-//! * `stems`, `expansion`: forms and misspellings of words, and their lookup in the dictionary of the index
+//! * `stems`, `expansion`: forms and misspellings of words, and the words of the index that stand for those of a query
+//! * `dictionary`: the words of the index
 //! * `clauses`, `scope`: the query of the index, and the part of the store that it covers
 //! * `candidates`, `evidence`: the records with the best scores of the index, and where they have the words
 //! * `ranking`, `selection`: the score of a record, and the order of scored records
@@ -17,6 +18,7 @@
 
 mod candidates;
 mod clauses;
+mod dictionary;
 mod evidence;
 mod expansion;
 mod hits;

@@ -10,11 +10,11 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use tantivy::columnar::Column;
-use tantivy::query::Query;
 use tantivy::{DocAddress, SegmentOrdinal, TantivyError};
 
-use super::candidates::{Candidate, CandidateFilter, best_candidates, newest_candidates};
-use super::clauses::Constraints;
+use super::candidates::{Candidate, CandidateFilter, best_candidates, best_of_words, newest_candidates};
+use super::clauses::{CandidateQuery, Constraints};
+use super::dictionary::Dictionary;
 use super::evidence::{ranked_query, read_evidence};
 use super::expansion::{Lookups, look_up};
 use super::index::{Snapshot, guard};
@@ -31,8 +31,9 @@ pub(super) const RANKED: usize = 200;
 pub(super) struct RankedList<'a> {
     snapshot: &'a Snapshot,
     terms: &'a QueryTerms,
+    dictionary: Dictionary<'a>,
     pub(super) lookups: Lookups,
-    query: Box<dyn Query>,
+    query: CandidateQuery,
     filter: CandidateFilter,
     /// True if records are selected by their words alone.
     has_words_only: bool,
@@ -58,7 +59,8 @@ impl<'a> RankedList<'a> {
         scope: &Scope,
     ) -> Result<Self, TantivyError> {
         let Snapshot { fields, searcher, .. } = snapshot;
-        let lookups = look_up(searcher, *fields, scope, terms)?;
+        let dictionary = Dictionary::new(searcher, fields.text)?;
+        let lookups = look_up(&dictionary, *fields, scope, terms)?;
         let wide = CandidateFilter::for_scope(searcher, *fields, scope)?;
         let constraints =
             Constraints { searcher, terms, scope: if wide.is_some() { None } else { Some(scope) } };
@@ -68,7 +70,8 @@ impl<'a> RankedList<'a> {
         filter.before = text.before.map(jiff::Timestamp::as_second);
         filter.excluded = fields.with_phrases(searcher, &terms.excluded)?;
         let has_words_only = text.is_plain() && *scope == Scope::Everything;
-        Ok(Self { snapshot, terms, lookups, query, filter, has_words_only, read: RefCell::default() })
+        let read = RefCell::default();
+        Ok(Self { snapshot, terms, dictionary, lookups, query, filter, has_words_only, read })
     }
 
     /// Returns at most `limit` matches after the first `offset`.
@@ -114,9 +117,12 @@ impl<'a> RankedList<'a> {
         let depth = if is_first { RANKED } else { read.depth.saturating_mul(2) };
         let searcher = &self.snapshot.searcher;
         let by_time = self.terms.is_empty();
-        let candidates = match by_time {
-            true => newest_candidates(searcher, &*self.query, &self.filter, depth)?,
-            false => best_candidates(searcher, &*self.query, &self.filter, depth)?,
+        let candidates = match &self.query {
+            CandidateQuery::AnyWord(words) => best_of_words(&self.dictionary, words, &self.filter, depth)?,
+            CandidateQuery::Other(query) if by_time => {
+                newest_candidates(searcher, &**query, &self.filter, depth)?
+            }
+            CandidateQuery::Other(query) => best_candidates(searcher, &**query, &self.filter, depth)?,
         };
         read.is_complete = candidates.len() < depth;
         read.depth = depth;
@@ -129,9 +135,9 @@ impl<'a> RankedList<'a> {
 
     /// Ranks the candidates of the first tier.
     fn rank(&self, candidates: &[Candidate]) -> Result<Vec<Match>, TantivyError> {
-        let Snapshot { fields, searcher, .. } = self.snapshot;
+        let Snapshot { fields, .. } = self.snapshot;
         let query = ranked_query(self.terms, &self.lookups);
-        let evidence = read_evidence(searcher, *fields, &self.lookups, candidates)?;
+        let evidence = read_evidence(&self.dictionary, *fields, &self.lookups, candidates)?;
         let scored = evidence.into_iter().map(|evidence| {
             let features = query.features(&evidence.record);
             Scored {

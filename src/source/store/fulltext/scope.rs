@@ -2,8 +2,9 @@
 
 use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, EnableScoring, Occur, Query, TermQuery};
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocSet, Searcher, TERMINATED, TantivyError, Term};
+use tantivy::{DocSet, TERMINATED, TantivyError, Term};
 
+use super::dictionary::Dictionary;
 use super::index::{Fields, row_term};
 use crate::handle::{ConnectionId, StreamName};
 use crate::source::SourceError;
@@ -77,15 +78,19 @@ impl Scope {
     /// not change a search: they would take the place of words in scope, and show that they exist.
     pub(super) fn has_word(
         &self,
-        searcher: &Searcher,
+        dictionary: &Dictionary<'_>,
         fields: Fields,
         word: &str,
     ) -> Result<bool, TantivyError> {
+        let searcher = dictionary.searcher;
         let term = Term::from_field_text(fields.text, word);
+        if dictionary.frequency(&term)? == 0 {
+            return Ok(false);
+        }
         let place = self.query(fields);
         let has_deletes = searcher.segment_readers().iter().any(tantivy::SegmentReader::has_deletes);
         if place.is_none() && !has_deletes {
-            return Ok(searcher.doc_freq(&term)? > 0);
+            return Ok(true);
         }
         let word: Box<dyn Query> = Box::new(TermQuery::new(term, IndexRecordOption::Basic));
         let clauses = std::iter::once(word).chain(place).map(|query| (Occur::Must, query));

@@ -3,6 +3,10 @@
 //! Candidates are ordered by score, then by their place in the index, so the same index gives the same candidates.
 //! Conditions that many records pass are checked here, on the records that are good enough, and not by the query, which
 //! would read complete lists for them.
+//!
+//! * `word_union`: the records of a segment with the best sums of the scores of their words
+
+mod word_union;
 
 use std::cell::OnceCell;
 use std::cmp::{Ordering, Reverse};
@@ -10,9 +14,13 @@ use std::collections::{BinaryHeap, HashSet};
 
 use tantivy::columnar::Column;
 use tantivy::fastfield::AliveBitSet;
-use tantivy::query::{EnableScoring, Query};
+use tantivy::query::{Bm25StatisticsProvider, Bm25Weight, EnableScoring, Query};
+use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocId, Score, Searcher, SegmentOrdinal, SegmentReader, TantivyError, Term};
 
+use self::word_union::{WordPostings, for_each_above};
+use super::clauses::WordClause;
+use super::dictionary::Dictionary;
 use super::index::{Fields, row_term};
 use super::scope::Scope;
 
@@ -199,6 +207,48 @@ pub(super) fn best_candidates(
     Ok(best.heap.into_sorted_vec())
 }
 
+/// Returns the best `count` records with any of some words, best first.
+pub(super) fn best_of_words(
+    dictionary: &Dictionary<'_>,
+    clauses: &[WordClause],
+    filter: &CandidateFilter,
+    count: usize,
+) -> Result<Vec<Candidate>, TantivyError> {
+    let searcher = dictionary.searcher;
+    let mut words = Vec::with_capacity(clauses.len());
+    for WordClause { term, boost } in clauses {
+        let weight = bm25_weight(dictionary, term)?;
+        words.push((term.field(), dictionary.infos(term)?, weight.boost_by(*boost)));
+    }
+    let mut best = Least::new(count);
+    for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
+        let filter = filter.for_segment(searcher, ordinal)?;
+        let mut postings = Vec::with_capacity(words.len());
+        for (field, infos, weight) in &words {
+            let Some(info) = infos.get(ordinal as usize).and_then(Option::as_ref) else { continue };
+            let inverted = segment.inverted_index(*field)?;
+            let read = inverted.read_block_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
+            postings.push(WordPostings::new(read, weight.clone(), segment.get_fieldnorms_reader(*field)?));
+        }
+        for_each_above(postings, best.threshold(), |document, score| {
+            if filter.passes(document) {
+                best.push(Candidate { score, address: DocAddress::new(ordinal, document) });
+            }
+            best.threshold()
+        });
+    }
+    Ok(best.heap.into_sorted_vec())
+}
+
+/// Returns the BM25 weight of a word, by the statistics of the whole index.
+#[expect(clippy::cast_precision_loss, reason = "an average")]
+fn bm25_weight(dictionary: &Dictionary<'_>, term: &Term) -> Result<Bm25Weight, TantivyError> {
+    let records = dictionary.searcher.total_num_docs()?;
+    let words = dictionary.searcher.total_num_tokens(term.field())?;
+    let average = words as Score / records as Score;
+    Ok(Bm25Weight::for_one_term_without_explain(dictionary.frequency(term)?, records, average))
+}
+
 /// Returns the newest `count` candidates, newest first; those without a time come last.
 pub(super) fn newest_candidates(
     searcher: &Searcher,
@@ -221,4 +271,84 @@ pub(super) fn newest_candidates(
     }
     let newest = newest.heap.into_sorted_vec().into_iter();
     Ok(newest.map(|(_, address)| Candidate { score: 0.0, address }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tantivy::query::{BooleanQuery, BoostQuery, Occur, TermQuery};
+    use tantivy::schema::{Field, STRING, Schema, TEXT};
+    use tantivy::{Index, TantivyDocument};
+
+    use super::*;
+
+    /// Makes an index of two segments. Word `n` is in about one record of two to the power of `n`.
+    fn index(seed: u64, records: u64) -> (Searcher, Field) {
+        let mut schema = Schema::builder();
+        let text = schema.add_text_field("text", TEXT);
+        schema.add_text_field("other", STRING);
+        let index = Index::create_in_ram(schema.build());
+        let mut writer = index.writer_with_num_threads(1, 20_000_000).unwrap();
+        let random = |record: u64, word: u64| {
+            let mixed = (seed ^ (record << 8) ^ word).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            (mixed ^ (mixed >> 29)).wrapping_mul(0x94D0_49BB_1331_11EB) >> 20
+        };
+        for record in 0..records {
+            let mut document = TantivyDocument::new();
+            for word in (0..12).filter(|word| random(record, *word) % (1 << word) == 0) {
+                for _ in 0..=random(record, word + 100) % 3 {
+                    document.add_text(text, format!("w{word}"));
+                }
+            }
+            document.add_text(text, "x ".repeat(usize::try_from(random(record, 99) % 20).unwrap()));
+            writer.add_document(document).unwrap();
+            if record == records / 3 {
+                writer.commit().unwrap();
+            }
+        }
+        writer.commit().unwrap();
+        (index.reader().unwrap().searcher(), text)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+        #[test]
+        fn the_best_records_of_words_are_those_of_a_complete_search(
+            seed in any::<u64>(),
+            records in 1_u64..9_000,
+            words in prop::collection::vec((0_u64..13, 0.1_f32..2.0), 1..9),
+            count in 1_usize..300,
+        ) {
+            let (searcher, text) = index(seed, records);
+            let clause = |(word, boost): &(u64, f32)| {
+                WordClause { term: Term::from_field_text(text, &format!("w{word}")), boost: *boost }
+            };
+            let clauses: Vec<WordClause> = words.iter().map(clause).collect();
+            let dictionary = Dictionary::new(&searcher, text).unwrap();
+            let filter = CandidateFilter::default();
+            let best = best_of_words(&dictionary, &clauses, &filter, count).unwrap();
+            let query = |WordClause { term, boost }: &WordClause| {
+                let term = Box::new(TermQuery::new(term.clone(), IndexRecordOption::WithFreqs));
+                (Occur::Should, Box::new(BoostQuery::new(term, *boost)) as Box<dyn Query>)
+            };
+            let query = BooleanQuery::new(clauses.iter().map(query).collect());
+            let weight = query.weight(EnableScoring::enabled_from_searcher(&searcher)).unwrap();
+            let mut all = Vec::new();
+            for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
+                let mut add = |document, score| {
+                    all.push(Candidate { score, address: DocAddress::new(ordinal, document) });
+                };
+                weight.for_each(segment, &mut add).unwrap();
+            }
+            all.sort();
+            prop_assert_eq!(best.len(), all.len().min(count));
+            for (found, expected) in best.iter().zip(&all) {
+                prop_assert!((found.score - expected.score).abs() < 1e-4, "{found:?} {expected:?}");
+                let known = all.iter().find(|other| other.address == found.address);
+                prop_assert!(known.is_some_and(|known| (known.score - found.score).abs() < 1e-4));
+            }
+            let more = best_of_words(&dictionary, &clauses, &filter, count * 2).unwrap();
+            prop_assert_eq!(&best[..], &more[..best.len()]);
+        }
+    }
 }
