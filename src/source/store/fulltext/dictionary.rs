@@ -9,8 +9,13 @@ use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 use tantivy::{InvertedIndexReader, Searcher, TantivyError, Term};
 
+use super::index::TermFilter;
+
 /// Maximum number of dictionary entries of one segment that are examined for one word.
 const MAX_SCANNED: usize = 20_000;
+
+/// Number of lookups from which on filters of the words of all segments are made.
+const MANY_LOOKUPS: usize = 50;
 
 /// Where the postings of a word are, for each segment; `None` for a segment without the word.
 pub(super) type TermInfos = Rc<[Option<TermInfo>]>;
@@ -20,14 +25,30 @@ pub(super) struct Dictionary<'a> {
     pub(super) searcher: &'a Searcher,
     /// Field of all text.
     text: Field,
-    segments: Vec<Arc<InvertedIndexReader>>,
+    segments: Vec<SegmentWords>,
     known: RefCell<HashMap<Term, TermInfos>>,
+}
+
+/// Words of all text of a segment.
+struct SegmentWords {
+    index: Arc<InvertedIndexReader>,
+    /// Filter of the words if there is one.
+    filter: RefCell<Option<Arc<TermFilter>>>,
+}
+
+impl SegmentWords {
+    fn may_contain(&self, term: &Term) -> bool {
+        self.filter.borrow().as_ref().is_none_or(|filter| filter.may_contain(term.serialized_value_bytes()))
+    }
 }
 
 impl<'a> Dictionary<'a> {
     pub(super) fn new(searcher: &'a Searcher, text: Field) -> Result<Self, TantivyError> {
-        let segments = searcher.segment_readers().iter().map(|segment| segment.inverted_index(text));
-        let segments = segments.collect::<Result<_, _>>()?;
+        let segments = searcher.segment_readers().iter().map(|segment| {
+            let filter = RefCell::new(TermFilter::known(segment.segment_id(), text));
+            Ok(SegmentWords { index: segment.inverted_index(text)?, filter })
+        });
+        let segments = segments.collect::<Result<_, TantivyError>>()?;
         Ok(Self { searcher, text, segments, known: RefCell::default() })
     }
 
@@ -37,10 +58,13 @@ impl<'a> Dictionary<'a> {
             return Ok(Rc::clone(known));
         }
         let mut infos = Vec::with_capacity(self.segments.len());
-        for (segment, text) in self.searcher.segment_readers().iter().zip(&self.segments) {
-            infos.push(match term.field() == self.text {
-                true => text.get_term_info(term)?,
-                false => segment.inverted_index(term.field())?.get_term_info(term)?,
+        for (segment, words) in self.searcher.segment_readers().iter().zip(&self.segments) {
+            infos.push(if term.field() != self.text {
+                segment.inverted_index(term.field())?.get_term_info(term)?
+            } else if words.may_contain(term) {
+                words.index.get_term_info(term)?
+            } else {
+                None
             });
         }
         let infos: TermInfos = infos.into();
@@ -53,6 +77,20 @@ impl<'a> Dictionary<'a> {
         Ok(self.infos(term)?.iter().flatten().map(|info| u64::from(info.doc_freq)).sum())
     }
 
+    /// Makes many lookups of words of the text fast of which few are in the index.
+    pub(super) fn prepare_lookups(&self, count: usize) -> Result<(), TantivyError> {
+        if count < MANY_LOOKUPS {
+            return Ok(());
+        }
+        for (segment, words) in self.searcher.segment_readers().iter().zip(&self.segments) {
+            if words.filter.borrow().is_none() {
+                let made = TermFilter::get_or_make(segment.segment_id(), self.text, words.index.terms())?;
+                *words.filter.borrow_mut() = made;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the words that begin with a text and are accepted, with the number of records of each.
     pub(super) fn beginning_with(
         &self,
@@ -63,7 +101,7 @@ impl<'a> Dictionary<'a> {
         // No byte of UTF-8 is as great as this one. Without an end, the rest of the dictionary would be read.
         let end = [prefix.as_bytes(), &[u8::MAX]].concat();
         for segment in &self.segments {
-            let mut entries = segment.terms().range().ge(prefix).lt(&end).into_stream()?;
+            let mut entries = segment.index.terms().range().ge(prefix).lt(&end).into_stream()?;
             let mut scanned = 0;
             while scanned < MAX_SCANNED && entries.advance() {
                 scanned += 1;

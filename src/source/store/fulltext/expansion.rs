@@ -210,7 +210,9 @@ impl Expansion<'_> {
         let mut found = self.dictionary.beginning_with(&beginning, |other| {
             (shortest..=word.len() + 4).contains(&other.len()) && is_one_edit(word, other)
         })?;
-        for edit in edits_at_beginning(word, count) {
+        let edits = edits_at_beginning(word, count);
+        self.dictionary.prepare_lookups(edits.len())?;
+        for edit in edits {
             let frequency = self.frequency(&edit)?;
             if frequency > 0 {
                 found.insert(edit, frequency);

@@ -11,6 +11,7 @@
 //!   its use
 //! * `document`: the fields and the searchable text of a record
 //! * `similarity`: hashes that are similar for similar texts
+//! * `term_filter`: filters of the words of a segment
 //! * `view`, `editor`: read access and the single writer
 //! * `follower`: the index during an import
 //! * `current`: the open index of a process, kept up to date and rebuilt when lost or damaged
@@ -28,6 +29,7 @@ mod follower;
 mod open;
 mod payload;
 mod similarity;
+mod term_filter;
 mod view;
 
 pub use current::IndexState;
@@ -37,4 +39,5 @@ pub(in crate::source::store) use document::{Entry, Fields, RecordText, Rows, row
 pub(in crate::source::store) use fault::{IndexFault, guard};
 pub(in crate::source::store) use folder::{delete_index, folder_of, is_index_folder};
 pub(in crate::source::store) use follower::IndexFollower;
+pub(in crate::source::store) use term_filter::TermFilter;
 pub(in crate::source::store) use view::Snapshot;
