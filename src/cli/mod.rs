@@ -26,6 +26,7 @@ mod search;
 mod serve;
 mod source;
 mod store;
+mod sync;
 mod telemetry;
 mod token;
 mod tokens;
@@ -71,6 +72,8 @@ struct Cli {
 enum Command {
     Serve(serve::Serve),
     Demo(demo::Demo),
+    Add(sync::Add),
+    Sync(sync::Sync),
     Import(import::Import),
     Backup(backup::Backup),
     Restore(backup::Restore),
@@ -148,6 +151,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .and_then(|()| match cli.command {
             Command::Serve(command) => command.run(&environment, skew),
             Command::Demo(command) => command.run(printer),
+            Command::Add(command) => command.run(printer, &environment),
+            Command::Sync(command) => command.run(printer, &environment),
             Command::Import(command) => command.run(printer, &environment),
             Command::Backup(command) => command.run(printer, &environment),
             Command::Restore(command) => command.run(printer, &environment),

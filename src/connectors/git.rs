@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
+use sha2::{Digest, Sha256};
+
 use super::ImportError;
 use super::intake::Intake;
 use super::item::FileRecord;
@@ -48,6 +50,9 @@ const LOG: [&str; 10] = [
     "--",
 ];
 
+/// Arguments of git that list all names with their hashes.
+const REFS: [&str; 2] = ["show-ref", "--head"];
+
 /// Imports the commits of a repository.
 ///
 /// # Errors
@@ -55,26 +60,7 @@ const LOG: [&str; 10] = [
 /// git is not installed or cannot read the repository, the store cannot be written, or the user stopped the import.
 pub fn import_git(path: &Path, intake: &mut Intake<'_>) -> Result<(), ImportError> {
     let unreadable = |problem: String| ImportError::Unreadable { path: path.to_owned(), problem };
-    let mut git = Command::new("git")
-        .args(SETTINGS)
-        .args([OsStr::new("-C"), path.as_os_str()])
-        .args(LOG)
-        .envs([
-            ("GIT_OPTIONAL_LOCKS", "0"),
-            ("GIT_NO_LAZY_FETCH", "1"),
-            ("GIT_TERMINAL_PROMPT", "0"),
-            ("LC_ALL", "C"),
-        ])
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => ImportError::NoGit,
-            _ => unreadable(error.to_string()),
-        })?;
+    let mut git = git_command(path).args(LOG).spawn().map_err(|error| start_error(path, &error))?;
     // Read at the same time, so that git never waits for it.
     let errors = git.stderr.take().map(|errors| thread::spawn(move || first_bytes(errors)));
     let read = match git.stdout.take() {
@@ -89,6 +75,49 @@ pub fn import_git(path: &Path, intake: &mut Intake<'_>) -> Result<(), ImportErro
     let status = git.wait().map_err(|error| unreadable(error.to_string()))?;
     read?;
     if status.success() { Ok(()) } else { Err(unreadable(format!("git says: {}", problem.trim()))) }
+}
+
+/// Returns the hashes of all names of a repository, as one digest. It changes whenever [`import_git`] could read
+/// something else.
+pub(super) fn refs_digest(path: &Path) -> Result<String, ImportError> {
+    let output = git_command(path).args(REFS).output().map_err(|error| start_error(path, &error))?;
+    if !output.status.success() {
+        let problem =
+            String::from_utf8_lossy(output.stderr.get(..4 * 1024).unwrap_or(&output.stderr)).into_owned();
+        return Err(ImportError::Unreadable {
+            path: path.to_owned(),
+            problem: format!("git says: {}", problem.trim()),
+        });
+    }
+    let digest = Sha256::digest(&output.stdout);
+    Ok(digest.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")))
+}
+
+/// Returns git with the settings for a repository.
+fn git_command(path: &Path) -> Command {
+    let mut git = Command::new("git");
+    git.args(SETTINGS)
+        .args([OsStr::new("-C"), path.as_os_str()])
+        .envs([
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("LC_ALL", "C"),
+        ])
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    git
+}
+
+/// Returns the error of starting git.
+fn start_error(path: &Path, error: &io::Error) -> ImportError {
+    match error.kind() {
+        io::ErrorKind::NotFound => ImportError::NoGit,
+        _ => ImportError::Unreadable { path: path.to_owned(), problem: error.to_string() },
+    }
 }
 
 /// Reads a stream to its end. Returns its start as text.

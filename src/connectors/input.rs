@@ -5,7 +5,7 @@
 //! process.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +43,20 @@ impl Input {
         let path = path.to_owned();
         thread::Builder::new().name("input".to_owned()).spawn(move || read_file(&path, &sender))?;
         Ok(Self { chunks, chunk: io::Cursor::default(), is_at_end: false, stop: Arc::clone(stop) })
+    }
+
+    /// Opens a file of text, without the byte order mark that some programs write before UTF-8.
+    ///
+    /// # Errors
+    ///
+    /// The thread cannot be started, or the start of the file cannot be read.
+    pub fn open_text(path: &Path, stop: &Arc<AtomicBool>) -> io::Result<BufReader<Self>> {
+        const MARK: &[u8] = b"\xEF\xBB\xBF";
+        let mut file = BufReader::with_capacity(CHUNK_BYTES, Self::open(path, stop)?);
+        if file.fill_buf()?.starts_with(MARK) {
+            file.consume(MARK.len());
+        }
+        Ok(file)
     }
 
     /// Waits for the next chunk, which is empty at the end of the file.

@@ -1,6 +1,6 @@
 //! The checks and the writing of records, shared by all importers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,9 @@ use super::key::canonical_key;
 use super::lines::MAX_LINE_BYTES;
 use crate::handle::{Handle, RecordAddress, RecordId, StreamName};
 use crate::record::RecordData;
-use crate::source::store::{Change, Imported, Incoming, Manifest, NewConnection, StoreWriter, Tally};
+use crate::source::store::{
+    Change, Imported, Incoming, ItemId, Manifest, NewConnection, StoreError, StoreWriter, SyncWriter, Tally,
+};
 
 /// A receiver of an import's rejections.
 pub trait Report {
@@ -34,9 +36,8 @@ pub trait Report {
 /// The checks and the store of one import. The store and its connection are created with the first record, so an
 /// import that fails earlier leaves nothing behind.
 pub struct Intake<'a> {
-    store: PathBuf,
     connection: NewConnection,
-    writer: Option<StoreWriter>,
+    writer: Writer<'a>,
     manifest: Option<Manifest>,
     report: &'a mut dyn Report,
     stop: &'a AtomicBool,
@@ -45,6 +46,34 @@ pub struct Intake<'a> {
     taken: u64,
     rejected: u64,
     skipped: u64,
+}
+
+/// The writer of an import.
+enum Writer<'a> {
+    /// An import into the store at this path, which is opened with the first record.
+    Unopened(PathBuf),
+    /// An import to its end.
+    Import(Box<StoreWriter>),
+    /// The synchronization of an import.
+    Sync(Box<SyncWriter<'a>>),
+}
+
+impl Writer<'_> {
+    fn write(
+        &mut self,
+        connection: &NewConnection,
+        record: Incoming,
+        bytes: usize,
+    ) -> Result<(), StoreError> {
+        if let Self::Unopened(store) = self {
+            *self = Self::Import(Box::new(StoreWriter::open(store, connection)?));
+        }
+        match self {
+            Self::Unopened(_) => Ok(()),
+            Self::Import(writer) => writer.write(record, bytes),
+            Self::Sync(writer) => writer.write(record, bytes),
+        }
+    }
 }
 
 impl fmt::Debug for Intake<'_> {
@@ -89,18 +118,44 @@ impl<'a> Intake<'a> {
         report: &'a mut dyn Report,
         stop: &'a AtomicBool,
     ) -> Self {
-        let (store, seen) = (store.to_owned(), HashMap::new());
-        Self {
-            store,
-            connection,
-            writer: None,
-            manifest,
-            report,
-            stop,
-            seen,
-            taken: 0,
-            rejected: 0,
-            skipped: 0,
+        Self::with_writer(Writer::Unopened(store.to_owned()), connection, manifest, report, stop)
+    }
+
+    /// Creates the synchronization of an import.
+    pub(super) fn synchronize(
+        writer: SyncWriter<'a>,
+        connection: NewConnection,
+        manifest: Option<Manifest>,
+        report: &'a mut dyn Report,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        Self::with_writer(Writer::Sync(Box::new(writer)), connection, manifest, report, stop)
+    }
+
+    fn with_writer(
+        writer: Writer<'a>,
+        connection: NewConnection,
+        manifest: Option<Manifest>,
+        report: &'a mut dyn Report,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        let seen = HashMap::new();
+        Self { connection, writer, manifest, report, stop, seen, taken: 0, rejected: 0, skipped: 0 }
+    }
+
+    /// Returns the writer of a synchronization.
+    pub(super) fn sync_writer(&mut self) -> Option<&mut SyncWriter<'a>> {
+        match &mut self.writer {
+            Writer::Sync(writer) => Some(writer),
+            Writer::Unopened(_) | Writer::Import(_) => None,
+        }
+    }
+
+    /// Begins a pass over items of a synchronization: their keys are compared with each other.
+    pub(super) fn begin_pass(&mut self, scheduled: BTreeSet<ItemId>, has_others: bool) {
+        self.seen.clear();
+        if let Some(writer) = self.sync_writer() {
+            writer.begin_pass(scheduled, has_others);
         }
     }
 
@@ -110,7 +165,11 @@ impl<'a> Intake<'a> {
     ///
     /// The store cannot be written. Records written before stay, and [`Intake::finish`] counts them.
     pub fn flush(&mut self) -> Result<(), ImportError> {
-        Ok(self.writer.as_mut().map_or(Ok(()), StoreWriter::flush)?)
+        Ok(match &mut self.writer {
+            Writer::Unopened(_) => Ok(()),
+            Writer::Import(writer) => writer.flush(),
+            Writer::Sync(writer) => writer.flush(),
+        }?)
     }
 
     /// Writes the buffered records. Returns the result and the number of rejected pieces.
@@ -119,9 +178,12 @@ impl<'a> Intake<'a> {
     ///
     /// The store cannot be written.
     pub fn finish(self) -> Result<(Imported, u64), ImportError> {
-        let imported = self.writer.map(StoreWriter::finish).transpose()?;
-        let nothing = Imported { tally: Tally::default(), index_problem: None };
-        Ok((imported.unwrap_or(nothing), self.rejected))
+        let imported = match self.writer {
+            Writer::Unopened(_) => Imported { tally: Tally::default(), index_problem: None },
+            Writer::Import(writer) => writer.finish()?,
+            Writer::Sync(writer) => writer.finish()?,
+        };
+        Ok((imported, self.rejected))
     }
 
     /// Returns the number of accepted records so far.
@@ -169,13 +231,9 @@ impl<'a> Intake<'a> {
         match self.accept(draft).and_then(|(incoming, repeated)| self.resolve_duplicate(incoming, &repeated))
         {
             Ok(incoming) => {
-                let writer = match self.writer.take() {
-                    Some(writer) => writer,
-                    None => StoreWriter::open(&self.store, &self.connection)?,
-                };
                 self.taken += 1;
                 self.report.accepted();
-                Ok(self.writer.insert(writer).write(incoming, bytes)?)
+                Ok(self.writer.write(&self.connection, incoming, bytes)?)
             }
             Err(reason) => {
                 self.reject(place, &reason);
@@ -234,6 +292,9 @@ impl<'a> Intake<'a> {
         let first = *self.seen.entry(hash_of(&(&incoming.stream, &incoming.key))).or_insert(data);
         if first == data {
             return Ok(incoming);
+        }
+        if let Writer::Sync(writer) = &mut self.writer {
+            writer.depend(incoming.stream.clone(), incoming.key.clone());
         }
         if matches!(repeated, Repeated::Refused) {
             return Err("its key was already used by an earlier record of this file".to_owned());

@@ -12,6 +12,7 @@
 //! * `values`, `field_names`, `key`: typed values, the fields with a role, canonical keys
 //! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds
 //! * `intake`: the checks and writes of every importer
+//! * `sync`: imports that follow their origin
 //! * `sample`, `hostaway`: bundled sample data
 
 mod archive;
@@ -38,6 +39,7 @@ mod pdf;
 mod records;
 mod sample;
 mod sqlite;
+mod sync;
 mod text_input;
 mod values;
 
@@ -56,6 +58,7 @@ pub use mail::import_mbox;
 pub use pdf::{extract_pdf, limit_pdf_memory};
 pub use records::import_records;
 pub use sample::{SampleAccount, import_account};
+pub use sync::{Guess, ImportKind, ImportOptions, SyncOutcome, Synchronization, guess_kind, watched_folder};
 
 use crate::source::store::StoreError;
 
@@ -107,6 +110,9 @@ pub enum ImportError {
         /// Description of the error.
         problem: String,
     },
+    /// Another process synchronizes the import.
+    #[error("`{0}` is being synchronized by another process; wait for it to end")]
+    Synchronizing(String),
     /// The program `git` is not installed.
     #[error("git is not installed, or not in PATH; install it to import a repository")]
     NoGit,

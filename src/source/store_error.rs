@@ -43,6 +43,9 @@ pub enum StoreError {
     /// Another process holds the store or its search index.
     #[error("the store {} is locked by another process; wait for the other import to end, or stop it", .0.display())]
     Locked(PathBuf),
+    /// An import was removed from the store while it was synchronized.
+    #[error("the import was removed from the store {} meanwhile; add it again with `fetchwell add`", .0.display())]
+    ImportRemoved(PathBuf),
     /// The file is damaged.
     #[error("the store {} is damaged ({problem}); restore it from a backup, or delete it and import again", .path.display())]
     Damaged {

@@ -12,7 +12,7 @@ use walkdir::{DirEntry, WalkDir};
 use super::super::ImportError;
 
 /// An entry of a folder.
-pub(super) enum Found {
+pub(in crate::connectors) enum Found {
     /// A file, with its path in the folder.
     File {
         /// Path on disk.
@@ -34,7 +34,7 @@ pub(super) enum Found {
 }
 
 /// Calls `visit` for everything in a folder, or for a single file.
-pub(super) fn walk(
+pub(in crate::connectors) fn walk(
     path: &Path,
     visit: &mut dyn FnMut(Found) -> Result<(), ImportError>,
 ) -> Result<(), ImportError> {

@@ -19,10 +19,12 @@ mod skipped;
 
 use std::path::Path;
 
-use self::folder::Found;
+pub(super) use self::detect::detect_kind;
+pub(super) use self::folder::{Found, walk};
 use self::parse::{Parsed, parse_all};
-use self::read::FileReader;
+pub(super) use self::read::FileReader;
 pub use self::selection::FileSelection;
+pub(super) use self::skipped::SkippedFiles;
 use super::ImportError;
 use super::intake::Intake;
 use super::item::Item;

@@ -22,33 +22,55 @@ use super::selection::FileSelection;
 use super::skipped::SkippedFiles;
 
 /// The reader of one import, with its counts.
-pub(super) struct FileReader<'r, 'i> {
+pub(in crate::connectors) struct FileReader<'r, 'i> {
     selection: &'r FileSelection,
     intake: &'r mut Intake<'i>,
     /// Files that are not read.
-    pub(super) skipped: SkippedFiles,
+    pub(in crate::connectors) skipped: SkippedFiles,
     /// Number of files that were read or rejected.
     files: u64,
+    /// First reason why a file or an entry of an archive was rejected, since it was taken.
+    problem: Option<String>,
 }
 
 impl<'r, 'i> FileReader<'r, 'i> {
-    pub(super) fn new(selection: &'r FileSelection, intake: &'r mut Intake<'i>) -> Self {
-        Self { selection, intake, skipped: SkippedFiles::default(), files: 0 }
+    pub(in crate::connectors) fn new(selection: &'r FileSelection, intake: &'r mut Intake<'i>) -> Self {
+        Self { selection, intake, skipped: SkippedFiles::default(), files: 0, problem: None }
     }
 
     /// Returns an error if the user stopped the import.
-    pub(super) fn check_stop(&self) -> Result<(), ImportError> {
+    pub(in crate::connectors) fn check_stop(&self) -> Result<(), ImportError> {
         if self.intake.is_stopped() { Err(ImportError::Stopped) } else { Ok(()) }
     }
 
-    pub(super) fn reject(&mut self, path: &str, reason: &str) {
+    pub(in crate::connectors) fn reject(&mut self, path: &str, reason: &str) {
         self.files += 1;
+        self.reject_content(path, reason);
+    }
+
+    /// Returns the checks and the store of the import.
+    pub(in crate::connectors) fn intake(&mut self) -> &mut Intake<'i> {
+        self.intake
+    }
+
+    /// Returns and clears the first reason why a file, or a file in it, could not be read.
+    pub(in crate::connectors) fn take_problem(&mut self) -> Option<String> {
+        self.problem.take()
+    }
+
+    /// Rejects a file that was counted.
+    fn reject_content(&mut self, path: &str, reason: &str) {
+        self.problem.get_or_insert_with(|| reason.to_owned());
         self.intake.reject(&path, reason);
     }
 
     /// Reads a file of the folder, if it is of a selected kind. A file that the user named is read as the selected
     /// kind, even if its content is not recognized.
-    pub(super) fn read_file(&mut self, item: Item<'_>, is_named: bool) -> Result<(), ImportError> {
+    pub(in crate::connectors) fn read_file(
+        &mut self,
+        item: Item<'_>,
+        is_named: bool,
+    ) -> Result<(), ImportError> {
         match detect_selected(&item, self.selection, is_named) {
             Some(kind) => {
                 let bytes = item.on_disk.as_deref().and_then(|file| file.metadata().ok());
@@ -88,20 +110,20 @@ impl<'r, 'i> FileReader<'r, 'i> {
         match read {
             Ok(Ok(())) => Ok(()),
             Ok(Err(ReadError::Ended(ImportError::Unreadable { problem, .. }))) => {
-                self.intake.reject(&path, &problem);
+                self.reject_content(&path, &problem);
                 Ok(())
             }
             Ok(Err(ReadError::Ended(ImportError::WrongKind { expected, problem, .. }))) => {
-                self.intake.reject(&path, &format!("it is not {expected}: {problem}"));
+                self.reject_content(&path, &format!("it is not {expected}: {problem}"));
                 Ok(())
             }
             Ok(Err(ReadError::Ended(error))) => Err(error),
             Ok(Err(ReadError::Rejected(reason))) => {
-                self.intake.reject(&path, &reason);
+                self.reject_content(&path, &reason);
                 Ok(())
             }
             Err(_panic) => {
-                self.intake.reject(&path, "an internal error stopped its reader; please report it");
+                self.reject_content(&path, "an internal error stopped its reader; please report it");
                 Ok(())
             }
         }

@@ -8,29 +8,29 @@ const MAX_ENDINGS_LISTED: usize = 5;
 
 /// Counts of skipped files by extension.
 #[derive(Debug, Default)]
-pub(super) struct SkippedFiles {
+pub(in crate::connectors) struct SkippedFiles {
     hidden: u64,
     links: u64,
     others: BTreeMap<String, u64>,
 }
 
 impl SkippedFiles {
-    pub(super) fn count_hidden(&mut self) {
+    pub(in crate::connectors) fn count_hidden(&mut self) {
         self.hidden += 1;
     }
 
-    pub(super) fn count_link(&mut self) {
+    pub(in crate::connectors) fn count_link(&mut self) {
         self.links += 1;
     }
 
-    pub(super) fn count(&mut self, extension: &str) {
+    pub(in crate::connectors) fn count(&mut self, extension: &str) {
         let ending =
             if extension.is_empty() { "without an ending".to_owned() } else { format!(".{extension}") };
         *self.others.entry(ending).or_default() += 1;
     }
 
     /// Returns the number of files of other kinds.
-    pub(super) fn others(&self) -> u64 {
+    pub(in crate::connectors) fn others(&self) -> u64 {
         self.others.values().sum()
     }
 }

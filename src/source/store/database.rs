@@ -128,9 +128,10 @@ impl Database {
         Ok(database)
     }
 
-    /// Opens an existing store, or creates one if there is no file. Acquires the write lock.
+    /// Opens an existing store, or creates one if there is no file. Acquires the write lock, which a synchronization
+    /// holds for one batch.
     pub(super) fn open_or_create(path: &Path) -> Result<(Self, WriteLock), StoreError> {
-        let lock = || WriteLock::try_take(path)?.ok_or_else(|| StoreError::Locked(path.to_owned()));
+        let lock = || WriteLock::take_within(path, BUSY_TIMEOUT);
         match Self::open(path) {
             // No lock file is created beside a file that is not a store.
             Err(StoreError::Missing(_)) => {}

@@ -13,7 +13,7 @@
 //! * `manifest`: manifests of connectors
 //! * `read`: reads of records and of the schema
 //! * `fulltext`: full-text search and its index
-//! * `import`: imports
+//! * `import`: imports, `sync`: imports that stay current
 //! * `vectors`: vectors of records, for search by meaning
 //! * `place`, `info`, `export`, `removal`: the names of a command as rows; description, export and removal of records
 //! * `meaning`: the use of vectors by one search
@@ -32,6 +32,7 @@ mod meaning;
 mod place;
 mod read;
 mod removal;
+mod sync;
 mod vectors;
 mod write_lock;
 
@@ -52,6 +53,10 @@ pub use info::{ConnectionInfo, StoreBytes, StoreInfo, StreamInfo, store_info};
 pub use manifest::{Manifest, ManifestError, StreamDeclaration};
 pub use place::ScopeError;
 pub use removal::{RemovalCounts, RemovalError, Removed, count_removal, remove_records};
+pub use sync::{
+    Fingerprint, ImportId, ImportStatus, ItemId, ItemState, KnownItem, Missing, NewImport, RememberedImport,
+    SyncLock, SyncStore, SyncWriter,
+};
 pub use vectors::{
     BackgroundBuild, BuildMode, BuildProgress, GenerationStatus, ScoreSpread, StoreVersion, VectorBuilder,
     VectorError, VectorHit, VectorHits, VectorIndex, VectorScope, VectorStatus, estimate_build,

@@ -2,9 +2,15 @@
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
+use std::thread::park_timeout;
+use std::time::{Duration, Instant};
 
 use super::StoreError;
 use crate::state::{LockFileError, beside, open_lock_file};
+
+/// Interval at which a waiting process tries to get the lock. Shorter than the time that a synchronization leaves the lock
+/// free between two batches.
+const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Held by an import, or by a reader that updates the index. The system releases it when the process ends, even after
 /// a crash.
@@ -28,6 +34,17 @@ impl WriteLock {
             Ok(()) => Ok(Some(Self { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(problem)) => Err(unwritable(problem)),
+        }
+    }
+    /// Acquires the lock of the store at `store`, and waits at most `patience` while another process holds it.
+    pub(super) fn take_within(store: &Path, patience: Duration) -> Result<Self, StoreError> {
+        let deadline = Instant::now() + patience;
+        loop {
+            match Self::try_take(store)? {
+                Some(lock) => return Ok(lock),
+                None if Instant::now() < deadline => park_timeout(RETRY_INTERVAL),
+                None => return Err(StoreError::Locked(store.to_owned())),
+            }
         }
     }
 }

@@ -11,4 +11,6 @@ mod open_stream;
 mod writer;
 
 pub use change::{Change, Incoming};
+pub(super) use open_stream::{OpenStream, WriteOutcome};
+pub(super) use writer::put_connection;
 pub use writer::{Imported, NewConnection, StoreWriter, Tally};

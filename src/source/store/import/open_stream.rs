@@ -11,7 +11,7 @@ use crate::source::store::manifest::kinds::{Kinds, MAX_FIELDS};
 
 /// Stream that is being written to.
 #[derive(Debug)]
-pub(super) struct OpenStream {
+pub(in crate::source::store) struct OpenStream {
     pub(in crate::source::store) row: i64,
     cursor_field: Option<String>,
     fields: HashMap<String, Kinds>,
@@ -19,13 +19,13 @@ pub(super) struct OpenStream {
     unsaved: Vec<String>,
 }
 
-/// Effect of writing a record, with the row id of the record.
+/// Effect of writing a record, with the row id of the record. A deleted record that was never there has none.
 #[derive(Debug)]
-pub(super) enum WriteOutcome {
+pub(in crate::source::store) enum WriteOutcome {
     Added(i64),
     Changed(i64),
     Deleted(i64),
-    Unchanged,
+    Unchanged(Option<i64>),
 }
 
 impl OpenStream {
@@ -95,7 +95,7 @@ impl OpenStream {
             .query_row(params![self.row, key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
         match (existing, change) {
-            (None | Some((_, None, _)), Change::Delete { .. }) => Ok(WriteOutcome::Unchanged),
+            (None | Some((_, None, _)), Change::Delete { .. }) => Ok(WriteOutcome::Unchanged(None)),
             (Some((row, Some(_), _)), Change::Delete { deleted_at }) => {
                 let mut update = transaction.prepare_cached(
                     "UPDATE records SET data = NULL, emitted_at = ?2, version = ?3 WHERE id = ?1",
@@ -108,7 +108,9 @@ impl OpenStream {
                 self.observe(data);
                 let text = serde_json::to_string(data).unwrap_or_default();
                 let (row, before, before_at) = match existing {
-                    Some((_, Some(before), _)) if before == text => return Ok(WriteOutcome::Unchanged),
+                    Some((row, Some(before), _)) if before == text => {
+                        return Ok(WriteOutcome::Unchanged(Some(row)));
+                    }
                     Some((row, before, before_at)) => (Some(row), before, before_at),
                     None => (None, None, None),
                 };
@@ -154,7 +156,10 @@ impl OpenStream {
     }
 
     /// Saves the fields that are new since the last save.
-    pub(super) fn save_fields(&mut self, transaction: &Transaction<'_>) -> Result<(), rusqlite::Error> {
+    pub(in crate::source::store) fn save_fields(
+        &mut self,
+        transaction: &Transaction<'_>,
+    ) -> Result<(), rusqlite::Error> {
         let mut save = transaction
             .prepare_cached("INSERT OR REPLACE INTO fields (stream, name, kinds) VALUES (?1, ?2, ?3)")?;
         for name in self.unsaved.drain(..) {

@@ -171,7 +171,7 @@ impl StoreWriter {
                 match written {
                     WriteOutcome::Added(_) => *counts.entry(stream).or_default() += 1,
                     WriteOutcome::Deleted(_) => *counts.entry(stream).or_default() -= 1,
-                    WriteOutcome::Changed(_) | WriteOutcome::Unchanged => {}
+                    WriteOutcome::Changed(_) | WriteOutcome::Unchanged(_) => {}
                 }
                 let place = StreamPlace { stream, connection: self.connection };
                 let Some(entry) = place.index_entry(self.index.fields, incoming, &written) else { continue };
@@ -235,18 +235,18 @@ impl StreamPlace {
 }
 
 impl Tally {
-    fn count(&mut self, written: &WriteOutcome) {
+    pub(in crate::source::store) fn count(&mut self, written: &WriteOutcome) {
         match written {
             WriteOutcome::Added(_) => self.added += 1,
             WriteOutcome::Changed(_) => self.changed += 1,
             WriteOutcome::Deleted(_) => self.deleted += 1,
-            WriteOutcome::Unchanged => self.unchanged += 1,
+            WriteOutcome::Unchanged(_) => self.unchanged += 1,
         }
     }
 }
 
 /// Inserts or updates a connection. Returns its row id and manifest.
-fn put_connection(
+pub(in crate::source::store) fn put_connection(
     sqlite: &Connection,
     connection: &NewConnection,
 ) -> Result<(i64, Option<String>), rusqlite::Error> {

@@ -49,7 +49,8 @@ impl Manifest {
     }
 
     /// Parses a manifest from a store. Routes that cannot be served are left out.
-    pub(in crate::source::store) fn from_stored(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn from_stored(text: &str) -> Option<Self> {
         let (mut manifest, routes) = Self::read(text).ok()?;
         manifest.routes = routes.into_iter().filter_map(Result::ok).collect();
         Some(manifest)

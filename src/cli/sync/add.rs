@@ -1,0 +1,237 @@
+//! `fetchwell add`: remembers an import, and synchronizes it for the first time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::super::embeddings::EmbedArgs;
+use super::super::print::{Printer, grouped, note};
+use super::run::{run_stoppable, synchronize};
+use crate::app::failure::Failure;
+use crate::app::open::runtime;
+use crate::config::Environment;
+use crate::connectors::{Guess, ImportKind, ImportOptions, guess_kind};
+use crate::handle::ConnectionId;
+use crate::source::store::{Manifest, NewConnection, NewImport, RememberedImport, StoreError, SyncStore};
+
+/// Import a file or folder of any kind, and remember it for `fetchwell sync`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Add {
+    /// The file or folder.
+    path: PathBuf,
+    /// The store; created if it does not exist.
+    #[arg(long, value_name = "DB")]
+    store: PathBuf,
+    /// The kind of the import, a subcommand of `fetchwell import` [default: guessed from the content and the name]
+    #[arg(long, value_name = "KIND")]
+    kind: Option<ImportKind>,
+    /// The id of the connection, such as `work-mail` [default: made from the name of the file or folder]
+    #[arg(long, value_name = "ID")]
+    connection: Option<ConnectionId>,
+    /// A label for people, such as `Work mail`.
+    #[arg(long, value_name = "LABEL")]
+    name: Option<String>,
+    /// The stream for the records [default: that of `fetchwell import`]
+    #[arg(long, value_name = "NAME")]
+    stream: Option<String>,
+    /// The key field of a table or of JSON; repeat it for a compound key.
+    #[arg(long, value_name = "FIELD")]
+    key: Vec<String>,
+    /// The title field of a table or of JSON.
+    #[arg(long, value_name = "FIELD")]
+    title: Option<String>,
+    /// The time field of a table or of JSON.
+    #[arg(long, value_name = "FIELD")]
+    time: Option<String>,
+    /// The web address field of a table or of JSON.
+    #[arg(long, value_name = "FIELD")]
+    url: Option<String>,
+    /// The connector's manifest of record envelopes; only its streams are imported.
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
+    /// Print what would be imported, and import nothing.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    embed: EmbedArgs,
+}
+
+/// An import to be added, or one that the store has.
+enum Target {
+    New { connection: NewConnection, import: NewImport },
+    Known(Box<RememberedImport>),
+}
+
+impl Add {
+    pub(in crate::cli) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let origin = fs::canonicalize(&self.path).map_err(|error| unreadable(&self.path, &error))?;
+        if origin.to_str().is_none() {
+            return Err(Failure::new(format!("the path {} is not UTF-8; rename it", origin.display())));
+        }
+        let known = match SyncStore::open(&self.store) {
+            Err(StoreError::Missing(_)) => Vec::new(),
+            store => store?.imports()?,
+        };
+        let target = match self.known(&origin, &known)? {
+            Some(import) => {
+                note(&format_args!("{} is already added as `{}`", origin.display(), import.connection_id));
+                Target::Known(Box::new(import.clone()))
+            }
+            None => self.new_import(&origin, &known)?,
+        };
+        if self.dry_run {
+            return Ok(());
+        }
+        let store = SyncStore::open_or_create(&self.store)?;
+        let import = match target {
+            Target::Known(import) => *import,
+            Target::New { connection, import } => store.remember(&connection, &import)?,
+        };
+        let store = Arc::new(store);
+        runtime()?.block_on(async move {
+            let report = run_stoppable(move |stop| synchronize(&store, &import, false, stop)).await?;
+            if printer.json {
+                printer.value(&report);
+            } else {
+                report.print(printer);
+            }
+            self.embed.embed_imported(&self.store, environment).await?;
+            if report.is_complete() { Ok(()) } else { Err(Failure::without_message()) }
+        })
+    }
+
+    /// Returns the import of this origin that the store has, unless another connection is named.
+    fn known<'k>(
+        &self,
+        origin: &Path,
+        known: &'k [RememberedImport],
+    ) -> Result<Option<&'k RememberedImport>, Failure> {
+        let is_this = |import: &&RememberedImport| {
+            import.settings.origin == origin
+                && self.connection.as_ref().is_none_or(|named| *named == import.connection_id)
+        };
+        let Some(import) = known.iter().find(is_this) else { return Ok(None) };
+        let options = self.options();
+        let is_same_kind = self.kind.is_none_or(|kind| kind.as_str() == import.settings.kind);
+        let has_options = options != ImportOptions::default();
+        if !is_same_kind || has_options && to_json(&options) != import.settings.options {
+            return Err(Failure::usage(&format_args!(
+                "{} is already added as `{}` with other options; name another --connection to add it a second time",
+                origin.display(),
+                import.connection_id
+            )));
+        }
+        Ok(Some(import))
+    }
+
+    fn new_import(&self, origin: &Path, known: &[RememberedImport]) -> Result<Target, Failure> {
+        let guess = guess_kind(origin, self.kind)?;
+        let options = self.options();
+        if let Some(option) = guess.kind.unused_option(&options) {
+            return Err(Failure::usage(&format_args!(
+                "--{option} does not apply to imports of kind {}",
+                guess.kind
+            )));
+        }
+        let manifest = self.manifest.as_deref().map(read_manifest).transpose()?;
+        if manifest.is_some() && guess.kind != ImportKind::Records {
+            return Err(Failure::usage(&"--manifest needs --kind records"));
+        }
+        let connection_id = self.connection_id(origin, known)?;
+        describe(origin, &guess, &connection_id);
+        let key =
+            manifest.as_ref().and_then(Manifest::connector_key).unwrap_or(guess.kind.as_str()).to_owned();
+        let connection = NewConnection {
+            connection_id,
+            connector_key: key,
+            display_name: self.name.clone(),
+            manifest: manifest.map(|manifest| manifest.text().to_owned()),
+        };
+        let kind = guess.kind.as_str().to_owned();
+        let import = NewImport { origin: origin.to_owned(), kind, options: to_json(&options) };
+        Ok(Target::New { connection, import })
+    }
+
+    /// Returns the named connection, or one with the name of the origin.
+    fn connection_id(&self, origin: &Path, known: &[RememberedImport]) -> Result<ConnectionId, Failure> {
+        let id = match &self.connection {
+            Some(id) => id.clone(),
+            None => slug(origin).parse().map_err(|_empty| {
+                Failure::usage(&"no connection id can be made from this name; name one with --connection")
+            })?,
+        };
+        if let Some(other) = known.iter().find(|import| import.connection_id == id) {
+            return Err(Failure::usage(&format_args!(
+                "the connection `{id}` has the records of {}; name another with --connection",
+                other.settings.origin.display()
+            )));
+        }
+        Ok(id)
+    }
+
+    fn options(&self) -> ImportOptions {
+        let Self { stream, key, title, time, url, .. } = self;
+        ImportOptions {
+            stream: stream.clone(),
+            key: key.clone(),
+            title: title.clone(),
+            time: time.clone(),
+            url: url.clone(),
+        }
+    }
+}
+
+/// Prints what will be imported.
+fn describe(origin: &Path, guess: &Guess, connection: &ConnectionId) {
+    let Guess { kind, files, bytes, has_repository } = guess;
+    let size = match (kind, files) {
+        (ImportKind::Git, _) => String::new(),
+        (_, 1) => format!(" (1 file, {})", indicatif::HumanBytes(*bytes)),
+        (_, files) => format!(" ({} files, {})", grouped(*files), indicatif::HumanBytes(*bytes)),
+    };
+    note(&format_args!("importing {}{size} as {kind} into the connection `{connection}`", origin.display()));
+    if *has_repository {
+        note(&"it is also a repository; add it with `--kind git --connection NAME` to import its commits");
+    }
+}
+
+/// Returns a connection id from the name of a file or folder: lower case, with hyphens.
+fn slug(origin: &Path) -> String {
+    let name = if origin.is_dir() { origin.file_name() } else { origin.file_stem() };
+    let name = name.unwrap_or_default().to_string_lossy().to_lowercase();
+    let words: Vec<&str> =
+        name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    words.join("-")
+}
+
+fn to_json(options: &ImportOptions) -> String {
+    serde_json::to_string(options).unwrap_or_default()
+}
+
+fn read_manifest(path: &Path) -> Result<Manifest, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+    Manifest::parse(&text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{} cannot be read ({error}); check the path and its permissions", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connection_ids_are_made_from_names() {
+        for (path, expect) in [
+            ("/x/My Notes 2024.md", "my-notes-2024"),
+            ("/x/mail.tar.gz", "mail-tar"),
+            ("/", ""),
+            ("/x/Äpfel", "äpfel"),
+        ] {
+            assert_eq!(slug(Path::new(path)), expect);
+        }
+    }
+}

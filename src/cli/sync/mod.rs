@@ -1,0 +1,85 @@
+//! `fetchwell add` and `fetchwell sync`: imports that the store remembers and keeps current.
+//!
+//! * `add`: remembers an import, and synchronizes it for the first time
+//! * `run`: synchronizes imports on a thread that signals stop
+//! * `report`: what a synchronization prints
+
+mod add;
+mod report;
+mod run;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+pub(super) use self::add::Add;
+use self::report::{SyncReport, print_total};
+use self::run::{run_stoppable, synchronize};
+use super::embeddings::EmbedArgs;
+use super::print::Printer;
+use crate::app::failure::Failure;
+use crate::app::open::runtime;
+use crate::config::Environment;
+use crate::source::store::{RememberedImport, SyncStore};
+
+/// Bring imports up to date with their files and folders: new, changed, moved and deleted records.
+#[derive(Debug, Args)]
+pub(super) struct Sync {
+    /// The import, by the id of its connection [default: all imports]
+    name: Option<String>,
+    /// The store of the imports.
+    #[arg(long, value_name = "DB")]
+    store: PathBuf,
+    /// Delete what is missing, even if more than half of it is, or the file or folder is gone.
+    #[arg(long, requires = "name")]
+    prune: bool,
+    #[command(flatten)]
+    embed: EmbedArgs,
+}
+
+impl Sync {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let path = self.store.clone();
+        let store = Arc::new(SyncStore::open(&path)?);
+        let imports = chosen(store.imports()?, self.name.as_deref())?;
+        let prune = self.prune;
+        runtime()?.block_on(async move {
+            let is_named = self.name.is_some();
+            let reports = run_stoppable(move |stop| {
+                let run = |import: &RememberedImport| {
+                    let report = synchronize(&store, import, prune, stop)?;
+                    if !printer.json {
+                        report.print(printer);
+                    }
+                    Ok(report)
+                };
+                imports.iter().map(run).collect::<Result<Vec<SyncReport>, Failure>>()
+            })
+            .await?;
+            if printer.json {
+                printer.value(&reports);
+            } else if !is_named {
+                print_total(printer, &reports);
+            }
+            self.embed.embed_imported(&path, environment).await?;
+            if reports.iter().all(SyncReport::is_complete) { Ok(()) } else { Err(Failure::without_message()) }
+        })
+    }
+}
+
+/// Returns the import of a name, or all.
+fn chosen(imports: Vec<RememberedImport>, name: Option<&str>) -> Result<Vec<RememberedImport>, Failure> {
+    if imports.is_empty() {
+        return Err(Failure::new("the store remembers no import; add one with `fetchwell add PATH`"));
+    }
+    let Some(name) = name else { return Ok(imports) };
+    let names: Vec<String> = imports.iter().map(|import| import.connection_id.to_string()).collect();
+    match imports.into_iter().find(|import| import.connection_id.as_str() == name) {
+        Some(import) => Ok(vec![import]),
+        None => Err(Failure::usage(&format_args!(
+            "`{name}` is not an import of this store; it has {}",
+            names.join(", ")
+        ))),
+    }
+}

@@ -1,0 +1,135 @@
+//! Output of synchronizations.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::super::print::{Printer, grouped, note};
+use crate::connectors::{ImportError, Report, SyncOutcome};
+use crate::source::store::RememberedImport;
+
+/// Maximum number of rejections of an import that are printed.
+const MAX_PRINTED: u64 = 10;
+
+/// Prints the first rejections of an import.
+pub(super) struct PrintedRejections {
+    origin: PathBuf,
+    rejected: u64,
+}
+
+impl PrintedRejections {
+    pub(super) fn new(origin: &Path) -> Self {
+        Self { origin: origin.to_owned(), rejected: 0 }
+    }
+
+    /// Prints the number of rejections that were not printed.
+    pub(super) fn finish(self) {
+        let more = self.rejected.saturating_sub(MAX_PRINTED);
+        if more > 0 {
+            note(&format_args!("{}: {} more were rejected", self.origin.display(), grouped(more)));
+        }
+    }
+}
+
+impl Report for PrintedRejections {
+    fn rejected(&mut self, place: &dyn fmt::Display, reason: &str) {
+        self.rejected += 1;
+        if self.rejected <= MAX_PRINTED {
+            note(&format_args!("{}: {place}: {reason}", self.origin.display()));
+        }
+    }
+
+    fn skipped(&mut self, files: u64, description: &str) {
+        let others = if files == 1 { "1 file is" } else { &format!("{} files are", grouped(files)) };
+        note(&format_args!("{others} of no kind that is read; {description}"));
+    }
+}
+
+/// The result of the synchronization of an import.
+#[derive(Debug, Serialize)]
+pub(super) struct SyncReport {
+    connection_id: String,
+    origin: String,
+    kind: String,
+    added: u64,
+    changed: u64,
+    deleted: u64,
+    rejected: u64,
+    files_read: u64,
+    files_unchanged: u64,
+    /// Number of records that are missing and were kept.
+    held: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl SyncReport {
+    pub(super) fn new(import: &RememberedImport, outcome: Result<SyncOutcome, ImportError>) -> Self {
+        let (outcome, error) = match outcome {
+            Ok(mut outcome) => {
+                let index = outcome.index_problem.take();
+                let error = index.map(|problem| format!("the records cannot be searched: {problem}"));
+                (outcome, error)
+            }
+            Err(error) => (SyncOutcome::default(), Some(error.to_string())),
+        };
+        Self {
+            connection_id: import.connection_id.to_string(),
+            origin: import.settings.origin.display().to_string(),
+            kind: import.settings.kind.clone(),
+            added: outcome.tally.added,
+            changed: outcome.tally.changed,
+            deleted: outcome.tally.deleted,
+            rejected: outcome.rejected,
+            files_read: outcome.read,
+            files_unchanged: outcome.unchanged,
+            held: outcome.held.map_or(0, |missing| missing.records),
+            error,
+        }
+    }
+
+    /// Returns true if everything was read, and nothing is missing.
+    pub(super) fn is_complete(&self) -> bool {
+        self.error.is_none() && self.held == 0 && self.rejected == 0
+    }
+
+    pub(super) fn print(&self, printer: Printer) {
+        let Self { connection_id, origin, .. } = self;
+        if let Some(error) = &self.error {
+            printer.line(format_args!("{connection_id}: not up to date: {error}"));
+            return;
+        }
+        let mut counts: Vec<String> =
+            [(self.added, "added"), (self.changed, "changed"), (self.deleted, "deleted")]
+                .iter()
+                .map(|(count, what)| format!("{} {what}", grouped(*count)))
+                .collect();
+        if self.rejected > 0 {
+            counts.push(format!("{} rejected", grouped(self.rejected)));
+        }
+        if self.files_unchanged > 0 {
+            let files = if self.files_unchanged == 1 { "file" } else { "files" };
+            counts.push(format!("{} {files} unchanged", grouped(self.files_unchanged)));
+        }
+        printer.line(format_args!("{connection_id}: {}", counts.join(", ")));
+        if self.held > 0 {
+            note(&format_args!(
+                "{connection_id}: {} records are missing in {origin}, so none was deleted; if that is right, run \
+                 `fetchwell sync {connection_id} --prune`",
+                grouped(self.held)
+            ));
+        }
+    }
+}
+
+/// Prints the number of imports, and how many are not up to date.
+pub(super) fn print_total(printer: Printer, reports: &[SyncReport]) {
+    let incomplete = reports.iter().filter(|report| !report.is_complete()).count();
+    let imports = if reports.len() == 1 { "1 import" } else { &format!("{} imports", reports.len()) };
+    if incomplete == 0 {
+        printer.line(format_args!("{imports}: up to date"));
+    } else {
+        printer.line(format_args!("{imports}: {incomplete} not completely up to date"));
+    }
+}

@@ -1,0 +1,63 @@
+//! Runs synchronizations on a thread that a signal stops.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use tokio::sync::oneshot;
+
+use super::report::{PrintedRejections, SyncReport};
+use crate::app::failure::Failure;
+use crate::app::stop;
+use crate::connectors::{ImportError, Synchronization};
+use crate::source::store::{RememberedImport, SyncStore};
+
+/// Stack size in bytes of the thread. All recursive parsers limit nesting to 128 levels.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// Runs a job on a thread of its own. The first signal asks it to stop, which keeps what was read; the second one ends the
+/// program.
+pub(super) async fn run_stoppable<Answer: Send + 'static>(
+    job: impl FnOnce(&Arc<AtomicBool>) -> Result<Answer, Failure> + Send + 'static,
+) -> Result<Answer, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    // Registered before there is something to save, so that a signal never loses records.
+    let first_signal = stop::requested();
+    let (sender, mut ended) = oneshot::channel();
+    let requested = Arc::clone(&stop);
+    let run = move || drop(sender.send(job(&requested)));
+    let thread = thread::Builder::new().name("sync".to_owned()).stack_size(STACK_BYTES);
+    thread.spawn(run).map_err(|error| Failure::new(format!("no thread can be started ({error})")))?;
+    let panicked = || Failure::new("an internal error stopped the synchronization; please report it");
+    let signal = tokio::select! {
+        result = &mut ended => return result.unwrap_or_else(|_panic| Err(panicked())),
+        signal = first_signal => signal,
+    };
+    stop.store(true, Ordering::Relaxed);
+    tokio::select! {
+        result = &mut ended => {
+            let result = result.unwrap_or_else(|_panic| Err(panicked()));
+            result.map_err(|failure| failure.ended_by(signal))
+        }
+        again = stop::requested() => Err(Failure::stopped("stopped at once").ended_by(again)),
+    }
+}
+
+/// Synchronizes an import. Only a stop is a failure; others are part of the report.
+pub(super) fn synchronize(
+    store: &SyncStore,
+    import: &RememberedImport,
+    prune: bool,
+    stop: &Arc<AtomicBool>,
+) -> Result<SyncReport, Failure> {
+    let mut rejections = PrintedRejections::new(&import.settings.origin);
+    let program = std::env::current_exe().ok();
+    let synchronization = Synchronization { store, import, prune, program, report: &mut rejections, stop };
+    match synchronization.run() {
+        Err(error @ ImportError::Stopped) => Err(error.into()),
+        outcome => {
+            rejections.finish();
+            Ok(SyncReport::new(import, outcome))
+        }
+    }
+}

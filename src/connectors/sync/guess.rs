@@ -1,0 +1,142 @@
+//! Guesses the kind of a path: by its content first, and then by its name.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::super::ImportError;
+use super::super::files::{Found, detect_kind, walk};
+use super::super::item::{FileKind, Item};
+use super::kind::ImportKind;
+
+/// Number of bytes in which the first line of a file is looked for.
+const FIRST_LINE_BYTES: u64 = 1024 * 1024;
+
+/// The kind of a path and its size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guess {
+    /// Kind of the import.
+    pub kind: ImportKind,
+    /// Number of files.
+    pub files: u64,
+    /// Size of the files in bytes.
+    pub bytes: u64,
+    /// True if the folder is also a repository.
+    pub has_repository: bool,
+}
+
+/// Returns the kind of a file or folder. With `kind`, only its size is determined.
+///
+/// # Errors
+///
+/// The path cannot be read, has no file, or is a file of an unknown kind.
+pub fn guess_kind(path: &Path, kind: Option<ImportKind>) -> Result<Guess, ImportError> {
+    let unreadable =
+        |problem: &str| ImportError::Unreadable { path: path.to_owned(), problem: problem.to_owned() };
+    let metadata = fs::metadata(path).map_err(|error| unreadable(&error.to_string()))?;
+    let kind = match kind {
+        Some(kind) if metadata.is_dir() && !kind.reads_folders() => {
+            return Err(unreadable("it is a folder; name a file in it"));
+        }
+        Some(kind) => kind,
+        None if metadata.is_dir() => folder_kind(path),
+        None => file_kind(path)?.ok_or_else(|| {
+            unreadable("its kind is not known; name it with `--kind`, such as `--kind text`")
+        })?,
+    };
+    let (mut files, mut bytes) = (0, 0);
+    if kind != ImportKind::Git {
+        walk(path, &mut |found| {
+            if let Found::File { file, .. } = found {
+                files += 1;
+                bytes += file.metadata().map_or(0, |metadata| metadata.len());
+            }
+            Ok(())
+        })?;
+    }
+    let has_repository = kind != ImportKind::Git && path.join(".git").exists();
+    Ok(Guess { kind, files, bytes, has_repository })
+}
+
+fn folder_kind(path: &Path) -> ImportKind {
+    let has = |names: &[&str]| names.iter().all(|name| path.join(name).exists());
+    let name = if has(&["cur", "new"]) {
+        "maildir"
+    } else if has(&["HEAD", "objects", "refs"]) {
+        "git"
+    } else if has(&["channels.json", "users.json"]) {
+        "slack"
+    } else {
+        "files"
+    };
+    name.parse().unwrap_or(ImportKind::Git)
+}
+
+fn file_kind(path: &Path) -> Result<Option<ImportKind>, ImportError> {
+    let unreadable =
+        |error: std::io::Error| ImportError::Unreadable { path: path.to_owned(), problem: error.to_string() };
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let item = Item::open(name, path).map_err(unreadable)?;
+    let ending = item.extension();
+    match detect_kind(&item) {
+        // A mailbox or an archive.
+        Some(FileKind::Gzip) => return Ok("files".parse().ok()),
+        Some(kind) => return Ok(ImportKind::for_files(kind)),
+        None => {}
+    }
+    let start = item.head().trim_ascii_start();
+    if ["json", "ndjson", "jsonl"].contains(&ending.as_str())
+        || start.starts_with(b"{")
+        || start.starts_with(b"[")
+    {
+        let mut text = String::new();
+        // A start that is no UTF-8 is not that of envelopes.
+        let _ = item.into_reader().take(FIRST_LINE_BYTES).read_to_string(&mut text);
+        let is_envelope = text.lines().next().is_some_and(is_envelope);
+        return Ok(Some(if is_envelope { ImportKind::Records } else { ImportKind::Json }));
+    }
+    Ok(None)
+}
+
+/// Returns true if a line is a record envelope.
+fn is_envelope(line: &str) -> bool {
+    let Ok(Value::Object(envelope)) = serde_json::from_str(line.trim_start_matches('\u{FEFF}')) else {
+        return false;
+    };
+    envelope.get("stream").is_some_and(Value::is_string)
+        && (envelope.get("data").is_some_and(Value::is_object) || envelope.contains_key("op"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_guessed_by_content_first() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, content, expect) in [
+            ("a.csv", "id,title\n1,x\n", "csv"),
+            ("b.md", "# Note\n", "markdown"),
+            ("c", "From a@x.test Wed Apr  1 10:00:00 2026\nSubject: x\n\n", "mbox"),
+            ("d.ndjson", "{\"stream\":\"notes\",\"key\":\"1\",\"data\":{}}\n", "records"),
+            ("e.ndjson", "{\"id\":1}\n{\"id\":2}\n", "json"),
+            ("f.json", "[{\"id\":1}]", "json"),
+            ("g.txt", "%PDF-1.7\n", "pdf"),
+            ("h.json", "[{\"uuid\":\"x\",\"chat_messages\":[]}]", "claude"),
+            ("i.gz", "\u{1f}\u{8b}\u{8}", "files"),
+        ] {
+            let file = folder.path().join(name);
+            let content: Vec<u8> = content.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+            fs::write(&file, content).unwrap();
+            assert_eq!(guess_kind(&file, None).unwrap().kind.as_str(), expect, "{name}");
+        }
+        let guess = guess_kind(folder.path(), None).unwrap();
+        assert_eq!((guess.kind.as_str(), guess.files, guess.has_repository), ("files", 9, false));
+        fs::write(folder.path().join("x.rs"), "fn main() {}").unwrap();
+        let refused = guess_kind(&folder.path().join("x.rs"), None).unwrap_err().to_string();
+        assert!(refused.contains("name it with `--kind`"), "{refused}");
+        assert!(guess_kind(folder.path(), Some(ImportKind::Csv)).is_err());
+    }
+}

@@ -1,0 +1,190 @@
+//! The kinds of imports that a store remembers, and their options.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::item::FileKind;
+
+/// A kind of import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImportKind {
+    /// Record envelopes, one per line.
+    Records,
+    /// A table with a header.
+    Csv,
+    /// Objects of JSON.
+    Json,
+    /// A mailbox file.
+    Mbox,
+    /// The commits of a repository.
+    Git,
+    /// Files of some kinds in a folder or archive, or a single one.
+    Files(&'static FileSet),
+}
+
+/// Kinds of files that are imported under a name.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FileSet {
+    name: &'static str,
+    /// Kinds of files. None stands for all kinds.
+    pub(super) kinds: &'static [FileKind],
+}
+
+/// The sets of files by their names, which are those of the subcommands of `fetchwell import`.
+static FILE_SETS: [FileSet; 25] = {
+    const fn set(name: &'static str, kinds: &'static [FileKind]) -> FileSet {
+        FileSet { name, kinds }
+    }
+    use FileKind as File;
+    [
+        set("files", &[]),
+        set("markdown", &[File::Markdown]),
+        set("text", &[File::Text]),
+        set("html", &[File::Html]),
+        set("eml", &[File::Eml]),
+        set("maildir", &[File::Eml]),
+        set("pdf", &[File::Pdf]),
+        set("docx", &[File::Docx]),
+        set("pptx", &[File::Pptx]),
+        set("odt", &[File::Odt]),
+        set("epub", &[File::Epub]),
+        set("xlsx", &[File::Xlsx]),
+        set("ods", &[File::Ods]),
+        set("ics", &[File::Ics]),
+        set("vcard", &[File::Vcard]),
+        set("feed", &[File::Feed]),
+        set("sqlite", &[File::Sqlite]),
+        set("chatgpt", &[File::ChatGpt, File::Zip]),
+        set("claude", &[File::Claude, File::Zip]),
+        set("slack", &[File::Slack, File::Zip]),
+        set("github", &[File::Github]),
+        set("zip", &[File::Zip]),
+        set("tar", &[File::Tar, File::Gzip]),
+        set("gzip", &[File::Gzip]),
+        set("takeout", &[File::Mbox, File::Zip, File::Tar, File::Gzip]),
+    ]
+};
+
+/// The options of an import.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ImportOptions {
+    /// Stream for the records. `None` is the default of the kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// Fields of the key of a table or of JSON.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub key: Vec<String>,
+    /// Field of the title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Field of the time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// Field of the web address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// The error for a name that is no kind of import.
+#[derive(Debug, thiserror::Error)]
+#[error("`{name}` is no kind of import; it is one of {}", kind_names().join(", "))]
+pub struct UnknownKind {
+    name: String,
+}
+
+impl ImportKind {
+    /// Returns the name of the kind: a subcommand of `fetchwell import`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Records => "records",
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Mbox => "mbox",
+            Self::Git => "git",
+            Self::Files(set) => set.name,
+        }
+    }
+
+    /// Returns true if the kind reads folders.
+    #[must_use]
+    pub fn reads_folders(self) -> bool {
+        matches!(self, Self::Git | Self::Files(_))
+    }
+
+    /// Returns the first option that the kind does not have.
+    #[must_use]
+    pub fn unused_option(self, options: &ImportOptions) -> Option<&'static str> {
+        let ImportOptions { stream, key, title, time, url } = options;
+        let has_fields = matches!(self, Self::Csv | Self::Json);
+        let has_stream = !matches!(self, Self::Records | Self::Git);
+        [
+            ("stream", stream.is_some() && !has_stream),
+            ("key", !key.is_empty() && !has_fields),
+            ("title", title.is_some() && !has_fields),
+            ("time", time.is_some() && !has_fields),
+            ("url", url.is_some() && !has_fields),
+        ]
+        .into_iter()
+        .find_map(|(option, is_unused)| is_unused.then_some(option))
+    }
+
+    /// Returns the kind for files of a kind.
+    pub(super) fn for_files(kind: FileKind) -> Option<Self> {
+        match kind {
+            FileKind::Csv => Some(Self::Csv),
+            other => other.as_str().parse().ok(),
+        }
+    }
+}
+
+impl FromStr for ImportKind {
+    type Err = UnknownKind;
+
+    fn from_str(name: &str) -> Result<Self, UnknownKind> {
+        let single = [Self::Records, Self::Csv, Self::Json, Self::Mbox, Self::Git];
+        let mut sets = FILE_SETS.iter().map(Self::Files);
+        let mut kinds = single.into_iter().chain(&mut sets);
+        kinds.find(|kind| kind.as_str() == name).ok_or_else(|| UnknownKind { name: name.to_owned() })
+    }
+}
+
+impl fmt::Display for ImportKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Returns the names of all kinds.
+fn kind_names() -> Vec<&'static str> {
+    let single = ["records", "csv", "json", "mbox", "git"];
+    single.into_iter().chain(FILE_SETS.iter().map(|set| set.name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_that_of_its_kind() {
+        for name in kind_names() {
+            assert_eq!(name.parse::<ImportKind>().unwrap().as_str(), name);
+        }
+        let refused = "word".parse::<ImportKind>().unwrap_err().to_string();
+        assert!(refused.starts_with("`word` is no kind of import; it is one of records, csv"), "{refused}");
+    }
+
+    #[test]
+    fn options_belong_to_kinds() {
+        let keyed = ImportOptions { key: vec!["id".to_owned()], ..ImportOptions::default() };
+        let named = ImportOptions { stream: Some("s".to_owned()), ..ImportOptions::default() };
+        assert_eq!(ImportKind::Csv.unused_option(&keyed), None);
+        assert_eq!(ImportKind::Mbox.unused_option(&keyed), Some("key"));
+        assert_eq!(ImportKind::Mbox.unused_option(&named), None);
+        assert_eq!(ImportKind::Git.unused_option(&named), Some("stream"));
+        assert_eq!(serde_json::to_string(&named).unwrap(), r#"{"stream":"s"}"#);
+    }
+}

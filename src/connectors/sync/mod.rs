@@ -1,0 +1,24 @@
+//! Synchronization of imports: the store follows what changes, moves and disappears at the origin.
+//!
+//! The origin is scanned, and only files that are new or changed are read. Files that share a key are read together, in
+//! the order of a first import, so that the result equals one. Records that no file gives any more are deleted, unless
+//! suspiciously many are missing. A file that cannot be read keeps its records.
+//!
+//! * `kind`: the kinds of imports and their options
+//! * `guess`: the kind of a path
+//! * `scan`: the files of an origin, `stamp`: their states
+//! * `plan`: the files to read
+//! * `read`: reads them, `run`: a whole synchronization
+
+mod guess;
+mod kind;
+mod plan;
+mod read;
+mod run;
+mod scan;
+mod stamp;
+
+pub use guess::{Guess, guess_kind};
+pub use kind::{ImportKind, ImportOptions};
+pub use run::{SyncOutcome, Synchronization};
+pub use scan::watched_folder;

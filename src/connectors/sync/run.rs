@@ -1,0 +1,224 @@
+//! A whole synchronization of an import.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jiff::Timestamp;
+
+use super::super::intake::{Intake, Report};
+use super::super::{ImportError, item};
+use super::kind::{ImportKind, ImportOptions};
+use super::plan::Plan;
+use super::read::{OriginReader, ReadFiles};
+use super::scan::Scan;
+use crate::source::store::{
+    Fingerprint, ImportStatus, ItemId, KnownItem, Manifest, Missing, NewConnection, RememberedImport,
+    StoreError, SyncStore, SyncWriter, Tally,
+};
+
+/// Maximum number of passes over files that share keys. After that, all files are read.
+const MAX_PASSES: usize = 8;
+
+/// A synchronization of an import.
+pub struct Synchronization<'a> {
+    /// Store of the import.
+    pub store: &'a SyncStore,
+    /// The import.
+    pub import: &'a RememberedImport,
+    /// True to delete what is missing, however much it is, also if the origin is missing.
+    pub prune: bool,
+    /// Program that reads PDF documents in a process of its own.
+    pub program: Option<PathBuf>,
+    /// Receiver of rejections.
+    pub report: &'a mut dyn Report,
+    /// Flag that stops the synchronization.
+    pub stop: &'a Arc<AtomicBool>,
+}
+
+/// The result of a synchronization.
+#[derive(Debug, Default)]
+pub struct SyncOutcome {
+    /// Records by effect.
+    pub tally: Tally,
+    /// Number of files that were read.
+    pub read: u64,
+    /// Number of files that were not read because they have not changed.
+    pub unchanged: u64,
+    /// Number of rejected records and files.
+    pub rejected: u64,
+    /// Number of files of kinds that are not read.
+    pub skipped: u64,
+    /// What is missing at the origin and was kept, if anything.
+    pub held: Option<Missing>,
+    /// Error that prevents use of the search index, if there is one.
+    pub index_problem: Option<StoreError>,
+}
+
+impl std::fmt::Debug for Synchronization<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Synchronization").field("import", &self.import.connection_id).finish_non_exhaustive()
+    }
+}
+
+impl Synchronization<'_> {
+    /// Brings the records of an import up to date with its origin, and saves the result.
+    ///
+    /// # Errors
+    ///
+    /// The origin cannot be read, another process synchronizes the import, the store cannot be written, or the user
+    /// stopped the synchronization. Batches that were written stay.
+    pub fn run(self) -> Result<SyncOutcome, ImportError> {
+        let (store, import) = (self.store, self.import);
+        let Some(_lock) = store.try_lock(import.id)? else {
+            return Err(ImportError::Synchronizing(import.connection_id.to_string()));
+        };
+        let outcome = self.synchronize();
+        let now = Timestamp::now();
+        let mut status = ImportStatus { last_attempt: Some(now), ..ImportStatus::default() };
+        match &outcome {
+            Ok(outcome) => {
+                status.last_sync = Some(now);
+                status.tally = outcome.tally;
+                status.held = outcome.held.map_or(0, |missing| missing.records);
+            }
+            Err(error) => {
+                status.held = import.status.held;
+                status.problem = Some(error.to_string());
+            }
+        }
+        store.save_status(import.id, &status)?;
+        outcome
+    }
+
+    fn synchronize(self) -> Result<SyncOutcome, ImportError> {
+        let Self { store, import, prune, program, report, stop } = self;
+        let settings = &import.settings;
+        let kind: ImportKind = settings.kind.parse().map_err(|error: super::kind::UnknownKind| {
+            ImportError::Unreadable { path: settings.origin.clone(), problem: error.to_string() }
+        })?;
+        let options: ImportOptions = serde_json::from_str(&settings.options).unwrap_or_default();
+        let scan = match Scan::read(&settings.origin, kind) {
+            // A user who prunes an import says that the origin is gone for good.
+            Err(ImportError::Unreadable { .. }) if prune => Scan::default(),
+            scan => scan?,
+        };
+        let items = store.items(import.id)?;
+        let plan = Plan::new(&scan, &items);
+        store.save_states(&plan.touched)?;
+        let manifest = import.manifest.as_deref().filter(|_| kind == ImportKind::Records);
+        let connection = NewConnection {
+            connection_id: import.connection_id.clone(),
+            connector_key: import.connector_key.clone(),
+            display_name: None,
+            manifest: None,
+        };
+        let writer = SyncWriter::open(store, import)?;
+        let present = writer.present()?;
+        let manifest = manifest.and_then(Manifest::from_stored);
+        let mut intake = Intake::synchronize(writer, connection, manifest, report, stop);
+        for (place, reason) in &scan.unreadable {
+            intake.reject(place, reason);
+        }
+        let reader = OriginReader { kind, options: &options, origin: &settings.origin, program, stop };
+        let mut run = Run { store, import, scan: &scan, items: &items, reader, counts: ReadFiles::default() };
+        let read = run.read_passes(&plan, &mut intake);
+        let read =
+            read.map_err(|error| if stop.load(Ordering::Relaxed) { ImportError::Stopped } else { error });
+        if let Err(error) = read {
+            // Records that were read are kept, and their files are read again.
+            intake.flush()?;
+            intake.finish()?;
+            return Err(error);
+        }
+        let held = run.remove(&plan, present, prune, &mut intake)?;
+        let unchanged = scan.files.len() as u64;
+        let (unchanged, read) = (unchanged.saturating_sub(run.counts.read), run.counts.read);
+        let skipped = intake.skipped();
+        let (imported, rejected) = intake.finish()?;
+        let (tally, index_problem) = (imported.tally, imported.index_problem);
+        Ok(SyncOutcome { tally, read, unchanged, rejected, skipped, held, index_problem })
+    }
+}
+
+/// A synchronization in progress.
+struct Run<'a> {
+    store: &'a SyncStore,
+    import: &'a RememberedImport,
+    scan: &'a Scan,
+    items: &'a HashMap<String, KnownItem>,
+    reader: OriginReader<'a>,
+    counts: ReadFiles,
+}
+
+impl Run<'_> {
+    /// Reads the files of a plan, and those that share keys with them, until no file shares a key with one that was
+    /// not read.
+    fn read_passes(&mut self, plan: &Plan, intake: &mut Intake<'_>) -> Result<(), ImportError> {
+        let missing: BTreeSet<ItemId> = plan.missing.iter().map(|(item, _)| *item).collect();
+        let mut items: BTreeSet<ItemId> = plan.known.union(&missing).copied().collect();
+        let mut files = plan.files.clone();
+        for pass in 0..=MAX_PASSES {
+            if pass > 0 || items.len() < self.items.len() {
+                items = self.store.related(self.import.id, &items)?;
+            }
+            let is_last = pass == MAX_PASSES;
+            // The ids of items that this synchronization created are only in the store.
+            let created = if pass == 0 { HashMap::new() } else { self.store.items(self.import.id)? };
+            let is_chosen = |path: &String| {
+                let item = self.items.get(path).or_else(|| created.get(path));
+                is_last || item.is_some_and(|item| items.contains(&item.id))
+            };
+            let related = self.scan.files.iter().enumerate().filter(|(_, file)| is_chosen(&file.path));
+            files.extend(related.map(|(at, _)| at));
+            if files.is_empty() {
+                return Ok(());
+            }
+            let has_others = !is_last && files.len() < self.scan.files.len();
+            intake.begin_pass(items.union(&missing).copied().collect(), has_others);
+            let chosen = files.iter().filter_map(|at| self.scan.files.get(*at));
+            self.reader.read(chosen, intake, &mut self.counts)?;
+            intake.flush()?;
+            items = intake.sync_writer().map(SyncWriter::take_conflicts).unwrap_or_default();
+            files.clear();
+            if items.is_empty() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes what is missing at the origin. Returns what was kept because so much is missing.
+    fn remove(
+        &self,
+        plan: &Plan,
+        present: Missing,
+        prune: bool,
+        intake: &mut Intake<'_>,
+    ) -> Result<Option<Missing>, ImportError> {
+        let missing: HashSet<ItemId> = plan.missing.iter().map(|(item, _)| *item).collect();
+        let present_items = self.items.values().filter(|item| !missing.contains(&item.id));
+        let known = present_items.filter_map(|item| item.state.fingerprint.as_ref());
+        let fingerprints: HashSet<&Fingerprint> = self.counts.fingerprints.iter().chain(known).collect();
+        let is_moved = |path: &String| {
+            let fingerprint = self.items.get(path).and_then(|item| item.state.fingerprint.as_ref());
+            fingerprint.is_some_and(|fingerprint| fingerprints.contains(fingerprint))
+        };
+        let (moved, gone): (Vec<_>, Vec<_>) = plan.missing.iter().partition(|(_, path)| is_moved(path));
+        let ids =
+            |items: Vec<&(ItemId, String)>| items.into_iter().map(|(item, _)| *item).collect::<Vec<_>>();
+        let (moved, gone) = (ids(moved), ids(gone));
+        let Some(writer) = intake.sync_writer() else { return Ok(None) };
+        let missing = writer.mark_missing(&gone, &moved, present)?;
+        // An empty folder may be that of a disk that is not mounted.
+        let is_empty = self.scan.files.is_empty() && missing.items > 0;
+        if !prune && (is_empty || missing.is_suspicious()) {
+            return Ok(Some(missing));
+        }
+        if missing.records > 0 || !plan.missing.is_empty() {
+            writer.remove_missing(&item::written(Timestamp::now()))?;
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,125 @@
+//! The files of an origin.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::ImportError;
+use super::super::files::{Found, SkippedFiles, walk};
+use super::super::git::refs_digest;
+use super::kind::ImportKind;
+use super::stamp::Stamp;
+
+/// Path of the only item of a repository.
+const REPOSITORY: &str = "HEAD";
+
+/// The files of an origin, in the order in which a first import reads them.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    pub(super) files: Vec<ScannedFile>,
+    /// Paths of files and folders that cannot be read. Items there are kept.
+    pub(super) unreadable: Vec<(String, String)>,
+    /// Hidden files and links.
+    pub(super) skipped: SkippedFiles,
+}
+
+/// A file of an origin.
+#[derive(Debug)]
+pub(super) struct ScannedFile {
+    /// Path in the origin, with `/`.
+    pub(super) path: String,
+    /// Path on disk.
+    pub(super) file: PathBuf,
+    pub(super) stamp: Stamp,
+}
+
+impl Scan {
+    /// Lists the files of an origin.
+    ///
+    /// # Errors
+    ///
+    /// The origin cannot be read.
+    pub(super) fn read(origin: &Path, kind: ImportKind) -> Result<Self, ImportError> {
+        let mut scan = Self::default();
+        if kind == ImportKind::Git {
+            let stamp = Stamp { text: refs_digest(origin)?, is_recent: false };
+            scan.files.push(ScannedFile { path: REPOSITORY.to_owned(), file: origin.to_owned(), stamp });
+            return Ok(scan);
+        }
+        let metadata = fs::metadata(origin).map_err(|error| unreadable(origin, &error.to_string()))?;
+        if metadata.is_dir() && !kind.reads_folders() {
+            return Err(unreadable(origin, "it is a folder, and was a file"));
+        }
+        walk(origin, &mut |found| {
+            match found {
+                Found::File { file, path } => match fs::metadata(&file) {
+                    Ok(metadata) => {
+                        let stamp = Stamp::read(&file, &metadata);
+                        scan.files.push(ScannedFile { path, file, stamp });
+                    }
+                    // It was deleted a moment ago.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(error) => scan.unreadable.push((path, error.to_string())),
+                },
+                Found::Hidden => scan.skipped.count_hidden(),
+                Found::Link => scan.skipped.count_link(),
+                Found::Unreadable { place, reason } => {
+                    let within = Path::new(&place).strip_prefix(origin).map(Path::to_path_buf);
+                    let pieces: Vec<String> = within
+                        .unwrap_or_else(|_relative| PathBuf::from(&place))
+                        .iter()
+                        .map(|piece| piece.to_string_lossy().into_owned())
+                        .collect();
+                    scan.unreadable.push((pieces.join("/"), reason));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(scan)
+    }
+
+    /// Returns true if an item is or may be at a path that cannot be read.
+    pub(super) fn is_unreadable(&self, path: &str) -> bool {
+        let covers = |(place, _): &(String, String)| {
+            path.strip_prefix(place.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.unreadable.iter().any(covers)
+    }
+}
+
+/// Returns the folder in which changes of an origin are seen, and true if its subfolders belong to the origin.
+#[must_use]
+pub fn watched_folder(origin: &Path) -> (PathBuf, bool) {
+    if origin.is_dir() {
+        return (origin.to_owned(), true);
+    }
+    let folder = origin.parent().filter(|folder| !folder.as_os_str().is_empty());
+    (folder.unwrap_or(Path::new(".")).to_owned(), false)
+}
+
+fn unreadable(path: &Path, problem: &str) -> ImportError {
+    ImportError::Unreadable { path: path.to_owned(), problem: problem.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_below_an_unreadable_folder_are_unreadable() {
+        let scan = Scan { unreadable: vec![("a/b".to_owned(), String::new())], ..Scan::default() };
+        for (path, expect) in [("a/b", true), ("a/b/c.md", true), ("a/bc.md", false), ("a", false)] {
+            assert_eq!(scan.is_unreadable(path), expect, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_missing_origin_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.md"), "x").unwrap();
+        let kind = "markdown".parse().unwrap();
+        let scan = Scan::read(folder.path(), kind).unwrap();
+        assert_eq!(scan.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a.md"]);
+        assert!(Scan::read(&folder.path().join("none"), kind).is_err());
+        assert!(Scan::read(folder.path(), ImportKind::Csv).is_err());
+    }
+}

@@ -1,0 +1,142 @@
+//! The imports that a store remembers.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, params};
+
+use crate::handle::ConnectionId;
+use crate::source::store::Tally;
+
+/// Row id of an import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImportId(pub(super) i64);
+
+/// An import to be remembered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewImport {
+    /// Absolute path of the file or folder.
+    pub origin: PathBuf,
+    /// Kind of the import.
+    pub kind: String,
+    /// Options of the import as JSON.
+    pub options: String,
+}
+
+/// An import that a store remembers. A connection has at most one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RememberedImport {
+    /// Row id of the import.
+    pub id: ImportId,
+    /// Id of the connection, which is also the name of the import.
+    pub connection_id: ConnectionId,
+    /// Key of the connector of the connection.
+    pub connector_key: String,
+    /// Manifest of the connection as JSON text.
+    pub manifest: Option<String>,
+    /// Origin, kind and options.
+    pub settings: NewImport,
+    /// Result of the last synchronization.
+    pub status: ImportStatus,
+}
+
+/// Result of the last synchronization of an import.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ImportStatus {
+    /// Time of the last attempt.
+    pub last_attempt: Option<Timestamp>,
+    /// Time of the last attempt that read the origin.
+    pub last_sync: Option<Timestamp>,
+    /// Records of the last attempt by effect.
+    pub tally: Tally,
+    /// Number of records that are missing at the origin and were not deleted.
+    pub held: u64,
+    /// Number of items that could not be read.
+    pub unreadable: u64,
+    /// Error of the last attempt.
+    pub problem: Option<String>,
+}
+
+/// Columns of an import, in the order of [`from_row`].
+const COLUMNS: &str =
+    "SELECT i.id, c.connection_id, c.connector_key, c.manifest, i.origin, i.kind, i.options,
+     i.last_attempt, i.last_sync, i.added, i.changed, i.deleted, i.held, i.problem,
+     (SELECT count(*) FROM import_items t WHERE t.import = i.id AND t.problem IS NOT NULL)
+     FROM imports i JOIN connections c ON c.id = i.connection";
+
+/// Returns all imports in the order in which they were added.
+pub(super) fn imports(sqlite: &Connection) -> Result<Vec<RememberedImport>, rusqlite::Error> {
+    let mut statement = sqlite.prepare_cached(&format!("{COLUMNS} ORDER BY i.id"))?;
+    statement.query_map((), from_row)?.filter_map(Result::transpose).collect()
+}
+
+/// Returns an import, or `None` if it was removed.
+pub(super) fn import(sqlite: &Connection, id: ImportId) -> Result<Option<RememberedImport>, rusqlite::Error> {
+    Ok(imports(sqlite)?.into_iter().find(|import| import.id == id))
+}
+
+/// Inserts an import, or replaces the settings of that of the connection.
+pub(super) fn put_import(
+    sqlite: &Connection,
+    connection: i64,
+    new: &NewImport,
+) -> Result<ImportId, rusqlite::Error> {
+    let values = params![connection, new.origin.to_string_lossy(), new.kind, new.options];
+    let sql = "INSERT INTO imports (connection, origin, kind, options) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (connection) DO UPDATE SET origin = ?2, kind = ?3, options = ?4 RETURNING id";
+    sqlite.query_row(sql, values, |row| row.get(0)).map(ImportId)
+}
+
+/// Saves the result of a synchronization.
+pub(super) fn save_status(
+    sqlite: &Connection,
+    id: ImportId,
+    status: &ImportStatus,
+) -> Result<(), rusqlite::Error> {
+    let ImportStatus { last_attempt, last_sync, tally, held, problem, .. } = status;
+    let text = |time: &Option<Timestamp>| time.map(|time| time.to_string());
+    let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    sqlite.execute(
+        "UPDATE imports SET last_attempt = ?2, last_sync = coalesce(?3, last_sync), added = ?4, changed = ?5,
+             deleted = ?6, held = ?7, problem = ?8 WHERE id = ?1",
+        params![
+            id.0,
+            text(last_attempt),
+            text(last_sync),
+            number(tally.added),
+            number(tally.changed),
+            number(tally.deleted),
+            number(*held),
+            problem
+        ],
+    )?;
+    Ok(())
+}
+
+/// Reads an import. Returns `None` if its connection has no valid id.
+fn from_row(row: &Row<'_>) -> Result<Option<RememberedImport>, rusqlite::Error> {
+    let Ok(connection_id) = row.get_ref(1)?.as_str()?.parse() else { return Ok(None) };
+    let time = |column| -> Result<Option<Timestamp>, rusqlite::Error> {
+        Ok(row.get::<_, Option<String>>(column)?.and_then(|text| text.parse().ok()))
+    };
+    let number = |column| -> Result<u64, rusqlite::Error> { Ok(row.get::<_, i64>(column)?.unsigned_abs()) };
+    Ok(Some(RememberedImport {
+        id: ImportId(row.get(0)?),
+        connection_id,
+        connector_key: row.get(2)?,
+        manifest: row.get(3)?,
+        settings: NewImport {
+            origin: PathBuf::from(row.get::<_, String>(4)?),
+            kind: row.get(5)?,
+            options: row.get(6)?,
+        },
+        status: ImportStatus {
+            last_attempt: time(7)?,
+            last_sync: time(8)?,
+            tally: Tally { added: number(9)?, changed: number(10)?, deleted: number(11)?, unchanged: 0 },
+            held: number(12)?,
+            problem: row.get(13)?,
+            unreadable: number(14)?,
+        },
+    }))
+}

@@ -1,0 +1,96 @@
+//! The items of an import: the files of its origin as they were last read.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rusqlite::Connection;
+
+use super::imports::ImportId;
+
+/// First bytes of the SHA-256 of the content of a file.
+pub type Fingerprint = [u8; 16];
+
+/// Row id of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ItemId(pub(super) i64);
+
+/// A file as it was when it was read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ItemState {
+    /// Size, times and id of the file as text. `None` to read it again in any case.
+    pub stamp: Option<String>,
+    /// Fingerprint of its content, or `None` for a large file.
+    pub fingerprint: Option<Fingerprint>,
+    /// True if it was changed so shortly before that the stamp can miss a change.
+    pub is_recent: bool,
+    /// Reason why it could not be read completely. Its earlier records are kept.
+    pub problem: Option<String>,
+}
+
+/// An item that a store knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownItem {
+    /// Row id of the item.
+    pub id: ItemId,
+    /// State in which it was read.
+    pub state: ItemState,
+    /// True if it was missing at the last synchronization.
+    pub is_gone: bool,
+}
+
+/// Returns the items of an import by path.
+pub(super) fn items(
+    sqlite: &Connection,
+    import: ImportId,
+) -> Result<HashMap<String, KnownItem>, rusqlite::Error> {
+    let mut statement = sqlite.prepare_cached(
+        "SELECT path, id, stamp, fingerprint, is_recent, problem, absence <> 0 FROM import_items WHERE import = ?1",
+    )?;
+    let items = statement.query_map([import.0], |row| {
+        let state = ItemState {
+            stamp: row.get(2)?,
+            fingerprint: row.get(3)?,
+            is_recent: row.get(4)?,
+            problem: row.get(5)?,
+        };
+        Ok((row.get(0)?, KnownItem { id: ItemId(row.get(1)?), state, is_gone: row.get(6)? }))
+    })?;
+    items.collect()
+}
+
+/// Returns the given items, and all items of the import that share a record with one of them, directly or through
+/// others.
+pub(super) fn related(
+    sqlite: &Connection,
+    import: ImportId,
+    items: &BTreeSet<ItemId>,
+) -> Result<BTreeSet<ItemId>, rusqlite::Error> {
+    let mut statement = sqlite.prepare_cached(
+        "SELECT DISTINCT o.item FROM item_records m JOIN item_records o ON o.record = m.record
+         JOIN import_items t ON t.id = o.item WHERE m.item = ?1 AND o.item <> ?1 AND t.import = ?2",
+    )?;
+    let (mut related, mut pending) = (items.clone(), Vec::from_iter(items.iter().copied()));
+    while let Some(item) = pending.pop() {
+        let mut others = statement.query((item.0, import.0))?;
+        while let Some(row) = others.next()? {
+            let other = ItemId(row.get(0)?);
+            if related.insert(other) {
+                pending.push(other);
+            }
+        }
+    }
+    Ok(related)
+}
+
+/// Saves the state of an item whose content has not changed.
+pub(super) fn save_state(
+    sqlite: &Connection,
+    item: ItemId,
+    state: &ItemState,
+) -> Result<(), rusqlite::Error> {
+    let mut update = sqlite.prepare_cached(
+        "UPDATE import_items SET stamp = ?2, fingerprint = ?3, is_recent = ?4, problem = ?5, absence = 0 WHERE id = ?1",
+    )?;
+    let ItemState { stamp, fingerprint, is_recent, problem } = state;
+    update.execute((item.0, stamp, fingerprint, is_recent, problem))?;
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Deletes the records that no item gives any more, unless so many are missing that the origin is probably broken.
+
+use rusqlite::{Connection, params};
+
+use super::imports::ImportId;
+use super::items::ItemId;
+use super::role::Role;
+use super::writer::SyncWriter;
+use crate::source::store::{Change, Incoming, StoreError};
+
+/// Number of missing items or records up to which they are deleted, whatever their share.
+const MAX_UNCONDITIONAL: u64 = 20;
+
+/// Number of records that are deleted in one batch.
+const REMOVED_AT_ONCE: usize = 1_000;
+
+/// What is missing at an origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Missing {
+    /// Number of missing items that gave records and whose content is nowhere else.
+    pub items: u64,
+    /// Number of items that gave records before.
+    pub of_items: u64,
+    /// Number of records that no item gives any more.
+    pub records: u64,
+    /// Number of records of the connection before.
+    pub of_records: u64,
+}
+
+impl Missing {
+    /// Returns true if more than half, and more than 20, of the items or records are missing.
+    #[must_use]
+    pub fn is_suspicious(&self) -> bool {
+        let most = |missing: u64, of: u64| missing > MAX_UNCONDITIONAL && missing.saturating_mul(2) > of;
+        most(self.items, self.of_items) || most(self.records, self.of_records)
+    }
+}
+
+/// Records of an import that are stale or of a missing item, and that no present item gives.
+const CANDIDATES: &str = "SELECT DISTINCT m.record FROM (
+         SELECT s.record, t.absence FROM item_records s JOIN import_items t ON t.id = s.item
+         WHERE s.role = 0 AND t.import = ?1
+         UNION ALL
+         SELECT g.record, t.absence FROM import_items t JOIN item_records g ON g.item = t.id
+         WHERE t.import = ?1 AND t.absence <> 0) m
+     WHERE NOT EXISTS (SELECT 1 FROM item_records o JOIN import_items p ON p.id = o.item
+         WHERE o.record = m.record AND o.role = ?2 AND p.absence = 0)";
+
+impl SyncWriter<'_> {
+    /// Returns the numbers of items and records that the import has now: `of_items` and `of_records`.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn present(&self) -> Result<Missing, StoreError> {
+        let import = self.import();
+        self.store().database.read(|sqlite| {
+            let items = "SELECT count(*) FROM import_items t WHERE t.import = ?1
+                 AND EXISTS (SELECT 1 FROM item_records m WHERE m.item = t.id)";
+            let records = "SELECT coalesce(sum(record_count), 0) FROM streams
+                 WHERE connection = (SELECT connection FROM imports WHERE id = ?1)";
+            Ok(Missing {
+                of_items: count(sqlite, items, import)?,
+                of_records: count(sqlite, records, import)?,
+                ..Missing::default()
+            })
+        })
+    }
+
+    /// Marks the items that are missing at the origin, and those whose content was found at another path. Returns what
+    /// would be deleted, with the numbers of `present`.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read or written.
+    pub fn mark_missing(
+        &mut self,
+        gone: &[ItemId],
+        moved: &[ItemId],
+        present: Missing,
+    ) -> Result<Missing, StoreError> {
+        self.flush()?;
+        let import = self.import();
+        let absences = gone.iter().map(|item| (item, 1)).chain(moved.iter().map(|item| (item, 2)));
+        let absences: Vec<(&ItemId, i64)> = absences.collect();
+        if !absences.is_empty() {
+            self.store().write(|sqlite| {
+                let mut mark = sqlite.prepare_cached("UPDATE import_items SET absence = ?2 WHERE id = ?1")?;
+                absences.iter().try_for_each(|(item, absence)| mark.execute((item.0, absence)).map(drop))
+            })?;
+        }
+        self.store().database.read(|sqlite| {
+            let items = "SELECT count(*) FROM import_items t WHERE t.import = ?1 AND t.absence = 1
+                 AND EXISTS (SELECT 1 FROM item_records m WHERE m.item = t.id)";
+            let records = format!("SELECT count(*) FROM ({CANDIDATES} AND m.absence <> 2)");
+            let records: i64 = sqlite
+                .prepare_cached(&records)?
+                .query_row(params![import.0, Role::Gives], |row| row.get(0))?;
+            let items = count(sqlite, items, import)?;
+            Ok(Missing { items, records: records.unsigned_abs(), ..present })
+        })
+    }
+
+    /// Deletes the records that no item gives any more, and the items that are missing.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read or written. Earlier batches stay written.
+    pub fn remove_missing(&mut self, deleted_at: &str) -> Result<(), StoreError> {
+        loop {
+            let candidates = self.candidates()?;
+            let is_last = candidates.len() < REMOVED_AT_ONCE;
+            for (record, mut incoming) in candidates {
+                incoming.change = Change::Delete { deleted_at: Some(deleted_at.to_owned()) };
+                self.remove(record, incoming)?;
+            }
+            self.flush()?;
+            if is_last {
+                break;
+            }
+        }
+        let import = self.import();
+        self.store().write(|sqlite| {
+            let stale = "DELETE FROM item_records WHERE role = 0
+                 AND item IN (SELECT id FROM import_items WHERE import = ?1)";
+            sqlite.execute(stale, [import.0])?;
+            sqlite.execute("DELETE FROM import_items WHERE import = ?1 AND absence <> 0", [import.0])?;
+            Ok(())
+        })
+    }
+
+    /// Returns the next records to delete, with their row ids.
+    fn candidates(&self) -> Result<Vec<(i64, Incoming)>, StoreError> {
+        let import = self.import();
+        self.store().database.read(|sqlite| {
+            let sql = format!(
+                "SELECT r.id, s.name, r.key FROM ({CANDIDATES} LIMIT ?3) c
+                 JOIN records r ON r.id = c.record JOIN streams s ON s.id = r.stream"
+            );
+            let mut statement = sqlite.prepare_cached(&sql)?;
+            let limit = i64::try_from(REMOVED_AT_ONCE).unwrap_or(i64::MAX);
+            let mut rows = statement.query(params![import.0, Role::Gives, limit])?;
+            let mut candidates = Vec::new();
+            while let Some(row) = rows.next()? {
+                let names = (row.get_ref(1)?.as_str()?.parse(), row.get_ref(2)?.as_str()?.parse());
+                let (Ok(stream), Ok(key)) = names else { continue };
+                let change = Change::Delete { deleted_at: None };
+                candidates.push((row.get(0)?, Incoming { stream, key, change }));
+            }
+            Ok(candidates)
+        })
+    }
+}
+
+fn count(sqlite: &Connection, sql: &str, import: ImportId) -> Result<u64, rusqlite::Error> {
+    sqlite.prepare_cached(sql)?.query_row([import.0], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_half_and_more_than_twenty_are_suspicious() {
+        let items = |items, of_items| Missing { items, of_items, ..Missing::default() }.is_suspicious();
+        let records =
+            |records, of_records| Missing { records, of_records, ..Missing::default() }.is_suspicious();
+        for (missing, of, expect) in [
+            (20, 20, false),
+            (21, 21, true),
+            (21, 41, true),
+            (21, 42, false),
+            (500, 1_000, false),
+            (501, 1_000, true),
+        ] {
+            assert_eq!(items(missing, of), expect, "{missing} of {of}");
+            assert_eq!(records(missing, of), expect, "{missing} of {of}");
+        }
+    }
+}

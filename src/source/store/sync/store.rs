@@ -1,0 +1,179 @@
+//! A store whose imports are synchronized.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::imports::{self, ImportId, ImportStatus, NewImport, RememberedImport};
+use super::items::{self, ItemId, ItemState, KnownItem};
+use super::lock::SyncLock;
+use crate::source::store::database::Database;
+use crate::source::store::fulltext::index::{CurrentIndex, IndexState, Verification};
+use crate::source::store::import::put_connection;
+use crate::source::store::write_lock::WriteLock;
+use crate::source::store::{NewConnection, StoreError};
+
+/// Maximum time that a batch waits for the write lock, which an import holds to its end.
+const LOCK_PATIENCE: Duration = Duration::from_secs(60);
+
+/// A store whose imports are synchronized. Keeps what was verified of its search index between synchronizations.
+#[derive(Debug)]
+pub struct SyncStore {
+    pub(super) database: Database,
+    index: CurrentIndex,
+}
+
+impl SyncStore {
+    /// Opens an existing store.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { database: Database::open(path)?, index: CurrentIndex::default() })
+    }
+
+    /// Opens a store, or creates one if there is no file.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be opened or created.
+    pub fn open_or_create(path: &Path) -> Result<Self, StoreError> {
+        let (database, _lock) = Database::open_or_create(path)?;
+        Ok(Self { database, index: CurrentIndex::default() })
+    }
+
+    /// Returns the path of the store.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.database.path()
+    }
+
+    /// Returns the imports that the store remembers, in the order in which they were added.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn imports(&self) -> Result<Vec<RememberedImport>, StoreError> {
+        self.database
+            .read(|sqlite| if has_tables(sqlite)? { imports::imports(sqlite) } else { Ok(Vec::new()) })
+    }
+
+    /// Remembers an import of a connection, which is created if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be written.
+    pub fn remember(
+        &self,
+        connection: &NewConnection,
+        new: &NewImport,
+    ) -> Result<RememberedImport, StoreError> {
+        let _lock = self.write_lock()?;
+        let mut sqlite = self.database.writer()?;
+        let mut remember = || {
+            let transaction = sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            transaction.execute_batch(include_str!("schema.sql"))?;
+            let (row, _manifest) = put_connection(&transaction, connection)?;
+            let id = imports::put_import(&transaction, row, new)?;
+            let import = imports::import(&transaction, id)?;
+            transaction.commit()?;
+            Ok(import)
+        };
+        let import: Result<_, rusqlite::Error> = remember();
+        import
+            .map_err(|error| self.database.error(&error))?
+            .ok_or_else(|| StoreError::ImportRemoved(self.path().to_owned()))
+    }
+
+    /// Acquires the lock of an import, or returns `None` if it is being synchronized.
+    ///
+    /// # Errors
+    ///
+    /// The lock file cannot be created.
+    pub fn try_lock(&self, import: ImportId) -> Result<Option<SyncLock>, StoreError> {
+        SyncLock::try_take(self.path(), import)
+    }
+
+    /// Returns the items of an import by path.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn items(&self, import: ImportId) -> Result<HashMap<String, KnownItem>, StoreError> {
+        self.database.read(|sqlite| items::items(sqlite, import))
+    }
+
+    /// Returns the given items, and all that share a record with one of them, directly or through others.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn related(
+        &self,
+        import: ImportId,
+        items: &BTreeSet<ItemId>,
+    ) -> Result<BTreeSet<ItemId>, StoreError> {
+        self.database.read(|sqlite| items::related(sqlite, import, items))
+    }
+
+    /// Saves the states of items whose content has not changed.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be written.
+    pub fn save_states(&self, states: &[(ItemId, ItemState)]) -> Result<(), StoreError> {
+        if states.is_empty() {
+            return Ok(());
+        }
+        self.write(|sqlite| {
+            states.iter().try_for_each(|(item, state)| items::save_state(sqlite, *item, state))
+        })
+    }
+
+    /// Saves the result of a synchronization.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be written.
+    pub fn save_status(&self, import: ImportId, status: &ImportStatus) -> Result<(), StoreError> {
+        self.write(|sqlite| imports::save_status(sqlite, import, status))
+    }
+
+    /// Adds all changes to the search index. Another process that writes to the store does it otherwise, or the next
+    /// search.
+    ///
+    /// # Errors
+    ///
+    /// The index cannot be written.
+    pub fn complete_index(&self) -> Result<IndexState, StoreError> {
+        self.index.complete(&self.database, Verification::Quick)
+    }
+
+    /// Waits for the write lock of the store.
+    pub(super) fn write_lock(&self) -> Result<WriteLock, StoreError> {
+        WriteLock::take_within(self.path(), LOCK_PATIENCE)
+    }
+
+    /// Runs a small change in a transaction, under the write lock.
+    pub(super) fn write(
+        &self,
+        change: impl Fn(&Connection) -> Result<(), rusqlite::Error>,
+    ) -> Result<(), StoreError> {
+        let _lock = self.write_lock()?;
+        let mut sqlite = self.database.writer()?;
+        let mut run = || {
+            let transaction = sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            change(&transaction)?;
+            transaction.commit()
+        };
+        run().map_err(|error: rusqlite::Error| self.database.error(&error))
+    }
+}
+
+/// Returns true if the store has the tables of imports.
+fn has_tables(sqlite: &Connection) -> Result<bool, rusqlite::Error> {
+    sqlite.table_exists(None, "imports")
+}

@@ -1,0 +1,386 @@
+//! Writes the records of items in batches.
+//!
+//! A batch is one transaction under the write lock of the store, which is free between two batches. It has the records of
+//! items together with their relation to the items, so both are written or none.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use super::imports::{ImportId, RememberedImport};
+use super::items::{ItemId, ItemState, save_state};
+use super::role::Role;
+use super::store::SyncStore;
+use crate::handle::{RecordId, StreamName};
+use crate::source::store::database::identity;
+use crate::source::store::import::{OpenStream, WriteOutcome};
+use crate::source::store::manifest::Manifest;
+use crate::source::store::{Change, Imported, Incoming, StoreError, Tally};
+
+/// Maximum number of records per transaction.
+const BATCH_RECORDS: usize = 2_000;
+
+/// Maximum bytes of record text per transaction.
+const BATCH_BYTES: usize = 8_000_000;
+
+/// Number of changed records after which the search index is completed during a synchronization.
+const INDEX_EVERY: i64 = 20_000;
+
+/// A step of a batch.
+#[derive(Debug)]
+enum Step {
+    /// Begins an item: all of its records become stale.
+    Begin { path: String },
+    /// Writes a record of the current item.
+    Write(Incoming),
+    /// The current item has a record with the key of another one, and does not give it.
+    Depend { stream: StreamName, key: RecordId },
+    /// Ends the current item.
+    End(ItemState),
+    /// Deletes a record that no item gives.
+    Remove { record: i64, incoming: Incoming },
+}
+
+/// Writer for one import of a store.
+#[derive(Debug)]
+pub struct SyncWriter<'s> {
+    store: &'s SyncStore,
+    sqlite: Connection,
+    state: State,
+    steps: Vec<Step>,
+    bytes: usize,
+    /// Version up to which the search index was completed.
+    indexed: i64,
+    index_problem: Option<StoreError>,
+}
+
+/// State that the steps of a batch change.
+#[derive(Debug)]
+struct State {
+    import: ImportId,
+    connection: i64,
+    manifest: Option<Manifest>,
+    streams: HashMap<StreamName, OpenStream>,
+    /// Version of the store after the last batch.
+    version: i64,
+    /// Item that is being read.
+    item: Option<ItemId>,
+    /// Items of this pass, and those that are missing. Others keep their records.
+    scheduled: BTreeSet<ItemId>,
+    /// True if there are items that are not scheduled.
+    has_others: bool,
+    /// Items that share a key, of which one is not scheduled.
+    conflicts: BTreeSet<ItemId>,
+    /// Changes of the number of records by stream, in this batch.
+    counts: HashMap<i64, i64>,
+    tally: Tally,
+}
+
+impl<'s> SyncWriter<'s> {
+    /// Opens the writer of an import.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read, or the import was removed.
+    pub fn open(store: &'s SyncStore, import: &RememberedImport) -> Result<Self, StoreError> {
+        let sqlite = store.database.writer()?;
+        let sql = "SELECT connection FROM imports WHERE id = ?1";
+        let connection =
+            sqlite.query_row(sql, [import.id.0], |row| row.get(0)).map_err(|error| match error {
+                rusqlite::Error::QueryReturnedNoRows => StoreError::ImportRemoved(store.path().to_owned()),
+                error => store.database.error(&error),
+            })?;
+        let version = store.database.read(identity)?.1;
+        let state = State {
+            import: import.id,
+            connection,
+            manifest: import.manifest.as_deref().and_then(Manifest::from_stored),
+            streams: HashMap::new(),
+            version,
+            item: None,
+            scheduled: BTreeSet::new(),
+            has_others: false,
+            conflicts: BTreeSet::new(),
+            counts: HashMap::new(),
+            tally: Tally::default(),
+        };
+        Ok(Self { store, sqlite, state, steps: Vec::new(), bytes: 0, indexed: version, index_problem: None })
+    }
+
+    /// Begins a pass over items. `scheduled` are the known ones among them, and those that are missing; `has_others` is
+    /// true if there are known items beside these.
+    pub fn begin_pass(&mut self, scheduled: BTreeSet<ItemId>, has_others: bool) {
+        (self.state.scheduled, self.state.has_others) = (scheduled, has_others);
+    }
+
+    /// Returns and clears the items that share keys with items outside of the pass. They have to be read together.
+    #[must_use]
+    pub fn take_conflicts(&mut self) -> BTreeSet<ItemId> {
+        std::mem::take(&mut self.state.conflicts)
+    }
+
+    /// Begins an item. Its earlier records stay until it has been read and [`Self::remove_missing`] is called.
+    pub fn begin_item(&mut self, path: &str) {
+        self.steps.push(Step::Begin { path: path.to_owned() });
+    }
+
+    /// Adds a record of the current item to the next batch.
+    ///
+    /// # Errors
+    ///
+    /// The batch was full and could not be written. Earlier batches stay written.
+    pub fn write(&mut self, record: Incoming, bytes: usize) -> Result<(), StoreError> {
+        self.bytes += bytes;
+        self.push(Step::Write(record))
+    }
+
+    /// Notes that the current item has another record with the key of this one.
+    pub fn depend(&mut self, stream: StreamName, key: RecordId) {
+        self.steps.push(Step::Depend { stream, key });
+    }
+
+    /// Ends the current item. With a problem, its earlier records are kept.
+    ///
+    /// # Errors
+    ///
+    /// The batch was full and could not be written.
+    pub fn end_item(&mut self, state: ItemState) -> Result<(), StoreError> {
+        self.push(Step::End(state))
+    }
+
+    pub(super) fn remove(&mut self, record: i64, incoming: Incoming) -> Result<(), StoreError> {
+        self.push(Step::Remove { record, incoming })
+    }
+
+    pub(super) fn store(&self) -> &'s SyncStore {
+        self.store
+    }
+
+    pub(super) fn import(&self) -> ImportId {
+        self.state.import
+    }
+
+    /// Returns the number of records written, by effect.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.state.tally
+    }
+
+    /// Writes the last batch and completes the search index.
+    ///
+    /// # Errors
+    ///
+    /// The last batch could not be written.
+    pub fn finish(mut self) -> Result<Imported, StoreError> {
+        self.flush()?;
+        if self.state.version > self.indexed {
+            self.complete_index();
+        }
+        Ok(Imported { tally: self.state.tally, index_problem: self.index_problem })
+    }
+
+    fn push(&mut self, step: Step) -> Result<(), StoreError> {
+        self.steps.push(step);
+        if self.steps.len() >= BATCH_RECORDS || self.bytes >= BATCH_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes the steps that were added and not yet written.
+    ///
+    /// # Errors
+    ///
+    /// They could not be written. Earlier batches stay written.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
+        let steps = std::mem::take(&mut self.steps);
+        self.bytes = 0;
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let (store, tally) = (self.store, self.state.tally);
+        let lock = store.write_lock()?;
+        let (sqlite, state) = (&mut self.sqlite, &mut self.state);
+        let write_batch = || -> Result<bool, rusqlite::Error> {
+            let transaction = sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let is_there = state.run(&transaction, steps)?;
+            transaction.commit()?;
+            Ok(is_there)
+        };
+        let written = write_batch();
+        drop(lock);
+        match written {
+            Ok(true) => {}
+            Ok(false) => return Err(StoreError::ImportRemoved(store.path().to_owned())),
+            Err(error) => {
+                self.state.tally = tally;
+                return Err(store.database.error(&error));
+            }
+        }
+        if self.state.version - self.indexed >= INDEX_EVERY {
+            self.complete_index();
+        }
+        Ok(())
+    }
+
+    fn complete_index(&mut self) {
+        self.index_problem = self.store.complete_index().err();
+        self.indexed = self.state.version;
+    }
+}
+
+impl State {
+    /// Runs the steps of a batch. Returns false if the import was removed.
+    fn run(&mut self, transaction: &Transaction<'_>, steps: Vec<Step>) -> Result<bool, rusqlite::Error> {
+        let sql = "SELECT count(*) FROM imports WHERE id = ?1 AND connection = ?2";
+        let found: i64 =
+            transaction.prepare_cached(sql)?.query_row((self.import.0, self.connection), |row| row.get(0))?;
+        if found == 0 {
+            return Ok(false);
+        }
+        let newest = identity(transaction)?.1;
+        if newest != self.version {
+            // Another process may have seen other fields, or removed a stream.
+            self.streams.clear();
+            self.version = newest;
+        }
+        self.counts.clear();
+        for step in steps {
+            match step {
+                Step::Begin { path } => self.begin_item(transaction, &path)?,
+                Step::Write(incoming) => self.write(transaction, &incoming)?,
+                Step::Depend { stream, key } => self.depend(transaction, &stream, &key)?,
+                Step::End(state) => self.end_item(transaction, &state)?,
+                Step::Remove { record, incoming } => {
+                    self.put(transaction, &incoming)?;
+                    let mut delete =
+                        transaction.prepare_cached("DELETE FROM item_records WHERE record = ?1")?;
+                    delete.execute([record])?;
+                }
+            }
+        }
+        for known in self.streams.values_mut() {
+            known.save_fields(transaction)?;
+        }
+        for (stream, by) in &self.counts {
+            let sql = "UPDATE streams SET record_count = record_count + ?2 WHERE id = ?1";
+            transaction.execute(sql, (stream, by))?;
+        }
+        transaction.execute("UPDATE store SET version = ?1 WHERE id = 1", [self.version])?;
+        Ok(true)
+    }
+
+    fn begin_item(&mut self, transaction: &Transaction<'_>, path: &str) -> Result<(), rusqlite::Error> {
+        let mut put = transaction.prepare_cached(
+            "INSERT INTO import_items (import, path) VALUES (?1, ?2)
+             ON CONFLICT (import, path) DO UPDATE SET stamp = NULL, absence = 0 RETURNING id",
+        )?;
+        let item: i64 = put.query_row((self.import.0, path), |row| row.get(0))?;
+        transaction
+            .prepare_cached("UPDATE item_records SET role = ?2 WHERE item = ?1")?
+            .execute((item, Role::Stale))?;
+        self.scheduled.insert(ItemId(item));
+        self.item = Some(ItemId(item));
+        Ok(())
+    }
+
+    fn end_item(&mut self, transaction: &Transaction<'_>, state: &ItemState) -> Result<(), rusqlite::Error> {
+        let Some(item) = self.item.take() else { return Ok(()) };
+        if state.problem.is_some() {
+            transaction
+                .prepare_cached("UPDATE item_records SET role = ?2 WHERE item = ?1 AND role = ?3")?
+                .execute((item.0, Role::Gives, Role::Stale))?;
+        }
+        save_state(transaction, item, state)
+    }
+
+    /// Writes a record of the current item.
+    fn write(&mut self, transaction: &Transaction<'_>, incoming: &Incoming) -> Result<(), rusqlite::Error> {
+        let written = self.put(transaction, incoming)?;
+        let (row, role) = match (written, &incoming.change) {
+            (WriteOutcome::Deleted(row), _) => (row, Role::Stale),
+            (WriteOutcome::Added(row) | WriteOutcome::Changed(row), _) => (row, Role::Gives),
+            (WriteOutcome::Unchanged(Some(row)), Change::Put { .. }) => (row, Role::Gives),
+            (WriteOutcome::Unchanged(_), _) => return Ok(()),
+        };
+        self.relate(transaction, row, role)
+    }
+
+    fn depend(
+        &mut self,
+        transaction: &Transaction<'_>,
+        stream: &StreamName,
+        key: &RecordId,
+    ) -> Result<(), rusqlite::Error> {
+        let stream = self.stream(transaction, stream)?.row;
+        let mut find = transaction.prepare_cached("SELECT id FROM records WHERE stream = ?1 AND key = ?2")?;
+        let mut rows = find.query((stream, key.as_str()))?;
+        match rows.next()? {
+            Some(row) => self.relate(transaction, row.get(0)?, Role::Depends),
+            None => Ok(()),
+        }
+    }
+
+    /// Saves the relation of the current item to a record. Finds items outside of the pass with the same record.
+    fn relate(
+        &mut self,
+        transaction: &Transaction<'_>,
+        record: i64,
+        role: Role,
+    ) -> Result<(), rusqlite::Error> {
+        let Some(item) = self.item else { return Ok(()) };
+        // An item that gives a record may have another one with the same key.
+        let sql = "INSERT INTO item_records (item, record, role) VALUES (?1, ?2, ?3)
+             ON CONFLICT (item, record) DO UPDATE SET role = ?3 WHERE role <> ?4 OR ?3 <> ?5";
+        transaction.prepare_cached(sql)?.execute((item.0, record, role, Role::Gives, Role::Depends))?;
+        if !self.has_others {
+            return Ok(());
+        }
+        let mut others = transaction.prepare_cached(
+            "SELECT o.item FROM item_records o JOIN import_items t ON t.id = o.item
+             WHERE o.record = ?1 AND o.item <> ?2 AND o.role <> ?3 AND t.import = ?4",
+        )?;
+        let mut rows = others.query((record, item.0, Role::Stale, self.import.0))?;
+        while let Some(row) = rows.next()? {
+            let other = ItemId(row.get(0)?);
+            if !self.scheduled.contains(&other) {
+                self.conflicts.extend([item, other]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a record and counts it.
+    fn put(
+        &mut self,
+        transaction: &Transaction<'_>,
+        incoming: &Incoming,
+    ) -> Result<WriteOutcome, rusqlite::Error> {
+        let version = self.version + 1;
+        let stream = self.stream(transaction, &incoming.stream)?;
+        let row = stream.row;
+        let written = stream.put(transaction, incoming.key.as_str(), &incoming.change, version)?;
+        self.tally.count(&written);
+        let by = match &written {
+            WriteOutcome::Added(_) => 1,
+            WriteOutcome::Deleted(_) => -1,
+            WriteOutcome::Changed(_) => 0,
+            WriteOutcome::Unchanged(_) => return Ok(written),
+        };
+        self.version = version;
+        *self.counts.entry(row).or_default() += by;
+        Ok(written)
+    }
+
+    /// Returns a stream, which is opened on first use.
+    fn stream(
+        &mut self,
+        transaction: &Transaction<'_>,
+        name: &StreamName,
+    ) -> Result<&mut OpenStream, rusqlite::Error> {
+        if !self.streams.contains_key(name) {
+            let declared = self.manifest.as_ref().and_then(|manifest| manifest.stream(name.as_str()).ok());
+            let cursor_field = declared.and_then(|declared| declared.cursor_field.clone());
+            let stream = OpenStream::open(transaction, self.connection, name, cursor_field)?;
+            self.streams.insert(name.clone(), stream);
+        }
+        self.streams.get_mut(name).ok_or(rusqlite::Error::QueryReturnedNoRows)
+    }
+}
