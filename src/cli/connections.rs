@@ -8,8 +8,10 @@ use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::settings::SourceArgs;
 use crate::callers::CallContext;
-use crate::config::Environment;
+use crate::config::{Environment, SourcePlace, SourceSettings};
+use crate::handle::SourceName;
 use crate::record::{ConnectionSchema, Schema};
+use crate::source::store::{RememberedImport, SyncStore};
 use crate::terminal::Line;
 
 /// List the connected accounts with their streams.
@@ -25,7 +27,25 @@ struct ConnectionOutput<'a> {
     display_name: Option<&'a str>,
     connector_key: Option<&'a str>,
     streams: Vec<StreamOutput<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    import: Option<ImportOutput<'a>>,
 }
+
+/// The import of a connection, if the store keeps it current.
+#[derive(Serialize)]
+struct ImportOutput<'a> {
+    origin: String,
+    kind: &'a str,
+    last_sync: Option<String>,
+    /// Number of records that are missing at the origin and were not deleted.
+    held: u64,
+    unreadable_files: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<&'a str>,
+}
+
+/// Imports of the stores, with the names of their sources.
+type Imports = Vec<(SourceName, RememberedImport)>;
 
 #[derive(Serialize)]
 struct StreamOutput<'a> {
@@ -35,18 +55,51 @@ struct StreamOutput<'a> {
 
 impl Connections {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let imports = imports(&self.source.settings(environment)?.sources);
         let source = self.source.open(environment)?;
         let schema = runtime()?.block_on(source.source().schema(&CallContext::default()))?;
         if printer.json {
-            printer.value(&schema.connections.iter().map(shown).collect::<Vec<_>>());
+            printer.value(&schema.connections.iter().map(|each| shown(each, &imports)).collect::<Vec<_>>());
         } else {
-            print_text(printer, &schema);
+            print_text(printer, &schema, &imports);
         }
         Ok(())
     }
 }
 
-fn shown(connection: &ConnectionSchema) -> ConnectionOutput<'_> {
+/// Returns the imports that the stores among some sources remember. A store that cannot be read has none.
+fn imports(sources: &[SourceSettings]) -> Imports {
+    let imports = sources.iter().filter_map(|source| match &source.place {
+        SourcePlace::Store { path } => {
+            let imports = SyncStore::open(path).and_then(|store| store.imports()).ok()?;
+            Some(imports.into_iter().map(|import| (source.name.clone(), import)))
+        }
+        SourcePlace::Provider { .. } => None,
+    });
+    imports.flatten().collect()
+}
+
+fn import_of<'i>(connection: &ConnectionSchema, imports: &'i Imports) -> Option<&'i RememberedImport> {
+    let is_this = |(source, import): &&(SourceName, RememberedImport)| {
+        import.connection_id == connection.connection_id
+            && connection.source.as_ref().is_none_or(|name| name == source)
+    };
+    imports.iter().find(is_this).map(|(_, import)| import)
+}
+
+fn import_output(import: &RememberedImport) -> ImportOutput<'_> {
+    let RememberedImport { settings, status, .. } = import;
+    ImportOutput {
+        origin: settings.origin.display().to_string(),
+        kind: &settings.kind,
+        last_sync: status.last_sync.map(|time| time.strftime("%FT%TZ").to_string()),
+        held: status.held,
+        unreadable_files: status.unreadable,
+        problem: status.problem.as_deref(),
+    }
+}
+
+fn shown<'a>(connection: &'a ConnectionSchema, imports: &'a Imports) -> ConnectionOutput<'a> {
     let stream = |stream: &'_ crate::record::StreamSchema| stream.record_count;
     ConnectionOutput {
         connection_id: connection.connection_id.as_str(),
@@ -57,10 +110,11 @@ fn shown(connection: &ConnectionSchema) -> ConnectionOutput<'_> {
             .iter()
             .map(|each| StreamOutput { name: each.name.as_str(), record_count: stream(each) })
             .collect(),
+        import: import_of(connection, imports).map(import_output),
     }
 }
 
-fn print_text(printer: Printer, schema: &Schema) {
+fn print_text(printer: Printer, schema: &Schema, imports: &Imports) {
     if schema.connections.is_empty() {
         printer.line("There are no connections yet; `fetchwell import` makes one.");
     }
@@ -74,5 +128,24 @@ fn print_text(printer: Printer, schema: &Schema) {
                 stream.record_count.map_or_else(String::new, |count| format!("  {} records", grouped(count)));
             printer.line(format_args!("  {}{count}", stream.name));
         }
+        if let Some(import) = import_of(connection, imports) {
+            print_import(printer, import);
+        }
+    }
+}
+
+fn print_import(printer: Printer, import: &RememberedImport) {
+    let ImportOutput { origin, last_sync, held, unreadable_files, problem, .. } = import_output(import);
+    let last =
+        last_sync.map_or_else(|| "never synchronized".to_owned(), |time| format!("synchronized {time}"));
+    printer.line(format_args!("  {last} from {origin}"));
+    if let Some(problem) = problem {
+        printer.line(format_args!("  not up to date: {problem}"));
+    }
+    if held > 0 {
+        printer.line(format_args!("  {} records are missing there and were not deleted", grouped(held)));
+    }
+    if unreadable_files > 0 {
+        printer.line(format_args!("  {} files there cannot be read", grouped(unreadable_files)));
     }
 }

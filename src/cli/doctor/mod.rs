@@ -2,11 +2,12 @@
 //!
 //! * `check`: the result of one check
 //! * `checks`: the checks of one source
-//! * `collisions`: checks across sources
+//! * `collisions`: checks across sources, `imports`: the check of a store's imports
 
 mod check;
 mod checks;
 mod collisions;
+mod imports;
 
 use clap::Args;
 use futures_util::future::join_all;
@@ -14,6 +15,7 @@ use futures_util::future::join_all;
 use self::check::Check;
 use self::checks::{Examined, examine};
 use self::collisions::collisions;
+use self::imports::check_imports;
 use super::print::{BAD, FAINT, GOOD, Printer, STRONG, UNSURE};
 use crate::app::circuits::reported;
 use crate::app::embedding::open_embedding_model;
@@ -63,6 +65,11 @@ impl Doctor {
         };
         let examined = settings.sources.iter().map(|source| examine(source, environment));
         let examined: Vec<Examined> = runtime()?.block_on(join_all(examined));
+        let imports = settings.sources.iter().filter_map(|source| match &source.place {
+            SourcePlace::Store { path } => check_imports(source, path),
+            SourcePlace::Provider { .. } => None,
+        });
+        let imports: Vec<Check> = imports.collect();
         let together = collisions(&settings.sources, &examined);
         let tls = settings.http.tls.as_ref().map(|tls| {
             let found = format!("the key is in {}", tls.key.display());
@@ -96,6 +103,7 @@ impl Doctor {
         Ok(examined
             .into_iter()
             .flat_map(|source| source.checks)
+            .chain(imports)
             .chain(together)
             .chain(tls)
             .chain(embedding)

@@ -115,7 +115,7 @@ impl Synchronization<'_> {
             manifest: None,
         };
         let writer = SyncWriter::open(store, import)?;
-        let present = writer.present()?;
+        let present = writer.present(!plan.missing.is_empty())?;
         let manifest = manifest.and_then(Manifest::from_stored);
         let mut intake = Intake::synchronize(writer, connection, manifest, report, stop);
         for (place, reason) in &scan.unreadable {
@@ -213,7 +213,9 @@ impl Run<'_> {
         let missing = writer.mark_missing(&gone, &moved, present)?;
         // An empty folder may be that of a disk that is not mounted.
         let is_empty = self.scan.files.is_empty() && missing.items > 0;
-        if !prune && (is_empty || missing.is_suspicious()) {
+        // What was held stays held, although new files make its share smaller.
+        let is_still_held = self.import.status.held > 0 && missing.is_many();
+        if !prune && (is_empty || is_still_held || missing.is_suspicious()) {
             return Ok(Some(missing));
         }
         if missing.records > 0 || !plan.missing.is_empty() {

@@ -28,6 +28,12 @@ pub struct Missing {
 }
 
 impl Missing {
+    /// Returns true if more than 20 items or records are missing.
+    #[must_use]
+    pub fn is_many(&self) -> bool {
+        self.items > MAX_UNCONDITIONAL || self.records > MAX_UNCONDITIONAL
+    }
+
     /// Returns true if more than half, and more than 20, of the items or records are missing.
     #[must_use]
     pub fn is_suspicious(&self) -> bool {
@@ -47,12 +53,13 @@ const CANDIDATES: &str = "SELECT DISTINCT m.record FROM (
          WHERE o.record = m.record AND o.role = ?2 AND p.absence = 0)";
 
 impl SyncWriter<'_> {
-    /// Returns the numbers of items and records that the import has now: `of_items` and `of_records`.
+    /// Returns the number of records that the connection has now as `of_records`. If items are missing, the number of items
+    /// is in `of_items`.
     ///
     /// # Errors
     ///
     /// The store cannot be read.
-    pub fn present(&self) -> Result<Missing, StoreError> {
+    pub fn present(&self, has_missing: bool) -> Result<Missing, StoreError> {
         let import = self.import();
         self.store().database.read(|sqlite| {
             let items = "SELECT count(*) FROM import_items t WHERE t.import = ?1
@@ -60,7 +67,7 @@ impl SyncWriter<'_> {
             let records = "SELECT coalesce(sum(record_count), 0) FROM streams
                  WHERE connection = (SELECT connection FROM imports WHERE id = ?1)";
             Ok(Missing {
-                of_items: count(sqlite, items, import)?,
+                of_items: if has_missing { count(sqlite, items, import)? } else { 0 },
                 of_records: count(sqlite, records, import)?,
                 ..Missing::default()
             })
