@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use super::auth_mode::{authenticator_settings, caller_settings, has_sign_in, open_own};
 use super::background::BackgroundBuilds;
 use super::failure::Failure;
+use super::imports::{BackgroundImports, create_import_stores};
 use super::open::{OpenedSource, joined, reopen_sources};
 use super::rerank::reranking;
 use super::settings::Configured;
@@ -29,6 +30,7 @@ pub(crate) struct Reload {
     pub(crate) rate_limiter: RateLimiter,
     pub(crate) telemetry: Telemetry,
     pub(crate) background: BackgroundBuilds,
+    pub(crate) imports: BackgroundImports,
 }
 
 impl Reload {
@@ -72,6 +74,7 @@ impl Reload {
 
     fn apply(&mut self, text: &str) -> Result<(), Failure> {
         let settings = self.configured.reparse(text, &self.environment)?;
+        create_import_stores(&settings)?;
         let before = &self.configured.settings;
         match (&self.served, &settings.auth) {
             (AuthMode::Unauthenticated(toolbox), _) => {
@@ -111,6 +114,7 @@ impl Reload {
         }
         self.rate_limiter.replace(settings.rate_limit);
         self.background.follow(&settings);
+        self.imports.follow(&settings);
         warn_restart_needed(before, &settings);
         // A setting that requires a restart is reported once, not at every later change.
         self.configured.settings = settings;
@@ -195,6 +199,7 @@ mod tests {
         let (rate_limiter, telemetry) = (RateLimiter::default(), Telemetry::default());
         let background =
             BackgroundBuilds::new(environment.clone(), telemetry.clone(), CancellationToken::new());
+        let imports = BackgroundImports::new(telemetry.clone(), CancellationToken::new());
         (
             folder,
             Reload {
@@ -205,6 +210,7 @@ mod tests {
                 rate_limiter,
                 telemetry,
                 background,
+                imports,
             },
         )
     }

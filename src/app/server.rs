@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::auth_mode::{open_own, served};
 use super::background::BackgroundBuilds;
 use super::failure::Failure;
+use super::imports::BackgroundImports;
 use super::reload::Reload;
 use super::settings::Configured;
 use super::state::StateArgs;
@@ -91,8 +92,7 @@ pub(crate) fn run_server(
     if let Some(state) = state {
         runtime.spawn(circuits::report(served.clone(), state, stop.clone()));
     }
-    let background = BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone());
-    background.follow(&settings);
+    let (background, imports) = start_background(environment, &telemetry, &stop, &settings);
     let reload = Reload {
         configured,
         environment: environment.clone(),
@@ -101,6 +101,7 @@ pub(crate) fn run_server(
         rate_limiter: rate_limiter.clone(),
         telemetry: telemetry.clone(),
         background,
+        imports,
     };
     let _watching = reload.follow(runtime.handle().clone());
     let ended = match (transport, served) {
@@ -125,6 +126,20 @@ pub(crate) fn run_server(
     recorded.flush(LAST_WRITE);
     recorded.stop_exporting(LAST_SPANS);
     ended
+}
+
+/// Starts the builds of vectors and the imports of a configuration.
+fn start_background(
+    environment: &Environment,
+    telemetry: &Telemetry,
+    stop: &CancellationToken,
+    settings: &FileSettings,
+) -> (BackgroundBuilds, BackgroundImports) {
+    let background = BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone());
+    background.follow(settings);
+    let imports = BackgroundImports::new(telemetry.clone(), stop.clone());
+    imports.follow(settings);
+    (background, imports)
 }
 
 /// Returns the endpoint for spans: that of the environment, otherwise that of the file.

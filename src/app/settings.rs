@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::default_store::existing_default_store;
+use super::default_store::{default_store_to_fill, existing_default_store};
 use super::failure::Failure;
 use crate::config::{
     ConfigError, CredentialSettings, DEFAULT_CACHE_ROOT, Environment, FileSettings, FoundFile, SourcePlace,
@@ -156,8 +156,12 @@ impl ReadFile {
                 Err(ConfigError::Empty(path.to_owned()).into())
             }
             None if settings.sources.is_empty() => {
-                let store = existing_default_store(environment)
-                    .map_err(|_missing| ConfigError::Empty(path.to_owned()))?;
+                let store = if settings.imports.is_empty() {
+                    existing_default_store(environment)
+                        .map_err(|_missing| ConfigError::Empty(path.to_owned()))?
+                } else {
+                    default_store_to_fill(environment)?
+                };
                 Ok(FileSettings { sources: vec![embedded_store(store)?], ..settings })
             }
             None => Ok(settings),

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use clap::{Args, ValueEnum};
 
 use crate::app::failure::Failure;
+use crate::app::imports::create_import_stores;
 use crate::app::server::{Transport, run_server};
 use crate::app::settings::SourceArgs;
 use crate::app::state::StateArgs;
@@ -59,6 +60,7 @@ impl Serve {
 
     pub(super) fn run(self, environment: &Environment, skew: Skew) -> Result<(), Failure> {
         let configured = self.source.configured(environment)?;
+        create_import_stores(&configured.settings)?;
         let transport = if self.stdio {
             Transport::Stdio(self.profile.into())
         } else {

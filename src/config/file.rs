@@ -26,6 +26,7 @@ use super::context_protection::ProtectionTable;
 use super::embedding::{ConfiguredEmbedding, EmbeddingTable};
 use super::error::ConfigError;
 use super::http::{HttpSettings, HttpTable, RateLimitTable, TlsTable};
+use super::imports::{ImportSettings, ImportTable, imports};
 use super::rerank::{ConfiguredRerank, RerankTable};
 use super::telemetry::TelemetryTable;
 use super::text::read_text;
@@ -73,6 +74,8 @@ pub struct FileSettings {
     pub embedding: Option<ConfiguredEmbedding>,
     /// Model that reorders the first hits of a search, or `None` for none.
     pub rerank: Option<ConfiguredRerank>,
+    /// Files and folders that a server keeps current.
+    pub imports: Vec<ImportSettings>,
 }
 
 impl FileSettings {
@@ -98,6 +101,7 @@ impl FileSettings {
             http: HttpSettings::default(),
             embedding: None,
             rerank: None,
+            imports: Vec::new(),
         })
     }
 }
@@ -125,6 +129,8 @@ struct File {
     auth: Option<AuthTable>,
     embedding: Option<EmbeddingTable>,
     rerank: Option<RerankTable>,
+    #[serde(default)]
+    import: Vec<ImportTable>,
 }
 
 #[derive(Deserialize)]
@@ -177,6 +183,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
     check_ops_listen(&tree, &file).map_err(mistaken)?;
     file.http.check(&tree, file.auth.is_some()).map_err(mistaken)?;
     let sources = sources(&tree, file.source, folder).map_err(mistaken)?;
+    let imports = imports(&tree, file.import, &sources, folder).map_err(mistaken)?;
     let auth = file.auth.map(|table| table.settings(&tree, &sources, folder, file.public_url.as_ref()));
     let auth = auth.transpose().map_err(mistaken)?;
     file.telemetry.check(&tree).map_err(mistaken)?;
@@ -200,6 +207,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         http: file.http.settings(file.public_url, file.tls, folder),
         embedding,
         rerank,
+        imports,
     })
 }
 

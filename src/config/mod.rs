@@ -3,7 +3,8 @@
 //! Relative paths in a file are relative to the file, so that it works in whatever folder a client starts the
 //! program. Unknown keys are rejected with their line.
 //!
-//! * `file`, `auth`, `http`, `telemetry`, `context_protection`, `embedding`, `rerank`: the settings of a file, by table
+//! * `file`, `auth`, `http`, `telemetry`, `context_protection`, `embedding`, `rerank`, `imports`: the
+//!   settings of a file, by table
 //! * `tree`, `text`, `values`: parsing with line numbers, reading with bounds, typed values
 //! * `env`: environment variables
 //! * `found`, `trust`: the default file, and the keys that it may have without being trusted
@@ -20,6 +21,7 @@ mod error;
 mod file;
 mod found;
 mod http;
+mod imports;
 mod rerank;
 mod save;
 mod telemetry;
@@ -42,6 +44,7 @@ pub use error::ConfigError;
 pub use file::{FileSettings, check_text, read_file, refuse_blank, settings_of};
 pub use found::{FoundFile, default_file, file_to_edit};
 pub use http::HttpSettings;
+pub use imports::ImportSettings;
 pub use rerank::ConfiguredRerank;
 pub use save::save;
 pub use telemetry::insecure_spans;

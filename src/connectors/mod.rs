@@ -58,7 +58,10 @@ pub use mail::import_mbox;
 pub use pdf::{extract_pdf, limit_pdf_memory};
 pub use records::import_records;
 pub use sample::{SampleAccount, import_account};
-pub use sync::{Guess, ImportKind, ImportOptions, SyncOutcome, Synchronization, guess_kind, watched_folder};
+pub use sync::{
+    Guess, ImportKind, ImportOptions, SyncOutcome, Synchronization, connection_name, guess_kind,
+    watched_folder,
+};
 
 use crate::source::store::StoreError;
 
@@ -113,10 +116,48 @@ pub enum ImportError {
     /// Another process synchronizes the import.
     #[error("`{0}` is being synchronized by another process; wait for it to end")]
     Synchronizing(String),
+    /// The connection has the records of another file or folder.
+    #[error("the connection `{connection}` has the records of {}; name another connection", .origin.display())]
+    OtherOrigin {
+        /// Id of the connection.
+        connection: String,
+        /// Path of the other file or folder.
+        origin: PathBuf,
+    },
+    /// An option does not apply to the kind of the import.
+    #[error("{option} does not apply to imports of kind {kind}")]
+    UnusedOption {
+        /// Name of the option.
+        option: &'static str,
+        /// Kind of the import.
+        kind: ImportKind,
+    },
+    /// An importer panicked, which is a bug.
+    #[error("an internal error stopped the import; please report it")]
+    Panicked,
     /// The program `git` is not installed.
     #[error("git is not installed, or not in PATH; install it to import a repository")]
     NoGit,
     /// The user stopped the import.
     #[error("stopped; the records imported so far are kept. Run the same command again to import the rest")]
     Stopped,
+}
+
+impl ImportError {
+    /// Returns the code for `/health`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Store(_) => "store_unusable",
+            Self::Unreadable { .. } | Self::Nothing { .. } => "origin_unreadable",
+            Self::WrongKind { .. } => "wrong_kind",
+            Self::NoFolder { .. } => "no_folder",
+            Self::Synchronizing(_) => "synchronizing",
+            Self::OtherOrigin { .. } => "other_origin",
+            Self::UnusedOption { .. } => "unused_option",
+            Self::BrokenSample { .. } | Self::Panicked => "internal_error",
+            Self::NoGit => "no_git",
+            Self::Stopped => "stopped",
+        }
+    }
 }

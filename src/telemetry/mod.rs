@@ -7,7 +7,7 @@
 //! * `record`, `recorder`, `ring`: the record of a call and the bounded list of the latest ones
 //! * `db`: the SQLite file of call records
 //! * `totals`, `endpoints`: aggregates of all calls, and per endpoint
-//! * `embedding`: builds of vectors in the background
+//! * `embedding`, `imports`: builds of vectors in the background, and imports that are kept current
 //! * `prometheus`: metrics in the text format of Prometheus
 //! * `spans`: export to an OpenTelemetry collector
 //! * `logging`: the log
@@ -16,6 +16,7 @@ mod call;
 mod db;
 mod embedding;
 mod endpoints;
+mod imports;
 mod logging;
 mod origin;
 mod outcome;
@@ -33,6 +34,7 @@ pub use call::{Call, Endpoint, Refused};
 pub use db::stored::{StoredCall, StoredCalls, Wanted};
 pub use embedding::{EmbeddingBuild, EmbeddingState};
 pub use endpoints::EndpointAggregates;
+pub use imports::{ImportProgress, ImportState};
 pub use logging::{InvalidFilter, InvalidLogFormat, LogFormat, start_logging};
 pub use origin::{Origin, TraceParent};
 pub use outcome::Outcome;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::db::database::Database;
 use super::db::writer::Writer;
 use super::embedding::{EmbeddingBuild, EmbeddingBuilds};
+use super::imports::{ImportProgress, ImportsProgress};
 use super::prometheus::meters::{Gauges, Meters};
 use super::record::whole;
 use super::ring::Ring;
@@ -31,6 +32,8 @@ struct Recorder {
     meters: Mutex<Meters>,
     /// Builds of vectors in the background.
     embeddings: Mutex<EmbeddingBuilds>,
+    /// Imports that are kept current.
+    imports: Mutex<ImportsProgress>,
     /// Writer of the file, or `None` if calls are kept in memory only.
     writer: Option<Writer>,
     /// Exporter of spans, if one is configured.
@@ -115,6 +118,7 @@ impl Telemetry {
             recent: Mutex::new(recent),
             meters: Mutex::default(),
             embeddings: Mutex::default(),
+            imports: Mutex::default(),
             writer,
             spans: OnceLock::new(),
         }))
@@ -191,6 +195,22 @@ impl Telemetry {
         self.with_embeddings(|builds| builds.list())
     }
 
+    /// Changes the state of the import of a connection.
+    pub fn update_import(&self, connection: &str, change: impl FnOnce(&mut ImportProgress)) {
+        self.with_imports(|imports| imports.update(connection, change));
+    }
+
+    /// Removes the imports of connections that are not in the list.
+    pub fn retain_imports(&self, connections: &[&str]) {
+        self.with_imports(|imports| imports.retain(connections));
+    }
+
+    /// Returns the imports that are kept current.
+    #[must_use]
+    pub fn imports(&self) -> Vec<ImportProgress> {
+        self.with_imports(|imports| imports.list())
+    }
+
     /// Returns the aggregates of all calls and the state of the recorder.
     #[must_use]
     pub fn aggregates(&self) -> Aggregates {
@@ -224,7 +244,8 @@ impl Telemetry {
             dropped: telemetry.dropped,
         };
         let text = self.meters(|meters| meters.exposition(&gauges));
-        text + &self.with_embeddings(|builds| builds.exposition())
+        let builds = self.with_embeddings(|builds| builds.exposition());
+        text + &builds + &self.with_imports(|imports| imports.exposition())
     }
 
     /// Returns the latest calls of this process, the newest first.
@@ -246,6 +267,10 @@ impl Telemetry {
 
     fn with_embeddings<Answer>(&self, look: impl FnOnce(&mut EmbeddingBuilds) -> Answer) -> Answer {
         look(&mut self.0.embeddings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn with_imports<Answer>(&self, look: impl FnOnce(&mut ImportsProgress) -> Answer) -> Answer {
+        look(&mut self.0.imports.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn meters<Answer>(&self, look: impl FnOnce(&mut Meters) -> Answer) -> Answer {

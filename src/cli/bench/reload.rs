@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::times::percentile;
 use crate::app::background::BackgroundBuilds;
 use crate::app::failure::Failure;
+use crate::app::imports::BackgroundImports;
 use crate::app::open::{AS_IT_IS, joined, open_sources};
 use crate::app::reload::Reload;
 use crate::app::settings::{PlaceArgs, SourceArgs};
@@ -136,6 +137,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     let reload = Reload {
         configured,
         background: BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone()),
+        imports: BackgroundImports::new(telemetry.clone(), stop.clone()),
         environment,
         opened,
         served: AuthMode::Unauthenticated(toolbox.clone()),

@@ -25,6 +25,7 @@ use self::kind::Kind;
 use self::progress::Progress;
 use self::rejections::Rejections;
 use self::report::{Counts, Summary};
+pub(super) use self::target::store_to_fill;
 use super::print::{Printer, note};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;

@@ -38,22 +38,7 @@ pub(super) struct TargetArgs {
 impl TargetArgs {
     /// Returns the path of the store. Notes that the default store is new, or that no command reads it.
     pub(super) fn store(&self, environment: &Environment) -> Result<PathBuf, Failure> {
-        if let Some(store) = &self.store {
-            return Ok(store.clone());
-        }
-        let store = default_store_to_fill(environment)?;
-        if !store.exists() {
-            note(&format_args!("the records go into the new store {}", store.display()));
-        }
-        // A configuration with a mistake is the concern of commands that read it.
-        let found = default_file().and_then(|found| {
-            let text = read_text(found.path()).ok()?;
-            check_text(&text, found.path()).ok()
-        });
-        if let Some(unread) = found.and_then(|settings| unread_store_note(&settings, &store)) {
-            note(&unread);
-        }
-        Ok(store)
+        store_to_fill(self.store.as_deref(), environment)
     }
 
     /// Returns a note if `--connector` differs from the connector of the existing connection, which is kept.
@@ -68,4 +53,28 @@ impl TargetArgs {
             self.connection
         ))
     }
+}
+
+/// Returns the path of a store that gets records: the named one, otherwise the default store. Notes that the default store
+/// is new, or that no command reads it.
+pub(in crate::cli) fn store_to_fill(
+    named: Option<&Path>,
+    environment: &Environment,
+) -> Result<PathBuf, Failure> {
+    if let Some(store) = named {
+        return Ok(store.to_owned());
+    }
+    let store = default_store_to_fill(environment)?;
+    if !store.exists() {
+        note(&format_args!("the records go into the new store {}", store.display()));
+    }
+    // A configuration with a mistake is the concern of commands that read it.
+    let found = default_file().and_then(|found| {
+        let text = read_text(found.path()).ok()?;
+        check_text(&text, found.path()).ok()
+    });
+    if let Some(unread) = found.and_then(|settings| unread_store_note(&settings, &store)) {
+        note(&unread);
+    }
+    Ok(store)
 }

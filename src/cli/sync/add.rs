@@ -7,12 +7,13 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::super::embeddings::EmbedArgs;
+use super::super::import::store_to_fill;
 use super::super::print::{Printer, grouped, note};
 use super::run::{run_stoppable, synchronize};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::config::Environment;
-use crate::connectors::{Guess, ImportKind, ImportOptions, guess_kind};
+use crate::connectors::{Guess, ImportKind, ImportOptions, connection_name, guess_kind};
 use crate::handle::ConnectionId;
 use crate::source::store::{Manifest, NewConnection, NewImport, RememberedImport, StoreError, SyncStore};
 
@@ -21,9 +22,9 @@ use crate::source::store::{Manifest, NewConnection, NewImport, RememberedImport,
 pub(in crate::cli) struct Add {
     /// The file or folder.
     path: PathBuf,
-    /// The store; created if it does not exist.
+    /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the user's own]
     #[arg(long, value_name = "DB")]
-    store: PathBuf,
+    store: Option<PathBuf>,
     /// The kind of the import, a subcommand of `fetchwell import` [default: guessed from the content and the name]
     #[arg(long, value_name = "KIND")]
     kind: Option<ImportKind>,
@@ -70,7 +71,8 @@ impl Add {
         if origin.to_str().is_none() {
             return Err(Failure::new(format!("the path {} is not UTF-8; rename it", origin.display())));
         }
-        let known = match SyncStore::open(&self.store) {
+        let path = store_to_fill(self.store.as_deref(), environment)?;
+        let known = match SyncStore::open(&path) {
             Err(StoreError::Missing(_)) => Vec::new(),
             store => store?.imports()?,
         };
@@ -84,7 +86,7 @@ impl Add {
         if self.dry_run {
             return Ok(());
         }
-        let store = SyncStore::open_or_create(&self.store)?;
+        let store = SyncStore::open_or_create(&path)?;
         let import = match target {
             Target::Known(import) => *import,
             Target::New { connection, import } => store.remember(&connection, &import)?,
@@ -97,7 +99,7 @@ impl Add {
             } else {
                 report.print(printer);
             }
-            self.embed.embed_imported(&self.store, environment).await?;
+            self.embed.embed_imported(&path, environment).await?;
             if report.is_complete() { Ok(()) } else { Err(Failure::without_message()) }
         })
     }
@@ -116,7 +118,7 @@ impl Add {
         let options = self.options();
         let is_same_kind = self.kind.is_none_or(|kind| kind.as_str() == import.settings.kind);
         let has_options = options != ImportOptions::default();
-        if !is_same_kind || has_options && to_json(&options) != import.settings.options {
+        if !is_same_kind || has_options && options.to_json() != import.settings.options {
             return Err(Failure::usage(&format_args!(
                 "{} is already added as `{}` with other options; name another --connection to add it a second time",
                 origin.display(),
@@ -150,7 +152,7 @@ impl Add {
             manifest: manifest.map(|manifest| manifest.text().to_owned()),
         };
         let kind = guess.kind.as_str().to_owned();
-        let import = NewImport { origin: origin.to_owned(), kind, options: to_json(&options) };
+        let import = NewImport { origin: origin.to_owned(), kind, options: options.to_json() };
         Ok(Target::New { connection, import })
     }
 
@@ -158,7 +160,7 @@ impl Add {
     fn connection_id(&self, origin: &Path, known: &[RememberedImport]) -> Result<ConnectionId, Failure> {
         let id = match &self.connection {
             Some(id) => id.clone(),
-            None => slug(origin).parse().map_err(|_empty| {
+            None => connection_name(origin).ok_or_else(|| {
                 Failure::usage(&"no connection id can be made from this name; name one with --connection")
             })?,
         };
@@ -197,19 +199,6 @@ fn describe(origin: &Path, guess: &Guess, connection: &ConnectionId) {
     }
 }
 
-/// Returns a connection id from the name of a file or folder: lower case, with hyphens.
-fn slug(origin: &Path) -> String {
-    let name = if origin.is_dir() { origin.file_name() } else { origin.file_stem() };
-    let name = name.unwrap_or_default().to_string_lossy().to_lowercase();
-    let words: Vec<&str> =
-        name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    words.join("-")
-}
-
-fn to_json(options: &ImportOptions) -> String {
-    serde_json::to_string(options).unwrap_or_default()
-}
-
 fn read_manifest(path: &Path) -> Result<Manifest, Failure> {
     let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
     Manifest::parse(&text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
@@ -217,21 +206,4 @@ fn read_manifest(path: &Path) -> Result<Manifest, Failure> {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{} cannot be read ({error}); check the path and its permissions", path.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn connection_ids_are_made_from_names() {
-        for (path, expect) in [
-            ("/x/My Notes 2024.md", "my-notes-2024"),
-            ("/x/mail.tar.gz", "mail-tar"),
-            ("/", ""),
-            ("/x/Äpfel", "äpfel"),
-        ] {
-            assert_eq!(slug(Path::new(path)), expect);
-        }
-    }
 }

@@ -1,12 +1,13 @@
 //! `fetchwell add` and `fetchwell sync`: imports that the store remembers and keeps current.
 //!
 //! * `add`: remembers an import, and synchronizes it for the first time
-//! * `run`: synchronizes imports on a thread that signals stop
+//! * `run`: synchronizes imports on a thread that signals stop, `watch`: follows them
 //! * `report`: what a synchronization prints
 
 mod add;
 mod report;
 mod run;
+mod watch;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,8 +17,10 @@ use clap::Args;
 pub(super) use self::add::Add;
 use self::report::{SyncReport, print_total};
 use self::run::{run_stoppable, synchronize};
+use self::watch::watch;
 use super::embeddings::EmbedArgs;
 use super::print::Printer;
+use crate::app::default_store::existing_default_store;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::config::Environment;
@@ -28,21 +31,27 @@ use crate::source::store::{RememberedImport, SyncStore};
 pub(super) struct Sync {
     /// The import, by the id of its connection [default: all imports]
     name: Option<String>,
-    /// The store of the imports.
+    /// The store of the imports [default: `FETCHWELL_STORE`, or else the user's own]
     #[arg(long, value_name = "DB")]
-    store: PathBuf,
+    store: Option<PathBuf>,
     /// Delete what is missing, even if more than half of it is, or the file or folder is gone.
     #[arg(long, requires = "name")]
     prune: bool,
+    /// Follow changes until the command is stopped.
+    #[arg(long, conflicts_with = "prune")]
+    watch: bool,
     #[command(flatten)]
     embed: EmbedArgs,
 }
 
 impl Sync {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let path = self.store.clone();
+        let path = self.store.clone().map_or_else(|| existing_default_store(environment), Ok)?;
         let store = Arc::new(SyncStore::open(&path)?);
         let imports = chosen(store.imports()?, self.name.as_deref())?;
+        if self.watch {
+            return watch(&path, imports, printer);
+        }
         let prune = self.prune;
         runtime()?.block_on(async move {
             let is_named = self.name.is_some();

@@ -65,14 +65,14 @@ pub(super) struct SyncReport {
 }
 
 impl SyncReport {
-    pub(super) fn new(import: &RememberedImport, outcome: Result<SyncOutcome, ImportError>) -> Self {
+    pub(super) fn new(import: &RememberedImport, outcome: &Result<SyncOutcome, ImportError>) -> Self {
+        let nothing = SyncOutcome::default();
         let (outcome, error) = match outcome {
-            Ok(mut outcome) => {
-                let index = outcome.index_problem.take();
-                let error = index.map(|problem| format!("the records cannot be searched: {problem}"));
-                (outcome, error)
+            Ok(outcome) => {
+                let index = outcome.index_problem.as_ref();
+                (outcome, index.map(|problem| format!("the records cannot be searched: {problem}")))
             }
-            Err(error) => (SyncOutcome::default(), Some(error.to_string())),
+            Err(error) => (&nothing, Some(error.to_string())),
         };
         Self {
             connection_id: import.connection_id.to_string(),
@@ -92,6 +92,11 @@ impl SyncReport {
     /// Returns true if everything was read, and nothing is missing.
     pub(super) fn is_complete(&self) -> bool {
         self.error.is_none() && self.held == 0 && self.rejected == 0
+    }
+
+    /// Returns true if something changed, or is not up to date.
+    pub(super) fn has_news(&self) -> bool {
+        self.added + self.changed + self.deleted > 0 || !self.is_complete()
     }
 
     pub(super) fn print(&self, printer: Printer) {

@@ -13,7 +13,7 @@ use crate::connectors::{ImportError, Synchronization};
 use crate::source::store::{RememberedImport, SyncStore};
 
 /// Stack size in bytes of the thread. All recursive parsers limit nesting to 128 levels.
-const STACK_BYTES: usize = 16 * 1024 * 1024;
+pub(super) const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Runs a job on a thread of its own. The first signal asks it to stop, which keeps what was read; the second one ends the
 /// program.
@@ -57,7 +57,7 @@ pub(super) fn synchronize(
         Err(error @ ImportError::Stopped) => Err(error.into()),
         outcome => {
             rejections.finish();
-            Ok(SyncReport::new(import, outcome))
+            Ok(SyncReport::new(import, &outcome))
         }
     }
 }

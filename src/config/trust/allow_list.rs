@@ -131,6 +131,7 @@ fn effect(leaf: &Leaf) -> Option<&'static str> {
         ("rerank.api_key", "sends this secret to the url of [rerank]"),
         ("rerank.path", "reads a model from this folder"),
         ("embedding.path", "reads a model from this folder"),
+        ("import[].path", "imports this file or folder into a store"),
         ("state_dir", "writes files there"),
         ("listen", "listens at this address"),
         ("ops_listen", "serves /health and /metrics at this address without a token"),

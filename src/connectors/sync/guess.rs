@@ -10,6 +10,7 @@ use super::super::ImportError;
 use super::super::files::{Found, detect_kind, walk};
 use super::super::item::{FileKind, Item};
 use super::kind::ImportKind;
+use crate::handle::ConnectionId;
 
 /// Number of bytes in which the first line of a file is looked for.
 const FIRST_LINE_BYTES: u64 = 1024 * 1024;
@@ -58,6 +59,16 @@ pub fn guess_kind(path: &Path, kind: Option<ImportKind>) -> Result<Guess, Import
     }
     let has_repository = kind != ImportKind::Git && path.join(".git").exists();
     Ok(Guess { kind, files, bytes, has_repository })
+}
+
+/// Returns a connection id from the name of a file or folder: lower case, with hyphens.
+#[must_use]
+pub fn connection_name(origin: &Path) -> Option<ConnectionId> {
+    let name = if origin.is_dir() { origin.file_name() } else { origin.file_stem() };
+    let name = name?.to_string_lossy().to_lowercase();
+    let words: Vec<&str> =
+        name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    words.join("-").parse().ok()
 }
 
 fn folder_kind(path: &Path) -> ImportKind {
@@ -112,6 +123,19 @@ fn is_envelope(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_are_named_after_files() {
+        for (path, expect) in [
+            ("/x/My Notes 2024.md", Some("my-notes-2024")),
+            ("/x/mail.tar.gz", Some("mail-tar")),
+            ("/", None),
+            ("/x/\u{c4}pfel", Some("\u{e4}pfel")),
+        ] {
+            let name = connection_name(Path::new(path));
+            assert_eq!(name.as_ref().map(ConnectionId::as_str), expect);
+        }
+    }
 
     #[test]
     fn kinds_are_guessed_by_content_first() {

@@ -95,6 +95,14 @@ pub struct UnknownKind {
     name: String,
 }
 
+impl ImportOptions {
+    /// Returns the options as JSON, as a store has them.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
 impl ImportKind {
     /// Returns the name of the kind: a subcommand of `fetchwell import`.
     #[must_use]

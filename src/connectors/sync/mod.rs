@@ -18,7 +18,7 @@ mod run;
 mod scan;
 mod stamp;
 
-pub use guess::{Guess, guess_kind};
+pub use guess::{Guess, connection_name, guess_kind};
 pub use kind::{ImportKind, ImportOptions};
 pub use run::{SyncOutcome, Synchronization};
 pub use scan::watched_folder;

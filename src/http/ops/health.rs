@@ -17,7 +17,7 @@ use crate::http::description::describe_response;
 use crate::http::probes::PROBES;
 use crate::http::site::Site;
 use crate::record::Unavailable;
-use crate::telemetry::{Aggregates, ContextProtection, EmbeddingBuild, Keeping};
+use crate::telemetry::{Aggregates, ContextProtection, EmbeddingBuild, ImportProgress, Keeping};
 
 /// Timeout of the health checks of all sources.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -51,6 +51,9 @@ struct Health {
     /// Stores with records that are embedded while the server runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     embeddings: Vec<EmbeddingBuild>,
+    /// Imports that the server keeps current.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    imports: Vec<ImportProgress>,
     context_protection: ContextProtection,
     telemetry: Keeping,
 }
@@ -132,6 +135,7 @@ async fn answer(State(site): State<Site>) -> Response {
         uptime_seconds: context_protection.uptime_seconds,
         unavailable: unavailable.iter().map(Missing::from).collect(),
         embeddings: site.telemetry.embeddings(),
+        imports: site.telemetry.imports(),
         context_protection,
         telemetry,
     };

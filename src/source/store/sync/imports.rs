@@ -81,7 +81,14 @@ pub(super) fn put_import(
     connection: i64,
     new: &NewImport,
 ) -> Result<ImportId, rusqlite::Error> {
-    let values = params![connection, new.origin.to_string_lossy(), new.kind, new.options];
+    let (origin, NewImport { kind, options, .. }) = (new.origin.to_string_lossy(), new);
+    // Items that were read with other settings are read again.
+    sqlite.execute(
+        "UPDATE import_items SET stamp = NULL WHERE import IN (SELECT id FROM imports
+         WHERE connection = ?1 AND (origin <> ?2 OR kind <> ?3 OR options <> ?4))",
+        params![connection, origin, kind, options],
+    )?;
+    let values = params![connection, origin, kind, options];
     let sql = "INSERT INTO imports (connection, origin, kind, options) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (connection) DO UPDATE SET origin = ?2, kind = ?3, options = ?4 RETURNING id";
     sqlite.query_row(sql, values, |row| row.get(0)).map(ImportId)

@@ -1,0 +1,203 @@
+//! The imports of a server. They have a thread of their own, and follow the configuration.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::runtime::Builder;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::super::failure::Failure;
+use super::follow::{FollowedImport, ImportObserver, ImportTarget, follow_imports};
+use crate::config::FileSettings;
+use crate::connectors::{ImportError, SyncOutcome};
+use crate::source::store::SyncStore;
+use crate::telemetry::{ImportState, Telemetry};
+
+/// Time from the start of a server to the first synchronization. Some clients start a server for each call, and none of
+/// those synchronizes.
+const START_DELAY: Duration = Duration::from_secs(1);
+
+/// Minimum interval of synchronizations.
+const MIN_EVERY: Duration = Duration::from_secs(1);
+
+/// Stack size in bytes of the threads that read files. All recursive parsers limit nesting to 128 levels.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// The imports of a server. They end with the server's token.
+pub(crate) struct BackgroundImports {
+    telemetry: Telemetry,
+    server: CancellationToken,
+    running: Mutex<Running>,
+}
+
+/// The imports that run now.
+#[derive(Default)]
+struct Running {
+    imports: Vec<(String, FollowedImport)>,
+    stop: CancellationToken,
+}
+
+impl BackgroundImports {
+    /// Creates the imports of no configuration.
+    pub(crate) fn new(telemetry: Telemetry, server: CancellationToken) -> Self {
+        Self { telemetry, server, running: Mutex::default() }
+    }
+
+    /// Follows the imports of a configuration. Changed ones are stopped with all others and started again.
+    pub(crate) fn follow(&self, settings: &FileSettings) {
+        let imports = imports_of(settings);
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if imports == running.imports {
+            return;
+        }
+        running.stop.cancel();
+        *running = Running { imports: imports.clone(), stop: self.server.child_token() };
+        let connections: Vec<&str> = imports.iter().map(|(_, import)| import.connection().as_str()).collect();
+        self.telemetry.retain_imports(&connections);
+        for (source, import) in &imports {
+            let connection = import.connection().as_str();
+            self.telemetry.update_import(connection, |progress| progress.source.clone_from(source));
+        }
+        if imports.is_empty() {
+            return;
+        }
+        let (telemetry, stop) = (self.telemetry.clone(), running.stop.clone());
+        let imports = imports.into_iter().map(|(_, import)| import).collect();
+        let run = move || run(imports, telemetry, &stop);
+        if let Err(error) = thread::Builder::new().name("imports".to_owned()).spawn(run) {
+            tracing::warn!(%error, "imports are not kept current: no thread can be started");
+        }
+    }
+}
+
+/// Creates the stores of imports that do not exist yet, because a server opens its stores when it starts.
+///
+/// # Errors
+///
+/// A store cannot be created.
+pub(crate) fn create_import_stores(settings: &FileSettings) -> Result<(), Failure> {
+    let stores = settings.imports.iter().filter_map(|import| import.store(&settings.sources));
+    for (_, store) in stores {
+        if !store.exists() {
+            SyncStore::open_or_create(store)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the imports of a configuration with the names of their sources.
+fn imports_of(settings: &FileSettings) -> Vec<(String, FollowedImport)> {
+    let imports = settings.imports.iter().filter_map(|import| {
+        let (source, store) = import.store(&settings.sources)?;
+        let target = ImportTarget::Configured(Box::new(import.clone()));
+        let every = import.every.max(MIN_EVERY);
+        let followed = FollowedImport { store: store.to_owned(), target, every, watch: import.watch };
+        Some((source.to_string(), followed))
+    });
+    imports.collect()
+}
+
+/// Synchronizes imports until the token is cancelled. A batch in progress is completed or not written at all.
+fn run(imports: Vec<FollowedImport>, telemetry: Telemetry, stop: &CancellationToken) {
+    let runtime = match Builder::new_current_thread().thread_stack_size(STACK_BYTES).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::warn!(%error, "imports are not kept current");
+            return;
+        }
+    };
+    let stopped = Arc::new(AtomicBool::new(false));
+    let observer = Arc::new(TelemetryObserver { telemetry, logged: Mutex::default() });
+    let requested = Arc::clone(&stopped);
+    runtime.block_on(stop.run_until_cancelled(async {
+        sleep(START_DELAY).await;
+        follow_imports(imports, observer, requested).await;
+    }));
+    stopped.store(true, Ordering::Relaxed);
+    // A read that stalls is not waited for.
+    runtime.shutdown_background();
+}
+
+/// Records the results of synchronizations.
+struct TelemetryObserver {
+    telemetry: Telemetry,
+    /// Last error of each connection that was logged. It is not repeated.
+    logged: Mutex<Vec<(String, String)>>,
+}
+
+impl TelemetryObserver {
+    /// Logs a problem, unless it is the last one of the connection.
+    fn log(&self, connection: &str, problem: Option<&str>) {
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known =
+            |(known, message): &(String, String)| known == connection && Some(message.as_str()) == problem;
+        if logged.iter().any(is_known) {
+            return;
+        }
+        logged.retain(|(known, _)| known != connection);
+        if let Some(problem) = problem {
+            tracing::warn!(connection, "an import is not up to date: {problem}");
+            logged.push((connection.to_owned(), problem.to_owned()));
+        }
+    }
+}
+
+impl ImportObserver for TelemetryObserver {
+    fn started(&self, import: &FollowedImport) {
+        self.telemetry.update_import(import.connection().as_str(), |progress| {
+            progress.state = ImportState::Synchronizing;
+        });
+    }
+
+    fn ended(&self, import: &FollowedImport, outcome: &Result<SyncOutcome, ImportError>) {
+        let connection = import.connection().as_str();
+        match outcome {
+            Ok(outcome) => {
+                let (tally, held) = (outcome.tally, outcome.held.map_or(0, |missing| missing.records));
+                let changes = tally.added + tally.changed + tally.deleted;
+                self.telemetry.update_import(connection, |progress| {
+                    progress.state =
+                        if outcome.held.is_some() { ImportState::Held } else { ImportState::Current };
+                    (progress.held, progress.problem) = (held, None);
+                    progress.changes += changes;
+                    progress.synchronized_at(Timestamp::now());
+                });
+                if changes > 0 {
+                    tracing::info!(
+                        connection,
+                        added = tally.added,
+                        changed = tally.changed,
+                        deleted = tally.deleted,
+                        "import synchronized"
+                    );
+                }
+                let problem = outcome.held.map(|missing| {
+                    let records = missing.records;
+                    format!("{records} records are missing at its origin, so none was deleted; if that is right, run `fetchwell sync {connection} --prune`")
+                });
+                self.log(connection, problem.as_deref());
+            }
+            Err(ImportError::Synchronizing(_)) => {
+                self.telemetry.update_import(connection, |progress| progress.state = ImportState::Waiting);
+            }
+            Err(ImportError::Stopped) => {}
+            Err(error) => {
+                self.telemetry.update_import(connection, |progress| {
+                    progress.state = ImportState::Failing;
+                    progress.problem = Some(error.code());
+                    progress.failures += 1;
+                });
+                self.log(connection, Some(&error.to_string()));
+            }
+        }
+    }
+
+    fn unwatched(&self, import: &FollowedImport, problem: &str) {
+        let connection = import.connection().as_str();
+        tracing::warn!(connection, "changes of an import are seen only at its interval: {problem}");
+    }
+}

@@ -1,0 +1,227 @@
+//! Synchronizes imports again and again: at intervals, and after changes of their origins.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::watch::OriginWatch;
+use crate::config::ImportSettings;
+use crate::connectors::{ImportError, ImportKind, Report, SyncOutcome, Synchronization, guess_kind};
+use crate::handle::ConnectionId;
+use crate::source::store::{NewConnection, NewImport, RememberedImport, StoreError, SyncStore};
+
+/// Time without changes after which an import is synchronized.
+const SETTLE_TIME: Duration = Duration::from_millis(100);
+
+/// Maximum time by which changes that go on delay a synchronization.
+const MAX_SETTLE: Duration = Duration::from_secs(1);
+
+/// Minimum and maximum pause between two synchronizations. The pause is as long as the last one took.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(60));
+
+/// First pause after an error; it doubles with each one.
+const FIRST_BACKOFF: Duration = Duration::from_secs(5);
+
+/// Maximum pause after an error.
+const MAX_BACKOFF: Duration = Duration::from_secs(300);
+
+/// Pause after which an import that another process synchronizes is looked at again.
+const BUSY_PAUSE: Duration = Duration::from_secs(5);
+
+/// An import to keep current.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FollowedImport {
+    pub(crate) store: PathBuf,
+    pub(crate) target: ImportTarget,
+    /// Interval of synchronizations.
+    pub(crate) every: Duration,
+    /// True to follow changes at once.
+    pub(crate) watch: bool,
+}
+
+/// The settings of an import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ImportTarget {
+    /// An import of a configuration, which the store may not have yet.
+    Configured(Box<ImportSettings>),
+    /// An import that the store has.
+    Remembered(ConnectionId, PathBuf),
+}
+
+/// A receiver of the results of synchronizations.
+pub(crate) trait ImportObserver: Send + Sync {
+    /// Called before each synchronization.
+    fn started(&self, import: &FollowedImport);
+
+    /// Called after each synchronization.
+    fn ended(&self, import: &FollowedImport, outcome: &Result<SyncOutcome, ImportError>);
+
+    /// Called if changes cannot be watched, so that only the interval counts.
+    fn unwatched(&self, import: &FollowedImport, problem: &str);
+}
+
+impl FollowedImport {
+    /// Returns the connection of the import.
+    pub(crate) fn connection(&self) -> &ConnectionId {
+        match &self.target {
+            ImportTarget::Configured(settings) => &settings.connection,
+            ImportTarget::Remembered(connection, _) => connection,
+        }
+    }
+
+    fn origin(&self) -> &PathBuf {
+        match &self.target {
+            ImportTarget::Configured(settings) => &settings.origin,
+            ImportTarget::Remembered(_, origin) => origin,
+        }
+    }
+}
+
+/// Keeps imports current until the future is dropped. `stop` ends a synchronization in progress.
+pub(crate) async fn follow_imports(
+    imports: Vec<FollowedImport>,
+    observer: Arc<dyn ImportObserver>,
+    stop: Arc<AtomicBool>,
+) {
+    let follow = |import| follow(import, Arc::clone(&observer), Arc::clone(&stop));
+    join_all(imports.into_iter().map(follow)).await;
+}
+
+async fn follow(import: FollowedImport, observer: Arc<dyn ImportObserver>, stop: Arc<AtomicBool>) {
+    let changed = Arc::new(Notify::new());
+    let (mut watch, mut watch_problem) = (None, None);
+    let (mut store, mut attempt) = (None, 0_u32);
+    loop {
+        // Watched first, so that a change during the synchronization is seen.
+        if import.watch && !watch.as_ref().is_some_and(OriginWatch::is_current) {
+            watch = match OriginWatch::start(import.origin(), &changed) {
+                Ok(started) => Some(started),
+                Err(error) => {
+                    let problem = error.to_string();
+                    if import.origin().exists() && watch_problem.as_ref() != Some(&problem) {
+                        observer.unwatched(&import, &problem);
+                        watch_problem = Some(problem);
+                    }
+                    None
+                }
+            };
+        }
+        observer.started(&import);
+        let started = Instant::now();
+        let (job, job_store, job_stop) = (import.clone(), store.take(), Arc::clone(&stop));
+        let synchronized = spawn_blocking(move || synchronize(&job, job_store, &job_stop)).await;
+        let outcome = match synchronized {
+            Ok((kept, outcome)) => {
+                store = kept;
+                outcome
+            }
+            Err(_panic) => Err(ImportError::Panicked),
+        };
+        observer.ended(&import, &outcome);
+        let pause = match &outcome {
+            Ok(_) => import.every,
+            Err(ImportError::Synchronizing(_)) => BUSY_PAUSE,
+            Err(_) => backoff(attempt),
+        };
+        attempt = if outcome.is_ok() { 0 } else { attempt.saturating_add(1) };
+        sleep(started.elapsed().clamp(PAUSE.0, PAUSE.1)).await;
+        if timeout(pause, changed.notified()).await.is_ok() {
+            settle(&changed).await;
+        }
+    }
+}
+
+/// Waits until there are no more changes, for a limited time.
+async fn settle(changed: &Notify) {
+    let until = Instant::now() + MAX_SETTLE;
+    while Instant::now() < until && timeout(SETTLE_TIME, changed.notified()).await.is_ok() {}
+}
+
+/// Returns the pause before the next attempt.
+fn backoff(attempt: u32) -> Duration {
+    FIRST_BACKOFF.saturating_mul(1 << attempt.min(10)).min(MAX_BACKOFF)
+}
+
+/// Synchronizes an import once. Returns the open store for the next time.
+fn synchronize(
+    import: &FollowedImport,
+    store: Option<SyncStore>,
+    stop: &Arc<AtomicBool>,
+) -> (Option<SyncStore>, Result<SyncOutcome, ImportError>) {
+    let store = match store.map_or_else(|| SyncStore::open_or_create(&import.store), Ok) {
+        Ok(store) => store,
+        Err(error) => return (None, Err(error.into())),
+    };
+    let outcome = remembered(import, &store).and_then(|remembered| {
+        let mut report = CountedReport;
+        let program = std::env::current_exe().ok();
+        let (store, import) = (&store, &remembered);
+        Synchronization { store, import, prune: false, program, report: &mut report, stop }.run()
+    });
+    (Some(store), outcome)
+}
+
+/// Returns the import as the store has it. One of a configuration is added or changed.
+fn remembered(import: &FollowedImport, store: &SyncStore) -> Result<RememberedImport, ImportError> {
+    let known = store.imports()?.into_iter().find(|known| known.connection_id == *import.connection());
+    let ImportTarget::Configured(settings) = &import.target else {
+        return known.ok_or_else(|| StoreError::ImportRemoved(import.store.clone()).into());
+    };
+    let origin = std::fs::canonicalize(&settings.origin).unwrap_or_else(|_missing| settings.origin.clone());
+    if let Some(known) = &known
+        && known.settings.origin != origin
+    {
+        let (connection, origin) = (settings.connection.to_string(), known.settings.origin.clone());
+        return Err(ImportError::OtherOrigin { connection, origin });
+    }
+    let kind = match (settings.kind, &known) {
+        (Some(kind), _) => kind.as_str().to_owned(),
+        (None, Some(known)) => known.settings.kind.clone(),
+        (None, None) => guess_kind(&origin, None)?.kind.as_str().to_owned(),
+    };
+    let options = settings.options.to_json();
+    let new = NewImport { origin, kind, options };
+    match known {
+        Some(known) if known.settings == new => Ok(known),
+        known => {
+            let kind: Option<ImportKind> = new.kind.parse().ok();
+            if let Some((kind, option)) =
+                kind.and_then(|kind| Some((kind, kind.unused_option(&settings.options)?)))
+            {
+                return Err(ImportError::UnusedOption { option, kind });
+            }
+            let connection = NewConnection {
+                connection_id: settings.connection.clone(),
+                connector_key: known.map_or_else(|| new.kind.clone(), |known| known.connector_key),
+                display_name: settings.name.clone(),
+                manifest: None,
+            };
+            Ok(store.remember(&connection, &new)?)
+        }
+    }
+}
+
+/// A report without output: the numbers are in the result, and names of files are not logged.
+struct CountedReport;
+
+impl Report for CountedReport {
+    fn rejected(&mut self, _place: &dyn std::fmt::Display, _reason: &str) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_with_each_error() {
+        for (attempt, seconds) in [(0, 5), (1, 10), (3, 40), (6, 300), (u32::MAX, 300)] {
+            assert_eq!(backoff(attempt).as_secs(), seconds, "{attempt}");
+        }
+    }
+}

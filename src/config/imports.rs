@@ -1,0 +1,185 @@
+//! The `[[import]]` tables: files and folders that a server keeps current in its stores.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::tree::{Mistake, Node, key_of};
+use super::values::{DurationText, Label, parsed};
+use super::{SourcePlace, SourceSettings};
+use crate::connectors::{ImportKind, ImportOptions, connection_name};
+use crate::handle::{ConnectionId, SourceName};
+
+/// Interval of synchronizations if none is set.
+const DEFAULT_EVERY: Duration = Duration::from_secs(15 * 60);
+
+/// An import of a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportSettings {
+    /// File or folder to read.
+    pub origin: PathBuf,
+    /// Kind of the import, or `None` to guess it.
+    pub kind: Option<ImportKind>,
+    /// Options of the kind.
+    pub options: ImportOptions,
+    /// Connection of the records.
+    pub connection: ConnectionId,
+    /// Label of a new connection.
+    pub name: Option<String>,
+    /// Source whose store gets the records. `None` is the only store.
+    pub source: Option<SourceName>,
+    /// Interval of synchronizations.
+    pub every: Duration,
+    /// True to follow changes at once.
+    pub watch: bool,
+}
+
+/// The table as deserialized.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ImportTable {
+    path: PathBuf,
+    #[serde(default, deserialize_with = "parsed")]
+    kind: Option<ImportKind>,
+    #[serde(default, deserialize_with = "parsed")]
+    connection: Option<ConnectionId>,
+    name: Option<Label>,
+    #[serde(default, deserialize_with = "parsed")]
+    source: Option<SourceName>,
+    every: Option<DurationText>,
+    #[serde(default)]
+    watch: bool,
+    stream: Option<String>,
+    #[serde(default)]
+    key: Vec<String>,
+    title: Option<String>,
+    time: Option<String>,
+    url: Option<String>,
+}
+
+impl ImportSettings {
+    /// Returns the store that gets the records, with the name of its source. Returns `None` if it is ambiguous.
+    #[must_use]
+    pub fn store<'s>(&self, sources: &'s [SourceSettings]) -> Option<(&'s SourceName, &'s Path)> {
+        let is_chosen =
+            |source: &&SourceSettings| self.source.as_ref().is_none_or(|name| *name == source.name);
+        let mut stores = sources.iter().filter(is_chosen).filter_map(|source| match &source.place {
+            SourcePlace::Store { path } => Some((&source.name, path.as_path())),
+            SourcePlace::Provider { .. } => None,
+        });
+        let store = stores.next()?;
+        stores.next().is_none().then_some(store)
+    }
+}
+
+/// Checks the tables. A configuration without sources uses the default store.
+pub(super) fn imports(
+    tree: &Node,
+    tables: Vec<ImportTable>,
+    sources: &[SourceSettings],
+    folder: &Path,
+) -> Result<Vec<ImportSettings>, Mistake> {
+    let mut connections: HashMap<ConnectionId, usize> = HashMap::new();
+    let mut imports = Vec::with_capacity(tables.len());
+    for (number, table) in tables.into_iter().enumerate() {
+        let number = number.to_string();
+        let mistake = |key: &str, problem: String| {
+            let path = ["import", &number, key];
+            let line = tree.line_of(&path).or_else(|| tree.line_of(&["import", &number]));
+            Mistake { line, key: Some(key_of(&path)), problem }
+        };
+        let import = table.settings(folder).map_err(|(key, problem)| mistake(key, problem))?;
+        let line = tree.line_of(&["import", &number]).unwrap_or_default();
+        if let Some(earlier) = connections.insert(import.connection.clone(), line) {
+            let connection = &import.connection;
+            let problem = format!(
+                "the connection `{connection}` is also that of the import on line {earlier}; set another connection"
+            );
+            return Err(mistake("connection", problem));
+        }
+        if !sources.is_empty() && import.store(sources).is_none() {
+            let problem = match &import.source {
+                Some(name) => format!("`{name}` is no source with a store"),
+                None => "set source to the name of the source whose store gets the records".to_owned(),
+            };
+            return Err(mistake("source", problem));
+        }
+        imports.push(import);
+    }
+    Ok(imports)
+}
+
+impl ImportTable {
+    /// Returns the settings, or the key that is wrong and the problem.
+    fn settings(self, folder: &Path) -> Result<ImportSettings, (&'static str, String)> {
+        let Self { path, kind, connection, name, source, every, watch, stream, key, title, time, url } = self;
+        let origin = folder.join(path);
+        let options = ImportOptions { stream, key, title, time, url };
+        if let Some((kind, option)) = kind.and_then(|kind| Some((kind, kind.unused_option(&options)?))) {
+            return Err((option, format!("{option} does not apply to imports of kind {kind}")));
+        }
+        let connection = match connection {
+            Some(connection) => connection,
+            None => connection_name(&origin).ok_or_else(|| {
+                ("connection", "no connection id can be made from the path; set a connection".to_owned())
+            })?,
+        };
+        let every = every.map_or(DEFAULT_EVERY, |every| every.0);
+        let name = name.map(|label| label.0);
+        Ok(ImportSettings { origin, kind, options, connection, name, source, every, watch })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check_text;
+    use super::*;
+
+    const SOURCE: &str = "[[source]]\nname = \"a\"\nstore = \"a.db\"\n";
+
+    fn read(text: &str) -> Result<Vec<ImportSettings>, String> {
+        let settings = check_text(text, Path::new("/etc/fetchwell.toml"));
+        settings.map(|settings| settings.imports).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn imports_have_defaults() {
+        let text = format!(
+            "{SOURCE}[[import]]\npath = \"My Notes\"\n[[import]]\npath = \"/x/t.csv\"\nkind = \"csv\"\nkey = [\"no\"]\nevery = \"30s\"\nwatch = true\n"
+        );
+        let imports = read(&text).unwrap();
+        assert_eq!(imports[0].origin, Path::new("/etc/My Notes"));
+        assert_eq!((imports[0].connection.as_str(), imports[0].every), ("my-notes", DEFAULT_EVERY));
+        assert_eq!((imports[1].kind, imports[1].watch), (Some(ImportKind::Csv), true));
+        assert_eq!((imports[1].every, imports[1].options.key.len()), (Duration::from_secs(30), 1));
+        let sources = check_text(SOURCE, Path::new("/etc/c.toml")).unwrap().sources;
+        assert_eq!(imports[0].store(&sources).unwrap().1, Path::new("/etc/a.db"));
+        assert_eq!(read("[[import]]\npath = \"a\"\n").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn mistakes_have_their_lines() {
+        let import = format!("{SOURCE}[[import]]\npath = \"n\"\n");
+        let second = SOURCE.replace('a', "b").replace("nbme", "name").replace("\"b.db\"", "\"c.db\"");
+        for (text, expect) in [
+            (format!("{import}kind = \"word\"\n"), "6: import[0].kind: `word` is no kind of import"),
+            (
+                format!("{import}[[import]]\npath = \"/y/n\"\n"),
+                "import[1].connection: the connection `n` is also",
+            ),
+            (format!("{import}source = \"x\"\n"), "6: import[0].source: `x` is no source with a store"),
+            (
+                format!("{import}kind = \"git\"\nstream = \"s\"\n"),
+                "7: import[0].stream: stream does not apply",
+            ),
+            (format!("{import}every = \"1ns\"\n"), "6: import[0].every: "),
+            (format!("{import}pth = \"x\"\n"), "6: import[0].pth: unknown field `pth`"),
+            (format!("{second}{import}"), "import[0].source: set source to the name"),
+        ] {
+            let problem = read(&text).unwrap_err();
+            assert!(problem.contains(expect), "{text}\n{problem}");
+        }
+    }
+}
