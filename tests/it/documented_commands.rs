@@ -130,6 +130,10 @@ impl Scratch {
                 self.demo("notes.db");
                 self.variables.push(("FETCHWELL_TOKEN", "fwt_anything".to_owned()));
             }
+            "docs/sync.md" => {
+                self.write("home/notes/idea.md", "# An idea\n\nWrite to Ann.\n");
+                self.write("home/notes/trip.md", "# Trip\n\nTo Oslo.\n");
+            }
             "docs/monitoring.md" => {
                 self.demo("demo.db");
                 self.serve("fetchwell serve --store demo.db");
@@ -549,6 +553,7 @@ pages! {
     commands_of_the_monitoring_page_work_as_printed: "docs/monitoring.md",
     commands_of_the_search_page_work_as_printed: "docs/search.md",
     commands_of_the_stores_page_work_as_printed: "docs/stores.md",
+    commands_of_the_sync_page_work_as_printed: "docs/sync.md",
     commands_of_the_v1_page_work_as_printed: "docs/v1.md",
 }
 

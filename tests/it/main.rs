@@ -106,6 +106,7 @@ mod store_export;
 mod store_figures;
 mod store_info;
 mod store_removal;
+mod sync;
 mod telemetry;
 mod terminal;
 #[cfg(target_os = "linux")]
