@@ -442,9 +442,9 @@ fn a_killed_synchronization_loses_and_doubles_nothing() {
     place.write("a.md", "# A\n");
     place.add();
     for round in 0..4 {
-        let base = round * 1_500;
-        place.notes(base..base + 3_000);
-        for number in base.saturating_sub(700)..base {
+        let base = round * 500;
+        place.notes(base..base + 1_000);
+        for number in base.saturating_sub(300)..base {
             fs::remove_file(place.origin().join(format!("n{number}.md"))).unwrap();
         }
         let mut sync: Child =
@@ -461,7 +461,7 @@ fn a_killed_synchronization_loses_and_doubles_nothing() {
 #[test]
 fn a_synchronization_and_an_import_share_a_store() {
     let place = Place::new();
-    place.notes(0..3_000);
+    place.notes(0..1_500);
     let add =
         place.command(&["add", text(&place.origin())]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut add = add.unwrap();
@@ -472,7 +472,7 @@ fn a_synchronization_and_an_import_share_a_store() {
     assert!(imported.status.success(), "{imported:?}");
     assert!(add.wait().unwrap().success());
     assert_eq!(place.search("other"), ["t/t:1"]);
-    assert_eq!(place.search(&word(2999)), ["notes/documents:n2999.md"]);
+    assert_eq!(place.search(&word(1499)), ["notes/documents:n1499.md"]);
 }
 
 #[test]

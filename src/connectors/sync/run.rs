@@ -25,7 +25,7 @@ const MAX_PASSES: usize = 8;
 pub struct Synchronization<'a> {
     /// Store of the import.
     pub store: &'a SyncStore,
-    /// The import.
+    /// Import to be synchronized.
     pub import: &'a RememberedImport,
     /// True to delete what is missing, however much it is, also if the origin is missing.
     pub prune: bool,
