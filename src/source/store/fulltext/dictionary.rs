@@ -17,7 +17,7 @@ const MAX_SCANNED: usize = 20_000;
 /// Number of lookups from which on filters of the words of all segments are made.
 const MANY_LOOKUPS: usize = 50;
 
-/// Where the postings of a word are, for each segment; `None` for a segment without the word.
+/// Places of the postings of a word, one for each segment; `None` for a segment without the word.
 pub(super) type TermInfos = Rc<[Option<TermInfo>]>;
 
 /// Dictionaries of all segments of an index, for one search.
