@@ -20,7 +20,7 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// Rules by key. `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 93] = [
+const KEYS: [(&str, Decision); 106] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
@@ -103,6 +103,20 @@ const KEYS: [(&str, Decision); 93] = [
     ("rerank.path", NeedsTrust("\"model\"")),
     ("rerank.timeout", NeedsTrust("\"1s\"")),
     ("rerank.allow_insecure", NeedsTrust("true")),
+    // A file that was only found imports nothing.
+    ("import", Table),
+    ("import[].path", NeedsTrust("\"notes\"")),
+    ("import[].kind", NeedsTrust("\"csv\"")),
+    ("import[].connection", NeedsTrust("\"notes\"")),
+    ("import[].name", NeedsTrust("\"Notes\"")),
+    ("import[].source", NeedsTrust("\"work\"")),
+    ("import[].every", NeedsTrust("\"5m\"")),
+    ("import[].watch", NeedsTrust("true")),
+    ("import[].stream", NeedsTrust("\"notes\"")),
+    ("import[].key", NeedsTrust("[\"id\"]")),
+    ("import[].title", NeedsTrust("\"subject\"")),
+    ("import[].time", NeedsTrust("\"sent_at\"")),
+    ("import[].url", NeedsTrust("\"link\"")),
     ("tls", Table),
     ("tls.certificate", NeedsTrust("\"cert.pem\"")),
     ("tls.key", NeedsTrust("\"key.pem\"")),
@@ -147,6 +161,7 @@ fn every_key_has_a_decision() {
     // A list of tables has the keys of its items, and `endpoints` accepts any key.
     let tables = KEYS.iter().filter(|(_, decision)| *decision == Table).map(|(path, _)| match *path {
         "source" => "source[]",
+        "import" => "import[]",
         path => path,
     });
     for table in [""].into_iter().chain(tables).filter(|table| *table != "context_protection.endpoints") {
