@@ -15,10 +15,10 @@ use std::collections::{BinaryHeap, HashSet};
 use tantivy::columnar::Column;
 use tantivy::fastfield::AliveBitSet;
 use tantivy::query::{Bm25StatisticsProvider, Bm25Weight, EnableScoring, Query};
-use tantivy::schema::IndexRecordOption;
+use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocId, Score, Searcher, SegmentOrdinal, SegmentReader, TantivyError, Term};
 
-use self::word_union::{WordPostings, for_each_above};
+use self::word_union::{WordPostings, for_each_above, length_factor};
 use super::clauses::WordClause;
 use super::dictionary::Dictionary;
 use super::index::{Fields, row_term};
@@ -228,7 +228,10 @@ pub(super) fn best_of_words(
             let Some(info) = infos.get(ordinal as usize).and_then(Option::as_ref) else { continue };
             let inverted = segment.inverted_index(*field)?;
             let read = inverted.read_block_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
-            postings.push(WordPostings::new(read, weight.clone(), segment.get_fieldnorms_reader(*field)?));
+            let average = average(inverted.total_num_tokens(), u64::from(segment.max_doc()));
+            let factor = length_factor(average, average_length(searcher, *field)?);
+            let lengths = segment.get_fieldnorms_reader(*field)?;
+            postings.push(WordPostings::new(read, weight.clone(), lengths, factor));
         }
         for_each_above(postings, best.threshold(), |document, score| {
             if filter.passes(document) {
@@ -241,12 +244,21 @@ pub(super) fn best_of_words(
 }
 
 /// Returns the BM25 weight of a word, by the statistics of the whole index.
-#[expect(clippy::cast_precision_loss, reason = "an average")]
+#[expect(clippy::cast_possible_truncation, reason = "an average")]
 fn bm25_weight(dictionary: &Dictionary<'_>, term: &Term) -> Result<Bm25Weight, TantivyError> {
     let records = dictionary.searcher.total_num_docs()?;
-    let words = dictionary.searcher.total_num_tokens(term.field())?;
-    let average = words as Score / records as Score;
+    let average = average_length(dictionary.searcher, term.field())? as Score;
     Ok(Bm25Weight::for_one_term_without_explain(dictionary.frequency(term)?, records, average))
+}
+
+/// Returns the average number of words of a field in the whole index.
+fn average_length(searcher: &Searcher, field: Field) -> Result<f64, TantivyError> {
+    Ok(average(searcher.total_num_tokens(field)?, searcher.total_num_docs()?))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an average")]
+fn average(words: u64, records: u64) -> f64 {
+    words as f64 / records as f64
 }
 
 /// Returns the newest `count` candidates, newest first; those without a time come last.
@@ -277,7 +289,7 @@ pub(super) fn newest_candidates(
 mod tests {
     use proptest::prelude::*;
     use tantivy::query::{BooleanQuery, BoostQuery, Occur, TermQuery};
-    use tantivy::schema::{Field, STRING, Schema, TEXT};
+    use tantivy::schema::{STRING, Schema, TEXT};
     use tantivy::{Index, TantivyDocument};
 
     use super::*;
@@ -300,7 +312,9 @@ mod tests {
                     document.add_text(text, format!("w{word}"));
                 }
             }
-            document.add_text(text, "x ".repeat(usize::try_from(random(record, 99) % 20).unwrap()));
+            // Records of the first segment are longer, so the averages of segments and index differ.
+            let longest = if record <= records / 3 { 200 } else { 4 };
+            document.add_text(text, "x ".repeat(usize::try_from(random(record, 99) % longest).unwrap()));
             writer.add_document(document).unwrap();
             if record == records / 3 {
                 writer.commit().unwrap();

@@ -32,6 +32,8 @@ pub(super) struct WordPostings {
     /// Records of the current window that have the word, and the number of its occurrences in each.
     documents: Vec<DocId>,
     frequencies: Vec<u32>,
+    /// Factor for the maximum scores of blocks, see [`length_factor`].
+    length_factor: f64,
     /// Maximum score of the word in the current window.
     bound: f64,
     /// Number of records of the window that are before the one that is scored.
@@ -39,9 +41,14 @@ pub(super) struct WordPostings {
 }
 
 impl WordPostings {
-    pub(super) fn new(postings: BlockSegmentPostings, weight: Bm25Weight, lengths: FieldNormReader) -> Self {
+    pub(super) fn new(
+        postings: BlockSegmentPostings,
+        weight: Bm25Weight,
+        lengths: FieldNormReader,
+        length_factor: f64,
+    ) -> Self {
         let (documents, frequencies) = (Vec::new(), Vec::new());
-        Self { postings, weight, lengths, read: 0, documents, frequencies, bound: 0.0, at: 0 }
+        Self { postings, weight, lengths, read: 0, documents, frequencies, length_factor, bound: 0.0, at: 0 }
     }
 
     /// Returns the next record that no window had, if there is one.
@@ -65,8 +72,8 @@ impl WordPostings {
             let frequencies = self.postings.freqs().get(self.read..).unwrap_or_default();
             self.documents.extend(rest.iter().take(count));
             self.frequencies.extend(frequencies.iter().take(count));
-            self.bound =
-                self.bound.max(f64::from(self.postings.block_max_score(&self.lengths, &self.weight)));
+            let block = f64::from(self.postings.block_max_score(&self.lengths, &self.weight));
+            self.bound = self.bound.max(block * self.length_factor);
             self.read += count;
         }
     }
@@ -91,6 +98,15 @@ impl WordPostings {
             _ => 0.0,
         }
     }
+}
+
+/// Returns the factor by which the score of a block's best record can exceed that of the record which the block names.
+///
+/// A segment names the record that is the best by the average length of its own records. By the average of the whole
+/// index another one can be better, at most by the ratio of the averages.
+pub(super) fn length_factor(average_of_segment: f64, average_of_index: f64) -> f64 {
+    let ratio = average_of_segment / average_of_index;
+    if ratio.is_finite() && ratio > 0.0 { ratio.max(1.0 / ratio) } else { 1.0 }
 }
 
 /// Sums of the records of a window.
