@@ -1,4 +1,4 @@
-//! Aggregates over a stream: count, sum, minimum, maximum and distinct values, in total or by group.
+//! Aggregates over a stream: count, sum, mean, minimum, maximum and distinct values, in total or by group.
 //!
 //! Each query is one pass over the records of a stream and reads only the fields that it needs. Groups and distinct
 //! values are bounded in number and in bytes.
@@ -178,9 +178,6 @@ impl<'a> Pass<'a> {
                     self.add(GroupKeys { first: first.clone(), second: second.clone() }, value)?;
                 }
             }
-            if self.held > MAX_GROUP_BYTES {
-                return Err(too_much().into());
-            }
         }
         if self.whole.is_overfull() { Err(too_many(MAX_DISTINCT).into()) } else { Ok(()) }
     }
@@ -200,7 +197,10 @@ impl<'a> Pass<'a> {
         let before = group.accumulator.held();
         group.accumulator.add(value);
         self.held = self.held + group.accumulator.held() - before;
-        if group.accumulator.is_overfull() { Err(too_many(MAX_DISTINCT)) } else { Ok(()) }
+        if group.accumulator.is_overfull() {
+            return Err(too_many(MAX_DISTINCT));
+        }
+        if self.held > MAX_GROUP_BYTES { Err(too_much()) } else { Ok(()) }
     }
 
     fn answer(self) -> Result<AggregateAnswer, SourceError> {
