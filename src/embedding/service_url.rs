@@ -77,7 +77,7 @@ impl ServiceUrl {
 
     /// Returns true if the host belongs to Voyage.
     pub(super) fn is_voyage(&self) -> bool {
-        matches!(self.0.host(), Some(Host::Domain(name)) if name.ends_with("voyageai.com"))
+        matches!(self.0.host(), Some(Host::Domain(name)) if name == "voyageai.com" || name.ends_with(".voyageai.com"))
     }
 }
 
