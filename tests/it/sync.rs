@@ -530,3 +530,62 @@ fn watching_prints_what_changed() {
     watch.wait().unwrap();
     place.check_equals_first_import();
 }
+
+#[test]
+fn files_renamed_to_a_name_that_is_not_read_are_missing() {
+    let place = Place::new();
+    place.notes(0..50);
+    let origin = place.origin();
+    let added = place.run(&["add", text(&origin), "--kind", "markdown", "--json"]);
+    assert_eq!(counts(&report(&added))[0], 50);
+    for number in 0..50 {
+        fs::rename(origin.join(format!("n{number}.md")), origin.join(format!("n{number}.old"))).unwrap();
+    }
+    assert_eq!(place.sync(&[])[2..], [0, 0, 50]);
+    assert_eq!(place.records(&place.store()).len(), 50);
+    assert_eq!(place.sync(&["--prune"])[2], 50);
+}
+
+/// Envelopes of records, of which some are deleted again.
+fn envelopes(put: std::ops::Range<usize>, deleted: std::ops::Range<usize>) -> String {
+    let line = |number: usize| json!({"stream": "s", "key": format!("k{number}"), "data": {"n": number}});
+    let delete = |number: usize| json!({"stream": "s", "key": format!("k{number}"), "op": "delete"});
+    let lines: Vec<String> =
+        put.map(line).chain(deleted.map(delete)).map(|line: Value| line.to_string() + "\n").collect();
+    lines.concat()
+}
+
+#[test]
+fn records_that_their_own_file_deletes_are_not_missing() {
+    let place = Place::new();
+    let file = place.path("notes.ndjson");
+    fs::write(&file, envelopes(0..50, 0..30)).unwrap();
+    let added = place.run(&["add", text(&file), "--kind", "records", "--connection", "notes", "--json"]);
+    assert_eq!(counts(&report(&added))[4], 0);
+    assert_eq!(place.records(&place.store()).len(), 20);
+    fs::write(&file, envelopes(0..52, 0..30)).unwrap();
+    let changed = place.sync(&[]);
+    assert_eq!((changed[2], changed[4]), (0, 0));
+    assert_eq!(place.records(&place.store()).len(), 22);
+}
+
+#[test]
+fn a_file_that_became_empty_and_other_records_of_its_connection_keep_their_records() {
+    let place = Place::new();
+    let file = place.path("notes.ndjson");
+    fs::write(&file, envelopes(0..30, 0..0)).unwrap();
+    place.run(&["add", text(&file), "--kind", "records", "--connection", "notes", "--json"]);
+    let other = place.path("other.ndjson");
+    fs::write(&other, envelopes(100..300, 0..0)).unwrap();
+    let imported = place.run(&["import", "records", text(&other), "--connection", "notes"]);
+    assert!(imported.status.success(), "{imported:?}");
+    // Records that another import brought do not make the share smaller.
+    fs::write(&file, envelopes(0..5, 0..0)).unwrap();
+    assert_eq!(place.sync(&[])[2..], [0, 1, 25]);
+    fs::write(&file, "").unwrap();
+    place.sync(&[]);
+    assert_eq!(place.records(&place.store()).len(), 230);
+    fs::write(&file, envelopes(0..30, 0..0)).unwrap();
+    assert_eq!(place.sync(&[])[4], 0);
+    assert_eq!(place.records(&place.store()).len(), 230);
+}

@@ -21,7 +21,7 @@ use super::super::records::import_records;
 use super::kind::{FileSet, ImportKind, ImportOptions};
 use super::scan::ScannedFile;
 use super::stamp::fingerprint;
-use crate::source::store::{Fingerprint, ItemState};
+use crate::source::store::ItemState;
 
 /// Reader of the files of an import.
 pub(super) struct OriginReader<'a> {
@@ -40,8 +40,6 @@ pub(super) struct ReadFiles {
     pub(super) read: u64,
     /// Files that could not be read.
     pub(super) unreadable: u64,
-    /// Fingerprints of all of them.
-    pub(super) fingerprints: Vec<Fingerprint>,
 }
 
 impl OriginReader<'_> {
@@ -70,7 +68,7 @@ impl OriginReader<'_> {
         let mut reader = FileReader::new(&selection, intake);
         for file in files {
             reader.check_stop()?;
-            let mut state = state_of(file, counts);
+            let mut state = state_of(file);
             let item = match Item::open(file.path.clone(), &file.file) {
                 // It was deleted since the scan. The next synchronization finds it missing.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -101,7 +99,7 @@ impl OriginReader<'_> {
         intake: &mut Intake<'_>,
         counts: &mut ReadFiles,
     ) -> Result<(), ImportError> {
-        let mut state = state_of(file, counts);
+        let mut state = state_of(file);
         begin(intake, file);
         match self.import(&file.file, intake) {
             Ok(()) => {}
@@ -141,9 +139,8 @@ impl OriginReader<'_> {
 }
 
 /// Returns the state of a file before it is read.
-fn state_of(file: &ScannedFile, counts: &mut ReadFiles) -> ItemState {
+fn state_of(file: &ScannedFile) -> ItemState {
     let fingerprint = fingerprint(&file.file).ok().flatten();
-    counts.fingerprints.extend(fingerprint);
     let stamp = Some(file.stamp.text.clone());
     ItemState { stamp, fingerprint, is_recent: file.stamp.is_recent, problem: None }
 }

@@ -14,8 +14,8 @@ use super::plan::Plan;
 use super::read::{OriginReader, ReadFiles};
 use super::scan::Scan;
 use crate::source::store::{
-    Fingerprint, ImportStatus, ItemId, KnownItem, Manifest, Missing, NewConnection, RememberedImport,
-    StoreError, SyncStore, SyncWriter, Tally,
+    ImportStatus, ItemId, KnownItem, Manifest, Missing, NewConnection, RememberedImport, StoreError,
+    SyncStore, SyncWriter, Tally,
 };
 
 /// Maximum number of passes over files that share keys. After that, all files are read.
@@ -198,9 +198,8 @@ impl Run<'_> {
         intake: &mut Intake<'_>,
     ) -> Result<Option<Missing>, ImportError> {
         let missing: HashSet<ItemId> = plan.missing.iter().map(|(item, _)| *item).collect();
-        let present_items = self.items.values().filter(|item| !missing.contains(&item.id));
-        let known = present_items.filter_map(|item| item.state.fingerprint.as_ref());
-        let fingerprints: HashSet<&Fingerprint> = self.counts.fingerprints.iter().chain(known).collect();
+        let Some(writer) = intake.sync_writer() else { return Ok(None) };
+        let fingerprints = writer.fingerprints(&missing)?;
         let is_moved = |path: &String| {
             let fingerprint = self.items.get(path).and_then(|item| item.state.fingerprint.as_ref());
             fingerprint.is_some_and(|fingerprint| fingerprints.contains(fingerprint))
@@ -209,10 +208,11 @@ impl Run<'_> {
         let ids =
             |items: Vec<&(ItemId, String)>| items.into_iter().map(|(item, _)| *item).collect::<Vec<_>>();
         let (moved, gone) = (ids(moved), ids(gone));
-        let Some(writer) = intake.sync_writer() else { return Ok(None) };
-        let missing = writer.mark_missing(&gone, &moved, present)?;
-        // An empty folder may be that of a disk that is not mounted.
-        let is_empty = self.scan.files.is_empty() && missing.items > 0;
+        let unreadable = self.items.iter().filter(|(path, _)| self.scan.is_unreadable(path));
+        let unreadable: Vec<ItemId> = unreadable.map(|(_, item)| item.id).collect();
+        let missing = writer.mark_missing(&gone, &moved, &unreadable, present)?;
+        // An empty folder may be that of a disk that is not mounted, and an empty file one that is being written.
+        let is_empty = missing.is_all || self.scan.files.is_empty() && missing.items > 0;
         // What was held stays held, although new files make its share smaller.
         let is_still_held = self.import.status.held > 0 && missing.is_many();
         if !prune && (is_empty || is_still_held || missing.is_suspicious()) {

@@ -79,8 +79,10 @@ impl Scan {
 
     /// Returns true if an item is or may be at a path that cannot be read.
     pub(super) fn is_unreadable(&self, path: &str) -> bool {
+        // An error without a path is one of the whole origin.
         let covers = |(place, _): &(String, String)| {
-            path.strip_prefix(place.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            let within = path.strip_prefix(place.as_str());
+            place.is_empty() || within.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         self.unreadable.iter().any(covers)
     }
@@ -110,6 +112,8 @@ mod tests {
         for (path, expect) in [("a/b", true), ("a/b/c.md", true), ("a/bc.md", false), ("a", false)] {
             assert_eq!(scan.is_unreadable(path), expect, "{path}");
         }
+        let scan = Scan { unreadable: vec![(String::new(), String::new())], ..Scan::default() };
+        assert!(scan.is_unreadable("a/b.md"));
     }
 
     #[test]

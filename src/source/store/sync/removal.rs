@@ -1,9 +1,11 @@
 //! Deletes the records that no item gives any more, unless so many are missing that the origin is probably broken.
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, params};
 
 use super::imports::ImportId;
-use super::items::ItemId;
+use super::items::{Fingerprint, ItemId};
 use super::role::Role;
 use super::writer::SyncWriter;
 use crate::source::store::{Change, Incoming, StoreError};
@@ -14,7 +16,7 @@ const MAX_UNCONDITIONAL: u64 = 20;
 /// Number of records that are deleted in one batch.
 const REMOVED_AT_ONCE: usize = 1_000;
 
-/// What is missing at an origin.
+/// Numbers of items and records that are missing at an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Missing {
     /// Number of missing items that gave records and whose content is nowhere else.
@@ -23,8 +25,10 @@ pub struct Missing {
     pub of_items: u64,
     /// Number of records that no item gives any more.
     pub records: u64,
-    /// Number of records of the connection before.
+    /// Number of records that the import gave before.
     pub of_records: u64,
+    /// True if the import gives no record any more.
+    pub is_all: bool,
 }
 
 impl Missing {
@@ -50,10 +54,15 @@ const CANDIDATES: &str = "SELECT DISTINCT m.record FROM (
          SELECT g.record, t.absence FROM import_items t JOIN item_records g ON g.item = t.id
          WHERE t.import = ?1 AND t.absence <> 0) m
      WHERE NOT EXISTS (SELECT 1 FROM item_records o JOIN import_items p ON p.id = o.item
-         WHERE o.record = m.record AND o.role = ?2 AND p.absence = 0)";
+         WHERE o.record = m.record AND o.role = ?2 AND p.absence = 0)
+       AND EXISTS (SELECT 1 FROM records r WHERE r.id = m.record AND r.data IS NOT NULL)";
+
+/// Condition of the items of an import that give records.
+const GIVES_RECORDS: &str = "t.import = ?1 AND t.absence = 0
+         AND EXISTS (SELECT 1 FROM item_records m WHERE m.item = t.id AND m.role = 1)";
 
 impl SyncWriter<'_> {
-    /// Returns the number of records that the connection has now as `of_records`. If items are missing, the number of items
+    /// Returns the number of records that the import gives now as `of_records`. If items are missing, the number of items
     /// is in `of_items`.
     ///
     /// # Errors
@@ -64,8 +73,8 @@ impl SyncWriter<'_> {
         self.store().database.read(|sqlite| {
             let items = "SELECT count(*) FROM import_items t WHERE t.import = ?1
                  AND EXISTS (SELECT 1 FROM item_records m WHERE m.item = t.id)";
-            let records = "SELECT coalesce(sum(record_count), 0) FROM streams
-                 WHERE connection = (SELECT connection FROM imports WHERE id = ?1)";
+            let records = "SELECT count(*) FROM import_items t JOIN item_records m ON m.item = t.id
+                 WHERE t.import = ?1 AND m.role IN (0, 1)";
             Ok(Missing {
                 of_items: if has_missing { count(sqlite, items, import)? } else { 0 },
                 of_records: count(sqlite, records, import)?,
@@ -74,8 +83,33 @@ impl SyncWriter<'_> {
         })
     }
 
-    /// Marks the items that are missing at the origin, and those whose content was found at another path. Returns what
-    /// would be deleted, with the numbers of `present`.
+    /// Returns the fingerprints of the present items that were read without a problem and give records.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read or written.
+    pub fn fingerprints(&mut self, missing: &HashSet<ItemId>) -> Result<HashSet<Fingerprint>, StoreError> {
+        self.flush()?;
+        let import = self.import();
+        self.store().database.read(|sqlite| {
+            let sql = format!(
+                "SELECT t.id, t.fingerprint FROM import_items t
+                 WHERE t.fingerprint IS NOT NULL AND t.problem IS NULL AND {GIVES_RECORDS}"
+            );
+            let mut statement = sqlite.prepare_cached(&sql)?;
+            let mut rows = statement.query([import.0])?;
+            let mut found = HashSet::new();
+            while let Some(row) = rows.next()? {
+                if !missing.contains(&ItemId(row.get(0)?)) {
+                    found.insert(row.get(1)?);
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// Marks the items that are missing at the origin, and those whose content was found at another path. The records of
+    /// `unreadable` items are kept. Returns what would be deleted, with the numbers of `present`.
     ///
     /// # Errors
     ///
@@ -84,17 +118,19 @@ impl SyncWriter<'_> {
         &mut self,
         gone: &[ItemId],
         moved: &[ItemId],
+        unreadable: &[ItemId],
         present: Missing,
     ) -> Result<Missing, StoreError> {
         self.flush()?;
         let import = self.import();
         let absences = gone.iter().map(|item| (item, 1)).chain(moved.iter().map(|item| (item, 2)));
         let absences: Vec<(&ItemId, i64)> = absences.collect();
-        if !absences.is_empty() {
-            self.store().write(|sqlite| {
-                let mut mark = sqlite.prepare_cached("UPDATE import_items SET absence = ?2 WHERE id = ?1")?;
-                absences.iter().try_for_each(|(item, absence)| mark.execute((item.0, absence)).map(drop))
-            })?;
+        let is_marked = self.store().database.read(|sqlite| {
+            let marked = "SELECT count(*) FROM import_items WHERE import = ?1 AND absence <> 0";
+            Ok(count(sqlite, marked, import)? > 0)
+        })?;
+        if is_marked || !absences.is_empty() || !unreadable.is_empty() {
+            self.mark(&absences, unreadable)?;
         }
         self.store().database.read(|sqlite| {
             let items = "SELECT count(*) FROM import_items t WHERE t.import = ?1 AND t.absence = 1
@@ -104,7 +140,28 @@ impl SyncWriter<'_> {
                 .prepare_cached(&records)?
                 .query_row(params![import.0, Role::Gives], |row| row.get(0))?;
             let items = count(sqlite, items, import)?;
-            Ok(Missing { items, records: records.unsigned_abs(), ..present })
+            let giving =
+                format!("SELECT count(*) FROM (SELECT 1 FROM import_items t WHERE {GIVES_RECORDS} LIMIT 1)");
+            let is_all = records > 0 && count(sqlite, &giving, import)? == 0;
+            Ok(Missing { items, records: records.unsigned_abs(), is_all, ..present })
+        })
+    }
+
+    /// Replaces the marks of an earlier synchronization, and keeps the records of items that cannot be read, of which an
+    /// interrupted one may have read a part.
+    fn mark(&mut self, absences: &[(&ItemId, i64)], unreadable: &[ItemId]) -> Result<(), StoreError> {
+        let import = self.import();
+        self.store().write(|sqlite| {
+            let reset = "UPDATE import_items SET absence = 0 WHERE import = ?1 AND absence <> 0";
+            sqlite.prepare_cached(reset)?.execute([import.0])?;
+            let keep = "UPDATE item_records SET role = 1 WHERE role = 0 AND item = ?1";
+            let mut keep = sqlite.prepare_cached(keep)?;
+            unreadable.iter().try_for_each(|item| keep.execute([item.0]).map(drop))?;
+            let mark = "UPDATE import_items SET absence = ?2 WHERE id = ?1 AND import = ?3";
+            let mut mark = sqlite.prepare_cached(mark)?;
+            absences
+                .iter()
+                .try_for_each(|(item, absence)| mark.execute((item.0, absence, import.0)).map(drop))
         })
     }
 
