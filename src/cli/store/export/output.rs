@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use super::file_name::file_name;
+use super::file_name::{file_name, folder_name};
 use crate::state::create_private_directory;
 use crate::terminal::data_output;
 
@@ -88,7 +88,7 @@ impl Folder {
 
     /// Creates a folder in this one for an untrusted name.
     pub(super) fn folder(&self, name: &str) -> io::Result<Self> {
-        let path = self.path.join(file_name(name, "d").trim_end_matches(".d"));
+        let path = self.path.join(folder_name(name));
         match fs::symlink_metadata(&path) {
             Ok(metadata) if !metadata.is_dir() => {
                 return Err(io::Error::new(
