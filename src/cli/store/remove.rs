@@ -50,20 +50,21 @@ impl Remove {
             print(printer, &store, &scope, &Outcome { counts, is_dry_run: true, ..Outcome::default() });
             return Ok(());
         }
+        // What can fail comes before the removal, so that its result and its warnings are printed in any case.
+        let state_directory = state.server_directory(store_args.settings(environment)?.state_dir)?;
+        let copies = earlier_copies(&store);
+        let runtime = runtime()?;
         if !yes {
             confirm(&store, &scope, counts)?;
         }
-        let Removed { counts, vectors, mut problems } =
-            runtime()?.block_on(remove_records(&store, &scope))?;
+        let Removed { counts, vectors, mut problems } = runtime.block_on(remove_records(&store, &scope))?;
         // Positions of lists have records that were read and not shown yet.
-        let configured = store_args.settings(environment)?.state_dir;
-        if let Some(directory) = state.server_directory(configured)?
+        if let Some(directory) = state_directory
             && let Err(error) = delete_positions(&directory)
         {
             problems.push(error.to_string());
         }
         print(printer, &store, &scope, &Outcome { counts, vectors, is_dry_run: false });
-        let copies = earlier_copies(&store);
         if !copies.is_empty() {
             let copies: Vec<String> = copies.iter().map(|copy| copy.display().to_string()).collect();
             note(&format_args!(
