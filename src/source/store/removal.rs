@@ -1,8 +1,9 @@
 //! Removes records with everything that is derived from them.
 //!
-//! The rows of the records and of their history are deleted and overwritten, the vectors of the records too, and the
-//! search index is written anew. The store gets a new id: change tokens of earlier versions expire, because no history is left
-//! that could tell of the removal.
+//! The vectors of the records and the search index are deleted first: they are derived, so a removal that is stopped in between
+//! can be run again. Then the rows of the records and of their history are deleted and overwritten, and the index is written
+//! anew. The store gets a new id: change tokens of earlier versions expire, because no history is left that could tell of the
+//! removal.
 
 use std::path::Path;
 
@@ -94,32 +95,33 @@ fn count(sqlite: &Connection, place: &Place, scope: &RecordScope) -> Result<Remo
 ///
 /// # Errors
 ///
-/// The records do not exist, the store cannot be written, or another process writes to it. Then nothing is removed.
+/// The records do not exist, the store or its vectors cannot be written, or another process writes to them. Then all records
+/// are left; vectors and the search index are made again if they are missing.
 pub async fn remove_records(store: &Path, scope: &RecordScope) -> Result<Removed, RemovalError> {
     let database = Database::open(store)?;
     let lock = || WriteLock::try_take(store)?.ok_or_else(|| StoreError::Locked(store.to_owned()));
     let _lock = lock()?;
-    // Both files are locked before the first is changed.
-    let vectors = VectorRemover::open(store).await?;
+    // Both files are locked before the first is changed, and until the end: a build in between would read the records again.
+    let mut remover = VectorRemover::open(store).await?;
     let place = Place::resolve(&database, scope)?;
     let counts = database.read(|sqlite| count(sqlite, &place, scope))?;
     let (before, _version) = database.read(identity)?;
+    // The vectors get the new id before the store has it. Until then they are not those of the store, so after a stop the next
+    // build replaces them, and no record stays without a vector.
+    let after = database.read(random_id)?;
     let mut sqlite = database.writer()?;
-    delete(&mut sqlite, &place, scope).map_err(|error| database.error(&error))?;
+    let vectors = remover.remove(&removed_rows(&place, scope), &before, &after)?;
     let mut problems = Vec::new();
-    let mut keep = |done: Result<(), String>| problems.extend(done.err());
-    let (after, _version) = database.read(identity)?;
-    let removed_vectors = vectors.remove(&removed_rows(&place, scope), &before, &after);
-    let vectors = removed_vectors.as_ref().copied().unwrap_or(0);
-    keep(removed_vectors.map(drop).map_err(|error| error.to_string()));
-    keep(overwrite_free_pages(&sqlite).map_err(|error| database.error(&error).to_string()));
-    keep(delete_index(store, &before).map_err(|error| {
-        format!("the search index cannot be deleted and has words of the removed records ({error})")
-    }));
-    keep(match IndexFollower::open(&database).finish(&database) {
-        None => Ok(()),
-        Some(error) => Err(error.to_string()),
-    });
+    if let Err(error) = delete_index(store, &before) {
+        problems.push(format!(
+            "the search index cannot be deleted and has words of the removed records ({error})"
+        ));
+    }
+    delete(&mut sqlite, &place, scope, &after).map_err(|error| database.error(&error))?;
+    if let Err(error) = overwrite_free_pages(&sqlite) {
+        problems.push(database.error(&error).to_string());
+    }
+    problems.extend(IndexFollower::open(&database).finish(&database).map(|error| error.to_string()));
     Ok(Removed { counts, vectors, problems })
 }
 
@@ -131,8 +133,17 @@ fn removed_rows(place: &Place, scope: &RecordScope) -> RemovedRows {
     }
 }
 
+fn random_id(sqlite: &Connection) -> Result<String, rusqlite::Error> {
+    sqlite.query_row("SELECT hex(randomblob(16))", (), |row| row.get(0))
+}
+
 /// Deletes the rows in one transaction and gives the store a new id.
-fn delete(sqlite: &mut Connection, place: &Place, scope: &RecordScope) -> Result<(), rusqlite::Error> {
+fn delete(
+    sqlite: &mut Connection,
+    place: &Place,
+    scope: &RecordScope,
+    new_id: &str,
+) -> Result<(), rusqlite::Error> {
     // Deleted rows are overwritten with zeros.
     sqlite.pragma_update(None, "secure_delete", true)?;
     let transaction = sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -152,6 +163,6 @@ fn delete(sqlite: &mut Connection, place: &Place, scope: &RecordScope) -> Result
             transaction.execute("DELETE FROM connections WHERE id = ?1", [place.connection])?;
         }
     }
-    transaction.execute("UPDATE store SET uuid = hex(randomblob(16)) WHERE id = 1", ())?;
+    transaction.execute("UPDATE store SET uuid = ?1 WHERE id = 1", [new_id])?;
     transaction.commit()
 }

@@ -42,15 +42,15 @@ impl VectorRemover {
     }
 
     /// Removes vectors from all generations, and assigns those of the store `before` to the id that it has `after`.
-    /// Returns the number of removed vectors.
+    /// Returns the number of removed vectors. They stay locked.
     pub(in crate::source::store) fn remove(
-        self,
+        &mut self,
         rows: &RemovedRows,
         before: &str,
         after: &str,
     ) -> Result<u64, VectorError> {
-        let Some(mut sqlite) = self.sqlite else { return Ok(0) };
-        let removed = remove(&mut sqlite, rows, before, after);
+        let Some(sqlite) = &mut self.sqlite else { return Ok(0) };
+        let removed = remove(sqlite, rows, before, after);
         removed.map_err(|error| VectorError::from_sqlite(&self.path, &error))
     }
 }
