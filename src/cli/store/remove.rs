@@ -14,7 +14,7 @@ use crate::cli::print::{Printer, counted, note};
 use crate::config::Environment;
 use crate::cursor::delete_positions;
 use crate::handle::RecordScope;
-use crate::source::store::{RemovalCounts, Removed, count_removal, remove_records};
+use crate::source::store::{RemovalCounts, Removed, SyncStore, count_removal, remove_records};
 use crate::terminal::err_is_terminal;
 
 /// Remove a connection, a stream or a record from a store, with its history, its place in the index and its vectors.
@@ -46,6 +46,7 @@ impl Remove {
         let Self { scope, store: store_args, state, yes, dry_run } = self;
         let store = store_args.path_to_write(environment)?;
         let counts = count_removal(&store, &scope)?;
+        note_import(&store, &scope)?;
         if dry_run {
             print(printer, &store, &scope, &Outcome { counts, is_dry_run: true, ..Outcome::default() });
             return Ok(());
@@ -116,6 +117,26 @@ fn described(counts: RemovalCounts) -> String {
             )
         }
     }
+}
+
+/// Prints what keeps the records of a scope current, if anything does.
+fn note_import(store: &Path, scope: &RecordScope) -> Result<(), Failure> {
+    let imports = SyncStore::open(store)?.imports()?;
+    let connection = &scope.connection;
+    let Some(import) = imports.into_iter().find(|import| import.connection_id == *connection) else {
+        return Ok(());
+    };
+    let origin = import.settings.origin.display();
+    if scope.stream.is_none() {
+        note(&format_args!(
+            "the removal of `{connection}` forgets its import of {origin}; a server that has it in [[import]] imports it again"
+        ));
+    } else {
+        note(&format_args!(
+            "`{connection}` is kept current with {origin}; removed records come back when their file changes"
+        ));
+    }
+    Ok(())
 }
 
 /// Asks on the terminal. Without one, the command needs `--yes`.
