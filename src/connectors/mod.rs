@@ -59,7 +59,7 @@ pub use pdf::{extract_pdf, limit_pdf_memory};
 pub use records::import_records;
 pub use sample::{SampleAccount, import_account};
 pub use sync::{
-    Guess, ImportKind, ImportOptions, SyncOutcome, Synchronization, connection_name, guess_kind,
+    Guess, ImportKind, ImportOptions, StoreFiles, SyncOutcome, Synchronization, connection_name, guess_kind,
     watched_folder,
 };
 

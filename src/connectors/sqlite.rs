@@ -16,6 +16,7 @@ use super::intake::Intake;
 use super::item::{FileRecord, Item, ReadError};
 use super::values::time_of_value;
 use crate::record::{RecordData, authored_values};
+use crate::source::store::is_store_application;
 
 /// Maximum number of tables.
 const MAX_TABLES: i64 = 1_000;
@@ -39,6 +40,7 @@ fn read_tables(file: &Path, item: &Item<'_>, intake: &mut Intake<'_>) -> Result<
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let database = Connection::open_with_flags(file, flags).map_err(|error| error.to_string())?;
     harden(&database).map_err(|error| error.to_string())?;
+    check_application(&database)?;
     let tables = tables(&database).map_err(|error| format!("it is no readable database: {error}"))?;
     if tables.is_empty() {
         return Err("it has no tables".into());
@@ -50,6 +52,16 @@ fn read_tables(file: &Path, item: &Item<'_>, intake: &mut Intake<'_>) -> Result<
             }
             other => other?,
         }
+    }
+    Ok(())
+}
+
+/// Refuses stores and their vectors. An import into such a store would make it larger each time.
+fn check_application(database: &Connection) -> Result<(), ReadError> {
+    // A file that is no database has no id, and is refused when its tables are read.
+    let id = database.pragma_query_value(None, "application_id", |row| row.get(0));
+    if id.is_ok_and(is_store_application) {
+        return Err("it is a store of fetchwell or belongs to one; import the original files".into());
     }
     Ok(())
 }
@@ -126,5 +138,19 @@ fn key_text(value: Option<&Value>) -> String {
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
         None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_and_vectors_are_refused() {
+        for (id, expect) in [(0x6677_656C, true), (0x6677_7665, true), (0, false), (7, false)] {
+            let database = Connection::open_in_memory().unwrap();
+            database.pragma_update(None, "application_id", id).unwrap();
+            assert_eq!(check_application(&database).is_err(), expect, "{id:x}");
+        }
     }
 }

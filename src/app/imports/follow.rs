@@ -100,7 +100,7 @@ async fn follow(import: FollowedImport, observer: Arc<dyn ImportObserver>, stop:
     loop {
         // Watched first, so that a change during the synchronization is seen.
         if import.watch && !watch.as_ref().is_some_and(OriginWatch::is_current) {
-            watch = match OriginWatch::start(import.origin(), &changed) {
+            watch = match OriginWatch::start(import.origin(), &import.store, &changed) {
                 Ok(started) => Some(started),
                 Err(error) => {
                     let problem = error.to_string();

@@ -9,7 +9,7 @@ use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
-use crate::connectors::watched_folder;
+use crate::connectors::{StoreFiles, watched_folder};
 
 /// The watch of an origin, which ends when it is dropped.
 pub(super) struct OriginWatch {
@@ -22,13 +22,15 @@ pub(super) struct OriginWatch {
 type FolderIdentity = (u64, u64);
 
 impl OriginWatch {
-    /// Watches an origin. `changed` is notified of each change; if the system has lost events, too.
-    pub(super) fn start(origin: &Path, changed: &Arc<Notify>) -> notify::Result<Self> {
+    /// Watches an origin. `changed` is notified of each change; if the system has lost events, too. Changes of the files
+    /// of the store are none.
+    pub(super) fn start(origin: &Path, store: &Path, changed: &Arc<Notify>) -> notify::Result<Self> {
         let (folder, is_whole) = watched_folder(origin);
         let name = if is_whole { None } else { origin.file_name().map(OsString::from) };
+        let store_files = StoreFiles::new(store, origin);
         let changed = Arc::clone(changed);
         let handle = move |event: notify::Result<Event>| {
-            if is_relevant(&event, name.as_ref()) {
+            if is_relevant(&event, name.as_ref(), &store_files) {
                 changed.notify_one();
             }
         };
@@ -48,8 +50,8 @@ impl OriginWatch {
 }
 
 /// Returns true if an event can be a change of an origin, or of the file `name` with the files beside it that have its
-/// name as their start. Reading a file is none.
-fn is_relevant(event: &notify::Result<Event>, name: Option<&OsString>) -> bool {
+/// name as their start. Reading a file is none, and neither is a change of the store.
+fn is_relevant(event: &notify::Result<Event>, name: Option<&OsString>, store: &StoreFiles) -> bool {
     let Ok(event) = event else { return true };
     if event.need_rescan() {
         return true;
@@ -58,6 +60,9 @@ fn is_relevant(event: &notify::Result<Event>, name: Option<&OsString>) -> bool {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
         EventKind::Access(_) => return false,
         _ => {}
+    }
+    if !event.paths.is_empty() && event.paths.iter().all(|path| store.contains(path)) {
+        return false;
     }
     let Some(name) = name.map(|name| name.as_encoded_bytes()) else { return true };
     let is_named =
@@ -90,11 +95,22 @@ mod tests {
         let event = |kind, path: &str| Ok(Event::new(kind).add_path(PathBuf::from(path)));
         let created = EventKind::Create(CreateKind::File);
         let name = OsString::from("mail.mbox");
-        assert!(is_relevant(&event(created, "/x/a"), None));
-        assert!(!is_relevant(&event(EventKind::Access(AccessKind::Open(AccessMode::Read)), "/x/a"), None));
-        assert!(is_relevant(&event(EventKind::Access(AccessKind::Close(AccessMode::Write)), "/x/a"), None));
-        assert!(is_relevant(&event(created, "/x/mail.mbox"), Some(&name)));
-        assert!(!is_relevant(&event(created, "/x/other"), Some(&name)));
-        assert!(is_relevant(&Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)), Some(&name)));
+        let store = StoreFiles::new(Path::new("/x/notes.db"), Path::new("/x"));
+        assert!(is_relevant(&event(created, "/x/a"), None, &store));
+        assert!(!is_relevant(
+            &event(EventKind::Access(AccessKind::Open(AccessMode::Read)), "/x/a"),
+            None,
+            &store
+        ));
+        assert!(is_relevant(
+            &event(EventKind::Access(AccessKind::Close(AccessMode::Write)), "/x/a"),
+            None,
+            &store
+        ));
+        assert!(is_relevant(&event(created, "/x/mail.mbox"), Some(&name), &store));
+        assert!(!is_relevant(&event(created, "/x/other"), Some(&name), &store));
+        assert!(!is_relevant(&event(created, "/x/notes.db-wal"), None, &store));
+        assert!(!is_relevant(&event(created, "/x/notes.db-index/1.store"), None, &store));
+        assert!(is_relevant(&Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)), Some(&name), &store));
     }
 }

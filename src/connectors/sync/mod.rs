@@ -6,7 +6,7 @@
 //!
 //! * `kind`: the kinds of imports and their options
 //! * `guess`: the kind of a path
-//! * `scan`: the files of an origin, `stamp`: their states
+//! * `scan`: the files of an origin, `stamp`: their states, `store_files`: those of the store, which are left out
 //! * `plan`: the files to read
 //! * `read`: reads them, `run`: a whole synchronization
 
@@ -17,8 +17,10 @@ mod read;
 mod run;
 mod scan;
 mod stamp;
+mod store_files;
 
 pub use guess::{Guess, connection_name, guess_kind};
 pub use kind::{ImportKind, ImportOptions};
 pub use run::{SyncOutcome, Synchronization};
 pub use scan::watched_folder;
+pub use store_files::StoreFiles;

@@ -69,6 +69,7 @@ mod tests {
     use std::fs;
 
     use super::super::kind::ImportKind;
+    use super::super::store_files::StoreFiles;
     use super::*;
 
     #[test]
@@ -76,7 +77,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.md"), "x").unwrap();
         let kind: ImportKind = "files".parse().unwrap();
-        let plan = Plan::new(&Scan::read(folder.path(), kind).unwrap(), &HashMap::new());
+        let plan =
+            Plan::new(&Scan::read(folder.path(), kind, &StoreFiles::default()).unwrap(), &HashMap::new());
         assert_eq!((plan.files.len(), plan.known.len(), plan.missing.len()), (1, 0, 0));
     }
 }

@@ -13,6 +13,7 @@ use super::kind::{ImportKind, ImportOptions};
 use super::plan::Plan;
 use super::read::{OriginReader, ReadFiles};
 use super::scan::Scan;
+use super::store_files::StoreFiles;
 use crate::source::store::{
     ImportStatus, ItemId, KnownItem, Manifest, Missing, NewConnection, RememberedImport, StoreError,
     SyncStore, SyncWriter, Tally,
@@ -99,7 +100,8 @@ impl Synchronization<'_> {
             ImportError::Unreadable { path: settings.origin.clone(), problem: error.to_string() }
         })?;
         let options: ImportOptions = serde_json::from_str(&settings.options).unwrap_or_default();
-        let scan = match Scan::read(&settings.origin, kind) {
+        let store_files = StoreFiles::new(store.path(), &settings.origin);
+        let scan = match Scan::read(&settings.origin, kind, &store_files) {
             // A user who prunes an import says that the origin is gone for good.
             Err(ImportError::Unreadable { .. }) if prune => Scan::default(),
             scan => scan?,

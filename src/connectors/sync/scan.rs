@@ -8,6 +8,7 @@ use super::super::files::{Found, SkippedFiles, walk};
 use super::super::git::refs_digest;
 use super::kind::ImportKind;
 use super::stamp::Stamp;
+use super::store_files::StoreFiles;
 
 /// Path of the only item of a repository.
 const REPOSITORY: &str = "HEAD";
@@ -33,12 +34,12 @@ pub(super) struct ScannedFile {
 }
 
 impl Scan {
-    /// Lists the files of an origin.
+    /// Lists the files of an origin, without those of the store.
     ///
     /// # Errors
     ///
     /// The origin cannot be read.
-    pub(super) fn read(origin: &Path, kind: ImportKind) -> Result<Self, ImportError> {
+    pub(super) fn read(origin: &Path, kind: ImportKind, store: &StoreFiles) -> Result<Self, ImportError> {
         let mut scan = Self::default();
         if kind == ImportKind::Git {
             let stamp = Stamp { text: refs_digest(origin)?, is_recent: false };
@@ -49,8 +50,12 @@ impl Scan {
         if metadata.is_dir() && !kind.reads_folders() {
             return Err(unreadable(origin, "it is a folder, and was a file"));
         }
+        if metadata.is_file() && store.contains(origin) {
+            return Err(unreadable(origin, "it belongs to the store that the import writes to"));
+        }
         walk(origin, &mut |found| {
             match found {
+                Found::File { file, .. } if store.contains(&file) => {}
                 Found::File { file, path } => match fs::metadata(&file) {
                     Ok(metadata) => {
                         let stamp = Stamp::read(&file, &metadata);
@@ -120,10 +125,29 @@ mod tests {
     fn a_missing_origin_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.md"), "x").unwrap();
-        let kind = "markdown".parse().unwrap();
-        let scan = Scan::read(folder.path(), kind).unwrap();
+        let (kind, none) = ("markdown".parse().unwrap(), StoreFiles::default());
+        let scan = Scan::read(folder.path(), kind, &none).unwrap();
         assert_eq!(scan.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a.md"]);
-        assert!(Scan::read(&folder.path().join("none"), kind).is_err());
-        assert!(Scan::read(folder.path(), ImportKind::Csv).is_err());
+        assert!(Scan::read(&folder.path().join("none"), kind, &none).is_err());
+        assert!(Scan::read(folder.path(), ImportKind::Csv, &none).is_err());
+    }
+
+    #[test]
+    fn the_files_of_the_store_are_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("notes.db-index")).unwrap();
+        for name in ["a.md", "notes.db", "notes.db-vectors", "notes.db-index/meta.json", "other.db"] {
+            fs::write(at(name), "x").unwrap();
+        }
+        let kind = "files".parse().unwrap();
+        let store = StoreFiles::new(&at("notes.db"), folder.path());
+        let scan = Scan::read(folder.path(), kind, &store).unwrap();
+        assert_eq!(
+            scan.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(),
+            ["a.md", "other.db"]
+        );
+        assert!(Scan::read(&at("notes.db"), kind, &store).is_err());
+        assert!(Scan::read(&at("a.md"), kind, &store).is_ok());
     }
 }

@@ -19,7 +19,7 @@ use crate::source::SourceError;
 use crate::state::{beside, create_private_file, foreign_beside_database, orphan_of_database, read_head};
 
 /// SQLite application id in the header of every store (`fwel`); it tells stores from databases of other programs.
-const APPLICATION_ID: i64 = 0x6677_656C;
+pub(super) const APPLICATION_ID: i64 = 0x6677_656C;
 
 /// Schema version that this release reads and writes.
 const FORMAT: i64 = 2;

@@ -87,6 +87,11 @@ const PERMIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum time that a read of large records waits for memory. Shorter than the default deadline of a source.
 const MEMORY_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// Returns true if the application id of a SQLite database is that of a store or of its vectors.
+pub(crate) fn is_store_application(id: i64) -> bool {
+    [database::APPLICATION_ID, vectors::VECTORS_APPLICATION_ID].contains(&id)
+}
+
 /// Open store for reading. Clones share the connections and the search index.
 #[derive(Debug, Clone)]
 pub struct Store {

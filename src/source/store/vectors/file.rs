@@ -12,7 +12,7 @@ use crate::state::{
 };
 
 /// SQLite application id in the header of every file of vectors (`fwve`).
-const APPLICATION_ID: i64 = 0x6677_7665;
+pub(in crate::source::store) const APPLICATION_ID: i64 = 0x6677_7665;
 
 /// Schema version that this release reads and writes.
 const FORMAT: i64 = 1;

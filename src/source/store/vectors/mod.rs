@@ -28,6 +28,7 @@ mod status;
 pub use background::{BackgroundBuild, StoreVersion};
 pub use build::{BuildMode, BuildProgress, VectorBuilder, estimate_build, remove_vectors};
 pub use error::VectorError;
+pub(super) use file::APPLICATION_ID as VECTORS_APPLICATION_ID;
 pub use index::{VectorHit, VectorHits, VectorIndex};
 pub(super) use removal::{RemovedRows, VectorRemover};
 pub use scan::ScoreSpread;
