@@ -46,6 +46,9 @@ pub enum StoreError {
     /// An import was removed from the store while it was synchronized.
     #[error("the import was removed from the store {} meanwhile; add it again with `fetchwell add`", .0.display())]
     ImportRemoved(PathBuf),
+    /// Records were removed from the store, or it was restored from a backup, while an import was synchronized.
+    #[error("records were removed from the store {}, or it was restored, meanwhile; run the command again", .0.display())]
+    Replaced(PathBuf),
     /// The file is damaged.
     #[error("the store {} is damaged ({problem}); restore it from a backup, or delete it and import again", .path.display())]
     Damaged {

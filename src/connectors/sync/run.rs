@@ -106,6 +106,8 @@ impl Synchronization<'_> {
             Err(ImportError::Unreadable { .. }) if prune => Scan::default(),
             scan => scan?,
         };
+        // Opened before the items are read, so that it notices when the store was changed since.
+        let writer = SyncWriter::open(store, import)?;
         let items = store.items(import.id)?;
         let plan = Plan::new(&scan, &items);
         store.save_states(&plan.touched)?;
@@ -116,7 +118,6 @@ impl Synchronization<'_> {
             display_name: None,
             manifest: None,
         };
-        let writer = SyncWriter::open(store, import)?;
         let present = writer.present(!plan.missing.is_empty())?;
         let manifest = manifest.and_then(Manifest::from_stored);
         let mut intake = Intake::synchronize(writer, connection, manifest, report, stop);

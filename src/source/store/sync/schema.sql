@@ -2,7 +2,7 @@
 -- releases that do not know them read and write such a store as before.
 
 CREATE TABLE IF NOT EXISTS imports (
-    id           INTEGER PRIMARY KEY,
+    id           INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again, for a synchronization in progress
     connection   INTEGER NOT NULL UNIQUE REFERENCES connections (id) ON DELETE CASCADE,
     origin       TEXT    NOT NULL,           -- the absolute path that is read
     kind         TEXT    NOT NULL,
@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS imports (
 
 -- A file of an origin.
 CREATE TABLE IF NOT EXISTS import_items (
-    id          INTEGER PRIMARY KEY,
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
     import      INTEGER NOT NULL REFERENCES imports (id) ON DELETE CASCADE,
     path        TEXT    NOT NULL,
     stamp       TEXT,                        -- size, times and id of the file; NULL until it is completely read

@@ -174,6 +174,6 @@ impl SyncStore {
 }
 
 /// Returns true if the store has the tables of imports.
-fn has_tables(sqlite: &Connection) -> Result<bool, rusqlite::Error> {
+pub(super) fn has_tables(sqlite: &Connection) -> Result<bool, rusqlite::Error> {
     sqlite.table_exists(None, "imports")
 }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use super::imports::{ImportId, RememberedImport};
 use super::items::{ItemId, ItemState, save_state};
 use super::role::Role;
-use super::store::SyncStore;
+use super::store::{SyncStore, has_tables};
 use crate::handle::{RecordId, StreamName};
 use crate::source::store::database::identity;
 use crate::source::store::import::{OpenStream, WriteOutcome};
@@ -41,6 +41,16 @@ enum Step {
     Remove { record: i64, incoming: Incoming },
 }
 
+/// The result of a batch.
+#[derive(Debug)]
+enum Batch {
+    Written,
+    /// The import was removed from the store. Nothing was written.
+    ImportRemoved,
+    /// Records were removed from the store, or it was restored from a backup. Nothing was written.
+    StoreReplaced,
+}
+
 /// Writer for one import of a store.
 #[derive(Debug)]
 pub struct SyncWriter<'s> {
@@ -59,6 +69,8 @@ pub struct SyncWriter<'s> {
 struct State {
     import: ImportId,
     connection: i64,
+    /// Id of the store. A removal of records or a restored backup gives it another one, and other row ids.
+    uuid: String,
     manifest: Option<Manifest>,
     streams: HashMap<StreamName, OpenStream>,
     /// Version of the store after the last batch.
@@ -90,10 +102,11 @@ impl<'s> SyncWriter<'s> {
                 rusqlite::Error::QueryReturnedNoRows => StoreError::ImportRemoved(store.path().to_owned()),
                 error => store.database.error(&error),
             })?;
-        let version = store.database.read(identity)?.1;
+        let (uuid, version) = store.database.read(identity)?;
         let state = State {
             import: import.id,
             connection,
+            uuid,
             manifest: import.manifest.as_deref().and_then(Manifest::from_stored),
             streams: HashMap::new(),
             version,
@@ -198,17 +211,18 @@ impl<'s> SyncWriter<'s> {
         let (store, tally) = (self.store, self.state.tally);
         let lock = store.write_lock()?;
         let (sqlite, state) = (&mut self.sqlite, &mut self.state);
-        let write_batch = || -> Result<bool, rusqlite::Error> {
+        let write_batch = || -> Result<Batch, rusqlite::Error> {
             let transaction = sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let is_there = state.run(&transaction, steps)?;
+            let batch = state.run(&transaction, steps)?;
             transaction.commit()?;
-            Ok(is_there)
+            Ok(batch)
         };
         let written = write_batch();
         drop(lock);
         match written {
-            Ok(true) => {}
-            Ok(false) => return Err(StoreError::ImportRemoved(store.path().to_owned())),
+            Ok(Batch::Written) => {}
+            Ok(Batch::ImportRemoved) => return Err(StoreError::ImportRemoved(store.path().to_owned())),
+            Ok(Batch::StoreReplaced) => return Err(StoreError::Replaced(store.path().to_owned())),
             Err(error) => {
                 self.state.tally = tally;
                 return Err(store.database.error(&error));
@@ -227,15 +241,19 @@ impl<'s> SyncWriter<'s> {
 }
 
 impl State {
-    /// Runs the steps of a batch. Returns false if the import was removed.
-    fn run(&mut self, transaction: &Transaction<'_>, steps: Vec<Step>) -> Result<bool, rusqlite::Error> {
-        let sql = "SELECT count(*) FROM imports WHERE id = ?1 AND connection = ?2";
-        let found: i64 =
-            transaction.prepare_cached(sql)?.query_row((self.import.0, self.connection), |row| row.get(0))?;
-        if found == 0 {
-            return Ok(false);
+    /// Runs the steps of a batch, unless the store was changed so that they do not apply to it.
+    fn run(&mut self, transaction: &Transaction<'_>, steps: Vec<Step>) -> Result<Batch, rusqlite::Error> {
+        let (uuid, newest) = identity(transaction)?;
+        // A backup of a store without imports has no such table.
+        let has_imports = uuid == self.uuid || has_tables(transaction)?;
+        let sql = "SELECT 1 FROM imports WHERE id = ?1 AND connection = ?2";
+        if !has_imports || !transaction.prepare_cached(sql)?.exists((self.import.0, self.connection))? {
+            return Ok(Batch::ImportRemoved);
         }
-        let newest = identity(transaction)?.1;
+        // Items and records may have other row ids.
+        if uuid != self.uuid {
+            return Ok(Batch::StoreReplaced);
+        }
         if newest != self.version {
             // Another process may have seen other fields, or removed a stream.
             self.streams.clear();
@@ -264,7 +282,7 @@ impl State {
             transaction.execute(sql, (stream, by))?;
         }
         transaction.execute("UPDATE store SET version = ?1 WHERE id = 1", [self.version])?;
-        Ok(true)
+        Ok(Batch::Written)
     }
 
     fn begin_item(&mut self, transaction: &Transaction<'_>, path: &str) -> Result<(), rusqlite::Error> {
