@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use super::imports::ImportId;
 use super::items::{Fingerprint, ItemId};
 use super::role::Role;
-use super::writer::SyncWriter;
+use super::writer::{Removal, SyncWriter};
 use crate::source::store::{Change, Incoming, StoreError};
 
 /// Number of missing items or records up to which they are deleted, whatever their share.
@@ -174,9 +174,9 @@ impl SyncWriter<'_> {
         loop {
             let candidates = self.candidates()?;
             let is_last = candidates.len() < REMOVED_AT_ONCE;
-            for (record, mut incoming) in candidates {
-                incoming.change = Change::Delete { deleted_at: Some(deleted_at.to_owned()) };
-                self.remove(record, incoming)?;
+            for mut removal in candidates {
+                removal.incoming.change = Change::Delete { deleted_at: Some(deleted_at.to_owned()) };
+                self.remove(removal)?;
             }
             self.flush()?;
             if is_last {
@@ -193,12 +193,12 @@ impl SyncWriter<'_> {
         })
     }
 
-    /// Returns the next records to delete, with their row ids.
-    fn candidates(&self) -> Result<Vec<(i64, Incoming)>, StoreError> {
+    /// Returns the next records to delete.
+    fn candidates(&self) -> Result<Vec<Removal>, StoreError> {
         let import = self.import();
         self.store().database.read(|sqlite| {
             let sql = format!(
-                "SELECT r.id, s.name, r.key FROM ({CANDIDATES} LIMIT ?3) c
+                "SELECT r.id, s.name, r.key, r.version FROM ({CANDIDATES} LIMIT ?3) c
                  JOIN records r ON r.id = c.record JOIN streams s ON s.id = r.stream"
             );
             let mut statement = sqlite.prepare_cached(&sql)?;
@@ -209,7 +209,8 @@ impl SyncWriter<'_> {
                 let names = (row.get_ref(1)?.as_str()?.parse(), row.get_ref(2)?.as_str()?.parse());
                 let (Ok(stream), Ok(key)) = names else { continue };
                 let change = Change::Delete { deleted_at: None };
-                candidates.push((row.get(0)?, Incoming { stream, key, change }));
+                let incoming = Incoming { stream, key, change };
+                candidates.push(Removal { record: row.get(0)?, version: row.get(3)?, incoming });
             }
             Ok(candidates)
         })

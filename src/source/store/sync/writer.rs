@@ -38,7 +38,7 @@ enum Step {
     /// Ends the current item.
     End(ItemState),
     /// Deletes a record that no item gives.
-    Remove { record: i64, incoming: Incoming },
+    Remove(Removal),
 }
 
 /// The result of a batch.
@@ -49,6 +49,17 @@ enum Batch {
     ImportRemoved,
     /// Records were removed from the store, or it was restored from a backup. Nothing was written.
     StoreReplaced,
+}
+
+/// A record to delete, as it was when no item gave it.
+#[derive(Debug)]
+pub(super) struct Removal {
+    /// Row id of the record.
+    pub(super) record: i64,
+    /// Version of the record.
+    pub(super) version: i64,
+    /// The deletion.
+    pub(super) incoming: Incoming,
 }
 
 /// Writer for one import of a store.
@@ -161,8 +172,8 @@ impl<'s> SyncWriter<'s> {
         self.push(Step::End(state))
     }
 
-    pub(super) fn remove(&mut self, record: i64, incoming: Incoming) -> Result<(), StoreError> {
-        self.push(Step::Remove { record, incoming })
+    pub(super) fn remove(&mut self, removal: Removal) -> Result<(), StoreError> {
+        self.push(Step::Remove(removal))
     }
 
     pub(super) fn store(&self) -> &'s SyncStore {
@@ -266,12 +277,7 @@ impl State {
                 Step::Write(incoming) => self.write(transaction, &incoming)?,
                 Step::Depend { stream, key } => self.depend(transaction, &stream, &key)?,
                 Step::End(state) => self.end_item(transaction, &state)?,
-                Step::Remove { record, incoming } => {
-                    self.put(transaction, &incoming)?;
-                    let mut delete =
-                        transaction.prepare_cached("DELETE FROM item_records WHERE record = ?1")?;
-                    delete.execute([record])?;
-                }
+                Step::Remove(removal) => self.remove(transaction, &removal)?,
             }
         }
         for known in self.streams.values_mut() {
@@ -362,6 +368,27 @@ impl State {
                 self.conflicts.extend([item, other]);
             }
         }
+        Ok(())
+    }
+
+    /// Deletes a record that no item gives, unless another process wrote it since.
+    fn remove(&mut self, transaction: &Transaction<'_>, removal: &Removal) -> Result<(), rusqlite::Error> {
+        let Removal { record, version, incoming } = removal;
+        let sql = "SELECT 1 FROM item_records o JOIN import_items p ON p.id = o.item
+             WHERE o.record = ?1 AND o.role = ?2 AND p.absence = 0";
+        if transaction.prepare_cached(sql)?.exists((record, Role::Gives))? {
+            return Ok(());
+        }
+        let sql = "SELECT 1 FROM records r JOIN streams s ON s.id = r.stream
+             WHERE r.id = ?1 AND r.version <= ?2 AND r.key = ?3 AND s.name = ?4 AND s.connection = ?5";
+        let (stream, key) = (incoming.stream.as_str(), incoming.key.as_str());
+        let is_same =
+            transaction.prepare_cached(sql)?.exists((record, version, key, stream, self.connection))?;
+        if is_same {
+            self.put(transaction, incoming)?;
+        }
+        // A record that another process wrote is its own from now on.
+        transaction.prepare_cached("DELETE FROM item_records WHERE record = ?1")?.execute([record])?;
         Ok(())
     }
 
