@@ -127,6 +127,10 @@ fn an_export_replaces_only_with_force() {
     let refused = export(&store, &arguments);
     assert!(!refused.status.success() && stderr(&refused).contains("--force"), "{refused:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+    std::fs::remove_file(&file).unwrap();
+    stdout(&export(&store, &arguments));
+    let refused = export(&store, &arguments);
+    assert!(!refused.status.success() && stderr(&refused).contains("--force"), "{refused:?}");
     stdout(&export(&store, &[&arguments[..], &["--force"]].concat()));
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("_key,"));
     let out = folder.path().join("md");
@@ -148,5 +152,21 @@ fn an_export_replaces_only_with_force() {
     ] {
         let refused = export(&store, arguments);
         assert!(!refused.status.success() && stderr(&refused).contains(part), "{refused:?}");
+    }
+}
+
+#[test]
+fn only_an_earlier_export_is_replaced() {
+    let (folder, store) = hostile_store();
+    let thesis = folder.path().join("thesis.txt");
+    std::fs::write(&thesis, "my own words").unwrap();
+    for path in [&store, &thesis] {
+        let before = std::fs::read(path).unwrap();
+        for format in ["ndjson", "csv"] {
+            let refused = export(&store, &["c", "--format", format, "--output", text(path), "--force"]);
+            assert!(!refused.status.success(), "{refused:?}");
+            assert!(stderr(&refused).contains("no earlier export"), "{refused:?}");
+        }
+        assert!(std::fs::read(path).unwrap() == before, "{} is unchanged", path.display());
     }
 }

@@ -42,7 +42,7 @@ const EXAMPLES: &[Example] = &[
     Example { argument: "field", call: r#"{"stream": "orders", "metric": "sum", "field": "amount"}"# },
     Example {
         argument: "group_by",
-        call: r#"{"stream": "messages", "metric": "count", "group_by": "from"}"#,
+        call: r#"{"stream": "orders", "metric": "count", "group_by": "status,city"}"#,
     },
     Example {
         argument: "group_by_time",

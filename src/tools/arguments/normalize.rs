@@ -152,8 +152,8 @@ impl Normalizer<'_> {
             Value::String(text) => {
                 text.trim().is_empty() && !(keeps_empty && matches!(kind, ValueType::String(_)))
             }
-            Value::Array(items) => items.is_empty() && matches!(kind, ValueType::List(_)),
-            Value::Object(fields) => fields.is_empty() && matches!(kind, ValueType::Object(_)),
+            Value::Array(items) => items.is_empty() && !matches!(kind, ValueType::Any),
+            Value::Object(fields) => fields.is_empty() && !matches!(kind, ValueType::Any),
             Value::Bool(_) | Value::Number(_) => false,
         };
         if is_empty {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use super::file_name::{file_name, folder_name};
-use crate::state::create_private_directory;
+use crate::state::{create_private_directory, read_head};
 use crate::terminal::data_output;
 
 /// Destination of a table or of lines.
@@ -15,6 +15,9 @@ pub(super) enum Output {
     Stdout(Box<dyn Write>),
     File(StagedFile),
 }
+
+/// Beginnings of exported files: of lines, of a table, and of a document.
+const BEGINNINGS: [&[u8]; 3] = [b"{\"stream\":", b"_key,", b"---\n_key:"];
 
 /// File that has its name when it is complete.
 pub(super) struct StagedFile {
@@ -32,6 +35,10 @@ impl Output {
         }
         if path.is_dir() {
             return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder; name a file"));
+        }
+        if replaces && path.exists() && !is_export(path)? {
+            let problem = format!("{} is no earlier export, and is not replaced", path.display());
+            return Err(io::Error::new(ErrorKind::AlreadyExists, problem));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let file = BufWriter::new(
@@ -105,6 +112,12 @@ impl Folder {
     pub(super) fn file(&self, name: &str, extension: &str) -> io::Result<Output> {
         Output::open(Some(&self.path.join(file_name(name, extension))), self.replaces)
     }
+}
+
+/// Returns true for a file that begins as an export does, and for an empty one.
+fn is_export(path: &Path) -> io::Result<bool> {
+    let head = read_head(path, 16)?;
+    Ok(head.is_empty() || BEGINNINGS.iter().any(|beginning| head.starts_with(beginning)))
 }
 
 fn exists(path: &Path) -> io::Error {
