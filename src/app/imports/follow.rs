@@ -25,7 +25,7 @@ const MAX_SETTLE: Duration = Duration::from_secs(1);
 /// Minimum and maximum pause between two synchronizations. The pause is as long as the last one took.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(60));
 
-/// First pause after an error; it doubles with each one.
+/// First pause after an error; it doubles with each one. Changes do not shorten it.
 const FIRST_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Maximum pause after an error.
@@ -124,15 +124,28 @@ async fn follow(import: FollowedImport, observer: Arc<dyn ImportObserver>, stop:
             Err(_panic) => Err(ImportError::Panicked),
         };
         observer.ended(&import, &outcome);
-        let pause = match &outcome {
-            Ok(_) => import.every,
-            Err(ImportError::Synchronizing(_)) => BUSY_PAUSE,
-            Err(_) => backoff(attempt),
-        };
-        attempt = if outcome.is_ok() { 0 } else { attempt.saturating_add(1) };
         sleep(started.elapsed().clamp(PAUSE.0, PAUSE.1)).await;
-        if timeout(pause, changed.notified()).await.is_ok() {
-            settle(&changed).await;
+        attempt = wait(outcome.as_ref().err(), attempt, import.every, &changed).await;
+    }
+}
+
+/// Waits for a change or for the end of the interval; after an error, for the end of a pause. Returns the number of
+/// errors since the last success.
+async fn wait(error: Option<&ImportError>, attempt: u32, every: Duration, changed: &Notify) -> u32 {
+    match error {
+        None => {
+            if timeout(every, changed.notified()).await.is_ok() {
+                settle(changed).await;
+            }
+            0
+        }
+        Some(ImportError::Synchronizing(_)) => {
+            sleep(BUSY_PAUSE).await;
+            attempt
+        }
+        Some(_) => {
+            sleep(backoff(attempt)).await;
+            attempt.saturating_add(1)
         }
     }
 }
@@ -222,6 +235,23 @@ mod tests {
     fn pauses_grow_with_each_error() {
         for (attempt, seconds) in [(0, 5), (1, 10), (3, 40), (6, 300), (u32::MAX, 300)] {
             assert_eq!(backoff(attempt).as_secs(), seconds, "{attempt}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn changes_do_not_shorten_the_pause_after_an_error() {
+        let (every, changed) = (Duration::from_secs(3_600), Notify::new());
+        let busy = ImportError::Synchronizing("notes".to_owned());
+        for (error, attempt, expect, seconds) in [
+            (None, 3, 0, 0),
+            (Some(&ImportError::Panicked), 0, 1, 5),
+            (Some(&ImportError::Panicked), 2, 3, 20),
+            (Some(&busy), 2, 2, 5),
+        ] {
+            changed.notify_one();
+            let begin = Instant::now();
+            assert_eq!(wait(error, attempt, every, &changed).await, expect, "{error:?}");
+            assert_eq!(begin.elapsed().as_secs(), seconds, "{error:?}");
         }
     }
 }
