@@ -64,7 +64,8 @@ impl std::fmt::Debug for Synchronization<'_> {
 }
 
 impl Synchronization<'_> {
-    /// Brings the records of an import up to date with its origin, and saves the result.
+    /// Brings the records of an import up to date with its origin, and saves the result. A result that cannot be saved is
+    /// logged.
     ///
     /// # Errors
     ///
@@ -89,7 +90,11 @@ impl Synchronization<'_> {
                 status.problem = Some(error.to_string());
             }
         }
-        store.save_status(import.id, &status)?;
+        // The outcome counts: records were written, or its error is the cause of this one.
+        if let Err(error) = store.save_status(import.id, &status) {
+            let connection = import.connection_id.as_str();
+            tracing::warn!(connection, %error, "the result of a synchronization cannot be saved");
+        }
         outcome
     }
 
