@@ -1,6 +1,6 @@
 //! Synchronizes imports again and again: at intervals, and after changes of their origins.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -99,18 +99,17 @@ async fn follow(import: FollowedImport, observer: Arc<dyn ImportObserver>, stop:
     let (mut store, mut attempt) = (None, 0_u32);
     loop {
         // Watched first, so that a change during the synchronization is seen.
-        if import.watch && !watch.as_ref().is_some_and(OriginWatch::is_current) {
-            watch = match OriginWatch::start(import.origin(), &import.store, &changed) {
-                Ok(started) => Some(started),
-                Err(error) => {
-                    let problem = error.to_string();
-                    if import.origin().exists() && watch_problem.as_ref() != Some(&problem) {
-                        observer.unwatched(&import, &problem);
-                        watch_problem = Some(problem);
-                    }
-                    None
-                }
-            };
+        if import.watch {
+            let (origin, store, changed) =
+                (import.origin().clone(), import.store.clone(), Arc::clone(&changed));
+            // An origin on a disk that does not answer delays no other import.
+            let renewed = spawn_blocking(move || renew_watch(watch, &origin, &store, &changed)).await;
+            let (kept, problem) = renewed.unwrap_or_default();
+            watch = kept;
+            if problem.is_some() && problem != watch_problem {
+                observer.unwatched(&import, problem.as_deref().unwrap_or_default());
+                watch_problem = problem;
+            }
         }
         observer.started(&import);
         let started = Instant::now();
@@ -126,6 +125,23 @@ async fn follow(import: FollowedImport, observer: Arc<dyn ImportObserver>, stop:
         observer.ended(&import, &outcome);
         sleep(started.elapsed().clamp(PAUSE.0, PAUSE.1)).await;
         attempt = wait(outcome.as_ref().err(), attempt, import.every, &changed).await;
+    }
+}
+
+/// Returns the watch of an origin, which is started if there is none or if its folder was replaced. Otherwise, returns
+/// the reason why an origin that exists cannot be watched.
+fn renew_watch(
+    watch: Option<OriginWatch>,
+    origin: &Path,
+    store: &Path,
+    changed: &Arc<Notify>,
+) -> (Option<OriginWatch>, Option<String>) {
+    if watch.as_ref().is_some_and(OriginWatch::is_current) {
+        return (watch, None);
+    }
+    match OriginWatch::start(origin, store, changed) {
+        Ok(started) => (Some(started), None),
+        Err(error) => (None, origin.exists().then(|| error.to_string())),
     }
 }
 
