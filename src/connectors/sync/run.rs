@@ -115,7 +115,7 @@ impl Synchronization<'_> {
         let writer = SyncWriter::open(store, import)?;
         let items = store.items(import.id)?;
         let plan = Plan::new(&scan, &items);
-        store.save_states(&plan.touched)?;
+        writer.save_states(&plan.touched)?;
         let manifest = import.manifest.as_deref().filter(|_| kind == ImportKind::Records);
         let connection = NewConnection {
             connection_id: import.connection_id.clone(),

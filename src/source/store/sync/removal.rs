@@ -151,7 +151,7 @@ impl SyncWriter<'_> {
     /// interrupted one may have read a part.
     fn mark(&mut self, absences: &[(&ItemId, i64)], unreadable: &[ItemId]) -> Result<(), StoreError> {
         let import = self.import();
-        self.store().write(|sqlite| {
+        self.change(|sqlite| {
             let reset = "UPDATE import_items SET absence = 0 WHERE import = ?1 AND absence <> 0";
             sqlite.prepare_cached(reset)?.execute([import.0])?;
             let keep = "UPDATE item_records SET role = 1 WHERE role = 0 AND item = ?1";
@@ -184,7 +184,7 @@ impl SyncWriter<'_> {
             }
         }
         let import = self.import();
-        self.store().write(|sqlite| {
+        self.change(|sqlite| {
             let stale = "DELETE FROM item_records WHERE role = 0
                  AND item IN (SELECT id FROM import_items WHERE import = ?1)";
             sqlite.execute(stale, [import.0])?;

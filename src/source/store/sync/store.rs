@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::imports::{self, ImportId, ImportStatus, NewImport, RememberedImport};
-use super::items::{self, ItemId, ItemState, KnownItem};
+use super::items::{self, ItemId, KnownItem};
 use super::lock::SyncLock;
 use crate::source::store::database::Database;
 use crate::source::store::fulltext::index::{CurrentIndex, IndexState, Verification};
@@ -117,20 +117,6 @@ impl SyncStore {
         items: &BTreeSet<ItemId>,
     ) -> Result<BTreeSet<ItemId>, StoreError> {
         self.database.read(|sqlite| items::related(sqlite, import, items))
-    }
-
-    /// Saves the states of items whose content has not changed.
-    ///
-    /// # Errors
-    ///
-    /// The store cannot be written.
-    pub fn save_states(&self, states: &[(ItemId, ItemState)]) -> Result<(), StoreError> {
-        if states.is_empty() {
-            return Ok(());
-        }
-        self.write(|sqlite| {
-            states.iter().try_for_each(|(item, state)| items::save_state(sqlite, *item, state))
-        })
     }
 
     /// Saves the result of a synchronization.

@@ -3,6 +3,7 @@
 //! A batch is one transaction under the write lock of the store, which is free between two batches. It has the records of
 //! items together with their relation to the items, so both are written or none.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -131,6 +132,18 @@ impl<'s> SyncWriter<'s> {
         Ok(Self { store, sqlite, state, steps: Vec::new(), bytes: 0, indexed: version, index_problem: None })
     }
 
+    /// Saves the states of items whose content has not changed.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be written.
+    pub fn save_states(&self, states: &[(ItemId, ItemState)]) -> Result<(), StoreError> {
+        if states.is_empty() {
+            return Ok(());
+        }
+        self.change(|sqlite| states.iter().try_for_each(|(item, state)| save_state(sqlite, *item, state)))
+    }
+
     /// Begins a pass over items. `scheduled` are the known ones among them, and those that are missing; `has_others` is
     /// true if there are known items beside these.
     pub fn begin_pass(&mut self, scheduled: BTreeSet<ItemId>, has_others: bool) {
@@ -174,6 +187,19 @@ impl<'s> SyncWriter<'s> {
 
     pub(super) fn remove(&mut self, removal: Removal) -> Result<(), StoreError> {
         self.push(Step::Remove(removal))
+    }
+
+    /// Runs a small change in a transaction, unless row ids may have changed since the writer was opened.
+    pub(super) fn change(
+        &self,
+        change: impl Fn(&Connection) -> Result<(), rusqlite::Error>,
+    ) -> Result<(), StoreError> {
+        let is_same = Cell::new(true);
+        self.store.write(|sqlite| {
+            is_same.set(identity(sqlite)?.0 == self.state.uuid);
+            if is_same.get() { change(sqlite) } else { Ok(()) }
+        })?;
+        if is_same.get() { Ok(()) } else { Err(StoreError::Replaced(self.store.path().to_owned())) }
     }
 
     pub(super) fn store(&self) -> &'s SyncStore {
