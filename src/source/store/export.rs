@@ -6,8 +6,12 @@ use rusqlite::Connection;
 
 use super::StoreError;
 use super::database::Database;
+use super::manifest::kinds::MAX_FIELDS;
 use super::place::{Place, ScopeError, StreamPlace, open};
 use crate::handle::RecordScope;
+
+/// Maximum number of fields of a stream that an import keeps the names of.
+pub const MAX_EXPORTED_FIELDS: usize = MAX_FIELDS;
 
 /// Open export of a store.
 #[derive(Debug)]
@@ -70,7 +74,8 @@ impl StoreExport {
         self.place.streams.iter().map(stream).collect()
     }
 
-    /// Returns the names of the fields that records of a stream have, in the order of their first record.
+    /// Returns the names of the fields that records of a stream have, in the order of their first record, at most
+    /// [`MAX_EXPORTED_FIELDS`].
     ///
     /// # Errors
     ///

@@ -46,7 +46,7 @@ use tokio::time::timeout;
 
 pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_store};
 pub use error::StoreError;
-pub use export::{ExportError, ExportedRecord, ExportedStream, StoreExport};
+pub use export::{ExportError, ExportedRecord, ExportedStream, MAX_EXPORTED_FIELDS, StoreExport};
 pub use fulltext::index::IndexState;
 pub use import::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
 pub use info::{ConnectionInfo, StoreBytes, StoreInfo, StreamInfo, store_info};

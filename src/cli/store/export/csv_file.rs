@@ -4,13 +4,15 @@
 //! text begins with an apostrophe here, unless it is a number.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use csv::{Writer, WriterBuilder};
 use serde_json::Value;
 
+use crate::cli::print::{grouped, note};
 use crate::record::RecordData;
-use crate::source::store::{ExportError, ExportedStream, StoreExport};
+use crate::source::store::{ExportError, ExportedStream, MAX_EXPORTED_FIELDS, StoreExport};
 
 /// Columns before those of the fields.
 const OWN_COLUMNS: [&str; 2] = ["_key", "_emitted_at"];
@@ -22,10 +24,17 @@ pub(super) fn write(
     output: &mut impl Write,
 ) -> Result<u64, ExportError<io::Error>> {
     let fields = export.fields(stream)?;
-    let heading = OWN_COLUMNS.iter().copied().chain(fields.iter().map(String::as_str)).map(guarded);
-    let heading: Vec<Cow<'_, str>> = heading.collect();
+    if fields.len() >= MAX_EXPORTED_FIELDS {
+        note(&format_args!(
+            "the table of `{}` has columns for {} fields, the limit; `--format ndjson` writes all fields",
+            stream.name,
+            grouped(u64::try_from(fields.len()).unwrap_or(u64::MAX))
+        ));
+    }
     let mut row = Vec::new();
-    write_row(&mut row, &heading).and_then(|()| output.write_all(&row)).map_err(ExportError::Sink)?;
+    write_row(&mut row, &heading(&fields))
+        .and_then(|()| output.write_all(&row))
+        .map_err(ExportError::Sink)?;
     let mut records = 0;
     export.each_record(stream, |record| {
         let data: RecordData = serde_json::from_str(record.data)?;
@@ -38,6 +47,20 @@ pub(super) fn write(
         output.write_all(&row)
     })?;
     Ok(records)
+}
+
+/// Returns the names of the columns. Each is there once: a field with the name of another column gets a `_` at its end.
+fn heading(fields: &[String]) -> Vec<Cow<'_, str>> {
+    let mut known = HashSet::new();
+    let names = OWN_COLUMNS.iter().copied().chain(fields.iter().map(String::as_str));
+    let distinct = names.map(|name| {
+        let mut name = guarded(name);
+        while !known.insert(name.clone()) {
+            name.to_mut().push('_');
+        }
+        name
+    });
+    distinct.collect()
 }
 
 fn write_row(row: &mut Vec<u8>, cells: &[Cow<'_, str>]) -> io::Result<()> {
@@ -83,5 +106,12 @@ mod tests {
         ] {
             assert_eq!(cell(&value), expect, "{value}");
         }
+    }
+
+    #[test]
+    fn column_names_are_distinct() {
+        let fields = ["title", "_key", "_key_", "=a", "'=a", "_emitted_at"].map(str::to_owned);
+        let expect = ["_key", "_emitted_at", "title", "_key_", "_key__", "'=a", "'=a_", "_emitted_at_"];
+        assert_eq!(heading(&fields), expect);
     }
 }
