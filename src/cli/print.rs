@@ -113,6 +113,12 @@ pub(super) fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
+/// Prints the number of files of an import that are of no kind that is read.
+pub(super) fn note_skipped(files: u64, description: &str) {
+    let others = if files == 1 { "1 file is" } else { &format!("{} files are", grouped(files)) };
+    note(&format_args!("{others} of no kind that is read; {description}"));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::super::print::{grouped, note};
+use super::super::print::{grouped, note, note_skipped};
 use super::progress::Progress;
 use crate::app::failure::Failure;
 use crate::connectors::Report;
@@ -110,8 +110,7 @@ impl Report for Rejections {
     }
 
     fn skipped(&mut self, files: u64, description: &str) {
-        let others = if files == 1 { "1 file is" } else { &format!("{} files are", grouped(files)) };
-        self.progress.bar.suspend(|| note(&format_args!("{others} of no kind that is read; {description}")));
+        self.progress.bar.suspend(|| note_skipped(files, description));
     }
 
     fn skipped_file(&mut self, path: &str) {

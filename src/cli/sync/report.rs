@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::super::print::{Printer, grouped, note};
+use super::super::print::{Printer, grouped, note, note_skipped};
 use crate::connectors::{ImportError, Report, SyncOutcome};
 use crate::source::store::RememberedImport;
 
@@ -41,8 +41,7 @@ impl Report for PrintedRejections {
     }
 
     fn skipped(&mut self, files: u64, description: &str) {
-        let others = if files == 1 { "1 file is" } else { &format!("{} files are", grouped(files)) };
-        note(&format_args!("{others} of no kind that is read; {description}"));
+        note_skipped(files, description);
     }
 }
 
