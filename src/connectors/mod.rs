@@ -59,8 +59,8 @@ pub use pdf::{extract_pdf, limit_pdf_memory};
 pub use records::import_records;
 pub use sample::{SampleAccount, import_account};
 pub use sync::{
-    Guess, ImportKind, ImportOptions, StoreFiles, SyncOutcome, Synchronization, connection_name, guess_kind,
-    watched_folder,
+    Guess, ImportKind, ImportOptions, StoreFiles, SyncOutcome, Synchronization, connection_name,
+    describe_held_records, guess_kind, watched_folder,
 };
 
 use crate::source::store::StoreError;

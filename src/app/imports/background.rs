@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::failure::Failure;
 use super::follow::{FollowedImport, ImportObserver, ImportTarget, follow_imports};
 use crate::config::FileSettings;
-use crate::connectors::{ImportError, SyncOutcome};
+use crate::connectors::{ImportError, SyncOutcome, describe_held_records};
 use crate::source::store::SyncStore;
 use crate::telemetry::{ImportState, Telemetry};
 
@@ -175,10 +175,7 @@ impl ImportObserver for TelemetryObserver {
                         "import synchronized"
                     );
                 }
-                let problem = outcome.held.map(|missing| {
-                    let records = missing.records;
-                    format!("{records} records are missing at its origin, so none was deleted; if that is right, run `fetchwell sync {connection} --prune`")
-                });
+                let problem = outcome.held.map(|missing| describe_held_records(connection, &missing.records));
                 self.log(connection, problem.as_deref());
             }
             Err(ImportError::Synchronizing(_)) => {

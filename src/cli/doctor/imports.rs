@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::check::Check;
 use crate::config::SourceSettings;
+use crate::connectors::describe_held_records;
 use crate::source::store::{RememberedImport, SyncStore};
 
 /// Number of days after which an import is stale.
@@ -37,10 +38,7 @@ fn problem(import: &RememberedImport, now: Timestamp) -> Option<String> {
         return Some(format!("`{connection}` is not up to date: {problem}"));
     }
     if status.held > 0 {
-        return Some(format!(
-            "{} records of `{connection}` are missing at their origin and were not deleted; if that is right, run `fetchwell sync {connection} --prune`",
-            status.held
-        ));
+        return Some(describe_held_records(connection.as_str(), &status.held));
     }
     let Some(last) = status.last_sync else {
         return Some(format!("`{connection}` was never synchronized; run `fetchwell sync {connection}`"));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::super::print::{Printer, grouped, note, note_skipped};
-use crate::connectors::{ImportError, Report, SyncOutcome};
+use crate::connectors::{ImportError, Report, SyncOutcome, describe_held_records};
 use crate::source::store::RememberedImport;
 
 /// Maximum number of rejections of an import that are printed.
@@ -99,7 +99,7 @@ impl SyncReport {
     }
 
     pub(super) fn print(&self, printer: Printer) {
-        let Self { connection_id, origin, .. } = self;
+        let Self { connection_id, .. } = self;
         if let Some(error) = &self.error {
             printer.line(format_args!("{connection_id}: not up to date: {error}"));
             return;
@@ -118,11 +118,7 @@ impl SyncReport {
         }
         printer.line(format_args!("{connection_id}: {}", counts.join(", ")));
         if self.held > 0 {
-            note(&format_args!(
-                "{connection_id}: {} records are missing in {origin}, so none was deleted; if that is right, run \
-                 `fetchwell sync {connection_id} --prune`",
-                grouped(self.held)
-            ));
+            note(&describe_held_records(connection_id, &grouped(self.held)));
         }
     }
 }

@@ -21,6 +21,6 @@ mod store_files;
 
 pub use guess::{Guess, connection_name, guess_kind};
 pub use kind::{ImportKind, ImportOptions};
-pub use run::{SyncOutcome, Synchronization};
+pub use run::{SyncOutcome, Synchronization, describe_held_records};
 pub use scan::watched_folder;
 pub use store_files::StoreFiles;

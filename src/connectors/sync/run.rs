@@ -1,6 +1,7 @@
 //! A whole synchronization of an import.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,8 +58,17 @@ pub struct SyncOutcome {
     pub index_problem: Option<StoreError>,
 }
 
-impl std::fmt::Debug for Synchronization<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// Returns the text for records of a connection that are missing at the origin and were kept, with the remedy.
+#[must_use]
+pub fn describe_held_records(connection: &str, records: &dyn fmt::Display) -> String {
+    format!(
+        "{records} records of `{connection}` are missing at the origin, so none was deleted; if that is right, run \
+         `fetchwell sync {connection} --prune`"
+    )
+}
+
+impl fmt::Debug for Synchronization<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Synchronization").field("import", &self.import.connection_id).finish_non_exhaustive()
     }
 }

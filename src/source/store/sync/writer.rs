@@ -59,7 +59,7 @@ pub(super) struct Removal {
     pub(super) record: i64,
     /// Version of the record.
     pub(super) version: i64,
-    /// The deletion.
+    /// Deletion to be written.
     pub(super) incoming: Incoming,
 }
 
@@ -413,7 +413,7 @@ impl State {
         if is_same {
             self.put(transaction, incoming)?;
         }
-        // A record that another process wrote is its own from now on.
+        // A record that another process wrote since stays, and no item has it any more.
         transaction.prepare_cached("DELETE FROM item_records WHERE record = ?1")?.execute([record])?;
         Ok(())
     }
