@@ -11,22 +11,16 @@ const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 /// Number of hexadecimal digits of a hash in a name.
 const HASH_DIGITS: usize = 16;
 
-/// Returns a file name for a key. A plain key of lower-case letters, digits, `.`, `-` and `_` with the extension is the name;
+/// Returns a file name for a key. A plain key of lower-case letters, digits, `.`, `-` and `_` is followed by the extension;
 /// other keys get a hash, so that two keys never have one name, whatever the file system.
 pub(super) fn file_name(key: &str, extension: &str) -> String {
-    // A key with the extension is not plain, so that it can be told from the key without it.
-    let without = key.strip_suffix(extension).and_then(|start| start.strip_suffix('.'));
-    match without {
-        Some(start) => format!("{}.{extension}", hashed(key, start)),
-        None if is_plain(key) => format!("{key}.{extension}"),
-        None => format!("{}.{extension}", hashed(key, key)),
-    }
+    if is_plain(key) { format!("{key}.{extension}") } else { format!("{}.{extension}", hashed(key)) }
 }
 
 /// Returns a folder name for the name of a stream. Two streams never have one name.
 pub(super) fn folder_name(name: &str) -> String {
     // Windows ignores dots at the end of a name.
-    if is_plain(name) && !name.ends_with('.') { name.to_owned() } else { hashed(name, name) }
+    if is_plain(name) && !name.ends_with('.') { name.to_owned() } else { hashed(name) }
 }
 
 /// Returns true if a key is a name on every file system, and cannot be the hashed name of another key.
@@ -43,9 +37,9 @@ fn is_plain(key: &str) -> bool {
         && !DEVICES.contains(&device)
 }
 
-/// Returns the characters of `start` that every file system has, and the hash of the whole key.
-fn hashed(key: &str, start: &str) -> String {
-    let name: String = start
+/// Returns the characters of a key that every file system has, and its hash.
+fn hashed(key: &str) -> String {
+    let name: String = key
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || "_-".contains(c) { c.to_ascii_lowercase() } else { '-' })
         .take(MAX_STEM)
@@ -65,8 +59,8 @@ mod tests {
     #[test]
     fn names_never_lead_out_of_the_folder_and_are_distinct() {
         // Keys that are the names of `M1` and of the empty key.
-        let (of_m1, of_empty) = (hashed("M1", "M1"), hashed("", ""));
-        let of_hashed = hashed(&of_m1, &of_m1);
+        let (of_m1, of_empty) = (hashed("M1"), hashed(""));
+        let of_hashed = hashed(&of_m1);
         let keys = [
             "m1",
             "plan",
@@ -105,13 +99,13 @@ mod tests {
         assert_eq!(folded.len(), keys.len(), "{names:?}");
         assert_eq!(file_name("m1", "md"), "m1.md");
         assert_eq!(file_name("plan", "md"), "plan.md");
-        assert_eq!(file_name("plan.txt", "md"), "plan.txt.md");
+        assert_eq!(file_name("plan.md", "md"), "plan.md.md");
         assert!(file_name(&"x".repeat(5_000), "csv").len() < 110);
     }
 
     #[test]
     fn folder_names_are_distinct() {
-        let of_upper = hashed("A", "A");
+        let of_upper = hashed("A");
         let streams =
             ["a", "a.d", "a.d.d", "a.", "a..", "A", &of_upper, "..", ".", "", "con", "con.d", "a/b", "a-b"];
         let folded: HashSet<String> = streams.iter().map(|name| folder_name(name).to_lowercase()).collect();
