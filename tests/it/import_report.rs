@@ -1,4 +1,4 @@
-//! What an import says of records and files that it rejects or skips, and its report file.
+//! Messages of an import about records and files that it rejects or skips, and its report file.
 
 use std::path::Path;
 use std::process::Output;

@@ -169,7 +169,7 @@ fn a_stream_and_a_record_are_removed_alone() {
     assert_eq!(info["vectors"]["current"]["chunks"], 58 + 60);
     let found = place.search(NEEDLE);
     assert!(found.contains("\"gone/notes:n8\"") && !found.contains("\"gone/notes:n7\""), "{found}");
-    // What was removed can be imported again.
+    // Removed records can be imported again.
     place.import("gone", &record("notes", "n7", "It is back"));
     assert!(place.search("back").contains("\"gone/notes:n7\""));
 }

@@ -51,7 +51,7 @@ impl Remove {
             print(printer, &store, &scope, &Outcome { counts, is_dry_run: true, ..Outcome::default() });
             return Ok(());
         }
-        // What can fail comes before the removal, so that its result and its warnings are printed in any case.
+        // Everything that can fail comes before the removal, so that its result and its warnings are printed in any case.
         let state_directory = state.server_directory(store_args.settings(environment)?.state_dir)?;
         let copies = earlier_copies(&store);
         let runtime = runtime()?;

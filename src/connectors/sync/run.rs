@@ -52,7 +52,7 @@ pub struct SyncOutcome {
     pub rejected: u64,
     /// Number of files of kinds that are not read.
     pub skipped: u64,
-    /// What is missing at the origin and was kept, if anything.
+    /// Missing items and records that were kept, if there are any.
     pub held: Option<Missing>,
     /// Error that prevents use of the search index, if there is one.
     pub index_problem: Option<StoreError>,
@@ -231,7 +231,7 @@ impl Run<'_> {
         let missing = writer.mark_missing(&gone, &moved, &unreadable, present)?;
         // An empty folder may be that of a disk that is not mounted, and an empty file one that is being written.
         let is_empty = missing.is_all || self.scan.files.is_empty() && missing.items > 0;
-        // What was held stays held, although new files make its share smaller.
+        // An import that was held stays held, although new files make its share smaller.
         let is_still_held = self.import.status.held > 0 && missing.is_many();
         if !prune && (is_empty || is_still_held || missing.is_suspicious()) {
             return Ok(Some(missing));
