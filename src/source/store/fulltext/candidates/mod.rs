@@ -217,19 +217,20 @@ pub(super) fn best_of_words(
     let searcher = dictionary.searcher;
     let mut words = Vec::with_capacity(clauses.len());
     for WordClause { term, boost } in clauses {
-        let weight = bm25_weight(dictionary, term)?;
-        words.push((term.field(), dictionary.infos(term)?, weight.boost_by(*boost)));
+        let average = average_length(searcher, term.field())?;
+        let weight = bm25_weight(dictionary, term, average)?.boost_by(*boost);
+        words.push((term.field(), dictionary.infos(term)?, weight, average));
     }
     let mut best = Least::new(count);
     for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
         let filter = filter.for_segment(searcher, ordinal)?;
         let mut postings = Vec::with_capacity(words.len());
-        for (field, infos, weight) in &words {
+        for (field, infos, weight, average_of_index) in &words {
             let Some(info) = infos.get(ordinal as usize).and_then(Option::as_ref) else { continue };
             let inverted = segment.inverted_index(*field)?;
             let read = inverted.read_block_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
-            let average = average(inverted.total_num_tokens(), u64::from(segment.max_doc()));
-            let factor = length_factor(average, average_length(searcher, *field)?);
+            let average_of_segment = average(inverted.total_num_tokens(), u64::from(segment.max_doc()));
+            let factor = length_factor(average_of_segment, *average_of_index);
             let lengths = segment.get_fieldnorms_reader(*field)?;
             postings.push(WordPostings::new(read, weight.clone(), lengths, factor));
         }
@@ -245,10 +246,13 @@ pub(super) fn best_of_words(
 
 /// Returns the BM25 weight of a word, by the statistics of the whole index.
 #[expect(clippy::cast_possible_truncation, reason = "an average")]
-fn bm25_weight(dictionary: &Dictionary<'_>, term: &Term) -> Result<Bm25Weight, TantivyError> {
-    let records = dictionary.searcher.total_num_docs()?;
-    let average = average_length(dictionary.searcher, term.field())? as Score;
-    Ok(Bm25Weight::for_one_term_without_explain(dictionary.frequency(term)?, records, average))
+fn bm25_weight(
+    dictionary: &Dictionary<'_>,
+    term: &Term,
+    average_length: f64,
+) -> Result<Bm25Weight, TantivyError> {
+    let (frequency, records) = (dictionary.frequency(term)?, dictionary.searcher.total_num_docs()?);
+    Ok(Bm25Weight::for_one_term_without_explain(frequency, records, average_length as Score))
 }
 
 /// Returns the average number of words of a field in the whole index.
