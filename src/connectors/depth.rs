@@ -1,8 +1,11 @@
-//! The maximum nesting of a record.
+//! The maximum nesting of a record, and the stack of its parsers.
 
 /// Maximum nesting of objects and arrays. Every JSON parser of this program, and of clients, accepts at least 128;
 /// some of these are needed by the response around a record.
 pub(super) const MAX_DEPTH: usize = 100;
+
+/// Stack size in bytes of a thread that reads files: every recursive parser limits nesting to 128 levels.
+pub const PARSER_STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Returns true if objects and arrays are nested deeper than `limit`. Reads the text once, without recursion. The
 /// result for text that is not JSON is unspecified.

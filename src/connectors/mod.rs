@@ -47,6 +47,7 @@ use std::path::PathBuf;
 
 pub use archive::unzip_input;
 pub use csv::import_csv;
+pub use depth::PARSER_STACK_BYTES;
 pub use field_names::FieldNames;
 pub use files::{FileSelection, import_content, import_files};
 pub use git::import_git;

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::failure::Failure;
 use super::follow::{FollowedImport, ImportObserver, ImportTarget, follow_imports};
 use crate::config::FileSettings;
-use crate::connectors::{ImportError, SyncOutcome, describe_held_records};
+use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome, describe_held_records};
 use crate::source::store::SyncStore;
 use crate::telemetry::{ImportState, Telemetry};
 
@@ -23,9 +23,6 @@ const START_DELAY: Duration = Duration::from_secs(1);
 
 /// Minimum interval of synchronizations.
 const MIN_EVERY: Duration = Duration::from_secs(1);
-
-/// Stack size in bytes of the threads that read files. All recursive parsers limit nesting to 128 levels.
-const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// The imports of a server. They end with the server's token.
 pub(crate) struct BackgroundImports {
@@ -103,13 +100,14 @@ fn imports_of(settings: &FileSettings) -> Vec<(String, FollowedImport)> {
 
 /// Synchronizes imports until the token is cancelled. A batch in progress is completed or not written at all.
 fn run(imports: Vec<FollowedImport>, telemetry: Telemetry, stop: &CancellationToken) {
-    let runtime = match Builder::new_current_thread().thread_stack_size(STACK_BYTES).enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            tracing::warn!(%error, "imports are not kept current");
-            return;
-        }
-    };
+    let runtime =
+        match Builder::new_current_thread().thread_stack_size(PARSER_STACK_BYTES).enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                tracing::warn!(%error, "imports are not kept current");
+                return;
+            }
+        };
     let stopped = Arc::new(AtomicBool::new(false));
     let observer = Arc::new(TelemetryObserver { telemetry, logged: Mutex::default() });
     let requested = Arc::clone(&stopped);

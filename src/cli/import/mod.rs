@@ -31,12 +31,9 @@ use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
 use crate::config::Environment;
-use crate::connectors::{ImportError, Intake};
+use crate::connectors::{ImportError, Intake, PARSER_STACK_BYTES};
 use crate::handle::ConnectionId;
 use crate::source::store::{Imported, Manifest, NewConnection, Tally};
-
-/// Stack size in bytes of the import thread. All recursive parsers limit nesting to 128 levels.
-const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Import files into an embedded store. A repeated import changes nothing.
 #[derive(Debug, Args)]
@@ -69,7 +66,7 @@ impl Import {
             let (sender, mut ended) = oneshot::channel();
             let requested = Arc::clone(&stop);
             let import = move || drop(sender.send(self.import(&place, manifest, printer, &requested)));
-            let thread = thread::Builder::new().name("import".to_owned()).stack_size(STACK_BYTES);
+            let thread = thread::Builder::new().name("import".to_owned()).stack_size(PARSER_STACK_BYTES);
             thread
                 .spawn(import)
                 .map_err(|error| Failure::new(format!("no thread can be started ({error})")))?;

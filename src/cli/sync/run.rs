@@ -9,11 +9,8 @@ use tokio::sync::oneshot;
 use super::report::{PrintedRejections, SyncReport};
 use crate::app::failure::Failure;
 use crate::app::stop;
-use crate::connectors::{ImportError, Synchronization};
+use crate::connectors::{ImportError, PARSER_STACK_BYTES, Synchronization};
 use crate::source::store::{RememberedImport, SyncStore};
-
-/// Stack size in bytes of the thread. All recursive parsers limit nesting to 128 levels.
-pub(super) const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Runs a job on a thread of its own. The first signal asks it to stop, which keeps what was read; the second one ends the
 /// program.
@@ -26,7 +23,7 @@ pub(super) async fn run_stoppable<Answer: Send + 'static>(
     let (sender, mut ended) = oneshot::channel();
     let requested = Arc::clone(&stop);
     let run = move || drop(sender.send(job(&requested)));
-    let thread = thread::Builder::new().name("sync".to_owned()).stack_size(STACK_BYTES);
+    let thread = thread::Builder::new().name("sync".to_owned()).stack_size(PARSER_STACK_BYTES);
     thread.spawn(run).map_err(|error| Failure::new(format!("no thread can be started ({error})")))?;
     let panicked = || Failure::new("an internal error stopped the synchronization; please report it");
     let signal = tokio::select! {

@@ -9,11 +9,10 @@ use tokio::runtime::Builder;
 
 use super::super::print::{Printer, note};
 use super::report::SyncReport;
-use super::run::STACK_BYTES;
 use crate::app::failure::Failure;
 use crate::app::imports::{FollowedImport, ImportObserver, ImportTarget, follow_imports};
 use crate::app::stop;
-use crate::connectors::{ImportError, SyncOutcome};
+use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome};
 use crate::source::store::RememberedImport;
 
 /// Interval of synchronizations, for changes that the system does not report.
@@ -31,7 +30,7 @@ pub(super) fn watch(store: &Path, imports: Vec<RememberedImport>, printer: Print
         watch: true,
     });
     let followed: Vec<FollowedImport> = followed.collect();
-    let runtime = Builder::new_current_thread().thread_stack_size(STACK_BYTES).enable_all().build();
+    let runtime = Builder::new_current_thread().thread_stack_size(PARSER_STACK_BYTES).enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("threads cannot be started ({error})")))?;
     let stopped = Arc::new(AtomicBool::new(false));
     let observer = Arc::new(PrintingObserver { imports, printer });

@@ -12,6 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::super::ImportError;
+use super::super::depth::PARSER_STACK_BYTES;
 use super::super::item::{FileRecord, Item};
 use super::folder::{Found, walk};
 use super::read::{detect_selected, read_record};
@@ -25,9 +26,6 @@ const FILES_PER_PARSER: usize = 16;
 
 /// Maximum bytes of these files. A larger file is read alone.
 const MAX_BYTES_AHEAD: u64 = 64 * 1024 * 1024;
-
-/// Stack size in bytes of a parser. All recursive parsers limit nesting to 128 levels.
-const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// An entry of the folder, in the order of the walk.
 pub(super) enum Parsed {
@@ -76,7 +74,7 @@ pub(super) fn parse_all(
     let (jobs, queue) = sync_channel::<Job>(parsers * FILES_PER_PARSER);
     let (queue, ahead) = (Mutex::new(queue), BytesAhead::default());
     thread::scope(|scope| {
-        let start = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
+        let start = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(PARSER_STACK_BYTES);
         let failed = |error: std::io::Error| ImportError::Unreadable {
             path: root.to_owned(),
             problem: format!("no thread can be started: {error}"),
