@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::target::TargetArgs;
-use crate::connectors::{FileKind, FileSelection, ImportError, Intake, import_files, import_git};
+use crate::connectors::{FileSelection, ImportError, Intake, file_kinds, import_files, import_git};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FilesCommand {
@@ -85,43 +85,63 @@ impl FilesCommand {
         intake: &mut Intake<'_>,
         progress: &dyn Fn(u64),
     ) -> Result<(), ImportError> {
-        let (PathArgs { path, .. }, _, kinds) = self.parts();
+        let (PathArgs { path, .. }, name) = self.parts();
         if let Self::Git(_) = self {
             return import_git(path, intake);
         }
         let program = std::env::current_exe().ok();
-        let selection = FileSelection { kinds: kinds.to_vec(), stream: None, program };
-        import_files(path, &selection, intake, progress)
+        let kinds = file_kinds(name).unwrap_or_default().to_vec();
+        import_files(path, &FileSelection { kinds, stream: None, program }, intake, progress)
     }
 
-    /// Returns the arguments, the name and the kinds of files of a subcommand. No kind stands for all kinds.
-    fn parts(&self) -> (&PathArgs, &'static str, &'static [FileKind]) {
-        use FileKind as File;
+    /// Returns the arguments and the name of a subcommand.
+    fn parts(&self) -> (&PathArgs, &'static str) {
         match self {
-            Self::Files(path) => (path, "files", &[]),
-            Self::Text(path) => (path, "text", &[File::Text]),
-            Self::Html(path) => (path, "html", &[File::Html]),
-            Self::Eml(path) => (path, "eml", &[File::Eml]),
-            Self::Maildir(path) => (path, "maildir", &[File::Eml]),
-            Self::Pdf(path) => (path, "pdf", &[File::Pdf]),
-            Self::Docx(path) => (path, "docx", &[File::Docx]),
-            Self::Pptx(path) => (path, "pptx", &[File::Pptx]),
-            Self::Odt(path) => (path, "odt", &[File::Odt]),
-            Self::Epub(path) => (path, "epub", &[File::Epub]),
-            Self::Xlsx(path) => (path, "xlsx", &[File::Xlsx]),
-            Self::Ods(path) => (path, "ods", &[File::Ods]),
-            Self::Ics(path) => (path, "ics", &[File::Ics]),
-            Self::Vcard(path) => (path, "vcard", &[File::Vcard]),
-            Self::Feed(path) => (path, "feed", &[File::Feed]),
-            Self::Sqlite(path) => (path, "sqlite", &[File::Sqlite]),
-            Self::Git(path) => (path, "git", &[]),
-            Self::ChatGpt(path) => (path, "chatgpt", &[File::ChatGpt, File::Zip]),
-            Self::Claude(path) => (path, "claude", &[File::Claude, File::Zip]),
-            Self::Slack(path) => (path, "slack", &[File::Slack, File::Zip]),
-            Self::Github(path) => (path, "github", &[File::Github]),
-            Self::Zip(path) => (path, "zip", &[File::Zip]),
-            Self::Tar(path) => (path, "tar", &[File::Tar, File::Gzip]),
-            Self::Takeout(path) => (path, "takeout", &[File::Mbox, File::Zip, File::Tar, File::Gzip]),
+            Self::Files(path) => (path, "files"),
+            Self::Text(path) => (path, "text"),
+            Self::Html(path) => (path, "html"),
+            Self::Eml(path) => (path, "eml"),
+            Self::Maildir(path) => (path, "maildir"),
+            Self::Pdf(path) => (path, "pdf"),
+            Self::Docx(path) => (path, "docx"),
+            Self::Pptx(path) => (path, "pptx"),
+            Self::Odt(path) => (path, "odt"),
+            Self::Epub(path) => (path, "epub"),
+            Self::Xlsx(path) => (path, "xlsx"),
+            Self::Ods(path) => (path, "ods"),
+            Self::Ics(path) => (path, "ics"),
+            Self::Vcard(path) => (path, "vcard"),
+            Self::Feed(path) => (path, "feed"),
+            Self::Sqlite(path) => (path, "sqlite"),
+            Self::Git(path) => (path, "git"),
+            Self::ChatGpt(path) => (path, "chatgpt"),
+            Self::Claude(path) => (path, "claude"),
+            Self::Slack(path) => (path, "slack"),
+            Self::Github(path) => (path, "github"),
+            Self::Zip(path) => (path, "zip"),
+            Self::Tar(path) => (path, "tar"),
+            Self::Takeout(path) => (path, "takeout"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_subcommand_is_a_kind_of_import() {
+        #[derive(Debug, clap::Parser)]
+        struct Import {
+            #[command(subcommand)]
+            command: FilesCommand,
+        }
+        let command = <Import as clap::CommandFactory>::command();
+        for subcommand in command.get_subcommands() {
+            let name = subcommand.get_name();
+            assert!(name == "git" || file_kinds(name).is_some(), "{name}");
+            let parsed = <Import as clap::Parser>::parse_from(["import", name, "path"]);
+            assert_eq!(parsed.command.connector(), name);
         }
     }
 }

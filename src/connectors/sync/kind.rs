@@ -32,7 +32,7 @@ pub struct FileSet {
     pub(super) kinds: &'static [FileKind],
 }
 
-/// The sets of files by their names, which are those of the subcommands of `fetchwell import`.
+/// The sets of files by their names, which are those of the subcommands of `fetchwell import` and `gzip`.
 static FILE_SETS: [FileSet; 25] = {
     const fn set(name: &'static str, kinds: &'static [FileKind]) -> FileSet {
         FileSet { name, kinds }
@@ -153,10 +153,7 @@ impl FromStr for ImportKind {
     type Err = UnknownKind;
 
     fn from_str(name: &str) -> Result<Self, UnknownKind> {
-        let single = [Self::Records, Self::Csv, Self::Json, Self::Mbox, Self::Git];
-        let mut sets = FILE_SETS.iter().map(Self::Files);
-        let mut kinds = single.into_iter().chain(&mut sets);
-        kinds.find(|kind| kind.as_str() == name).ok_or_else(|| UnknownKind { name: name.to_owned() })
+        kinds().find(|kind| kind.as_str() == name).ok_or_else(|| UnknownKind { name: name.to_owned() })
     }
 }
 
@@ -166,10 +163,21 @@ impl fmt::Display for ImportKind {
     }
 }
 
+/// Returns the kinds of files that are imported under a name, or `None` for a name without files. No kind stands for all.
+#[must_use]
+pub fn file_kinds(name: &str) -> Option<&'static [FileKind]> {
+    FILE_SETS.iter().find(|set| set.name == name).map(|set| set.kinds)
+}
+
+/// Returns all kinds.
+fn kinds() -> impl Iterator<Item = ImportKind> {
+    use ImportKind::{Csv, Files, Git, Json, Mbox, Records};
+    [Records, Csv, Json, Mbox, Git].into_iter().chain(FILE_SETS.iter().map(Files))
+}
+
 /// Returns the names of all kinds.
 fn kind_names() -> Vec<&'static str> {
-    let single = ["records", "csv", "json", "mbox", "git"];
-    single.into_iter().chain(FILE_SETS.iter().map(|set| set.name)).collect()
+    kinds().map(ImportKind::as_str).collect()
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ mod stamp;
 mod store_files;
 
 pub use guess::{Guess, connection_name, guess_kind};
-pub use kind::{ImportKind, ImportOptions};
+pub use kind::{ImportKind, ImportOptions, file_kinds};
 pub use run::{SyncOutcome, Synchronization, describe_held_records};
 pub use scan::watched_folder;
 pub use store_files::StoreFiles;
