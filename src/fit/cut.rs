@@ -12,9 +12,14 @@ pub(super) const ELLIPSIS: &str = "…";
 /// Returns the bytes of `text` in a JSON string as `serde_json` writes it, without the quotes.
 #[must_use]
 pub fn json_len(text: &str) -> usize {
-    // The compiler vectorizes the count, and most texts have nothing to escape.
-    let escaped = text.bytes().filter(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\')).count();
-    if escaped == 0 { text.len() } else { text.bytes().map(json_byte_len).sum() }
+    // Most texts have nothing to escape.
+    if has_escapes(text.as_bytes()) { text.bytes().map(json_byte_len).sum() } else { text.len() }
+}
+
+/// Returns true if JSON escapes any of the bytes.
+fn has_escapes(bytes: &[u8]) -> bool {
+    // The compiler vectorizes a count, but not a search.
+    bytes.iter().filter(|byte| **byte < 0x20 || matches!(byte, b'"' | b'\\')).count() > 0
 }
 
 const fn json_byte_len(byte: u8) -> usize {
@@ -130,11 +135,17 @@ pub fn chars_before(text: &str, at: usize) -> usize {
 
 /// Returns the longest prefix of `text` that takes at most `most` bytes of JSON and ends between graphemes.
 pub(super) fn prefix(text: &str, most: usize) -> &str {
-    let mut taken = 0;
-    let over = text.bytes().position(|byte| {
-        taken += json_byte_len(byte);
-        taken > most
-    });
+    let over = match text.as_bytes().get(..most) {
+        None if !has_escapes(text.as_bytes()) => None,
+        Some(start) if !has_escapes(start) => Some(most).filter(|most| *most < text.len()),
+        _ => {
+            let mut taken = 0;
+            text.bytes().position(|byte| {
+                taken += json_byte_len(byte);
+                taken > most
+            })
+        }
+    };
     let end = over.map_or(text.len(), |at| boundary_at_or_before(text, at));
     text.get(..end).unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::cut::{clip, clipped_len, field_len, json_len, value_len};
+use super::cut::{clip, clipped_len, json_len, value_len};
 use crate::record::{FieldPath, project};
 
 /// Width at which the fields of a record are returned.
@@ -55,13 +55,16 @@ const ID: &str = "id";
 /// Bytes of a text's placeholder beside its preview: `{"preview":"","chars":12345678}`.
 const MARK: usize = 32;
 
+/// Name and value of a field, or its placeholder.
+type ShownField<'a> = (&'a str, Cow<'a, Value>);
+
 /// Fields of a record at some width, serialized as an object.
 #[derive(Debug, Clone)]
 pub enum NarrowedFields<'a> {
     /// All fields as they are.
     Whole(&'a Map<String, Value>),
     /// Selected fields in order, with long values as placeholders.
-    Fields(Vec<(Cow<'a, str>, Cow<'a, Value>)>),
+    Fields(Vec<ShownField<'a>>),
 }
 
 impl NarrowedFields<'_> {
@@ -70,7 +73,7 @@ impl NarrowedFields<'_> {
     pub fn contains(&self, name: &str) -> bool {
         match self {
             Self::Whole(data) => data.contains_key(name),
-            Self::Fields(fields) => fields.iter().any(|(known, _)| known == name),
+            Self::Fields(fields) => fields.iter().any(|(known, _)| *known == name),
         }
     }
 
@@ -82,7 +85,7 @@ impl NarrowedFields<'_> {
         };
         let whole = whole.into_iter().flatten().map(|(name, value)| (name.as_str(), value));
         let fields = fields.into_iter().flatten();
-        whole.chain(fields.map(|(name, value)| (name.as_ref(), value.as_ref())))
+        whole.chain(fields.map(|(name, value)| (*name, value.as_ref())))
     }
 
     /// Returns the fields as a map.
@@ -91,7 +94,7 @@ impl NarrowedFields<'_> {
         match self {
             Self::Whole(data) => data.clone(),
             Self::Fields(fields) => {
-                fields.into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
+                fields.into_iter().map(|(name, value)| (name.to_owned(), value.into_owned())).collect()
             }
         }
     }
@@ -111,19 +114,18 @@ pub fn narrow<'a>(
     width: FieldWidth,
     declared: &[FieldPath],
 ) -> (Option<NarrowedFields<'a>>, usize) {
-    let shown: Vec<(Cow<'a, str>, Cow<'a, Value>)> = match width {
+    let shortened = |(name, value): (&'a String, &'a Value), most| (name.as_str(), shortened(value, most));
+    let shown: Vec<ShownField<'a>> = match width {
         FieldWidth::Whole => return (Some(NarrowedFields::Whole(data)), 0),
         FieldWidth::None => return (None, data.len()),
-        FieldWidth::Values(most) => data.iter().map(at_most(most)).collect(),
+        FieldWidth::Values(most) => data.iter().map(|field| shortened(field, most)).collect(),
         FieldWidth::Preview(most) => {
             let declared = declared_fields(data, declared);
             if declared.is_empty() {
-                telling(data, most).map(at_most(most)).collect()
+                telling(data, most).map(|field| shortened(field, most)).collect()
             } else {
-                let owned = |(name, value): (Cow<'_, str>, Cow<'_, Value>)| {
-                    (Cow::Owned(name.into_owned()), Cow::Owned(value.into_owned()))
-                };
-                short_names(&declared, most).map(at_most(most)).map(owned).collect()
+                let declared = declared.into_iter().filter(|(name, _)| name.len() <= most);
+                declared.map(|(name, value)| (name, shortened_part(value, most))).collect()
             }
         }
     };
@@ -131,24 +133,32 @@ pub fn narrow<'a>(
     (Some(NarrowedFields::Fields(shown)), left_out)
 }
 
-/// Returns the declared fields that a record has.
-fn declared_fields(data: &Map<String, Value>, declared: &[FieldPath]) -> Map<String, Value> {
-    project(data, declared.get(..PREVIEW_FIELDS_DECLARED).unwrap_or(declared))
+/// Returns the declared fields that a record has, each with its declared parts only.
+fn declared_fields<'a>(data: &'a Map<String, Value>, declared: &[FieldPath]) -> Vec<ShownField<'a>> {
+    let declared = declared.get(..PREVIEW_FIELDS_DECLARED).unwrap_or(declared);
+    let mut fields: Vec<ShownField<'a>> = Vec::with_capacity(declared.len());
+    for path in declared {
+        let Some((name, value)) = data.get_key_value(path.root()) else { continue };
+        if fields.iter().any(|(known, _)| known == name) {
+            continue;
+        }
+        let of_field = declared.iter().filter(|path| path.root() == name);
+        if of_field.clone().any(FieldPath::is_whole_field) {
+            fields.push((name, Cow::Borrowed(value)));
+        } else {
+            let paths: Vec<FieldPath> = of_field.cloned().collect();
+            let parts = project(data, &paths).into_iter();
+            fields.extend(parts.map(|(_, parts)| (name.as_str(), Cow::Owned(parts))));
+        }
+    }
+    fields
 }
 
 /// Returns the fields of a preview without declared fields.
 fn telling(data: &Map<String, Value>, most: usize) -> impl Iterator<Item = (&String, &Value)> {
     let is_short = |value: &Value| !matches!(value, Value::Null | Value::Array(_) | Value::Object(_));
-    short_names(data, most).filter(move |(_, value)| is_short(value)).take(PREVIEW_FIELDS)
-}
-
-fn short_names(data: &Map<String, Value>, most: usize) -> impl Iterator<Item = (&String, &Value)> {
-    data.iter().filter(move |(name, _)| name.len() <= most)
-}
-
-/// Replaces a long value of a field by its placeholder.
-fn at_most<'a>(most: usize) -> impl Fn((&'a String, &'a Value)) -> (Cow<'a, str>, Cow<'a, Value>) {
-    move |(name, value)| (Cow::Borrowed(name.as_str()), shortened(value, most))
+    let fields = data.iter().filter(move |(name, value)| name.len() <= most && is_short(value));
+    fields.take(PREVIEW_FIELDS)
 }
 
 /// Size of a record's fields at some width.
@@ -202,10 +212,14 @@ impl<'a> MeasuredFields<'a> {
         FIELD_WIDTHS.map(|width| match width {
             FieldWidth::Whole => values(usize::MAX),
             FieldWidth::Values(most) => values(most),
-            FieldWidth::Preview(most) => match declared.is_empty() {
-                true => self.preview(telling(self.data, most), most),
-                false => self.preview(short_names(&declared, most), most),
-            },
+            FieldWidth::Preview(most) => {
+                if declared.is_empty() {
+                    self.preview(telling(self.data, most).map(|(name, value)| (name.as_str(), value)), most)
+                } else {
+                    let declared = declared.iter().filter(|(name, _)| name.len() <= most);
+                    self.preview(declared.map(|(name, value)| (*name, value.as_ref())), most)
+                }
+            }
             FieldWidth::None => FieldsSize { bytes: 0, left_out: self.data.len(), has_id: false },
         })
     }
@@ -218,12 +232,11 @@ impl<'a> MeasuredFields<'a> {
         if self.data.is_empty() { "{}".len() } else { self.steady + long + "{".len() }
     }
 
-    fn preview<'b>(&self, shown: impl Iterator<Item = (&'b String, &'b Value)>, most: usize) -> FieldsSize {
+    fn preview<'b>(&self, shown: impl Iterator<Item = (&'b str, &'b Value)>, most: usize) -> FieldsSize {
         let (mut bytes, mut fields, mut has_id) = (0, 0, false);
         for (name, value) in shown {
             has_id |= name == ID;
-            let value = shortened(value, most);
-            bytes += field_len(name, &value);
+            bytes += json_len(name) + "\"\":,".len() + shortened_len(value, most);
             fields += 1;
         }
         FieldsSize { bytes: "{}".len() + bytes.saturating_sub(1), left_out: self.data.len() - fields, has_id }
@@ -300,6 +313,22 @@ pub fn shortened(value: &Value, most: usize) -> Cow<'_, Value> {
         Value::Array(items) if is_longer(value, most) => Cow::Owned(json!({ "items": items.len() })),
         Value::Object(fields) if is_longer(value, most) => Cow::Owned(json!({ "fields": fields.len() })),
         other => Cow::Borrowed(other),
+    }
+}
+
+/// Returns a part of a value, or a placeholder.
+fn shortened_part(value: Cow<'_, Value>, most: usize) -> Cow<'_, Value> {
+    match value {
+        Cow::Borrowed(value) => shortened(value, most),
+        Cow::Owned(value) => Cow::Owned(shortened(&value, most).into_owned()),
+    }
+}
+
+/// Returns the bytes of a value, or of its placeholder.
+fn shortened_len(value: &Value, most: usize) -> usize {
+    match value_len(value) {
+        bytes if bytes <= most => bytes,
+        bytes => Measured::new(value, bytes).at_most(most),
     }
 }
 

@@ -33,10 +33,7 @@ impl PageBudget {
     /// Returns the maximum of an answer: its hard cap, unless that is waived.
     #[must_use]
     pub fn most(limits: &Limits) -> Self {
-        match limits.exempt {
-            true => Self { bytes: usize::MAX, tokens: usize::MAX },
-            false => Self::whole(limits),
-        }
+        if limits.exempt { Self { bytes: usize::MAX, tokens: usize::MAX } } else { Self::whole(limits) }
     }
 
     /// Returns the rest of the budget for a text beside other JSON.

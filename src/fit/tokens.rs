@@ -30,14 +30,14 @@ pub fn tokens_within(text: &str, most: usize) -> Result<Option<usize>, usize> {
         return Ok(None);
     }
     let counted = Counted::up_to(text, most);
-    match counted.tokens > most {
-        false => Ok(Some(counted.tokens)),
-        // The caller fits the answer again with this number, and an estimate would make it smaller than necessary.
-        true if text.len() <= MAX_SEAM => {
-            Err(counted.tokens + count_tokens(text.get(counted.bytes..).unwrap_or_default()))
-        }
-        true => Err(counted.with_the_rest(text)),
+    if counted.tokens <= most {
+        return Ok(Some(counted.tokens));
     }
+    // The caller fits the answer again with this number, and an estimate would make it smaller than necessary.
+    if text.len() <= MAX_SEAM {
+        return Err(counted.tokens + count_tokens(text.get(counted.bytes..).unwrap_or_default()));
+    }
+    Err(counted.with_the_rest(text))
 }
 
 /// Counts all tokens of `text`. Takes about 0.5 ms for 48,000 bytes of JSON.

@@ -1,6 +1,7 @@
 //! The fields of one stream of one connection, with the operations that each supports.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -31,7 +32,7 @@ pub struct StreamDetail {
     /// Relations to records of other streams, which can be expanded.
     pub relations: Vec<Relation>,
     /// The connector's own description of the stream, unchanged.
-    pub declaration: Option<RecordData>,
+    pub declaration: Option<Arc<RecordData>>,
 }
 
 /// A field with its types and the operations that it supports.
@@ -206,7 +207,7 @@ mod tests {
             serde_json::json!([{"name": "who", "fields": ["id", "guest.city"]}, {"fields": ["id"]}, "broken"]),
         ] {
             let declaration = RecordData::from_iter([("groups".to_owned(), groups)]);
-            let detail = StreamDetail { declaration: Some(declaration), ..detail.clone() };
+            let detail = StreamDetail { declaration: Some(Arc::new(declaration)), ..detail.clone() };
             assert_eq!(detail.groups(), [group("who", &["id", "guest.city"])]);
         }
     }

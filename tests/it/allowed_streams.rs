@@ -103,7 +103,9 @@ impl Source for Talkative {
             fields: Vec::new(),
             views: Vec::new(),
             relations: vec![relation("attachments", "files"), relation("keys", "secrets")],
-            declaration: Some([("relationships".to_owned(), json!("secrets"))].into_iter().collect()),
+            declaration: Some(Arc::new(
+                [("relationships".to_owned(), json!("secrets"))].into_iter().collect(),
+            )),
         };
         Ok(vec![detail].into())
     }

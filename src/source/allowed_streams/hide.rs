@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use super::declaration::visible_declaration;
 use crate::handle::StreamName;
@@ -47,7 +48,8 @@ impl AllowList {
         detail.relations.retain(|relation| self.has(&relation.stream));
         detail.declaration = detail.declaration.take().and_then(|given| {
             let leads_to_visible = |stream: &str| stream.parse().is_ok_and(|stream| self.has(&stream));
-            visible_declaration(given, &leads_to_visible, &detail.relations)
+            let given = Arc::unwrap_or_clone(given);
+            visible_declaration(given, &leads_to_visible, &detail.relations).map(Arc::new)
         });
     }
 

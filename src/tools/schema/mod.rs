@@ -333,7 +333,7 @@ fn variant(detail: &StreamDetail, wanted: Detail) -> Variant {
         fields: detail.fields.iter().map(|field| (field.name.clone(), words(field).into())).collect(),
         views: detail.views.iter().map(|view| (view.name.clone(), view.fields.clone().into())).collect(),
         relations: detail.relations.iter().map(relation).collect(),
-        declaration: detail.declaration.clone().filter(|_| wanted == Detail::Full),
+        declaration: detail.declaration.as_deref().filter(|_| wanted == Detail::Full).cloned(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Parser of the description of one stream in a compact or a full schema.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::field::{field, role, types};
@@ -61,7 +63,7 @@ fn details(name: &StreamName, body: &RecordData, connector: &RecordData) -> Vec<
             fields: fields.clone(),
             views: views(body),
             relations: relations(body),
-            declaration: is_full.then(|| body.clone()),
+            declaration: is_full.then(|| Arc::new(body.clone())),
         })
         .collect()
 }

@@ -4,7 +4,7 @@
 //! does not mention is allowed: without `query.aggregations` a stream can be aggregated by any field, and data
 //! imported without a manifest supports every query.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub struct StreamDeclaration {
     /// Field by which records are ordered.
     pub cursor_field: Option<String>,
     /// Declaration as it stands in the manifest.
-    given: RecordData,
+    given: Arc<RecordData>,
 }
 
 impl StreamDeclaration {
@@ -32,13 +32,13 @@ impl StreamDeclaration {
             name: text("name").ok_or(ManifestError::NamelessStream)?,
             primary_key: given.get("primary_key").map(texts).unwrap_or_default(),
             cursor_field: text("cursor_field"),
-            given,
+            given: Arc::new(given),
         })
     }
 
     /// Returns the declaration as it stands in the manifest.
     #[must_use]
-    pub fn given(&self) -> &RecordData {
+    pub fn given(&self) -> &Arc<RecordData> {
         &self.given
     }
 
@@ -111,18 +111,34 @@ impl StreamDeclaration {
         self.given.get("schema")?.get("properties")?.as_object()
     }
 
-    /// Returns true if a section of `query` lists a field, or `None` if there is no such section.
-    fn lists(&self, section: &[&str], field: &str) -> Option<bool> {
-        let mut part = self.given.get("query")?;
-        for name in section {
-            part = part.get(*name)?;
-        }
-        Some(match part {
-            Value::Array(fields) => fields.iter().any(|listed| listed.as_str() == Some(field)),
-            Value::Object(fields) => fields.get(field).is_some_and(|listed| *listed != Value::Bool(false)),
-            Value::Bool(all) => *all,
-            _ => false,
-        })
+    /// Returns the sections of `query` that list the fields of capabilities, as far as there are any.
+    fn sections(&self) -> [Option<&Value>; SECTIONS.len()] {
+        SECTIONS.map(|(_, path)| path.iter().try_fold(self.given.get("query")?, |part, name| part.get(*name)))
+    }
+}
+
+/// Sections of `query` with the fields that have a capability.
+const SECTIONS: [(Capability, &[&str]); 9] = [
+    (Capability::Equal, &["exact_filters"]),
+    (Capability::Range, &["range_filters"]),
+    (Capability::Lexical, &["search", "lexical_fields"]),
+    (Capability::GroupBy, &[AGGREGATIONS, "group_by"]),
+    (Capability::GroupByTime, &[AGGREGATIONS, "group_by_time"]),
+    (Capability::Sum, &[AGGREGATIONS, "sum"]),
+    (Capability::Min, &[AGGREGATIONS, "min"]),
+    (Capability::Max, &[AGGREGATIONS, "max"]),
+    (Capability::CountDistinct, &[AGGREGATIONS, "count_distinct"]),
+];
+
+const AGGREGATIONS: &str = "aggregations";
+
+/// Returns true if a section lists a field.
+fn lists(section: &Value, field: &str) -> bool {
+    match section {
+        Value::Array(fields) => fields.iter().any(|listed| listed.as_str() == Some(field)),
+        Value::Object(fields) => fields.get(field).is_some_and(|listed| *listed != Value::Bool(false)),
+        Value::Bool(all) => *all,
+        _ => false,
     }
 }
 
@@ -132,6 +148,7 @@ pub(in crate::source::store) fn fields(
     observed: &[(String, Kinds)],
 ) -> Vec<FieldDetail> {
     let declared = declaration.and_then(StreamDeclaration::properties);
+    let rules = declaration.map(Rules::new).unwrap_or_default();
     let mut fields: Vec<FieldDetail> = Vec::new();
     for name in declared.into_iter().flat_map(RecordData::keys) {
         let seen = observed.iter().find(|(seen, _)| seen == name).map(|(_, kinds)| *kinds);
@@ -145,53 +162,55 @@ pub(in crate::source::store) fn fields(
         if types.is_empty() || is_time {
             types = seen_types;
         }
-        fields.push(field(declaration, name, types, seen));
+        fields.push(rules.field(name, types, seen));
     }
     for (name, kinds) in observed {
         if !declared.is_some_and(|declared| declared.contains_key(name)) {
-            fields.push(field(declaration, name, kinds.types(), *kinds));
+            fields.push(rules.field(name, kinds.types(), *kinds));
         }
     }
     fields
 }
 
-fn field(
-    declaration: Option<&StreamDeclaration>,
-    name: &str,
-    types: Vec<String>,
-    seen: Kinds,
-) -> FieldDetail {
-    let is = |wanted: &[&str]| types.is_empty() || types.iter().any(|kind| wanted.contains(&kind.as_str()));
-    let (number, time) = (is(&["number", "integer"]), is(&["date-time", "date"]));
-    let text = is(&["string"]);
-    let summable = number || (text && seen.has_number_as_text());
-    let ordered = number || time || text;
-    let scalar = ordered || is(&["boolean"]);
-    // A list is compared and grouped by its items.
-    let items = scalar || is(&["array"]);
-    let all: [(Capability, bool, &[&str]); 10] = [
-        (Capability::Equal, items, &["exact_filters"]),
-        (Capability::Range, ordered, &["range_filters"]),
-        (Capability::Lexical, text, &["search", "lexical_fields"]),
-        (Capability::Semantic, false, &["search", "semantic_fields"]),
-        (Capability::GroupBy, items, &["aggregations", "group_by"]),
-        (Capability::GroupByTime, time, &["aggregations", "group_by_time"]),
-        (Capability::Sum, summable, &["aggregations", "sum"]),
-        (Capability::Min, ordered, &["aggregations", "min"]),
-        (Capability::Max, ordered, &["aggregations", "max"]),
-        (Capability::CountDistinct, scalar, &["aggregations", "count_distinct"]),
-    ];
-    let has_aggregations = declaration.is_some_and(|declaration| declaration.query("aggregations").is_some());
-    let mut capabilities = BTreeSet::new();
-    for (capability, open, section) in all {
-        let listed = declaration.and_then(|declaration| declaration.lists(section, name));
-        // A declared list of aggregations excludes everything that it does not list.
-        let closed = has_aggregations && section.first() == Some(&"aggregations");
-        if listed.unwrap_or(open && !closed) && capability != Capability::Semantic {
-            capabilities.insert(capability);
-        }
+/// Rules of a declaration about the capabilities of fields.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rules<'a> {
+    sections: [Option<&'a Value>; SECTIONS.len()],
+    /// True if the declaration lists aggregations, which excludes all others.
+    has_aggregations: bool,
+}
+
+impl<'a> Rules<'a> {
+    fn new(declaration: &'a StreamDeclaration) -> Self {
+        Self { sections: declaration.sections(), has_aggregations: declaration.query(AGGREGATIONS).is_some() }
     }
-    FieldDetail { name: name.to_owned(), types, capabilities }
+
+    /// Returns a field with the capabilities that its types have, or that a section gives it.
+    fn field(&self, name: &str, types: Vec<String>, seen: Kinds) -> FieldDetail {
+        let is =
+            |wanted: &[&str]| types.is_empty() || types.iter().any(|kind| wanted.contains(&kind.as_str()));
+        let (number, time) = (is(&["number", "integer"]), is(&["date-time", "date"]));
+        let text = is(&["string"]);
+        let ordered = number || time || text;
+        let scalar = ordered || is(&["boolean"]);
+        let is_open = |capability| match capability {
+            // A list is compared and grouped by its items.
+            Capability::Equal | Capability::GroupBy => scalar || is(&["array"]),
+            Capability::Range | Capability::Min | Capability::Max => ordered,
+            Capability::Lexical => text,
+            Capability::Semantic => false,
+            Capability::GroupByTime => time,
+            Capability::Sum => number || (text && seen.has_number_as_text()),
+            Capability::CountDistinct => scalar,
+        };
+        let has = |((capability, path), section): &((Capability, &[&str]), Option<&Value>)| match section {
+            Some(section) => lists(section, name),
+            None => is_open(*capability) && !(self.has_aggregations && path.first() == Some(&AGGREGATIONS)),
+        };
+        let capabilities = SECTIONS.into_iter().zip(self.sections).filter(has);
+        let capabilities = capabilities.map(|((capability, _), _)| capability).collect();
+        FieldDetail { name: name.to_owned(), types, capabilities }
+    }
 }
 
 /// Returns the strings in a string or an array of strings.

@@ -1,5 +1,7 @@
 //! Looks up streams by name, with their fields and capabilities.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, params};
 
 use super::schema::schema;
@@ -86,7 +88,7 @@ fn read_rows(
                 fields: fields(declaration, &observed(sqlite, id)?),
                 views: declaration.map(|declared| declared.views()).unwrap_or_default(),
                 relations: declaration.map(|declared| declared.relations()).unwrap_or_default(),
-                declaration: declaration.map(|declared| declared.given().clone()),
+                declaration: declaration.map(|declared| Arc::clone(declared.given())),
             },
         });
     }
