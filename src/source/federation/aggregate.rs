@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use super::failures::Failures;
-use super::groups::{GroupKey, GroupValues, Groups, MissingGroup, accumulator, records};
+use super::groups::{GroupKey, GroupValues, Groups, MissingGroup, accumulator, add_value, records};
 use super::guarded::GuardedSource;
 use super::members::{Members, from_source};
 use crate::callers::CallContext;
@@ -86,10 +86,7 @@ async fn combine(
         (metric, None) => {
             let mut accumulator = accumulator(metric);
             for (_, answer) in answers {
-                match &answer.mean {
-                    Some(mean) => accumulator.add_mean(mean),
-                    None => accumulator.add(answer.value.map(Into::into).as_ref()),
-                }
+                add_value(&mut accumulator, answer.value, answer.mean.as_ref());
             }
             (whole.value, whole.mean) = (accumulator.value(), accumulator.mean());
         }

@@ -101,6 +101,14 @@ pub(super) fn accumulator(metric: Metric) -> Accumulator {
     Accumulator::new(if metric == Metric::Count { Metric::Sum } else { metric })
 }
 
+/// Adds the value of a source, or its mean with the number of values.
+pub(super) fn add_value(accumulator: &mut Accumulator, value: Option<Scalar>, mean: Option<&Mean>) {
+    match mean {
+        Some(mean) => accumulator.add_mean(mean),
+        None => accumulator.add(value.map(Into::into).as_ref()),
+    }
+}
+
 impl Groups {
     pub(super) fn new(metric: Metric) -> Self {
         Self { metric, groups: BTreeMap::new(), cut: Vec::new() }
@@ -144,10 +152,7 @@ impl Groups {
         let accumulator = accumulator(self.metric);
         let merged =
             self.groups.entry(keys).or_insert_with(|| Merged { shown, accumulator, sources: Vec::new() });
-        match mean {
-            Some(mean) => merged.accumulator.add_mean(mean),
-            None => merged.accumulator.add(value.map(Into::into).as_ref()),
-        }
+        add_value(&mut merged.accumulator, value, mean);
         merged.sources.push(source);
     }
 

@@ -12,7 +12,7 @@ use crate::fit::{Shaping, clip};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::{RecordData, Scalar};
 use crate::source::{
-    AggregateAnswer, AggregateQuery, Filter, Granularity, Group, Grouping, Metric, Purpose, TimeZoneName,
+    AggregateAnswer, AggregateQuery, Filter, Granularity, Group, Grouping, Metric, TimeZoneName,
 };
 
 /// The tool `aggregate`.
@@ -65,9 +65,6 @@ const EXAMPLES: &[Example] = &[
         call: r#"{"stream": "orders", "metric": "count", "filter": {"status": "open", "amount": {"gte": 10, "lt": 20}}}"#,
     },
 ];
-
-/// Number of groups without `limit`.
-const DEFAULT_GROUPS: usize = 20;
 
 /// Maximum number of groups.
 const MAX_GROUPS: usize = 100;
@@ -245,16 +242,15 @@ fn resolve(args: Args) -> Result<Request, ToolError> {
     if has_time_zone && !matches!(grouping, Some(Grouping::Time { .. })) {
         return Err(AGGREGATE.invalid_argument("time_zone", "it only goes with `group_by_time`"));
     }
+    let base = AggregateQuery::new(args.stream, args.metric);
     let query = AggregateQuery {
-        stream: args.stream,
         connection: args.connection_id,
-        metric: args.metric,
         field,
         grouping,
         second_field,
-        limit: args.limit.unwrap_or(DEFAULT_GROUPS),
+        limit: args.limit.unwrap_or(base.limit),
         filter: args.filter.unwrap_or_default(),
-        purpose: Purpose::Answer,
+        ..base
     };
     Ok(Request { source: args.source, query })
 }
@@ -262,9 +258,10 @@ fn resolve(args: Args) -> Result<Request, ToolError> {
 /// Splits `group_by` into its fields: `a`, `a,b`, or `["a","b"]` for names with commas.
 fn group_fields(text: &str) -> Result<(String, Option<String>), &'static str> {
     const PROBLEM: &str = "it is a field, or two with a comma between them";
-    let fields: Vec<String> = match text.trim_start().starts_with('[') {
-        true => serde_json::from_str(text).map_err(|_error| PROBLEM)?,
-        false => text.split(',').map(|field| field.trim().to_owned()).collect(),
+    let fields: Vec<String> = if text.trim_start().starts_with('[') {
+        serde_json::from_str(text).map_err(|_error| PROBLEM)?
+    } else {
+        text.split(',').map(|field| field.trim().to_owned()).collect()
     };
     let mut fields = fields.into_iter().filter(|field| !field.is_empty());
     match (fields.next(), fields.next(), fields.next()) {

@@ -279,15 +279,11 @@ impl NoRecords<'_> {
 
     fn query(&self, metric: Metric, field: Option<String>) -> AggregateQuery {
         AggregateQuery {
-            stream: self.stream.clone(),
             connection: self.connection.cloned(),
-            metric,
             field,
-            grouping: None,
-            second_field: None,
             limit: 1,
-            filter: Filter::default(),
             purpose: Purpose::Hint,
+            ..AggregateQuery::new(self.stream.clone(), metric)
         }
     }
 }
