@@ -28,7 +28,7 @@ pub struct ImportSettings {
     pub connection: ConnectionId,
     /// Label of a new connection.
     pub name: Option<String>,
-    /// Source whose store gets the records. `None` is the only store.
+    /// Source with the store that gets the records. `None` is the only store.
     pub source: Option<SourceName>,
     /// Interval of synchronizations.
     pub every: Duration,
@@ -102,7 +102,9 @@ pub(super) fn imports(
         if !sources.is_empty() && import.store(sources).is_none() {
             let problem = match &import.source {
                 Some(name) => format!("`{name}` is no source with a store"),
-                None => "set source to the name of the source whose store gets the records".to_owned(),
+                None => {
+                    "set source to the name of the source with the store that gets the records".to_owned()
+                }
             };
             return Err(mistake("source", problem));
         }

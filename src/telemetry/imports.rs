@@ -30,7 +30,7 @@ pub enum ImportState {
 /// An import that a server keeps current.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct ImportProgress {
-    /// Name of the source whose store gets the records.
+    /// Name of the source with the store that gets the records.
     pub source: String,
     /// Connection of the records.
     pub connection: String,

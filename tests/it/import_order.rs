@@ -1,4 +1,4 @@
-//! The order of records of a folder, whose files are parsed on several threads.
+//! The order of records of a folder with files that are parsed on several threads.
 
 use serde_json::Value;
 

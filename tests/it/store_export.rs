@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{binary, demo_store, fetchwell, import_records, stderr, stdout, text};
 
-/// A store of a connection with one stream, whose keys and texts are hostile.
+/// A store of a connection with one stream, with hostile keys and texts.
 fn hostile_store() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("s.db");

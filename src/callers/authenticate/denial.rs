@@ -95,7 +95,7 @@ pub enum TokenFault {
     #[error("the token is for another audience")]
     Audience,
     /// The subject (`sub`) is missing, empty, too long, or has control characters.
-    #[error("the token does not say whose it is")]
+    #[error("the token does not name its owner")]
     Subject,
     /// The token requires a proof of possession of a key (`cnf`). Without one it may be stolen.
     #[error("the token is bound to a key, of which no proof is taken")]

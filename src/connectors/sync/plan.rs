@@ -13,14 +13,14 @@ pub(super) struct Plan {
     pub(super) files: BTreeSet<usize>,
     /// Known items among them.
     pub(super) known: BTreeSet<ItemId>,
-    /// New states of items whose content has not changed.
+    /// New states of items with unchanged content.
     pub(super) touched: Vec<(ItemId, ItemState)>,
-    /// Items whose file is missing, with their paths.
+    /// Items without their file, with their paths.
     pub(super) missing: Vec<(ItemId, String)>,
 }
 
 impl Plan {
-    /// Compares an origin with the items that a store knows. Reads files whose times changed, but not their content.
+    /// Compares an origin with the items that a store knows. Reads files with changed times, but not their content.
     pub(super) fn new(scan: &Scan, items: &HashMap<String, KnownItem>) -> Self {
         let mut plan = Self::default();
         let mut seen = BTreeSet::new();

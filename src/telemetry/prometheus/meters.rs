@@ -179,7 +179,7 @@ impl Meters {
 
     fn program(&self, text: &mut Exposition, gauges: &Gauges) {
         let name = "fetchwell_telemetry_dropped_total";
-        let help = "Calls whose record was lost; they are counted all the same.";
+        let help = "Calls without a record, because it was lost; they are counted all the same.";
         text.single(name, Type::Counter, help, gauges.dropped);
         let name = "fetchwell_config_reload_seconds";
         text.metric(name, Type::Histogram, "How long a change of the configuration took to be used.");

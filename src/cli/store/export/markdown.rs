@@ -8,7 +8,7 @@ use super::output::Folder;
 use crate::record::RecordData;
 use crate::source::store::{ExportError, ExportedRecord, ExportedStream, StoreExport};
 
-/// Field whose text is the body of the file.
+/// Field with the text that is the body of the file.
 const BODY: &str = "body";
 
 /// Writes the records of a stream into a folder and returns their number.

@@ -81,7 +81,7 @@ pub(super) fn related(
     Ok(related)
 }
 
-/// Saves the state of an item whose content has not changed.
+/// Saves the state of an item with unchanged content.
 pub(super) fn save_state(
     sqlite: &Connection,
     item: ItemId,

@@ -19,7 +19,7 @@ const REMOVED_AT_ONCE: usize = 1_000;
 /// Numbers of items and records that are missing at an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Missing {
-    /// Number of missing items that gave records and whose content is nowhere else.
+    /// Number of missing items that gave records, with content that is nowhere else.
     pub items: u64,
     /// Number of items that gave records before.
     pub of_items: u64,
@@ -108,7 +108,7 @@ impl SyncWriter<'_> {
         })
     }
 
-    /// Marks the items that are missing at the origin, and those whose content was found at another path. The records of
+    /// Marks the items that are missing at the origin, and those with content that was found at another path. The records of
     /// `unreadable` items are kept. Returns what would be deleted, with the numbers of `present`.
     ///
     /// # Errors

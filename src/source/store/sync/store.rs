@@ -1,4 +1,4 @@
-//! A store whose imports are synchronized.
+//! A store with synchronized imports.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::source::store::{NewConnection, StoreError};
 /// Maximum time that a batch waits for the write lock, which an import holds to its end.
 const LOCK_PATIENCE: Duration = Duration::from_secs(60);
 
-/// A store whose imports are synchronized. Keeps what was verified of its search index between synchronizations.
+/// A store with synchronized imports. Keeps what was verified of its search index between synchronizations.
 #[derive(Debug)]
 pub struct SyncStore {
     pub(super) database: Database,

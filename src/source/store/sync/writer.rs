@@ -132,7 +132,7 @@ impl<'s> SyncWriter<'s> {
         Ok(Self { store, sqlite, state, steps: Vec::new(), bytes: 0, indexed: version, index_problem: None })
     }
 
-    /// Saves the states of items whose content has not changed.
+    /// Saves the states of items with unchanged content.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use super::file::{open, vectors_path};
 use super::lock::lock_or_wait;
 use crate::source::store::database::{overwrite_free_pages, use_write_ahead_log};
 
-/// Rows of the store whose vectors are removed.
+/// Rows of the store that lose their vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::source::store) enum RemovedRows {
     /// All records of a connection.

@@ -150,7 +150,7 @@ impl Sums {
         }
     }
 
-    /// Removes the records whose sum is not accepted.
+    /// Removes the records with a sum that is not accepted.
     fn retain(&mut self, is_accepted: impl Fn(f64) -> bool) {
         for (sums, bits) in self.sums.chunks_exact_mut(64).zip(&mut self.has_sum) {
             let mut left = *bits;
@@ -188,7 +188,7 @@ impl Sums {
     }
 }
 
-/// Calls `push` with each record whose sum exceeds a threshold, in ascending order. `push` returns the new threshold.
+/// Calls `push` with each record that has a sum above a threshold, in ascending order. `push` returns the new threshold.
 pub(super) fn for_each_above(
     mut words: Vec<WordPostings>,
     mut threshold: Score,
