@@ -60,9 +60,10 @@ fn policy(auth: &AuthSettings) -> AuthorizationPolicy {
 impl CallerSources for ConfiguredSources {
     fn granted(&self, to: &Caller, token: &GrantToken) -> Option<Sources> {
         let may_read = |source: &&SourceSettings| {
-            let credential = match source.takes_callers_token() {
-                true => SourceCredential::Caller,
-                false => SourceCredential::Configured,
+            let credential = if source.takes_callers_token() {
+                SourceCredential::Caller
+            } else {
+                SourceCredential::Configured
             };
             self.policy.may_read(to, &source.name, credential)
         };

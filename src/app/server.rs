@@ -60,10 +60,7 @@ pub(crate) fn run_server(
     let state = state.server_directory(settings.state_dir.clone());
     // Many clients start one process for each call, and none of them should wait for a disk at the start. A process
     // that has no directory, or one that cannot be used, pages as long as it runs.
-    let (state, stdio_state) = match is_stdio {
-        true => (None, state.ok().flatten()),
-        false => (state?, None),
-    };
+    let (state, stdio_state) = if is_stdio { (None, state.ok().flatten()) } else { (state?, None) };
     let timing = Timing { skew, valid_for: settings.cursor_ttl };
     let cursors = Arc::new(match (&state, stdio_state) {
         (Some(state), _) => Cursors::in_directory(state, timing)?,

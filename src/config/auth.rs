@@ -208,9 +208,10 @@ impl AuthTable {
             let problem = "subjects need an authorization server; set issuer or introspection";
             return Err(wrong(&["auth", "subject"], problem.to_owned()));
         }
-        let algorithms = match self.algorithms.is_empty() {
-            true => Algorithm::ALL.to_vec(),
-            false => self.algorithms.into_iter().map(|name| name.0).collect(),
+        let algorithms = if self.algorithms.is_empty() {
+            Algorithm::ALL.to_vec()
+        } else {
+            self.algorithms.into_iter().map(|name| name.0).collect()
         };
         let jwks_url = self.jwks_url;
         let issuer = self.issuer.map(|issuer| IssuerPlace { issuer, jwks_url, algorithms });

@@ -978,9 +978,10 @@ async fn the_remote_client_gives_records_in_the_order_of_the_store() {
             std::fs::write(&file, mixed(number, with_field)).unwrap();
             let import =
                 ["import", "records", text(&file), "--store", text(&path), "--connection", &connection];
-            let output = match with_field {
-                true => binary().args(import).args(["--manifest", text(&manifest)]).output().unwrap(),
-                false => binary().args(import).output().unwrap(),
+            let output = if with_field {
+                binary().args(import).args(["--manifest", text(&manifest)]).output().unwrap()
+            } else {
+                binary().args(import).output().unwrap()
             };
             assert!(output.status.success(), "{output:?}");
         }

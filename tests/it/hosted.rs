@@ -48,9 +48,10 @@ fn requests_without_a_token_are_refused() {
         for headers in
             [&[][..], &[bad.as_str()], &["authorization: Basic YTpi"], &[&bearer(ANN), &bearer(BOB)]]
         {
-            let answer = match path.starts_with("/mcp") {
-                true => post(&server.address, target, headers, message),
-                false => ask(&server.address, "GET", target, headers),
+            let answer = if path.starts_with("/mcp") {
+                post(&server.address, target, headers, message)
+            } else {
+                ask(&server.address, "GET", target, headers)
             };
             refused(&answer, 401, "unauthorized");
             let challenge = answer.header("www-authenticate").unwrap();
@@ -83,9 +84,10 @@ fn a_server_with_static_tokens_names_no_authorization_server() {
     let server = start(&place.of_two());
     let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
     for target in ["/mcp", "/mcp/openai/", "/api/v1"] {
-        let answer = match target.starts_with("/mcp") {
-            true => post(&server.address, target, &[], message),
-            false => ask(&server.address, "GET", target, &[]),
+        let answer = if target.starts_with("/mcp") {
+            post(&server.address, target, &[], message)
+        } else {
+            ask(&server.address, "GET", target, &[])
         };
         refused(&answer, 401, "fetchwell token new");
         assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{target}");

@@ -393,9 +393,10 @@ fn a_search_names_the_process_that_keeps_the_index_from_being_rebuilt() {
     let mut server = Searcher::start(&path);
     server.assert_finds(1);
     lock.lock().unwrap();
-    let holder = match cfg!(target_os = "linux") {
-        true => format!("process {}", std::process::id()),
-        false => "another process".to_owned(),
+    let holder = if cfg!(target_os = "linux") {
+        format!("process {}", std::process::id())
+    } else {
+        "another process".to_owned()
     };
     let postings =
         files_in(&index_of(&path)).into_iter().find(|file| file.extension().is_some_and(|is| is == "idx"));

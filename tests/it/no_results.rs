@@ -67,9 +67,12 @@ async fn a_record_server_is_searched_for_each_word() {
     assert_eq!(hint(&found), "No record has `zeppelin`. Search for `invoice` alone.");
     assert_eq!(server.requests().len(), 3);
     // A server that fails during the requests for a hint does not fail the answer.
-    let server = FakeServer::start(|request| match request.line.contains("q=invoice+zeppelin") {
-        true => recorded("search-zero"),
-        false => Reply::Json(500, "{}".to_owned()),
+    let server = FakeServer::start(|request| {
+        if request.line.contains("q=invoice+zeppelin") {
+            recorded("search-zero")
+        } else {
+            Reply::Json(500, "{}".to_owned())
+        }
     });
     connect(folder.path(), &server.url, CREDENTIAL);
     let model = Model::over_stdio(["--provider-url", &server.url, "--cache-root", text(folder.path())]).await;
@@ -81,9 +84,8 @@ async fn a_record_server_is_searched_for_each_word() {
 #[tokio::test]
 async fn a_server_that_hangs_after_its_answer_does_not_fail_it() {
     let folder = tempfile::tempdir().unwrap();
-    let server = FakeServer::start(|request| match request.line.contains("q=invoice+zeppelin") {
-        true => recorded("search-zero"),
-        false => Reply::Hang,
+    let server = FakeServer::start(|request| {
+        if request.line.contains("q=invoice+zeppelin") { recorded("search-zero") } else { Reply::Hang }
     });
     connect(folder.path(), &server.url, CREDENTIAL);
     let config = folder.path().join("fetchwell.toml");
@@ -231,9 +233,12 @@ async fn at_most_two_requests_for_a_hint_run_at_a_time() {
 
 #[tokio::test]
 async fn a_failing_search_of_other_streams_gives_the_plain_hint() {
-    let server = FakeServer::start(|request| match request.line.contains("streams=") {
-        true => recorded("search-zero"),
-        false => Reply::Json(500, "{}".to_owned()),
+    let server = FakeServer::start(|request| {
+        if request.line.contains("streams=") {
+            recorded("search-zero")
+        } else {
+            Reply::Json(500, "{}".to_owned())
+        }
     });
     let folder = tempfile::tempdir().unwrap();
     connect(folder.path(), &server.url, CREDENTIAL);

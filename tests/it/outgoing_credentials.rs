@@ -27,9 +27,12 @@ fn write(folder: &Path, toml: &str) -> String {
 
 /// Starts a server that answers searches as a record server does.
 fn searched() -> FakeServer {
-    FakeServer::start(|request: &Request| match request.line.starts_with("GET /v1/search") {
-        true => recorded("search-lexical"),
-        false => Reply::Json(404, "{}".to_owned()),
+    FakeServer::start(|request: &Request| {
+        if request.line.starts_with("GET /v1/search") {
+            recorded("search-lexical")
+        } else {
+            Reply::Json(404, "{}".to_owned())
+        }
     })
 }
 

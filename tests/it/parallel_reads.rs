@@ -173,9 +173,10 @@ async fn a_revoked_connection_is_left_out() {
 async fn another_grant_has_a_schema_of_its_own() {
     let remote = Remote::start(|request| {
         let is_new = request.authorization.as_deref() == Some("Bearer tok_new");
-        match request.line.contains("/v1/schema") {
-            true => schema(if is_new { &["c", "d"] } else { &["a", "b"] }),
-            false => page(&connection_of(request)),
+        if request.line.contains("/v1/schema") {
+            schema(if is_new { &["c", "d"] } else { &["a", "b"] })
+        } else {
+            page(&connection_of(request))
         }
     });
     assert_eq!(connections_of(&remote.pdpp.records(&query()).await.unwrap()), ["b", "a"]);
@@ -187,9 +188,12 @@ async fn another_grant_has_a_schema_of_its_own() {
 async fn a_new_connection_is_listed_after_the_schema_is_read() {
     let added = Arc::new(AtomicUsize::new(0));
     let is_added = Arc::clone(&added);
-    let remote = Remote::start(move |request| match request.line.contains("/v1/schema") {
-        true => schema(if is_added.load(Ordering::SeqCst) > 0 { &["a", "b", "c"] } else { &["a", "b"] }),
-        false => page(&connection_of(request)),
+    let remote = Remote::start(move |request| {
+        if request.line.contains("/v1/schema") {
+            schema(if is_added.load(Ordering::SeqCst) > 0 { &["a", "b", "c"] } else { &["a", "b"] })
+        } else {
+            page(&connection_of(request))
+        }
     });
     remote.pdpp.records(&query()).await.unwrap();
     added.store(1, Ordering::SeqCst);

@@ -128,9 +128,12 @@ async fn errors_of_the_server_pass_through_with_a_hint() {
 
 #[tokio::test]
 async fn pages_of_the_server_are_walked_to_the_end() {
-    let remote = Remote::start(|request| match request.line.contains("cursor=") {
-        false => recorded("search-lexical"),
-        true => recorded("search-lexical-page2"),
+    let remote = Remote::start(|request| {
+        if request.line.contains("cursor=") {
+            recorded("search-lexical-page2")
+        } else {
+            recorded("search-lexical")
+        }
     })
     .await;
     let first = remote.model.call("search", json!({"query": "invoice", "limit": 3})).await;
@@ -434,9 +437,12 @@ async fn a_temporary_failure_is_retried_once() {
 
 #[tokio::test]
 async fn redirects_stay_within_the_origin() {
-    let remote = Remote::start(|request| match request.line.starts_with("GET /moved") {
-        true => recorded("search-zero"),
-        false => Reply::Full(307, vec![("location", "/moved".to_owned())], String::new()),
+    let remote = Remote::start(|request| {
+        if request.line.starts_with("GET /moved") {
+            recorded("search-zero")
+        } else {
+            Reply::Full(307, vec![("location", "/moved".to_owned())], String::new())
+        }
     })
     .await;
     assert_eq!(remote.model.call("search", json!({"query": "x"})).await["results"], json!([]));

@@ -71,9 +71,12 @@ fn code<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>) -> String 
 
 #[tokio::test]
 async fn one_connection_is_read_page_by_page() {
-    let remote = Remote::start(|request| match request.line.contains("cursor=") {
-        false => recorded("records-conn-limit2"),
-        true => recorded("records-conn-cursor-page2"),
+    let remote = Remote::start(|request| {
+        if request.line.contains("cursor=") {
+            recorded("records-conn-cursor-page2")
+        } else {
+            recorded("records-conn-limit2")
+        }
     });
     let first = remote.pdpp.records(&of_work()).await.unwrap();
     assert_eq!(names(&first), ["cin_work/m27", "cin_work/m26"]);
@@ -231,9 +234,12 @@ async fn connections_are_merged_by_the_streams_own_order() {
 
 #[tokio::test]
 async fn one_connection_that_fails_fails_the_list() {
-    let remote = Remote::start(|request| match request.line.contains("connection_id=cin_home") {
-        true => recorded("records-connection-unknown"),
-        false => two_accounts(request),
+    let remote = Remote::start(|request| {
+        if request.line.contains("connection_id=cin_home") {
+            recorded("records-connection-unknown")
+        } else {
+            two_accounts(request)
+        }
     });
     assert_eq!(code(remote.pdpp.records(&messages()).await), "context.instance_mismatch");
 }
@@ -241,9 +247,12 @@ async fn one_connection_that_fails_fails_the_list() {
 #[tokio::test]
 async fn a_server_without_a_schema_is_read_as_one_list() {
     for schema in [Reply::Json(404, "{}".to_owned()), Reply::Json(200, "{}".to_owned())] {
-        let remote = Remote::start(move |request| match request.line.contains("/v1/schema") {
-            true => schema.clone(),
-            false => Reply::Json(200, fat_records_reply()),
+        let remote = Remote::start(move |request| {
+            if request.line.contains("/v1/schema") {
+                schema.clone()
+            } else {
+                Reply::Json(200, fat_records_reply())
+            }
         });
         // The server gives 500 rows whatever the limit, and no cursor.
         let mut query = RecordsQuery { stream: "mail".parse().unwrap(), limit: 100, ..messages() };
@@ -510,10 +519,10 @@ fn body_of(record: &str, offset: usize) -> WindowQuery {
 
 #[tokio::test]
 async fn windows_are_read_by_place_and_by_text() {
-    let remote = Remote::start(|request| match request.line.contains("q=") {
-        true => recorded("fw-q"),
-        false => recorded("fw-offset"),
-    });
+    let remote =
+        Remote::start(
+            |request| if request.line.contains("q=") { recorded("fw-q") } else { recorded("fw-offset") },
+        );
     let window = remote.pdpp.window(&body_of("shared-1", 100)).await.unwrap();
     assert_eq!((window.start_chars, window.end_chars(), window.total_chars), (100, 150, 20_400));
     let around = |before, after| WindowQuery {
@@ -678,9 +687,12 @@ fn described(connection: Option<&str>) -> StreamQuery {
 
 #[tokio::test]
 async fn a_stream_is_described_in_full_if_the_server_can() {
-    let remote = Remote::start(|request| match request.line.contains("detail=full") {
-        true => recorded("schema-detail-full-stream-conn"),
-        false => recorded("schema-compact-stream"),
+    let remote = Remote::start(|request| {
+        if request.line.contains("detail=full") {
+            recorded("schema-detail-full-stream-conn")
+        } else {
+            recorded("schema-compact-stream")
+        }
     });
     let one = remote.pdpp.stream(&described(Some("cin_work"))).await.unwrap().details;
     assert_eq!(one.len(), 1);
@@ -697,16 +709,19 @@ async fn a_stream_is_described_in_full_if_the_server_can() {
         ]
     );
     // If a server refuses the full form, the compact form is used.
-    let remote = Remote::start(|request| match request.line.contains("detail=full") {
-        true => recorded("schema-detail-full-global"),
-        false => {
-            let flags = json!({"at": "t=date-time,role=cursor,r=gte|lt", "from": "t=string,eq,lex"});
-            Reply::Json(
-                200,
-                json!({"connectors": [{"streams": [{"name": "messages", "field_capabilities": flags}],
+    let remote = Remote::start(|request| {
+        if request.line.contains("detail=full") {
+            recorded("schema-detail-full-global")
+        } else {
+            {
+                let flags = json!({"at": "t=date-time,role=cursor,r=gte|lt", "from": "t=string,eq,lex"});
+                Reply::Json(
+                    200,
+                    json!({"connectors": [{"streams": [{"name": "messages", "field_capabilities": flags}],
                 "granted_connections": [{"connection_id": "cin_work"}, {"connection_id": "cin_home"}]}]})
-                .to_string(),
-            )
+                    .to_string(),
+                )
+            }
         }
     });
     let one = remote.pdpp.stream(&described(Some("cin_work"))).await.unwrap().details;

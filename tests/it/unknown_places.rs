@@ -8,9 +8,10 @@ use crate::support::{CREDENTIAL, FakeServer, Model, Reply, Request, connect, dem
 fn reference(request: &Request) -> Reply {
     let line = request.line.trim_start_matches("GET ");
     if line.starts_with("/v1/schema") {
-        return match line.contains("stream=nope") || line.contains("connection_id=nope") {
-            true => recorded("schema-unknown-stream"),
-            false => recorded("schema-compact-global"),
+        return if line.contains("stream=nope") || line.contains("connection_id=nope") {
+            recorded("schema-unknown-stream")
+        } else {
+            recorded("schema-compact-global")
         };
     }
     let refusal = |status: u16, code: &str| {

@@ -20,9 +20,10 @@ pub(super) fn each_piece(text: &str, mut take: impl FnMut(&[u8])) {
             None => (end_of_other(text.as_bytes(), at), false),
         };
         let part = text.get(at..end).unwrap_or_default();
-        match is_piece {
-            true => take(part.as_bytes()),
-            false => each_by_pattern(part, &mut take),
+        if is_piece {
+            take(part.as_bytes());
+        } else {
+            each_by_pattern(part, &mut take);
         }
         at = end;
     }

@@ -221,9 +221,10 @@ impl SignIn {
         match error {
             "access_denied" => SignInFault::AccessDenied,
             "server_error" | "temporarily_unavailable" => SignInFault::Unavailable,
-            error => SignInFault::Refused(match is_error_code(error) {
-                true => error.to_owned(),
-                false => "unknown error".to_owned(),
+            error => SignInFault::Refused(if is_error_code(error) {
+                error.to_owned()
+            } else {
+                "unknown error".to_owned()
             }),
         }
     }

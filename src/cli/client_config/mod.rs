@@ -170,9 +170,12 @@ pub(super) fn snippet(client: Client, launch: &Launch) -> Snippet {
         let entries = variables.iter().map(|name| (name.clone(), Value::from(value(name))));
         serde_json::Map::from_iter(entries)
     };
-    let server = |value: fn(&str) -> String| match variables.is_empty() {
-        true => json!({ "command": program, "args": stdio }),
-        false => json!({ "command": program, "args": stdio, "env": environment(value) }),
+    let server = |value: fn(&str) -> String| {
+        if variables.is_empty() {
+            json!({ "command": program, "args": stdio })
+        } else {
+            json!({ "command": program, "args": stdio, "env": environment(value) })
+        }
     };
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
     let command_line =
@@ -201,9 +204,10 @@ pub(super) fn snippet(client: Client, launch: &Launch) -> Snippet {
             let servers = json!({ "fetchwell": server(|name| format!("${{input:{name}}}")) });
             let input = |name: &String| json!({ "type": "promptString", "id": name, "description": name, "password": true });
             let inputs: Vec<Value> = variables.iter().map(input).collect();
-            let configuration = match inputs.is_empty() {
-                true => json!({ "servers": servers }),
-                false => json!({ "servers": servers, "inputs": inputs }),
+            let configuration = if inputs.is_empty() {
+                json!({ "servers": servers })
+            } else {
+                json!({ "servers": servers, "inputs": inputs })
             };
             Snippet { goes: "VS Code: .vscode/mcp.json in the project", text: pretty(&configuration) }
         }

@@ -117,9 +117,10 @@ impl Import {
             display_name: into.name.clone(),
             manifest: manifest.as_ref().map(|manifest| manifest.text().to_owned()),
         };
-        let progress = match metadata.is_dir() {
-            true => Progress::for_folder(path, stop),
-            false => Progress::for_file(metadata.len()),
+        let progress = if metadata.is_dir() {
+            Progress::for_folder(path, stop)
+        } else {
+            Progress::for_file(metadata.len())
         };
         let bar = progress.bar.clone();
         let mut report = Rejections::new(path, progress.clone(), into.report.as_deref())?;

@@ -174,9 +174,10 @@ impl<'a> Item<'a> {
         let braces = "{}".len();
         // An item without fields is an object too.
         let inner = fields.bytes.saturating_sub(braces);
-        let id = match fields.has_id {
-            true => 0,
-            false => value_len(&id_of(self.record)) + "\"id\":".len() + usize::from(inner > 0),
+        let id = if fields.has_id {
+            0
+        } else {
+            value_len(&id_of(self.record)) + "\"id\":".len() + usize::from(inner > 0)
         };
         braces + inner + id + ",".len()
     }

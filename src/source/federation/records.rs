@@ -62,10 +62,13 @@ pub(super) async fn records(
                     members.routes.remember(&source, connections);
                     list.push_page(input, input_page(&members.routes.names(), &source, page));
                 }
-                Err(error) => match gathered.failure(&source, error) {
-                    true => list.end(input),
-                    false => list.fail(input),
-                },
+                Err(error) => {
+                    if gathered.failure(&source, error) {
+                        list.end(input);
+                    } else {
+                        list.fail(input);
+                    }
+                }
             }
         }
         list.take(limit);

@@ -61,10 +61,13 @@ pub(super) async fn search(
                     members.routes.remember(&source, page.hits.iter().filter_map(connection_of));
                     fusion.push_page(input, page);
                 }
-                Err(error) => match gathered.failure(&source, error) {
-                    true => fusion.end(input),
-                    false => fusion.fail(input),
-                },
+                Err(error) => {
+                    if gathered.failure(&source, error) {
+                        fusion.end(input);
+                    } else {
+                        fusion.fail(input);
+                    }
+                }
             }
         }
         fusion.take(limit);

@@ -308,9 +308,10 @@ pub(in crate::http::v1) async fn answer(
             count_accuracy: accuracy(count),
             recall: Recall {
                 complete: !page.windowed && page.unavailable.is_empty(),
-                ranking_scope: match page.windowed {
-                    true => RankingScope::CandidateWindow,
-                    false => RankingScope::AllMatches,
+                ranking_scope: if page.windowed {
+                    RankingScope::CandidateWindow
+                } else {
+                    RankingScope::AllMatches
                 },
                 truncated: page.windowed,
             },

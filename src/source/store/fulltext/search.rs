@@ -154,15 +154,16 @@ impl StoreSearch {
         let matches = |offset, limit| {
             let words =
                 |count| if is_alone { Ok(Vec::new()) } else { list.matches(0, count).map_err(failed) };
-            match placed.is_empty() && !is_alone {
-                true => list.matches(offset, limit).map_err(failed),
-                false => placed.merge(
+            if placed.is_empty() && !is_alone {
+                list.matches(offset, limit).map_err(failed)
+            } else {
+                placed.merge(
                     offset,
                     limit,
                     words,
                     |found: &Match| found.row,
                     |placed| match_by_meaning(placed.row),
-                ),
+                )
             }
         };
         let offset = at.map_or(0, |at| at.offset);

@@ -76,13 +76,10 @@ pub(super) fn arrange(mut candidates: Vec<Scored>) -> Vec<Match> {
         match originals.iter_mut().find(|original| is_copy(&candidate, &original.scored)) {
             Some(original) => {
                 original.copies += 1;
-                match original.copies <= MAX_DEMOTED {
-                    true => demoted.push(Placed {
-                        scored: candidate,
-                        rank: candidate.score * COPY_RANK,
-                        copies: 0,
-                    }),
-                    false => last.push(candidate),
+                if original.copies <= MAX_DEMOTED {
+                    demoted.push(Placed { scored: candidate, rank: candidate.score * COPY_RANK, copies: 0 });
+                } else {
+                    last.push(candidate);
                 }
             }
             None => originals.push(Placed { scored: candidate, rank: candidate.score, copies: 0 }),

@@ -64,9 +64,10 @@ pub(in crate::source::store::fulltext) fn place_among(
     nearest: &NearestRecords,
 ) -> Placements {
     let coverage = words.iter().take(JUDGED).map(|hit| hit.coverage).fold(0.0, f32::max);
-    let order = match coverage >= WHOLE_QUERY {
-        true => between(words, nearest),
-        false => by_sum(words, nearest, 1.0 - coverage),
+    let order = if coverage >= WHOLE_QUERY {
+        between(words, nearest)
+    } else {
+        by_sum(words, nearest, 1.0 - coverage)
     };
     placements(&order, nearest)
 }
