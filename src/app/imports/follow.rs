@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::watch::OriginWatch;
+use super::watch::{OriginWatch, WatchedPlace};
 use crate::config::ImportSettings;
 use crate::connectors::{ImportError, ImportKind, Report, SyncOutcome, Synchronization, guess_kind};
 use crate::handle::ConnectionId;
@@ -36,6 +36,10 @@ const BUSY_PAUSE: Duration = Duration::from_secs(5);
 
 /// An import to keep current.
 #[derive(Debug, Clone, PartialEq, Eq)]
+/// Interval at which a watched origin is compared with the one at its path. The system reports no event if a folder above
+/// it is replaced, or if a missing origin appears on another disk.
+const PLACE_CHECK: Duration = Duration::from_secs(2);
+
 pub(crate) struct FollowedImport {
     pub(crate) store: PathBuf,
     pub(crate) target: ImportTarget,
@@ -95,17 +99,17 @@ pub(crate) async fn follow_imports(
 
 async fn follow(import: FollowedImport, observer: Arc<dyn ImportObserver>, stop: Arc<AtomicBool>) {
     let changed = Arc::new(Notify::new());
-    let (mut watch, mut watch_problem) = (None, None);
-    let (mut store, mut attempt) = (None, 0_u32);
+    let mut watching = Watching::default();
+    let (mut store, mut attempt, mut watch_problem) = (None, 0_u32, None);
     loop {
         // Watched first, so that a change during the synchronization is seen.
         if import.watch {
             let (origin, store, changed) =
                 (import.origin().clone(), import.store.clone(), Arc::clone(&changed));
             // An origin on a disk that does not answer delays no other import.
-            let renewed = spawn_blocking(move || renew_watch(watch, &origin, &store, &changed)).await;
+            let renewed = spawn_blocking(move || watching.renew(&origin, &store, &changed)).await;
             let (kept, problem) = renewed.unwrap_or_default();
-            watch = kept;
+            watching = kept;
             if problem.is_some() && problem != watch_problem {
                 observer.unwatched(&import, problem.as_deref().unwrap_or_default());
                 watch_problem = problem;
@@ -124,24 +128,48 @@ async fn follow(import: FollowedImport, observer: Arc<dyn ImportObserver>, stop:
         };
         observer.ended(&import, &outcome);
         sleep(started.elapsed().clamp(PAUSE.0, PAUSE.1)).await;
-        attempt = wait(outcome.as_ref().err(), attempt, import.every, &changed).await;
+        let replaced = watching.replaced(import.origin());
+        tokio::select! {
+            next = wait(outcome.as_ref().err(), attempt, import.every, &changed) => attempt = next,
+            () = replaced => {}
+        }
     }
 }
 
-/// Returns the watch of an origin, which is started if there is none or if its folder was replaced. Otherwise, returns
-/// the reason why an origin that exists cannot be watched.
-fn renew_watch(
+/// The watch of an origin, and the place where it is watched. Without a place, the origin is not watched.
+#[derive(Default)]
+struct Watching {
     watch: Option<OriginWatch>,
-    origin: &Path,
-    store: &Path,
-    changed: &Arc<Notify>,
-) -> (Option<OriginWatch>, Option<String>) {
-    if watch.as_ref().is_some_and(OriginWatch::is_current) {
-        return (watch, None);
+    place: Option<WatchedPlace>,
+}
+
+impl Watching {
+    /// Watches an origin, or its folder again if it was replaced. Returns the reason why an origin that exists cannot be
+    /// watched.
+    fn renew(self, origin: &Path, store: &Path, changed: &Arc<Notify>) -> (Self, Option<String>) {
+        let place = WatchedPlace::read(origin);
+        if self.watch.as_ref().is_some_and(|watch| watch.is_current(&place)) {
+            return (self, None);
+        }
+        let (watch, problem) = match OriginWatch::start(origin, &place, store, changed) {
+            Ok(watch) => (Some(watch), None),
+            Err(error) => (None, origin.exists().then(|| error.to_string())),
+        };
+        (Self { watch, place: Some(place) }, problem)
     }
-    match OriginWatch::start(origin, store, changed) {
-        Ok(started) => (Some(started), None),
-        Err(error) => (None, origin.exists().then(|| error.to_string())),
+
+    /// Waits until the folder in which changes of the origin are seen is another one. Ends never if it is not watched.
+    async fn replaced(&self, origin: &Path) {
+        let Some(place) = &self.place else { return std::future::pending().await };
+        loop {
+            sleep(PLACE_CHECK).await;
+            let origin = origin.to_owned();
+            // A check that fails is repeated.
+            let now = spawn_blocking(move || WatchedPlace::read(&origin)).await;
+            if now.is_ok_and(|now| now != *place) {
+                return;
+            }
+        }
     }
 }
 

@@ -9,40 +9,12 @@ use super::super::print::{Printer, grouped, note, note_skipped};
 use crate::connectors::{ImportError, Report, SyncOutcome, describe_held_records};
 use crate::source::store::RememberedImport;
 
-/// Maximum number of rejections of an import that are printed.
-const MAX_PRINTED: u64 = 10;
-
-/// Prints the first rejections of an import.
-pub(super) struct PrintedRejections {
-    origin: PathBuf,
-    rejected: u64,
-}
-
-impl PrintedRejections {
-    pub(super) fn new(origin: &Path) -> Self {
-        Self { origin: origin.to_owned(), rejected: 0 }
-    }
-
-    /// Prints the number of rejections that were not printed.
-    pub(super) fn finish(self) {
-        let more = self.rejected.saturating_sub(MAX_PRINTED);
-        if more > 0 {
-            note(&format_args!("{}: {} more were rejected", self.origin.display(), grouped(more)));
-        }
-    }
-}
-
-impl Report for PrintedRejections {
-    fn rejected(&mut self, place: &dyn fmt::Display, reason: &str) {
-        self.rejected += 1;
-        if self.rejected <= MAX_PRINTED {
-            note(&format_args!("{}: {place}: {reason}", self.origin.display()));
-        }
-    }
-
-    fn skipped(&mut self, files: u64, description: &str) {
-        note_skipped(files, description);
-    }
+/// State of an import: its error, and the numbers of records and files that it does not have as the origin has them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct ImportHealth {
+    pub(super) error: Option<String>,
+    pub(super) held: u64,
+    pub(super) rejected: u64,
 }
 
 /// The result of the synchronization of an import.
@@ -85,17 +57,22 @@ impl SyncReport {
             files_unchanged: outcome.unchanged,
             held: outcome.held.map_or(0, |missing| missing.records),
             error,
+    /// Returns the state of the import.
+    pub(super) fn health(&self) -> ImportHealth {
+        ImportHealth { error: self.error.clone(), held: self.held, rejected: self.rejected }
+    }
+
         }
     }
 
     /// Returns true if everything was read, and nothing is missing.
     pub(super) fn is_complete(&self) -> bool {
-        self.error.is_none() && self.held == 0 && self.rejected == 0
+        self.health() == ImportHealth::default()
     }
 
-    /// Returns true if something changed, or is not up to date.
-    pub(super) fn has_news(&self) -> bool {
-        self.added + self.changed + self.deleted > 0 || !self.is_complete()
+    /// Returns true if records were changed.
+    pub(super) fn has_changes(&self) -> bool {
+        self.added + self.changed + self.deleted > 0
     }
 
     pub(super) fn print(&self, printer: Printer) {

@@ -1,18 +1,20 @@
 //! `fetchwell sync --watch`: follows imports until the command is stopped.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Builder;
 
 use super::super::print::{Printer, note};
-use super::report::SyncReport;
+use super::report::{ImportHealth, SyncReport};
 use crate::app::failure::Failure;
 use crate::app::imports::{FollowedImport, ImportObserver, ImportTarget, follow_imports};
 use crate::app::stop;
 use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome};
+use crate::handle::ConnectionId;
 use crate::source::store::RememberedImport;
 
 /// Interval of synchronizations, for changes that the system does not report.
@@ -33,7 +35,7 @@ pub(super) fn watch(store: &Path, imports: Vec<RememberedImport>, printer: Print
     let runtime = Builder::new_current_thread().thread_stack_size(PARSER_STACK_BYTES).enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("threads cannot be started ({error})")))?;
     let stopped = Arc::new(AtomicBool::new(false));
-    let observer = Arc::new(PrintingObserver { imports, printer });
+    let observer = Arc::new(PrintingObserver { imports, printer, printed: Mutex::default() });
     let requested = Arc::clone(&stopped);
     note(&"watching; stop it with Ctrl-C");
     runtime.block_on(async {
@@ -47,10 +49,24 @@ pub(super) fn watch(store: &Path, imports: Vec<RememberedImport>, printer: Print
     Ok(())
 }
 
-/// Prints each synchronization that changed something or failed.
+/// Prints each synchronization that changed records, and each state of an import once.
 struct PrintingObserver {
     imports: Vec<RememberedImport>,
     printer: Printer,
+    /// Last state of each import, by its connection.
+    printed: Mutex<HashMap<ConnectionId, ImportHealth>>,
+}
+
+impl PrintingObserver {
+    /// Returns true if a report is to be printed: its state is another one than the last, or records changed. Remembers the
+    /// state.
+    fn is_news(&self, connection: &ConnectionId, health: ImportHealth, has_changes: bool) -> bool {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let earlier = printed.get(connection).cloned().unwrap_or_default();
+        let is_news = has_changes || health != earlier;
+        printed.insert(connection.clone(), health);
+        is_news
+    }
 }
 
 impl ImportObserver for PrintingObserver {
@@ -63,14 +79,39 @@ impl ImportObserver for PrintingObserver {
             return;
         }
         let report = SyncReport::new(known, outcome);
-        if self.printer.json {
-            self.printer.value(&report);
-        } else if report.has_news() {
+        if self.is_news(import.connection(), report.health(), report.has_changes()) {
             report.print(self.printer);
         }
     }
 
     fn unwatched(&self, import: &FollowedImport, problem: &str) {
         note(&format_args!("{}: changes are seen every 15 minutes only: {problem}", import.connection()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_printed_once() {
+        let printer = Printer { json: false };
+        let observer = PrintingObserver { imports: Vec::new(), printer, printed: Mutex::default() };
+        let failing = |problem: &str| ImportHealth { error: Some(problem.to_owned()), ..Default::default() };
+        let rejected = ImportHealth { rejected: 2, ..ImportHealth::default() };
+        for (connection, health, has_changes, expect) in [
+            ("notes", ImportHealth::default(), false, false),
+            ("notes", failing("gone"), false, true),
+            ("notes", failing("gone"), false, false),
+            ("mail", failing("gone"), false, true),
+            ("notes", failing("no permission"), false, true),
+            ("notes", ImportHealth::default(), false, true),
+            ("notes", ImportHealth::default(), true, true),
+            ("notes", rejected.clone(), true, true),
+            ("notes", rejected, false, false),
+        ] {
+            let connection = connection.parse().unwrap();
+            assert_eq!(observer.is_news(&connection, health.clone(), has_changes), expect, "{health:?}");
+        }
     }
 }
