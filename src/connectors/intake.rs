@@ -23,6 +23,9 @@ pub trait Report {
     /// Reports a rejected piece of the file. `place` is a line number, an item number or a file name.
     fn rejected(&mut self, place: &dyn fmt::Display, reason: &str);
 
+    /// Reports a file that an earlier synchronization rejected, and that has not changed since.
+    fn still_rejected(&mut self, _path: &str, _reason: &str) {}
+
     /// Reports the number of files of kinds that are not read, with a description of them.
     fn skipped(&mut self, _files: u64, _description: &str) {}
 

@@ -50,5 +50,9 @@ fn problem(import: &RememberedImport, now: Timestamp) -> Option<String> {
         ));
     }
     let unreadable = status.unreadable;
-    (unreadable > 0).then(|| format!("{unreadable} files of `{connection}` cannot be read"))
+    (unreadable > 0).then(|| {
+        format!(
+            "{unreadable} files of `{connection}` cannot be read; `fetchwell sync {connection} --report FILE` lists them"
+        )
+    })
 }

@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 
 use self::kind::Kind;
 use self::progress::Progress;
-use self::rejections::Rejections;
+pub(super) use self::rejections::{Rejections, ReportFile};
 use self::report::{Counts, Summary};
 pub(super) use self::target::store_to_fill;
 use super::print::{Printer, note};
@@ -123,7 +123,8 @@ impl Import {
             Progress::for_file(metadata.len())
         };
         let bar = progress.bar.clone();
-        let mut report = Rejections::new(path, progress.clone(), into.report.as_deref())?;
+        let mut report_file = into.report.as_deref().map(ReportFile::create).transpose()?;
+        let mut report = Rejections::new(path, progress.clone(), report_file.as_mut());
         let mut intake = Intake::new(store, connection, manifest, &mut report, stop);
         let ended = self.kind.read_into(&mut intake, &bar, stop);
         // Stopping makes the input fail, which each importer reports in its own way.
@@ -136,7 +137,8 @@ impl Import {
         progress.start_indexing();
         let (Imported { tally, index_problem }, rejected) = intake.finish()?;
         bar.finish_and_clear();
-        let reported = report.finish();
+        report.finish();
+        let reported = report_file.map_or(Ok(()), ReportFile::finish);
         let summary = Summary::new(&into.connection, Counts { tally, rejected, skipped, stopped });
         let has_summary = ended.is_ok() || stopped || tally != Tally::default() || rejected > 0;
         // With --json there is one value, after the records are embedded.

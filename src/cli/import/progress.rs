@@ -43,6 +43,11 @@ impl Progress {
         progress
     }
 
+    /// Creates a progress that is not shown.
+    pub(super) fn hidden() -> Self {
+        Self { bar: ProgressBar::hidden(), records: 0 }
+    }
+
     fn new(bar: ProgressBar, template: &str) -> Self {
         let bar = bar.with_style(style(template));
         Self { bar, records: 0 }

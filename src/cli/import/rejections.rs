@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::super::print::{grouped, note, note_skipped};
+use super::super::print::{counted, grouped, note, note_skipped};
 use super::progress::Progress;
 use crate::app::failure::Failure;
 use crate::connectors::Report;
@@ -30,13 +30,14 @@ const MAX_DISTINCT: usize = 1_000;
 const HEADER: &str = "{\"report\":\"fetchwell import\"";
 
 /// Receiver of the rejections of one import.
-pub(super) struct Rejections {
+pub(in crate::cli) struct Rejections<'r> {
     file: PathBuf,
     progress: Progress,
     listed: Vec<String>,
     rejected: u64,
+    still_rejected: u64,
     reasons: BTreeMap<String, Reason>,
-    report: Option<ReportFile>,
+    report: Option<&'r mut ReportFile>,
 }
 
 /// Number of rejections for a reason, and the place of the first.
@@ -48,17 +49,31 @@ struct Reason {
 /// Reason that stands for all beyond [`MAX_DISTINCT`].
 const OTHER_REASONS: &str = "other reasons";
 
-impl Rejections {
-    /// Creates the receiver for an import of `file`. A report file is created at once.
-    pub(super) fn new(file: &Path, progress: Progress, report: Option<&Path>) -> Result<Self, Failure> {
-        let report = report.map(|path| ReportFile::create(path, file)).transpose()?;
+impl<'r> Rejections<'r> {
+    /// Creates the receiver for an import of `file`, which begins its part of the report file.
+    pub(super) fn new(file: &Path, progress: Progress, mut report: Option<&'r mut ReportFile>) -> Self {
+        if let Some(report) = &mut report {
+            report.write(&json!({ "report": "fetchwell import", "path": file }));
+        }
         let (listed, reasons) = (Vec::new(), BTreeMap::new());
-        Ok(Self { file: file.to_owned(), progress, listed, rejected: 0, reasons, report })
+        Self { file: file.to_owned(), progress, listed, rejected: 0, still_rejected: 0, reasons, report }
     }
 
-    /// Prints what was not printed at once, and completes the report file.
-    pub(super) fn finish(self) -> Result<(), Failure> {
-        if self.listed.len() <= MAX_LISTED && self.has_listed_all() {
+    /// Creates the receiver for a synchronization of `file`, which shows no progress.
+    pub(in crate::cli) fn without_progress(file: &Path, report: Option<&'r mut ReportFile>) -> Self {
+        Self::new(file, Progress::hidden(), report)
+    }
+
+    /// Prints what was not printed at once.
+    pub(in crate::cli) fn finish(self) {
+        if self.still_rejected > 0 && self.report.is_none() {
+            let files = counted(self.still_rejected, "file");
+            note(&format_args!(
+                "{}: {files} rejected before and not changed since; add --report FILE to list them",
+                self.file.display()
+            ));
+        }
+        if self.has_listed_all() {
             self.listed.iter().skip(MAX_IMMEDIATE).for_each(note);
         } else {
             let mut reasons: Vec<(&String, &Reason)> = self.reasons.iter().collect();
@@ -78,7 +93,6 @@ impl Rejections {
                 None => note(&format_args!("add --report FILE to list all {all} rejections{rest}")),
             }
         }
-        self.report.map_or(Ok(()), ReportFile::finish)
     }
 
     fn has_listed_all(&self) -> bool {
@@ -86,7 +100,7 @@ impl Rejections {
     }
 }
 
-impl Report for Rejections {
+impl Report for Rejections<'_> {
     fn rejected(&mut self, place: &dyn fmt::Display, reason: &str) {
         let place = place.to_string();
         if let Some(report) = &mut self.report {
@@ -109,6 +123,13 @@ impl Report for Rejections {
         counted.count += 1;
     }
 
+    fn still_rejected(&mut self, path: &str, reason: &str) {
+        self.still_rejected += 1;
+        if let Some(report) = &mut self.report {
+            report.write(&json!({ "rejected": path, "reason": reason }));
+        }
+    }
+
     fn skipped(&mut self, files: u64, description: &str) {
         self.progress.bar.suspend(|| note_skipped(files, description));
     }
@@ -124,8 +145,8 @@ impl Report for Rejections {
     }
 }
 
-/// File with a line of JSON for each rejected record and skipped file.
-struct ReportFile {
+/// File with a line of JSON for each rejected record and skipped file, and one for each import before them.
+pub(in crate::cli) struct ReportFile {
     path: PathBuf,
     file: BufWriter<File>,
     /// First error of writing, which is reported at the end.
@@ -134,7 +155,7 @@ struct ReportFile {
 
 impl ReportFile {
     /// Creates the file, or replaces an earlier report. Other files are refused.
-    fn create(path: &Path, imported: &Path) -> Result<Self, Failure> {
+    pub(in crate::cli) fn create(path: &Path) -> Result<Self, Failure> {
         let unwritable = |problem: &dyn fmt::Display| {
             Failure::new(format!(
                 "the report {} cannot be written ({problem}); name another file",
@@ -155,9 +176,7 @@ impl ReportFile {
         }
         let file = private_options().write(true).create(true).truncate(true).open(path);
         let file = BufWriter::new(file.map_err(|error| unwritable(&error))?);
-        let mut report = Self { path: path.to_owned(), file, problem: None };
-        report.write(&json!({ "report": "fetchwell import", "path": imported }));
-        Ok(report)
+        Ok(Self { path: path.to_owned(), file, problem: None })
     }
 
     fn write(&mut self, line: &serde_json::Value) {
@@ -166,7 +185,8 @@ impl ReportFile {
         }
     }
 
-    fn finish(mut self) -> Result<(), Failure> {
+    /// Completes the file.
+    pub(in crate::cli) fn finish(mut self) -> Result<(), Failure> {
         match self.problem.or(self.file.flush().err()) {
             None => Ok(()),
             Some(error) => Err(Failure::new(format!(

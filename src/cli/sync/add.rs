@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 
@@ -53,6 +54,9 @@ pub(in crate::cli) struct Add {
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
     /// Print what would be imported, and import nothing.
+    /// Write every rejected record and file and every skipped file to this file, a line of JSON each.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -93,12 +97,13 @@ impl Add {
         };
         let store = Arc::new(store);
         runtime()?.block_on(async move {
-            let report = run_stoppable(move |stop| synchronize(&store, &import, false, stop)).await?;
-            if printer.json {
-                printer.value(&report);
-            } else {
-                report.print(printer);
-            }
+            let run = move |stop: &Arc<AtomicBool>| {
+                let report = synchronize(&store, &import, false, report_file.as_mut(), stop)?;
+                report_file.map_or(Ok(()), ReportFile::finish)?;
+                Ok(report)
+            };
+            let report = run_stoppable(run).await?;
+            report.print(printer);
             self.embed.embed_imported(&path, environment).await?;
             if report.is_complete() { Ok(()) } else { Err(Failure::without_message()) }
         })
@@ -129,6 +134,7 @@ impl Add {
     }
 
     fn new_import(&self, origin: &Path, known: &[RememberedImport]) -> Result<Target, Failure> {
+        let mut report_file = self.report.as_deref().map(ReportFile::create).transpose()?;
         let guess = guess_kind(origin, self.kind)?;
         let options = self.options();
         if let Some(option) = guess.kind.unused_option(&options) {

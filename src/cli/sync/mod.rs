@@ -19,6 +19,7 @@ use self::report::{SyncReport, print_total};
 use self::run::{run_stoppable, synchronize};
 use self::watch::watch;
 use super::embeddings::EmbedArgs;
+use super::import::ReportFile;
 use super::print::Printer;
 use crate::app::default_store::existing_default_store;
 use crate::app::failure::Failure;
@@ -40,6 +41,9 @@ pub(super) struct Sync {
     /// Follow changes until the command is stopped.
     #[arg(long, conflicts_with = "prune")]
     watch: bool,
+    /// Write every rejected record and file and every skipped file to this file, a line of JSON each.
+    #[arg(long, value_name = "FILE", conflicts_with = "watch")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     embed: EmbedArgs,
 }
@@ -53,17 +57,20 @@ impl Sync {
             return watch(&path, imports, printer);
         }
         let prune = self.prune;
+        let mut report_file = self.report.as_deref().map(ReportFile::create).transpose()?;
         runtime()?.block_on(async move {
             let is_named = self.name.is_some();
             let reports = run_stoppable(move |stop| {
                 let run = |import: &RememberedImport| {
-                    let report = synchronize(&store, import, prune, stop)?;
+                    let report = synchronize(&store, import, prune, report_file.as_mut(), stop)?;
                     if !printer.json {
                         report.print(printer);
                     }
                     Ok(report)
                 };
-                imports.iter().map(run).collect::<Result<Vec<SyncReport>, Failure>>()
+                let reports = imports.iter().map(run).collect::<Result<Vec<SyncReport>, Failure>>()?;
+                report_file.map_or(Ok(()), ReportFile::finish)?;
+                Ok(reports)
             })
             .await?;
             if printer.json {

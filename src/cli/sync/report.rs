@@ -1,12 +1,9 @@
 //! Output of synchronizations.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
-
 use serde::Serialize;
 
-use super::super::print::{Printer, grouped, note, note_skipped};
-use crate::connectors::{ImportError, Report, SyncOutcome, describe_held_records};
+use super::super::print::{Printer, counted, grouped, note};
+use crate::connectors::{ImportError, SyncOutcome, describe_held_records};
 use crate::source::store::RememberedImport;
 
 /// State of an import: its error, and the numbers of records and files that it does not have as the origin has them.
@@ -57,12 +54,12 @@ impl SyncReport {
             files_unchanged: outcome.unchanged,
             held: outcome.held.map_or(0, |missing| missing.records),
             error,
+        }
+    }
+
     /// Returns the state of the import.
     pub(super) fn health(&self) -> ImportHealth {
         ImportHealth { error: self.error.clone(), held: self.held, rejected: self.rejected }
-    }
-
-        }
     }
 
     /// Returns true if everything was read, and nothing is missing.
@@ -76,6 +73,9 @@ impl SyncReport {
     }
 
     pub(super) fn print(&self, printer: Printer) {
+        if printer.json {
+            return printer.value(self);
+        }
         let Self { connection_id, .. } = self;
         if let Some(error) = &self.error {
             printer.line(format_args!("{connection_id}: not up to date: {error}"));
@@ -100,13 +100,19 @@ impl SyncReport {
     }
 }
 
-/// Prints the number of imports, and how many are not up to date.
+/// Prints the number of imports, how many are not up to date, and the number of rejected files and records.
 pub(super) fn print_total(printer: Printer, reports: &[SyncReport]) {
     let incomplete = reports.iter().filter(|report| !report.is_complete()).count();
     let imports = if reports.len() == 1 { "1 import" } else { &format!("{} imports", reports.len()) };
+    let rejected = match reports.iter().map(|report| report.rejected).sum() {
+        0 => String::new(),
+        rejected => {
+            format!("; {} rejected, which `--report FILE` lists", counted(rejected, "item"))
+        }
+    };
     if incomplete == 0 {
         printer.line(format_args!("{imports}: up to date"));
     } else {
-        printer.line(format_args!("{imports}: {incomplete} not completely up to date"));
+        printer.line(format_args!("{imports}: {incomplete} not completely up to date{rejected}"));
     }
 }

@@ -6,7 +6,8 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
-use super::report::{PrintedRejections, SyncReport};
+use super::super::import::{Rejections, ReportFile};
+use super::report::SyncReport;
 use crate::app::failure::Failure;
 use crate::app::stop;
 use crate::connectors::{ImportError, PARSER_STACK_BYTES, Synchronization};
@@ -45,9 +46,10 @@ pub(super) fn synchronize(
     store: &SyncStore,
     import: &RememberedImport,
     prune: bool,
+    report: Option<&mut ReportFile>,
     stop: &Arc<AtomicBool>,
 ) -> Result<SyncReport, Failure> {
-    let mut rejections = PrintedRejections::new(&import.settings.origin);
+    let mut rejections = Rejections::without_progress(&import.settings.origin, report);
     let program = std::env::current_exe().ok();
     let synchronization = Synchronization { store, import, prune, program, report: &mut rejections, stop };
     match synchronization.run() {

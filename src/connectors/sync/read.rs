@@ -1,5 +1,6 @@
 //! Reads the files of an origin into a store.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -38,8 +39,8 @@ pub(super) struct OriginReader<'a> {
 pub(super) struct ReadFiles {
     /// Files that were read.
     pub(super) read: u64,
-    /// Files that could not be read.
-    pub(super) unreadable: u64,
+    /// Paths of the files that could not be read completely.
+    pub(super) unreadable: HashSet<String>,
 }
 
 impl OriginReader<'_> {
@@ -82,9 +83,7 @@ impl OriginReader<'_> {
                     reader.reject(&file.path, &error.to_string());
                 }
             }
-            state.problem = reader.take_problem();
-            end(reader.intake(), state, counts)?;
-        }
+        })?;
         let (others, description) = (reader.skipped.others(), reader.skipped.to_string());
         if set.kinds.is_empty() && others > 0 {
             reader.intake().skip(others, &description);
@@ -97,6 +96,43 @@ impl OriginReader<'_> {
         &self,
         file: &ScannedFile,
         intake: &mut Intake<'_>,
+    /// Writes the records of a parsed file, or reads a file of a kind that has any number of records.
+    fn take(
+        &self,
+        file: &ScannedFile,
+        parsed: Parsed,
+        fingerprint: Option<Fingerprint>,
+        reader: &mut FileReader<'_, '_>,
+        counts: &mut ReadFiles,
+    ) -> Result<(), ImportError> {
+        let mut state = state_of(file, fingerprint);
+        let opened = match &parsed {
+            Parsed::Other(_) => Some(Item::open(file.path.clone(), &file.file)),
+            Parsed::Record { .. } | Parsed::Rejected { .. } | Parsed::Unopened { .. } => None,
+        };
+        let unopened = match (&parsed, &opened) {
+            (Parsed::Unopened { error, .. }, _) | (_, Some(Err(error))) => Some(error),
+            _ => None,
+        };
+        // It was deleted since the scan. The next synchronization finds it missing.
+        if unopened.is_some_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return Ok(());
+        }
+        begin(reader.intake(), file);
+        match (parsed, opened) {
+            (Parsed::Record { record, .. }, _) => reader.take_parsed(*record)?,
+            (Parsed::Rejected { path, reason, .. }, _) => reader.reject(&path, &reason),
+            (Parsed::Unopened { error, .. }, _) | (_, Some(Err(error))) => {
+                state.stamp = None;
+                reader.reject(&file.path, &error.to_string());
+            }
+            (Parsed::Other(_), Some(Ok(item))) => reader.read_file(item, file.file == self.origin)?,
+            (Parsed::Other(_), None) => {}
+        }
+        state.problem = reader.take_problem();
+        end(reader.intake(), file, state, counts)
+    }
+
         counts: &mut ReadFiles,
     ) -> Result<(), ImportError> {
         let mut state = state_of(file);
@@ -111,7 +147,7 @@ impl OriginReader<'_> {
             }
             Err(error) => return Err(error),
         }
-        end(intake, state, counts)
+        end(intake, file, state, counts)
     }
 
     fn import(&self, file: &Path, intake: &mut Intake<'_>) -> Result<(), ImportError> {
@@ -151,9 +187,16 @@ fn begin(intake: &mut Intake<'_>, file: &ScannedFile) {
     }
 }
 
-fn end(intake: &mut Intake<'_>, state: ItemState, counts: &mut ReadFiles) -> Result<(), ImportError> {
+fn end(
+    intake: &mut Intake<'_>,
+    file: &ScannedFile,
+    state: ItemState,
+    counts: &mut ReadFiles,
+) -> Result<(), ImportError> {
     counts.read += 1;
-    counts.unreadable += u64::from(state.problem.is_some());
+    if state.problem.is_some() {
+        counts.unreadable.insert(file.path.clone());
+    }
     match intake.sync_writer() {
         Some(writer) => Ok(writer.end_item(state)?),
         None => Ok(()),

@@ -48,7 +48,7 @@ pub struct SyncOutcome {
     pub read: u64,
     /// Number of files that were not read because they have not changed.
     pub unchanged: u64,
-    /// Number of rejected records and files.
+    /// Number of rejected records and files, with the files that were rejected before and have not changed since.
     pub rejected: u64,
     /// Number of files of kinds that are not read.
     pub skipped: u64,
@@ -135,7 +135,7 @@ impl Synchronization<'_> {
         };
         let present = writer.present(!plan.missing.is_empty())?;
         let manifest = manifest.and_then(Manifest::from_stored);
-        let mut intake = Intake::synchronize(writer, connection, manifest, report, stop);
+        let mut intake = Intake::synchronize(writer, connection, manifest, &mut *report, stop);
         for (place, reason) in &scan.unreadable {
             intake.reject(place, reason);
         }
@@ -154,11 +154,17 @@ impl Synchronization<'_> {
         let unchanged = scan.files.len() as u64;
         let (unchanged, read) = (unchanged.saturating_sub(run.counts.read), run.counts.read);
         let skipped = intake.skipped();
-        let (imported, rejected) = intake.finish()?;
+        let (imported, mut rejected) = intake.finish()?;
         let (tally, index_problem) = (imported.tally, imported.index_problem);
         Ok(SyncOutcome { tally, read, unchanged, rejected, skipped, held, index_problem })
     }
 }
+        for (path, reason) in store.unreadable(import.id)? {
+            if !run.counts.unreadable.contains(&path) {
+                rejected += 1;
+                report.still_rejected(&path, &reason);
+            }
+        }
 
 /// A synchronization in progress.
 struct Run<'a> {

@@ -59,6 +59,18 @@ pub(super) fn items(
 
 /// Returns the given items, and all items of the import that share a record with one of them, directly or through
 /// others.
+/// Returns the paths of the items that are present and could not be read completely, with the reasons.
+pub(super) fn unreadable(
+    sqlite: &Connection,
+    import: ImportId,
+) -> Result<Vec<(String, String)>, rusqlite::Error> {
+    let mut statement = sqlite.prepare_cached(
+        "SELECT path, problem FROM import_items
+         WHERE import = ?1 AND problem IS NOT NULL AND absence = 0 ORDER BY path",
+    )?;
+    statement.query_map([import.0], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
 pub(super) fn related(
     sqlite: &Connection,
     import: ImportId,

@@ -41,4 +41,6 @@ CREATE INDEX IF NOT EXISTS item_records_by_record ON item_records (record);
 
 CREATE INDEX IF NOT EXISTS absent_import_items ON import_items (import) WHERE absence <> 0;
 
+CREATE INDEX IF NOT EXISTS unreadable_import_items ON import_items (import) WHERE problem IS NOT NULL;
+
 CREATE INDEX IF NOT EXISTS stale_item_records ON item_records (item) WHERE role = 0;

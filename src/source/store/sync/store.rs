@@ -117,6 +117,15 @@ impl SyncStore {
         items: &BTreeSet<ItemId>,
     ) -> Result<BTreeSet<ItemId>, StoreError> {
         self.database.read(|sqlite| items::related(sqlite, import, items))
+    /// Returns the paths of the items that could not be read completely, with the reasons.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn unreadable(&self, import: ImportId) -> Result<Vec<(String, String)>, StoreError> {
+        self.database.read(|sqlite| items::unreadable(sqlite, import))
+    }
+
     }
 
     /// Saves the result of a synchronization.
