@@ -28,6 +28,9 @@ pub struct ImportSettings {
     pub connection: ConnectionId,
     /// Label of a new connection.
     pub name: Option<String>,
+    /// True if the connection was made from the path, which depends on it being a file or a folder. The store may know the
+    /// import under another one.
+    pub has_guessed_connection: bool,
     /// Source with the store that gets the records. `None` is the only store.
     pub source: Option<SourceName>,
     /// Interval of synchronizations.
@@ -125,12 +128,23 @@ impl ImportTable {
         let connection = match connection {
             Some(connection) => connection,
             None => connection_name(&origin).ok_or_else(|| {
+        let has_guessed_connection = connection.is_none();
                 ("connection", "no connection id can be made from the path; set a connection".to_owned())
             })?,
         };
         let every = every.map_or(DEFAULT_EVERY, |every| every.0);
         let name = name.map(|label| label.0);
-        Ok(ImportSettings { origin, kind, options, connection, name, source, every, watch })
+        Ok(ImportSettings {
+            origin,
+            kind,
+            options,
+            connection,
+            has_guessed_connection,
+            name,
+            source,
+            every,
+            watch,
+        })
     }
 }
 

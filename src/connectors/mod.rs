@@ -61,7 +61,7 @@ pub use records::import_records;
 pub use sample::{SampleAccount, import_account};
 pub use sync::{
     Guess, ImportKind, ImportOptions, StoreFiles, SyncOutcome, Synchronization, connection_name,
-    describe_held_records, file_kinds, guess_kind, watched_folder,
+    describe_held_records, file_kinds, guess_kind, watched_folder, without_links,
 };
 
 use crate::source::store::StoreError;

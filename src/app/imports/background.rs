@@ -1,5 +1,6 @@
 //! The imports of a server. They have a thread of their own, and follow the configuration.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -12,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::failure::Failure;
 use super::follow::{FollowedImport, ImportObserver, ImportTarget, follow_imports};
-use crate::config::FileSettings;
-use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome, describe_held_records};
+use crate::config::{FileSettings, ImportSettings};
+use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome, describe_held_records, without_links};
+use crate::handle::ConnectionId;
 use crate::source::store::SyncStore;
 use crate::telemetry::{ImportState, Telemetry};
 
@@ -90,11 +92,30 @@ pub(crate) fn create_import_stores(settings: &FileSettings) -> Result<(), Failur
 fn imports_of(settings: &FileSettings) -> Vec<(String, FollowedImport)> {
     let imports = settings.imports.iter().filter_map(|import| {
         let (source, store) = import.store(&settings.sources)?;
-        let target = ImportTarget::Configured(Box::new(import.clone()));
-        let every = import.every.max(MIN_EVERY);
-        let followed = FollowedImport { store: store.to_owned(), target, every, watch: import.watch };
+        let mut import = import.clone();
+        if import.has_guessed_connection
+            && let Some(known) = known_connection(&import, store)
+        {
+            import.connection = known;
+        }
+        let (every, watch) = (import.every, import.watch);
+        let target = ImportTarget::Configured(Box::new(import));
+        let followed = FollowedImport { store: store.to_owned(), target, every, watch };
         Some((source.to_string(), followed))
     });
+/// Returns the connection under which a store knows the import of a path. A store that cannot be read knows none.
+fn known_connection(import: &ImportSettings, store: &Path) -> Option<ConnectionId> {
+    let known = SyncStore::open(store).and_then(|store| store.imports()).ok()?;
+    let origin = without_links(&import.origin);
+    let same: Vec<ConnectionId> = known
+        .into_iter()
+        .filter(|known| known.settings.origin == origin)
+        .map(|known| known.connection_id)
+        .collect();
+    let is_guessed = same.contains(&import.connection);
+    same.into_iter().next().filter(|_| !is_guessed)
+}
+
     imports.collect()
 }
 
@@ -193,6 +214,37 @@ impl ImportObserver for TelemetryObserver {
 
     fn unwatched(&self, import: &FollowedImport, problem: &str) {
         let connection = import.connection().as_str();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::check_text;
+    use crate::source::store::{NewConnection, NewImport};
+
+    #[test]
+    fn the_connection_of_a_known_import_does_not_depend_on_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let (origin, store) = (folder.path().join("My.Notes"), folder.path().join("a.db"));
+        let text = "[[source]]\nname = \"a\"\nstore = \"a.db\"\n[[import]]\npath = \"My.Notes\"\n";
+        let connection = || {
+            let settings = check_text(text, &folder.path().join("fetchwell.toml")).unwrap();
+            imports_of(&settings)[0].1.connection().to_string()
+        };
+        std::fs::create_dir(&origin).unwrap();
+        assert_eq!(connection(), "my-notes");
+        let known = NewConnection {
+            connection_id: "my-notes".parse().unwrap(),
+            connector_key: "files".to_owned(),
+            display_name: None,
+            manifest: None,
+        };
+        let import =
+            NewImport { origin: without_links(&origin), kind: "files".to_owned(), options: "{}".to_owned() };
+        SyncStore::open_or_create(&store).unwrap().remember(&known, &import).unwrap();
+        std::fs::remove_dir(&origin).unwrap();
+        assert_eq!(connection(), "my-notes");
+    }
+}
         tracing::warn!(connection, "changes of an import are seen only at its interval: {problem}");
     }
 }

@@ -230,7 +230,10 @@ fn remembered(import: &FollowedImport, store: &SyncStore) -> Result<RememberedIm
     let ImportTarget::Configured(settings) = &import.target else {
         return known.ok_or_else(|| StoreError::ImportRemoved(import.store.clone()).into());
     };
-    let origin = std::fs::canonicalize(&settings.origin).unwrap_or_else(|_missing| settings.origin.clone());
+    let origin = match std::fs::canonicalize(&settings.origin) {
+        Ok(origin) => origin,
+        Err(error) => missing_origin(settings, known.as_ref(), &error)?,
+    };
     if let Some(known) = &known
         && known.settings.origin != origin
     {
@@ -269,6 +272,24 @@ struct CountedReport;
 
 impl Report for CountedReport {
     fn rejected(&mut self, _place: &dyn std::fmt::Display, _reason: &str) {}
+/// Returns the origin that the store has for a configured one that cannot be found, so that its state is saved.
+///
+/// # Errors
+///
+/// The store has no import of it, or one of another file or folder.
+fn missing_origin(
+    settings: &ImportSettings,
+    known: Option<&RememberedImport>,
+    error: &std::io::Error,
+) -> Result<PathBuf, ImportError> {
+    let same = known.map(|known| &known.settings.origin);
+    // A link that is missing led to the origin that the store has.
+    match same.filter(|known| **known == without_links(&settings.origin) || !known.exists()) {
+        Some(origin) => Ok(origin.clone()),
+        None => Err(ImportError::Unreadable { path: settings.origin.clone(), problem: error.to_string() }),
+    }
+}
+
 }
 
 #[cfg(test)]
@@ -287,6 +308,45 @@ mod tests {
         let (every, changed) = (Duration::from_secs(3_600), Notify::new());
         let busy = ImportError::Synchronizing("notes".to_owned());
         for (error, attempt, expect, seconds) in [
+    /// Returns the import of `path` as a configuration in `folder` has it.
+    fn configured(folder: &Path, path: &str, kind: Option<ImportKind>) -> FollowedImport {
+        let text = format!("[[import]]\npath = {path:?}\nconnection = \"notes\"\n");
+        let settings = crate::config::check_text(&text, &folder.join("fetchwell.toml")).unwrap();
+        let settings = ImportSettings { kind, ..settings.imports.into_iter().next().unwrap() };
+        let target = ImportTarget::Configured(Box::new(settings));
+        let store = folder.join("store.db");
+        FollowedImport { store, target, every: Duration::from_secs(1), watch: false }
+    }
+
+    #[test]
+    fn a_missing_origin_is_unreadable_and_not_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let origin = folder.path().join("notes");
+        let store = SyncStore::open_or_create(&folder.path().join("store.db")).unwrap();
+        let (stop, files) = (Arc::default(), "files".parse().ok());
+        let code = |import: &FollowedImport| match synchronize(import, None, &stop).1 {
+            Ok(_) => "current",
+            Err(error) => error.code(),
+        };
+        // An origin that was never there is not remembered, because it is not known what it is.
+        let import = configured(folder.path(), "x/../notes", files);
+        assert_eq!(code(&import), "origin_unreadable");
+        assert!(store.imports().unwrap().is_empty());
+        std::fs::create_dir(folder.path().join("x")).unwrap();
+        std::fs::create_dir(&origin).unwrap();
+        std::fs::write(origin.join("a.md"), "# A\n").unwrap();
+        assert_eq!(code(&import), "current");
+        std::fs::remove_dir_all(&origin).unwrap();
+        std::fs::remove_dir(folder.path().join("x")).unwrap();
+        assert_eq!(code(&import), "origin_unreadable");
+        assert!(store.imports().unwrap()[0].status.problem.is_some());
+        // A path of something else is not synchronized with the origin that the store has.
+        std::fs::create_dir(&origin).unwrap();
+        assert_eq!(code(&configured(folder.path(), "other", files)), "origin_unreadable");
+        std::fs::create_dir(folder.path().join("other")).unwrap();
+        assert_eq!(code(&configured(folder.path(), "other", files)), "other_origin");
+    }
+
             (None, 3, 0, 0),
             (Some(&ImportError::Panicked), 0, 1, 5),
             (Some(&ImportError::Panicked), 2, 3, 20),

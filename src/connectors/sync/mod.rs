@@ -23,4 +23,4 @@ pub use guess::{Guess, connection_name, guess_kind};
 pub use kind::{ImportKind, ImportOptions, file_kinds};
 pub use run::{SyncOutcome, Synchronization, describe_held_records};
 pub use scan::watched_folder;
-pub use store_files::StoreFiles;
+pub use store_files::{StoreFiles, without_links};

@@ -18,11 +18,11 @@ impl StoreFiles {
     /// Returns the files of a store as they are found from `origin`. Neither has to exist.
     #[must_use]
     pub fn new(store: &Path, origin: &Path) -> Self {
-        let place = canonical(store);
+        let place = without_links(store);
         let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else { return Self::default() };
         let mut places = vec![(folder.to_owned(), name.to_owned())];
         let root = if origin.is_dir() { origin } else { origin.parent().unwrap_or(origin) };
-        if let Ok(within) = folder.strip_prefix(canonical(root)) {
+        if let Ok(within) = folder.strip_prefix(without_links(root)) {
             let seen = root.join(within);
             if seen != *folder {
                 places.push((seen, name.to_owned()));
@@ -51,13 +51,16 @@ fn is_suffix(rest: &[u8]) -> bool {
     NAMES_BESIDE.iter().any(|name| name.as_bytes() == word)
 }
 
-/// Returns a path without links. Of a file that does not exist, only its folder is resolved.
-fn canonical(path: &Path) -> PathBuf {
-    let in_folder = || {
-        let path = std::path::absolute(path).ok()?;
-        Some(fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?))
-    };
-    fs::canonicalize(path).ok().or_else(in_folder).unwrap_or_else(|| path.to_owned())
+/// Returns an absolute path without links. Of a path that does not exist, the folders that exist are resolved.
+#[must_use]
+pub fn without_links(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_empty| path.to_owned());
+    let resolved = path.ancestors().find_map(|above| {
+        let place = fs::canonicalize(above).ok()?;
+        let rest = path.strip_prefix(above).ok()?;
+        Some(if rest.as_os_str().is_empty() { place } else { place.join(rest) })
+    });
+    resolved.unwrap_or(path)
 }
 
 #[cfg(test)]
