@@ -7,13 +7,16 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::tree::{Mistake, Node, key_of};
-use super::values::{DurationText, Label, parsed};
+use super::values::{DurationText, Label, parsed, shown};
 use super::{SourcePlace, SourceSettings};
 use crate::connectors::{ImportKind, ImportOptions, connection_name};
 use crate::handle::{ConnectionId, SourceName};
 
 /// Interval of synchronizations if none is set.
 const DEFAULT_EVERY: Duration = Duration::from_secs(15 * 60);
+
+/// Minimum interval of synchronizations. Shorter ones only repeat what `watch` does.
+const MIN_EVERY: Duration = Duration::from_secs(1);
 
 /// An import of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,11 +29,11 @@ pub struct ImportSettings {
     pub options: ImportOptions,
     /// Connection of the records.
     pub connection: ConnectionId,
-    /// Label of a new connection.
-    pub name: Option<String>,
     /// True if the connection was made from the path, which depends on it being a file or a folder. The store may know the
     /// import under another one.
     pub has_guessed_connection: bool,
+    /// Label of a new connection.
+    pub name: Option<String>,
     /// Source with the store that gets the records. `None` is the only store.
     pub source: Option<SourceName>,
     /// Interval of synchronizations.
@@ -51,7 +54,7 @@ pub(super) struct ImportTable {
     name: Option<Label>,
     #[serde(default, deserialize_with = "parsed")]
     source: Option<SourceName>,
-    every: Option<DurationText>,
+    every: Option<String>,
     #[serde(default)]
     watch: bool,
     stream: Option<String>,
@@ -125,14 +128,14 @@ impl ImportTable {
         if let Some((kind, option)) = kind.and_then(|kind| Some((kind, kind.unused_option(&options)?))) {
             return Err((option, format!("{option} does not apply to imports of kind {kind}")));
         }
+        let has_guessed_connection = connection.is_none();
         let connection = match connection {
             Some(connection) => connection,
             None => connection_name(&origin).ok_or_else(|| {
-        let has_guessed_connection = connection.is_none();
                 ("connection", "no connection id can be made from the path; set a connection".to_owned())
             })?,
         };
-        let every = every.map_or(DEFAULT_EVERY, |every| every.0);
+        let every = every.as_deref().map_or(Ok(DEFAULT_EVERY), interval)?;
         let name = name.map(|label| label.0);
         Ok(ImportSettings {
             origin,
@@ -146,6 +149,15 @@ impl ImportTable {
             watch,
         })
     }
+}
+
+/// Parses the interval of synchronizations.
+fn interval(text: &str) -> Result<Duration, (&'static str, String)> {
+    let every = text.parse::<DurationText>().ok().filter(|every| every.0 >= MIN_EVERY);
+    every.map(|every| every.0).ok_or_else(|| {
+        let shown = shown(text);
+        ("every", format!("`{shown}` is not an interval from \"1s\" to \"1h\"; write one, such as \"5m\""))
+    })
 }
 
 #[cfg(test)]
@@ -190,7 +202,8 @@ mod tests {
                 format!("{import}kind = \"git\"\nstream = \"s\"\n"),
                 "7: import[0].stream: stream does not apply",
             ),
-            (format!("{import}every = \"1ns\"\n"), "6: import[0].every: "),
+            (format!("{import}every = \"999ms\"\n"), "import[0].every: `999ms` is not an interval from"),
+            (format!("{import}every = \"61m\"\n"), "import[0].every: `61m` is not an interval from"),
             (format!("{import}pth = \"x\"\n"), "6: import[0].pth: unknown field `pth`"),
             (format!("{second}{import}"), "import[0].source: set source to the name"),
         ] {

@@ -23,9 +23,6 @@ use crate::telemetry::{ImportState, Telemetry};
 /// those synchronizes.
 const START_DELAY: Duration = Duration::from_secs(1);
 
-/// Minimum interval of synchronizations.
-const MIN_EVERY: Duration = Duration::from_secs(1);
-
 /// The imports of a server. They end with the server's token.
 pub(crate) struct BackgroundImports {
     telemetry: Telemetry,
@@ -103,6 +100,9 @@ fn imports_of(settings: &FileSettings) -> Vec<(String, FollowedImport)> {
         let followed = FollowedImport { store: store.to_owned(), target, every, watch };
         Some((source.to_string(), followed))
     });
+    imports.collect()
+}
+
 /// Returns the connection under which a store knows the import of a path. A store that cannot be read knows none.
 fn known_connection(import: &ImportSettings, store: &Path) -> Option<ConnectionId> {
     let known = SyncStore::open(store).and_then(|store| store.imports()).ok()?;
@@ -114,9 +114,6 @@ fn known_connection(import: &ImportSettings, store: &Path) -> Option<ConnectionI
         .collect();
     let is_guessed = same.contains(&import.connection);
     same.into_iter().next().filter(|_| !is_guessed)
-}
-
-    imports.collect()
 }
 
 /// Synchronizes imports until the token is cancelled. A batch in progress is completed or not written at all.
@@ -214,6 +211,9 @@ impl ImportObserver for TelemetryObserver {
 
     fn unwatched(&self, import: &FollowedImport, problem: &str) {
         let connection = import.connection().as_str();
+        tracing::warn!(connection, "changes of an import are seen only at its interval: {problem}");
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -243,8 +243,5 @@ mod tests {
         SyncStore::open_or_create(&store).unwrap().remember(&known, &import).unwrap();
         std::fs::remove_dir(&origin).unwrap();
         assert_eq!(connection(), "my-notes");
-    }
-}
-        tracing::warn!(connection, "changes of an import are seen only at its interval: {problem}");
     }
 }
