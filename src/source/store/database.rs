@@ -14,6 +14,7 @@ use rusqlite::{Connection, OpenFlags};
 use url::Url;
 
 use super::StoreError;
+use super::traces::{is_removal_unfinished, overwrite_removed};
 use super::write_lock::WriteLock;
 use crate::source::SourceError;
 use crate::state::{beside, create_private_file, foreign_beside_database, orphan_of_database, read_head};
@@ -333,18 +334,6 @@ pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), rusqlit
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if mode != "wal" {
         connection.pragma_update(None, "journal_mode", "WAL")?;
-    }
-    Ok(())
-}
-
-/// Rewrites the file without free pages and empties the write-ahead log. Both can have earlier versions of the
-/// records.
-pub(super) fn overwrite_free_pages(sqlite: &Connection) -> Result<(), rusqlite::Error> {
-    sqlite.execute_batch("VACUUM")?;
-    let is_busy: bool = sqlite.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| row.get(0))?;
-    if is_busy {
-        let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
-        return Err(rusqlite::Error::SqliteFailure(busy, None));
     }
     Ok(())
 }

@@ -16,6 +16,7 @@
 //! * `import`: imports, `sync`: imports that stay current
 //! * `vectors`: vectors of records, for search by meaning
 //! * `place`, `info`, `export`, `removal`: the names of a command as rows; description, export and removal of records
+//! * `traces`: text of removed records in free pages
 //! * `meaning`: the use of vectors by one search
 
 mod backup;
@@ -33,6 +34,7 @@ mod place;
 mod read;
 mod removal;
 mod sync;
+mod traces;
 mod vectors;
 mod write_lock;
 

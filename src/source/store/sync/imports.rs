@@ -7,6 +7,7 @@ use rusqlite::{Connection, Row, params};
 
 use crate::handle::ConnectionId;
 use crate::source::store::Tally;
+use crate::source::store::traces::has_table;
 
 /// Row id of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +64,11 @@ const COLUMNS: &str =
      i.last_attempt, i.last_sync, i.added, i.changed, i.deleted, i.held, i.problem,
      (SELECT count(*) FROM import_items t WHERE t.import = i.id AND t.problem IS NOT NULL)
      FROM imports i JOIN connections c ON c.id = i.connection";
+
+/// Returns true if the store has the tables of imports.
+pub(super) fn has_tables(sqlite: &Connection) -> Result<bool, rusqlite::Error> {
+    has_table(sqlite, "imports")
+}
 
 /// Returns all imports in the order in which they were added.
 pub(super) fn imports(sqlite: &Connection) -> Result<Vec<RememberedImport>, rusqlite::Error> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::imports::{self, ImportId, ImportStatus, NewImport, RememberedImport};
+use super::imports::{self, ImportId, ImportStatus, NewImport, RememberedImport, has_tables};
 use super::items::{self, ItemId, KnownItem};
 use super::lock::SyncLock;
 use crate::source::store::database::Database;
@@ -166,9 +166,4 @@ impl SyncStore {
         };
         run().map_err(|error: rusqlite::Error| self.database.error(&error))
     }
-}
-
-/// Returns true if the store has the tables of imports.
-pub(super) fn has_tables(sqlite: &Connection) -> Result<bool, rusqlite::Error> {
-    sqlite.table_exists(None, "imports")
 }

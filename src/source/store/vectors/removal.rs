@@ -8,7 +8,8 @@ use rusqlite::{Connection, TransactionBehavior, params_from_iter};
 use super::error::VectorError;
 use super::file::{open, vectors_path};
 use super::lock::lock_or_wait;
-use crate::source::store::database::{overwrite_free_pages, use_write_ahead_log};
+use crate::source::store::database::use_write_ahead_log;
+use crate::source::store::traces::overwrite_free_pages;
 
 /// Rows of the store that lose their vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
