@@ -14,7 +14,9 @@ use crate::cli::print::{Printer, counted, note};
 use crate::config::Environment;
 use crate::cursor::delete_positions;
 use crate::handle::RecordScope;
-use crate::source::store::{RemovalCounts, Removed, SyncStore, count_removal, remove_records};
+use crate::source::store::{
+    RemovalCounts, Removed, SyncStore, count_removal, finish_removal, remove_records,
+};
 use crate::terminal::err_is_terminal;
 
 /// Remove a connection, a stream or a record from a store, with its history, its place in the index and its vectors.
@@ -45,6 +47,10 @@ impl Remove {
     pub(in crate::cli) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let Self { scope, store: store_args, state, yes, dry_run } = self;
         let store = store_args.path_to_write(environment)?;
+        if !dry_run {
+            // Text that a removal left when its process was killed, also if its records are not found any more.
+            finish_removal(&store)?;
+        }
         let counts = count_removal(&store, &scope)?;
         note_import(&store, &scope)?;
         if dry_run {

@@ -136,7 +136,11 @@ impl Database {
         match Self::open(path) {
             // No lock file is created beside a file that is not a store.
             Err(StoreError::Missing(_)) => {}
-            database => return Ok((database?, lock()?)),
+            database => {
+                let (database, lock) = (database?, lock()?);
+                database.finish_removal(&lock)?;
+                return Ok((database, lock));
+            }
         }
         let lock = lock()?;
         // Another process may have created the store before this one acquired the lock.
@@ -145,6 +149,17 @@ impl Database {
             database => return Ok((database?, lock)),
         }
         Ok((Self::create(path)?, lock))
+    }
+
+    /// Overwrites what an interrupted removal left. A reader that prevents it leaves it to the next writer.
+    pub(super) fn finish_removal(&self, _lock: &WriteLock) -> Result<(), StoreError> {
+        if self.read(is_removal_unfinished)?
+            && let Err(error) = overwrite_removed(&self.writer()?)
+        {
+            let error = self.error(&error);
+            tracing::warn!(%error, "the store has text of removed records in free pages; run `fetchwell remove` again");
+        }
+        Ok(())
     }
 
     fn create(path: &Path) -> Result<Self, StoreError> {

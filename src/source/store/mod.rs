@@ -54,7 +54,7 @@ pub use import::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
 pub use info::{ConnectionInfo, StoreBytes, StoreInfo, StreamInfo, store_info};
 pub use manifest::{Manifest, ManifestError, StreamDeclaration};
 pub use place::ScopeError;
-pub use removal::{RemovalCounts, RemovalError, Removed, count_removal, remove_records};
+pub use removal::{RemovalCounts, RemovalError, Removed, count_removal, finish_removal, remove_records};
 pub use sync::{
     Fingerprint, ImportId, ImportStatus, ItemId, ItemState, KnownItem, Missing, NewImport, RememberedImport,
     SyncLock, SyncStore, SyncWriter,

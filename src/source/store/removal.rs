@@ -3,7 +3,8 @@
 //! The vectors of the records and the search index are deleted first: they are derived, so a removal that is stopped in between
 //! can be run again. Then the rows of the records and of their history are deleted and overwritten, and the index is written
 //! anew. The store gets a new id: change tokens of earlier versions expire, because no history is left that could tell of the
-//! removal.
+//! removal. A table marks the store from the deletion until its free pages are overwritten, so that a process that is killed in
+//! between leaves the rest to the next writer.
 
 use std::path::Path;
 
@@ -14,6 +15,8 @@ use super::StoreError;
 use super::database::{Database, identity, overwrite_free_pages};
 use super::fulltext::index::{IndexFollower, delete_index};
 use super::place::{Place, ScopeError, open};
+use super::sync::note_removed_items;
+use super::traces::{is_removal_unfinished, mark_removal, overwrite_removed};
 use super::vectors::{RemovedRows, VectorError, VectorRemover};
 use super::write_lock::WriteLock;
 use crate::handle::RecordScope;
@@ -70,6 +73,20 @@ pub fn count_removal(store: &Path, scope: &RecordScope) -> Result<RemovalCounts,
     Ok(database.read(|sqlite| count(sqlite, &place, scope))?)
 }
 
+/// Overwrites the free pages of a store that an interrupted removal left.
+///
+/// # Errors
+///
+/// The store cannot be used, or another process writes to it.
+pub fn finish_removal(store: &Path) -> Result<(), StoreError> {
+    let database = Database::open(store)?;
+    if !database.read(is_removal_unfinished)? {
+        return Ok(());
+    }
+    let _lock = WriteLock::try_take(store)?.ok_or_else(|| StoreError::Locked(store.to_owned()))?;
+    overwrite_removed(&database.writer()?).map_err(|error| database.error(&error))
+}
+
 fn count(sqlite: &Connection, place: &Place, scope: &RecordScope) -> Result<RemovalCounts, rusqlite::Error> {
     if let Some(record) = place.record {
         let deleted = u64::from(record.is_deleted);
@@ -118,7 +135,7 @@ pub async fn remove_records(store: &Path, scope: &RecordScope) -> Result<Removed
         ));
     }
     delete(&mut sqlite, &place, scope, &after).map_err(|error| database.error(&error))?;
-    if let Err(error) = overwrite_free_pages(&sqlite) {
+    if let Err(error) = overwrite_removed(&sqlite) {
         problems.push(database.error(&error).to_string());
     }
     problems.extend(IndexFollower::open(&database).finish(&database).map(|error| error.to_string()));
@@ -147,6 +164,10 @@ fn delete(
     // Deleted rows are overwritten with zeros.
     sqlite.pragma_update(None, "secure_delete", true)?;
     let transaction = sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    mark_removal(&transaction)?;
+    if scope.stream.is_some() {
+        note_removed_items(&transaction, place)?;
+    }
     if let Some(record) = place.record {
         transaction.execute("DELETE FROM records WHERE id = ?1", [record.row])?;
         for stream in place.streams.iter().filter(|_| !record.is_deleted) {
@@ -165,4 +186,35 @@ fn delete(
     }
     transaction.execute("UPDATE store SET uuid = ?1 WHERE id = 1", [new_id])?;
     transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Change, Incoming, NewConnection, StoreWriter};
+    use super::*;
+    use crate::record::RecordData;
+
+    #[test]
+    fn a_removal_is_unfinished_until_its_traces_are_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.db");
+        let connection = NewConnection {
+            connection_id: "notes".parse().unwrap(),
+            connector_key: "files".to_owned(),
+            display_name: None,
+            manifest: None,
+        };
+        let mut writer = StoreWriter::open(&path, &connection).unwrap();
+        let change = Change::Put { data: RecordData::new(), emitted_at: None };
+        let incoming = Incoming { stream: "s".parse().unwrap(), key: "a".parse().unwrap(), change };
+        writer.write(incoming, 1).unwrap();
+        writer.finish().unwrap();
+        let scope: RecordScope = "notes/s:a".parse().unwrap();
+        let (database, place) = open(&path, &scope).unwrap();
+        assert!(!database.read(is_removal_unfinished).unwrap());
+        delete(&mut database.writer().unwrap(), &place, &scope, "NEW").unwrap();
+        assert!(database.read(is_removal_unfinished).unwrap());
+        finish_removal(&path).unwrap();
+        assert!(!database.read(is_removal_unfinished).unwrap());
+    }
 }

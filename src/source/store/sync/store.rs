@@ -12,6 +12,7 @@ use super::lock::SyncLock;
 use crate::source::store::database::Database;
 use crate::source::store::fulltext::index::{CurrentIndex, IndexState, Verification};
 use crate::source::store::import::put_connection;
+use crate::source::store::traces::is_removal_unfinished;
 use crate::source::store::write_lock::WriteLock;
 use crate::source::store::{NewConnection, StoreError};
 
@@ -157,6 +158,14 @@ impl SyncStore {
         &self,
         change: impl Fn(&Connection) -> Result<(), rusqlite::Error>,
     ) -> Result<(), StoreError> {
+    /// Overwrites what an interrupted removal left in the file.
+    pub(super) fn finish_removal(&self) -> Result<(), StoreError> {
+        if self.database.read(is_removal_unfinished)? {
+            self.database.finish_removal(&self.write_lock()?)?;
+        }
+        Ok(())
+    }
+
         let _lock = self.write_lock()?;
         let mut sqlite = self.database.writer()?;
         let mut run = || {

@@ -107,6 +107,7 @@ impl<'s> SyncWriter<'s> {
     ///
     /// The store cannot be read, or the import was removed.
     pub fn open(store: &'s SyncStore, import: &RememberedImport) -> Result<Self, StoreError> {
+        store.finish_removal()?;
         let sqlite = store.database.writer()?;
         let sql = "SELECT connection FROM imports WHERE id = ?1";
         let connection =
