@@ -216,3 +216,64 @@ fn a_removal_waits_for_no_import() {
     assert!(place.path("files/notes.db-index/thesis.txt").exists());
     assert_eq!(place.info()["records"], 60);
 }
+
+#[test]
+fn an_interrupted_removal_is_completed_by_the_next_writer() {
+    let place = Place::new();
+    place.fill();
+    let store = place.store();
+    let has_text = || {
+        let beside = [store.clone(), place.path("files/notes.db-wal")];
+        place.files_with(NEEDLE).into_iter().any(|path| beside.contains(&path))
+    };
+    // The records are deleted, and their text is in free pages, as after a kill before these are overwritten.
+    let remove_rows = || {
+        let sqlite = rusqlite::Connection::open(&store).unwrap();
+        let streams = "(SELECT id FROM streams WHERE connection = (SELECT id FROM connections WHERE connection_id = 'gone'))";
+        let delete = format!(
+            "PRAGMA secure_delete = OFF; DELETE FROM records WHERE stream IN {streams};
+             UPDATE streams SET record_count = 0 WHERE id IN {streams};
+             CREATE TABLE IF NOT EXISTS unfinished_removal (id INTEGER PRIMARY KEY);
+             INSERT INTO unfinished_removal VALUES (1)"
+        );
+        sqlite.execute_batch(&delete).unwrap();
+    };
+    remove_rows();
+    assert!(has_text(), "the text is in free pages");
+    // The record is not found any more, and its text is overwritten all the same.
+    let refused = place.remove(&["gone/notes:n8", "--yes"]);
+    assert!(stderr(&refused).contains("there is no record"), "{refused:?}");
+    assert!(!has_text());
+    for completing in [&["add", "fetchwell.toml", "--kind", "text"][..], &["sync"]] {
+        place.import("gone", &record("notes", "n1", &NEEDLE.repeat(500)));
+        remove_rows();
+        assert!(has_text(), "the text is in free pages");
+        let mut command = binary();
+        command.args(completing).args(["--store", text(&store)]).current_dir(place.folder.path());
+        stdout(&command.output().unwrap());
+        assert!(!has_text(), "{completing:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_removal_deletes_the_index_of_every_link() {
+    let place = Place::new();
+    place.fill();
+    let (store, link) = (place.store(), place.path("files/link.db"));
+    std::os::unix::fs::symlink("notes.db", &link).unwrap();
+    // Links share the index of the file.
+    stdout(&fetchwell(["search", NEEDLE, "--store", text(&link)]));
+    assert!(!place.path("files/link.db-index").exists());
+    // Earlier releases kept an index beside each link.
+    let (index, earlier) = (place.path("files/notes.db-index"), place.path("files/link.db-index"));
+    std::fs::create_dir(&earlier).unwrap();
+    for entry in std::fs::read_dir(&index).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), earlier.join(entry.file_name())).unwrap();
+    }
+    assert!(place.files_with(NEEDLE).iter().any(|path| path.starts_with(&earlier)));
+    stdout(&place.remove(&["gone", "--yes"]));
+    assert_eq!(place.files_with(NEEDLE), Vec::<PathBuf>::new());
+    assert!(store.exists() && link.exists() && !earlier.exists());
+}

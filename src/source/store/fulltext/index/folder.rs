@@ -5,6 +5,7 @@
 //! the store's id, or with its path (the store was deleted and imported again), and the id in tantivy's commit, which
 //! is all that folders of earlier releases have.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -48,19 +49,23 @@ pub(in crate::source::store) fn is_index_folder(folder: &Path) -> bool {
     folder.join(MARKER).is_file() || store.is_some_and(|store| Path::new(store).is_file())
 }
 
-/// Returns the folder of a store's index.
+/// Suffixes of the folders of an index: in use, being built in the current layout beside one of the previous layout, and
+/// replaced, until its files are deleted.
+const SUFFIXES: [&str; 3] = ["-index", "-index-next", "-index-old"];
+
+/// Returns the folder of a store's index. All links to a store share it.
 pub(in crate::source::store) fn folder_of(store: &Path) -> PathBuf {
-    beside(store, "-index")
+    beside(&resolved(store), "-index")
 }
 
 /// Returns the folder in which an index of the current layout is built beside one of the previous layout.
 pub(super) fn next_folder_of(store: &Path) -> PathBuf {
-    beside(store, "-index-next")
+    beside(&resolved(store), "-index-next")
 }
 
 /// Returns the folder of a replaced index until its files are deleted.
 fn replaced_folder_of(store: &Path) -> PathBuf {
-    beside(store, "-index-old")
+    beside(&resolved(store), "-index-old")
 }
 
 /// Replaces the index of a store by the complete one in the folder beside it. The caller holds the store's write lock.
@@ -80,10 +85,36 @@ pub(super) fn replace_by_next(store: &Path, uuid: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Deletes the index of a store, and those that replace it or were replaced. The caller holds the store's write lock.
+/// Deletes the index of a store, those that replace it or were replaced, and those that earlier releases kept beside links
+/// to the store. The caller holds the store's write lock.
 pub(in crate::source::store) fn delete_index(store: &Path, uuid: &str) -> io::Result<()> {
-    let folders = [folder_of(store), next_folder_of(store), replaced_folder_of(store)];
-    folders.into_iter().try_for_each(|folder| IndexFolder::new(folder, store, uuid).delete())
+    let place = resolved(store);
+    links_to(&place, store).into_iter().chain([place]).try_for_each(|path| {
+        SUFFIXES.iter().try_for_each(|suffix| {
+            let store = path.to_string_lossy().into_owned();
+            IndexFolder::with_store(beside(&path, suffix), store, uuid.to_owned()).delete()
+        })
+    })
+}
+
+/// Returns the links to a store in its folder and in the folder of the path by which it was opened.
+fn links_to(place: &Path, opened: &Path) -> Vec<PathBuf> {
+    let folder_of_link = opened.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder_of_link = fs::canonicalize(folder_of_link.unwrap_or(Path::new("."))).ok();
+    let folders: BTreeSet<PathBuf> =
+        place.parent().map(Path::to_path_buf).into_iter().chain(folder_of_link).collect();
+    // A folder that cannot be listed has no index that can be deleted.
+    let entries = folders.into_iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
+        .map(|entry| entry.path())
+        .filter(|link| fs::canonicalize(link).is_ok_and(|target| target == place))
+        .collect()
+}
+
+/// Returns the path of a store without links. A store that does not exist yet is created at its path.
+fn resolved(store: &Path) -> PathBuf {
+    fs::canonicalize(store).unwrap_or_else(|_missing| store.to_owned())
 }
 
 /// Path where the index of a store is or would be.
@@ -108,8 +139,12 @@ pub(super) enum Owner {
 
 impl IndexFolder {
     pub(super) fn new(path: PathBuf, store: &Path, uuid: &str) -> Self {
+        Self::with_store(path, resolved(store).to_string_lossy().into_owned(), uuid.to_owned())
+    }
+
+    fn with_store(path: PathBuf, store: String, uuid: String) -> Self {
         let marker = path.join(MARKER);
-        Self { path, marker, uuid: uuid.to_owned(), store: absolute(store) }
+        Self { path, marker, uuid, store }
     }
 
     /// Determines the owner of the folder.
@@ -301,14 +336,6 @@ fn read_json(path: &Path) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     fs::File::open(path).ok()?.take(MAX_JSON_BYTES).read_to_end(&mut text).ok()?;
     Some(text)
-}
-
-/// Returns the absolute path of a store.
-fn absolute(store: &Path) -> String {
-    let name = store.file_name().unwrap_or_default();
-    let folder = store.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let path = fs::canonicalize(folder).map(|folder| folder.join(name));
-    path.unwrap_or_else(|_missing| store.to_owned()).to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
