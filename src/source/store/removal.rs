@@ -12,7 +12,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use serde::Serialize;
 
 use super::StoreError;
-use super::database::{Database, identity, overwrite_free_pages};
+use super::database::{Database, identity};
 use super::fulltext::index::{IndexFollower, delete_index};
 use super::place::{Place, ScopeError, open};
 use super::sync::note_removed_items;

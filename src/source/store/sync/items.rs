@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::Connection;
 
-use super::imports::ImportId;
+use super::imports::{ImportId, has_tables};
+use super::role::Role;
+use crate::source::store::place::Place;
 
 /// First bytes of the SHA-256 of the content of a file.
 pub type Fingerprint = [u8; 16];
@@ -93,7 +95,42 @@ pub(super) fn related(
     Ok(related)
 }
 
-/// Saves the state of an item with unchanged content.
+/// Notes the items that give records of a scope, before these are removed. A store without imports has none.
+pub(in crate::source::store) fn note_removed_items(
+    sqlite: &Connection,
+    place: &Place,
+) -> Result<(), rusqlite::Error> {
+    if !has_tables(sqlite)? {
+        return Ok(());
+    }
+    // A store of an earlier release does not have all tables.
+    sqlite.execute_batch(include_str!("schema.sql"))?;
+    if let Some(record) = place.record {
+        let sql = "INSERT OR IGNORE INTO removed_items SELECT item FROM item_records WHERE record = ?1";
+        sqlite.execute(sql, [record.row])?;
+        return Ok(());
+    }
+    let sql = "INSERT OR IGNORE INTO removed_items SELECT DISTINCT m.item FROM item_records m
+         JOIN records r ON r.id = m.record WHERE r.stream = ?1";
+    place.streams.iter().try_for_each(|stream| sqlite.execute(sql, [stream.row]).map(drop))
+}
+
+/// Schedules the items of which records were removed to be read again.
+pub(super) fn read_removed_again(sqlite: &Connection, import: ImportId) -> Result<(), rusqlite::Error> {
+    sqlite.execute_batch(include_str!("schema.sql"))?;
+    let items = "SELECT r.item FROM removed_items r JOIN import_items t ON t.id = r.item WHERE t.import = ?1";
+    sqlite.execute(&format!("UPDATE import_items SET stamp = NULL WHERE id IN ({items})"), [import.0])?;
+    sqlite.execute(&format!("DELETE FROM removed_items WHERE item IN ({items})"), [import.0])?;
+    Ok(())
+}
+
+/// Keeps the records of an item that was not read completely: those that it gave before are no longer stale.
+pub(super) fn keep_stale(sqlite: &Connection, item: ItemId) -> Result<(), rusqlite::Error> {
+    let sql = "UPDATE item_records SET role = ?2 WHERE item = ?1 AND role = ?3";
+    sqlite.prepare_cached(sql)?.execute((item.0, Role::Gives, Role::Stale)).map(drop)
+}
+
+/// Saves the state of an item whose content has not changed.
 pub(super) fn save_state(
     sqlite: &Connection,
     item: ItemId,

@@ -22,6 +22,7 @@ mod writer;
 pub use imports::{ImportId, ImportStatus, NewImport, RememberedImport};
 pub use items::{Fingerprint, ItemId, ItemState, KnownItem};
 pub use lock::SyncLock;
+pub(super) use items::note_removed_items;
 pub use removal::Missing;
 pub use store::SyncStore;
 pub use writer::SyncWriter;

@@ -44,3 +44,8 @@ CREATE INDEX IF NOT EXISTS absent_import_items ON import_items (import) WHERE ab
 CREATE INDEX IF NOT EXISTS unreadable_import_items ON import_items (import) WHERE problem IS NOT NULL;
 
 CREATE INDEX IF NOT EXISTS stale_item_records ON item_records (item) WHERE role = 0;
+
+-- Items of which records were removed on request. They are read again when they change, or when the import is added again.
+CREATE TABLE IF NOT EXISTS removed_items (
+    item INTEGER PRIMARY KEY REFERENCES import_items (id) ON DELETE CASCADE
+) STRICT;

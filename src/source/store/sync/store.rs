@@ -89,6 +89,16 @@ impl SyncStore {
             .ok_or_else(|| StoreError::ImportRemoved(self.path().to_owned()))
     }
 
+    /// Schedules the items of an import of which records were removed to be read again, so that the next synchronization
+    /// brings these records back.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be written.
+    pub fn restore_removed(&self, import: ImportId) -> Result<(), StoreError> {
+        self.write(|sqlite| items::read_removed_again(sqlite, import))
+    }
+
     /// Acquires the lock of an import, or returns `None` if it is being synchronized.
     ///
     /// # Errors
@@ -107,6 +117,15 @@ impl SyncStore {
         self.database.read(|sqlite| items::items(sqlite, import))
     }
 
+    /// Returns the paths of the items that could not be read completely, with the reasons.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn unreadable(&self, import: ImportId) -> Result<Vec<(String, String)>, StoreError> {
+        self.database.read(|sqlite| items::unreadable(sqlite, import))
+    }
+
     /// Returns the given items, and all that share a record with one of them, directly or through others.
     ///
     /// # Errors
@@ -118,15 +137,6 @@ impl SyncStore {
         items: &BTreeSet<ItemId>,
     ) -> Result<BTreeSet<ItemId>, StoreError> {
         self.database.read(|sqlite| items::related(sqlite, import, items))
-    /// Returns the paths of the items that could not be read completely, with the reasons.
-    ///
-    /// # Errors
-    ///
-    /// The store cannot be read.
-    pub fn unreadable(&self, import: ImportId) -> Result<Vec<(String, String)>, StoreError> {
-        self.database.read(|sqlite| items::unreadable(sqlite, import))
-    }
-
     }
 
     /// Saves the result of a synchronization.
@@ -148,6 +158,14 @@ impl SyncStore {
         self.index.complete(&self.database, Verification::Quick)
     }
 
+    /// Overwrites what an interrupted removal left in the file.
+    pub(super) fn finish_removal(&self) -> Result<(), StoreError> {
+        if self.database.read(is_removal_unfinished)? {
+            self.database.finish_removal(&self.write_lock()?)?;
+        }
+        Ok(())
+    }
+
     /// Waits for the write lock of the store.
     pub(super) fn write_lock(&self) -> Result<WriteLock, StoreError> {
         WriteLock::take_within(self.path(), LOCK_PATIENCE)
@@ -158,14 +176,6 @@ impl SyncStore {
         &self,
         change: impl Fn(&Connection) -> Result<(), rusqlite::Error>,
     ) -> Result<(), StoreError> {
-    /// Overwrites what an interrupted removal left in the file.
-    pub(super) fn finish_removal(&self) -> Result<(), StoreError> {
-        if self.database.read(is_removal_unfinished)? {
-            self.database.finish_removal(&self.write_lock()?)?;
-        }
-        Ok(())
-    }
-
         let _lock = self.write_lock()?;
         let mut sqlite = self.database.writer()?;
         let mut run = || {
