@@ -49,7 +49,7 @@ pub use archive::unzip_input;
 pub use csv::import_csv;
 pub use depth::PARSER_STACK_BYTES;
 pub use field_names::FieldNames;
-pub use files::{FileSelection, import_content, import_files};
+pub use files::{FileSelection, import_content, import_files, special_file};
 pub use git::import_git;
 pub use input::Input;
 pub use intake::{Intake, Report};
@@ -80,6 +80,17 @@ pub enum ImportError {
         /// Error message of the system.
         problem: String,
     },
+    /// The path is that of a folder, a pipe or another thing that is not imported.
+    #[error("{} {problem}", .path.display())]
+    Unsuitable {
+        /// Path of the file or folder.
+        path: PathBuf,
+        /// End of the message, with the remedy.
+        problem: &'static str,
+    },
+    /// The kind of the file is not recognized.
+    #[error("the kind of {} is not known; if it is text, add `--kind text`, otherwise another kind of import", .0.display())]
+    UnknownKind(PathBuf),
     /// The file is of another kind than the command imports.
     #[error("{} is not {expected}: {problem}", .path.display())]
     WrongKind {
@@ -151,6 +162,8 @@ impl ImportError {
         match self {
             Self::Store(_) => "store_unusable",
             Self::Unreadable { .. } | Self::Nothing { .. } => "origin_unreadable",
+            Self::Unsuitable { .. } => "origin_unsuitable",
+            Self::UnknownKind(_) => "unknown_kind",
             Self::WrongKind { .. } => "wrong_kind",
             Self::NoFolder { .. } => "no_folder",
             Self::Synchronizing(_) => "synchronizing",

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// There is no file at the path.
-    #[error("there is no store at {}; create it with `fetchwell import`, or correct the path", .0.display())]
+    #[error("there is no store at {} (the file is missing or empty); create it with `fetchwell add` or `fetchwell import`, or correct the path", .0.display())]
     Missing(PathBuf),
     /// The file or its folder cannot be opened.
     #[error("the store {} cannot be opened ({problem}); check its path and permissions", .path.display())]

@@ -267,7 +267,7 @@ fn what_is_added_is_described_and_mistakes_are_refused() {
     for (arguments, expect) in [
         (vec!["add", "/no/such/path"], "cannot be read"),
         (vec!["add", origin, "--kind", "word"], "`word` is no kind of import"),
-        (vec!["add", origin, "--kind", "csv"], "it is a folder; name a file in it"),
+        (vec!["add", origin, "--kind", "csv"], "notes is a folder; name a file in it"),
         (vec!["add", origin, "--key", "no"], "--key does not apply to imports of kind files"),
         (vec!["add", origin, "--manifest", text(&table)], "streams"),
     ] {

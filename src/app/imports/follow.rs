@@ -12,7 +12,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::watch::{OriginWatch, WatchedPlace};
 use crate::config::ImportSettings;
-use crate::connectors::{ImportError, ImportKind, Report, SyncOutcome, Synchronization, guess_kind};
+use crate::connectors::{
+    ImportError, ImportKind, Report, StoreFiles, SyncOutcome, Synchronization, guess_kind, without_links,
+};
 use crate::handle::ConnectionId;
 use crate::source::store::{NewConnection, NewImport, RememberedImport, StoreError, SyncStore};
 
@@ -34,12 +36,12 @@ const MAX_BACKOFF: Duration = Duration::from_secs(300);
 /// Pause after which an import that another process synchronizes is looked at again.
 const BUSY_PAUSE: Duration = Duration::from_secs(5);
 
-/// An import to keep current.
-#[derive(Debug, Clone, PartialEq, Eq)]
 /// Interval at which a watched origin is compared with the one at its path. The system reports no event if a folder above
 /// it is replaced, or if a missing origin appears on another disk.
 const PLACE_CHECK: Duration = Duration::from_secs(2);
 
+/// An import to keep current.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FollowedImport {
     pub(crate) store: PathBuf,
     pub(crate) target: ImportTarget,
@@ -243,7 +245,10 @@ fn remembered(import: &FollowedImport, store: &SyncStore) -> Result<RememberedIm
     let kind = match (settings.kind, &known) {
         (Some(kind), _) => kind.as_str().to_owned(),
         (None, Some(known)) => known.settings.kind.clone(),
-        (None, None) => guess_kind(&origin, None)?.kind.as_str().to_owned(),
+        (None, None) => {
+            let store_files = StoreFiles::new(&import.store, &origin);
+            guess_kind(&origin, None, &store_files)?.kind.as_str().to_owned()
+        }
     };
     let options = settings.options.to_json();
     let new = NewImport { origin, kind, options };
@@ -267,11 +272,6 @@ fn remembered(import: &FollowedImport, store: &SyncStore) -> Result<RememberedIm
     }
 }
 
-/// A report without output: the numbers are in the result, and names of files are not logged.
-struct CountedReport;
-
-impl Report for CountedReport {
-    fn rejected(&mut self, _place: &dyn std::fmt::Display, _reason: &str) {}
 /// Returns the origin that the store has for a configured one that cannot be found, so that its state is saved.
 ///
 /// # Errors
@@ -290,6 +290,11 @@ fn missing_origin(
     }
 }
 
+/// A report without output: the numbers are in the result, and names of files are not logged.
+struct CountedReport;
+
+impl Report for CountedReport {
+    fn rejected(&mut self, _place: &dyn std::fmt::Display, _reason: &str) {}
 }
 
 #[cfg(test)]
@@ -303,11 +308,6 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn changes_do_not_shorten_the_pause_after_an_error() {
-        let (every, changed) = (Duration::from_secs(3_600), Notify::new());
-        let busy = ImportError::Synchronizing("notes".to_owned());
-        for (error, attempt, expect, seconds) in [
     /// Returns the import of `path` as a configuration in `folder` has it.
     fn configured(folder: &Path, path: &str, kind: Option<ImportKind>) -> FollowedImport {
         let text = format!("[[import]]\npath = {path:?}\nconnection = \"notes\"\n");
@@ -347,6 +347,11 @@ mod tests {
         assert_eq!(code(&configured(folder.path(), "other", files)), "other_origin");
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn changes_do_not_shorten_the_pause_after_an_error() {
+        let (every, changed) = (Duration::from_secs(3_600), Notify::new());
+        let busy = ImportError::Synchronizing("notes".to_owned());
+        for (error, attempt, expect, seconds) in [
             (None, 3, 0, 0),
             (Some(&ImportError::Panicked), 0, 1, 5),
             (Some(&ImportError::Panicked), 2, 3, 20),

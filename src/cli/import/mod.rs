@@ -31,7 +31,7 @@ use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
 use crate::config::Environment;
-use crate::connectors::{ImportError, Intake, PARSER_STACK_BYTES};
+use crate::connectors::{ImportError, Intake, PARSER_STACK_BYTES, special_file};
 use crate::handle::ConnectionId;
 use crate::source::store::{Imported, Manifest, NewConnection, Tally};
 
@@ -102,8 +102,14 @@ impl Import {
             Failure::new(format!("`{}` cannot be a connection id: {problem}", into.connection))
         })?;
         let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+        let unsuitable = |problem| Failure::from(ImportError::Unsuitable { path: path.to_owned(), problem });
         if metadata.is_dir() && !self.kind.reads_folders() {
-            return Err(Failure::new(format!("{} is a folder; name a file in it", path.display())));
+            return Err(unsuitable("is a folder; name a file in it"));
+        }
+        if let Some(problem) = special_file(&metadata)
+            && (self.kind.reads_folders() || !is_stream(path, &metadata))
+        {
+            return Err(unsuitable(problem));
         }
         let manifest_key = manifest.as_ref().and_then(Manifest::connector_key);
         let connection = NewConnection {
@@ -180,6 +186,15 @@ impl Outcome {
         };
         self.failure.or(failed.map(unembedded)).map_or(Ok(()), Err)
     }
+}
+
+/// Returns true for a pipe, which ends when its writer does, and for standard input.
+fn is_stream(path: &Path, metadata: &fs::Metadata) -> bool {
+    #[cfg(unix)]
+    let is_fifo = std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type());
+    #[cfg(not(unix))]
+    let is_fifo = !metadata.is_dir();
+    is_fifo || path == Path::new("/dev/stdin") || path.starts_with("/dev/fd")
 }
 
 fn panicked() -> Failure {

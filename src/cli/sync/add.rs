@@ -14,7 +14,7 @@ use super::run::{run_stoppable, synchronize};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::config::Environment;
-use crate::connectors::{Guess, ImportKind, ImportOptions, connection_name, guess_kind};
+use crate::connectors::{Guess, ImportKind, ImportOptions, StoreFiles, connection_name, guess_kind};
 use crate::handle::ConnectionId;
 use crate::source::store::{Manifest, NewConnection, NewImport, RememberedImport, StoreError, SyncStore};
 
@@ -133,9 +133,8 @@ impl Add {
         Ok(Some(import))
     }
 
-    fn new_import(&self, origin: &Path, known: &[RememberedImport]) -> Result<Target, Failure> {
-        let mut report_file = self.report.as_deref().map(ReportFile::create).transpose()?;
-        let guess = guess_kind(origin, self.kind)?;
+    fn new_import(&self, origin: &Path, store: &Path, known: &[RememberedImport]) -> Result<Target, Failure> {
+        let guess = guess_kind(origin, self.kind, &StoreFiles::new(store, origin))?;
         let options = self.options();
         if let Some(option) = guess.kind.unused_option(&options) {
             return Err(Failure::usage(&format_args!(

@@ -4,7 +4,7 @@
 //! are not followed; only a file that the user named may be one.
 
 use std::cell::Cell;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
@@ -40,8 +40,8 @@ pub(in crate::connectors) fn walk(
 ) -> Result<(), ImportError> {
     let unreadable = |problem: String| ImportError::Unreadable { path: path.to_owned(), problem };
     let metadata = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
-    if !metadata.is_dir() && !metadata.is_file() {
-        return Err(unreadable("it is neither a file nor a folder".to_owned()));
+    if let Some(problem) = special_file(&metadata) {
+        return Err(ImportError::Unsuitable { path: path.to_owned(), problem });
     }
     let folder = if metadata.is_dir() { path } else { path.parent().unwrap_or(path) };
     let hidden = Cell::new(0_u64);
@@ -72,6 +72,29 @@ pub(in crate::connectors) fn walk(
         visit(Found::Hidden)?;
     }
     Ok(())
+}
+
+/// Returns the end of the error for what is neither a file nor a folder. Reading it can wait for ever.
+#[must_use]
+pub fn special_file(metadata: &Metadata) -> Option<&'static str> {
+    let kind = metadata.file_type();
+    if kind.is_file() || kind.is_dir() {
+        return None;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if kind.is_fifo() {
+            return Some("is a pipe (FIFO); write its content to a file, and name that file");
+        }
+        if kind.is_socket() {
+            return Some("is a socket; name a file or a folder");
+        }
+        if kind.is_block_device() || kind.is_char_device() {
+            return Some("is a device; name a file or a folder");
+        }
+    }
+    Some("is neither a file nor a folder; name one of these")
 }
 
 fn found_file(entry: &DirEntry, folder: &Path) -> Found {

@@ -20,6 +20,7 @@ mod skipped;
 use std::path::Path;
 
 pub(super) use self::detect::detect_kind;
+pub use self::folder::special_file;
 pub(super) use self::folder::{Found, walk};
 use self::parse::{Parsed, parse_all};
 pub(super) use self::read::FileReader;

@@ -7,9 +7,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::super::ImportError;
-use super::super::files::{Found, detect_kind, walk};
+use super::super::files::{Found, detect_kind, special_file, walk};
 use super::super::item::{FileKind, Item};
 use super::kind::ImportKind;
+use super::store_files::StoreFiles;
 use crate::handle::ConnectionId;
 
 /// Number of bytes in which the first line of a file is looked for.
@@ -28,29 +29,32 @@ pub struct Guess {
     pub has_repository: bool,
 }
 
-/// Returns the kind of a file or folder. With `kind`, only its size is determined.
+/// Returns the kind of a file or folder. With `kind`, only its size is determined. The files of the store are not counted.
 ///
 /// # Errors
 ///
 /// The path cannot be read, has no file, or is a file of an unknown kind.
-pub fn guess_kind(path: &Path, kind: Option<ImportKind>) -> Result<Guess, ImportError> {
-    let unreadable =
-        |problem: &str| ImportError::Unreadable { path: path.to_owned(), problem: problem.to_owned() };
-    let metadata = fs::metadata(path).map_err(|error| unreadable(&error.to_string()))?;
+pub fn guess_kind(path: &Path, kind: Option<ImportKind>, store: &StoreFiles) -> Result<Guess, ImportError> {
+    let unsuitable = |problem| ImportError::Unsuitable { path: path.to_owned(), problem };
+    let metadata = fs::metadata(path)
+        .map_err(|error| ImportError::Unreadable { path: path.to_owned(), problem: error.to_string() })?;
+    if let Some(problem) = special_file(&metadata) {
+        return Err(unsuitable(problem));
+    }
     let kind = match kind {
         Some(kind) if metadata.is_dir() && !kind.reads_folders() => {
-            return Err(unreadable("it is a folder; name a file in it"));
+            return Err(unsuitable("is a folder; name a file in it"));
         }
         Some(kind) => kind,
         None if metadata.is_dir() => folder_kind(path),
-        None => file_kind(path)?.ok_or_else(|| {
-            unreadable("its kind is not known; name it with `--kind`, such as `--kind text`")
-        })?,
+        None => file_kind(path)?.ok_or_else(|| ImportError::UnknownKind(path.to_owned()))?,
     };
     let (mut files, mut bytes) = (0, 0);
     if kind != ImportKind::Git {
         walk(path, &mut |found| {
-            if let Found::File { file, .. } = found {
+            if let Found::File { file, .. } = found
+                && !store.contains(&file)
+            {
                 files += 1;
                 bytes += file.metadata().map_or(0, |metadata| metadata.len());
             }
@@ -139,7 +143,7 @@ mod tests {
 
     #[test]
     fn kinds_are_guessed_by_content_first() {
-        let folder = tempfile::tempdir().unwrap();
+        let (folder, none) = (tempfile::tempdir().unwrap(), StoreFiles::default());
         for (name, content, expect) in [
             ("a.csv", "id,title\n1,x\n", "csv"),
             ("b.md", "# Note\n", "markdown"),
@@ -154,13 +158,19 @@ mod tests {
             let file = folder.path().join(name);
             let content: Vec<u8> = content.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
             fs::write(&file, content).unwrap();
-            assert_eq!(guess_kind(&file, None).unwrap().kind.as_str(), expect, "{name}");
+            assert_eq!(guess_kind(&file, None, &none).unwrap().kind.as_str(), expect, "{name}");
         }
-        let guess = guess_kind(folder.path(), None).unwrap();
+        fs::write(folder.path().join("notes.db"), "x").unwrap();
+        let store = StoreFiles::new(&folder.path().join("notes.db"), folder.path());
+        let guess = guess_kind(folder.path(), None, &store).unwrap();
         assert_eq!((guess.kind.as_str(), guess.files, guess.has_repository), ("files", 9, false));
         fs::write(folder.path().join("x.rs"), "fn main() {}").unwrap();
-        let refused = guess_kind(&folder.path().join("x.rs"), None).unwrap_err().to_string();
-        assert!(refused.contains("name it with `--kind`"), "{refused}");
-        assert!(guess_kind(folder.path(), Some(ImportKind::Csv)).is_err());
+        let refused = guess_kind(&folder.path().join("x.rs"), None, &none).unwrap_err().to_string();
+        assert!(refused.contains("is not known; if it is text, add `--kind text`"), "{refused}");
+        let folder_of_tables = guess_kind(folder.path(), Some(ImportKind::Csv), &none).unwrap_err();
+        assert!(
+            folder_of_tables.to_string().ends_with("is a folder; name a file in it"),
+            "{folder_of_tables}"
+        );
     }
 }

@@ -46,12 +46,18 @@ impl Scan {
             scan.files.push(ScannedFile { path: REPOSITORY.to_owned(), file: origin.to_owned(), stamp });
             return Ok(scan);
         }
-        let metadata = fs::metadata(origin).map_err(|error| unreadable(origin, &error.to_string()))?;
+        let unsuitable = |problem| ImportError::Unsuitable { path: origin.to_owned(), problem };
+        let metadata = fs::metadata(origin).map_err(|error| ImportError::Unreadable {
+            path: origin.to_owned(),
+            problem: error.to_string(),
+        })?;
         if metadata.is_dir() && !kind.reads_folders() {
-            return Err(unreadable(origin, "it is a folder, and was a file"));
+            return Err(unsuitable(
+                "is a folder now, and was a file; restore the file, or remove the import",
+            ));
         }
         if metadata.is_file() && store.contains(origin) {
-            return Err(unreadable(origin, "it belongs to the store that the import writes to"));
+            return Err(unsuitable("belongs to the store that the import writes to; name another file"));
         }
         walk(origin, &mut |found| {
             match found {
@@ -101,10 +107,6 @@ pub fn watched_folder(origin: &Path) -> (PathBuf, bool) {
     }
     let folder = origin.parent().filter(|folder| !folder.as_os_str().is_empty());
     (folder.unwrap_or(Path::new(".")).to_owned(), false)
-}
-
-fn unreadable(path: &Path, problem: &str) -> ImportError {
-    ImportError::Unreadable { path: path.to_owned(), problem: problem.to_owned() }
 }
 
 #[cfg(test)]
