@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use serde::Serialize;
 
 use super::super::embeddings::EmbedArgs;
-use super::super::import::store_to_fill;
+use super::super::import::{ReportFile, store_to_fill};
 use super::super::print::{Printer, grouped, note};
 use super::run::{run_stoppable, synchronize};
 use crate::app::failure::Failure;
@@ -53,10 +54,10 @@ pub(in crate::cli) struct Add {
     /// The connector's manifest of record envelopes; only its streams are imported.
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
-    /// Print what would be imported, and import nothing.
     /// Write every rejected record and file and every skipped file to this file, a line of JSON each.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Print what would be imported, and import nothing.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -65,8 +66,41 @@ pub(in crate::cli) struct Add {
 
 /// An import to be added, or one that the store has.
 enum Target {
-    New { connection: NewConnection, import: NewImport },
+    New { connection: NewConnection, import: NewImport, guess: Guess },
     Known(Box<RememberedImport>),
+}
+
+/// The plan that `--dry-run` prints as JSON.
+#[derive(Serialize)]
+struct Plan<'a> {
+    connection_id: &'a str,
+    origin: &'a Path,
+    kind: &'a str,
+    /// True if the store has the import already.
+    is_known: bool,
+    /// Number of files, and their size. Those of a known import or of a repository are not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+}
+
+impl Target {
+    fn plan(&self) -> Plan<'_> {
+        let (connection_id, import, guess) = match self {
+            Self::New { connection, import, guess } => (&connection.connection_id, import, Some(guess)),
+            Self::Known(known) => (&known.connection_id, &known.settings, None),
+        };
+        let counted = guess.filter(|guess| guess.kind != ImportKind::Git);
+        Plan {
+            connection_id: connection_id.as_str(),
+            origin: &import.origin,
+            kind: &import.kind,
+            is_known: guess.is_none(),
+            files: counted.map(|guess| guess.files),
+            bytes: counted.map(|guess| guess.bytes),
+        }
+    }
 }
 
 impl Add {
@@ -85,17 +119,21 @@ impl Add {
                 note(&format_args!("{} is already added as `{}`", origin.display(), import.connection_id));
                 Target::Known(Box::new(import.clone()))
             }
-            None => self.new_import(&origin, &known)?,
+            None => self.new_import(&origin, &path, &known)?,
         };
         if self.dry_run {
+            if printer.json {
+                printer.value(&target.plan());
+            }
             return Ok(());
         }
         let store = SyncStore::open_or_create(&path)?;
         let import = match target {
-            Target::Known(import) => *import,
-            Target::New { connection, import } => store.remember(&connection, &import)?,
+            Target::Known(import) => self.refresh(&store, *import)?,
+            Target::New { connection, import, .. } => store.remember(&connection, &import)?,
         };
         let store = Arc::new(store);
+        let mut report_file = self.report.as_deref().map(ReportFile::create).transpose()?;
         runtime()?.block_on(async move {
             let run = move |stop: &Arc<AtomicBool>| {
                 let report = synchronize(&store, &import, false, report_file.as_mut(), stop)?;
@@ -107,6 +145,22 @@ impl Add {
             self.embed.embed_imported(&path, environment).await?;
             if report.is_complete() { Ok(()) } else { Err(Failure::without_message()) }
         })
+    }
+
+    /// Renames the connection of a known import if a label is named, and schedules the files of which records were removed
+    /// to be read again.
+    fn refresh(&self, store: &SyncStore, import: RememberedImport) -> Result<RememberedImport, Failure> {
+        store.restore_removed(import.id)?;
+        if self.name.is_none() {
+            return Ok(import);
+        }
+        let connection = NewConnection {
+            connection_id: import.connection_id.clone(),
+            connector_key: import.connector_key.clone(),
+            display_name: self.name.clone(),
+            manifest: None,
+        };
+        Ok(store.remember(&connection, &import.settings)?)
     }
 
     /// Returns the import of this origin that the store has, unless another connection is named.
@@ -158,7 +212,7 @@ impl Add {
         };
         let kind = guess.kind.as_str().to_owned();
         let import = NewImport { origin: origin.to_owned(), kind, options: options.to_json() };
-        Ok(Target::New { connection, import })
+        Ok(Target::New { connection, import, guess })
     }
 
     /// Returns the named connection, or one with the name of the origin.
