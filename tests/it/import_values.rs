@@ -73,8 +73,8 @@ fn values_of_several_countries_are_typed() {
         None,
     );
     check_table("id;Betrag\n7;1.234,50\n8;\n", "8", &json!({"id": 8, "Betrag": null}), None);
-    // An empty text field stays empty, and a word in a column of numbers is kept.
-    check_table("id,n,t\n1,5,a\n2,n/a,\n", "2", &json!({"id": 2, "n": "n/a", "t": ""}), None);
+    // An empty field is null in a column of any type, and a word in a column of numbers is kept.
+    check_table("id,n,t\n1,5,a\n2,n/a,\n", "2", &json!({"id": 2, "n": "n/a", "t": null}), None);
     // The key is the text of the file, not a number.
     check_table("id,t\n007,a\n7,b\n", "007", &json!({"id": "007", "t": "a"}), None);
 }

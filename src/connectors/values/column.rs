@@ -79,8 +79,8 @@ impl Column {
     /// Converts a field to a value of the column's type.
     pub(in super::super) fn value(self, field: &str) -> Value {
         let read = match self {
-            Self::Text => None,
             _ if field.trim().is_empty() => Some(Value::Null),
+            Self::Text => None,
             Self::Boolean => read_boolean(field.trim()).map(Value::Bool),
             Self::Number(locale, unit) => Amount::read(field)
                 .filter(|amount| amount.unit == unit)
@@ -131,7 +131,8 @@ mod tests {
         check(false, &["1", "x"], &json!(["1", "x"]));
         check(false, &["12345", "01234"], &json!(["12345", "01234"]));
         check(false, &["$1", "€2"], &json!(["$1", "€2"]));
-        check(false, &["", ""], &json!(["", ""]));
+        check(false, &["", " "], &json!([null, null]));
+        check(false, &["a", "", "n/a"], &json!(["a", null, "n/a"]));
         check(false, &["2026-04-01", "01.04.2026 10:00"], &json!(["2026-04-01", "2026-04-01T10:00:00Z"]));
     }
 
