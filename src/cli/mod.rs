@@ -130,7 +130,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             print_help(&error, &arguments);
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            return ExitCode::from(end_output(code, 1));
         }
     };
     let printer = Printer { json: cli.json };
@@ -142,6 +143,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Serve(serve) if !serve.is_stdio() => "info",
         _ => "warn",
     };
+    let output_error = if matches!(cli.command, Command::Search(_)) { search::ERROR } else { 1 };
     let format = log_format(cli.log_format, &environment);
     let done = format
         .and_then(|format| {
@@ -178,13 +180,28 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Completions(command) => command.run(Cli::command(), printer),
             Command::ReadPdf(command) => command.run(printer),
         });
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
+    let code = match done {
+        Ok(()) => 0,
         Err(failure) => {
             if !failure.message.is_empty() {
                 print::problem(&failure);
             }
-            ExitCode::from(failure.exit_code)
+            failure.exit_code
         }
+    };
+    ExitCode::from(end_output(code, output_error))
+}
+
+/// Completes standard output. Returns the exit code, which is `failed` if a result could not be written and nothing else
+/// failed.
+fn end_output(code: u8, failed: u8) -> u8 {
+    // After a failure the results are incomplete anyway.
+    if code == 0 {
+        terminal::flush_output();
     }
+    let Some(problem) = terminal::output_problem() else { return code };
+    print::problem(&format_args!(
+        "standard output cannot be written ({problem}); results are missing from it"
+    ));
+    if code == 0 { failed } else { code }
 }

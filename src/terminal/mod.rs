@@ -14,4 +14,6 @@ mod output;
 
 pub(crate) use escape::{Escaping, escape_json, escape_line, escape_lines, is_bidi_control};
 pub(crate) use line::Line;
-pub(crate) use output::{data_output, err, err_is_terminal, help, json_log, note, out, text_log};
+pub(crate) use output::{
+    data_output, err, err_is_terminal, flush_output, help, json_log, note, out, output_problem, text_log,
+};

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use super::escape::{Escaped, escape_json, escape_line, escape_lines};
 use super::line::Line;
@@ -12,10 +13,31 @@ pub(crate) trait Safe: Display {}
 impl Safe for Line {}
 impl Safe for Escaped<'_> {}
 
-/// Writes a line to standard output.
+/// First error of standard output, other than a pipe that its reader closed.
+static PROBLEM: OnceLock<String> = OnceLock::new();
+
+/// Writes a line to standard output. An error is kept for [`output_problem`].
 pub(crate) fn out(text: &impl Safe) {
-    // An error means that the reader closed the pipe, so it is ignored.
-    let _ = writeln!(anstream::stdout(), "{text}");
+    keep_problem(writeln!(anstream::stdout(), "{text}"));
+}
+
+/// Writes what is buffered for standard output. An error is kept for [`output_problem`].
+pub(crate) fn flush_output() {
+    keep_problem(io::stdout().flush());
+}
+
+/// Returns the first error of standard output, such as a full disk. A pipe that its reader closed is none: the reader has
+/// read enough.
+pub(crate) fn output_problem() -> Option<&'static str> {
+    PROBLEM.get().map(String::as_str)
+}
+
+fn keep_problem(written: io::Result<()>) {
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        PROBLEM.get_or_init(|| error.to_string());
+    }
 }
 
 /// Writes a line to standard error.
@@ -31,11 +53,11 @@ pub(crate) fn note(message: &impl Display) {
 /// Writes help, or the error of a command line. The caller has escaped the arguments before parsing.
 pub(crate) fn help(message: &clap::Error) {
     let text = message.render();
-    let _ = if message.use_stderr() {
-        write!(anstream::stderr(), "{}", text.ansi())
+    if message.use_stderr() {
+        let _ = write!(anstream::stderr(), "{}", text.ansi());
     } else {
-        write!(anstream::stdout(), "{}", text.ansi())
-    };
+        keep_problem(write!(anstream::stdout(), "{}", text.ansi()));
+    }
 }
 
 /// Returns standard output for the data of an export: byte for byte, but escaped if it is a terminal.
