@@ -15,13 +15,16 @@ use crate::source::SearchMode;
 use crate::terminal::Line;
 use crate::tools::{parse_query, parse_since};
 
+/// Exit code of a search that fails, as of `grep`. 1 says that nothing was found.
+pub(super) const ERROR: u8 = 2;
+
 /// Search as a client would.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Operators: \"exact phrase\" -word title:x from:x stream:x connection:x after:2026-01-31 before:2026-02 since:30d
 An operator with quotes or a leading minus has to be quoted for the shell: 'invoice -draft \"net 30\"'
 
-Exit codes: 0 if there are results, 1 if there are none or the search fails, 2 if the command line is wrong")]
+Exit codes: 0 if there are results, 1 if there are none, 2 if the search fails or the command line is wrong")]
 pub(super) struct Search {
     /// Words to find, and operators.
     #[arg(value_name = "WORDS", required_unless_present = "since")]
@@ -59,6 +62,15 @@ fn check_since(since: &str) -> Result<String, &'static str> {
 
 impl Search {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let has_results = self.search(printer, environment).map_err(|failure| match failure.exit_code {
+            1 => Failure { exit_code: ERROR, ..failure },
+            _ => failure,
+        })?;
+        if has_results { Ok(()) } else { Err(Failure::without_message()) }
+    }
+
+    /// Searches and prints the results. Returns true if there are any.
+    fn search(self, printer: Printer, environment: &Environment) -> Result<bool, Failure> {
         let settings = self.source.settings(environment)?;
         let source = joined(open_sources(&settings, environment, WITH_WHOLE_INDEX)?, settings.call_deadline)?;
         let source = source.reranked_by(reranking(&settings, environment));
@@ -87,7 +99,7 @@ impl Search {
         } else {
             print_text(printer, &value, more, &matched);
         }
-        if is_empty { Err(Failure::without_message()) } else { Ok(()) }
+        Ok(!is_empty)
     }
 }
 

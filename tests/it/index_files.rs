@@ -128,7 +128,7 @@ fn a_users_folder_is_refused_and_left_as_it_is() {
     assert!(stdout(&fetched).contains("needle1"), "{fetched:?}");
 
     let searched = cli_search(&path, "needle1");
-    assert_eq!(searched.status.code(), Some(1), "{searched:?}");
+    assert_eq!(searched.status.code(), Some(2), "{searched:?}");
     assert!(stderr(&searched).contains("rename or move it"), "{searched:?}");
     let mut server = Searcher::start(&path);
     let refused = server.search("needle1");
@@ -155,7 +155,7 @@ fn a_symbolic_link_instead_of_the_folder_is_not_followed() {
     let before: Vec<_> =
         files_in(&elsewhere).into_iter().map(|file| (fs::read(&file).unwrap(), file)).collect();
     let searched = cli_search(&path, "needle1");
-    assert_eq!(searched.status.code(), Some(1), "{searched:?}");
+    assert_eq!(searched.status.code(), Some(2), "{searched:?}");
     assert!(stderr(&searched).contains("symbolic link"), "{searched:?}");
     let after: Vec<_> =
         files_in(&elsewhere).into_iter().map(|file| (fs::read(&file).unwrap(), file)).collect();
@@ -402,7 +402,7 @@ fn a_search_names_the_process_that_keeps_the_index_from_being_rebuilt() {
         files_in(&index_of(&path)).into_iter().find(|file| file.extension().is_some_and(|is| is == "idx"));
     flip(&postings.unwrap(), |len| len / 2);
     let output = binary().args(["search", "needle2", "--store", text(&path)]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(stderr(&output).contains("is damaged") && stderr(&output).contains(&holder), "{output:?}");
     fs::remove_dir_all(index_of(&path)).unwrap();
     let mut fresh = Searcher::start(&path);

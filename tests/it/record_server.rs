@@ -533,7 +533,7 @@ fn an_unreachable_server_is_an_error_with_a_remedy() {
     let url = FakeServer::start(|_| Reply::Reset).url.clone();
     connect(folder.path(), &url, CREDENTIAL);
     let output = fetchwell(["search", "x", "--provider-url", &url, "--cache-root", text(folder.path())]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let said = stderr(&output);
     assert!(said.contains("cannot be reached") && said.contains("fetchwell doctor"), "{said}");
     let output = fetchwell(["doctor", "--provider-url", &url, "--cache-root", text(folder.path())]);
