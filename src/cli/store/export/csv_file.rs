@@ -10,12 +10,10 @@ use std::io::{self, Write};
 use csv::{Writer, WriterBuilder};
 use serde_json::Value;
 
+use super::distinct_name::{OWN_FIELDS, distinct_name};
 use crate::cli::print::{grouped, note};
 use crate::record::RecordData;
 use crate::source::store::{ExportError, ExportedStream, MAX_EXPORTED_FIELDS, StoreExport};
-
-/// Columns before those of the fields.
-const OWN_COLUMNS: [&str; 2] = ["_key", "_emitted_at"];
 
 /// Writes the records of a stream and returns their number. The first row has the names of the fields.
 pub(super) fn write(
@@ -52,15 +50,8 @@ pub(super) fn write(
 /// Returns the names of the columns. Each is there once: a field with the name of another column gets a `_` at its end.
 fn heading(fields: &[String]) -> Vec<Cow<'_, str>> {
     let mut known = HashSet::new();
-    let names = OWN_COLUMNS.iter().copied().chain(fields.iter().map(String::as_str));
-    let distinct = names.map(|name| {
-        let mut name = guarded(name);
-        while !known.insert(name.clone()) {
-            name.to_mut().push('_');
-        }
-        name
-    });
-    distinct.collect()
+    let names = OWN_FIELDS.iter().copied().chain(fields.iter().map(String::as_str));
+    names.map(|name| distinct_name(guarded(name), &mut known)).collect()
 }
 
 fn write_row(row: &mut Vec<u8>, cells: &[Cow<'_, str>]) -> io::Result<()> {

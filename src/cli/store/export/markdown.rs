@@ -1,9 +1,12 @@
 //! A Markdown file per record: the fields as YAML front matter, then the body.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use serde_json::Value;
 
+use super::distinct_name::{OWN_FIELDS, distinct_name};
 use super::output::Folder;
 use crate::record::RecordData;
 use crate::source::store::{ExportError, ExportedRecord, ExportedStream, StoreExport};
@@ -39,14 +42,16 @@ fn text_of(record: ExportedRecord<'_>) -> io::Result<String> {
         }
         None => String::new(),
     };
-    let own = [("_key", Some(record.key)), ("_emitted_at", record.emitted_at)];
-    let own = own.into_iter().filter_map(|(name, value)| Some((name, Value::from(value?))));
+    let own = OWN_FIELDS.into_iter().zip([Some(record.key), record.emitted_at]);
+    let own = own.filter_map(|(name, value)| Some((name, Value::from(value?))));
     let mut text = "---\n".to_owned();
     for (name, value) in own {
         text.push_str(&format!("{name}: {value}\n"));
     }
+    let mut known: HashSet<Cow<'_, str>> = OWN_FIELDS.map(Cow::Borrowed).into();
     for (name, value) in &data {
-        text.push_str(&format!("{}: {value}\n", Value::from(name.as_str())));
+        let name = distinct_name(Cow::Borrowed(name), &mut known);
+        text.push_str(&format!("{}: {value}\n", Value::from(name)));
     }
     text.push_str("---\n\n");
     text.push_str(&body);
@@ -59,6 +64,16 @@ fn text_of(record: ExportedRecord<'_>) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_with_names_of_the_export_are_renamed() {
+        let data = r#"{"_key":1,"_key_":2,"_emitted_at":3}"#;
+        let record = ExportedRecord { key: "a", data, emitted_at: Some("2026-04-01T00:00:00Z") };
+        assert_eq!(
+            text_of(record).unwrap(),
+            "---\n_key: \"a\"\n_emitted_at: \"2026-04-01T00:00:00Z\"\n\"_key_\": 1\n\"_key__\": 2\n\"_emitted_at_\": 3\n---\n\n\n"
+        );
+    }
 
     #[test]
     fn fields_are_front_matter_before_the_body() {

@@ -2,16 +2,17 @@
 //!
 //! * `ndjson`, `csv_file`, `markdown`: the formats
 //! * `output`: the file, the folder or standard output
-//! * `file_name`: names of files from keys and streams
+//! * `file_name`: names of files from keys and streams, `distinct_name`: names of fields
 
 mod csv_file;
+mod distinct_name;
 mod file_name;
 mod markdown;
 mod ndjson;
 mod output;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -35,7 +36,7 @@ pub(in crate::cli) struct Export {
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Format,
 
-    /// The file, or the folder for several files [default: standard output]
+    /// The file, or the folder for several files; `-` is standard output [default: standard output]
     #[arg(long, value_name = "PATH")]
     output: Option<PathBuf>,
 
@@ -66,10 +67,11 @@ impl Export {
                 self.scope
             )));
         }
+        let output = self.output.as_deref().filter(|path| *path != Path::new("-"));
         let export = StoreExport::open(&self.store.path(environment)?, &self.scope)?;
-        match self.write(&export) {
+        match self.write(&export, output) {
             Ok(records) => {
-                if let Some(path) = &self.output {
+                if let Some(path) = output {
                     if printer.json {
                         printer.value(&json!({ "output": path, "records": records }));
                     } else {
@@ -80,11 +82,11 @@ impl Export {
             }
             // The program that reads the pipe has read enough.
             Err(ExportError::Sink(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            // An error of this command names the path and the remedy.
+            Err(ExportError::Sink(error)) if is_own(&error) => Err(Failure::new(error.to_string())),
             Err(ExportError::Sink(error)) => {
-                let place = self
-                    .output
-                    .as_deref()
-                    .map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
+                let place =
+                    output.map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
                 Err(Failure::new(format!("{place} cannot be written ({error})")))
             }
             Err(ExportError::Store(error)) => Err(error.into()),
@@ -92,29 +94,27 @@ impl Export {
     }
 
     /// Writes all records and returns their number.
-    fn write(&self, export: &StoreExport) -> Result<u64, ExportError<io::Error>> {
+    fn write(&self, export: &StoreExport, output: Option<&Path>) -> Result<u64, ExportError<io::Error>> {
         let streams = export.streams();
         let has_one_table = self.scope.stream.is_some() || streams.len() == 1;
-        let folder = || match &self.output {
+        let folder = || match output {
             Some(path) => Folder::create(path, self.force).map_err(ExportError::Sink),
             None => Err(ExportError::Sink(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "this export has several files; name a folder with --output",
+                "this export has several files; name a folder for them with --output FOLDER",
             ))),
         };
         let mut records = 0;
         match self.format {
             Format::Ndjson => {
-                let mut output =
-                    Output::open(self.output.as_deref(), self.force).map_err(ExportError::Sink)?;
+                let mut output = Output::open(output, self.force).map_err(ExportError::Sink)?;
                 for stream in &streams {
                     records += ndjson::write(export, stream, &mut output)?;
                 }
                 output.finish().map_err(ExportError::Sink)?;
             }
             Format::Csv if has_one_table => {
-                let mut output =
-                    Output::open(self.output.as_deref(), self.force).map_err(ExportError::Sink)?;
+                let mut output = Output::open(output, self.force).map_err(ExportError::Sink)?;
                 for stream in &streams {
                     records += csv_file::write(export, stream, &mut output)?;
                 }
@@ -142,4 +142,11 @@ impl Export {
         }
         Ok(records)
     }
+}
+
+/// Returns true for an error of a path that was checked by this command, and not by the system.
+fn is_own(error: &io::Error) -> bool {
+    use io::ErrorKind::{AlreadyExists, InvalidInput, IsADirectory, NotADirectory};
+    error.get_ref().is_some()
+        && matches!(error.kind(), AlreadyExists | InvalidInput | IsADirectory | NotADirectory)
 }

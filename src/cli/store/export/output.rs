@@ -34,10 +34,12 @@ impl Output {
             return Err(exists(path));
         }
         if path.is_dir() {
-            return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder; name a file"));
+            let problem = format!("{} is a folder; name a file", path.display());
+            return Err(io::Error::new(ErrorKind::IsADirectory, problem));
         }
         if replaces && path.exists() && !is_export(path)? {
-            let problem = format!("{} is no earlier export, and is not replaced", path.display());
+            let problem =
+                format!("{} is no earlier export, and is not replaced; name another file", path.display());
             return Err(io::Error::new(ErrorKind::AlreadyExists, problem));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -86,6 +88,10 @@ pub(super) struct Folder {
 impl Folder {
     /// Creates a folder with mode 0700. It may exist if it is empty, or if an earlier export is replaced.
     pub(super) fn create(path: &Path, replaces: bool) -> io::Result<Self> {
+        if path.exists() && !path.is_dir() {
+            let problem = format!("{} is a file; name a folder for the files of this export", path.display());
+            return Err(io::Error::new(ErrorKind::NotADirectory, problem));
+        }
         create_private_directory(path)?;
         if !replaces && fs::read_dir(path)?.next().is_some() {
             return Err(exists(path));
@@ -100,7 +106,7 @@ impl Folder {
             Ok(metadata) if !metadata.is_dir() => {
                 return Err(io::Error::new(
                     ErrorKind::NotADirectory,
-                    format!("{} is no folder", path.display()),
+                    format!("{} is no folder; name another folder for the export", path.display()),
                 ));
             }
             _ => create_private_directory(&path)?,
