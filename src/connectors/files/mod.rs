@@ -22,7 +22,7 @@ use std::path::Path;
 pub(super) use self::detect::detect_kind;
 pub use self::folder::special_file;
 pub(super) use self::folder::{Found, walk};
-use self::parse::{Parsed, parse_all};
+pub(super) use self::parse::{ParseInput, Parsed, parse_all};
 pub(super) use self::read::FileReader;
 pub use self::selection::FileSelection;
 pub(super) use self::skipped::SkippedFiles;
@@ -57,12 +57,19 @@ pub fn import_files(
     progress: &dyn Fn(u64),
 ) -> Result<(), ImportError> {
     let mut reader = FileReader::new(selection, intake);
-    parse_all(path, selection, &mut |parsed| {
+    let list = |visit: &mut dyn FnMut(Found) -> Result<(), ImportError>| walk(path, visit);
+    let input =
+        ParseInput { root: path, selection, list: &list, max_files: usize::MAX, read_state: &|_file| () };
+    parse_all(&input, &mut |parsed, _state| {
         reader.check_stop()?;
         match parsed {
             Parsed::Record { record, bytes } => {
                 progress(bytes);
                 reader.take_parsed(*record)?;
+            }
+            Parsed::Unopened { path, error, bytes } => {
+                progress(bytes);
+                reader.reject(&path, &error.to_string());
             }
             Parsed::Rejected { path, reason, bytes } => {
                 progress(bytes);

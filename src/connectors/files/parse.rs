@@ -1,10 +1,11 @@
-//! Parses the files of a folder on several threads.
+//! Parses files on several threads.
 //!
-//! One thread walks the folder, several read and parse files that become one record each, and the caller's thread
-//! writes the records in the order of the walk. Files of other kinds (archives, tables, mailboxes) are passed on unread, because
+//! One thread lists the files, several read and parse those that become one record each, and the caller's thread
+//! writes the records in the order of the list. Files of other kinds (archives, tables, mailboxes) are passed on unread, because
 //! they can have any number of records. The number and the bytes of files that are read ahead are bounded.
 
 use std::fs;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -14,25 +15,34 @@ use std::thread;
 use super::super::ImportError;
 use super::super::depth::PARSER_STACK_BYTES;
 use super::super::item::{FileRecord, Item};
-use super::folder::{Found, walk};
+use super::folder::Found;
 use super::read::{detect_selected, read_record};
 use super::selection::FileSelection;
 
 /// Maximum number of threads that parse.
 const MAX_PARSERS: usize = 8;
 
-/// Maximum number of files between the walk and the writer, for each parser.
+/// Maximum number of files between the list and the writer, for each parser.
 const FILES_PER_PARSER: usize = 16;
 
 /// Maximum bytes of these files. A larger file is read alone.
 const MAX_BYTES_AHEAD: u64 = 64 * 1024 * 1024;
 
-/// An entry of the folder, in the order of the walk.
-pub(super) enum Parsed {
+/// An entry of the list, in its order.
+pub(in crate::connectors) enum Parsed {
     /// A file that is one record.
     Record {
         /// Record of the file.
         record: Box<FileRecord>,
+        /// Size of the file in bytes.
+        bytes: u64,
+    },
+    /// A file that cannot be opened.
+    Unopened {
+        /// Path in the folder.
+        path: String,
+        /// Error of the system.
+        error: io::Error,
         /// Size of the file in bytes.
         bytes: u64,
     },
@@ -49,55 +59,72 @@ pub(super) enum Parsed {
     Other(Found),
 }
 
+/// Function that calls its argument with each entry of a list.
+type List<'a> =
+    dyn Fn(&mut dyn FnMut(Found) -> Result<(), ImportError>) -> Result<(), ImportError> + Sync + 'a;
+
+/// Files to parse.
+pub(in crate::connectors) struct ParseInput<'a, State> {
+    /// File or folder of the import. A file that is the whole import is read as the selected kind.
+    pub(in crate::connectors) root: &'a Path,
+    pub(in crate::connectors) selection: &'a FileSelection,
+    /// Entries of the import.
+    pub(in crate::connectors) list: &'a List<'a>,
+    /// Maximum number of files in the list, as far as it is known.
+    pub(in crate::connectors) max_files: usize,
+    /// Function that reads the state of a file before the file is parsed, on the same thread.
+    pub(in crate::connectors) read_state: &'a (dyn Fn(&Path) -> State + Sync),
+}
+
 /// A file to parse, and the channel for its result.
-struct Job {
+struct Job<State> {
     file: PathBuf,
     path: String,
     bytes: u64,
-    result: SyncSender<Parsed>,
+    result: SyncSender<(Parsed, State)>,
 }
 
-/// Result that the writer waits for, in the order of the walk.
-enum Pending {
-    File { bytes: u64, result: Receiver<Parsed> },
+/// Result that the writer waits for, in the order of the list.
+enum Pending<State> {
+    File { path: String, bytes: u64, result: Receiver<(Parsed, State)> },
     Other(Found),
 }
 
-/// Walks a folder, parses its files on several threads, and calls `write` with each entry in the order of the walk.
-pub(super) fn parse_all(
-    root: &Path,
-    selection: &FileSelection,
-    write: &mut dyn FnMut(Parsed) -> Result<(), ImportError>,
+/// Parses files on several threads, and calls `write` with each entry in the order of the list. Entries that are no files
+/// have no state.
+pub(in crate::connectors) fn parse_all<State: Send>(
+    input: &ParseInput<'_, State>,
+    write: &mut dyn FnMut(Parsed, Option<State>) -> Result<(), ImportError>,
 ) -> Result<(), ImportError> {
-    let parsers = thread::available_parallelism().map_or(1, usize::from).clamp(1, MAX_PARSERS);
-    let (pending, results) = sync_channel::<Pending>(parsers * FILES_PER_PARSER);
-    let (jobs, queue) = sync_channel::<Job>(parsers * FILES_PER_PARSER);
+    let root = input.root;
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let parsers = cores.min(input.max_files).clamp(1, MAX_PARSERS);
+    let (pending, results) = sync_channel::<Pending<State>>(parsers * FILES_PER_PARSER);
+    let (jobs, queue) = sync_channel::<Job<State>>(parsers * FILES_PER_PARSER);
     let (queue, ahead) = (Mutex::new(queue), BytesAhead::default());
     thread::scope(|scope| {
         let start = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(PARSER_STACK_BYTES);
-        let failed = |error: std::io::Error| ImportError::Unreadable {
+        let failed = |error: io::Error| ImportError::Unreadable {
             path: root.to_owned(),
             problem: format!("no thread can be started: {error}"),
         };
         // Dropped at the end or at the first error, which wakes and ends all threads.
         let results = Closing { results, ahead: &ahead };
         for _ in 0..parsers {
-            start("parse")
-                .spawn_scoped(scope, || parse_jobs(&queue, &ahead, root, selection))
-                .map_err(failed)?;
+            start("parse").spawn_scoped(scope, || parse_jobs(&queue, &ahead, input)).map_err(failed)?;
         }
         let (read_ahead, walker) = (&ahead, start("walk"));
         // The walk owns the senders: the parsers and the writer end with it.
         let walker = walker
-            .spawn_scoped(scope, move || walk_into(root, read_ahead, &pending, &jobs))
+            .spawn_scoped(scope, move || list_into(input, read_ahead, &pending, &jobs))
             .map_err(failed)?;
         while let Ok(next) = results.results.recv() {
             match next {
-                Pending::Other(found) => write(Parsed::Other(found))?,
-                Pending::File { bytes, result } => {
-                    // A parser sends exactly one result, also after a panic of a reader.
-                    if let Ok(parsed) = result.recv() {
-                        write(parsed)?;
+                Pending::Other(found) => write(Parsed::Other(found), None)?,
+                Pending::File { path, bytes, result } => {
+                    match result.recv() {
+                        Ok((parsed, state)) => write(parsed, Some(state))?,
+                        Err(_panic) => write(panicked(path, bytes), None)?,
                     }
                     ahead.release(bytes);
                 }
@@ -111,25 +138,25 @@ pub(super) fn parse_all(
 }
 
 /// Receiver of the writer. Dropping it wakes the walk, which then ends.
-struct Closing<'a> {
-    results: Receiver<Pending>,
+struct Closing<'a, State> {
+    results: Receiver<Pending<State>>,
     ahead: &'a BytesAhead,
 }
 
-impl Drop for Closing<'_> {
+impl<State> Drop for Closing<'_, State> {
     fn drop(&mut self) {
         self.ahead.close();
     }
 }
 
-fn walk_into(
-    root: &Path,
+fn list_into<State>(
+    input: &ParseInput<'_, State>,
     ahead: &BytesAhead,
-    pending: &SyncSender<Pending>,
-    jobs: &SyncSender<Job>,
+    pending: &SyncSender<Pending<State>>,
+    jobs: &SyncSender<Job<State>>,
 ) -> Result<(), ImportError> {
     // The writer has an error of its own, or was stopped, if it receives nothing any more: this error is not shown.
-    walk(root, &mut |found| match found {
+    (input.list)(&mut |found| match found {
         Found::File { file, path } => {
             let bytes = fs::metadata(&file).map_or(0, |metadata| metadata.len());
             if !ahead.acquire(bytes) {
@@ -137,7 +164,7 @@ fn walk_into(
             }
             let (result, receiver) = sync_channel(1);
             pending
-                .send(Pending::File { bytes, result: receiver })
+                .send(Pending::File { path: path.clone(), bytes, result: receiver })
                 .map_err(|_closed| ImportError::Stopped)?;
             jobs.send(Job { file, path, bytes, result }).map_err(|_closed| ImportError::Stopped)
         }
@@ -145,35 +172,40 @@ fn walk_into(
     })
 }
 
-fn parse_jobs(queue: &Mutex<Receiver<Job>>, ahead: &BytesAhead, root: &Path, selection: &FileSelection) {
+fn parse_jobs<State>(queue: &Mutex<Receiver<Job<State>>>, ahead: &BytesAhead, input: &ParseInput<'_, State>) {
     loop {
         let job = lock(queue).recv();
         let Ok(Job { file, path, bytes, result }) = job else { return };
         if !ahead.is_closed() {
+            let state = (input.read_state)(&file);
             // The writer has ended if the result is not received.
-            let _ = result.send(parse(file, path, bytes, root, selection));
+            let _ = result.send((parse(file, path, bytes, input.root, input.selection), state));
         }
     }
 }
 
 fn parse(file: PathBuf, path: String, bytes: u64, root: &Path, selection: &FileSelection) -> Parsed {
     let is_named = file == root;
-    let parsed = catch_unwind(AssertUnwindSafe(|| {
-        let mut item = Item::open(path.clone(), &file).map_err(|error| error.to_string())?;
-        match detect_selected(&item, selection, is_named) {
-            Some(kind) => read_record(kind, &mut item, selection).transpose(),
-            None => Ok(None),
-        }
+    let mut item = match Item::open(path.clone(), &file) {
+        Ok(item) => item,
+        Err(error) => return Parsed::Unopened { path, error, bytes },
+    };
+    let parsed = catch_unwind(AssertUnwindSafe(|| match detect_selected(&item, selection, is_named) {
+        Some(kind) => read_record(kind, &mut item, selection).transpose(),
+        None => Ok(None),
     }));
     match parsed {
         Ok(Ok(Some(record))) => Parsed::Record { record: Box::new(record), bytes },
         Ok(Ok(None)) => Parsed::Other(Found::File { file, path }),
         Ok(Err(reason)) => Parsed::Rejected { path, reason, bytes },
-        Err(_panic) => {
-            let reason = "an internal error stopped its reader; please report it".to_owned();
-            Parsed::Rejected { path, reason, bytes }
-        }
+        Err(_panic) => panicked(path, bytes),
     }
+}
+
+/// Returns the result for a file that caused a panic of its reader.
+fn panicked(path: String, bytes: u64) -> Parsed {
+    let reason = "an internal error stopped its reader; please report it".to_owned();
+    Parsed::Rejected { path, reason, bytes }
 }
 
 /// Bytes of the files between the walk and the writer.

@@ -187,7 +187,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
     }
 
     /// Writes a record that was parsed on another thread.
-    pub(super) fn take_parsed(&mut self, record: FileRecord) -> Result<(), ImportError> {
+    pub(in crate::connectors) fn take_parsed(&mut self, record: FileRecord) -> Result<(), ImportError> {
         self.files += 1;
         let path = record.path().to_owned();
         match self.take(record) {

@@ -11,7 +11,7 @@ use super::super::ImportError;
 use super::super::archive::unzip_input;
 use super::super::csv::import_csv;
 use super::super::field_names::FieldNames;
-use super::super::files::{FileReader, FileSelection};
+use super::super::files::{FileReader, FileSelection, Found, ParseInput, Parsed, parse_all};
 use super::super::git::import_git;
 use super::super::input::Input;
 use super::super::intake::Intake;
@@ -22,7 +22,7 @@ use super::super::records::import_records;
 use super::kind::{FileSet, ImportKind, ImportOptions};
 use super::scan::ScannedFile;
 use super::stamp::fingerprint;
-use crate::source::store::ItemState;
+use crate::source::store::{Fingerprint, ItemState};
 
 /// Reader of the files of an import.
 pub(super) struct OriginReader<'a> {
@@ -64,24 +64,29 @@ impl OriginReader<'_> {
         intake: &mut Intake<'_>,
         counts: &mut ReadFiles,
     ) -> Result<(), ImportError> {
+        let files: Vec<&ScannedFile> = files.collect();
         let stream = self.options.stream.clone();
         let selection = FileSelection { kinds: set.kinds.to_vec(), stream, program: self.program.clone() };
+        let list = |visit: &mut dyn FnMut(Found) -> Result<(), ImportError>| {
+            files
+                .iter()
+                .try_for_each(|file| visit(Found::File { file: file.file.clone(), path: file.path.clone() }))
+        };
+        let input = ParseInput {
+            root: self.origin,
+            selection: &selection,
+            list: &list,
+            max_files: files.len(),
+            read_state: &|file: &Path| fingerprint(file).ok().flatten(),
+        };
         let mut reader = FileReader::new(&selection, intake);
-        for file in files {
+        // Results come in the order of the list, one for each file.
+        let mut listed = files.iter();
+        parse_all(&input, &mut |parsed, fingerprint| {
             reader.check_stop()?;
-            let mut state = state_of(file);
-            let item = match Item::open(file.path.clone(), &file.file) {
-                // It was deleted since the scan. The next synchronization finds it missing.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                item => item,
-            };
-            begin(reader.intake(), file);
-            match item {
-                Ok(item) => reader.read_file(item, file.file == self.origin)?,
-                Err(error) => {
-                    state.stamp = None;
-                    reader.reject(&file.path, &error.to_string());
-                }
+            match listed.next() {
+                Some(file) => self.take(file, parsed, fingerprint.flatten(), &mut reader, counts),
+                None => Ok(()),
             }
         })?;
         let (others, description) = (reader.skipped.others(), reader.skipped.to_string());
@@ -91,11 +96,6 @@ impl OriginReader<'_> {
         Ok(())
     }
 
-    /// Reads a file that is the whole origin.
-    fn read_single(
-        &self,
-        file: &ScannedFile,
-        intake: &mut Intake<'_>,
     /// Writes the records of a parsed file, or reads a file of a kind that has any number of records.
     fn take(
         &self,
@@ -133,9 +133,14 @@ impl OriginReader<'_> {
         end(reader.intake(), file, state, counts)
     }
 
+    /// Reads a file that is the whole origin.
+    fn read_single(
+        &self,
+        file: &ScannedFile,
+        intake: &mut Intake<'_>,
         counts: &mut ReadFiles,
     ) -> Result<(), ImportError> {
-        let mut state = state_of(file);
+        let mut state = state_of(file, fingerprint(&file.file).ok().flatten());
         begin(intake, file);
         match self.import(&file.file, intake) {
             Ok(()) => {}
@@ -175,8 +180,7 @@ impl OriginReader<'_> {
 }
 
 /// Returns the state of a file before it is read.
-fn state_of(file: &ScannedFile) -> ItemState {
-    let fingerprint = fingerprint(&file.file).ok().flatten();
+fn state_of(file: &ScannedFile, fingerprint: Option<Fingerprint>) -> ItemState {
     let stamp = Some(file.stamp.text.clone());
     ItemState { stamp, fingerprint, is_recent: file.stamp.is_recent, problem: None }
 }
