@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -21,8 +22,43 @@ const MAX_TIME: Duration = Duration::from_secs(60);
 const MAX_OUTPUT_BYTES: u64 = 128 * 1024 * 1024;
 
 /// Memory that the process may use, in bytes.
-#[cfg(unix)]
 const MAX_MEMORY_BYTES: u64 = 768 * 1024 * 1024;
+
+/// Maximum memory of all such processes at once, in bytes.
+const MAX_ALL_MEMORY_BYTES: u64 = 3 * 1024 * 1024 * 1024;
+
+/// Maximum number of processes at once: 3 GiB / 768 MiB.
+const MAX_PROCESSES: u64 = MAX_ALL_MEMORY_BYTES / MAX_MEMORY_BYTES;
+
+/// Number of processes that run, of all threads.
+static PROCESSES: Processes = Processes { running: Mutex::new(0), ended: Condvar::new() };
+
+/// Counts the processes that run.
+struct Processes {
+    running: Mutex<u64>,
+    ended: Condvar,
+}
+
+/// Permit for one process. Dropping it admits the next one.
+struct ProcessPermit<'p>(&'p Processes);
+
+impl Processes {
+    /// Waits until fewer processes run than may.
+    fn acquire(&self) -> ProcessPermit<'_> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_full = |running: &mut u64| *running >= MAX_PROCESSES;
+        let mut running = self.ended.wait_while(running, is_full).unwrap_or_else(PoisonError::into_inner);
+        *running += 1;
+        ProcessPermit(self)
+    }
+}
+
+impl Drop for ProcessPermit<'_> {
+    fn drop(&mut self) {
+        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.ended.notify_one();
+    }
+}
 
 /// Reads a document. `program` is the program that reads it in a process of its own; without it, this process does.
 pub(in crate::connectors) fn read_pdf(
@@ -62,6 +98,7 @@ pub fn limit_pdf_memory() {
 }
 
 fn read_in_process(program: &Path, bytes: Vec<u8>) -> Result<PdfText, String> {
+    let _permit = PROCESSES.acquire();
     let mut child = Command::new(program)
         .arg("read-pdf")
         .stdin(Stdio::piped())
@@ -100,5 +137,29 @@ fn exchange(child: &mut Child, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
             Err(format!("it takes longer than {} s to read", MAX_TIME.as_secs()))
         }
         Err(RecvTimeoutError::Disconnected) => Err("the process that reads it ended".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_waits_while_the_maximum_runs() {
+        let processes = Processes { running: Mutex::new(0), ended: Condvar::new() };
+        let mut permits: Vec<ProcessPermit<'_>> = (0..MAX_PROCESSES).map(|_| processes.acquire()).collect();
+        let (sender, admitted) = channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let permit = processes.acquire();
+                sender.send(*processes.running.lock().unwrap()).unwrap();
+                drop(permit);
+            });
+            assert_eq!(admitted.recv_timeout(Duration::from_millis(50)), Err(RecvTimeoutError::Timeout));
+            permits.pop();
+            assert_eq!(admitted.recv(), Ok(MAX_PROCESSES));
+        });
+        drop(permits);
+        assert_eq!(*processes.running.lock().unwrap(), 0);
     }
 }
