@@ -240,7 +240,11 @@ impl<'a> Intake<'a> {
             }
             Err(reason) => {
                 self.reject(place, &reason);
-                Ok(())
+                match &mut self.writer {
+                    // The relation of the file to a repeated key waits in the batch.
+                    Writer::Sync(writer) => Ok(writer.flush_full()?),
+                    Writer::Unopened(_) | Writer::Import(_) => Ok(()),
+                }
             }
         }
     }

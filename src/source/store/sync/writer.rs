@@ -19,7 +19,7 @@ use crate::source::store::manifest::Manifest;
 use crate::source::store::{Change, Imported, Incoming, StoreError, Tally};
 
 /// Maximum number of records per transaction.
-const BATCH_RECORDS: usize = 2_000;
+pub(super) const BATCH_RECORDS: usize = 2_000;
 
 /// Maximum bytes of record text per transaction.
 const BATCH_BYTES: usize = 8_000_000;
@@ -172,7 +172,8 @@ impl<'s> SyncWriter<'s> {
         self.push(Step::Write(record))
     }
 
-    /// Notes that the current item has another record with the key of this one.
+    /// Notes that the current item has another record with the key of this one. The caller writes or calls
+    /// [`Self::flush_full`] next.
     pub fn depend(&mut self, stream: StreamName, key: RecordId) {
         self.steps.push(Step::Depend { stream, key });
     }
@@ -201,6 +202,12 @@ impl<'s> SyncWriter<'s> {
             if is_same.get() { change(sqlite) } else { Ok(()) }
         })?;
         if is_same.get() { Ok(()) } else { Err(StoreError::Replaced(self.store.path().to_owned())) }
+    }
+
+    /// Returns the number of steps that wait to be written.
+    #[cfg(test)]
+    pub(super) fn pending_steps(&self) -> usize {
+        self.steps.len()
     }
 
     pub(super) fn store(&self) -> &'s SyncStore {
@@ -232,6 +239,15 @@ impl<'s> SyncWriter<'s> {
 
     fn push(&mut self, step: Step) -> Result<(), StoreError> {
         self.steps.push(step);
+        self.flush_full()
+    }
+
+    /// Writes the steps that were added, if they are a full batch.
+    ///
+    /// # Errors
+    ///
+    /// They could not be written. Earlier batches stay written.
+    pub fn flush_full(&mut self) -> Result<(), StoreError> {
         if self.steps.len() >= BATCH_RECORDS || self.bytes >= BATCH_BYTES { self.flush() } else { Ok(()) }
     }
 
