@@ -133,7 +133,10 @@ impl Synchronization<'_> {
             display_name: None,
             manifest: None,
         };
-        let present = writer.present(!plan.missing.is_empty())?;
+        // Counted before the files are read. A synchronization without changes has nothing to delete.
+        let has_changes = !plan.files.is_empty() || !plan.missing.is_empty() || writer.has_stale()?;
+        let present =
+            if has_changes { writer.present(!plan.missing.is_empty())? } else { Missing::default() };
         let manifest = manifest.and_then(Manifest::from_stored);
         let mut intake = Intake::synchronize(writer, connection, manifest, &mut *report, stop);
         for (place, reason) in &scan.unreadable {
@@ -156,15 +159,15 @@ impl Synchronization<'_> {
         let skipped = intake.skipped();
         let (imported, mut rejected) = intake.finish()?;
         let (tally, index_problem) = (imported.tally, imported.index_problem);
-        Ok(SyncOutcome { tally, read, unchanged, rejected, skipped, held, index_problem })
-    }
-}
         for (path, reason) in store.unreadable(import.id)? {
             if !run.counts.unreadable.contains(&path) {
                 rejected += 1;
                 report.still_rejected(&path, &reason);
             }
         }
+        Ok(SyncOutcome { tally, read, unchanged, rejected, skipped, held, index_problem })
+    }
+}
 
 /// A synchronization in progress.
 struct Run<'a> {
@@ -223,7 +226,7 @@ impl Run<'_> {
     ) -> Result<Option<Missing>, ImportError> {
         let missing: HashSet<ItemId> = plan.missing.iter().map(|(item, _)| *item).collect();
         let Some(writer) = intake.sync_writer() else { return Ok(None) };
-        let fingerprints = writer.fingerprints(&missing)?;
+        let fingerprints = if missing.is_empty() { HashSet::new() } else { writer.fingerprints(&missing)? };
         let is_moved = |path: &String| {
             let fingerprint = self.items.get(path).and_then(|item| item.state.fingerprint.as_ref());
             fingerprint.is_some_and(|fingerprint| fingerprints.contains(fingerprint))

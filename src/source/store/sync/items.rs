@@ -59,8 +59,6 @@ pub(super) fn items(
     items.collect()
 }
 
-/// Returns the given items, and all items of the import that share a record with one of them, directly or through
-/// others.
 /// Returns the paths of the items that are present and could not be read completely, with the reasons.
 pub(super) fn unreadable(
     sqlite: &Connection,
@@ -73,6 +71,8 @@ pub(super) fn unreadable(
     statement.query_map([import.0], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
+/// Returns the given items, and all items of the import that share a record with one of them, directly or through
+/// others.
 pub(super) fn related(
     sqlite: &Connection,
     import: ImportId,

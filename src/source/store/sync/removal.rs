@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 use super::imports::ImportId;
-use super::items::{Fingerprint, ItemId};
+use super::items::{Fingerprint, ItemId, keep_stale};
 use super::role::Role;
 use super::writer::{Removal, SyncWriter};
 use crate::source::store::{Change, Incoming, StoreError};
@@ -46,20 +46,30 @@ impl Missing {
     }
 }
 
-/// Records of an import that are stale or of a missing item, and that no present item gives.
-const CANDIDATES: &str = "SELECT DISTINCT m.record FROM (
-         SELECT s.record, t.absence FROM item_records s JOIN import_items t ON t.id = s.item
-         WHERE s.role = 0 AND t.import = ?1
-         UNION ALL
-         SELECT g.record, t.absence FROM import_items t JOIN item_records g ON g.item = t.id
-         WHERE t.import = ?1 AND t.absence <> 0) m
-     WHERE NOT EXISTS (SELECT 1 FROM item_records o JOIN import_items p ON p.id = o.item
-         WHERE o.record = m.record AND o.role = ?2 AND p.absence = 0)
-       AND EXISTS (SELECT 1 FROM records r WHERE r.id = m.record AND r.data IS NOT NULL)";
+/// Returns the query for the records of the import `?1` that are stale or of a missing item, and that no present item gives.
+fn candidates_sql() -> String {
+    let (stale, gives) = (Role::Stale.number(), Role::Gives.number());
+    format!(
+        "SELECT DISTINCT m.record FROM (
+             SELECT s.record, t.absence FROM item_records s JOIN import_items t ON t.id = s.item
+             WHERE s.role = {stale} AND t.import = ?1
+             UNION ALL
+             SELECT g.record, t.absence FROM import_items t JOIN item_records g ON g.item = t.id
+             WHERE t.import = ?1 AND t.absence <> 0) m
+         WHERE NOT EXISTS (SELECT 1 FROM item_records o JOIN import_items p ON p.id = o.item
+             WHERE o.record = m.record AND o.role = {gives} AND p.absence = 0)
+           AND EXISTS (SELECT 1 FROM records r WHERE r.id = m.record AND r.data IS NOT NULL)"
+    )
+}
 
-/// Condition of the items of an import that give records.
-const GIVES_RECORDS: &str = "t.import = ?1 AND t.absence = 0
-         AND EXISTS (SELECT 1 FROM item_records m WHERE m.item = t.id AND m.role = 1)";
+/// Returns the condition of the items of the import `?1` that give records.
+fn gives_records_sql() -> String {
+    format!(
+        "t.import = ?1 AND t.absence = 0
+         AND EXISTS (SELECT 1 FROM item_records m WHERE m.item = t.id AND m.role = {})",
+        Role::Gives.number()
+    )
+}
 
 impl SyncWriter<'_> {
     /// Returns the number of records that the import gives now as `of_records`. If items are missing, the number of items
@@ -73,13 +83,34 @@ impl SyncWriter<'_> {
         self.store().database.read(|sqlite| {
             let items = "SELECT count(*) FROM import_items t WHERE t.import = ?1
                  AND EXISTS (SELECT 1 FROM item_records m WHERE m.item = t.id)";
-            let records = "SELECT count(*) FROM import_items t JOIN item_records m ON m.item = t.id
-                 WHERE t.import = ?1 AND m.role IN (0, 1)";
+            let records = format!(
+                "SELECT count(*) FROM import_items t JOIN item_records m ON m.item = t.id
+                 WHERE t.import = ?1 AND m.role IN ({}, {})",
+                Role::Stale.number(),
+                Role::Gives.number()
+            );
             Ok(Missing {
                 of_items: if has_missing { count(sqlite, items, import)? } else { 0 },
-                of_records: count(sqlite, records, import)?,
+                of_records: count(sqlite, &records, import)?,
                 ..Missing::default()
             })
+        })
+    }
+
+    /// Returns true if an earlier synchronization was interrupted before it deleted what is stale.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn has_stale(&self) -> Result<bool, StoreError> {
+        let import = self.import();
+        self.store().database.read(|sqlite| {
+            let sql = format!(
+                "SELECT 1 FROM item_records s JOIN import_items t ON t.id = s.item
+                 WHERE s.role = {} AND t.import = ?1",
+                Role::Stale.number()
+            );
+            sqlite.prepare_cached(&sql)?.exists([import.0])
         })
     }
 
@@ -94,7 +125,8 @@ impl SyncWriter<'_> {
         self.store().database.read(|sqlite| {
             let sql = format!(
                 "SELECT t.id, t.fingerprint FROM import_items t
-                 WHERE t.fingerprint IS NOT NULL AND t.problem IS NULL AND {GIVES_RECORDS}"
+                 WHERE t.fingerprint IS NOT NULL AND t.problem IS NULL AND {}",
+                gives_records_sql()
             );
             let mut statement = sqlite.prepare_cached(&sql)?;
             let mut rows = statement.query([import.0])?;
@@ -133,17 +165,18 @@ impl SyncWriter<'_> {
             self.mark(&absences, unreadable)?;
         }
         self.store().database.read(|sqlite| {
-            let items = "SELECT count(*) FROM import_items t WHERE t.import = ?1 AND t.absence = 1
+            // The first condition is that of an index.
+            let items = "SELECT count(*) FROM import_items t
+                 WHERE t.import = ?1 AND t.absence <> 0 AND t.absence = 1
                  AND EXISTS (SELECT 1 FROM item_records m WHERE m.item = t.id)";
-            let records = format!("SELECT count(*) FROM ({CANDIDATES} AND m.absence <> 2)");
-            let records: i64 = sqlite
-                .prepare_cached(&records)?
-                .query_row(params![import.0, Role::Gives], |row| row.get(0))?;
-            let items = count(sqlite, items, import)?;
-            let giving =
-                format!("SELECT count(*) FROM (SELECT 1 FROM import_items t WHERE {GIVES_RECORDS} LIMIT 1)");
+            let records = format!("SELECT count(*) FROM ({} AND m.absence <> 2)", candidates_sql());
+            let (items, records) = (count(sqlite, items, import)?, count(sqlite, &records, import)?);
+            let giving = format!(
+                "SELECT count(*) FROM (SELECT 1 FROM import_items t WHERE {} LIMIT 1)",
+                gives_records_sql()
+            );
             let is_all = records > 0 && count(sqlite, &giving, import)? == 0;
-            Ok(Missing { items, records: records.unsigned_abs(), is_all, ..present })
+            Ok(Missing { items, records, is_all, ..present })
         })
     }
 
@@ -154,9 +187,7 @@ impl SyncWriter<'_> {
         self.change(|sqlite| {
             let reset = "UPDATE import_items SET absence = 0 WHERE import = ?1 AND absence <> 0";
             sqlite.prepare_cached(reset)?.execute([import.0])?;
-            let keep = "UPDATE item_records SET role = 1 WHERE role = 0 AND item = ?1";
-            let mut keep = sqlite.prepare_cached(keep)?;
-            unreadable.iter().try_for_each(|item| keep.execute([item.0]).map(drop))?;
+            unreadable.iter().try_for_each(|item| keep_stale(sqlite, *item))?;
             let mark = "UPDATE import_items SET absence = ?2 WHERE id = ?1 AND import = ?3";
             let mut mark = sqlite.prepare_cached(mark)?;
             absences
@@ -185,9 +216,12 @@ impl SyncWriter<'_> {
         }
         let import = self.import();
         self.change(|sqlite| {
-            let stale = "DELETE FROM item_records WHERE role = 0
-                 AND item IN (SELECT id FROM import_items WHERE import = ?1)";
-            sqlite.execute(stale, [import.0])?;
+            let stale = format!(
+                "DELETE FROM item_records WHERE role = {}
+                 AND item IN (SELECT id FROM import_items WHERE import = ?1)",
+                Role::Stale.number()
+            );
+            sqlite.execute(&stale, [import.0])?;
             sqlite.execute("DELETE FROM import_items WHERE import = ?1 AND absence <> 0", [import.0])?;
             Ok(())
         })
@@ -198,12 +232,13 @@ impl SyncWriter<'_> {
         let import = self.import();
         self.store().database.read(|sqlite| {
             let sql = format!(
-                "SELECT r.id, s.name, r.key, r.version FROM ({CANDIDATES} LIMIT ?3) c
-                 JOIN records r ON r.id = c.record JOIN streams s ON s.id = r.stream"
+                "SELECT r.id, s.name, r.key, r.version FROM ({} LIMIT ?2) c
+                 JOIN records r ON r.id = c.record JOIN streams s ON s.id = r.stream",
+                candidates_sql()
             );
             let mut statement = sqlite.prepare_cached(&sql)?;
             let limit = i64::try_from(REMOVED_AT_ONCE).unwrap_or(i64::MAX);
-            let mut rows = statement.query(params![import.0, Role::Gives, limit])?;
+            let mut rows = statement.query((import.0, limit))?;
             let mut candidates = Vec::new();
             while let Some(row) = rows.next()? {
                 let names = (row.get_ref(1)?.as_str()?.parse(), row.get_ref(2)?.as_str()?.parse());

@@ -14,13 +14,19 @@ pub(super) enum Role {
     Depends,
 }
 
-impl ToSql for Role {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        let number: i64 = match self {
+impl Role {
+    /// Returns the number of the role. A partial index is used only for a number in the text of a statement.
+    pub(super) fn number(self) -> i64 {
+        match self {
             Self::Stale => 0,
             Self::Gives => 1,
             Self::Depends => 2,
-        };
-        Ok(number.into())
+        }
+    }
+}
+
+impl ToSql for Role {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.number().into())
     }
 }

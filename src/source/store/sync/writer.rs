@@ -8,10 +8,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::imports::{ImportId, RememberedImport};
-use super::items::{ItemId, ItemState, save_state};
+use super::imports::{ImportId, RememberedImport, has_tables};
+use super::items::{ItemId, ItemState, keep_stale, save_state};
 use super::role::Role;
-use super::store::{SyncStore, has_tables};
+use super::store::SyncStore;
 use crate::handle::{RecordId, StreamName};
 use crate::source::store::database::identity;
 use crate::source::store::import::{OpenStream, WriteOutcome};
@@ -351,9 +351,7 @@ impl State {
     fn end_item(&mut self, transaction: &Transaction<'_>, state: &ItemState) -> Result<(), rusqlite::Error> {
         let Some(item) = self.item.take() else { return Ok(()) };
         if state.problem.is_some() {
-            transaction
-                .prepare_cached("UPDATE item_records SET role = ?2 WHERE item = ?1 AND role = ?3")?
-                .execute((item.0, Role::Gives, Role::Stale))?;
+            keep_stale(transaction, item)?;
         }
         save_state(transaction, item, state)
     }
