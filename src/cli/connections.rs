@@ -33,7 +33,7 @@ struct ConnectionOutput<'a> {
 
 /// The import of a connection, if the store keeps it current.
 #[derive(Serialize)]
-struct ImportOutput<'a> {
+pub(super) struct ImportOutput<'a> {
     origin: String,
     kind: &'a str,
     last_sync: Option<String>,
@@ -87,7 +87,8 @@ fn import_of<'i>(connection: &ConnectionSchema, imports: &'i Imports) -> Option<
     imports.iter().find(is_this).map(|(_, import)| import)
 }
 
-fn import_output(import: &RememberedImport) -> ImportOutput<'_> {
+/// Returns what the commands print of an import.
+pub(super) fn import_output(import: &RememberedImport) -> ImportOutput<'_> {
     let RememberedImport { settings, status, .. } = import;
     ImportOutput {
         origin: settings.origin.display().to_string(),
@@ -134,7 +135,8 @@ fn print_text(printer: Printer, schema: &Schema, imports: &Imports) {
     }
 }
 
-fn print_import(printer: Printer, import: &RememberedImport) {
+/// Prints the last synchronization of an import, and what keeps it from being up to date.
+pub(super) fn print_import(printer: Printer, import: &RememberedImport) {
     let ImportOutput { origin, last_sync, held, unreadable_files, problem, .. } = import_output(import);
     let last =
         last_sync.map_or_else(|| "never synchronized".to_owned(), |time| format!("synchronized {time}"));

@@ -1,12 +1,14 @@
 //! `fetchwell store info`: the files of a store, and the numbers of its records.
 
 use clap::Args;
+use serde::Serialize;
 
 use crate::app::failure::Failure;
 use crate::cli::backup::StoreArgs;
+use crate::cli::connections::{ImportOutput, import_output, print_import};
 use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
-use crate::source::store::{GenerationStatus, StoreInfo, store_info};
+use crate::source::store::{GenerationStatus, RememberedImport, StoreInfo, SyncStore, store_info};
 use crate::terminal::Line;
 
 /// Show the path of a store, the sizes of its files, and the records of each connection and stream.
@@ -18,17 +20,39 @@ pub(super) struct Info {
 
 impl Info {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let info = store_info(&self.store.path(environment)?)?;
+        let path = self.store.path(environment)?;
+        let info = store_info(&path)?;
+        let imports = SyncStore::open(&path)?.imports()?;
         if printer.json {
-            printer.value(&info);
+            let imports = imports.iter().map(|import| StoredImport {
+                connection_id: import.connection_id.as_str(),
+                import: import_output(import),
+            });
+            printer.value(&InfoOutput { info: &info, imports: imports.collect() });
         } else {
-            print_text(printer, &info);
+            print_text(printer, &info, &imports);
         }
         Ok(())
     }
 }
 
-fn print_text(printer: Printer, info: &StoreInfo) {
+/// The output as JSON.
+#[derive(Serialize)]
+struct InfoOutput<'a> {
+    #[serde(flatten)]
+    info: &'a StoreInfo,
+    imports: Vec<StoredImport<'a>>,
+}
+
+/// An import that the store remembers.
+#[derive(Serialize)]
+struct StoredImport<'a> {
+    connection_id: &'a str,
+    #[serde(flatten)]
+    import: ImportOutput<'a>,
+}
+
+fn print_text(printer: Printer, info: &StoreInfo, imports: &[RememberedImport]) {
     let path = info.path.display().to_string();
     printer.styled(Line::default().styled(STRONG, path));
     let bytes = &info.bytes;
@@ -62,6 +86,10 @@ fn print_text(printer: Printer, info: &StoreInfo) {
                 format!(", {} deleted", grouped(stream.deleted))
             };
             printer.line(format_args!("  {}  {}{deleted}", stream.name, counted(stream.records, "record")));
+        }
+        let is_its = |import: &&RememberedImport| import.connection_id.as_str() == connection.connection_id;
+        if let Some(import) = imports.iter().find(is_its) {
+            print_import(printer, import);
         }
     }
 }
