@@ -17,12 +17,14 @@ mod lock;
 mod removal;
 mod role;
 mod store;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use imports::{ImportId, ImportStatus, NewImport, RememberedImport};
+pub(super) use items::note_removed_items;
 pub use items::{Fingerprint, ItemId, ItemState, KnownItem};
 pub use lock::SyncLock;
-pub(super) use items::note_removed_items;
 pub use removal::Missing;
 pub use store::SyncStore;
 pub use writer::SyncWriter;
