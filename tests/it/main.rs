@@ -107,6 +107,7 @@ mod store_figures;
 mod store_info;
 mod store_removal;
 mod sync;
+mod sync_states;
 mod telemetry;
 mod terminal;
 #[cfg(target_os = "linux")]

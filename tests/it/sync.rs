@@ -13,66 +13,66 @@ use crate::support::{HttpServer, binary, fetchwell, get, stderr, stdout, text};
 const GUARD: Duration = Duration::from_secs(60);
 
 /// A folder that is imported, and a store.
-struct Place {
-    folder: tempfile::TempDir,
+pub(crate) struct Place {
+    pub(crate) folder: tempfile::TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };
         fs::create_dir(place.origin()).unwrap();
         place
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn origin(&self) -> PathBuf {
+    pub(crate) fn origin(&self) -> PathBuf {
         self.path("notes")
     }
 
-    fn store(&self) -> String {
+    pub(crate) fn store(&self) -> String {
         text(&self.path("store.db")).to_owned()
     }
 
-    fn write(&self, name: &str, content: &str) {
+    pub(crate) fn write(&self, name: &str, content: &str) {
         let path = self.origin().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
 
-    fn notes(&self, numbers: std::ops::Range<usize>) {
+    pub(crate) fn notes(&self, numbers: std::ops::Range<usize>) {
         for number in numbers {
             self.write(&format!("n{number}.md"), &note(number));
         }
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = binary();
         command.args(arguments).args(["--store", &self.store()]);
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
     }
 
     #[track_caller]
-    fn add(&self) -> Value {
+    pub(crate) fn add(&self) -> Value {
         report(&self.run(&["add", text(&self.origin()), "--json"]))
     }
 
     /// Added, changed and deleted records, read files, held records.
     #[track_caller]
-    fn sync(&self, arguments: &[&str]) -> [u64; 5] {
+    pub(crate) fn sync(&self, arguments: &[&str]) -> [u64; 5] {
         let output = self.run(&[&["sync", "--json", "notes"], arguments].concat());
         let reports: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         counts(&reports[0])
     }
 
     /// The records of the store: stream, key and data.
-    fn records(&self, store: &str) -> Vec<(String, String, Value)> {
+    pub(crate) fn records(&self, store: &str) -> Vec<(String, String, Value)> {
         let schema: Value =
             serde_json::from_str(&stdout(&fetchwell(["connections", "--store", store, "--json"]))).unwrap();
         assert_eq!(schema.as_array().unwrap().len(), 1, "{schema}");
@@ -107,7 +107,7 @@ impl Place {
         assert!(lost.is_empty() && doubled.is_empty(), "lost {lost:?}\nsuperfluous {doubled:?}");
     }
 
-    fn search(&self, query: &str) -> Vec<String> {
+    pub(crate) fn search(&self, query: &str) -> Vec<String> {
         let output = self.run(&["search", query, "--limit", "100", "--json"]);
         let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         let hits = found["results"].as_array().unwrap();
@@ -116,7 +116,7 @@ impl Place {
 }
 
 /// A word of nine letters that no other number has.
-fn word(number: usize) -> String {
+pub(crate) fn word(number: usize) -> String {
     let mut random = Random(number as u64 + 1);
     (0..9).map(|_| char::from(b"abcdefghijklmnopqrstuvwxyz"[random.below(26)])).collect()
 }
@@ -126,16 +126,16 @@ fn note(number: usize) -> String {
 }
 
 #[track_caller]
-fn report(output: &Output) -> Value {
+pub(crate) fn report(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
-fn counts(report: &Value) -> [u64; 5] {
+pub(crate) fn counts(report: &Value) -> [u64; 5] {
     ["added", "changed", "deleted", "files_read", "held"].map(|name| report[name].as_u64().unwrap())
 }
 
 #[track_caller]
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
         assert!(started.elapsed() < GUARD, "waited in vain until {what}");
