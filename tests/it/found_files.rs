@@ -51,7 +51,18 @@ impl Place {
 
 #[track_caller]
 fn refused(output: &Output, part: &str) {
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    refused_with(output, 1, part);
+}
+
+/// Asserts that a search is refused. Exit code 1 would say that nothing was found.
+#[track_caller]
+fn refused_search(output: &Output, part: &str) {
+    refused_with(output, 2, part);
+}
+
+#[track_caller]
+fn refused_with(output: &Output, code: i32, part: &str) {
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
     let shown = format!("{}{}", stderr(output), String::from_utf8_lossy(&output.stdout));
     assert!(shown.contains(part), "`{part}` is not in {shown}");
 }
@@ -66,12 +77,13 @@ fn a_found_file_is_trusted_by_its_content() {
     let place = Place::new(&source);
     let was_run = || place.path("was-run").exists();
     let remedy = "run `fetchwell config trust fetchwell.toml`, or name it: --config fetchwell.toml";
-    let commands = [&["search", "invoice"][..], &["doctor"], &["source", "test"], &["config", "check"]];
+    let commands = [&["doctor"][..], &["source", "test"], &["config", "check"]];
     let check_refused = || {
         for command in commands.iter().copied().chain([&["client-config", "codex"][..]]) {
             refused(&place.run(command), remedy);
         }
-        refused(&place.run(&["search", "invoice"]), "source[0].url needs trust");
+        refused_search(&place.run(&["search", "invoice"]), remedy);
+        refused_search(&place.run(&["search", "invoice"]), "source[0].url needs trust");
         assert!(!was_run() && server.requests().is_empty());
     };
     check_refused();
@@ -107,7 +119,7 @@ fn a_found_file_is_trusted_by_its_content() {
     // A copy in another folder is not trusted.
     std::fs::copy(place.file(), elsewhere.path().join("fetchwell.toml")).unwrap();
     let copy = place.binary_in(elsewhere.path()).args(["search", "invoice"]).output().unwrap();
-    refused(&copy, "fetchwell config trust");
+    refused_search(&copy, "fetchwell config trust");
 
     // One more byte ends the trust.
     std::fs::remove_file(place.path("was-run")).unwrap();
@@ -115,7 +127,7 @@ fn a_found_file_is_trusted_by_its_content() {
     for command in commands {
         refused(&place.run(command), remedy);
     }
-    refused(&from_elsewhere(&["search", "invoice"]), &format!("`fetchwell config trust {found}`"));
+    refused_search(&from_elsewhere(&["search", "invoice"]), &format!("`fetchwell config trust {found}`"));
     refused(&from_elsewhere(&["client-config", "codex"]), "needs trust");
     assert!(!was_run());
     assert!(stdout(&place.run(&["config", "trust", "--list"])).contains("changed since"));
@@ -126,7 +138,7 @@ fn a_found_file_is_trusted_by_its_content() {
         serde_json::from_str(&stdout(&place.run(&["config", "trust", "--list", "--json"]))).unwrap();
     assert_eq!((listed.as_array().unwrap().len(), &listed[0]["state"]), (1, &Value::from("trusted")));
     stdout(&place.run(&["config", "trust", "--remove"]));
-    refused(&place.run(&["search", "invoice"]), remedy);
+    refused_search(&place.run(&["search", "invoice"]), remedy);
     refused(&place.run(&["config", "trust", "--remove"]), "is not among the trusted files");
 }
 
@@ -226,7 +238,7 @@ fn a_found_file_cannot_send_a_token_to_its_own_server() {
     {
         let place = Place::new(&format!("[[source]]\nname = \"x\"\nurl = \"{}\"\n{lines}", server.url));
         crate::support::connect(&place.path(".pdpp"), &server.url, crate::support::CREDENTIAL);
-        refused(&place.run(&["search", "x"]), "needs trust");
+        refused_search(&place.run(&["search", "x"]), "needs trust");
         assert!(server.requests().is_empty(), "{lines}");
     }
 }

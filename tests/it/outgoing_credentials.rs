@@ -56,13 +56,12 @@ fn plain_http_to_another_machine_is_refused() {
     let caller = source.replace("env:WORK_TOKEN", "caller");
     for toml in [&source, &caller] {
         let file = write(folder.path(), toml);
-        for command in [&["config", "check", &file][..], &["search", "x", "--config", &file]] {
+        let unencrypted = "fetchwell.toml:3: source[0].url: over `http://192.0.2.1:7663` the credential";
+        for (command, code) in
+            [(&["config", "check", &file][..], 1), (&["search", "x", "--config", &file], 2)]
+        {
             let output = binary().args(command).env("WORK_TOKEN", "tok_5ecret").output().unwrap();
-            failed(
-                &output,
-                1,
-                "fetchwell.toml:3: source[0].url: over `http://192.0.2.1:7663` the credential",
-            );
+            failed(&output, code, unencrypted);
         }
     }
     let file = write(folder.path(), &source.replace("credential", "allow_insecure = false\ncredential"));
