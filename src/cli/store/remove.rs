@@ -140,7 +140,8 @@ fn note_import(store: &Path, scope: &RecordScope) -> Result<(), Failure> {
     } else {
         note(&format_args!(
             "`{connection}` is kept current with {origin}: `fetchwell sync` brings removed records back when their file \
-             changes, and `fetchwell add {origin}` at once"
+             changes, and `fetchwell add {origin} --connection {connection} --store {}` at once",
+            store.display()
         ));
     }
     Ok(())
