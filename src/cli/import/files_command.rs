@@ -140,7 +140,8 @@ mod tests {
         for subcommand in command.get_subcommands() {
             let name = subcommand.get_name();
             assert!(name == "git" || file_kinds(name).is_some(), "{name}");
-            let parsed = <Import as clap::Parser>::parse_from(["import", name, "path", "--connection", "c"]);
+            let line = ["import", name, "path", "--connection", "notes"];
+            let parsed = <Import as clap::Parser>::try_parse_from(line).unwrap();
             assert_eq!(parsed.command.connector(), name);
         }
     }

@@ -14,7 +14,7 @@ pub(super) fn overwrite_free_pages(sqlite: &Connection) -> Result<(), rusqlite::
     Ok(())
 }
 
-/// Marks a store whose free pages and log get text of removed records. [`overwrite_removed`] deletes the mark.
+/// Marks a store with text of removed records in its free pages or its log. [`overwrite_removed`] deletes the mark.
 pub(super) fn mark_removal(sqlite: &Connection) -> Result<(), rusqlite::Error> {
     sqlite.execute_batch(
         "CREATE TABLE IF NOT EXISTS unfinished_removal (id INTEGER PRIMARY KEY) STRICT;

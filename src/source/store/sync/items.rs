@@ -130,7 +130,7 @@ pub(super) fn keep_stale(sqlite: &Connection, item: ItemId) -> Result<(), rusqli
     sqlite.prepare_cached(sql)?.execute((item.0, Role::Gives, Role::Stale)).map(drop)
 }
 
-/// Saves the state of an item whose content has not changed.
+/// Saves the state of an item with unchanged content.
 pub(super) fn save_state(
     sqlite: &Connection,
     item: ItemId,
