@@ -13,12 +13,12 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::embedding::open_background_model;
+use super::embedding::{embedded_streams, open_background_model};
 use super::failure::Failure;
 use crate::config::{ConfiguredEmbedding, Environment, FileSettings, SourcePlace};
 use crate::embedding::{EmbeddingError, EmbeddingModel};
 use crate::handle::SourceName;
-use crate::source::store::{BackgroundBuild, StoreVersion, VectorError, vector_status};
+use crate::source::store::{BackgroundBuild, EmbeddedStreams, StoreVersion, VectorError, vector_status};
 use crate::telemetry::{EmbeddingState, Telemetry};
 
 /// Time from the start of a server to the first build. Some clients start a server for each call, and none of those builds.
@@ -61,14 +61,26 @@ struct Running {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BuildPlan {
     embedding: ConfiguredEmbedding,
-    stores: Vec<(SourceName, PathBuf)>,
+    stores: Vec<PlannedStore>,
+}
+
+/// A store to build, with the streams that the configuration shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PlannedStore {
+    name: SourceName,
+    path: PathBuf,
+    streams: EmbeddedStreams,
 }
 
 impl BuildPlan {
     fn from_settings(settings: &FileSettings) -> Option<Self> {
         let embedding = settings.embedding.clone()?;
         let stores = settings.sources.iter().filter_map(|source| match &source.place {
-            SourcePlace::Store { path } => Some((source.name.clone(), path.clone())),
+            SourcePlace::Store { path } => Some(PlannedStore {
+                name: source.name.clone(),
+                path: path.clone(),
+                streams: embedded_streams(settings, path),
+            }),
             SourcePlace::Provider { .. } => None,
         });
         Some(Self { embedding, stores: stores.collect() })
@@ -91,11 +103,11 @@ impl BackgroundBuilds {
         running.stop.cancel();
         *running = Running { plan: plan.clone(), stop: self.server.child_token() };
         let stores = plan.iter().flat_map(|plan| &plan.stores);
-        let names: Vec<&str> = stores.map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = stores.map(|store| store.name.as_str()).collect();
         self.telemetry.retain_embeddings(&names);
         let Some(plan) = plan else { return };
         if !plan.embedding.background {
-            for (name, _) in &plan.stores {
+            for PlannedStore { name, .. } in &plan.stores {
                 self.telemetry
                     .update_embedding(name.as_str(), |build| build.state = EmbeddingState::Disabled);
             }
@@ -129,8 +141,7 @@ fn run(plan: BuildPlan, environment: &Environment, telemetry: &Telemetry, stop: 
 
 /// A store with the state of its builds.
 struct FollowedStore {
-    name: SourceName,
-    path: PathBuf,
+    planned: PlannedStore,
     build: Option<BackgroundBuild>,
     /// Version up to which all records are known to have vectors.
     complete: Option<StoreVersion>,
@@ -191,10 +202,9 @@ struct Follower<'a> {
 }
 
 impl Follower<'_> {
-    async fn follow(&self, stores: Vec<(SourceName, PathBuf)>) {
-        let followed = |(name, path)| FollowedStore {
-            name,
-            path,
+    async fn follow(&self, stores: Vec<PlannedStore>) {
+        let followed = |planned| FollowedStore {
+            planned,
             build: None,
             complete: None,
             attempt: 0,
@@ -203,7 +213,7 @@ impl Follower<'_> {
         };
         let mut stores: Vec<FollowedStore> = stores.into_iter().map(followed).collect();
         for store in &stores {
-            self.telemetry.update_embedding(store.name.as_str(), |_build| {});
+            self.telemetry.update_embedding(store.planned.name.as_str(), |_build| {});
         }
         sleep(START_DELAY).await;
         loop {
@@ -218,7 +228,7 @@ impl Follower<'_> {
 
     /// Builds what a store lacks, and decides on the next attempt.
     async fn attempt(&self, store: &mut FollowedStore) {
-        let name = store.name.to_string();
+        let name = store.planned.name.to_string();
         let Err(fault) = self.build(store).await else {
             (store.attempt, store.retry_at, store.logged) = (0, None, None);
             self.telemetry.update_embedding(&name, |build| {
@@ -247,16 +257,17 @@ impl Follower<'_> {
 
     /// Builds what a store lacks. Does nothing if the store has not changed since the last time.
     async fn build(&self, store: &mut FollowedStore) -> Result<(), BuildFault> {
+        let PlannedStore { name, path, streams } = &store.planned;
         let build = match &mut store.build {
             Some(build) => build,
-            empty => empty.insert(BackgroundBuild::open(&store.path).map_err(VectorError::from)?),
+            empty => empty.insert(BackgroundBuild::open(path, streams.clone()).map_err(VectorError::from)?),
         };
         let version = build.version().map_err(VectorError::from)?;
         if store.complete.as_ref() == Some(&version) {
             return Ok(());
         }
-        let name = store.name.to_string();
-        let status = vector_status(&store.path)?;
+        let name = name.to_string();
+        let status = vector_status(path, streams)?;
         let current = match status.current {
             Some(current) if status.building.is_none() => {
                 let is_ours = self.embedding.settings.is_identity(&current.model);
@@ -283,7 +294,7 @@ impl Follower<'_> {
             let left = match missing {
                 Some(before) => before.saturating_sub(records),
                 // The first batch of a model creates the generation that the missing records are counted by.
-                None => vector_status(&store.path)?.building.map_or(0, |building| building.missing_records),
+                None => vector_status(path, streams)?.building.map_or(0, |building| building.missing_records),
             };
             missing = Some(left);
             self.telemetry.update_embedding(&name, |build| {

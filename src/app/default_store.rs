@@ -53,11 +53,8 @@ pub(crate) fn default_store_to_fill(environment: &Environment) -> Result<PathBuf
 
 /// Returns a note if a configuration has sources and the default store is none of them, so that no command reads it.
 pub(crate) fn unread_store_note(settings: &FileSettings, store: &Path) -> Option<String> {
-    let is_store = |source: &SourceSettings| match &source.place {
-        SourcePlace::Store { path } => is_same_file(path, store),
-        SourcePlace::Provider { .. } => false,
-    };
-    let is_unread = !settings.sources.is_empty() && !settings.sources.iter().any(is_store);
+    let is_read = settings.sources.iter().any(|source| is_store_at(source, store));
+    let is_unread = !settings.sources.is_empty() && !is_read;
     is_unread.then(|| {
         format!(
             "the default store {} is not searched, because the configuration names other sources; run `fetchwell source \
@@ -65,6 +62,14 @@ pub(crate) fn unread_store_note(settings: &FileSettings, store: &Path) -> Option
             store.display()
         )
     })
+}
+
+/// Returns true if a source is the store of a path.
+pub(crate) fn is_store_at(source: &SourceSettings, store: &Path) -> bool {
+    match &source.place {
+        SourcePlace::Store { path } => is_same_file(path, store),
+        SourcePlace::Provider { .. } => false,
+    }
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
+use super::default_store::is_store_at;
 use super::failure::Failure;
 use super::secret::secret;
 use crate::config::{
@@ -14,6 +15,7 @@ use crate::config::{
 use crate::embedding::{
     EmbeddingError, EmbeddingModel, EmbeddingSettings, Persistence, QueryEmbedder, open_model,
 };
+use crate::source::store::EmbeddedStreams;
 use crate::terminal::note;
 
 /// Models of this machine that are open, so that searches and builds share the memory of one.
@@ -35,24 +37,37 @@ pub(crate) fn embedding_settings(settings: &FileSettings) -> Result<&ConfiguredE
     })
 }
 
-/// Returns the embedding settings for a command that names its store: those of a named file, or of the file that is found.
-/// A found file that cannot be used is noted and ignored, because the command does not need it.
-pub(crate) fn embedding_beside_store(
+/// Returns the streams of a store that a configuration embeds: those that it shows under any name of the store. Text of
+/// hidden streams is sent to no model.
+pub(crate) fn embedded_streams(settings: &FileSettings, store: &Path) -> EmbeddedStreams {
+    let shown = settings.sources.iter().filter(|source| is_store_at(source, store));
+    let shown: Option<Vec<_>> = shown.map(|source| source.streams.clone()).collect();
+    match shown {
+        Some(lists) if !lists.is_empty() => EmbeddedStreams::only(lists.concat()),
+        // The store has a name without a list, or none.
+        _ => EmbeddedStreams::default(),
+    }
+}
+
+/// Returns the settings for a command that names its store: those of a named file, or of the file that is found. Returns
+/// `None` without a file that has an embedding model. A found file that cannot be used is noted and ignored, because the
+/// command does not need it.
+pub(crate) fn settings_beside_store(
     config: Option<&Path>,
     environment: &Environment,
-) -> Result<Option<ConfiguredEmbedding>, Failure> {
+) -> Result<Option<FileSettings>, Failure> {
     if let Some(path) = config {
-        return Ok(settings_of(&read_text(path)?, path, environment)?.embedding);
+        return Ok(Some(settings_of(&read_text(path)?, path, environment)?));
     }
     let Some(found) = default_file() else { return Ok(None) };
-    let read = || -> Result<Option<ConfiguredEmbedding>, ConfigError> {
+    let read = || -> Result<Option<FileSettings>, ConfigError> {
         let text = read_text(found.path())?;
         if !text.contains("embedding") {
             return Ok(None);
         }
         let settings = settings_of(&text, found.path(), environment)?;
         found.check_trust(&text)?;
-        Ok(settings.embedding)
+        Ok(Some(settings))
     };
     Ok(read().unwrap_or_else(|error| {
         note(&format_args!("nothing is embedded: {error}"));

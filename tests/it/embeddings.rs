@@ -199,6 +199,34 @@ fn nothing_is_sent_to_another_machine_without_consent() {
 }
 
 #[test]
+fn text_of_hidden_streams_is_not_sent() {
+    let place = Place::new("");
+    let shows = |list: &str| place.configure(&(list.to_owned() + &place.service.table(true)));
+    let secrets = |numbers: std::ops::Range<usize>| records(numbers).replace("\"notes\"", "\"secrets\"");
+    let sent = || place.service.texts().iter().filter(|text| text.contains("Note 9")).count();
+    let doctor = || stdout(&binary().args(["doctor", "--config", text(&place.config())]).output().unwrap());
+    shows("streams = [\"notes\"]\n");
+    place.put(0..5);
+    stdout(&place.import(&secrets(90..93), &["--no-embed"]));
+    let server = place.serve();
+    wait_for_state(&server, "complete");
+    assert_eq!((place.service.texts().len(), sent()), (5, 0));
+    assert!(!doctor().contains("have no vectors yet"), "{}", doctor());
+    assert_eq!(place.status()["current"]["missing_records"], 0);
+    // The other commands of the configuration embed the same streams.
+    stdout(&place.import(&(records(5..6) + &secrets(93..94)), &["--config", text(&place.config())]));
+    stdout(&place.build());
+    stdout(&place.run(&["embeddings", "rebuild"]));
+    assert_eq!(sent(), 0);
+    // The running server embeds the stream when the configuration shows it. A second name of the store shows it, too.
+    shows("streams = [\"notes\"]\n[[source]]\nname = \"again\"\nstore = \"./notes.db\"\n");
+    wait_until("the stream is embedded", || sent() == 4);
+    drop(server);
+    stdout(&place.import(&secrets(94..96), &["--no-embed"]));
+    assert!(doctor().contains("2 records of `notes` have no vectors yet"), "{}", doctor());
+}
+
+#[test]
 fn an_import_embeds_what_it_imported() {
     let place = Place::new("");
     let config = place.config();

@@ -18,13 +18,13 @@ use self::collisions::collisions;
 use self::imports::check_imports;
 use super::print::{BAD, FAINT, GOOD, Printer, STRONG, UNSURE};
 use crate::app::circuits::reported;
-use crate::app::embedding::open_embedding_model;
+use crate::app::embedding::{embedded_streams, open_embedding_model};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::rerank::open_configured_reranker;
 use crate::app::settings::SourceArgs;
 use crate::app::state::StateArgs;
-use crate::config::{Environment, SourcePlace, SourceSettings};
+use crate::config::{Environment, FileSettings, SourcePlace};
 use crate::embedding::{PROBE_TEXT, Purpose};
 use crate::source::store::vector_status;
 use crate::terminal::Line;
@@ -81,7 +81,7 @@ impl Doctor {
                 let texts = [PROBE_TEXT.to_owned()];
                 Ok(runtime()?.block_on(model.embed(&texts, Purpose::Query)).map(drop)?)
             });
-            let missing = stores_without_vectors(&settings.sources);
+            let missing = stores_without_vectors(&settings);
             let found = probed.map(|()| format!("answers{missing}")).map_err(|failure| failure.message);
             Check::for_all("embedding", found).warning(Some(configured.settings.disclosure()))
         });
@@ -113,12 +113,12 @@ impl Doctor {
     }
 }
 
-/// Returns a sentence for each store with records that lack vectors. A store that cannot be read has a check of its
-/// own.
-fn stores_without_vectors(sources: &[SourceSettings]) -> String {
-    let missing = sources.iter().filter_map(|source| {
+/// Returns a sentence for each store with records that lack vectors, in the streams that the configuration shows. A store
+/// that cannot be read has a check of its own.
+fn stores_without_vectors(settings: &FileSettings) -> String {
+    let missing = settings.sources.iter().filter_map(|source| {
         let SourcePlace::Store { path } = &source.place else { return None };
-        let status = vector_status(path).ok()?;
+        let status = vector_status(path, &embedded_streams(settings, path)).ok()?;
         match status.current {
             None => Some(format!("; `{}` has no vectors yet", source.name)),
             Some(current) if current.missing_records > 0 => Some(format!(

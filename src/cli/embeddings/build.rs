@@ -8,7 +8,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use crate::app::embedding::{embedding_settings, open_embedding_model};
+use crate::app::embedding::{embedded_streams, embedding_settings, open_embedding_model};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
@@ -16,7 +16,7 @@ use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, grouped, note};
 use crate::config::Environment;
 use crate::embedding::EmbeddingModel;
-use crate::source::store::{BuildMode, BuildProgress, VectorBuilder, estimate_build};
+use crate::source::store::{BuildMode, BuildProgress, EmbeddedStreams, VectorBuilder, estimate_build};
 
 /// Embed the records that have no vectors yet. An interrupted build continues where it stopped.
 #[derive(Debug, Args)]
@@ -65,7 +65,8 @@ impl BuildArgs {
         let configured = embedding_settings(&settings)?;
         let store = self.store.path_to_write(environment)?;
         let model = open_embedding_model(configured, environment)?;
-        let estimate = estimate_build(&store, &*model, mode)?;
+        let streams = embedded_streams(&settings, &store);
+        let estimate = estimate_build(&store, &*model, mode, &streams)?;
         let needs_consent = model.is_remote() && estimate.embedded > 0;
         if self.dry_run || needs_consent && !self.yes {
             print_estimate(printer, &configured.settings.disclosure(), estimate);
@@ -76,23 +77,27 @@ impl BuildArgs {
                 "nothing was sent; run the command again with --yes to embed these chunks",
             ));
         }
-        let done = runtime()?.block_on(embed(store, model, mode, estimate))?;
+        let done = runtime()?.block_on(embed(BuildJob { store, model, mode, streams }, estimate))?;
         print_summary(printer, done);
         Ok(())
     }
 }
 
+/// A build of the vectors of a store.
+pub(super) struct BuildJob {
+    pub(super) store: PathBuf,
+    pub(super) model: Arc<dyn EmbeddingModel>,
+    pub(super) mode: BuildMode,
+    pub(super) streams: EmbeddedStreams,
+}
+
 /// Embeds what is missing until the end, or until the user stops it. Prints the progress.
-pub(super) async fn embed(
-    store: PathBuf,
-    model: Arc<dyn EmbeddingModel>,
-    mode: BuildMode,
-    estimate: BuildProgress,
-) -> Result<BuildProgress, Failure> {
+pub(super) async fn embed(job: BuildJob, estimate: BuildProgress) -> Result<BuildProgress, Failure> {
+    let BuildJob { store, model, mode, streams } = job;
     let bar = progress_bar(estimate.chunks);
     let stop = AtomicBool::new(false);
     let work = async {
-        let mut builder = VectorBuilder::open(&store, model, mode).await?;
+        let mut builder = VectorBuilder::open(&store, model, mode, streams).await?;
         let report = |done: BuildProgress| bar.set_position(u64::try_from(done.chunks).unwrap_or(u64::MAX));
         let done = builder.build(&stop, report).await;
         bar.finish_and_clear();

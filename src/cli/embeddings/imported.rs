@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::build::{counted, described, embed};
-use crate::app::embedding::{embedding_beside_store, open_embedding_model};
+use super::build::{BuildJob, counted, described, embed};
+use crate::app::embedding::{embedded_streams, open_embedding_model, settings_beside_store};
 use crate::app::failure::Failure;
 use crate::cli::print::note;
 use crate::config::Environment;
@@ -39,11 +39,12 @@ impl EmbedArgs {
         if self.no_embed {
             return Ok(None);
         }
-        let Some(configured) = embedding_beside_store(self.config.as_deref(), environment)? else {
-            return Ok(None);
-        };
-        let model = open_embedding_model(&configured, environment)?;
-        let estimate = estimate_build(store, &*model, BuildMode::Missing)?;
+        let settings = settings_beside_store(self.config.as_deref(), environment)?;
+        let Some(settings) = settings else { return Ok(None) };
+        let Some(configured) = &settings.embedding else { return Ok(None) };
+        let (model, mode) = (open_embedding_model(configured, environment)?, BuildMode::Missing);
+        let streams = embedded_streams(&settings, store);
+        let estimate = estimate_build(store, &*model, mode, &streams)?;
         if estimate.records == 0 {
             return Ok(Some(0));
         }
@@ -56,7 +57,7 @@ impl EmbedArgs {
             ));
             return Ok(None);
         }
-        let done = embed(store.to_owned(), model, BuildMode::Missing, estimate).await?;
+        let done = embed(BuildJob { store: store.to_owned(), model, mode, streams }, estimate).await?;
         note(&format_args!("{} chunks embedded; the vectors are complete", counted(done.embedded)));
         Ok(Some(done.embedded))
     }

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
+use crate::app::embedding::embedded_streams;
 use crate::app::failure::Failure;
 use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, grouped};
@@ -20,7 +21,7 @@ impl Status {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let settings = self.store.settings(environment)?;
         let store = self.store.path(environment)?;
-        let status = vector_status(&store)?;
+        let status = vector_status(&store, &embedded_streams(&settings, &store))?;
         let disclosure = settings.embedding.as_ref().map(|configured| configured.settings.disclosure());
         if printer.json {
             printer.value(&json!({ "store": store, "vectors": status, "disclosure": disclosure }));

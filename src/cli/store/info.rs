@@ -3,6 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
+use crate::app::embedding::embedded_streams;
 use crate::app::failure::Failure;
 use crate::cli::backup::StoreArgs;
 use crate::cli::connections::{ImportOutput, import_output, print_import};
@@ -20,8 +21,8 @@ pub(super) struct Info {
 
 impl Info {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let path = self.store.path(environment)?;
-        let info = store_info(&path)?;
+        let (settings, path) = (self.store.settings(environment)?, self.store.path(environment)?);
+        let info = store_info(&path, &embedded_streams(&settings, &path))?;
         let imports = SyncStore::open(&path)?.imports()?;
         if printer.json {
             let imports = imports.iter().map(|import| StoredImport {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::StoreError;
 use super::database::{Database, identity};
 use super::fulltext::index::folder_of;
-use super::vectors::{VectorError, VectorStatus, vector_status};
+use super::vectors::{EmbeddedStreams, VectorError, VectorStatus, vector_status};
 use crate::state::beside;
 
 /// Description of a store.
@@ -80,19 +80,19 @@ struct Counts {
     connections: Vec<ConnectionInfo>,
 }
 
-/// Reads the description of a store. Nothing is written.
+/// Reads the description of a store, of which some streams are embedded. Nothing is written.
 ///
 /// # Errors
 ///
 /// The store or its vectors cannot be read.
-pub fn store_info(store: &Path) -> Result<StoreInfo, VectorError> {
+pub fn store_info(store: &Path, embedded: &EmbeddedStreams) -> Result<StoreInfo, VectorError> {
     let database = Database::open(store)?;
     let counts = database.read(|sqlite| {
         let snapshot = sqlite.unchecked_transaction()?;
         read(&snapshot)
     })?;
     let all = || counts.connections.iter().flat_map(|connection| &connection.streams);
-    let vectors = vector_status(store)?;
+    let vectors = vector_status(store, embedded)?;
     Ok(StoreInfo {
         path: store.to_owned(),
         format: counts.format,

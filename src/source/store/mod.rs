@@ -60,9 +60,9 @@ pub use sync::{
     SyncLock, SyncStore, SyncWriter,
 };
 pub use vectors::{
-    BackgroundBuild, BuildMode, BuildProgress, GenerationStatus, ScoreSpread, StoreVersion, VectorBuilder,
-    VectorError, VectorHit, VectorHits, VectorIndex, VectorScope, VectorStatus, estimate_build,
-    remove_vectors, vector_status,
+    BackgroundBuild, BuildMode, BuildProgress, EmbeddedStreams, GenerationStatus, ScoreSpread, StoreVersion,
+    VectorBuilder, VectorError, VectorHit, VectorHits, VectorIndex, VectorScope, VectorStatus,
+    estimate_build, remove_vectors, vector_status,
 };
 
 use self::blocking::spawn_read;

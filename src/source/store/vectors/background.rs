@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::build::{BuildMode, BuildProgress, VectorBuilder};
+use super::build::{BuildMode, BuildProgress, LockedVectors, VectorBuilder};
 use super::error::VectorError;
 use super::file::vectors_path;
 use super::lock::lock;
 use super::probe::ModelProbe;
+use super::streams::EmbeddedStreams;
 use crate::embedding::EmbeddingModel;
 use crate::source::store::StoreError;
 use crate::source::store::database::{Database, identity};
@@ -25,18 +26,20 @@ pub struct BackgroundBuild {
     path: PathBuf,
     /// Open as long as the build, because opening it takes longer than reading its version.
     database: Arc<Database>,
+    streams: EmbeddedStreams,
     /// Probe of the model since the last error or end of a build.
     probe: Option<ModelProbe>,
 }
 
 impl BackgroundBuild {
-    /// Opens a store.
+    /// Opens a store of which some streams are embedded.
     ///
     /// # Errors
     ///
     /// The store cannot be opened.
-    pub fn open(store: &Path) -> Result<Self, StoreError> {
-        Ok(Self { path: store.to_owned(), database: Arc::new(Database::open(store)?), probe: None })
+    pub fn open(store: &Path, streams: EmbeddedStreams) -> Result<Self, StoreError> {
+        let database = Arc::new(Database::open(store)?);
+        Ok(Self { path: store.to_owned(), database, streams, probe: None })
     }
 
     /// Returns the version of the store.
@@ -64,9 +67,9 @@ impl BackgroundBuild {
             Some(probe) => probe,
             None => ModelProbe::new(&**model).await?,
         };
-        let database = Arc::clone(&self.database);
-        let model = Arc::clone(model);
-        let builder = VectorBuilder::locked(database, &self.path, lock, model, &probe, BuildMode::Missing);
+        let (database, streams) = (Arc::clone(&self.database), self.streams.clone());
+        let vectors = LockedVectors { database, store: &self.path, lock, streams };
+        let builder = VectorBuilder::locked(vectors, Arc::clone(model), &probe, BuildMode::Missing);
         let done = builder?.batch().await?;
         self.probe = done.is_some().then_some(probe);
         Ok(done)

@@ -15,8 +15,9 @@ use super::codes::StoredVector;
 use super::error::VectorError;
 use super::file::{Generation, open, open_or_create, vectors_path};
 use super::lock::lock_or_wait;
-use super::plan::Plan;
+use super::plan::{Coverage, Plan, Planner};
 use super::probe::{ComparableGenerations, ModelProbe};
+use super::streams::{EmbeddedStreams, SkippedStreams};
 use crate::embedding::{EmbeddingModel, Purpose};
 use crate::source::store::database::{Database, identity};
 use crate::state::beside;
@@ -49,7 +50,7 @@ pub struct BuildProgress {
 impl BuildProgress {
     fn from_plan(plan: &Plan) -> Self {
         Self {
-            records: plan.records.len(),
+            records: plan.records.iter().filter(|record| record.is_embedded).count(),
             chunks: plan.records.iter().map(|record| record.chunks.len()).sum(),
             embedded: plan.texts.len(),
             pieces: plan.pieces,
@@ -71,10 +72,22 @@ pub struct VectorBuilder {
     path: PathBuf,
     sqlite: Connection,
     model: Arc<dyn EmbeddingModel>,
+    streams: EmbeddedStreams,
     generation: Generation,
+    /// Skipped streams of the generation.
+    skipped: SkippedStreams,
     /// Generations with vectors that can be copied for equal texts.
     comparable: Vec<i64>,
     _lock: File,
+}
+
+/// A store with its locked vectors, and the streams to embed.
+#[derive(Debug)]
+pub(super) struct LockedVectors<'a> {
+    pub(super) database: Arc<Database>,
+    pub(super) store: &'a Path,
+    pub(super) lock: File,
+    pub(super) streams: EmbeddedStreams,
 }
 
 /// Returns the number of changes that the vectors lack, and the work that they make, without calling the model.
@@ -86,6 +99,7 @@ pub fn estimate_build(
     store: &Path,
     model: &dyn EmbeddingModel,
     mode: BuildMode,
+    streams: &EmbeddedStreams,
 ) -> Result<BuildProgress, VectorError> {
     let database = Database::open(store)?;
     let path = vectors_path(store);
@@ -97,13 +111,21 @@ pub fn estimate_build(
             .map_err(|error| VectorError::from_sqlite(&path, &error))?,
         _ => ComparableGenerations::default(),
     };
-    let known = comparable.resumable(&uuid);
-    let (mut progress, mut after) = (BuildProgress::default(), known.map_or(0, |known| known.version));
+    let mut covered = match (&sqlite, comparable.resumable(&uuid)) {
+        (Some(sqlite), Some(known)) => {
+            let skipped = SkippedStreams::read(sqlite, known.id);
+            let skipped = skipped.map_err(|error| VectorError::from_sqlite(&path, &error))?;
+            Coverage { version: known.version, skipped }
+        }
+        _ => Coverage::default(),
+    };
+    let mut progress = BuildProgress::default();
     let ids = comparable.ids(0);
     let vectors = sqlite.as_ref().map(|sqlite| (sqlite, ids.as_slice()));
-    while let Some(plan) = Plan::read(&database, vectors, model, after)? {
+    let planner = Planner { database: &database, vectors, model, streams };
+    while let Some(plan) = planner.next(&covered)? {
         progress.extend(BuildProgress::from_plan(&plan));
-        after = plan.version;
+        covered = plan.coverage;
     }
     Ok(progress)
 }
@@ -119,22 +141,22 @@ impl VectorBuilder {
         store: &Path,
         model: Arc<dyn EmbeddingModel>,
         mode: BuildMode,
+        streams: EmbeddedStreams,
     ) -> Result<Self, VectorError> {
-        let database = Database::open(store)?;
+        let database = Arc::new(Database::open(store)?);
         let lock = lock_or_wait(&vectors_path(store)).await?;
         let probe = ModelProbe::new(&*model).await?;
-        Self::locked(Arc::new(database), store, lock, model, &probe, mode)
+        Self::locked(LockedVectors { database, store, lock, streams }, model, &probe, mode)
     }
 
     /// Opens the vectors of a store for some batches, with a probe that was made before.
     pub(super) fn locked(
-        database: Arc<Database>,
-        store: &Path,
-        lock: File,
+        vectors: LockedVectors<'_>,
         model: Arc<dyn EmbeddingModel>,
         probe: &ModelProbe,
         mode: BuildMode,
     ) -> Result<Self, VectorError> {
+        let LockedVectors { database, store, lock, streams } = vectors;
         let path = vectors_path(store);
         let (uuid, _newest) = database.read(identity)?;
         let sqlite = open_or_create(&path)?;
@@ -154,7 +176,8 @@ impl VectorBuilder {
             None => new_generation(&sqlite, &*model, uuid, probe).map_err(failed)?,
         };
         let comparable = comparable.ids(generation.id);
-        Ok(Self { database, path, sqlite, model, generation, comparable, _lock: lock })
+        let skipped = SkippedStreams::read(&sqlite, generation.id).map_err(failed)?;
+        Ok(Self { database, path, sqlite, model, streams, generation, skipped, comparable, _lock: lock })
     }
 
     /// Embeds everything that is missing. Calls `report` after each batch.
@@ -181,8 +204,14 @@ impl VectorBuilder {
 
     /// Embeds and stores the next batch. Returns `None` if nothing is missing; the generation is then the current one.
     pub(super) async fn batch(&mut self) -> Result<Option<BuildProgress>, VectorError> {
-        let vectors = Some((&self.sqlite, self.comparable.as_slice()));
-        let Some(plan) = Plan::read(&self.database, vectors, &*self.model, self.generation.version)? else {
+        let planner = Planner {
+            database: &self.database,
+            vectors: Some((&self.sqlite, self.comparable.as_slice())),
+            model: &*self.model,
+            streams: &self.streams,
+        };
+        let covered = Coverage { version: self.generation.version, skipped: self.skipped.clone() };
+        let Some(plan) = planner.next(&covered)? else {
             self.complete()?;
             return Ok(None);
         };
@@ -201,6 +230,7 @@ impl VectorBuilder {
             vectors.insert(digest, StoredVector::new(vector));
         }
         let generation = self.generation.id;
+        let Coverage { version, skipped } = plan.coverage;
         let omitted = i64::try_from(plan.omitted).unwrap_or(i64::MAX);
         let mut store = || {
             let transaction = self.sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -231,13 +261,17 @@ impl VectorBuilder {
                 }
                 transaction.execute(
                     "UPDATE generations SET version = ?2, revision = revision + 1, omitted = omitted + ?3 WHERE id = ?1",
-                    (generation, plan.version, omitted),
+                    (generation, version, omitted),
                 )?;
+                if skipped != self.skipped {
+                    skipped.write(&transaction, generation)?;
+                }
             }
             transaction.commit()
         };
         store().map_err(|error| VectorError::from_sqlite(&self.path, &error))?;
-        self.generation.version = plan.version;
+        self.generation.version = version;
+        self.skipped = skipped;
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //! index: the file can be deleted at any time. Each generation of vectors is of one model.
 //!
 //! * `file`, `error`: the file and its generations
-//! * `plan`, `build`: embeds what changed since the last build
+//! * `plan`, `build`, `streams`: embeds what changed since the last build, in the streams that a configuration shows
 //! * `background`: builds in small steps, beside other processes
 //! * `lock`, `probe`: one builder at a time; recognition of a changed model
 //! * `codes`, `scan`, `scope`, `index`: the search
@@ -24,6 +24,7 @@ mod removal;
 mod scan;
 mod scope;
 mod status;
+mod streams;
 
 pub use background::{BackgroundBuild, StoreVersion};
 pub use build::{BuildMode, BuildProgress, VectorBuilder, estimate_build, remove_vectors};
@@ -34,6 +35,7 @@ pub(super) use removal::{RemovedRows, VectorRemover};
 pub use scan::ScoreSpread;
 pub use scope::VectorScope;
 pub use status::{GenerationStatus, VectorStatus, vector_status};
+pub use streams::EmbeddedStreams;
 
 #[cfg(test)]
 mod tests;

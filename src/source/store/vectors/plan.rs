@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use sha2::{Digest, Sha256};
 
 use super::codes::StoredVector;
+use super::streams::{EmbeddedStreams, SkippedStreams, is_embedded_sql};
 use crate::embedding::{EmbeddingModel, chunks};
 use crate::record::{RecordData, document_text, own_title};
 use crate::source::store::database::Database;
@@ -28,21 +29,32 @@ pub(super) struct PlannedChunk {
     pub(super) digest: TextDigest,
 }
 
-/// A changed record with its chunks. A deleted record has none.
+/// A changed record with its chunks. A deleted record has none, and neither has one of a stream that is not embedded.
 #[derive(Debug)]
 pub(super) struct PlannedRecord {
     pub(super) row: i64,
     pub(super) stream: i64,
     pub(super) connection: i64,
+    pub(super) version: i64,
+    pub(super) is_embedded: bool,
     pub(super) chunks: Vec<PlannedChunk>,
+}
+
+/// The changes of a store that a generation has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Coverage {
+    /// Version of the last change.
+    pub(super) version: i64,
+    /// Streams that lack changes up to this version.
+    pub(super) skipped: SkippedStreams,
 }
 
 /// The next changes of a store, in the order of their versions.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) records: Vec<PlannedRecord>,
-    /// Version of the last change.
-    pub(super) version: i64,
+    /// Coverage of a generation that has these changes.
+    pub(super) coverage: Coverage,
     /// Texts that have no vector yet, with their digests.
     pub(super) texts: Vec<(TextDigest, String)>,
     /// Vectors of texts that were embedded before.
@@ -53,27 +65,70 @@ pub(super) struct Plan {
     pub(super) omitted: usize,
 }
 
-impl Plan {
-    /// Reads the changes after a version, until there are enough texts for one batch. Returns `None` if there are none.
-    pub(super) fn read(
-        database: &Database,
-        vectors: Option<(&Connection, &[i64])>,
-        model: &dyn EmbeddingModel,
-        after: i64,
-    ) -> Result<Option<Self>, StoreError> {
-        let changes = database.read(|sqlite| changes_after(sqlite, after))?;
-        let mut plan = Self::default();
+/// Reader of the changes that a generation lacks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Planner<'a> {
+    pub(super) database: &'a Database,
+    /// File of vectors, with the generations that have vectors of the model.
+    pub(super) vectors: Option<(&'a Connection, &'a [i64])>,
+    pub(super) model: &'a dyn EmbeddingModel,
+    pub(super) streams: &'a EmbeddedStreams,
+}
+
+impl Planner<'_> {
+    /// Reads the changes that a generation lacks, until there are enough texts for one batch. Returns `None` if there are
+    /// none. Changes that were skipped come first.
+    pub(super) fn next(&self, covered: &Coverage) -> Result<Option<Plan>, StoreError> {
+        let mut coverage = covered.clone();
+        for (stream, after) in self.shown_streams(&covered.skipped)? {
+            let range = ChangeRange { stream: Some(stream), after, until: covered.version };
+            let plan = self.plan(range)?;
+            if let Some(last) = plan.records.last() {
+                coverage.skipped.embedded_until(stream, last.version);
+                return Ok(Some(Plan { coverage, ..plan }));
+            }
+            coverage.skipped.complete(stream);
+        }
+        let plan = self.plan(ChangeRange { stream: None, after: covered.version, until: i64::MAX })?;
+        let Some(last) = plan.records.last() else { return Ok(None) };
+        coverage.version = last.version;
+        for record in plan.records.iter().filter(|record| !record.is_embedded) {
+            coverage.skipped.skip(record.stream, record.version);
+        }
+        Ok(Some(Plan { coverage, ..plan }))
+    }
+
+    /// Returns the skipped streams that are embedded now, each with the version after which it lacks changes.
+    fn shown_streams(&self, skipped: &SkippedStreams) -> Result<Vec<(i64, i64)>, StoreError> {
+        let sql = format!("SELECT {}", is_embedded_sql("?1", "?2"));
+        let names = self.streams.parameter();
+        self.database.read(|sqlite| {
+            let mut is_embedded = sqlite.prepare_cached(&sql)?;
+            let mut shown = Vec::new();
+            for (stream, after) in skipped.iter() {
+                if is_embedded.query_row((stream, &names), |row| row.get(0))? {
+                    shown.push((stream, after));
+                }
+            }
+            Ok(shown)
+        })
+    }
+
+    /// Plans the first changes of a range.
+    fn plan(&self, range: ChangeRange) -> Result<Plan, StoreError> {
+        let names = self.streams.parameter();
+        let changes = self.database.read(|sqlite| read_changes(sqlite, range, names.as_deref()))?;
+        let mut plan = Plan::default();
         let mut planned: HashSet<TextDigest> = HashSet::new();
-        for change in changes {
-            plan.version = change.version;
-            let mut record = change.record;
+        for Change { mut record, data } in changes {
             for (chunk, text, pieces) in
-                change.data.iter().flat_map(|data| plan_chunks(data, model, &mut plan.omitted))
+                data.iter().flat_map(|data| plan_chunks(data, self.model, &mut plan.omitted))
             {
                 if planned.insert(chunk.digest) {
-                    match vectors
-                        .and_then(|(sqlite, generations)| known_vector(sqlite, generations, chunk.digest))
-                    {
+                    let known = self
+                        .vectors
+                        .and_then(|(sqlite, generations)| known_vector(sqlite, generations, chunk.digest));
+                    match known {
                         Some(vector) => drop(plan.known.insert(chunk.digest, vector)),
                         None => {
                             plan.pieces += pieces;
@@ -84,11 +139,11 @@ impl Plan {
                 record.chunks.push(chunk);
             }
             plan.records.push(record);
-            if plan.texts.len() >= model.batch() {
+            if plan.texts.len() >= self.model.batch() {
                 break;
             }
         }
-        Ok((!plan.records.is_empty()).then_some(plan))
+        Ok(plan)
     }
 }
 
@@ -129,30 +184,51 @@ fn known_vector(sqlite: &Connection, generations: &[i64], digest: TextDigest) ->
     found.ok().flatten()
 }
 
+/// A range of changes by their versions.
+#[derive(Debug, Clone, Copy)]
+struct ChangeRange {
+    /// The only stream, or `None` for all.
+    stream: Option<i64>,
+    after: i64,
+    /// Last version of the range.
+    until: i64,
+}
+
 struct Change {
     record: PlannedRecord,
-    version: i64,
+    /// Data of a record that is embedded and not deleted.
     data: Option<RecordData>,
 }
 
-fn changes_after(sqlite: &Connection, after: i64) -> Result<Vec<Change>, rusqlite::Error> {
-    let mut statement = sqlite.prepare_cached(
-        "SELECT r.id, s.id, s.connection, r.version, r.data, octet_length(r.data)
-         FROM records r JOIN streams s ON s.id = r.stream
-         WHERE r.version > ?1 ORDER BY r.version LIMIT ?2",
-    )?;
-    let mut rows = statement.query((after, MAX_RECORDS))?;
+/// Reads the first changes of a range. Data of streams that are not embedded stays in the store.
+fn read_changes(
+    sqlite: &Connection,
+    range: ChangeRange,
+    streams: Option<&str>,
+) -> Result<Vec<Change>, rusqlite::Error> {
+    let is_embedded = is_embedded_sql("r.stream", "?4");
+    let mut statement = sqlite.prepare_cached(&format!(
+        "SELECT id, stream, connection, version, is_embedded,
+                CASE WHEN is_embedded THEN data END, CASE WHEN is_embedded THEN octet_length(data) END
+         FROM (SELECT r.id, r.stream, s.connection, r.version, r.data, {is_embedded} AS is_embedded
+               FROM records r JOIN streams s ON s.id = r.stream)
+         WHERE version > ?1 AND version <= ?2 AND (?3 IS NULL OR stream = ?3)
+         ORDER BY version LIMIT ?5"
+    ))?;
+    let mut rows = statement.query((range.after, range.until, range.stream, streams, MAX_RECORDS))?;
     let (mut changes, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
-        bytes += read::rows::length_at(row, 5)?;
-        let data = row.get_ref(4)?.as_str_or_null()?.and_then(|data| serde_json::from_str(data).ok());
+        bytes += read::rows::length_at(row, 6)?;
+        let data = row.get_ref(5)?.as_str_or_null()?.and_then(|data| serde_json::from_str(data).ok());
         let record = PlannedRecord {
             row: row.get(0)?,
             stream: row.get(1)?,
             connection: row.get(2)?,
+            version: row.get(3)?,
+            is_embedded: row.get(4)?,
             chunks: Vec::new(),
         };
-        changes.push(Change { record, version: row.get(3)?, data });
+        changes.push(Change { record, data });
         if bytes >= MAX_TEXT_BYTES {
             break;
         }

@@ -3,11 +3,14 @@
 use std::fs;
 use std::path::Path;
 
+use rusqlite::Connection;
 use serde::Serialize;
 
 use super::error::VectorError;
 use super::file::{Generation, open, vectors_path};
 use super::lock::is_locked;
+use super::plan::Coverage;
+use super::streams::{EmbeddedStreams, SkippedStreams, is_embedded_sql};
 use crate::source::store::database::{Database, identity};
 
 /// State of the vectors of a store.
@@ -32,18 +35,18 @@ pub struct GenerationStatus {
     pub dimensions: usize,
     /// Number of chunks.
     pub chunks: u64,
-    /// Number of changed records that the vectors lack.
+    /// Number of changed records that the vectors lack, of the streams that are embedded.
     pub missing_records: u64,
     /// Bytes of long texts that are beyond the limit of chunks, in all builds.
     pub omitted_bytes: u64,
 }
 
-/// Returns the state of the vectors of a store.
+/// Returns the state of the vectors of a store of which some streams are embedded.
 ///
 /// # Errors
 ///
 /// The store or its vectors cannot be read.
-pub fn vector_status(store: &Path) -> Result<VectorStatus, VectorError> {
+pub fn vector_status(store: &Path, streams: &EmbeddedStreams) -> Result<VectorStatus, VectorError> {
     let database = Database::open(store)?;
     let path = vectors_path(store);
     let is_locked = is_locked(&path);
@@ -57,14 +60,16 @@ pub fn vector_status(store: &Path) -> Result<VectorStatus, VectorError> {
                 row.get(0)
             });
         let chunks = chunks.map_err(|error| VectorError::from_sqlite(&path, &error))?;
-        let after = if generation.store == uuid { generation.version } else { 0 };
-        let missing: i64 = database.read(|sqlite| {
-            sqlite.query_row(
-                "SELECT count(*) FROM records WHERE version > ?1 AND (?1 > 0 OR data IS NOT NULL)",
-                [after],
-                |row| row.get(0),
-            )
-        })?;
+        let is_of_store = generation.store == uuid;
+        let after = if is_of_store { generation.version } else { 0 };
+        let skipped = if is_of_store {
+            SkippedStreams::read(&sqlite, generation.id)
+        } else {
+            Ok(SkippedStreams::default())
+        };
+        let skipped = skipped.map_err(|error| VectorError::from_sqlite(&path, &error))?;
+        let covered = Coverage { version: after, skipped };
+        let missing = database.read(|sqlite| count_missing(sqlite, &covered, streams))?;
         Ok(Some(GenerationStatus {
             model: generation.model,
             dimensions: generation.dimensions,
@@ -80,4 +85,28 @@ pub fn vector_status(store: &Path) -> Result<VectorStatus, VectorError> {
         is_locked,
         bytes: fs::metadata(&path).map_or(0, |metadata| metadata.len()),
     })
+}
+
+/// Counts the records of embedded streams that a generation lacks.
+fn count_missing(
+    store: &Connection,
+    covered: &Coverage,
+    streams: &EmbeddedStreams,
+) -> Result<i64, rusqlite::Error> {
+    let names = streams.parameter();
+    let mut newer = store.prepare_cached(&format!(
+        "SELECT count(*) FROM records
+         WHERE version > ?1 AND (?1 > 0 OR data IS NOT NULL) AND {}",
+        is_embedded_sql("stream", "?2")
+    ))?;
+    let mut missing: i64 = newer.query_row((covered.version, &names), |row| row.get(0))?;
+    let mut skipped = store.prepare_cached(&format!(
+        "SELECT count(*) FROM records
+         WHERE version > ?1 AND version <= ?3 AND stream = ?4 AND data IS NOT NULL AND {}",
+        is_embedded_sql("stream", "?2")
+    ))?;
+    for (stream, after) in covered.skipped.iter() {
+        missing += skipped.query_row((after, &names, covered.version, stream), |row| row.get::<_, i64>(0))?;
+    }
+    Ok(missing)
 }

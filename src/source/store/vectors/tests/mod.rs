@@ -1,5 +1,7 @@
 //! Tests of builds and searches with a model of bags of words.
 
+mod hidden_streams;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -129,8 +131,18 @@ impl Notes {
     }
 
     async fn build(&self, model: &Arc<BagOfWords>, mode: BuildMode) -> Result<BuildProgress, VectorError> {
+        self.build_streams(model, mode, EmbeddedStreams::default()).await
+    }
+
+    async fn build_streams(
+        &self,
+        model: &Arc<BagOfWords>,
+        mode: BuildMode,
+        streams: EmbeddedStreams,
+    ) -> Result<BuildProgress, VectorError> {
         let model: Arc<dyn EmbeddingModel> = Arc::clone(model) as _;
-        VectorBuilder::open(&self.store, model, mode).await?.build(&AtomicBool::new(false), |_| {}).await
+        let mut builder = VectorBuilder::open(&self.store, model, mode, streams).await?;
+        builder.build(&AtomicBool::new(false), |_| {}).await
     }
 
     fn search(&self, model: &BagOfWords, query: &str, scope: &VectorScope) -> Vec<VectorHit> {
@@ -138,7 +150,7 @@ impl Notes {
     }
 
     fn status(&self) -> VectorStatus {
-        vector_status(&self.store).unwrap()
+        vector_status(&self.store, &EmbeddedStreams::default()).unwrap()
     }
 }
 
@@ -230,7 +242,7 @@ async fn an_interrupted_rebuild_is_continued_without_vectors_of_the_model_before
 async fn steps_leave_the_lock_free_and_follow_changes() {
     let (notes, model) = (Notes::new(10), BagOfWords::new("a"));
     let shared: Arc<dyn EmbeddingModel> = Arc::clone(&model) as _;
-    let mut build = BackgroundBuild::open(&notes.store).unwrap();
+    let mut build = BackgroundBuild::open(&notes.store, EmbeddedStreams::default()).unwrap();
     let first = build.version().unwrap();
     assert_eq!(build.step(&shared).await.unwrap().unwrap().embedded, 4);
     assert!(!notes.status().is_locked);
@@ -246,7 +258,14 @@ async fn steps_leave_the_lock_free_and_follow_changes() {
     assert_eq!(build.step(&shared).await.unwrap().unwrap().records, 1);
     assert_eq!(build.step(&shared).await.unwrap(), None);
     assert_eq!((notes.status().current.unwrap().chunks, model.embedded()), (11, 21));
-    let other = VectorBuilder::open(&notes.store, Arc::clone(&shared), BuildMode::Missing).await.unwrap();
+    let other = VectorBuilder::open(
+        &notes.store,
+        Arc::clone(&shared),
+        BuildMode::Missing,
+        EmbeddedStreams::default(),
+    )
+    .await
+    .unwrap();
     assert!(matches!(build.step(&shared).await, Err(VectorError::Busy(_))));
     drop(other);
 }
@@ -351,11 +370,13 @@ async fn spread_tells_how_far_scores_stand_out() {
 #[tokio::test]
 async fn estimates_call_no_model_and_change_nothing() {
     let (notes, model) = (Notes::new(12), BagOfWords::new("a"));
-    let estimate = estimate_build(&notes.store, &*model, BuildMode::Missing).unwrap();
+    let estimate =
+        estimate_build(&notes.store, &*model, BuildMode::Missing, &EmbeddedStreams::default()).unwrap();
     assert_eq!((estimate.records, estimate.embedded, model.embedded()), (12, 12, 0));
     assert!(estimate.pieces > 12 && !file::vectors_path(&notes.store).exists());
     notes.build(&model, BuildMode::Missing).await.unwrap();
-    let estimate = |mode| estimate_build(&notes.store, &*model, mode).unwrap().embedded;
+    let estimate =
+        |mode| estimate_build(&notes.store, &*model, mode, &EmbeddedStreams::default()).unwrap().embedded;
     assert_eq!((estimate(BuildMode::Missing), estimate(BuildMode::All)), (0, 12));
 }
 
@@ -364,7 +385,9 @@ async fn estimates_call_no_model_and_change_nothing() {
 async fn two_builds_at_a_time_and_foreign_files_are_refused() {
     let (notes, model) = (Notes::new(5), BagOfWords::new("a"));
     let shared: Arc<dyn EmbeddingModel> = Arc::clone(&model) as _;
-    let builder = VectorBuilder::open(&notes.store, shared, BuildMode::Missing).await.unwrap();
+    let builder = VectorBuilder::open(&notes.store, shared, BuildMode::Missing, EmbeddedStreams::default())
+        .await
+        .unwrap();
     assert!(matches!(notes.build(&model, BuildMode::Missing).await, Err(VectorError::Busy(_))));
     assert!(matches!(remove_vectors(&notes.store).await, Err(VectorError::Busy(_))));
     assert!(notes.status().is_locked);
@@ -377,12 +400,15 @@ async fn two_builds_at_a_time_and_foreign_files_are_refused() {
     for error in [
         notes.build(&model, BuildMode::Missing).await.unwrap_err(),
         remove_vectors(&notes.store).await.unwrap_err(),
-        vector_status(&notes.store).unwrap_err(),
+        vector_status(&notes.store, &EmbeddedStreams::default()).unwrap_err(),
     ] {
         assert!(matches!(error, VectorError::Foreign { .. }), "{error}");
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "my notes");
-    assert!(matches!(vector_status(Path::new("/nowhere/notes.db")), Err(VectorError::Store(_))));
+    assert!(matches!(
+        vector_status(Path::new("/nowhere/notes.db"), &EmbeddedStreams::default()),
+        Err(VectorError::Store(_))
+    ));
 }
 
 #[tokio::test]
@@ -390,7 +416,10 @@ async fn a_stopped_build_keeps_its_batches() {
     let (notes, model) = (Notes::new(30), BagOfWords::new("a"));
     let shared: Arc<dyn EmbeddingModel> = Arc::clone(&model) as _;
     let stop = AtomicBool::new(false);
-    let mut builder = VectorBuilder::open(&notes.store, shared, BuildMode::Missing).await.unwrap();
+    let mut builder =
+        VectorBuilder::open(&notes.store, shared, BuildMode::Missing, EmbeddedStreams::default())
+            .await
+            .unwrap();
     let stopped = builder.build(&stop, |_| stop.store(true, Ordering::Relaxed)).await;
     assert!(matches!(stopped, Err(VectorError::Stopped)));
     drop(builder);
