@@ -76,11 +76,15 @@ impl Place {
 
     fn with_vectors() -> Self {
         let place = Self::new();
+        place.build();
+        place
+    }
+
+    fn build(&self) {
         let built =
-            binary().args(["embeddings", "build", "--yes", "--config", text(&place.config())]).output();
+            binary().args(["embeddings", "build", "--yes", "--config", text(&self.config())]).output();
         let built = built.unwrap();
         assert!(built.status.success(), "{}", stderr(&built));
-        place
     }
 
     fn store(&self) -> PathBuf {
@@ -190,6 +194,48 @@ async fn walks_are_exact_and_need_no_model_after_the_first_page() {
         assert_eq!(rest, first, "{mode}");
         std::fs::rename(&kept, &vectors).unwrap();
     }
+}
+
+/// Near-copies are those of one connection. Other records than these are found before the folded ones.
+#[tokio::test]
+async fn near_copies_without_a_word_of_the_query_are_folded() {
+    let place = Place::new();
+    let letter = |connection: &str, keys: std::ops::Range<usize>| {
+        let line = |key: usize| {
+            let body = "Dear all, we walked along the beach every day, the weather was fine and the children liked it.";
+            json!({"stream": "post", "key": format!("{connection}{key}"), "data": {"subject": "Greetings", "body": body}})
+                .to_string()
+        };
+        import_records(&place.store(), connection, &keys.map(line).collect::<Vec<_>>().join("\n"));
+    };
+    letter("one", 0..5);
+    letter("two", 0..2);
+    place.build();
+    let model = place.model().await;
+    for mode in ["semantic", "hybrid"] {
+        let found = model.call("search", json!({"query": "vacation", "mode": mode, "limit": 4})).await;
+        let shown: BTreeSet<(String, u64)> = keys(&found)
+            .into_iter()
+            .zip(found["results"].as_array().unwrap())
+            .map(|(key, result)| (key, result["copies"].as_u64().unwrap_or(0)))
+            .collect();
+        let expect =
+            [("n10", 0), ("n11", 0), ("one0", 4), ("two0", 1)].map(|(key, copies)| (key.to_owned(), copies));
+        assert_eq!(shown, BTreeSet::from(expect), "{mode} {found}");
+        let all = walk(&model, json!({"query": "vacation", "mode": mode, "limit": 3})).await;
+        let copies = all.iter().filter(|key| key.starts_with("one") || key.starts_with("two"));
+        assert_eq!(copies.collect::<BTreeSet<_>>().len(), 7, "{mode} {all:?}");
+        assert_eq!(all.len(), BTreeSet::from_iter(&all).len(), "{mode} {all:?}");
+    }
+    // A word that all copies have folds them in the same way, and nearness does not raise the folded ones.
+    let arguments = json!({"query": "children budget vacation", "mode": "hybrid", "limit": 3});
+    let found = model.call("search", arguments.clone()).await;
+    let of_first = found["results"].as_array().unwrap().iter().find(|hit| hit["id"] == "one/post:one0");
+    assert_eq!(of_first.unwrap()["copies"], 4, "{found}");
+    let all = walk(&model, arguments).await;
+    let at =
+        |key: &str| all.iter().position(|found| found == key).unwrap_or_else(|| panic!("{key}: {all:?}"));
+    assert!(at("one0") < at("two1") && at("n00") < at("one3") && at("n11") > 0, "{all:?}");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use super::dictionary::Dictionary;
 use super::expansion::Lookups;
 use super::index::Fields;
 use super::ranking::{Neighbours, RankedQuery, RankedRecord, RankedWord};
+use super::selection::Likeness;
 use super::terms::QueryTerms;
 use super::words::WordKind;
 
@@ -32,9 +33,8 @@ pub(super) struct Evidence {
     /// Row id of the record.
     pub(super) row: i64,
     pub(super) stream: u64,
-    pub(super) connection: u64,
-    /// Hash of the text that is similar for similar texts; `None` if the index has none.
-    pub(super) similarity: Option<u64>,
+    /// Likeness to other candidates; `None` if the index does not have it.
+    pub(super) likeness: Option<Likeness>,
     pub(super) record: RankedRecord,
 }
 
@@ -133,8 +133,9 @@ fn columns(
         Evidence {
             row: i64::try_from(value(&rows)).unwrap_or_default(),
             stream: extra.as_ref().map_or(0, |extra| value(&extra.0)),
-            connection: extra.as_ref().map_or(0, |extra| value(&extra.1)),
-            similarity: extra.as_ref().map(|extra| value(&extra.2)),
+            likeness: extra
+                .as_ref()
+                .map(|extra| Likeness { connection: value(&extra.1), similarity: value(&extra.2) }),
             record,
         }
     });

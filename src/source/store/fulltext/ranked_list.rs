@@ -145,8 +145,7 @@ impl<'a> RankedList<'a> {
                 score: features.score(&WEIGHTS),
                 coverage: features.coverage,
                 stream: evidence.stream,
-                connection: evidence.connection,
-                similarity: evidence.similarity,
+                likeness: evidence.likeness,
             }
         });
         Ok(arrange(scored.collect()))
@@ -168,7 +167,7 @@ impl<'a> RankedList<'a> {
             };
             if let Some(row) = column.first(address.doc_id).and_then(|row| i64::try_from(row).ok()) {
                 let score = score / (1_000.0 + score);
-                matches.push(Match { row, score, coverage: 0.0, copies: 0 });
+                matches.push(Match::new(row, score));
             }
         }
         Ok(matches)

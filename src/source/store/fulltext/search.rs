@@ -11,7 +11,8 @@ use tantivy::TantivyError;
 use super::hits::{excerpt_terms, read_hits};
 use super::index::{CurrentIndex, IndexFault, Snapshot, folder_of, guard};
 use super::meaning::{
-    MAX_PLACED, NearestError, Placements, QueryMeaning, WordHit, nearest_records, place_all, place_among,
+    MAX_PLACED, NearestError, Placed, Placements, QueryMeaning, WordHit, nearest_records, place_all,
+    place_among,
 };
 use super::post_filter::{MatchPage, PostFilter};
 use super::ranked_list::{RANKED, RankedList};
@@ -157,13 +158,7 @@ impl StoreSearch {
             if placed.is_empty() && !is_alone {
                 list.matches(offset, limit).map_err(failed)
             } else {
-                placed.merge(
-                    offset,
-                    limit,
-                    words,
-                    |found: &Match| found.row,
-                    |placed| match_by_meaning(placed.row),
-                )
+                placed.merge(offset, limit, words, |found: &Match| found.row, placed_match)
             }
         };
         let offset = at.map_or(0, |at| at.offset);
@@ -210,11 +205,11 @@ fn place(
     let is_deep = post_filter.is_some();
     let mut nearest = nearest_records(snapshot, terms, &query.text, scope, meaning, is_deep)?;
     if let Some(post_filter) = post_filter {
-        let near: Vec<Match> = nearest.hits.iter().map(|hit| match_by_meaning(hit.record)).collect();
+        let near: Vec<Match> = nearest.hits.iter().map(|near| match_by_meaning(near.hit.record)).collect();
         let page = |offset, limit| Ok(near.iter().skip(offset).take(limit).copied().collect());
         let passed = post_filter.pass(0, MAX_PLACED, page)?;
         let rows: HashSet<i64> = passed.rows.iter().map(|found| found.row).collect();
-        nearest.hits.retain(|hit| rows.contains(&hit.record));
+        nearest.hits.retain(|near| rows.contains(&near.hit.record));
     }
     if meaning.is_alone {
         let placements = place_all(&nearest);
@@ -223,15 +218,29 @@ fn place(
     // A record cannot have words that no record has.
     let possible = list.possible_coverage();
     let coverage = |found: &Match| if possible > 0.0 { found.coverage / possible } else { 0.0 };
-    let hit = |found: &Match| WordHit { row: found.row, score: found.score, coverage: coverage(found) };
+    let near: HashSet<i64> = nearest.hits.iter().map(|near| near.hit.record).collect();
+    let hit = |found: &Match| WordHit {
+        row: found.row,
+        score: found.score,
+        coverage: coverage(found),
+        copies: found.copies,
+        // An original that does not pass the filter is no hit.
+        original: found.original.filter(|original| post_filter.is_none() || near.contains(original)),
+    };
     let words: Vec<WordHit> = list.matches(0, RANKED)?.iter().map(hit).collect();
     let placements = place_among(&words, &nearest);
     Ok(Some(PlacedMeaning { placements, is_alone: false, is_cut: nearest.is_cut }))
 }
 
+/// Returns the match of a placed record, which the list of hits by words may have as well.
+fn placed_match(placed: &Placed, of_words: Option<Match>) -> Match {
+    let found = of_words.unwrap_or_else(|| match_by_meaning(placed.row));
+    Match { copies: placed.copies, ..found }
+}
+
 /// Returns the match of a record by its meaning alone, which has no score of words.
 fn match_by_meaning(row: i64) -> Match {
-    Match { row, score: f32::NAN, coverage: 0.0, copies: 0 }
+    Match::new(row, f32::NAN)
 }
 
 /// Returns the number of hits, as far as it is known.

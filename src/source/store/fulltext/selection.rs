@@ -24,6 +24,14 @@ const MAX_OF_STREAM: usize = 6;
 /// Share of the best score from which on a hit of another stream is good.
 const GOOD_SHARE: f32 = 0.8;
 
+/// Properties by which near-copies are recognized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Likeness {
+    pub(super) connection: u64,
+    /// Hash of the text that is similar for similar texts.
+    pub(super) similarity: u64,
+}
+
 /// Candidate with its score and what it has in common with others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scored {
@@ -33,9 +41,8 @@ pub(super) struct Scored {
     /// Share of the query's rarity that the record has, 0 to 1.
     pub(super) coverage: f32,
     pub(super) stream: u64,
-    pub(super) connection: u64,
-    /// Hash of the text that is similar for similar texts.
-    pub(super) similarity: Option<u64>,
+    /// Likeness to other candidates; `None` if the index does not have it.
+    pub(super) likeness: Option<Likeness>,
 }
 
 /// Record in the order of a search.
@@ -48,74 +55,109 @@ pub(super) struct Match {
     pub(super) coverage: f32,
     /// Number of near-copies that are folded into this one and follow later.
     pub(super) copies: u32,
+    /// Row id of the record that this one is a folded near-copy of.
+    pub(super) original: Option<i64>,
 }
 
 impl Match {
-    fn new(scored: &Scored, copies: u32) -> Self {
-        Self { row: scored.row, score: scored.score, coverage: scored.coverage, copies }
+    /// Returns the match of a record that was not compared with others.
+    pub(super) fn new(row: i64, score: f32) -> Self {
+        Self { row, score, coverage: 0.0, copies: 0, original: None }
     }
 }
 
-/// Candidate with its place in the order.
-#[derive(Debug, Clone, Copy)]
-struct Placed {
-    scored: Scored,
-    /// Score by which it is placed.
-    rank: f32,
-    /// Number of its near-copies.
-    copies: u32,
+/// Place of a hit in a list with folded near-copies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Fold {
+    /// Index of the hit that this one is a near-copy of.
+    pub(super) original: Option<usize>,
+    /// Number of near-copies of this hit.
+    pub(super) copies: u32,
+    /// Score by which the hit is placed; `None` for one that follows after all others.
+    pub(super) rank: Option<f32>,
 }
 
 /// Orders candidates: by score, near-copies after the hits that match about as well, and with a limit of consecutive
 /// hits of one stream.
 pub(super) fn arrange(mut candidates: Vec<Scored>) -> Vec<Match> {
     candidates.sort_by(|one, other| other.score.total_cmp(&one.score).then_with(|| one.row.cmp(&other.row)));
-    let mut originals: Vec<Placed> = Vec::with_capacity(candidates.len());
-    let (mut demoted, mut last): (Vec<Placed>, Vec<Scored>) = (Vec::new(), Vec::new());
-    for candidate in candidates {
-        match originals.iter_mut().find(|original| is_copy(&candidate, &original.scored)) {
-            Some(original) => {
-                original.copies += 1;
-                if original.copies <= MAX_DEMOTED {
-                    demoted.push(Placed { scored: candidate, rank: candidate.score * COPY_RANK, copies: 0 });
-                } else {
-                    last.push(candidate);
-                }
+    let folds = fold_copies(&candidates, |candidate| candidate.score, |candidate| candidate.likeness);
+    let rows: Vec<i64> = candidates.iter().map(|candidate| candidate.row).collect();
+    let to_match = |scored: Scored, fold: Fold| {
+        let original = fold.original.and_then(|original| rows.get(original).copied());
+        let Scored { row, score, coverage, .. } = scored;
+        Match { row, score, coverage, copies: fold.copies, original }
+    };
+    let folded = candidates.into_iter().zip(folds);
+    let (mut placed, last): (Vec<_>, Vec<_>) = folded.partition(|(_, fold)| fold.rank.is_some());
+    placed.sort_by(|(_, one), (_, other)| by_rank(one, other));
+    let arranged = mix_streams(placed).into_iter().chain(last);
+    arranged.map(|(scored, fold)| to_match(scored, fold)).collect()
+}
+
+/// Orders hits by their ranks, the best first, and originals before near-copies of an equal rank.
+pub(super) fn by_rank(one: &Fold, other: &Fold) -> std::cmp::Ordering {
+    let rank = |fold: &Fold| fold.rank.unwrap_or(f32::NEG_INFINITY);
+    rank(other).total_cmp(&rank(one)).then(one.original.is_some().cmp(&other.original.is_some()))
+}
+
+/// Folds near-copies in a list that is ordered by falling scores.
+pub(super) fn fold_copies<Hit>(
+    hits: &[Hit],
+    score: impl Fn(&Hit) -> f32,
+    likeness: impl Fn(&Hit) -> Option<Likeness>,
+) -> Vec<Fold> {
+    let mut folds: Vec<Fold> = Vec::with_capacity(hits.len());
+    let mut originals: Vec<(usize, f32, Likeness)> = Vec::new();
+    for (at, hit) in hits.iter().enumerate() {
+        let mut fold = Fold { original: None, copies: 0, rank: Some(score(hit)) };
+        if let Some(like) = likeness(hit) {
+            let is_copy = |(_, original, other): &&(usize, f32, Likeness)| {
+                original - score(hit) <= (1.0 - COPY_SHARE) * original.abs() && like.is_near(*other)
+            };
+            fold.original = originals.iter().find(is_copy).map(|(original, ..)| *original);
+            if fold.original.is_none() {
+                originals.push((at, score(hit), like));
             }
-            None => originals.push(Placed { scored: candidate, rank: candidate.score, copies: 0 }),
         }
+        if let Some(original) = fold.original.and_then(|original| folds.get_mut(original)) {
+            original.copies += 1;
+            fold.rank = (original.copies <= MAX_DEMOTED).then(|| demoted(score(hit)));
+        }
+        folds.push(fold);
     }
-    let mut placed = originals;
-    placed.append(&mut demoted);
-    // Stable, so that candidates of one rank stay in their order.
-    placed.sort_by(|one, other| other.rank.total_cmp(&one.rank));
-    let mut arranged = mix_streams(placed);
-    arranged.extend(last.iter().map(|copy| Match::new(copy, 0)));
-    arranged
+    folds
 }
 
-/// Returns true if a candidate says almost the same as one before it.
-fn is_copy(candidate: &Scored, original: &Scored) -> bool {
-    let (Some(one), Some(other)) = (candidate.similarity, original.similarity) else { return false };
-    candidate.connection == original.connection
-        && candidate.score >= original.score * COPY_SHARE
-        && (one ^ other).count_ones() <= MAX_DISTANCE
+/// Returns the score by which a near-copy is placed.
+pub(super) fn demoted(score: f32) -> f32 {
+    if score > 0.0 { score * COPY_RANK } else { score / COPY_RANK }
 }
 
-/// Moves hits of other streams up where one stream would fill the window.
-fn mix_streams(placed: Vec<Placed>) -> Vec<Match> {
-    let good = placed.first().map_or(0.0, |best| best.rank * GOOD_SHARE);
+impl Likeness {
+    /// Returns true if two records of one connection say almost the same.
+    pub(super) fn is_near(self, other: Self) -> bool {
+        self.connection == other.connection
+            && (self.similarity ^ other.similarity).count_ones() <= MAX_DISTANCE
+    }
+}
+
+/// Moves hits of other streams up where one stream would fill the window. Near-copies stay behind their originals.
+fn mix_streams(placed: Vec<(Scored, Fold)>) -> Vec<(Scored, Fold)> {
+    let rank = |fold: &Fold| fold.rank.unwrap_or_default();
+    let good = placed.first().map_or(0.0, |(_, best)| rank(best) * GOOD_SHARE);
     let mut left = placed;
     let mut streams: Vec<u64> = Vec::with_capacity(left.len());
     let mut arranged = Vec::with_capacity(left.len());
-    while let Some(Placed { scored: Scored { stream, .. }, .. }) = left.first().copied() {
+    while let Some((Scored { stream, .. }, _)) = left.first().copied() {
         let recent = streams.iter().rev().take(WINDOW - 1);
         let is_full = recent.filter(|recent| **recent == stream).count() >= MAX_OF_STREAM;
-        let other = left.iter().position(|other| other.scored.stream != stream && other.rank >= good);
+        let is_good = |fold: &Fold| rank(fold) >= good && fold.original.is_none();
+        let other = left.iter().position(|(other, fold)| other.stream != stream && is_good(fold));
         let next = if is_full { other.unwrap_or(0) } else { 0 };
-        let Placed { scored, copies, .. } = left.remove(next);
+        let (scored, fold) = left.remove(next);
         streams.push(scored.stream);
-        arranged.push(Match::new(&scored, copies));
+        arranged.push((scored, fold));
     }
     arranged
 }
@@ -127,7 +169,7 @@ mod tests {
     use super::*;
 
     fn scored(row: i64, score: f32, stream: u64) -> Scored {
-        Scored { row, score, coverage: 1.0, stream, connection: 1, similarity: None }
+        Scored { row, score, coverage: 1.0, stream, likeness: None }
     }
 
     fn rows(matches: &[Match]) -> Vec<i64> {
@@ -141,7 +183,7 @@ mod tests {
     }
 
     fn copy(row: i64, score: f32, connection: u64, similarity: u64) -> Scored {
-        Scored { connection, similarity: Some(similarity), ..scored(row, score, 1) }
+        Scored { likeness: Some(Likeness { connection, similarity }), ..scored(row, score, 1) }
     }
 
     #[test]
@@ -180,14 +222,16 @@ mod tests {
             candidates in prop::collection::vec((0_u8..4, 0_u64..3, 0_u64..2, prop::option::of(0_u64..16)), 0..60),
         ) {
             let candidates: Vec<Scored> = (0..).zip(candidates).map(|(row, (score, stream, connection, similarity))| {
-                Scored { row, score: f32::from(score), coverage: 1.0, stream, connection, similarity }
+                let likeness = similarity.map(|similarity| Likeness { connection, similarity });
+                Scored { row, score: f32::from(score), coverage: 1.0, stream, likeness }
             }).collect();
             let arranged = arrange(candidates.clone());
             let mut found = rows(&arranged);
             found.sort_unstable();
             prop_assert_eq!(found, candidates.iter().map(|candidate| candidate.row).collect::<Vec<_>>());
             for (place, found) in arranged.iter().enumerate() {
-                prop_assert!(arranged.len() - place > found.copies as usize, "copies follow later");
+                let later = arranged.iter().skip(place + 1).filter(|later| later.original == Some(found.row));
+                prop_assert_eq!(later.count(), found.copies as usize, "all copies follow later");
             }
             prop_assert_eq!(&arranged, &arrange(candidates.into_iter().rev().collect()));
         }

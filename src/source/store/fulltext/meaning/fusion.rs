@@ -10,8 +10,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::nearest::NearestRecords;
+use super::nearest::{NearestHit, NearestRecords};
 use super::placements::{MAX_PLACED, Placed, Placements};
+use crate::source::store::fulltext::selection::{Fold, by_rank, demoted, fold_copies};
 use crate::source::store::vectors::{ScoreSpread, VectorHit};
 
 /// Number of first hits by words of which one has to have the whole query.
@@ -50,12 +51,18 @@ pub(in crate::source::store::fulltext) struct WordHit {
     pub(in crate::source::store::fulltext) score: f32,
     /// Share of the query that the record has, 0 to 1. Words that no record has do not count.
     pub(in crate::source::store::fulltext) coverage: f32,
+    /// Number of near-copies that are folded into the hit.
+    pub(in crate::source::store::fulltext) copies: u32,
+    /// Row id of the hit that this one is a folded near-copy of.
+    pub(in crate::source::store::fulltext) original: Option<i64>,
 }
 
 /// Places records by their nearness alone.
 pub(in crate::source::store::fulltext) fn place_all(nearest: &NearestRecords) -> Placements {
-    let hits = (0..).zip(nearest.hits.iter().take(MAX_PLACED));
-    Placements::new(hits.map(|(index, hit)| placed(index, hit)).collect())
+    let near = near_records(&[], nearest).into_iter();
+    let (mut ranked, last): (Vec<_>, Vec<_>) = near.partition(|near| near.fold.rank.is_some());
+    ranked.sort_by(|one, other| by_rank(&one.fold, &other.fold));
+    placements(ranked.iter().chain(&last).map(Ordered::from_near))
 }
 
 /// Places records among the hits by words.
@@ -64,12 +71,43 @@ pub(in crate::source::store::fulltext) fn place_among(
     nearest: &NearestRecords,
 ) -> Placements {
     let coverage = words.iter().take(JUDGED).map(|hit| hit.coverage).fold(0.0, f32::max);
-    let order = if coverage >= WHOLE_QUERY {
-        between(words, nearest)
-    } else {
-        by_sum(words, nearest, 1.0 - coverage)
+    let near = near_records(words, nearest);
+    let order =
+        if coverage >= WHOLE_QUERY { between(words, &near) } else { by_sum(words, &near, 1.0 - coverage) };
+    placements(order.into_iter())
+}
+
+/// A near record with its place among near-copies.
+#[derive(Debug, Clone, Copy)]
+struct NearRecord {
+    /// Row of the record, or of the hit by words that it is a near-copy of.
+    row: i64,
+    hit: VectorHit,
+    /// Distance of the cosine from the mean of all cosines, in standard deviations.
+    distance: f32,
+    /// Number of near-copies that are folded into the record.
+    copies: u32,
+    /// Place among the records that have no word of the query.
+    fold: Fold,
+}
+
+/// Returns the near records, the nearest first. A folded near-copy among the hits by words stays where it is: its original
+/// takes its nearness. Records that only their meaning found are folded among each other.
+fn near_records(words: &[WordHit], nearest: &NearestRecords) -> Vec<NearRecord> {
+    let words: HashMap<i64, &WordHit> = words.iter().map(|hit| (hit.row, hit)).collect();
+    let original_of = |row: i64| words.get(&row).and_then(|hit| hit.original).unwrap_or(row);
+    let mut seen = HashSet::new();
+    let near = nearest.hits.iter().take(MAX_PLACED).filter(|near| seen.insert(original_of(near.hit.record)));
+    let near: Vec<_> = near.collect();
+    let has_words = |row: i64| words.contains_key(&row);
+    let likeness = |near: &&NearestHit| near.likeness.filter(|_| !has_words(near.hit.record));
+    let folds = fold_copies(&near, |near| near.hit.score, likeness);
+    let record = |(near, fold): (&NearestHit, Fold)| {
+        let row = original_of(near.hit.record);
+        let copies = words.get(&row).map_or(fold.copies, |hit| hit.copies);
+        NearRecord { row, hit: near.hit, distance: distance(&near.hit, nearest.spread), copies, fold }
     };
-    placements(&order, nearest)
+    near.into_iter().zip(folds).map(record).collect()
 }
 
 /// Distance of a cosine from the mean of all cosines, in standard deviations.
@@ -77,89 +115,108 @@ fn distance(hit: &VectorHit, spread: ScoreSpread) -> f32 {
     if spread.deviation <= 0.0 { 0.0 } else { (hit.score - spread.mean) / spread.deviation }
 }
 
-/// A record in the list, with a mark if nearness decided its place.
+/// A record in the list.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Ordered {
     row: i64,
-    is_placed: bool,
+    copies: u32,
+    /// Hit of the vector search, if nearness decided the place.
+    near: Option<VectorHit>,
+}
+
+impl Ordered {
+    fn from_words(hit: &WordHit) -> Self {
+        Self { row: hit.row, copies: hit.copies, near: None }
+    }
+
+    fn from_near(near: &NearRecord) -> Self {
+        Self { row: near.row, copies: near.copies, near: Some(near.hit) }
+    }
 }
 
 /// Orders the first hits by words as they are, then one near record and one hit by words in turn.
-fn between(words: &[WordHit], nearest: &NearestRecords) -> Vec<Ordered> {
-    let mut seen: HashSet<i64> = words.iter().take(KEPT_FIRST).map(|hit| hit.row).collect();
-    let near = nearest.hits.iter().filter(|hit| distance(hit, nearest.spread) >= MIN_BETWEEN);
-    let near: Vec<i64> =
-        near.take(MAX_BETWEEN).map(|hit| hit.record).filter(|row| seen.insert(*row)).collect();
-    let mut order: Vec<Ordered> = Vec::with_capacity(words.len() + near.len());
-    let mut near = near.into_iter().map(|row| Ordered { row, is_placed: true }).peekable();
-    let is_near = |row: i64| seen.contains(&row);
-    for (at, hit) in words.iter().enumerate() {
-        if at < KEPT_FIRST {
-            order.push(Ordered { row: hit.row, is_placed: false });
+fn between(words: &[WordHit], near: &[NearRecord]) -> Vec<Ordered> {
+    let first: HashSet<i64> = words.iter().take(KEPT_FIRST).map(|hit| hit.row).collect();
+    let far = near.iter().enumerate().filter(|(_, near)| near.distance >= MIN_BETWEEN);
+    let originals = far.filter(|(_, near)| near.fold.original.is_none()).take(MAX_BETWEEN);
+    let chosen: Vec<(usize, &NearRecord)> =
+        originals.filter(|(_, near)| !first.contains(&near.row)).collect();
+    let copies =
+        near.iter().filter(|copy| chosen.iter().any(|(original, _)| copy.fold.original == Some(*original)));
+    let mut pending: Vec<Ordered> = chosen.iter().map(|(_, near)| Ordered::from_near(near)).collect();
+    let mut order: Vec<Ordered> = words.iter().take(KEPT_FIRST).map(Ordered::from_words).collect();
+    let mut is_near_turn = true;
+    for hit in words.iter().skip(KEPT_FIRST) {
+        if let Some(at) = pending.iter().position(|near| near.row == hit.row) {
+            // A hit by words is not delayed by records that are nearer.
+            order.push(pending.remove(at));
+            is_near_turn = false;
             continue;
         }
-        if is_near(hit.row) {
+        if chosen.iter().any(|(_, near)| near.row == hit.row) {
             continue;
         }
-        order.extend(near.next());
-        order.push(Ordered { row: hit.row, is_placed: false });
+        if is_near_turn && !pending.is_empty() {
+            order.push(pending.remove(0));
+        }
+        order.push(Ordered::from_words(hit));
+        is_near_turn = true;
     }
-    order.extend(near);
+    order.extend(pending);
+    order.extend(copies.map(Ordered::from_near));
     order
 }
 
 /// Orders records by the score of their words plus their nearness, which counts by the share of the query that no record
 /// has.
-fn by_sum(words: &[WordHit], nearest: &NearestRecords, missing: f32) -> Vec<Ordered> {
-    let scored = nearest.hits.iter().take(MAX_SCORED);
-    let distances = scored.map(|hit| (hit.record, distance(hit, nearest.spread)));
-    let distances: Vec<(i64, f32)> = distances.collect();
+fn by_sum(words: &[WordHit], near: &[NearRecord], missing: f32) -> Vec<Ordered> {
+    let originals = || near.iter().enumerate().filter(|(_, near)| near.fold.original.is_none());
     // In a large store the nearest of many records stand out by chance.
-    let by_chance = distances.get(MAX_SCORED - 1).map_or(MIN_DISTANCE, |(_, distance)| *distance);
+    let by_chance = originals().nth(MAX_SCORED - 1).map_or(MIN_DISTANCE, |(_, near)| near.distance);
     let least = by_chance.max(MIN_DISTANCE);
-    let near: HashMap<i64, f32> = distances
-        .iter()
-        .filter(|(_, distance)| *distance > least)
-        .map(|(row, distance)| (*row, NEARNESS * missing * (distance - least).min(MAX_EXCESS)))
-        .collect();
-    let of_words: HashSet<i64> = words.iter().map(|hit| hit.row).collect();
-    let mut sums: Vec<(f32, Ordered)> = Vec::with_capacity(words.len() + near.len());
+    let nearness = |near: &NearRecord| NEARNESS * missing * (near.distance - least).clamp(0.0, MAX_EXCESS);
+    let scored = originals().take(MAX_SCORED).filter(|(_, near)| near.distance > least);
+    let scored: Vec<(usize, &NearRecord)> = scored.collect();
+    let by_row: HashMap<i64, &NearRecord> = scored.iter().map(|(_, near)| (near.row, *near)).collect();
+    let (mut placed, mut last): (Vec<(f32, Ordered)>, Vec<Ordered>) = (Vec::new(), Vec::new());
     for hit in words {
-        let nearness = near.get(&hit.row);
-        let order = Ordered { row: hit.row, is_placed: nearness.is_some() };
-        sums.push((hit.score + nearness.copied().unwrap_or(0.0), order));
-    }
-    for (row, _) in distances.iter().filter(|(row, _)| !of_words.contains(row)) {
-        if let Some(nearness) = near.get(row) {
-            sums.push((*nearness, Ordered { row: *row, is_placed: true }));
+        if let Some(near) = by_row.get(&hit.row) {
+            placed.push((hit.score + nearness(near), Ordered::from_near(near)));
         }
     }
-    // Hits by words keep their order among each other, in which near-copies are last and streams are mixed.
-    let mut placed: Vec<(f32, Ordered)> = sums.iter().filter(|(_, order)| order.is_placed).copied().collect();
+    let of_words: HashSet<i64> = words.iter().map(|hit| hit.row).collect();
+    for (_, near) in scored.iter().filter(|(_, near)| !of_words.contains(&near.row)) {
+        placed.push((nearness(near), Ordered::from_near(near)));
+    }
+    for copy in near.iter().filter(|copy| scored.iter().any(|(at, _)| copy.fold.original == Some(*at))) {
+        match copy.fold.rank {
+            Some(_) => placed.push((demoted(nearness(copy)), Ordered::from_near(copy))),
+            None => last.push(Ordered::from_near(copy)),
+        }
+    }
     placed.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    // Hits by words keep their order among each other, in which near-copies are last and streams are mixed.
     let mut placed = placed.into_iter().peekable();
-    let mut ordered = Vec::with_capacity(sums.len());
-    for (score, order) in sums.into_iter().filter(|(_, order)| !order.is_placed) {
-        while let Some((_, near)) = placed.next_if(|(near, _)| *near > score) {
+    let mut ordered = Vec::with_capacity(words.len() + near.len());
+    for hit in words.iter().filter(|hit| !by_row.contains_key(&hit.row)) {
+        while let Some((_, near)) = placed.next_if(|(near, _)| *near >= hit.score) {
             ordered.push(near);
         }
-        ordered.push(order);
+        ordered.push(Ordered::from_words(hit));
     }
     ordered.extend(placed.map(|(_, near)| near));
+    ordered.extend(last);
     ordered
 }
 
 /// Returns the places of the records that nearness placed.
-fn placements(order: &[Ordered], nearest: &NearestRecords) -> Placements {
-    let hits: HashMap<i64, &VectorHit> = nearest.hits.iter().map(|hit| (hit.record, hit)).collect();
-    let near = (0..).zip(order).filter(|(_, order)| order.is_placed);
-    let near = near.filter_map(|(index, order)| Some(placed(index, hits.get(&order.row)?)));
-    Placements::new(near.collect())
-}
-
-fn placed(index: u32, hit: &VectorHit) -> Placed {
+fn placements(order: impl Iterator<Item = Ordered>) -> Placements {
     let byte = |byte: i64| u32::try_from(byte).unwrap_or_default();
-    Placed { index, row: hit.record, first_byte: byte(hit.first_byte), end_byte: byte(hit.end_byte) }
+    let place = |(index, Ordered { row, copies, near }): (u32, Ordered)| {
+        let VectorHit { first_byte, end_byte, .. } = near?;
+        Some(Placed { index, row, copies, first_byte: byte(first_byte), end_byte: byte(end_byte) })
+    };
+    Placements::new((0..).zip(order).filter_map(place).collect())
 }
 
 #[cfg(test)]
@@ -167,20 +224,26 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::source::store::fulltext::selection::{Likeness, Scored, arrange};
 
     /// Hits by words with falling scores and one coverage.
     fn words(rows: &[i64], coverage: f32) -> Vec<WordHit> {
         let score = |at: usize| 2.0 - 0.1 * at as f32;
-        rows.iter().enumerate().map(|(at, row)| WordHit { row: *row, score: score(at), coverage }).collect()
+        let hit = |(at, row): (usize, &i64)| WordHit {
+            row: *row,
+            score: score(at),
+            coverage,
+            copies: 0,
+            original: None,
+        };
+        rows.iter().enumerate().map(hit).collect()
     }
 
     /// Near records, each with its distance from the mean.
     fn near(distances: &[(i64, f32)]) -> NearestRecords {
-        let hit = |(record, distance): &(i64, f32)| VectorHit {
-            record: *record,
-            score: 0.1 + 0.1 * distance,
-            first_byte: 0,
-            end_byte: 1,
+        let hit = |(record, distance): &(i64, f32)| NearestHit {
+            hit: VectorHit { record: *record, score: 0.1 + 0.1 * distance, first_byte: 0, end_byte: 1 },
+            likeness: None,
         };
         let spread = ScoreSpread { mean: 0.1, deviation: 0.1 };
         NearestRecords { hits: distances.iter().map(hit).collect(), spread, is_cut: false }
@@ -192,7 +255,7 @@ mod tests {
             Ok::<_, std::convert::Infallible>(words.iter().take(count).map(|hit| hit.row).collect())
         };
         let merged =
-            place_among(words, near).merge(0, 100, first, |row: &i64| *row, |placed| placed.row).unwrap();
+            place_among(words, near).merge(0, 100, first, |row: &i64| *row, |placed, _| placed.row).unwrap();
         assert_eq!(merged, expect);
     }
 
@@ -220,31 +283,116 @@ mod tests {
         check(&words(&[1], 0.0), &none, &[1]);
     }
 
+    /// Returns the list as rows with their numbers of near-copies.
+    fn merged(placements: &Placements, words: &[WordHit]) -> Vec<(i64, u32)> {
+        let first = |limit: usize| {
+            let words = words.iter().take(limit).map(|hit| (hit.row, hit.copies));
+            Ok::<_, std::convert::Infallible>(words.collect())
+        };
+        let placed = |placed: &Placed, _| (placed.row, placed.copies);
+        placements.merge(0, 1_000, first, |(row, _): &(i64, u32)| *row, placed).unwrap()
+    }
+
+    fn like(mut near: NearestRecords, likeness: impl Fn(i64) -> Option<Likeness>) -> NearestRecords {
+        near.hits.iter_mut().for_each(|near| near.likeness = likeness(near.hit.record));
+        near
+    }
+
+    #[test]
+    fn near_copies_that_only_meaning_found_are_folded() {
+        let in_two_connections = |row: i64| match row {
+            20..30 => Some(Likeness { connection: 1, similarity: 0 }),
+            _ => Some(Likeness { connection: 2, similarity: if row < 40 { 0 } else { u64::MAX } }),
+        };
+        let distances = [(20, 7.0), (21, 7.0), (22, 7.0), (23, 7.0), (30, 7.0), (40, 6.5), (41, 4.5)];
+        let near = like(near(&distances), in_two_connections);
+        // The last one has half of the nearness of the first, and two copies have 80 % of it.
+        assert_eq!(merged(&place_all(&near), &[])[..3], [(20, 3), (30, 0), (40, 0)]);
+        let placed = merged(&place_among(&[], &near), &[]);
+        assert_eq!(placed, [(20, 3), (30, 0), (40, 0), (21, 0), (22, 0), (41, 0), (23, 0)]);
+        // Copies take no place among hits with the whole query, and follow after them.
+        let words = words(&[1, 2, 3, 4, 5, 6, 7, 8, 9], 1.0);
+        let rows: Vec<i64> =
+            merged(&place_among(&words, &near), &words).iter().map(|(row, _)| *row).collect();
+        assert_eq!(rows, [1, 2, 3, 4, 5, 20, 6, 30, 7, 40, 8, 41, 9, 21, 22, 23]);
+    }
+
+    #[test]
+    fn near_copies_of_a_hit_by_words_stay_behind_it() {
+        let mut words = words(&[1, 2, 3, 4], 0.3);
+        (words[0].copies, words[2].original) = (1, Some(1));
+        let near = near(&[(3, 7.0), (1, 6.9), (4, 5.0)]);
+        assert_eq!(merged(&place_among(&words, &near), &words), [(1, 1), (4, 0), (2, 0), (3, 0)]);
+    }
+
+    #[test]
+    fn hits_with_words_are_not_delayed_by_nearer_records() {
+        let words = words(&[1, 2, 3, 4, 5, 6, 7, 8], 1.0);
+        let near = near(&[(20, 8.0), (21, 7.0), (6, 6.0)]);
+        let rows: Vec<i64> =
+            merged(&place_among(&words, &near), &words).iter().map(|(row, _)| *row).collect();
+        assert_eq!(rows, [1, 2, 3, 4, 5, 6, 7, 20, 8, 21]);
+    }
+
     proptest! {
         #[test]
         fn no_hit_is_lost_or_repeated(
-            count in 0_i64..60,
+            scores in prop::collection::vec(0_u8..4, 0..60),
             coverage in 0.0_f32..1.0,
-            distances in prop::collection::vec((0_i64..120, 0.0_f32..9.0), 0..80),
+            distances in prop::collection::vec((0_i64..120, 0_u8..18), 0..80),
+            alike in prop::collection::vec(prop::option::of((0_u64..2, 0_u64..16)), 120),
         ) {
-            let mut seen = HashSet::new();
-            let mut distances: Vec<(i64, f32)> =
-                distances.into_iter().filter(|(row, _)| seen.insert(*row)).collect();
-            distances.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-            let words = words(&(0..count).collect::<Vec<_>>(), coverage);
-            let near = near(&distances);
-            let first = |limit: usize| {
-                Ok::<_, std::convert::Infallible>(words.iter().take(limit).map(|hit| hit.row).collect())
+            let likeness = |row: i64| {
+                let (connection, similarity) = alike[usize::try_from(row).unwrap()]?;
+                Some(Likeness { connection, similarity })
             };
-            let placements = place_among(&words, &near);
-            let merged = placements.merge(0, 1_000, first, |row: &i64| *row, |placed| placed.row).unwrap();
-            let distinct: HashSet<i64> = merged.iter().copied().collect();
-            prop_assert_eq!(distinct.len(), merged.len());
-            prop_assert!((0..count).all(|row| distinct.contains(&row)));
+            let mut seen = HashSet::new();
+            let mut distances: Vec<(i64, f32)> = distances
+                .into_iter()
+                .map(|(row, halves)| (row, f32::from(halves) / 2.0))
+                .filter(|(row, _)| seen.insert(*row))
+                .collect();
+            distances.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+            let scored = (0..).zip(&scores).map(|(row, score)| Scored {
+                row, score: f32::from(*score), coverage, stream: 1, likeness: likeness(row),
+            });
+            let words: Vec<WordHit> = arrange(scored.collect()).iter().map(|found| WordHit {
+                row: found.row, score: found.score, coverage, copies: found.copies, original: found.original,
+            }).collect();
+            let near = like(near(&distances), likeness);
+            let list = merged(&place_among(&words, &near), &words);
+            let distinct: HashSet<i64> = list.iter().map(|(row, _)| *row).collect();
+            prop_assert_eq!(distinct.len(), list.len());
+            prop_assert!(words.iter().all(|hit| distinct.contains(&hit.row)));
             if coverage >= WHOLE_QUERY {
-                let kept: Vec<i64> = (0..count).take(KEPT_FIRST).collect();
-                prop_assert_eq!(merged.iter().take(kept.len()).copied().collect::<Vec<_>>(), kept);
+                let kept: Vec<i64> = words.iter().take(KEPT_FIRST).map(|hit| hit.row).collect();
+                let first: Vec<i64> = list.iter().take(kept.len()).map(|(row, _)| *row).collect();
+                prop_assert_eq!(first, kept);
             }
+            // The folded copies of a hit follow after it.
+            let original = |row: i64| words.iter().find(|hit| hit.row == row).map(|hit| hit.original);
+            let is_alike = |one: i64, other: i64| match (likeness(one), likeness(other)) {
+                (Some(one), Some(other)) => one.is_near(other),
+                _ => false,
+            };
+            for (at, (row, copies)) in list.iter().enumerate() {
+                let is_copy = |later: i64| match (original(*row), original(later)) {
+                    (Some(_), Some(original)) => original == Some(*row),
+                    (None, None) => is_alike(*row, later),
+                    _ => false,
+                };
+                let later = list.iter().skip(at + 1).filter(|(later, _)| is_copy(*later)).count();
+                match original(*row) {
+                    Some(_) => prop_assert_eq!(later, *copies as usize, "{:?}", list),
+                    None => prop_assert!(later >= *copies as usize, "{list:?}"),
+                }
+            }
+            // Alone, all near records are in the list.
+            let alone = merged(&place_all(&near), &[]);
+            let rows: HashSet<i64> = alone.iter().map(|(row, _)| *row).collect();
+            prop_assert_eq!((rows.len(), alone.len()), (distances.len(), distances.len()));
+            let folded: u32 = alone.iter().map(|(_, copies)| copies).sum();
+            prop_assert!(alone.is_empty() || (folded as usize) < alone.len());
         }
     }
 }

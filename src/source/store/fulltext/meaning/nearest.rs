@@ -3,19 +3,20 @@
 //! Connection and streams are part of the scan of the vectors. Operators that few records pass are evaluated before the
 //! scan, so that no hit is lost; others after it. A record that is not in the snapshot is no hit.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use tantivy::columnar::Column;
 use tantivy::query::{BooleanQuery, Occur, Query, TermSetQuery};
-use tantivy::{SegmentOrdinal, TantivyError, Term};
+use tantivy::{SegmentOrdinal, SegmentReader, TantivyError, Term};
 
 use super::QueryMeaning;
 use super::placements::MAX_PLACED;
 use crate::source::SearchText;
 use crate::source::store::StoreError;
 use crate::source::store::fulltext::candidates::{Candidate, CandidateFilter, newest_candidates};
-use crate::source::store::fulltext::index::{Snapshot, guard, row_term};
+use crate::source::store::fulltext::index::{Fields, Snapshot, guard, row_term};
 use crate::source::store::fulltext::scope::Scope;
+use crate::source::store::fulltext::selection::Likeness;
 use crate::source::store::fulltext::terms::QueryTerms;
 use crate::source::store::vectors::{ScoreSpread, VectorError, VectorHit, VectorScope};
 
@@ -29,11 +30,19 @@ const DEEP: usize = 1_000;
 #[derive(Debug, Default)]
 pub(in crate::source::store::fulltext) struct NearestRecords {
     /// Records, the nearest first.
-    pub(in crate::source::store::fulltext) hits: Vec<VectorHit>,
+    pub(in crate::source::store::fulltext) hits: Vec<NearestHit>,
     /// Cosines of all chunks in scope.
     pub(super) spread: ScoreSpread,
     /// True if there may be more records than these.
     pub(in crate::source::store::fulltext) is_cut: bool,
+}
+
+/// A record near to a query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::source::store::fulltext) struct NearestHit {
+    pub(in crate::source::store::fulltext) hit: VectorHit,
+    /// Likeness to other records; `None` if the index does not have it.
+    pub(super) likeness: Option<Likeness>,
 }
 
 /// Reason why there are no nearest records.
@@ -81,15 +90,22 @@ pub(in crate::source::store::fulltext) fn nearest_records(
         Vec::new()
     };
     let is_selected = conditions.are_selective() && selected.len() < MAX_SELECTED;
-    let scope =
-        VectorScope { records: is_selected.then(|| selected.into_iter().collect()), ..vector_scope(scope) };
+    let scope = VectorScope {
+        records: is_selected.then(|| selected.iter().map(|record| record.row).collect()),
+        ..vector_scope(scope)
+    };
     let limit = if is_deep || !text.is_plain() && !is_selected { DEEP } else { MAX_PLACED };
     let found = meaning.vectors.search(meaning.vector, limit, &scope)?;
     let is_cut = found.hits.len() >= limit;
     let rows: Vec<i64> = found.hits.iter().map(|hit| hit.record).collect();
-    let passing: HashSet<i64> = guard(|| conditions.passing(Some(&rows), rows.len()))?.into_iter().collect();
-    let hits = found.hits.into_iter().filter(|hit| passing.contains(&hit.record)).collect();
-    Ok(NearestRecords { hits, spread: found.spread, is_cut })
+    let passing = guard(|| conditions.passing(Some(&rows), rows.len()))?;
+    let passing: HashMap<i64, Option<Likeness>> =
+        passing.into_iter().map(|record| (record.row, record.likeness)).collect();
+    let hits = found.hits.into_iter().filter_map(|hit| {
+        let likeness = *passing.get(&hit.record)?;
+        Some(NearestHit { hit, likeness })
+    });
+    Ok(NearestRecords { hits: hits.collect(), spread: found.spread, is_cut })
 }
 
 fn vector_scope(scope: &Scope) -> VectorScope {
@@ -128,7 +144,7 @@ impl<'a> Conditions<'a> {
     }
 
     /// Returns at most `limit` records that pass the operators, of the whole store or of some rows.
-    fn passing(&self, rows: Option<&[i64]>, limit: usize) -> Result<Vec<i64>, TantivyError> {
+    fn passing(&self, rows: Option<&[i64]>, limit: usize) -> Result<Vec<PassingRecord>, TantivyError> {
         let Snapshot { fields, searcher, .. } = self.snapshot;
         if limit == 0 {
             return Ok(Vec::new());
@@ -143,19 +159,52 @@ impl<'a> Conditions<'a> {
             }
         };
         let found = newest_candidates(searcher, &*query, &self.filter, limit)?;
-        let mut columns: HashMap<SegmentOrdinal, Column<u64>> = HashMap::new();
+        let mut segments: HashMap<SegmentOrdinal, RecordColumns> = HashMap::new();
         let mut passing = Vec::with_capacity(found.len());
         for Candidate { address, .. } in found {
-            let column = match columns.get(&address.segment_ord) {
-                Some(column) => column,
+            let columns = match segments.get(&address.segment_ord) {
+                Some(columns) => columns,
                 None => {
                     let segment = searcher.segment_reader(address.segment_ord);
-                    let column = segment.fast_fields().u64("record")?;
-                    columns.entry(address.segment_ord).or_insert(column)
+                    segments.entry(address.segment_ord).or_insert(RecordColumns::open(segment, *fields)?)
                 }
             };
-            passing.extend(column.first(address.doc_id).and_then(|row| i64::try_from(row).ok()));
+            passing.extend(columns.read(address.doc_id));
         }
         Ok(passing)
+    }
+}
+
+/// A record that passes the operators.
+struct PassingRecord {
+    row: i64,
+    likeness: Option<Likeness>,
+}
+
+/// Columns of a segment. Opening a column reads all of it.
+struct RecordColumns {
+    rows: Column<u64>,
+    /// Connections and similarity hashes, if the index has them.
+    likeness: Option<(Column<u64>, Column<u64>)>,
+}
+
+impl RecordColumns {
+    fn open(segment: &SegmentReader, fields: Fields) -> Result<Self, TantivyError> {
+        let columns = segment.fast_fields();
+        let likeness = if fields.has_columns() {
+            Some((columns.u64("connection")?, columns.u64("similarity")?))
+        } else {
+            None
+        };
+        Ok(Self { rows: columns.u64("record")?, likeness })
+    }
+
+    fn read(&self, document: u32) -> Option<PassingRecord> {
+        let row = i64::try_from(self.rows.first(document)?).ok()?;
+        let likeness = self.likeness.as_ref().and_then(|(connections, similarities)| {
+            let (connection, similarity) = (connections.first(document)?, similarities.first(document)?);
+            Some(Likeness { connection, similarity })
+        });
+        Some(PassingRecord { row, likeness })
     }
 }

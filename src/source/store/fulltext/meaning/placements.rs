@@ -15,6 +15,8 @@ pub(in crate::source::store::fulltext) struct Placed {
     pub(in crate::source::store::fulltext) index: u32,
     /// Row id of the record.
     pub(in crate::source::store::fulltext) row: i64,
+    /// Number of near-copies that are folded into the record and follow later.
+    pub(in crate::source::store::fulltext) copies: u32,
     /// Passage of the record's text that is nearest to the query, in bytes.
     pub(in crate::source::store::fulltext) first_byte: u32,
     pub(in crate::source::store::fulltext) end_byte: u32,
@@ -44,14 +46,15 @@ impl Placements {
     }
 
     /// Returns at most `limit` rows after the first `offset` of the list: placed rows at their places, and other rows, in
-    /// their order, at all others. `others` returns the first rows of the list without placements.
+    /// their order, at all others. `others` returns the first rows of the list without placements. `placed_row` makes the row
+    /// of a placement, and is given the one that `others` has.
     pub(in crate::source::store::fulltext) fn merge<Row: Copy, Error>(
         &self,
         offset: usize,
         limit: usize,
         others: impl FnOnce(usize) -> Result<Vec<Row>, Error>,
         row_of: impl Fn(&Row) -> i64,
-        placed_row: impl Fn(&Placed) -> Row,
+        placed_row: impl Fn(&Placed, Option<Row>) -> Row,
     ) -> Result<Vec<Row>, Error> {
         let end = offset.saturating_add(limit);
         let rows: HashSet<i64> = self.0.iter().map(|placed| placed.row).collect();
@@ -66,9 +69,8 @@ impl Placements {
                 .is_some_and(|placed| usize::try_from(placed.index).is_ok_and(|index| index <= merged.len()));
             let other = if is_due { None } else { others_left.next().copied() };
             // Behind the last other row, the remaining placed rows follow.
-            let next = other.or_else(|| {
-                placed_left.next().map(|placed| known(placed.row).unwrap_or_else(|| placed_row(placed)))
-            });
+            let next =
+                other.or_else(|| placed_left.next().map(|placed| placed_row(placed, known(placed.row))));
             match next {
                 Some(next) => merged.push(next),
                 None => break,
@@ -80,8 +82,12 @@ impl Placements {
     /// Writes the placements for a position.
     pub(in crate::source::store::fulltext) fn write(&self) -> String {
         let one = |placed: &Placed| {
-            let Placed { index, row, first_byte, end_byte } = placed;
-            format!("{index:x}-{row:x}-{first_byte:x}-{end_byte:x}")
+            let Placed { index, row, copies, first_byte, end_byte } = placed;
+            let mut text = format!("{index:x}-{row:x}-{first_byte:x}-{end_byte:x}");
+            if *copies > 0 {
+                text.push_str(&format!("-{copies:x}"));
+            }
+            text
         };
         self.0.iter().map(one).collect::<Vec<_>>().join("_")
     }
@@ -97,11 +103,13 @@ impl Placements {
 
 fn parse_one(text: &str) -> Option<Placed> {
     let mut pieces = text.split('-');
-    let index = u32::from_str_radix(pieces.next()?, 16).ok()?;
+    let number = |piece: &str| u32::from_str_radix(piece, 16).ok();
+    let index = number(pieces.next()?)?;
     let row = i64::from_str_radix(pieces.next()?, 16).ok()?;
-    let first_byte = u32::from_str_radix(pieces.next()?, 16).ok()?;
-    let end_byte = u32::from_str_radix(pieces.next()?, 16).ok()?;
-    pieces.next().is_none().then_some(Placed { index, row, first_byte, end_byte })
+    let first_byte = number(pieces.next()?)?;
+    let end_byte = number(pieces.next()?)?;
+    let copies = pieces.next().map_or(Some(0), number)?;
+    pieces.next().is_none().then_some(Placed { index, row, copies, first_byte, end_byte })
 }
 
 #[cfg(test)]
@@ -113,14 +121,19 @@ mod tests {
     use super::*;
 
     fn placements(places: &[(u32, i64)]) -> Placements {
-        let placed =
-            |(index, row): &(u32, i64)| Placed { index: *index, row: *row, first_byte: 0, end_byte: 9 };
+        let placed = |(index, row): &(u32, i64)| Placed {
+            index: *index,
+            row: *row,
+            copies: index % 3,
+            first_byte: 0,
+            end_byte: 9,
+        };
         Placements::new(places.iter().map(placed).collect())
     }
 
     fn merged(placements: &Placements, words: &[i64], offset: usize, limit: usize) -> Vec<i64> {
         let first = |count: usize| Ok::<_, Infallible>(words.iter().take(count).copied().collect());
-        placements.merge(offset, limit, first, |row| *row, |placed| placed.row).unwrap()
+        placements.merge(offset, limit, first, |row| *row, |placed, _| placed.row).unwrap()
     }
 
     #[test]
@@ -133,7 +146,7 @@ mod tests {
 
     #[test]
     fn damaged_placements_are_refused() {
-        for text in ["x", "1-2-3", "1-2-3-4-5", "2-1-0-0_1-1-0-0", "1-1-0-0_1-2-0-0"] {
+        for text in ["x", "1-2-3", "1-2-3-4-5-6", "1-2-3-4-x", "2-1-0-0_1-1-0-0", "1-1-0-0_1-2-0-0"] {
             assert_eq!(Placements::parse(text), None, "{text}");
         }
         let many: Vec<String> = (0..=MAX_PLACED).map(|index| format!("{index:x}-1-0-0")).collect();
