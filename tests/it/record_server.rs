@@ -140,7 +140,13 @@ async fn pages_of_the_server_are_walked_to_the_end() {
     let arguments = json!({"query": "invoice", "limit": 3, "cursor": first["next_cursor"]});
     let second = remote.model.call("search", arguments.clone()).await;
     assert_ne!(first["results"], second["results"]);
-    assert!(remote.asked()[1].contains("cursor=eyJvZmYiOjMsInNuYXAiOiJzbmFwX2MyMDIyZmM4NWE4NWU4MTYifQ"));
+    assert!(
+        remote
+            .asked()
+            .last()
+            .unwrap()
+            .contains("cursor=eyJvZmYiOjMsInNuYXAiOiJzbmFwX2MyMDIyZmM4NWE4NWU4MTYifQ")
+    );
     // The same cursor gives the same page, so that clients can retry.
     assert_eq!(remote.model.call("search", arguments).await["results"], second["results"]);
     for (arguments, reason) in [
@@ -165,7 +171,7 @@ async fn hits_trimmed_from_a_page_come_on_the_next() {
     let mut seen = Vec::new();
     let mut cursor = None;
     loop {
-        let mut arguments = json!({"query": "x"});
+        let mut arguments = json!({"query": "x", "mode": "lexical"});
         if let Some(cursor) = cursor {
             arguments["cursor"] = cursor;
         }
@@ -424,7 +430,10 @@ async fn a_temporary_failure_is_retried_once() {
             _ => recorded("search-zero"),
         })
         .await;
-        assert_eq!(remote.model.call("search", json!({"query": "qqqqzzzz"})).await["results"], json!([]));
+        assert_eq!(
+            remote.model.call("search", json!({"query": "qqqqzzzz", "mode": "lexical"})).await["results"],
+            json!([])
+        );
         assert_eq!(count.load(Ordering::SeqCst), 2, "HTTP {first}");
     }
     // There is one retry, and none for lasting errors.
@@ -480,10 +489,13 @@ async fn a_token_that_expires_mid_call_is_replaced_by_the_one_in_the_file() {
     connect(folder.path(), &source.url, CREDENTIAL);
     let model = Model::over_stdio(["--provider-url", &source.url, "--cache-root", text(folder.path())]).await;
     // Without a newer token there is one request, and the error names the command to run.
-    assert_eq!(model.refusal("search", json!({"query": "x"})).await["code"], "reauthorize");
+    assert_eq!(
+        model.refusal("search", json!({"query": "x", "mode": "lexical"})).await["code"],
+        "reauthorize"
+    );
     assert_eq!(source.requests().len(), 1);
     *place.lock().unwrap() = Some((folder.path().to_owned(), source.url.clone()));
-    assert_eq!(model.call("search", json!({"query": "x"})).await["results"], json!([]));
+    assert_eq!(model.call("search", json!({"query": "x", "mode": "lexical"})).await["results"], json!([]));
     assert_eq!(source.requests().len(), 3);
 }
 

@@ -415,6 +415,7 @@ async fn requests_that_client_tokens_may_not_make_have_a_hint() {
     let query = SearchQuery {
         filter: filter.clone(),
         streams: vec!["messages".parse().unwrap()],
+        mode: SearchMode::Lexical,
         ..SearchQuery::new("invoice", 2)
     };
     assert_eq!(fault(remote.pdpp.search(&query).await).0, QueryFault::InvalidFilter);

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fetchwell::record::{Hit, HitId};
 use fetchwell::source::{SearchMode, SearchQuery};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::remote::Remote;
 use crate::support::{
-    CREDENTIAL, FakeServer, HttpServer, Model, Reply, connect, demo_store, get, recorded, text,
+    CREDENTIAL, FakeServer, HttpServer, Model, Reply, Request, connect, demo_store, get, recorded, text,
 };
 
 #[tokio::test]
@@ -166,4 +167,127 @@ async fn a_mode_that_a_server_declares_unsupported_is_not_requested() {
     };
     assert_eq!(declares(false).await, (vec![true, true], 0));
     assert_eq!(declares(true).await, (vec![false, false], 2));
+}
+
+/// Answers searches by words over the records m1 to m7, a page at a time, and other searches with these keys. `declares`
+/// are the methods in the server's metadata.
+fn server_of_modes(declares: &[&str], near: &[&str], status: u16) -> impl Fn(&Request) -> Reply + use<> {
+    let methods: serde_json::Map<String, Value> =
+        declares.iter().map(|name| ((*name).to_owned(), json!({"supported": true}))).collect();
+    let near: Vec<String> = near.iter().map(|key| (*key).to_owned()).collect();
+    move |request| {
+        let url = url::Url::parse(&format!("http://x{}", request.line.trim_start_matches("GET "))).unwrap();
+        let number = |name: &str| url.query_pairs().find(|(key, _)| key == name)?.1.parse::<usize>().ok();
+        let hit = |key: &str| json!({"stream": "messages", "record_key": key, "connection_id": "cin_work", "matched_fields": ["body"]});
+        let (status, body) = match url.path() {
+            "/.well-known/oauth-protected-resource" => (200, json!({"capabilities": methods})),
+            "/v1/search/hybrid" | "/v1/search/semantic" if status != 200 => {
+                let code = if status == 404 { "not_found" } else { "x" };
+                (status, json!({"error": {"code": code, "message": "no", "type": "x"}}))
+            }
+            "/v1/search/hybrid" | "/v1/search/semantic" => {
+                (200, json!({"data": near.iter().map(|key| hit(key)).collect::<Vec<_>>(), "has_more": false}))
+            }
+            "/v1/search" => {
+                let (from, limit) = (number("cursor").unwrap_or(0), number("limit").unwrap_or(25));
+                let keys: Vec<Value> =
+                    (from + 1..=7).take(limit).map(|number| hit(&format!("m{number}"))).collect();
+                let next = from + keys.len();
+                (
+                    200,
+                    json!({"data": keys, "has_more": next < 7, "next_cursor": (next < 7).then(|| next.to_string())}),
+                )
+            }
+            _ => (404, json!({"error": {"code": "not_found", "message": "no", "type": "x"}})),
+        };
+        Reply::Json(status, body.to_string())
+    }
+}
+
+/// Reads all pages of a search in mode `auto`.
+async fn pages(remote: &Remote, limit: usize) -> Vec<Vec<String>> {
+    let (mut pages, mut position) = (Vec::new(), None);
+    loop {
+        let query = SearchQuery { position, ..SearchQuery::new("invoice", limit) };
+        let page = remote.pdpp.search(&query).await.unwrap();
+        assert!(!page.lexical_instead);
+        let key = |hit: &Hit| match &hit.id {
+            HitId::Record(address) => address.record.as_str().to_owned(),
+            other => panic!("{other:?}"),
+        };
+        pages.push(page.hits.iter().map(key).collect());
+        position = page.next;
+        if position.is_none() {
+            return pages;
+        }
+    }
+}
+
+#[tokio::test]
+async fn auto_uses_the_search_by_meaning_that_a_server_declares() {
+    const SEMANTIC: &str = "semantic_retrieval";
+    const HYBRID: &str = "hybrid_retrieval";
+    for (declares, near, limit, expect) in [
+        (&[SEMANTIC, HYBRID][..], &["m9", "m2", "m1"][..], 3, vec!["m9 m2 m1", "m3", "m4 m5 m6", "m7"]),
+        (&[HYBRID], &["m9", "m2"], 10, vec!["m9 m2 m1 m3 m4 m5 m6 m7"]),
+        (&[HYBRID], &[], 4, vec!["m1 m2 m3 m4", "m5 m6 m7"]),
+        (&[SEMANTIC], &["m9", "m3", "m8"], 10, vec!["m1 m2 m3 m4 m5 m9 m6 m7 m8"]),
+        (&[SEMANTIC], &["m9", "m8"], 6, vec!["m1 m2 m3 m4 m5 m9", "m6", "m7"]),
+        (&[], &["m9"], 4, vec!["m1 m2 m3 m4", "m5 m6 m7"]),
+    ] {
+        let remote = Remote::start(server_of_modes(declares, near, 200));
+        let found: Vec<String> = pages(&remote, limit).await.iter().map(|page| page.join(" ")).collect();
+        assert_eq!(found, expect, "{declares:?}");
+        let asked = remote.asked();
+        let count = |part: &str| asked.iter().filter(|line| line.starts_with(part)).count();
+        assert_eq!(count("/.well-known/"), 1, "{asked:?}");
+        let modes = (count("/v1/search/semantic?"), count("/v1/search/hybrid?"));
+        let has_hybrid = declares.contains(&HYBRID);
+        assert_eq!(modes, (usize::from(!has_hybrid && declares == [SEMANTIC]), usize::from(has_hybrid)));
+    }
+}
+
+#[tokio::test]
+async fn auto_is_by_words_if_the_declared_search_fails() {
+    for (status, warns) in [(500, true), (400, true), (404, false), (501, false)] {
+        let remote = Remote::start(server_of_modes(&["hybrid_retrieval"], &[], status));
+        let page = remote.pdpp.search(&SearchQuery::new("invoice", 10)).await.unwrap();
+        assert_eq!((page.hits.len(), page.lexical_instead), (7, false), "{status}");
+        let problems = Vec::from_iter(&page.meaning_problems);
+        assert_eq!(problems.len(), usize::from(warns), "{status} {problems:?}");
+        assert!(problems.iter().all(|problem| problem.contains("hybrid search of `provider` failed")));
+    }
+}
+
+/// A federation of a server that declares the modes and one that does not: one warning names a mode that was not applied.
+#[tokio::test]
+async fn a_federation_names_a_mode_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let servers = [
+        FakeServer::start(server_of_modes(&["semantic_retrieval", "hybrid_retrieval"], &["m9"], 200)),
+        FakeServer::start(server_of_modes(&[], &[], 404)),
+        FakeServer::start(server_of_modes(&[], &[], 404)),
+    ];
+    let mut config = String::new();
+    for (at, server) in servers.iter().enumerate() {
+        connect(folder.path(), &server.url, CREDENTIAL);
+        let (url, root) = (&server.url, folder.path().display());
+        config += &format!("[[source]]\nname = \"s{at}\"\nurl = \"{url}\"\ncache_root = \"{root}\"\n");
+    }
+    let file = folder.path().join("fetchwell.toml");
+    std::fs::write(&file, config).unwrap();
+    let model = Model::over_stdio(["--config", text(&file)]).await;
+    for (mode, expect) in [("auto", 0), ("lexical", 0), ("semantic", 1), ("hybrid", 1)] {
+        let found = model.call("search", json!({"query": "invoice", "mode": mode, "limit": 20})).await;
+        let warnings = found["warnings"].as_array().cloned().unwrap_or_default();
+        assert_eq!(warnings.len(), expect, "{mode} {found}");
+        let name = format!("`mode` {mode} is not available: sources without it were searched by words");
+        assert!(warnings.iter().all(|warning| *warning == name), "{found}");
+        let has_near = found["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|hit| hit["id"].as_str().unwrap().ends_with("m9"));
+        assert_eq!(has_near, mode != "lexical", "{found}");
+    }
 }

@@ -250,18 +250,21 @@ async fn a_credential_in_a_file_is_read_again_after_a_change() {
     let token = folder.path().join("token");
     std::fs::write(&token, "tok_1\n").unwrap();
     let model = model_in(folder.path(), &server.url, "credential = \"file:token\"").await;
-    model.call("search", json!({"query": "x"})).await;
+    model.call("search", json!({"query": "x", "mode": "lexical"})).await;
     std::fs::write(&token, r#"{"access_token":"tok_other","expires_in":3600}"#).unwrap();
-    let refused = model.refusal("search", json!({"query": "x"})).await;
+    let refused = model.refusal("search", json!({"query": "x", "mode": "lexical"})).await;
     assert_eq!(refused["code"], "reauthorize");
     assert_eq!(
         refused["hint"],
         format!("Ask the user to put a client token into {}, then call again.", token.display())
     );
     std::fs::remove_file(&token).unwrap();
-    assert_eq!(model.refusal("search", json!({"query": "x"})).await["code"], "reauthorize");
+    assert_eq!(
+        model.refusal("search", json!({"query": "x", "mode": "lexical"})).await["code"],
+        "reauthorize"
+    );
     std::fs::write(&token, r#"{"access_token":"tok_1","token_kind":"client"}"#).unwrap();
-    model.call("search", json!({"query": "x"})).await;
+    model.call("search", json!({"query": "x", "mode": "lexical"})).await;
     assert_eq!(tokens(&server), ["Bearer tok_1", "Bearer tok_other", "Bearer tok_1"]);
 }
 

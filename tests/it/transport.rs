@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
-use fetchwell::source::{BoundSource, RecordsQuery, SearchPosition, SearchQuery, SourceError, Start};
+use fetchwell::source::{
+    BoundSource, RecordsQuery, SearchMode, SearchPosition, SearchQuery, SourceError, Start,
+};
 use futures_util::future::join_all;
 use serde_json::json;
 
@@ -31,7 +33,7 @@ fn client(
 
 fn search(position: Option<&str>) -> SearchQuery {
     let position = position.map(|position| SearchPosition(position.to_owned()));
-    SearchQuery { position, ..SearchQuery::new("x", 2) }
+    SearchQuery { position, mode: SearchMode::Lexical, ..SearchQuery::new("x", 2) }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

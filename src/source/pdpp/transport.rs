@@ -203,6 +203,11 @@ impl Requests<'_> {
         Ok(Reply { body: redacted(reply.body, redactor).await?, ..reply })
     }
 
+    /// Returns the deadline of a request.
+    pub(super) fn deadline(&self) -> Duration {
+        self.transport.deadline
+    }
+
     /// Returns the grant of the next request.
     pub(super) async fn grant(&self) -> Result<Grant, SourceError> {
         Ok(Grant::new(&self.transport.credentials.token(self.context, Timestamp::now()).await?))

@@ -27,7 +27,7 @@ use super::error::ToolError;
 use super::paging::{Page, begin};
 use super::tool::{Tool, ToolCall, ToolSpec};
 use crate::record::RecordData;
-use crate::source::{SearchOperator, SearchQuery};
+use crate::source::{SearchMode, SearchOperator, SearchQuery};
 
 /// Maximum number of hits in one read of the source.
 const MAX_LIMIT: usize = 100;
@@ -111,12 +111,29 @@ async fn search(
         notes.explanation = explain_search(&source, &SearchQuery { limit: 1, ..whole }, within).await;
     }
     notes.warnings.extend(SearchOperator::warning(&unapplied));
-    if let Some(problem) = problems.first() {
-        notes.warnings.push(format!("searched by words only: {problem}"));
-    } else if notes.lexical_instead {
-        let sources = if source.is_federation() { "sources without it were" } else { "this source was" };
-        let mode = request.criteria.mode.as_str();
-        notes.warnings.push(format!("`mode` {mode} is not available: {sources} searched by words"));
-    }
+    let (mode, problem) = (request.criteria.mode, problems.first());
+    notes.warnings.extend(mode_warning(mode, notes.lexical_instead, problem, source.is_federation()));
     build_page(toolbox, &request, so_far, found, notes).await
+}
+
+/// Returns the warning that a mode was not applied, or not by every source. One warning is for all sources.
+fn mode_warning(
+    mode: SearchMode,
+    lexical_instead: bool,
+    problem: Option<&String>,
+    is_federation: bool,
+) -> Option<String> {
+    let sources = if is_federation { "sources without it were" } else { "this source was" };
+    let is_asked_for = matches!(mode, SearchMode::Semantic | SearchMode::Hybrid);
+    let mode = mode.as_str();
+    match problem {
+        Some(problem) if is_asked_for => {
+            Some(format!("`mode` {mode} is not available: {sources} searched by words only: {problem}"))
+        }
+        Some(problem) => Some(format!("searched by words only: {problem}")),
+        None if lexical_instead => {
+            Some(format!("`mode` {mode} is not available: {sources} searched by words"))
+        }
+        None => None,
+    }
 }

@@ -18,6 +18,15 @@ impl DeclaredModes {
         let declared = [(SearchMode::Semantic, self.semantic), (SearchMode::Hybrid, self.hybrid)];
         declared.contains(&(mode, Some(false)))
     }
+
+    /// Returns the mode that finds hits by meaning, if the server declares one.
+    pub(in super::super) fn with_meaning(self) -> Option<SearchMode> {
+        match (self.hybrid, self.semantic) {
+            (Some(true), _) => Some(SearchMode::Hybrid),
+            (_, Some(true)) => Some(SearchMode::Semantic),
+            _ => None,
+        }
+    }
 }
 
 /// Parses the metadata of a server.
@@ -38,23 +47,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_clear_no_excludes_a_mode() {
-        for (body, semantic, hybrid) in [
+    fn only_a_clear_yes_or_no_counts() {
+        for (body, semantic, hybrid, with_meaning) in [
             (
                 r#"{"capabilities": {"semantic_retrieval": {"supported": true}, "hybrid_retrieval": {"supported": false}}}"#,
                 false,
                 true,
+                Some(SearchMode::Semantic),
             ),
-            (r#"{"capabilities": {"semanticRetrieval": false, "hybridRetrieval": true}}"#, true, false),
-            (r#"{"capabilities": {"semantic_retrieval": {"supported": "no"}}}"#, false, false),
-            (r#"{"capabilities": [1]}"#, false, false),
-            ("{}", false, false),
-            ("[]", false, false),
+            (
+                r#"{"capabilities": {"semanticRetrieval": false, "hybridRetrieval": true}}"#,
+                true,
+                false,
+                Some(SearchMode::Hybrid),
+            ),
+            (r#"{"capabilities": {"semantic_retrieval": {"supported": "no"}}}"#, false, false, None),
+            (r#"{"capabilities": [1]}"#, false, false, None),
+            ("{}", false, false, None),
+            ("[]", false, false, None),
         ] {
             let modes = declared_modes(body.as_bytes()).unwrap();
             let excluded = [SearchMode::Semantic, SearchMode::Hybrid].map(|mode| modes.excludes(mode));
             assert_eq!(excluded, [semantic, hybrid], "{body}");
             assert!(!modes.excludes(SearchMode::Lexical));
+            assert_eq!(modes.with_meaning(), with_meaning, "{body}");
         }
         assert!(declared_modes(b"<html>").is_err());
     }
