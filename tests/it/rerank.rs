@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeServer, HttpServer, Model, Reply, get, import_records, text};
+use crate::support::{
+    FakeServer, HttpServer, Model, Reply, fetchwell, get, import_records, stderr, stdout, text,
+};
 
 /// The way in which the service answers.
 #[derive(Debug, Clone)]
@@ -123,6 +125,34 @@ async fn the_first_hits_are_reranked_and_walks_have_each_hit_once() {
         target = next.to_owned();
     }
     assert_eq!(keys, ids);
+}
+
+#[test]
+fn eval_measures_the_reranked_order() {
+    let place = Place::new("5s");
+    let questions = place.folder.path().join("questions.jsonl");
+    let measured = |config: &str| {
+        let output = fetchwell(["eval", text(&questions), "--config", &place.config(config), "--json"]);
+        let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        (report["runs"][0]["questions"][0]["hit_10"].as_f64().unwrap(), stderr(&output))
+    };
+    let found = fetchwell([
+        "search",
+        "invoice",
+        "due",
+        "--config",
+        &place.config("plain.toml"),
+        "--limit",
+        "50",
+        "--json",
+    ]);
+    let found: Value = serde_json::from_str(&stdout(&found)).unwrap();
+    let last = found["results"].as_array().unwrap().last().unwrap()["id"].clone();
+    std::fs::write(&questions, json!({"query": "invoice due", "relevant": [last]}).to_string()).unwrap();
+    assert_eq!((measured("plain.toml").0, measured("rerank.toml").0), (0.0, 1.0));
+    *place.mood.lock().unwrap() = Mood::Status(500, "{}");
+    let (hit, said) = measured("rerank.toml");
+    assert_eq!((hit, said.matches("the results are not reranked: ").count()), (0.0, 1), "{said}");
 }
 
 #[tokio::test]

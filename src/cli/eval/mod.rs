@@ -21,10 +21,11 @@ use super::mode::ModeName;
 use super::print::{Printer, note};
 use crate::app::failure::Failure;
 use crate::app::open::{WITH_WHOLE_INDEX, joined, open_sources, runtime};
+use crate::app::rerank::reranking;
 use crate::app::settings::{PlaceArgs, SourceArgs};
-use crate::config::Environment;
+use crate::config::{Environment, FileSettings};
 use crate::eval::{Question, parse_questions};
-use crate::source::{SearchMode, Sources};
+use crate::source::{BoundSource, SearchMode};
 
 /// Maximum number of unknown ids that are named.
 const MAX_UNKNOWN_IDS: usize = 10;
@@ -74,20 +75,25 @@ impl Eval {
             return Err(Failure::usage(&"two runs are compared: name two modes, or one mode with --against"));
         }
         let questions = read_questions(&self.file.unwrap_or_default())?;
-        let mut sources = vec![open(&self.source, environment)?];
+        let settings = self.source.settings(environment)?;
+        let mut sources = vec![open(&settings, environment)?];
         if let Some(store) = &self.against {
             let place = PlaceArgs { store: Some(store.clone()), provider_url: None };
             let other = SourceArgs { place, config: None, found_config: None, ..self.source.clone() };
-            sources.push(open(&other, environment)?);
+            // The stores differ, and the models do not.
+            let FileSettings { embedding, rerank, .. } = settings;
+            let other = other.settings(environment)?;
+            sources.push(open(&FileSettings { embedding, rerank, ..other }, environment)?);
         }
         let runtime = runtime()?;
         let mut runs = Vec::new();
         for source in &sources {
             for mode in &modes {
-                let done = runtime.block_on(run(source.source(), &questions, *mode))?;
+                let done = runtime.block_on(run(source, &questions, *mode))?;
                 if done.lexical_instead {
                     note(&format_args!("mode {} is not available: searched by words", mode.as_str()));
                 }
+                done.notes.iter().for_each(note);
                 for id in done.unknown.iter().take(MAX_UNKNOWN_IDS) {
                     note(&format_args!("no record has the id {id}"));
                 }
@@ -106,9 +112,10 @@ impl Eval {
     }
 }
 
-fn open(arguments: &SourceArgs, environment: &Environment) -> Result<Sources, Failure> {
-    let settings = arguments.settings(environment)?;
-    joined(open_sources(&settings, environment, WITH_WHOLE_INDEX)?, settings.call_deadline)
+/// Opens the sources of a configuration, with its reranker.
+fn open(settings: &FileSettings, environment: &Environment) -> Result<BoundSource, Failure> {
+    let source = joined(open_sources(settings, environment, WITH_WHOLE_INDEX)?, settings.call_deadline)?;
+    Ok(source.reranked_by(reranking(settings, environment)).into())
 }
 
 fn read_questions(path: &Path) -> Result<Vec<Question>, Failure> {

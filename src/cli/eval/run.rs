@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::app::failure::Failure;
-use crate::callers::CallContext;
 use crate::eval::{MAX_RANK, Measures, Question};
 use crate::handle::{Handle, RecordAddress};
 use crate::record::{Hit, HitId, Schema};
-use crate::source::{RecordQuery, SearchMode, SearchQuery, Source, SourceError};
+use crate::source::{BoundSource, RecordQuery, SearchMode, SearchQuery, SourceError};
 use crate::tools::parse_query;
 
 /// Number of searches before those that are measured, which fill the caches.
 const WARM_UP_SEARCHES: usize = 5;
+
+/// Maximum number of notes of a run.
+const MAX_NOTES: usize = 10;
 
 /// Answers to the questions of a run.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub(super) struct Run {
     pub(super) unknown: BTreeSet<String>,
     /// True if the source does not support the mode and searched by words.
     pub(super) lexical_instead: bool,
+    /// Notes of the source and reasons why meaning was not searched, each once.
+    pub(super) notes: BTreeSet<String>,
 }
 
 /// The measured answer to a question.
@@ -38,24 +42,28 @@ pub(super) struct Answer {
 
 /// Searches for every question.
 pub(super) async fn run(
-    source: &dyn Source,
+    source: &BoundSource,
     questions: &[Question],
     mode: SearchMode,
 ) -> Result<Run, Failure> {
     // Ages in queries are counted back from one time.
     let now = Timestamp::now();
-    let schema = source.schema(&CallContext::default()).await?;
+    let schema = source.schema().await?;
     for question in questions.iter().take(WARM_UP_SEARCHES) {
         let query = query(question, mode, &schema, now)?;
-        source.search(&CallContext::default(), &query).await.map_err(with_name(question))?;
+        source.search(&query).await.map_err(with_name(question))?;
     }
-    let mut done = Run { answers: Vec::new(), unknown: BTreeSet::new(), lexical_instead: false };
+    let mut done =
+        Run { answers: Vec::new(), unknown: BTreeSet::new(), lexical_instead: false, notes: BTreeSet::new() };
     for question in questions {
         let query = query(question, mode, &schema, now)?;
         let started = Instant::now();
-        let page = source.search(&CallContext::default(), &query).await.map_err(with_name(question))?;
+        let page = source.search(&query).await.map_err(with_name(question))?;
         let taken = started.elapsed();
         done.lexical_instead |= page.lexical_instead;
+        let problems =
+            page.meaning_problems.iter().map(|problem| format!("searched by words only: {problem}"));
+        done.notes.extend(problems.chain(page.notes).take(MAX_NOTES.saturating_sub(done.notes.len())));
         let (gains, is_found) = gains(question, &page.hits);
         let grades: Vec<u8> = question.relevant.iter().map(|record| record.grade).collect();
         let measures = Measures::new(&gains, &grades);
@@ -119,9 +127,9 @@ fn gains(question: &Question, hits: &[Hit]) -> (Vec<u8>, Vec<bool>) {
 }
 
 /// Returns true if there is a record at the address.
-async fn exists(source: &dyn Source, address: Option<&RecordAddress>) -> Result<bool, SourceError> {
+async fn exists(source: &BoundSource, address: Option<&RecordAddress>) -> Result<bool, SourceError> {
     let Some(address) = address else { return Ok(false) };
-    match source.record(&CallContext::default(), &RecordQuery::new(address.clone())).await {
+    match source.record(&RecordQuery::new(address.clone())).await {
         Ok(_) => Ok(true),
         Err(error)
             if ["not_found", "connection_not_found", "stream_not_declared"].contains(&error.code()) =>
