@@ -95,6 +95,7 @@ mod resident_memory;
 mod rmcp_client;
 mod schemas;
 mod search_by_meaning;
+mod search_excerpts;
 mod search_modes;
 mod search_properties;
 mod shared_connections;

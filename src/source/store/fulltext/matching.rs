@@ -1,5 +1,6 @@
 //! Finds the passage of a record that matches a search, for the excerpt of a hit.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -63,11 +64,15 @@ pub(super) struct MatchLocation {
 /// Finds the fields and the best passage of a record that contain the terms.
 pub(super) fn locate_match(data: &RecordData, terms: &ExcerptTerms) -> MatchLocation {
     let title = own_title(data);
-    let mut texts: Vec<(&str, &str)> = Vec::new();
+    let mut texts: Vec<(&str, Cow<'_, str>)> = Vec::new();
     for (name, value) in data {
         let mut inside = Vec::new();
         collect_texts(value, &mut inside);
-        texts.extend(inside.into_iter().map(|text| (name.as_str(), text)));
+        texts.extend(inside.into_iter().map(|text| (name.as_str(), Cow::Borrowed(text))));
+        // The index has these numbers, too.
+        if let Value::Number(number) = value {
+            texts.push((name.as_str(), Cow::Owned(number.to_string())));
+        }
     }
     let mut fields: Vec<&str> = Vec::new();
     let mut budget = SCAN_BYTES;
@@ -88,7 +93,7 @@ pub(super) fn locate_match(data: &RecordData, terms: &ExcerptTerms) -> MatchLoca
             fields.push(name);
         }
         if is_title {
-            of_title.get_or_insert((*name, *text, range));
+            of_title.get_or_insert((*name, &**text, range));
             continue;
         }
         budget -= scanned.len().min(budget);
