@@ -3,13 +3,19 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fetchwell::embedding::{EmbeddingModel, LocalModel, Purpose};
+use fetchwell::embedding::{
+    EmbeddingModel, EmbeddingSettings, Endpoint, LocalModel, ModelPlace, Persistence, Purpose, QueryEmbedder,
+    open_model,
+};
+use fetchwell::source::store::Store;
+use fetchwell::source::{BoundSource, SearchMode, SearchQuery};
 use serde_json::{Value, json};
 
 use crate::support::{
-    EmbeddingService, HttpServer, Mood, binary, fetchwell, get, starter, stderr, stdout, text,
+    EmbeddingService, HttpServer, Model, Mood, binary, fetchwell, get, starter, stderr, stdout, text,
 };
 
 /// Longest wait for an event in the background. A server starts to embed after 2 s.
@@ -306,6 +312,92 @@ fn faulty_answers_are_errors_that_name_the_remedy() {
     assert_eq!(place.service.texts().len(), sent);
     stdout(&place.run(&["embeddings", "rebuild"]));
     assert_eq!(place.status()["current"]["chunks"], 3);
+}
+
+/// Each server is a new one, because a failing model is left alone for a while.
+#[tokio::test]
+async fn searches_are_by_words_while_the_service_is_faulty() {
+    let place = Place::new("query_timeout = \"1s\"\nbackground = false\n");
+    place.put(0..20);
+    stdout(&place.build());
+    for (mood, expect) in [
+        (Mood::Silent, "does not answer within 1s"),
+        (Mood::Slow(Duration::from_secs(3)), "does not answer within 1s"),
+        (Mood::Limited { retry_after: "7200" }, "limits requests; try again in 7200 s"),
+        (Mood::Status(503, "{}"), "does not answer"),
+        (Mood::Vector(json!([1.0, 2.0])), "2 dimensions, not 8"),
+        (Mood::Vector(json!([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])), "a vector that is zero"),
+        (Mood::Status(200, "{\"data\": [{\"embedding\": [NaN]}]}"), "is not JSON with finite numbers"),
+        (Mood::Status(200, "<html>login</html>"), "it is HTML"),
+        (Mood::TooFew, "0 vectors for 1 texts"),
+    ] {
+        place.service.set(mood.clone());
+        let model = Model::over_stdio(["--config", text(&place.config())]).await;
+        for mode in ["auto", "semantic", "hybrid"] {
+            let found = model.call("search", json!({"query": "number 7", "mode": mode})).await;
+            assert_eq!(found["results"][0]["title"], "Note 7", "{mood:?} {found}");
+            let warnings = found["warnings"].as_array().cloned().unwrap_or_default();
+            assert!(
+                warnings.len() == 1 && warnings[0].as_str().unwrap().contains(expect),
+                "{mood:?} {found}"
+            );
+        }
+    }
+    // Vectors of a model with another name: a mode that was asked for says so, and `auto` does not.
+    place.service.set(Mood::Healthy { salt: 0 });
+    place.configure(&place.service.table(true).replace("\"m\"", "\"other\""));
+    let model = Model::over_stdio(["--config", text(&place.config())]).await;
+    for (mode, expect) in [("auto", 0), ("semantic", 1), ("hybrid", 1)] {
+        let found = model.call("search", json!({"query": "number 7", "mode": mode})).await;
+        assert_eq!(found["warnings"].as_array().map_or(0, Vec::len), expect, "{found}");
+        assert!(
+            expect == 0 || found["warnings"][0].as_str().unwrap().contains("which is not the configured one")
+        );
+    }
+}
+
+#[tokio::test]
+async fn unusual_queries_are_answered_with_vectors() {
+    let place = Place::new("query_timeout = \"30s\"\nbackground = false\n");
+    place.put(0..20);
+    let hebrew =
+        json!({"stream": "notes", "key": "rtl", "data": {"title": "שלום 7", "body": "مرحبا בית world"}});
+    stdout(&place.import(&(hebrew.to_string() + "\n"), &["--no-embed"]));
+    stdout(&place.build());
+    let source = Store::open("notes".parse().unwrap(), &place.store()).unwrap();
+    let settings = EmbeddingSettings {
+        place: ModelPlace::Http {
+            endpoint: format!("{}/v1", place.service.server.url).parse::<Endpoint>().unwrap(),
+            model: "m".to_owned(),
+            dimensions: 8,
+        },
+        pad_to: None,
+    };
+    let embedder = QueryEmbedder::new(move || open_model(&settings, None, Persistence::OneMinute));
+    let source = BoundSource::from(source.with_embedder(Arc::new(embedder), usize::MAX, GUARD));
+    let long = (0..10_000).map(|number| format!("zz{number}")).collect::<Vec<_>>().join(" ");
+    for query in [
+        "?!",
+        "-",
+        "« »",
+        "\u{200F}\u{202E}",
+        "שלום مرحبا",
+        "\u{202B}בית\u{202C} world ،",
+        "number 😀 東京",
+        &long,
+    ] {
+        for mode in [SearchMode::Auto, SearchMode::Semantic, SearchMode::Hybrid] {
+            let query = SearchQuery { mode, ..SearchQuery::new(query, 10) };
+            let page = source.search(&query).await.unwrap();
+            assert!(page.meaning_problems.is_empty(), "{query:?} {page:?}");
+            let has_words = query.text.words.contains(char::is_alphanumeric);
+            assert!(has_words || page.hits.is_empty(), "{query:?} {page:?}");
+            assert!(
+                !has_words || mode != SearchMode::Semantic || page.hits.len() == 10,
+                "{query:?} {page:?}"
+            );
+        }
+    }
 }
 
 #[test]
