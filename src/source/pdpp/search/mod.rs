@@ -18,6 +18,9 @@ const BY_WORDS: &str = "lexical ";
 /// Path of a server's metadata (RFC 9728).
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
+/// Maximum bytes of metadata that are parsed. Larger metadata declares nothing.
+const MAX_METADATA_BYTES: usize = 256 * 1024;
+
 impl Client<'_> {
     /// Searches in a mode, or by words if the server does not have it.
     pub(in crate::source::pdpp) async fn search(
@@ -54,8 +57,9 @@ impl Client<'_> {
         if let Some(known) = self.known.modes() {
             return known;
         }
-        let reply = self.requests.get_metadata(METADATA_PATH, &Params::default()).await;
+        let reply = self.requests.get(METADATA_PATH, &Params::default()).await;
         let modes = match reply {
+            Ok(reply) if reply.body.len() > MAX_METADATA_BYTES => wire::DeclaredModes::default(),
             Ok(reply) => parsed(reply.body, wire::declared_modes).await.unwrap_or_default(),
             Err(SourceError::Refused(_)) => wire::DeclaredModes::default(),
             // A server that does not answer now may answer the next search.
