@@ -7,9 +7,9 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::super::embeddings::EmbedArgs;
-use super::super::import::store_to_fill;
 use super::super::print::{Printer, grouped, note};
 use super::run::{run_stoppable, synchronize};
+use crate::app::default_store::store_to_fill;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::config::Environment;
@@ -181,6 +181,7 @@ impl Add {
             title: title.clone(),
             time: time.clone(),
             url: url.clone(),
+            category_from: None,
         }
     }
 }

@@ -5,15 +5,18 @@
 //!
 //! * `detect`: the kind of a file
 //! * `folder`: the files of a folder
+//! * `project_documents`: the files of a project of documents
 //! * `parse`: the files that become one record each, parsed on several threads
-//! * `read`: the readers of all kinds, and archives
+//! * `read`: the readers of all kinds, and archives, `record`: those of files that are one record each
 //! * `selection`: the kinds to import
 //! * `skipped`: counts of files of other kinds
 
 mod detect;
 mod folder;
 mod parse;
+mod project_documents;
 mod read;
+mod record;
 mod selection;
 mod skipped;
 
@@ -22,6 +25,8 @@ use std::path::Path;
 pub(super) use self::detect::detect_kind;
 pub(super) use self::folder::{Found, walk};
 use self::parse::{Parsed, parse_all};
+pub use self::project_documents::{CategoryFrom, InvalidCategoryFrom};
+pub(super) use self::project_documents::{DocumentIds, DocumentReader};
 pub(super) use self::read::FileReader;
 pub use self::selection::FileSelection;
 pub(super) use self::skipped::SkippedFiles;

@@ -15,7 +15,8 @@ use super::super::ImportError;
 use super::super::depth::PARSER_STACK_BYTES;
 use super::super::item::{FileRecord, Item};
 use super::folder::{Found, walk};
-use super::read::{detect_selected, read_record};
+use super::read::detect_selected;
+use super::record::read_record;
 use super::selection::FileSelection;
 
 /// Maximum number of threads that parse.

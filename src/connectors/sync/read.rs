@@ -10,7 +10,7 @@ use super::super::ImportError;
 use super::super::archive::unzip_input;
 use super::super::csv::import_csv;
 use super::super::field_names::FieldNames;
-use super::super::files::{FileReader, FileSelection};
+use super::super::files::{DocumentReader, FileReader, FileSelection};
 use super::super::git::import_git;
 use super::super::input::Input;
 use super::super::intake::Intake;
@@ -30,6 +30,8 @@ pub(super) struct OriginReader<'a> {
     pub(super) origin: &'a Path,
     /// Program that reads PDF documents in a process of its own.
     pub(super) program: Option<PathBuf>,
+    /// Reader of the documents of a project, if the import is of one.
+    pub(super) documents: Option<DocumentReader>,
     pub(super) stop: &'a Arc<AtomicBool>,
 }
 
@@ -45,7 +47,7 @@ pub(super) struct ReadFiles {
 impl OriginReader<'_> {
     /// Reads files in the given order, each as an item.
     pub(super) fn read<'f>(
-        &self,
+        &mut self,
         files: impl Iterator<Item = &'f ScannedFile>,
         intake: &mut Intake<'_>,
         counts: &mut ReadFiles,
@@ -57,7 +59,7 @@ impl OriginReader<'_> {
     }
 
     fn read_files<'f>(
-        &self,
+        &mut self,
         set: &FileSet,
         files: impl Iterator<Item = &'f ScannedFile>,
         intake: &mut Intake<'_>,
@@ -65,7 +67,7 @@ impl OriginReader<'_> {
     ) -> Result<(), ImportError> {
         let stream = self.options.stream.clone();
         let selection = FileSelection { kinds: set.kinds.to_vec(), stream, program: self.program.clone() };
-        let mut reader = FileReader::new(&selection, intake);
+        let mut reader = FileReader::new(&selection, intake).with_documents(self.documents.as_mut());
         for file in files {
             reader.check_stop()?;
             let mut state = state_of(file);
@@ -118,7 +120,7 @@ impl OriginReader<'_> {
         let unreadable =
             |error: io::Error| ImportError::Unreadable { path: file.to_owned(), problem: error.to_string() };
         let open = || Input::open_text(file, self.stop).map_err(unreadable);
-        let ImportOptions { stream, key, title, time, url } = self.options.clone();
+        let ImportOptions { stream, key, title, time, url, category_from: _ } = self.options.clone();
         let names = FieldNames { key, title, time, url };
         let own_stream = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let stream_or = |default: Option<String>| stream.clone().or(default).unwrap_or_default();
