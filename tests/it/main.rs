@@ -79,6 +79,7 @@ mod outgoing_credentials;
 mod parallel_reads;
 #[cfg(unix)]
 mod permissions;
+mod projects;
 mod proxied_requests;
 mod query_language;
 mod query_operators;
