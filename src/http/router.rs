@@ -59,6 +59,8 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         .route("/mcp/", mcp(Profile::Standard))
         .route("/mcp/openai", mcp(Profile::OpenAi))
         .route("/mcp/openai/", mcp(Profile::OpenAi))
+        .route("/mcp/docs", mcp(Profile::Docs))
+        .route("/mcp/docs/", mcp(Profile::Docs))
         .merge(Api::new(telemetry.clone()).routes())
         .merge(RecordServer::new(telemetry.clone(), openapi::json).routes())
         .layer(from_fn_with_state(authentication, authenticate))
