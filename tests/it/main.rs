@@ -30,6 +30,7 @@ mod cursors;
 mod default_store;
 #[cfg(unix)]
 mod documented_commands;
+mod document_api;
 mod document_tools;
 mod dotted_keys;
 mod embeddings;
