@@ -22,12 +22,19 @@ pub(super) use self::read::{
 };
 pub(super) use self::search::chunks_of;
 pub(super) use self::writer::{DocumentWriter, NOW, random_uuid};
+use crate::handle::ConnectionId;
 
 /// Returns true if the store has the tables of projects.
 pub(super) fn has_tables(sqlite: &Connection) -> Result<bool, rusqlite::Error> {
     // Unlike `Connection::table_exists`, a statement sees tables that another connection has created since.
     let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'projects'";
     sqlite.prepare_cached(sql)?.exists(())
+}
+
+/// Returns true if a connection is a project.
+pub(super) fn is_project(sqlite: &Connection, connection: &ConnectionId) -> Result<bool, rusqlite::Error> {
+    let sql = "SELECT 1 FROM projects WHERE slug = ?1";
+    Ok(has_tables(sqlite)? && sqlite.prepare_cached(sql)?.exists([connection.as_str()])?)
 }
 
 /// Creates the tables of projects.
