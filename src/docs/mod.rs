@@ -3,7 +3,7 @@
 //! * `cache`: answers to equal searches, `history`: the searches of a project
 //! * `error`: the errors of requests, with the codes of the contract
 //! * `projects`: the projects that a caller may read
-//! * `search`: searches for chunks, from a request to results
+//! * `search`: searches for chunks, from a request to results, `question`: the topic of a question
 //!
 //! **Invariant:** a project that does not exist and one that the caller may not read are the same error.
 
@@ -11,6 +11,7 @@ mod cache;
 mod error;
 mod history;
 mod projects;
+mod question;
 mod search;
 
 pub use cache::{CachedAnswer, KnownSearch, SearchCache};

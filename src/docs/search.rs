@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::error::DocsError;
 use super::projects::FoundProject;
+use super::question::topic;
 use crate::source::SearchMode;
 use crate::source::documents::{
     Candidate, Candidates, Category, DocumentSearch, EmbeddingStage, MAX_CANDIDATES, Passage, Uuid,
@@ -107,6 +108,7 @@ pub async fn search(found: &FoundProject, request: &SearchRequest) -> Result<Sea
     let depth = request.top_k.saturating_mul(DEPTH_PER_RESULT).clamp(MIN_DEPTH, MAX_CANDIDATES);
     let search = DocumentSearch {
         text: query.to_owned(),
+        topic: topic(query),
         category: request.category.clone(),
         mode: SearchMode::Auto,
         depth,

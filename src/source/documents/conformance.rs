@@ -85,7 +85,8 @@ async fn find(
 ) -> Candidates {
     let category = category.map(|category| category.parse().unwrap());
     let mode = SearchMode::Lexical;
-    let search = DocumentSearch { text: text.to_owned(), category, mode, depth: 50 };
+    let (text, topic) = (text.to_owned(), text.to_owned());
+    let search = DocumentSearch { text, topic, category, mode, depth: 50 };
     store.search(project, &search).await.unwrap()
 }
 

@@ -22,8 +22,10 @@ pub struct WrongDimensions(pub usize);
 /// A search for chunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentSearch {
-    /// Text of the query as plain words.
+    /// Whole text of the query, for search by meaning.
     pub text: String,
+    /// Words to find.
+    pub topic: String,
     /// Category of the documents; `None` searches all.
     pub category: Option<Category>,
     /// Mode in which chunks are found.

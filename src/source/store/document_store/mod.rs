@@ -32,7 +32,7 @@ fn ranking_query(project: &Project, search: &DocumentSearch) -> SearchQuery {
         test: Test::Equal(Scalar::Text(category.to_string())),
     });
     SearchQuery {
-        text: SearchText::plain(&search.text),
+        text: SearchText::plain(&search.topic),
         connection: Some(project.slug.connection().clone()),
         streams: DOCUMENTS_STREAM.parse().into_iter().collect(),
         filter: Filter(category.into_iter().collect()),
@@ -147,8 +147,10 @@ impl DocumentStore for Store {
     async fn search(&self, project: &Project, search: &DocumentSearch) -> Result<Candidates, SourceError> {
         let query = ranking_query(project, search);
         let started = Instant::now();
+        // The model gets the whole question.
+        let whole = SearchQuery { text: SearchText::plain(&search.text), ..query.clone() };
         let mut meaning = match &self.meaning {
-            Some(meaning) => meaning.for_search(&query).await,
+            Some(meaning) => meaning.for_search(&whole).await,
             None => SearchMeaning::default(),
         };
         let dimensions = meaning.vector().map(|vector| vector.numbers.len());
