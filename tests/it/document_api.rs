@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::support::hosted::{ANN, BOB, Place, bearer, start};
 use crate::support::{
     Answer, FakeServer, HttpServer, Model, Reply, ask, binary, fetchwell, get, post, post_bytes, stdout, text,
 };
@@ -115,8 +116,9 @@ fn a_search_has_the_response_of_the_contract() {
     );
     assert_eq!((&body["query"], &body["project_id"]), (&request["query"], &json!("handbook")));
     assert_eq!((&body["cache_hit"], &body["corpus_version"]), (&json!(false), &json!(2)));
-    assert_eq!(body["results"].as_array().unwrap().len(), 5);
-    assert!(body["total_found"].as_u64().unwrap() >= 21, "{body}");
+    assert_eq!((body["results"].as_array().unwrap().len(), &body["total_found"]), (1, &json!(1)));
+    let many = site.found(&json!({"query": "queue", "project_id": "handbook", "top_k": 7}));
+    assert_eq!((many["results"].as_array().unwrap().len(), &many["total_found"]), (7, &json!(20)));
     assert!(answer.header("search-id").is_some());
     let detailed = site.found(&json!({"query": "JWT", "project_id": "handbook", "include_metadata": true}));
     assert_eq!(detailed["results"][0]["metadata"]["start"], 0);
@@ -273,6 +275,49 @@ fn a_search_is_streamed_by_stages() {
     refused(&refusal, 400, "INVALID_QUERY");
     let refusal = get(&site.server.address, "/api/v1/search/stream?query=x&project_id=none");
     refused(&refusal, 404, "PROJECT_NOT_FOUND");
+}
+
+#[test]
+fn callers_see_the_projects_of_their_sources_only() {
+    let place = Place::new();
+    for (who, other) in [("ann", "bob"), ("bob", "ann")] {
+        let (store, origin) = (place.path(&format!("{who}.db")), place.path(&format!("{who}-docs")));
+        fs::create_dir(&origin).unwrap();
+        fs::write(origin.join("zebra.md"), format!("# Zebra\n\nThe zebra of {who}, not of {other}.\n"))
+            .unwrap();
+        for slug in ["shared", &format!("only-{who}")] {
+            stdout(&fetchwell(["project", "create", slug, "--store", text(&store)]));
+            let arguments = ["import", "docs", text(&origin), "--project", slug, "--store", text(&store)];
+            stdout(&fetchwell(arguments));
+        }
+    }
+    let server = start(&place.of_two());
+    let search = |token: &str, project: &str| {
+        let body = json!({"query": "zebra", "project_id": project}).to_string();
+        post(&server.address, "/api/v1/search", &[&bearer(token)], &body)
+    };
+    for (token, who, other) in [(ANN, "ann", "bob"), (BOB, "bob", "ann")] {
+        for _again in 0..2 {
+            let found = search(token, "shared").json();
+            let content = found["results"][0]["content"].as_str().unwrap();
+            assert!(content.contains(&format!("of {who}, not")), "{who}: {found}");
+            assert_eq!(found["results"].as_array().unwrap().len(), 1);
+        }
+        refused(&search(token, &format!("only-{other}")), 404, "PROJECT_NOT_FOUND");
+        let list = ask(&server.address, "GET", "/api/v1/projects", &[&bearer(token)]);
+        assert!(!list.text.contains(&format!("only-{other}")), "{}", list.text);
+        let hidden = format!("/api/v1/projects/only-{other}");
+        refused(&ask(&server.address, "GET", &hidden, &[&bearer(token)]), 404, "PROJECT_NOT_FOUND");
+        let id = search(token, "shared").header("search-id").unwrap().to_owned();
+        let feedback = |token: &str| {
+            let target = format!("/api/v1/search/{id}/feedback");
+            post(&server.address, &target, &[&bearer(token)], r#"{"feedback": "helpful"}"#)
+        };
+        refused(&feedback(if who == "ann" { BOB } else { ANN }), 404, "NOT_FOUND");
+        assert_eq!(feedback(token).status, 204);
+    }
+    let anonymous = post(&server.address, "/api/v1/search", &[], "{}");
+    assert_eq!(anonymous.status, 401, "{}", anonymous.text);
 }
 
 /// Starts a service whose vectors have 32 dimensions.

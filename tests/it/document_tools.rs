@@ -88,8 +88,13 @@ fn handbook() -> Vec<(String, String)> {
         .collect();
     let filler = "The interface answers requests in JSON and reports errors by a code.\n\n".repeat(30);
     let auth = format!(
-        "# API guide\n\n{filler}## Sessions\n\nAuthentication is handled via JWT tokens that expire after an hour.\n\n{filler}"
+        "# Authentication Guide\n\n{filler}## Sessions\n\nAuthentication is handled via JWT tokens that expire after an hour.\n\n{filler}"
     );
+    // A document with all words of a question that is about something else.
+    files.push((
+        "guides/login.md".to_owned(),
+        "How does it work? The authentication of the queue is the work of others.\n".to_owned(),
+    ));
     files.push(("references/api/authentication.md".to_owned(), auth));
     files
 }
@@ -128,12 +133,12 @@ async fn a_question_finds_its_chunk_and_the_id_is_fetched() {
     let first = &found["results"][0];
     assert_eq!(first["path"], "references/api/authentication.md", "{found}");
     assert!(first["text"].as_str().unwrap().contains("Authentication is handled via JWT tokens"), "{found}");
-    assert_eq!((&first["title"], &first["category"]), (&json!("API guide"), &json!("references")));
+    assert_eq!((&first["title"], &first["category"]), (&json!("Authentication Guide"), &json!("references")));
     let scores: Vec<f64> =
         found["results"].as_array().unwrap().iter().map(|result| result["score"].as_f64().unwrap()).collect();
     assert!(scores.is_sorted_by(|one, other| one >= other), "{scores:?}");
     assert!(scores.iter().all(|score| (0.0..=1.0).contains(score)), "{scores:?}");
-    assert!(found["total_found"].as_u64().unwrap() >= 5 && found["search_id"].is_string(), "{found}");
+    assert!(found["total_found"].as_u64().unwrap() >= 2 && found["search_id"].is_string(), "{found}");
     let id = first["id"].as_str().unwrap().to_owned();
     let standard = project.model("standard").await;
     let fetched = standard.call("fetch", json!({"id": id})).await;
@@ -141,7 +146,7 @@ async fn a_question_finds_its_chunk_and_the_id_is_fetched() {
     for path in [id.as_str(), "references/api/authentication.md"] {
         let document = model.call("get_document", json!({"path": path})).await;
         assert_eq!(document["id"], id.as_str());
-        assert!(document["text"].as_str().unwrap().starts_with("# API guide\n"), "{document}");
+        assert!(document["text"].as_str().unwrap().starts_with("# Authentication Guide\n"), "{document}");
     }
 }
 
@@ -283,7 +288,7 @@ async fn categories_are_counted() {
         ("references", 1),
         ("process", 20),
         ("workspace", 0),
-        ("general", 20),
+        ("general", 21),
     ];
     assert_eq!(counts, expect);
     let standard = project.model("standard").await;
@@ -292,7 +297,7 @@ async fn categories_are_counted() {
         .await;
     assert!(grouped.to_string().contains("\"references\""), "{grouped}");
     let found = standard.call("search", json!({"query": "JWT tokens", "connection_id": "default"})).await;
-    assert!(found["results"][0]["title"] == "API guide", "{found}");
+    assert!(found["results"][0]["title"] == "Authentication Guide", "{found}");
 }
 
 #[tokio::test]

@@ -28,10 +28,10 @@ mod configuration;
 mod conformance;
 mod cursors;
 mod default_store;
-#[cfg(unix)]
-mod documented_commands;
 mod document_api;
 mod document_tools;
+#[cfg(unix)]
+mod documented_commands;
 mod dotted_keys;
 mod embeddings;
 mod eval;
