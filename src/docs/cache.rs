@@ -20,7 +20,7 @@ use crate::source::documents::ProjectRef;
 const LIFETIME: Duration = Duration::from_secs(3_600);
 
 /// Maximum bytes of the content of all entries.
-const MAX_BYTES: u64 = 32 * 1024 * 1024;
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Bytes of a result besides its content.
 const RESULT_BYTES: usize = 1_024;

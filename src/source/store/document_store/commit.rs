@@ -177,15 +177,18 @@ impl Commit<'_> {
     }
 }
 
-/// Runs a small write of the tables of projects. Records are not changed, so that the write lock is not needed.
+/// Runs a small write of the tables of projects, which waits at most `patience` for other writers. Records are not changed,
+/// so that the write lock is not needed.
 pub(super) fn write<Answer: Default>(
     database: &Database,
+    patience: Duration,
     change: impl FnOnce(&Connection) -> Result<Answer, rusqlite::Error>,
 ) -> Result<Answer, StoreError> {
     if !database.read(has_tables)? {
         return Ok(Answer::default());
     }
     let mut sqlite = database.writer()?;
+    sqlite.busy_timeout(patience).map_err(|error| database.error(&error))?;
     let run = || {
         let transaction = sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let answer = change(&transaction)?;

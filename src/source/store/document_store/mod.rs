@@ -6,7 +6,7 @@ mod commit;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
@@ -24,6 +24,12 @@ use crate::source::documents::{
     NewProject, NewSearch, Passage, Project, ProjectRef, SearchRecord, Uuid, WrongDimensions,
 };
 use crate::source::{Condition, Filter, SearchQuery, SearchText, SourceError, Test};
+
+/// Maximum time that a search waits to be remembered. During a large import, some are not.
+const HISTORY_PATIENCE: Duration = Duration::from_millis(250);
+
+/// Maximum time that feedback waits for other writers.
+const FEEDBACK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Returns the query by which the records of a project are ranked.
 fn ranking_query(project: &Project, search: &DocumentSearch) -> SearchQuery {
@@ -190,14 +196,18 @@ impl DocumentStore for Store {
     async fn remember_search(&self, project: Uuid, search: &NewSearch) -> Result<(), SourceError> {
         let search = search.clone();
         self.writing(move |inner| {
-            commit::write(&inner.database, |sqlite| documents::add_search(sqlite, project, &search))
+            commit::write(&inner.database, HISTORY_PATIENCE, |sqlite| {
+                documents::add_search(sqlite, project, &search)
+            })
         })
         .await
     }
 
     async fn set_feedback(&self, search: Uuid, feedback: Option<Feedback>) -> Result<bool, SourceError> {
         self.writing(move |inner| {
-            commit::write(&inner.database, |sqlite| documents::set_feedback(sqlite, search, feedback))
+            commit::write(&inner.database, FEEDBACK_PATIENCE, |sqlite| {
+                documents::set_feedback(sqlite, search, feedback)
+            })
         })
         .await
     }
