@@ -4,7 +4,7 @@
 //! ARCHITECTURE.md describes them. A module imports only modules to its left:
 //!
 //! ```text
-//! memory, lru, handle, record, fit, state, cursor, outbound, callers, embedding  ->  source  ->  tools  ->  mcp  ->  http  ->  app  ->  cli
+//! memory, lru, handle, record, fit, state, cursor, outbound, callers, embedding  ->  source  ->  docs  ->  tools  ->  mcp  ->  http  ->  app  ->  cli
 //! ```
 
 mod app;
@@ -13,6 +13,7 @@ mod cli;
 pub mod config;
 pub mod connectors;
 pub mod cursor;
+pub mod docs;
 pub mod embedding;
 mod eval;
 pub mod fit;

@@ -120,7 +120,7 @@ fn audiences(settings: &FileSettings, auth: &AuthSettings) -> Result<Vec<String>
             &"[auth] names an authorization server, but the audience of its tokens is unknown; set public_url, or audience in [auth]",
         )),
         ([], None) => Ok(Vec::new()),
-        ([], Some(url)) => Ok(["", "/mcp", "/mcp/openai"].map(|path| url.at(path)).to_vec()),
+        ([], Some(url)) => Ok(["", "/mcp", "/mcp/openai", "/mcp/docs"].map(|path| url.at(path)).to_vec()),
         (named, _) => Ok(named.to_vec()),
     }
 }

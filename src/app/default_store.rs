@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use directories::ProjectDirs;
 
 use super::failure::Failure;
-use crate::config::{Environment, FileSettings, SourcePlace, SourceSettings};
+use crate::config::{
+    Environment, FileSettings, SourcePlace, SourceSettings, check_text, default_file, read_text,
+};
 use crate::state::create_private_directory;
+use crate::terminal::note;
 
 /// Name of the store in the user's data folder.
 const FILE: &str = "store.db";
@@ -49,6 +52,27 @@ pub(crate) fn default_store_to_fill(environment: &Environment) -> Result<PathBuf
         })?;
     }
     Ok(path)
+}
+
+/// Returns the path of a store that gets records: the named one, otherwise the default store. Notes that the default store
+/// is new, or that no command reads it.
+pub(crate) fn store_to_fill(named: Option<&Path>, environment: &Environment) -> Result<PathBuf, Failure> {
+    if let Some(store) = named {
+        return Ok(store.to_owned());
+    }
+    let store = default_store_to_fill(environment)?;
+    if !store.exists() {
+        note(&format_args!("the records go into the new store {}", store.display()));
+    }
+    // A configuration with a mistake is the concern of commands that read it.
+    let found = default_file().and_then(|found| {
+        let text = read_text(found.path()).ok()?;
+        check_text(&text, found.path()).ok()
+    });
+    if let Some(unread) = found.and_then(|settings| unread_store_note(&settings, &store)) {
+        note(&unread);
+    }
+    Ok(store)
 }
 
 /// Returns a note if a configuration has sources and the default store is none of them, so that no command reads it.

@@ -214,7 +214,7 @@ async fn serve_http(
     let scheme = if tls.is_some() { "https" } else { "http" };
     let public = http.public_url.map(|url| format!(", for clients at {url}")).unwrap_or_default();
     note(&format_args!(
-        "fetchwell serves MCP at {scheme}://{address}/mcp (and /mcp/openai), records at /v1 and /api/v1{public}; stop it \
+        "fetchwell serves MCP at {scheme}://{address}/mcp (and /mcp/openai, /mcp/docs), records at /v1 and /api/v1{public}; stop it \
          with Ctrl-C"
     ));
     let serve_figures = async {

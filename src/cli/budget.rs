@@ -93,10 +93,12 @@ fn constant_rows() -> Vec<Row> {
     vec![
         Row::bytes("tools/list", &standard, budget::TOOLS_LIST),
         Row::bytes("tools/list, openai", &tool_list_json(Profile::OpenAi), budget::TOOLS_LIST_OPENAI),
+        Row::bytes("tools/list, docs", &tool_list_json(Profile::Docs), budget::TOOLS_LIST_DOCS),
         Row::new("longest description", "chars", description, 0, budget::TOOL_DESCRIPTION_CHARS),
         Row::new("largest input schema", "bytes", schema, 0, budget::TOOL_INPUT_SCHEMA),
         Row::bytes("instructions", instructions(Profile::Standard), budget::INSTRUCTIONS),
         Row::bytes("instructions, openai", instructions(Profile::OpenAi), budget::INSTRUCTIONS),
+        Row::bytes("instructions, docs", instructions(Profile::Docs), budget::INSTRUCTIONS),
     ]
 }
 

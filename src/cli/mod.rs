@@ -21,6 +21,7 @@ mod import;
 mod mode;
 mod print;
 mod probe;
+mod project;
 mod read_pdf;
 mod search;
 mod serve;
@@ -80,6 +81,7 @@ enum Command {
     Store(store::Store),
     Export(store::Export),
     Remove(store::Remove),
+    Project(project::Project),
     Source(source::Source),
     Connections(connections::Connections),
     Search(search::Search),
@@ -161,6 +163,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Store(command) => command.run(printer, &environment),
             Command::Export(command) => command.run(printer, &environment),
             Command::Remove(command) => command.run(printer, &environment),
+            Command::Project(command) => command.run(printer, &environment),
             Command::Source(command) => command.run(printer, &environment),
             Command::Connections(command) => command.run(printer, &environment),
             Command::Search(command) => command.run(printer, &environment),

@@ -27,7 +27,7 @@ pub(super) struct Serve {
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
 
-    /// The tools a stdio client sees; HTTP clients choose by path (/mcp, /mcp/openai).
+    /// The tools a stdio client sees; HTTP clients choose by path (/mcp, /mcp/openai, /mcp/docs).
     #[arg(long, value_enum, default_value_t = ProfileArg::Standard, requires = "stdio")]
     profile: ProfileArg,
 
@@ -41,6 +41,8 @@ enum ProfileArg {
     Standard,
     /// Exactly search(query) and fetch(id).
     Openai,
+    /// Document search: three tools for projects.
+    Docs,
 }
 
 impl From<ProfileArg> for Profile {
@@ -48,6 +50,7 @@ impl From<ProfileArg> for Profile {
         match profile {
             ProfileArg::Standard => Self::Standard,
             ProfileArg::Openai => Self::OpenAi,
+            ProfileArg::Docs => Self::Docs,
         }
     }
 }

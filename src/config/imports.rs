@@ -124,7 +124,7 @@ impl ImportTable {
     fn settings(self, folder: &Path) -> Result<ImportSettings, (&'static str, String)> {
         let Self { path, kind, connection, name, source, every, watch, stream, key, title, time, url } = self;
         let origin = folder.join(path);
-        let options = ImportOptions { stream, key, title, time, url };
+        let options = ImportOptions { stream, key, title, time, url, category_from: None };
         if let Some((kind, option)) = kind.and_then(|kind| Some((kind, kind.unused_option(&options)?))) {
             return Err((option, format!("{option} does not apply to imports of kind {kind}")));
         }

@@ -49,7 +49,9 @@ pub use archive::unzip_input;
 pub use csv::import_csv;
 pub use depth::PARSER_STACK_BYTES;
 pub use field_names::FieldNames;
-pub use files::{FileSelection, import_content, import_files, special_file};
+pub use files::{
+    CategoryFrom, FileSelection, InvalidCategoryFrom, import_content, import_files, special_file,
+};
 pub use git::import_git;
 pub use input::Input;
 pub use intake::{Intake, Report};

@@ -5,14 +5,14 @@ const MAX_HEADING_BYTES: usize = 120;
 
 /// The headings above the current place of a walk through a text.
 #[derive(Debug, Default)]
-pub(super) struct Headings {
+pub struct Headings {
     /// Level and text of each heading, the outermost first.
     path: Vec<(usize, String)>,
 }
 
 impl Headings {
     /// Updates the path by the lines of a piece of the text.
-    pub(super) fn read(&mut self, text: &str) {
+    pub fn read(&mut self, text: &str) {
         for line in text.lines() {
             let Some((level, heading)) = heading(line) else { continue };
             self.path.retain(|(outer, _)| *outer < level);
@@ -21,7 +21,8 @@ impl Headings {
     }
 
     /// Returns the path as text, such as `Install > Linux`.
-    pub(super) fn shown(&self) -> String {
+    #[must_use]
+    pub fn shown(&self) -> String {
         self.path.iter().map(|(_, heading)| heading.as_str()).collect::<Vec<_>>().join(" > ")
     }
 }

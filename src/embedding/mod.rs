@@ -30,6 +30,7 @@ mod settings;
 
 pub use chunks::{Chunk, Chunks, MAX_CHUNKS, chunks};
 pub use error::EmbeddingError;
+pub use headings::Headings;
 pub use http::{Endpoint, HttpModel};
 #[cfg(feature = "local-embeddings")]
 pub use local::{LocalModel, LocalReranker};

@@ -9,6 +9,9 @@ pub const TOOLS_LIST: usize = 9_216;
 /// `tools` array of the `openai` profile.
 pub const TOOLS_LIST_OPENAI: usize = 2_048;
 
+/// `tools` array of the `docs` profile.
+pub const TOOLS_LIST_DOCS: usize = 3_072;
+
 /// Description of a tool, in characters.
 pub const TOOL_DESCRIPTION_CHARS: usize = 1_000;
 

@@ -127,6 +127,13 @@ pub fn characters(text: &str, start: usize, count: usize) -> &str {
     rest.get(..offset(rest, count)).unwrap_or_default()
 }
 
+/// Returns the longest prefix of `text` with at most `most` characters that ends between graphemes.
+#[must_use]
+pub fn first_characters(text: &str, most: usize) -> &str {
+    let end = boundary_at_or_before(text, characters(text, 0, most).len());
+    text.get(..end).unwrap_or_default()
+}
+
 /// Returns the number of characters of `text` before byte `at`.
 #[must_use]
 pub fn chars_before(text: &str, at: usize) -> usize {

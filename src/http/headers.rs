@@ -7,6 +7,9 @@ pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 pub(super) const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// Header with the id of a document search, by which feedback names it.
+pub(super) const SEARCH_ID: HeaderName = HeaderName::from_static("search-id");
+
 /// Header with the number of requests that a client may make at once.
 pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 

@@ -88,7 +88,7 @@ pub(super) async fn answer_message(State(mcp): State<Mcp>, request: Request) -> 
 
 /// Responds 404 to any other path.
 pub(super) async fn unknown_path() -> Response {
-    (StatusCode::NOT_FOUND, "There is nothing here. The MCP endpoints are /mcp and /mcp/openai.\n")
+    (StatusCode::NOT_FOUND, "There is nothing here. The MCP endpoints are /mcp, /mcp/openai and /mcp/docs.\n")
         .into_response()
 }
 

@@ -1,12 +1,12 @@
 //! The HTTP server: the MCP endpoints, the record-server API, the context-protection API and operations endpoints.
 //!
-//! `/mcp` serves the standard profile and `/mcp/openai` that of ChatGPT's deep research; `/v1` and `/api/v1` serve
-//! records; `/health` and `/metrics` can have an address of their own. Without authentication only loopback addresses
-//! are served, and requests that came through a proxy are refused.
+//! `/mcp` serves the standard profile, `/mcp/openai` that of ChatGPT's deep research and `/mcp/docs` that of document
+//! search; `/v1` and `/api/v1` serve records; `/health` and `/metrics` can have an address of their own. Without
+//! authentication only loopback addresses are served, and requests that came through a proxy are refused.
 //!
 //! * `server`: sockets, connections and their limits
 //! * `middleware`: authentication and the other checks of requests
-//! * `mcp`, `v1`, `api`: endpoints of programs
+//! * `mcp`, `v1`, `api`, `documents`: endpoints of programs
 //! * `pages`: record pages, `/` and `/.well-known`
 //! * `ops`: health, metrics and their listener
 //! * `site`, `router`, `serve`: settings, routes and start of a server
@@ -20,6 +20,7 @@
 mod api;
 mod body_size;
 mod description;
+mod documents;
 mod encoding;
 mod error;
 mod error_format;

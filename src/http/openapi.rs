@@ -10,7 +10,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::ops::{health, metrics};
-use super::{api, v1};
+use super::{api, documents, v1};
 
 /// The document, serialized once.
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
@@ -42,6 +42,7 @@ fn document() -> Value {
 fn paths(generator: &mut SchemaGenerator) -> Map<String, Value> {
     let mut paths = v1::openapi::paths(generator);
     paths.extend(api::openapi::paths(generator));
+    paths.extend(documents::openapi::paths());
     paths.push(("/health", health::described(generator)));
     paths.push(("/metrics", metrics::described()));
     paths.into_iter().map(|(path, described)| (path.to_owned(), described)).collect()

@@ -8,7 +8,8 @@ pub(super) const BASE: &str = "/.well-known/oauth-protected-resource";
 
 /// Resources with a document of their own; others have that of the server. A client compares the resource with the
 /// URL that it was configured with, which may end with a slash.
-pub(super) const RESOURCES: [&str; 4] = ["/mcp", "/mcp/", "/mcp/openai", "/mcp/openai/"];
+pub(super) const RESOURCES: [&str; 6] =
+    ["/mcp", "/mcp/", "/mcp/openai", "/mcp/openai/", "/mcp/docs", "/mcp/docs/"];
 
 /// Returns the URL of the document about `path`, or `None` without a public URL.
 pub(super) fn metadata_url(public_url: Option<&PublicUrl>, path: &str) -> Option<String> {

@@ -6,6 +6,7 @@ use axum::routing::any;
 use tokio_util::sync::CancellationToken;
 
 use super::api::Api;
+use super::documents::DocumentApi;
 use super::mcp::{Mcp, answer_message, unknown_path};
 use super::middleware::authenticate::{Authentication, authenticate, authorize_ops};
 use super::middleware::catch_panic::catch_panic;
@@ -59,6 +60,9 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         .route("/mcp/", mcp(Profile::Standard))
         .route("/mcp/openai", mcp(Profile::OpenAi))
         .route("/mcp/openai/", mcp(Profile::OpenAi))
+        .route("/mcp/docs", mcp(Profile::Docs))
+        .route("/mcp/docs/", mcp(Profile::Docs))
+        .merge(DocumentApi::new(telemetry.clone()).routes())
         .merge(Api::new(telemetry.clone()).routes())
         .merge(RecordServer::new(telemetry.clone(), openapi::json).routes())
         .layer(from_fn_with_state(authentication, authenticate))

@@ -7,6 +7,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use crate::tools::{Profile, ToolSpec};
 
 static STANDARD: LazyLock<Vec<Tool>> = LazyLock::new(|| Profile::Standard.tools().iter().map(tool).collect());
+static DOCS: LazyLock<Vec<Tool>> = LazyLock::new(|| Profile::Docs.tools().iter().map(tool).collect());
 static OPENAI: LazyLock<Vec<Tool>> = LazyLock::new(|| Profile::OpenAi.tools().iter().map(tool).collect());
 
 /// Returns the tools of a profile. They are the same for all clients and never change at run time.
@@ -14,6 +15,7 @@ pub(super) fn tool_list(profile: Profile) -> &'static [Tool] {
     match profile {
         Profile::Standard => &STANDARD,
         Profile::OpenAi => &OPENAI,
+        Profile::Docs => &DOCS,
     }
 }
 

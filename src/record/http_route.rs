@@ -18,8 +18,8 @@ const MAX_PATH_BYTES: usize = 200;
 /// Maximum length of a record type's name in bytes.
 const MAX_TYPE_BYTES: usize = 64;
 
-/// First segment after the base that is reserved for fetchwell.
-const RESERVED: &str = "content";
+/// First segments after the base that are reserved for fetchwell.
+const RESERVED: [&str; 4] = ["content", "search", "projects", "admin"];
 
 /// A path with the stream that it serves and the type name of its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub enum InvalidRoute {
     #[error("a segment of it is `.`, `..`, empty, or has more than letters, digits, `.`, `_` and `-`")]
     Segment,
     /// The path is reserved for fetchwell.
-    #[error("`{BASE}{RESERVED}` is taken")]
+    #[error("it begins with `{BASE}` and one of {}, which are taken", RESERVED.join(", "))]
     Reserved,
     /// The type is not a valid name.
     #[error("its `type` is not 1 to {MAX_TYPE_BYTES} letters, digits, `.`, `_` and `-`")]
@@ -81,7 +81,7 @@ fn check_path(path: &str) -> Result<(), InvalidRoute> {
     if !below.split('/').all(|segment| is_plain(segment) && segment != "." && segment != "..") {
         return Err(InvalidRoute::Segment);
     }
-    if below.split('/').next() == Some(RESERVED) {
+    if below.split('/').next().is_some_and(|first| RESERVED.contains(&first)) {
         return Err(InvalidRoute::Reserved);
     }
     Ok(())
@@ -116,6 +116,10 @@ mod tests {
         }
         check("/api/v1/content", Err(InvalidRoute::Reserved));
         check("/api/v1/content/x", Err(InvalidRoute::Reserved));
+        for reserved in ["search", "search/stream", "projects/x", "admin/cache/clear"] {
+            check(&format!("/api/v1/{reserved}"), Err(InvalidRoute::Reserved));
+        }
+        check("/api/v1/searches", Ok(()));
         check(&format!("/api/v1/{}", "a".repeat(192)), Ok(()));
         check(&format!("/api/v1/{}", "a".repeat(193)), Err(InvalidRoute::TooLong));
     }

@@ -3,6 +3,9 @@
 //! The tools and the HTTP APIs read a `BoundSource`, so that every read of a request has the context that was created for
 //! it, and none of them passes it on.
 
+use std::sync::Arc;
+
+use super::documents::DocumentStore;
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, SourceError, Sources, StreamAnswer, StreamQuery, WindowQuery,
@@ -84,6 +87,15 @@ impl BoundSource {
     /// See [`SourceError`].
     pub async fn schema(&self) -> Result<Schema, SourceError> {
         self.sources.source().schema(&self.context).await
+    }
+
+    /// Delegates to [`Source::document_stores`](super::Source::document_stores).
+    ///
+    /// # Errors
+    ///
+    /// See [`SourceError`].
+    pub async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
+        self.sources.source().document_stores().await
     }
 
     /// Delegates to [`Source::version`](super::Source::version).

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
+use super::documents::DocumentStore;
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
@@ -69,6 +70,10 @@ impl Source for LazySource {
 
     fn verifies_changes(&self) -> bool {
         self.opened.get().is_some_and(|source| source.verifies_changes())
+    }
+
+    async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
+        self.opened().await?.document_stores().await
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {

@@ -4,6 +4,7 @@
 //! (`Source::search`), lists and aggregates of a stream (`Source::records`, `Source::aggregate`) and single
 //! records (`Source::record`, `Source::window`). Tools depend on this trait only.
 //!
+//! * `documents`: projects, their documents and chunks, and the trait of stores that have them
 //! * `store`, `pdpp`: the embedded store and the client of a remote record server
 //! * `federation`, `merge`: several sources as one; the merge of ordered lists
 //! * `allowed_streams`, `lazy_source`: decorators that restrict a source or open it lazily
@@ -19,6 +20,7 @@
 mod accumulator;
 mod allowed_streams;
 mod bound;
+pub mod documents;
 mod error;
 pub mod federation;
 mod lazy_source;
@@ -32,6 +34,7 @@ mod store_error;
 mod unknown_place;
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -49,6 +52,7 @@ pub use query::{
 pub use reranking::Reranking;
 pub use sources::Sources;
 
+use self::documents::DocumentStore;
 use crate::callers::CallContext;
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
@@ -78,6 +82,11 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// Checks health without network requests. Returns the sources in it that are unavailable, or an error if all of
     /// them are.
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
+        Ok(Vec::new())
+    }
+
+    /// Returns the stores of projects in this source that the caller may read.
+    async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
         Ok(Vec::new())
     }
 

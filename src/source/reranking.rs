@@ -125,7 +125,9 @@ impl Reranking {
         let mut page = source.search(context, &wide).await?;
         let scored = page.hits.len().min(CANDIDATES);
         if scored > 1 {
-            match self.order(&words, page.hits.get(..scored).unwrap_or_default()).await {
+            let hits = page.hits.get(..scored).unwrap_or_default();
+            let passages: Vec<String> = hits.iter().map(passage).collect();
+            match self.order(&words, &passages).await {
                 Ok(order) => page.hits = reordered(page.hits, &order),
                 Err(reason) => page.notes.push(format!("the results are not reranked: {reason}")),
             }
@@ -146,14 +148,17 @@ impl Reranking {
         Ok(page)
     }
 
-    /// Returns the new order of hits, or the reason why there is none.
-    async fn order(&self, words: &str, hits: &[Hit]) -> Result<Vec<usize>, String> {
+    /// Returns the new order of passages, or the reason why there is none.
+    ///
+    /// # Errors
+    ///
+    /// The reranker failed, did not answer in time, or is not called after failures.
+    pub async fn order(&self, words: &str, passages: &[String]) -> Result<Vec<usize>, String> {
         if self.failures().paused_until.is_some_and(|until| Instant::now() < until) {
             return Err("the rerank service failed several times, and is asked again in a while".to_owned());
         }
         let query: String = words.chars().take(MAX_QUERY_CHARS).collect();
-        let passages: Vec<String> = hits.iter().map(passage).collect();
-        let scored = timeout(self.timeout, self.reranker.scores(&query, &passages)).await;
+        let scored = timeout(self.timeout, self.reranker.scores(&query, passages)).await;
         let problem = match scored {
             Ok(Ok(scores)) => {
                 *self.failures() = Failures::default();

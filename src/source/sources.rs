@@ -23,6 +23,12 @@ impl Sources {
         Self { reranking, ..self }
     }
 
+    /// Returns the reranking of searches, if a reranker is configured.
+    #[must_use]
+    pub fn reranking(&self) -> Option<&Reranking> {
+        self.reranking.as_ref()
+    }
+
     /// Searches the source, and reranks the first hits if a reranker is set.
     pub(super) async fn search(
         &self,

@@ -49,6 +49,14 @@ pub enum StoreError {
     /// Records were removed from the store, or it was restored from a backup, while an import was synchronized.
     #[error("records were removed from the store {}, or it was restored, meanwhile; run the command again", .0.display())]
     Replaced(PathBuf),
+    /// An import of records writes to the connection of a project.
+    #[error(
+        "`{0}` is a project of documents; run `fetchwell import docs DIR --project {0}`, or name another connection"
+    )]
+    IsProject(String),
+    /// Documents are imported into a connection that is no project.
+    #[error("there is no project `{0}`; create it with `fetchwell project create {0}`")]
+    NoProject(String),
     /// The file is damaged.
     #[error("the store {} is damaged ({problem}); restore it from a backup, or delete it and import again", .path.display())]
     Damaged {

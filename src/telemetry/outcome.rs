@@ -5,7 +5,7 @@
 use std::fmt;
 
 /// Error codes of this program. A new error needs an entry here, or it counts as `source_error`.
-const CODES: [&str; 38] = [
+const CODES: [&str; 41] = [
     "ambiguous_connection",
     "ambiguous_schema_detail",
     "authorization_unavailable",
@@ -13,6 +13,7 @@ const CODES: [&str; 38] = [
     "conflicting_connection_id",
     "connection_not_found",
     "cursor_expired",
+    "document_not_found",
     "field_not_found",
     "field_not_text",
     "forbidden",
@@ -23,6 +24,7 @@ const CODES: [&str; 38] = [
     "invalid_field_path",
     "invalid_filter",
     "invalid_handle",
+    "invalid_query",
     "invalid_request",
     "invalid_sort",
     "invalid_window",
@@ -30,6 +32,7 @@ const CODES: [&str; 38] = [
     "no_sources",
     "not_found",
     "not_supported",
+    "project_not_found",
     "query_not_found",
     "rate_limited",
     "reauthorize",

@@ -4,6 +4,7 @@
 //! trait and does not know MCP. Each tool has a folder with its schemas:
 //!
 //! * `search`, `fetch`, `schema`, `query_records`, `aggregate`, `read_record_field`: the tools.
+//! * `search_docs`, `get_document`, `list_categories`: the tools of document search; `projects`: what they share.
 //! * `tool`: the interface of a tool.
 //! * `registry`: the tools of each profile, and calls by the name of a tool.
 //! * `toolbox`: source, settings and caches of the calls of one grant.
@@ -23,14 +24,18 @@ mod cache;
 mod change_tokens;
 mod error;
 mod fetch;
+mod get_document;
+mod list_categories;
 mod paging;
 mod profile;
+mod projects;
 mod query_records;
 mod read_record_field;
 mod registry;
 mod resource;
 mod schema;
 mod search;
+mod search_docs;
 mod tool;
 mod toolbox;
 mod toolboxes;

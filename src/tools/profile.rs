@@ -8,4 +8,6 @@ pub enum Profile {
     Standard,
     /// Exactly `search(query)` and `fetch(id)`, as ChatGPT's deep research requires.
     OpenAi,
+    /// Document search: `search_docs`, `get_document` and `list_categories`.
+    Docs,
 }

@@ -14,11 +14,14 @@ use super::answer::Payload;
 use super::arguments::DeclaredArguments;
 use super::error::ToolError;
 use super::fetch::{Fetch, FetchOpenAi};
+use super::get_document::GetDocument;
+use super::list_categories::ListCategories;
 use super::profile::Profile;
 use super::query_records::QueryRecords;
 use super::read_record_field::ReadRecordField;
 use super::schema::Schema;
 use super::search::{Search, SearchOpenAi};
+use super::search_docs::SearchDocs;
 use super::tool::{Tool, ToolCall, ToolSpec};
 use super::toolbox::Toolbox;
 use crate::handle::Handle;
@@ -38,6 +41,10 @@ static STANDARD: LazyLock<Registry> = LazyLock::new(|| {
 /// Tools of the profile `openai`.
 static OPENAI: LazyLock<Registry> =
     LazyLock::new(|| Registry::default().with::<SearchOpenAi>().with::<FetchOpenAi>());
+
+/// Tools of the profile `docs`.
+static DOCS: LazyLock<Registry> =
+    LazyLock::new(|| Registry::default().with::<SearchDocs>().with::<GetDocument>().with::<ListCategories>());
 
 /// The tools of a profile.
 #[derive(Default)]
@@ -92,6 +99,7 @@ impl Profile {
         match self {
             Self::Standard => &STANDARD,
             Self::OpenAi => &OPENAI,
+            Self::Docs => &DOCS,
         }
     }
 }

@@ -64,6 +64,8 @@ pub struct ToolSpec {
     pub input_schema: &'static str,
     /// Other accepted names of arguments, each with the declared one.
     pub aliases: &'static [(&'static str, &'static str)],
+    /// Values of arguments that are accepted beside those that the input schema lists, each with its argument.
+    pub extra_choices: &'static [(&'static str, &'static str)],
     /// JSON Schema of the payload.
     pub output_schema: &'static str,
     /// Example calls for the hints of invalid arguments. The first one is the shortest that works.

@@ -12,6 +12,7 @@ use super::cache::{ChunkedTexts, KnownPreviews, Parts, Previews, SeenIds};
 use super::error::ToolError;
 use crate::callers::{CallContext, GrantId, RecordPages};
 use crate::cursor::{Cursors, Skew};
+use crate::docs::SearchCache;
 use crate::fit::{Limits, PageBudget, Protection};
 use crate::handle::SourceName;
 use crate::source::{BoundSource, Sources, StreamQuery};
@@ -35,6 +36,8 @@ pub struct Toolbox {
     pub(super) texts: ChunkedTexts,
     /// Declarations of streams.
     pub(super) previews: KnownPreviews,
+    /// Answers to document searches.
+    pub(super) searches: SearchCache,
     /// Record pages, if they are served.
     pages: Option<RecordPages>,
     call_deadline: Duration,
@@ -63,6 +66,7 @@ impl Toolbox {
             parts: Parts::default(),
             texts: ChunkedTexts::default(),
             previews: KnownPreviews::default(),
+            searches: SearchCache::default(),
             pages: None,
             call_deadline,
             protection: Arc::default(),
@@ -107,6 +111,7 @@ impl Toolbox {
             texts: if is_same { self.texts.clone() } else { ChunkedTexts::default() },
             pages: self.pages.clone(),
             previews: if is_same { self.previews.clone() } else { KnownPreviews::default() },
+            searches: SearchCache::default(),
             call_deadline,
             protection,
         }
@@ -143,6 +148,12 @@ impl Toolbox {
     #[must_use]
     pub fn is_granted(&self) -> bool {
         self.grant.is_some()
+    }
+
+    /// Returns the answers to document searches.
+    #[must_use]
+    pub fn searches(&self) -> &SearchCache {
+        &self.searches
     }
 
     /// Returns the record pages, if they are served.

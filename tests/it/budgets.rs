@@ -68,6 +68,9 @@ fn tool_lists_and_instructions_fit_their_budgets() {
     let openai = tool_list_json(Profile::OpenAi);
     check("tools list, openai", &openai);
     assert!(openai.len() <= budget::TOOLS_LIST_OPENAI);
+    let docs = tool_list_json(Profile::Docs);
+    check("tools list, docs", &docs);
+    assert!(docs.len() <= budget::TOOLS_LIST_DOCS);
     for (name, profile) in [("instructions", Profile::Standard), ("instructions, openai", Profile::OpenAi)] {
         let instructions = instructions(profile);
         show(name, instructions.len(), instructions);

@@ -115,6 +115,9 @@ impl Scratch {
                 self.variables.push(("WORK_TOKEN", "tok".to_owned()));
                 self.replaced.push((PUBLIC, self.record_server.url.clone()));
             }
+            "docs/document-search.md" => {
+                self.write("home/handbook/process/release.md", "# Release\n\nSteps.\n");
+            }
             "docs/api.md" => copy_store(hostaway_store(), &self.path("hostaway.db")),
             "docs/v1.md" => self.demo("mail.db"),
             "docs/backup.md" | "docs/search.md" | "docs/stores.md" => self.demo("notes.db"),
@@ -549,6 +552,7 @@ pages! {
     commands_of_the_configuration_page_work_as_printed: "docs/configuration.md",
     commands_of_the_conformance_page_work_as_printed: "docs/conformance.md",
     commands_of_the_cursors_page_work_as_printed: "docs/cursors.md",
+    commands_of_the_document_search_page_work_as_printed: "docs/document-search.md",
     commands_of_the_hosting_page_work_as_printed: "docs/hosting.md",
     commands_of_the_monitoring_page_work_as_printed: "docs/monitoring.md",
     commands_of_the_search_page_work_as_printed: "docs/search.md",

@@ -28,6 +28,8 @@ mod configuration;
 mod conformance;
 mod cursors;
 mod default_store;
+mod document_api;
+mod document_tools;
 #[cfg(unix)]
 mod documented_commands;
 mod dotted_keys;
@@ -79,6 +81,7 @@ mod outgoing_credentials;
 mod parallel_reads;
 #[cfg(unix)]
 mod permissions;
+mod projects;
 mod proxied_requests;
 mod query_language;
 mod query_operators;

@@ -232,7 +232,8 @@ fn health_is_complete_and_does_not_count_itself() {
         ("version", env!("CARGO_PKG_VERSION")),
         ("service", "fetchwell"),
         ("database", "connected"),
-        ("cache", "memory"),
+        ("cache", "connected"),
+        ("cache_kind", "memory"),
     ] {
         assert_eq!(health[name], expect, "{health}");
     }

@@ -375,6 +375,11 @@ fn the_description_names_every_route() {
             "/api/v1/{collection}",
             "/api/v1/{collection}/{id}",
             "/api/v1/content/{id}",
+            "/api/v1/search",
+            "/api/v1/search/stream",
+            "/api/v1/search/{id}/feedback",
+            "/api/v1/projects",
+            "/api/v1/projects/{id}",
             "/health",
             "/metrics",
         ]

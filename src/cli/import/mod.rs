@@ -1,5 +1,7 @@
 //! `fetchwell import`: imports files into an embedded store.
 //!
+//! Documents are imported by `sync`, which keeps them current.
+//!
 //! * `kind`: the kinds of imports, `files_command`: those that read files of any number of kinds
 //! * `target`: the arguments that name the store and the connection
 //! * `progress`, `rejections`, `report`: the progress on a terminal, rejected records and their report file, the counts
@@ -18,15 +20,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use tokio::sync::oneshot;
 
 use self::kind::Kind;
 use self::progress::Progress;
 pub(super) use self::rejections::{Rejections, ReportFile};
 use self::report::{Counts, Summary};
-pub(super) use self::target::store_to_fill;
 use super::print::{Printer, note};
+use super::sync::ImportDocs;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
@@ -39,6 +41,18 @@ use crate::source::store::{Imported, Manifest, NewConnection, Tally};
 #[derive(Debug, Args)]
 pub(super) struct Import {
     #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Docs(ImportDocs),
+    #[command(flatten)]
+    Records(Kind),
+}
+
+/// An import of records.
+struct RecordImport {
     kind: Kind,
 }
 
@@ -51,6 +65,15 @@ struct Outcome {
 
 impl Import {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        match self.command {
+            Command::Docs(docs) => docs.run(printer, environment),
+            Command::Records(kind) => RecordImport { kind }.run(printer, environment),
+        }
+    }
+}
+
+impl RecordImport {
+    fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         // There is nothing to save yet, so a signal ends the program at once during this read.
         let manifest = self.kind.manifest()?;
         let store = self.kind.place().0.store(environment)?;

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::super::embeddings::EmbedArgs;
-use crate::app::default_store::{default_store_to_fill, unread_store_note};
+use crate::app::default_store::store_to_fill;
 use crate::app::failure::Failure;
 use crate::callers::CallContext;
-use crate::cli::print::note;
-use crate::config::{Environment, check_text, default_file, read_text};
+use crate::config::Environment;
 use crate::source::Source;
 use crate::source::store::Store;
 
@@ -53,28 +52,4 @@ impl TargetArgs {
             self.connection
         ))
     }
-}
-
-/// Returns the path of a store that gets records: the named one, otherwise the default store. Notes that the default store
-/// is new, or that no command reads it.
-pub(in crate::cli) fn store_to_fill(
-    named: Option<&Path>,
-    environment: &Environment,
-) -> Result<PathBuf, Failure> {
-    if let Some(store) = named {
-        return Ok(store.to_owned());
-    }
-    let store = default_store_to_fill(environment)?;
-    if !store.exists() {
-        note(&format_args!("the records go into the new store {}", store.display()));
-    }
-    // A configuration with a mistake is the concern of commands that read it.
-    let found = default_file().and_then(|found| {
-        let text = read_text(found.path()).ok()?;
-        check_text(&text, found.path()).ok()
-    });
-    if let Some(unread) = found.and_then(|settings| unread_store_note(&settings, &store)) {
-        note(&unread);
-    }
-    Ok(store)
 }

@@ -26,21 +26,21 @@ use crate::terminal::err_is_terminal;
 pub(in crate::cli) struct Remove {
     /// CONNECTION, CONNECTION/STREAM, or the id of a record.
     #[arg(value_name = "WHAT")]
-    scope: RecordScope,
+    pub(in crate::cli) scope: RecordScope,
 
     #[command(flatten)]
-    store: StoreArgs,
+    pub(in crate::cli) store: StoreArgs,
 
     #[command(flatten)]
-    state: StateArgs,
+    pub(in crate::cli) state: StateArgs,
 
     /// Remove without a question.
     #[arg(long)]
-    yes: bool,
+    pub(in crate::cli) yes: bool,
 
     /// Count what would be removed, and remove nothing.
     #[arg(long, conflicts_with = "yes")]
-    dry_run: bool,
+    pub(in crate::cli) dry_run: bool,
 }
 
 impl Remove {

@@ -9,9 +9,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::super::embeddings::EmbedArgs;
-use super::super::import::{ReportFile, store_to_fill};
+use super::super::import::ReportFile;
 use super::super::print::{Printer, grouped, note};
 use super::run::{run_stoppable, synchronize};
+use crate::app::default_store::store_to_fill;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::config::Environment;
@@ -240,6 +241,7 @@ impl Add {
             title: title.clone(),
             time: time.clone(),
             url: url.clone(),
+            category_from: None,
         }
     }
 }

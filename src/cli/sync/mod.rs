@@ -1,10 +1,11 @@
 //! `fetchwell add` and `fetchwell sync`: imports that the store remembers and keeps current.
 //!
-//! * `add`: remembers an import, and synchronizes it for the first time
+//! * `add`: remembers an import, and synchronizes it for the first time, `docs`: one of documents
 //! * `run`: synchronizes imports on a thread that signals stop, `watch`: follows them
 //! * `report`: what a synchronization prints
 
 mod add;
+mod docs;
 mod report;
 mod run;
 mod watch;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use clap::Args;
 
 pub(super) use self::add::Add;
+pub(super) use self::docs::ImportDocs;
 use self::report::{SyncReport, print_total};
 use self::run::{run_stoppable, synchronize};
 use self::watch::watch;

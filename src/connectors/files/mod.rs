@@ -5,15 +5,18 @@
 //!
 //! * `detect`: the kind of a file
 //! * `folder`: the files of a folder
+//! * `project_documents`: the files of a project of documents
 //! * `parse`: the files that become one record each, parsed on several threads
-//! * `read`: the readers of all kinds, and archives
+//! * `read`: the readers of all kinds, and archives, `record`: those of files that are one record each
 //! * `selection`: the kinds to import
 //! * `skipped`: counts of files of other kinds
 
 mod detect;
 mod folder;
 mod parse;
+mod project_documents;
 mod read;
+mod record;
 mod selection;
 mod skipped;
 
@@ -23,6 +26,8 @@ pub(super) use self::detect::detect_kind;
 pub use self::folder::special_file;
 pub(super) use self::folder::{Found, walk};
 pub(super) use self::parse::{ParseInput, Parsed, parse_all};
+pub use self::project_documents::{CategoryFrom, InvalidCategoryFrom};
+pub(super) use self::project_documents::{DocumentIds, DocumentReader};
 pub(super) use self::read::FileReader;
 pub use self::selection::FileSelection;
 pub(super) use self::skipped::SkippedFiles;
@@ -58,8 +63,14 @@ pub fn import_files(
 ) -> Result<(), ImportError> {
     let mut reader = FileReader::new(selection, intake);
     let list = |visit: &mut dyn FnMut(Found) -> Result<(), ImportError>| walk(path, visit);
-    let input =
-        ParseInput { root: path, selection, list: &list, max_files: usize::MAX, read_state: &|_file| () };
+    let input = ParseInput {
+        root: path,
+        selection,
+        parses: true,
+        list: &list,
+        max_files: usize::MAX,
+        read_state: &|_file| (),
+    };
     parse_all(&input, &mut |parsed, _state| {
         reader.check_stop()?;
         match parsed {

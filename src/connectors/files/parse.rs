@@ -16,7 +16,8 @@ use super::super::ImportError;
 use super::super::depth::PARSER_STACK_BYTES;
 use super::super::item::{FileRecord, Item};
 use super::folder::Found;
-use super::read::{detect_selected, read_record};
+use super::read::detect_selected;
+use super::record::read_record;
 use super::selection::FileSelection;
 
 /// Maximum number of threads that parse.
@@ -68,6 +69,8 @@ pub(in crate::connectors) struct ParseInput<'a, State> {
     /// File or folder of the import. A file that is the whole import is read as the selected kind.
     pub(in crate::connectors) root: &'a Path,
     pub(in crate::connectors) selection: &'a FileSelection,
+    /// False if the writer reads all files itself, since the records depend on their order.
+    pub(in crate::connectors) parses: bool,
     /// Entries of the import.
     pub(in crate::connectors) list: &'a List<'a>,
     /// Maximum number of files in the list, as far as it is known.
@@ -178,8 +181,13 @@ fn parse_jobs<State>(queue: &Mutex<Receiver<Job<State>>>, ahead: &BytesAhead, in
         let Ok(Job { file, path, bytes, result }) = job else { return };
         if !ahead.is_closed() {
             let state = (input.read_state)(&file);
+            let parsed = if input.parses {
+                parse(file, path, bytes, input.root, input.selection)
+            } else {
+                Parsed::Other(Found::File { file, path })
+            };
             // The writer has ended if the result is not received.
-            let _ = result.send((parse(file, path, bytes, input.root, input.selection), state));
+            let _ = result.send((parsed, state));
         }
     }
 }

@@ -8,16 +8,16 @@ use super::super::ImportError;
 use super::super::archive::{ArchiveLimits, Entry, gzip_entry, tar_entries, zip_entries};
 use super::super::calendar::{read_ics, read_vcard};
 use super::super::csv::read_table;
-use super::super::documents::{read_html, read_note, read_text};
 use super::super::exports::{read_chatgpt, read_claude, read_github, read_slack};
 use super::super::feed::read_feed;
 use super::super::intake::Intake;
 use super::super::item::{FileKind, FileRecord, Item, ReadError};
-use super::super::mail::{read_mail, read_mailbox};
-use super::super::office::{read_docx, read_epub, read_ods, read_odt, read_pptx, read_xlsx};
-use super::super::pdf::read_pdf;
+use super::super::mail::read_mailbox;
+use super::super::office::{read_ods, read_xlsx};
 use super::super::sqlite::read_sqlite;
 use super::detect::detect_kind;
+use super::project_documents::DocumentReader;
+use super::record::read_record;
 use super::selection::FileSelection;
 use super::skipped::SkippedFiles;
 
@@ -25,6 +25,8 @@ use super::skipped::SkippedFiles;
 pub(in crate::connectors) struct FileReader<'r, 'i> {
     selection: &'r FileSelection,
     intake: &'r mut Intake<'i>,
+    /// Reader of the documents of a project, if that is imported.
+    documents: Option<&'r mut DocumentReader>,
     /// Files that are not read.
     pub(in crate::connectors) skipped: SkippedFiles,
     /// Number of files that were read or rejected.
@@ -35,7 +37,13 @@ pub(in crate::connectors) struct FileReader<'r, 'i> {
 
 impl<'r, 'i> FileReader<'r, 'i> {
     pub(in crate::connectors) fn new(selection: &'r FileSelection, intake: &'r mut Intake<'i>) -> Self {
-        Self { selection, intake, skipped: SkippedFiles::default(), files: 0, problem: None }
+        let (documents, skipped) = (None, SkippedFiles::default());
+        Self { selection, intake, documents, skipped, files: 0, problem: None }
+    }
+
+    /// Reads each file as a document of a project.
+    pub(in crate::connectors) fn with_documents(self, documents: Option<&'r mut DocumentReader>) -> Self {
+        Self { documents, ..self }
     }
 
     /// Returns an error if the user stopped the import.
@@ -135,6 +143,10 @@ impl<'r, 'i> FileReader<'r, 'i> {
         mut item: Item<'_>,
         limits: &ArchiveLimits,
     ) -> Result<(), ReadError> {
+        if let Some(documents) = &mut self.documents {
+            let record = documents.read(kind, &mut item, self.selection)?;
+            return self.take(record);
+        }
         if let Some(record) = read_record(kind, &mut item, self.selection) {
             return self.take(record?);
         }
@@ -235,24 +247,4 @@ pub(super) fn detect_selected(
 ) -> Option<FileKind> {
     let detected = detect_kind(item).filter(|kind| selection.has(*kind));
     detected.or(selection.kinds.first().copied().filter(|_| is_named))
-}
-
-/// Reads a file that is one record. Returns `None` for kinds that can have any number of them.
-pub(super) fn read_record(
-    kind: FileKind,
-    item: &mut Item<'_>,
-    selection: &FileSelection,
-) -> Option<Result<FileRecord, String>> {
-    Some(match kind {
-        FileKind::Text => read_text(item),
-        FileKind::Markdown => read_note(item),
-        FileKind::Html => read_html(item),
-        FileKind::Eml => read_mail(item),
-        FileKind::Docx => read_docx(item),
-        FileKind::Pptx => read_pptx(item),
-        FileKind::Odt => read_odt(item),
-        FileKind::Epub => read_epub(item),
-        FileKind::Pdf => read_pdf(item, selection.program.as_deref()),
-        _ => return None,
-    })
 }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::super::files::CategoryFrom;
 use super::super::item::FileKind;
 
 /// A kind of import.
@@ -33,13 +34,14 @@ pub struct FileSet {
 }
 
 /// The sets of files by their names, which are those of the subcommands of `fetchwell import` and `gzip`.
-static FILE_SETS: [FileSet; 25] = {
+static FILE_SETS: [FileSet; 26] = {
     const fn set(name: &'static str, kinds: &'static [FileKind]) -> FileSet {
         FileSet { name, kinds }
     }
     use FileKind as File;
     [
         set("files", &[]),
+        set(DOCS, DOCUMENT_KINDS),
         set("markdown", &[File::Markdown]),
         set("text", &[File::Text]),
         set("html", &[File::Html]),
@@ -67,6 +69,21 @@ static FILE_SETS: [FileSet; 25] = {
     ]
 };
 
+/// Name of the imports into projects of documents.
+const DOCS: &str = "docs";
+
+/// Kinds of files that are documents.
+const DOCUMENT_KINDS: &[FileKind] = &[
+    FileKind::Markdown,
+    FileKind::Text,
+    FileKind::Html,
+    FileKind::Pdf,
+    FileKind::Docx,
+    FileKind::Pptx,
+    FileKind::Odt,
+    FileKind::Epub,
+];
+
 /// The options of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -86,6 +103,9 @@ pub struct ImportOptions {
     /// Field of the web address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Origin of the categories of documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category_from: Option<CategoryFrom>,
 }
 
 /// The error for a name that is no kind of import.
@@ -117,6 +137,12 @@ impl ImportKind {
         }
     }
 
+    /// Returns true for imports into projects of documents.
+    #[must_use]
+    pub fn is_docs(self) -> bool {
+        self.as_str() == DOCS
+    }
+
     /// Returns true if the kind reads folders.
     #[must_use]
     pub fn reads_folders(self) -> bool {
@@ -126,15 +152,16 @@ impl ImportKind {
     /// Returns the first option that the kind does not have.
     #[must_use]
     pub fn unused_option(self, options: &ImportOptions) -> Option<&'static str> {
-        let ImportOptions { stream, key, title, time, url } = options;
+        let ImportOptions { stream, key, title, time, url, category_from } = options;
         let has_fields = matches!(self, Self::Csv | Self::Json);
-        let has_stream = !matches!(self, Self::Records | Self::Git);
+        let has_stream = !matches!(self, Self::Records | Self::Git) && !self.is_docs();
         [
             ("stream", stream.is_some() && !has_stream),
             ("key", !key.is_empty() && !has_fields),
             ("title", title.is_some() && !has_fields),
             ("time", time.is_some() && !has_fields),
             ("url", url.is_some() && !has_fields),
+            ("category-from", category_from.is_some() && !self.is_docs()),
         ]
         .into_iter()
         .find_map(|(option, is_unused)| is_unused.then_some(option))
@@ -202,5 +229,11 @@ mod tests {
         assert_eq!(ImportKind::Mbox.unused_option(&named), None);
         assert_eq!(ImportKind::Git.unused_option(&named), Some("stream"));
         assert_eq!(serde_json::to_string(&named).unwrap(), r#"{"stream":"s"}"#);
+        let docs: ImportKind = "docs".parse().unwrap();
+        let sorted =
+            ImportOptions { category_from: Some(CategoryFrom::FrontMatter), ..ImportOptions::default() };
+        assert_eq!((docs.unused_option(&sorted), docs.unused_option(&named)), (None, Some("stream")));
+        assert_eq!(ImportKind::Csv.unused_option(&sorted), Some("category-from"));
+        assert_eq!(sorted.to_json(), r#"{"category_from":"front-matter"}"#);
     }
 }

@@ -11,7 +11,7 @@ use super::super::ImportError;
 use super::super::archive::unzip_input;
 use super::super::csv::import_csv;
 use super::super::field_names::FieldNames;
-use super::super::files::{FileReader, FileSelection, Found, ParseInput, Parsed, parse_all};
+use super::super::files::{DocumentReader, FileReader, FileSelection, Found, ParseInput, Parsed, parse_all};
 use super::super::git::import_git;
 use super::super::input::Input;
 use super::super::intake::Intake;
@@ -31,6 +31,8 @@ pub(super) struct OriginReader<'a> {
     pub(super) origin: &'a Path,
     /// Program that reads PDF documents in a process of its own.
     pub(super) program: Option<PathBuf>,
+    /// Reader of the documents of a project, if the import is of one.
+    pub(super) documents: Option<DocumentReader>,
     pub(super) stop: &'a Arc<AtomicBool>,
 }
 
@@ -46,7 +48,7 @@ pub(super) struct ReadFiles {
 impl OriginReader<'_> {
     /// Reads files in the given order, each as an item.
     pub(super) fn read<'f>(
-        &self,
+        &mut self,
         files: impl Iterator<Item = &'f ScannedFile>,
         intake: &mut Intake<'_>,
         counts: &mut ReadFiles,
@@ -58,13 +60,14 @@ impl OriginReader<'_> {
     }
 
     fn read_files<'f>(
-        &self,
+        &mut self,
         set: &FileSet,
         files: impl Iterator<Item = &'f ScannedFile>,
         intake: &mut Intake<'_>,
         counts: &mut ReadFiles,
     ) -> Result<(), ImportError> {
         let files: Vec<&ScannedFile> = files.collect();
+        let origin = self.origin;
         let stream = self.options.stream.clone();
         let selection = FileSelection { kinds: set.kinds.to_vec(), stream, program: self.program.clone() };
         let list = |visit: &mut dyn FnMut(Found) -> Result<(), ImportError>| {
@@ -73,19 +76,20 @@ impl OriginReader<'_> {
                 .try_for_each(|file| visit(Found::File { file: file.file.clone(), path: file.path.clone() }))
         };
         let input = ParseInput {
-            root: self.origin,
+            root: origin,
             selection: &selection,
+            parses: self.documents.is_none(),
             list: &list,
             max_files: files.len(),
             read_state: &|file: &Path| fingerprint(file).ok().flatten(),
         };
-        let mut reader = FileReader::new(&selection, intake);
+        let mut reader = FileReader::new(&selection, intake).with_documents(self.documents.as_mut());
         // Results come in the order of the list, one for each file.
         let mut listed = files.iter();
         parse_all(&input, &mut |parsed, fingerprint| {
             reader.check_stop()?;
             match listed.next() {
-                Some(file) => self.take(file, parsed, fingerprint.flatten(), &mut reader, counts),
+                Some(file) => take(origin, file, parsed, fingerprint.flatten(), &mut reader, counts),
                 None => Ok(()),
             }
         })?;
@@ -94,43 +98,6 @@ impl OriginReader<'_> {
             reader.intake().skip(others, &description);
         }
         Ok(())
-    }
-
-    /// Writes the records of a parsed file, or reads a file of a kind that has any number of records.
-    fn take(
-        &self,
-        file: &ScannedFile,
-        parsed: Parsed,
-        fingerprint: Option<Fingerprint>,
-        reader: &mut FileReader<'_, '_>,
-        counts: &mut ReadFiles,
-    ) -> Result<(), ImportError> {
-        let mut state = state_of(file, fingerprint);
-        let opened = match &parsed {
-            Parsed::Other(_) => Some(Item::open(file.path.clone(), &file.file)),
-            Parsed::Record { .. } | Parsed::Rejected { .. } | Parsed::Unopened { .. } => None,
-        };
-        let unopened = match (&parsed, &opened) {
-            (Parsed::Unopened { error, .. }, _) | (_, Some(Err(error))) => Some(error),
-            _ => None,
-        };
-        // It was deleted since the scan. The next synchronization finds it missing.
-        if unopened.is_some_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            return Ok(());
-        }
-        begin(reader.intake(), file);
-        match (parsed, opened) {
-            (Parsed::Record { record, .. }, _) => reader.take_parsed(*record)?,
-            (Parsed::Rejected { path, reason, .. }, _) => reader.reject(&path, &reason),
-            (Parsed::Unopened { error, .. }, _) | (_, Some(Err(error))) => {
-                state.stamp = None;
-                reader.reject(&file.path, &error.to_string());
-            }
-            (Parsed::Other(_), Some(Ok(item))) => reader.read_file(item, file.file == self.origin)?,
-            (Parsed::Other(_), None) => {}
-        }
-        state.problem = reader.take_problem();
-        end(reader.intake(), file, state, counts)
     }
 
     /// Reads a file that is the whole origin.
@@ -159,7 +126,7 @@ impl OriginReader<'_> {
         let unreadable =
             |error: io::Error| ImportError::Unreadable { path: file.to_owned(), problem: error.to_string() };
         let open = || Input::open_text(file, self.stop).map_err(unreadable);
-        let ImportOptions { stream, key, title, time, url } = self.options.clone();
+        let ImportOptions { stream, key, title, time, url, category_from: _ } = self.options.clone();
         let names = FieldNames { key, title, time, url };
         let own_stream = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let stream_or = |default: Option<String>| stream.clone().or(default).unwrap_or_default();
@@ -177,6 +144,43 @@ impl OriginReader<'_> {
             ImportKind::Files(_) => Ok(()),
         }
     }
+}
+
+/// Writes the records of a parsed file, or reads a file of a kind that has any number of records.
+fn take(
+    origin: &Path,
+    file: &ScannedFile,
+    parsed: Parsed,
+    fingerprint: Option<Fingerprint>,
+    reader: &mut FileReader<'_, '_>,
+    counts: &mut ReadFiles,
+) -> Result<(), ImportError> {
+    let mut state = state_of(file, fingerprint);
+    let opened = match &parsed {
+        Parsed::Other(_) => Some(Item::open(file.path.clone(), &file.file)),
+        Parsed::Record { .. } | Parsed::Rejected { .. } | Parsed::Unopened { .. } => None,
+    };
+    let unopened = match (&parsed, &opened) {
+        (Parsed::Unopened { error, .. }, _) | (_, Some(Err(error))) => Some(error),
+        _ => None,
+    };
+    // It was deleted since the scan. The next synchronization finds it missing.
+    if unopened.is_some_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return Ok(());
+    }
+    begin(reader.intake(), file);
+    match (parsed, opened) {
+        (Parsed::Record { record, .. }, _) => reader.take_parsed(*record)?,
+        (Parsed::Rejected { path, reason, .. }, _) => reader.reject(&path, &reason),
+        (Parsed::Unopened { error, .. }, _) | (_, Some(Err(error))) => {
+            state.stamp = None;
+            reader.reject(&file.path, &error.to_string());
+        }
+        (Parsed::Other(_), Some(Ok(item))) => reader.read_file(item, file.file == origin)?,
+        (Parsed::Other(_), None) => {}
+    }
+    state.problem = reader.take_problem();
+    end(reader.intake(), file, state, counts)
 }
 
 /// Returns the state of a file before it is read.

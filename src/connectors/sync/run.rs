@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 
+use super::super::files::{DocumentIds, DocumentReader};
 use super::super::intake::{Intake, Report};
 use super::super::{ImportError, item};
 use super::kind::{ImportKind, ImportOptions};
@@ -142,7 +143,10 @@ impl Synchronization<'_> {
         for (place, reason) in &scan.unreadable {
             intake.reject(place, reason);
         }
-        let reader = OriginReader { kind, options: &options, origin: &settings.origin, program, stop };
+        let documents =
+            if kind.is_docs() { Some(document_reader(store, import, &scan, &options)?) } else { None };
+        let origin = &settings.origin;
+        let reader = OriginReader { kind, options: &options, origin, program, documents, stop };
         let mut run = Run { store, import, scan: &scan, items: &items, reader, counts: ReadFiles::default() };
         let read = run.read_passes(&plan, &mut intake);
         let read =
@@ -167,6 +171,22 @@ impl Synchronization<'_> {
         }
         Ok(SyncOutcome { tally, read, unchanged, rejected, skipped, held, index_problem })
     }
+}
+
+/// Returns the reader of the documents of a project.
+fn document_reader(
+    store: &SyncStore,
+    import: &RememberedImport,
+    scan: &Scan,
+    options: &ImportOptions,
+) -> Result<DocumentReader, ImportError> {
+    let connection = &import.connection_id;
+    let known = store.known_documents(connection)?;
+    let known = known.ok_or_else(|| StoreError::NoProject(connection.to_string()))?;
+    let present: HashSet<&str> = scan.files.iter().map(|file| file.path.as_str()).collect();
+    // A file that cannot be read is not missing.
+    let ids = DocumentIds::new(known, |path| present.contains(path) || scan.is_unreadable(path));
+    Ok(DocumentReader { ids, category_from: options.category_from })
 }
 
 /// A synchronization in progress.

@@ -42,8 +42,10 @@ struct Health {
     version: &'static str,
     service: &'static str,
     database: &'static str,
-    /// Kind of cache: always in memory.
     cache: &'static str,
+    /// Kind of cache: always in memory.
+    cache_kind: &'static str,
+    contracts: Contracts,
     uptime_seconds: u64,
     /// Sources that cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -56,6 +58,13 @@ struct Health {
     imports: Vec<ImportProgress>,
     context_protection: ContextProtection,
     telemetry: Keeping,
+}
+
+/// Versions of the contracts that are served.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Contracts {
+    /// Version of the document-search contract.
+    docs_search: &'static str,
 }
 
 /// Returns the route of `/health`. Its requests are not recorded as calls.
@@ -131,7 +140,9 @@ async fn answer(State(site): State<Site>) -> Response {
         version: env!("CARGO_PKG_VERSION"),
         service: "fetchwell",
         database: if is_down { "disconnected" } else { "connected" },
-        cache: "memory",
+        cache: "connected",
+        cache_kind: "memory",
+        contracts: Contracts { docs_search: "5.1.0" },
         uptime_seconds: context_protection.uptime_seconds,
         unavailable: unavailable.iter().map(Missing::from).collect(),
         embeddings: site.telemetry.embeddings(),

@@ -21,6 +21,7 @@ use async_trait::async_trait;
 use self::hide::{AllowList, check_relations};
 use self::rebuild::{CallSubject, is_about_a_place, no_record, rebuild};
 use self::seen::SchemaCache;
+use super::documents::{DOCUMENTS_STREAM, DocumentStore};
 use super::unknown_place::unknown_place;
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, ChangesToken, Expansion, QueryFault, RecordQuery,
@@ -179,6 +180,11 @@ impl Source for AllowedStreams {
 
     fn verifies_changes(&self) -> bool {
         self.inner.verifies_changes()
+    }
+
+    async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
+        let is_allowed = DOCUMENTS_STREAM.parse().is_ok_and(|stream| self.allowed.has(&stream));
+        if is_allowed { self.inner.document_stores().await } else { Ok(Vec::new()) }
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {

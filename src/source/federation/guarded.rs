@@ -16,6 +16,7 @@ use super::names::Names;
 use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
+use crate::source::documents::DocumentStore;
 use crate::source::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, Purpose, RecordQuery, RecordsPage, RecordsQuery,
     SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
@@ -162,6 +163,10 @@ impl Source for GuardedSource {
 
     fn verifies_changes(&self) -> bool {
         self.source.verifies_changes()
+    }
+
+    async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
+        self.source.document_stores().await
     }
 
     /// Does not go through the circuit: a check without a call must not close it.

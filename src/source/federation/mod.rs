@@ -38,6 +38,7 @@ pub use members::Member;
 use self::failures::Failures;
 use self::guarded::GuardedSource;
 use self::members::Members;
+use super::documents::DocumentStore;
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
@@ -116,6 +117,22 @@ impl Source for Members {
     fn identity(&self) -> String {
         let identities: Vec<String> = self.sources.iter().map(|source| source.identity()).collect();
         identities.join("\n")
+    }
+
+    /// Returns the stores of all sources that answer.
+    async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
+        let mut failed = Failures::default();
+        let mut stores = Vec::new();
+        for source in &self.sources {
+            match source.document_stores().await {
+                Ok(found) => stores.extend(found),
+                Err(error) => failed.add(source.name(), error),
+            }
+        }
+        if failed.len() == self.sources.len() {
+            return Err(failed.all_failed("no source is available".to_owned()));
+        }
+        Ok(stores)
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {

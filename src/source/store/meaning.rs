@@ -68,8 +68,13 @@ impl Meaning {
 }
 
 impl SearchMeaning {
-    fn problem(problem: &dyn Display) -> Self {
+    pub(super) fn problem(problem: &dyn Display) -> Self {
         Self { problem: Some(problem.to_string()), ..Self::default() }
+    }
+
+    /// Returns the query's vector, if there is one.
+    pub(super) fn vector(&self) -> Option<&QueryVector> {
+        self.meaning.as_ref().map(|(_, vector)| vector)
     }
 
     /// Returns what the search is compared with, or `None` for a search by words alone.

@@ -14,6 +14,7 @@
 //! * `read`: reads of records and of the schema
 //! * `fulltext`: full-text search and its index
 //! * `import`: imports, `sync`: imports that stay current
+//! * `documents`: the tables of projects, `document_store`: the store as one of documents
 //! * `vectors`: vectors of records, for search by meaning
 //! * `place`, `info`, `export`, `removal`: the names of a command as rows; description, export and removal of records
 //! * `traces`: text of removed records in free pages
@@ -22,6 +23,8 @@
 mod backup;
 mod blocking;
 mod database;
+mod document_store;
+mod documents;
 mod error;
 mod export;
 mod fulltext;
@@ -47,6 +50,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_store};
+pub use documents::KnownDocument;
 pub use error::StoreError;
 pub use export::{ExportError, ExportedRecord, ExportedStream, MAX_EXPORTED_FIELDS, StoreExport};
 pub use fulltext::index::IndexState;
@@ -73,6 +77,7 @@ use self::meaning::{Meaning, SearchMeaning};
 use self::read::allowance::Allowance;
 use self::read::interrupt::{Interrupt, InterruptOnDrop, ReadBounds};
 use self::read::{aggregate, changes, list, record, schema, streams, window};
+use super::documents::DocumentStore;
 use super::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
     SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
@@ -223,6 +228,10 @@ impl Source for Store {
 
     fn verifies_changes(&self) -> bool {
         true
+    }
+
+    async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
+        Ok(vec![Arc::new(self.clone())])
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::StoreError;
 use super::database::{Database, identity};
+use super::documents::DocumentWriter;
 use super::fulltext::index::{IndexFollower, delete_index};
 use super::place::{Place, ScopeError, open};
 use super::sync::note_removed_items;
@@ -183,6 +184,10 @@ fn delete(
         if scope.stream.is_none() {
             transaction.execute("DELETE FROM connections WHERE id = ?1", [place.connection])?;
         }
+    }
+    // A project that stays has other documents now.
+    if let Some(documents) = DocumentWriter::find(&transaction, place.connection)? {
+        documents.bump(&transaction)?;
     }
     transaction.execute("UPDATE store SET uuid = ?1 WHERE id = 1", [new_id])?;
     transaction.commit()

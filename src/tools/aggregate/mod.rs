@@ -26,6 +26,7 @@ const AGGREGATE: ToolSpec = ToolSpec {
         `records` those that passed `filter`. `schema` tells which fields can be aggregated.",
     input_schema: include_str!("input.json"),
     aliases: &[],
+    extra_choices: &[],
     output_schema: include_str!("output.json"),
     examples: EXAMPLES,
     hints: SourceHints::STANDARD,

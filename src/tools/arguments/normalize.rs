@@ -61,10 +61,13 @@ impl DeclaredArguments {
         let required = schema.get("required").and_then(Value::as_array);
         let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-        let argument = |(name, schema): (&String, &Value)| Argument {
-            name: name.clone(),
-            value_type: ValueType::new(schema),
-            is_required: is_required(name),
+        let argument = |(name, schema): (&String, &Value)| {
+            let mut value_type = ValueType::new(schema);
+            if let ValueType::String(choices) = &mut value_type {
+                let extra = spec.extra_choices.iter().filter(|(argument, _)| argument == name);
+                choices.extend(extra.map(|(_, choice)| (*choice).to_owned()));
+            }
+            Argument { name: name.clone(), value_type, is_required: is_required(name) }
         };
         Self { spec: *spec, arguments: properties.map(argument).collect() }
     }

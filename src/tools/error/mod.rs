@@ -17,6 +17,7 @@ pub use unavailable::ShownUnavailable;
 pub(crate) use unavailable::list_unavailable;
 
 use crate::cursor::CursorFault;
+use crate::docs::DocsError;
 use crate::fit::clip;
 use crate::handle::{ConnectionId, InvalidHandle, RecordAddress, SourceName, StreamName};
 use crate::source::{BoundSource, ConnectionChoice, SourceError};
@@ -111,6 +112,22 @@ pub enum ToolError {
         /// Handle of the first part.
         first: String,
     },
+    /// There is no such project, or the caller may not read it.
+    #[error("there is no project `{}`", quote(named))]
+    ProjectNotFound {
+        /// Project as the call names it.
+        named: String,
+        /// The projects that there are.
+        choices: String,
+    },
+    /// The project has no such document.
+    #[error("project `{project}` has no document `{}`", quote(named))]
+    DocumentNotFound {
+        /// Slug of the project.
+        project: String,
+        /// Document as the call names it.
+        named: String,
+    },
     /// The source failed.
     #[error("{}{error}", prefix(source_name.as_ref()))]
     Source {
@@ -174,6 +191,22 @@ impl ToolError {
         Self::Source { source_name, error, context: Box::default() }
     }
 
+    /// Creates the error of a request for documents.
+    pub(crate) fn from_docs(source: &BoundSource, error: DocsError) -> Self {
+        let choices = error.choices().unwrap_or_default();
+        match error {
+            DocsError::ProjectNotFound { named, .. } => Self::ProjectNotFound { named, choices },
+            DocsError::DocumentNotFound { project, named } => Self::DocumentNotFound { project, named },
+            DocsError::InvalidQuery(problem) => Self::InvalidArgument {
+                tool: "search_docs",
+                param: "query".to_owned(),
+                problem: problem.to_owned(),
+                hint: "Call search_docs with a few words.".to_owned(),
+            },
+            DocsError::Source(error) => Self::from_source(source, error),
+        }
+    }
+
     /// Creates the error for a `source` that does not exist.
     pub(crate) fn unknown_source(tool: &'static str, name: &SourceName) -> Self {
         let problem = format!("there is no source `{name}`");
@@ -216,6 +249,8 @@ impl ToolError {
             Self::StateUnavailable(_) => "state_unavailable",
             Self::AmbiguousSchemaDetail { .. } => "ambiguous_schema_detail",
             Self::ResponseTooLarge { .. } => "response_too_large",
+            Self::ProjectNotFound { .. } => "project_not_found",
+            Self::DocumentNotFound { .. } => "document_not_found",
             Self::Timeout { .. } => "source_timeout",
             Self::Internal { .. } => "internal_error",
             Self::Source { error, .. } => error.code(),
@@ -256,6 +291,12 @@ impl ToolError {
             }
             Self::PartNotFound { last, .. } => format!("The last part is `{last}`."),
             Self::PartOutOfRange { first } => format!("Fetch `{first}`, then each `metadata.next`."),
+            Self::ProjectNotFound { choices, .. } => {
+                format!("Set `project_id` to the slug of a project; {choices}.")
+            }
+            Self::DocumentNotFound { .. } => {
+                "Copy `path` or `id` from a result of search_docs.".to_owned()
+            }
             Self::Timeout { .. } => "Call again, or ask for less at once.".to_owned(),
             Self::Internal { .. } => {
                 "Call again; if it stays, report it with the server's log of this call.".to_owned()
@@ -275,6 +316,7 @@ impl ToolError {
                 Some("Fetch the id without its part, then each `metadata.next`.")
             }
             Self::ResponseTooLarge { .. } => Some("Ask for less: fewer fields, or a smaller limit."),
+            Self::ProjectNotFound { .. } => Some("Set `project_id` to the slug of a project."),
             _ => None,
         }
     }

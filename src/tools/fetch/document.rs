@@ -203,10 +203,10 @@ fn hint_without_parts(profile: Profile, request: &Request, record: &Record) -> S
             "Its id leaves no room for the number of a part, so it can be read only where `fetch` takes `fields`."
                 .to_owned()
         }
-        (Profile::Standard, true) if request.fields.is_empty() => {
+        (Profile::Standard | Profile::Docs, true) if request.fields.is_empty() => {
             format!("Its id leaves no room for the number of a part. Name the `fields` to fetch; the largest are {largest}.")
         }
-        (Profile::Standard, true) => format!("Name fewer or smaller `fields`; the largest of these are {largest}."),
+        (Profile::Standard | Profile::Docs, true) => format!("Name fewer or smaller `fields`; the largest of these are {largest}."),
     }
 }
 

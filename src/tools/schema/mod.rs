@@ -31,6 +31,7 @@ const SCHEMA: ToolSpec = ToolSpec {
         fields with what each can be asked for (`legend` explains), its views and relations.",
     input_schema: include_str!("input.json"),
     aliases: &[],
+    extra_choices: &[],
     output_schema: include_str!("output.json"),
     examples: EXAMPLES,
     hints: SourceHints::STANDARD,

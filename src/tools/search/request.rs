@@ -145,7 +145,7 @@ impl Request {
     pub(super) fn max_hits(&self) -> usize {
         match (self.profile, self.limit) {
             (_, Some(limit)) => limit,
-            (Profile::Standard, None) => DEFAULT_LIMIT,
+            (Profile::Standard | Profile::Docs, None) => DEFAULT_LIMIT,
             (Profile::OpenAi, None) => OPENAI_HITS,
         }
     }
@@ -154,8 +154,8 @@ impl Request {
     pub(super) fn budget(&self, toolbox: &Toolbox) -> PageBudget {
         let bytes = match (self.profile, self.limit) {
             (Profile::OpenAi, _) => budget::SEARCH_OPENAI,
-            (Profile::Standard, Some(limit)) => budget::search_with_limit(limit),
-            (Profile::Standard, None) => budget::SEARCH,
+            (Profile::Standard | Profile::Docs, Some(limit)) => budget::search_with_limit(limit),
+            (Profile::Standard | Profile::Docs, None) => budget::SEARCH,
         };
         let whole = toolbox.budget("search");
         PageBudget { bytes: bytes.min(whole.bytes), ..whole }

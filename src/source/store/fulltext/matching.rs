@@ -23,9 +23,15 @@ const CLOSE: usize = 160;
 /// Maximum number of matches of one cluster that are compared.
 const CLUSTER: usize = 32;
 
+/// Share of its weight that a word has in a heading above a text.
+const HEADING_SHARE: f32 = 0.6;
+
+/// Gain of a word that occurs several times in a text, as a share of its weight.
+const REPETITION_SHARE: f32 = 0.2;
+
 /// Words to find in a text, by their folded form.
 #[derive(Debug, Default)]
-pub(super) struct ExcerptTerms {
+pub(in crate::source::store) struct ExcerptTerms {
     words: HashMap<String, ExcerptTerm>,
     /// Number of words of the query.
     slots: usize,
@@ -44,6 +50,52 @@ impl ExcerptTerms {
     pub(super) fn add(&mut self, word: &str, slot: usize, weight: f32) {
         self.slots = self.slots.max(slot + 1);
         self.words.entry(word.to_owned()).or_insert(ExcerptTerm { slot, weight });
+    }
+
+    /// Returns the share of the words' weight that a part of a text has, with the headings above it: 0 to 1.
+    pub(in crate::source::store) fn share_of(&self, part: &str, headings: &str) -> f32 {
+        let mut most = vec![0.0_f32; self.slots];
+        for term in self.words.values() {
+            raise(&mut most, term.slot, term.weight);
+        }
+        let total: f32 = most.iter().sum::<f32>() * (1.0 + REPETITION_SHARE);
+        if total <= 0.0 {
+            return 0.0;
+        }
+        let (mut found, mut counts) = (vec![0.0_f32; self.slots], vec![0_u16; self.slots]);
+        for (term, _) in self.matches(part) {
+            raise(&mut found, term.slot, term.weight);
+            if let Some(count) = counts.get_mut(term.slot) {
+                *count = count.saturating_add(1);
+            }
+        }
+        let repeated = found.iter().zip(&counts).map(|(weight, count)| {
+            let times = f32::from(count.saturating_sub(1));
+            weight * REPETITION_SHARE * times / (times + 1.0)
+        });
+        let repeated: f32 = repeated.sum();
+        for (term, _) in self.matches(headings) {
+            raise(&mut found, term.slot, term.weight * HEADING_SHARE);
+        }
+        (found.iter().sum::<f32>() + repeated) / total
+    }
+
+    /// Returns the words of a text that are looked for, with their places.
+    fn matches(&self, text: &str) -> Vec<(ExcerptTerm, Range<usize>)> {
+        let mut folded = String::new();
+        let matches = words(text).filter_map(|word| {
+            folded.clear();
+            fold_into(text.get(word.range.clone()).unwrap_or_default(), &mut folded);
+            self.words.get(folded.as_str()).map(|term| (*term, word.range))
+        });
+        matches.collect()
+    }
+}
+
+/// Raises the weight of a word of the query.
+fn raise(weights: &mut [f32], slot: usize, weight: f32) {
+    if let Some(known) = weights.get_mut(slot) {
+        *known = known.max(weight);
     }
 }
 
@@ -141,14 +193,7 @@ pub(super) fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
 
 /// Returns the first cluster with the greatest weight of distinct words: the weight and the byte range of the cluster.
 fn best_cluster(text: &str, terms: &ExcerptTerms) -> Option<(f32, Range<usize>)> {
-    let mut folded = String::new();
-    let matches: Vec<(ExcerptTerm, Range<usize>)> = words(text)
-        .filter_map(|word| {
-            folded.clear();
-            fold_into(text.get(word.range.clone()).unwrap_or_default(), &mut folded);
-            terms.words.get(folded.as_str()).map(|term| (*term, word.range))
-        })
-        .collect();
+    let matches = terms.matches(text);
     let mut best: Option<(f32, Range<usize>)> = None;
     let mut weights = vec![0.0_f32; terms.slots];
     for (at, (_, first)) in matches.iter().enumerate() {
@@ -218,6 +263,19 @@ mod tests {
         );
         assert_eq!((both.fields, both.field.as_deref()), (vec!["body".into(), "title".into()], Some("body")));
         assert!(both.title_match.is_none());
+    }
+
+    #[test]
+    fn a_part_with_more_of_the_words_has_a_greater_share() {
+        let terms = terms(&["token", "expire"]);
+        let share = |part: &str, headings: &str| terms.share_of(part, headings);
+        assert!(share("nothing", "") == 0.0);
+        assert!(share("a token", "") > 0.0);
+        assert!(share("tokens and a token", "") < share("a token can expire", ""));
+        assert!(share("a token, another token", "") > share("a token", ""));
+        assert!(share("when they expire", "Token") > share("when they expire", ""));
+        assert!(share("when they expire", "Token") < share("token expire", ""));
+        assert!(share("token expire token expire token expire", "") <= 1.0);
     }
 
     #[test]

@@ -35,5 +35,6 @@ mod stems;
 mod terms;
 mod words;
 
+pub(super) use matching::ExcerptTerms;
 pub(super) use meaning::QueryMeaning;
-pub(super) use search::StoreSearch;
+pub(super) use search::{RankedRecord, RankedRecords, StoreSearch};

@@ -123,6 +123,26 @@ pub(super) struct Features {
     pub(super) brevity: f32,
 }
 
+impl Weights {
+    /// Returns the score of a record with all features.
+    pub(super) fn most(&self) -> f32 {
+        let all = Features {
+            frequency: 1.0,
+            coverage: 1.0,
+            all: 1.0,
+            title: 1.0,
+            title_share: 1.0,
+            pairs: 1.0,
+            run: 1.0,
+            window: 1.0,
+            units: 1.0,
+            start: 1.0,
+            brevity: 1.0,
+        };
+        all.score(self)
+    }
+}
+
 impl Features {
     /// Returns the score: the weighted sum of the features.
     pub(super) fn score(&self, weights: &Weights) -> f32 {

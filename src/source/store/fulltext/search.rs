@@ -5,17 +5,20 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 
 use tantivy::TantivyError;
 
 use super::hits::{excerpt_terms, read_hits};
 use super::index::{CurrentIndex, IndexFault, Snapshot, folder_of, guard};
+use super::matching::ExcerptTerms;
 use super::meaning::{
     MAX_PLACED, NearestError, Placed, Placements, QueryMeaning, WordHit, nearest_records, place_all,
     place_among,
 };
 use super::post_filter::{MatchPage, PostFilter};
 use super::ranked_list::{RANKED, RankedList};
+use super::ranking::WEIGHTS;
 use super::scope::Scope;
 use super::selection::Match;
 use super::terms::QueryTerms;
@@ -53,7 +56,6 @@ struct Question<'a> {
     scope: Scope,
     post_filter: Option<PostFilter<'a>>,
     meaning: Option<QueryMeaning<'a>>,
-    allowance: &'a Allowance,
 }
 
 /// Position of the next page: version and layout of the index, number of matches that earlier pages have consumed, and
@@ -76,6 +78,37 @@ struct PlacedMeaning {
     is_cut: bool,
 }
 
+/// Ranked records of one page, and everything that reading their hits needs.
+#[derive(Debug, Default)]
+struct RankedPage {
+    rows: Vec<Match>,
+    words: ExcerptTerms,
+    placed: Placements,
+    /// The page without its hits.
+    page: SearchPage,
+}
+
+/// A record that a search ranked.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::source::store) struct RankedRecord {
+    pub(in crate::source::store) row: i64,
+    /// Score of the record's words, 0 to 1; `None` for a record that was found by meaning.
+    pub(in crate::source::store) score: Option<f32>,
+    /// Passage that is nearest to the query, in bytes of the record's text.
+    pub(in crate::source::store) passage: Option<Range<usize>>,
+}
+
+/// The best records of a search.
+#[derive(Debug, Default)]
+pub(in crate::source::store) struct RankedRecords {
+    /// Records, the best first.
+    pub(in crate::source::store) records: Vec<RankedRecord>,
+    /// Words to find in them.
+    pub(in crate::source::store) words: ExcerptTerms,
+    /// Reasons why the search was by words alone.
+    pub(in crate::source::store) problems: BTreeSet<String>,
+}
+
 impl StoreSearch {
     pub(in crate::source::store) fn search(
         &self,
@@ -84,14 +117,48 @@ impl StoreSearch {
         meaning: Option<QueryMeaning<'_>>,
         allowance: &Allowance,
     ) -> Result<SearchPage, SourceError> {
+        let RankedPage { rows, words, placed, page } = self.rank(database, query, meaning, allowance)?;
+        let hits = database.read(|sqlite| read_hits(sqlite, &rows, &words, &placed, allowance))?;
+        Ok(SearchPage { hits, ..page })
+    }
+
+    /// Returns the best records of a search without reading them.
+    pub(in crate::source::store) fn ranked_records(
+        &self,
+        database: &Database,
+        query: &SearchQuery,
+        meaning: Option<QueryMeaning<'_>>,
+        allowance: &Allowance,
+    ) -> Result<RankedRecords, SourceError> {
+        let RankedPage { rows, words, placed, page } = self.rank(database, query, meaning, allowance)?;
+        let passage = |row: i64| {
+            let placed = placed.iter().find(|placed| placed.row == row)?;
+            Some(usize::try_from(placed.first_byte).ok()?..usize::try_from(placed.end_byte).ok()?)
+        };
+        let most = WEIGHTS.most();
+        let record = |found: &Match| RankedRecord {
+            row: found.row,
+            score: found.score.is_finite().then(|| (found.score / most).clamp(0.0, 1.0)),
+            passage: passage(found.row),
+        };
+        let records = rows.iter().map(record).collect();
+        Ok(RankedRecords { records, words, problems: page.meaning_problems })
+    }
+
+    /// Ranks the records of one page.
+    fn rank(
+        &self,
+        database: &Database,
+        query: &SearchQuery,
+        meaning: Option<QueryMeaning<'_>>,
+        allowance: &Allowance,
+    ) -> Result<RankedPage, SourceError> {
         let terms = QueryTerms::new(&query.text);
         if terms.is_empty() && !lists_records(query) {
             let notes = vec!["the query has no letters or digits to search for".to_owned()];
-            return Ok(SearchPage {
-                notes,
-                lexical_instead: is_lexical_instead(query),
-                ..SearchPage::default()
-            });
+            let lexical_instead = is_lexical_instead(query);
+            let page = SearchPage { notes, lexical_instead, ..SearchPage::default() };
+            return Ok(RankedPage { page, ..RankedPage::default() });
         }
         let post_filter = PostFilter::for_query(database, query, allowance)?;
         let scope = Scope::resolve(database, query.connection.as_ref(), &query.streams)?;
@@ -101,7 +168,7 @@ impl StoreSearch {
             .map(|position| Position::read(position).ok_or(SourceError::InvalidCursor));
         let at = at.transpose()?;
         let meaning = meaning.filter(|_| !terms.is_empty() && at.is_none());
-        let question = Question { query, terms, scope, post_filter, meaning, allowance };
+        let question = Question { query, terms, scope, post_filter, meaning };
         let mut retries = 0;
         loop {
             let fault = RefCell::default();
@@ -126,8 +193,8 @@ impl StoreSearch {
         question: &Question<'_>,
         at: Option<&Position>,
         fault: &RefCell<Option<IndexFault>>,
-    ) -> Result<SearchPage, SourceError> {
-        let Question { query, terms, scope, post_filter, allowance, .. } = question;
+    ) -> Result<RankedPage, SourceError> {
+        let Question { query, terms, scope, post_filter, .. } = question;
         let (snapshot, notes) = match at {
             Some(at) => (self.index.remembered(database, at.version, at.is_previous)?, Vec::new()),
             None => self.index.newest(database)?,
@@ -175,14 +242,12 @@ impl StoreSearch {
             meaning,
         };
         let words = excerpt_terms(&list.lookups);
-        let hits = database.read(|sqlite| read_hits(sqlite, &found.rows, &words, &placed, allowance))?;
         let count = post_filter.is_none().then(|| counted(&list, next.meaning.as_ref()));
         let windowed = next.meaning.as_ref().is_some_and(|meaning| meaning.is_alone && meaning.is_cut);
         let lexical_instead = next.meaning.is_none() && is_lexical_instead(query);
         let meaning_problems = BTreeSet::from_iter(problem);
         let next = found.more.then(|| next.write());
-        Ok(SearchPage {
-            hits,
+        let page = SearchPage {
             next,
             notes,
             count,
@@ -190,7 +255,8 @@ impl StoreSearch {
             lexical_instead,
             meaning_problems,
             ..SearchPage::default()
-        })
+        };
+        Ok(RankedPage { rows: found.rows, words, placed, page })
     }
 }
 

@@ -13,6 +13,7 @@ use super::change::{Change, Incoming};
 use super::open_stream::{OpenStream, WriteOutcome};
 use crate::handle::{ConnectionId, StreamName};
 use crate::source::store::database::{Database, identity};
+use crate::source::store::documents::is_project;
 use crate::source::store::error::StoreError;
 use crate::source::store::fulltext::index::{Entry, Fields, IndexFollower, RecordText, Rows};
 use crate::source::store::manifest::Manifest;
@@ -90,6 +91,9 @@ impl StoreWriter {
         let (database, lock) = Database::open_or_create(path)?;
         let index = IndexFollower::open(&database);
         let sqlite = database.writer()?;
+        if database.read(|sqlite| is_project(sqlite, &connection.connection_id))? {
+            return Err(StoreError::IsProject(connection.connection_id.to_string()));
+        }
         let (row, manifest) = put_connection(&sqlite, connection).map_err(|error| database.error(&error))?;
         let manifest = manifest.and_then(|manifest| Manifest::from_stored(&manifest));
         let version = database.read(identity)?.1;

@@ -4,17 +4,22 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::imports::{self, ImportId, ImportStatus, NewImport, RememberedImport, has_tables};
 use super::items::{self, ItemId, KnownItem};
 use super::lock::SyncLock;
+use crate::handle::ConnectionId;
 use crate::source::store::database::Database;
+use crate::source::store::documents::{DocumentWriter, KnownDocument, known_documents};
 use crate::source::store::fulltext::index::{CurrentIndex, IndexState, Verification};
 use crate::source::store::import::put_connection;
 use crate::source::store::traces::is_removal_unfinished;
 use crate::source::store::write_lock::WriteLock;
 use crate::source::store::{NewConnection, StoreError};
+
+/// Kind of the imports into projects of documents.
+const DOCS_KIND: &str = "docs";
 
 /// Maximum time that a batch waits for the write lock, which an import holds to its end.
 const LOCK_PATIENCE: Duration = Duration::from_secs(60);
@@ -72,6 +77,12 @@ impl SyncStore {
         connection: &NewConnection,
         new: &NewImport,
     ) -> Result<RememberedImport, StoreError> {
+        let connection_id = &connection.connection_id;
+        match (self.known_documents(connection_id)?, new.kind == DOCS_KIND) {
+            (Some(_), false) => return Err(StoreError::IsProject(connection_id.to_string())),
+            (None, true) => return Err(StoreError::NoProject(connection_id.to_string())),
+            _ => {}
+        }
         let _lock = self.write_lock()?;
         let mut sqlite = self.database.writer()?;
         let mut remember = || {
@@ -97,6 +108,24 @@ impl SyncStore {
     /// The store cannot be written.
     pub fn restore_removed(&self, import: ImportId) -> Result<(), StoreError> {
         self.write(|sqlite| items::read_removed_again(sqlite, import))
+    }
+
+    /// Returns the documents of the project that has the id of a connection, or `None` if the connection is no project.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn known_documents(
+        &self,
+        connection: &ConnectionId,
+    ) -> Result<Option<Vec<KnownDocument>>, StoreError> {
+        self.database.read(|sqlite| {
+            let sql = "SELECT id FROM connections WHERE connection_id = ?1";
+            let row = sqlite.query_row(sql, [connection.as_str()], |row| row.get(0)).optional()?;
+            let Some(row) = row else { return Ok(None) };
+            let project = DocumentWriter::find(sqlite, row)?;
+            project.map(|project| known_documents(sqlite, project.project())).transpose()
+        })
     }
 
     /// Acquires the lock of an import, or returns `None` if it is being synchronized.

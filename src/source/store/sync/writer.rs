@@ -13,7 +13,9 @@ use super::items::{ItemId, ItemState, keep_stale, save_state};
 use super::role::Role;
 use super::store::SyncStore;
 use crate::handle::{RecordId, StreamName};
+use crate::source::documents::DOCUMENTS_STREAM;
 use crate::source::store::database::identity;
+use crate::source::store::documents::DocumentWriter;
 use crate::source::store::import::{OpenStream, WriteOutcome};
 use crate::source::store::manifest::Manifest;
 use crate::source::store::{Change, Imported, Incoming, StoreError, Tally};
@@ -84,6 +86,8 @@ struct State {
     /// Id of the store. A removal of records or a restored backup gives it another one, and other row ids.
     uuid: String,
     manifest: Option<Manifest>,
+    /// Writer of the documents, if the connection is a project.
+    documents: Option<DocumentWriter>,
     streams: HashMap<StreamName, OpenStream>,
     /// Version of the store after the last batch.
     version: i64,
@@ -116,11 +120,13 @@ impl<'s> SyncWriter<'s> {
                 error => store.database.error(&error),
             })?;
         let (uuid, version) = store.database.read(identity)?;
+        let documents = store.database.read(|sqlite| DocumentWriter::find(sqlite, connection))?;
         let state = State {
             import: import.id,
             connection,
             uuid,
             manifest: import.manifest.as_deref().and_then(Manifest::from_stored),
+            documents,
             streams: HashMap::new(),
             version,
             item: None,
@@ -331,6 +337,9 @@ impl State {
             transaction.execute(sql, (stream, by))?;
         }
         transaction.execute("UPDATE store SET version = ?1 WHERE id = 1", [self.version])?;
+        if let Some(documents) = &mut self.documents {
+            documents.commit(transaction)?;
+        }
         Ok(Batch::Written)
     }
 
@@ -444,6 +453,15 @@ impl State {
         let row = stream.row;
         let written = stream.put(transaction, incoming.key.as_str(), &incoming.change, version)?;
         self.tally.count(&written);
+        if let Some(documents) = self.documents.as_mut().filter(|_| is_document(incoming)) {
+            match (&written, &incoming.change) {
+                (WriteOutcome::Added(row) | WriteOutcome::Changed(row), Change::Put { data, .. }) => {
+                    documents.put(transaction, *row, incoming.key.as_str(), data)?;
+                }
+                (WriteOutcome::Deleted(row), _) => documents.delete(transaction, *row)?,
+                _ => {}
+            }
+        }
         let by = match &written {
             WriteOutcome::Added(_) => 1,
             WriteOutcome::Deleted(_) => -1,
@@ -469,4 +487,9 @@ impl State {
         }
         self.streams.get_mut(name).ok_or(rusqlite::Error::QueryReturnedNoRows)
     }
+}
+
+/// Returns true for a record of the stream that has the documents of a project.
+fn is_document(incoming: &Incoming) -> bool {
+    incoming.stream.as_str() == DOCUMENTS_STREAM
 }

@@ -1,0 +1,65 @@
+//! `fetchwell project create`: creates a project.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::app::default_store::store_to_fill;
+use crate::app::failure::Failure;
+use crate::app::open::runtime;
+use crate::cli::print::Printer;
+use crate::config::Environment;
+use crate::record::RecordData;
+use crate::source::documents::{DocumentStore, NewProject, ProjectName, ProjectSlug};
+use crate::source::store::{Store, SyncStore};
+
+/// Create a project without documents.
+#[derive(Debug, Args)]
+pub(super) struct Create {
+    /// The slug: 1 to 100 of the characters a-z, 0-9, _ and -.
+    slug: ProjectSlug,
+    /// A name for people, such as `Team handbook` [default: the slug]
+    #[arg(long, value_name = "NAME")]
+    name: Option<ProjectName>,
+    /// Keep no history of searches.
+    #[arg(long, conflicts_with = "history_days")]
+    no_history: bool,
+    /// The number of days after which a search is deleted from the history [default: 90]
+    #[arg(long, value_name = "DAYS")]
+    history_days: Option<u16>,
+    /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the user's own]
+    #[arg(long, value_name = "DB")]
+    store: Option<PathBuf>,
+}
+
+impl Create {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let path = store_to_fill(self.store.as_deref(), environment)?;
+        drop(SyncStore::open_or_create(&path)?);
+        let store = Store::open("store".parse().map_err(|error| Failure::usage(&error))?, &path)?;
+        let name = self.name.unwrap_or_else(|| ProjectName::from(&self.slug));
+        let mut settings = RecordData::new();
+        if self.no_history {
+            settings.insert("history".to_owned(), false.into());
+        }
+        if let Some(days) = self.history_days {
+            settings.insert("history_days".to_owned(), days.into());
+        }
+        let new = NewProject { slug: self.slug, name, settings };
+        let Some(project) = runtime()?.block_on(store.create_project(&new))? else {
+            return Err(Failure::usage(&format_args!(
+                "the store has a project or another connection `{}`; choose another slug",
+                new.slug
+            )));
+        };
+        if printer.json {
+            printer.value(&project);
+        } else {
+            printer.line(format_args!(
+                "created `{0}`; import documents with `fetchwell import docs DIR --project {0}`",
+                project.slug
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! `fetchwell project`: creates, lists, shows and removes projects of documents.
+//!
+//! * `create`, `list`, `show`, `remove`: a file per command
+
+mod create;
+mod list;
+mod remove;
+mod show;
+
+use clap::{Args, Subcommand};
+
+use super::print::Printer;
+use crate::app::failure::Failure;
+use crate::config::Environment;
+
+/// Manage projects: collections of documents for search.
+#[derive(Debug, Args)]
+pub(super) struct Project {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Create(create::Create),
+    List(list::List),
+    Show(show::Show),
+    Remove(remove::Remove),
+}
+
+impl Project {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        match self.command {
+            Command::Create(command) => command.run(printer, environment),
+            Command::List(command) => command.run(printer, environment),
+            Command::Show(command) => command.run(printer, environment),
+            Command::Remove(command) => command.run(printer, environment),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The readers of files that are one record each.
+
+use super::super::documents::{read_html, read_note, read_text};
+use super::super::item::{FileKind, FileRecord, Item};
+use super::super::mail::read_mail;
+use super::super::office::{read_docx, read_epub, read_odt, read_pptx};
+use super::super::pdf::read_pdf;
+use super::selection::FileSelection;
+
+/// Reads a file that is one record. Returns `None` for kinds that can have any number of them.
+pub(super) fn read_record(
+    kind: FileKind,
+    item: &mut Item<'_>,
+    selection: &FileSelection,
+) -> Option<Result<FileRecord, String>> {
+    Some(match kind {
+        FileKind::Text => read_text(item),
+        FileKind::Markdown => read_note(item),
+        FileKind::Html => read_html(item),
+        FileKind::Eml => read_mail(item),
+        FileKind::Docx => read_docx(item),
+        FileKind::Pptx => read_pptx(item),
+        FileKind::Odt => read_odt(item),
+        FileKind::Epub => read_epub(item),
+        FileKind::Pdf => read_pdf(item, selection.program.as_deref()),
+        _ => return None,
+    })
+}

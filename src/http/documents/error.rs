@@ -1,0 +1,198 @@
+//! Errors: `{"error", "detail", "code", "request_id"}`, with `errors` for an invalid request.
+
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Serialize;
+
+use crate::docs::DocsError;
+use crate::fit::clip;
+use crate::http::error::RequestError;
+use crate::source::SourceError;
+
+/// Maximum length of a detail in bytes of JSON.
+const MAX_DETAIL_BYTES: usize = 700;
+
+/// Maximum number of errors in one body.
+const MAX_ERRORS: usize = 8;
+
+/// Code of an invalid query.
+const INVALID_QUERY: &str = "INVALID_QUERY";
+
+/// Reason why a request fails.
+#[derive(Debug)]
+pub(super) struct DocumentError {
+    status: StatusCode,
+    error: Box<str>,
+    detail: Box<str>,
+    code: Box<str>,
+    errors: Box<[ValidationError]>,
+    /// Method that the path takes, for an error about it.
+    allowed: Option<&'static str>,
+}
+
+/// An error of one parameter: the `ValidationError` of the contract.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct ValidationError {
+    loc: Vec<String>,
+    msg: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct ErrorBody<'a> {
+    error: &'a str,
+    detail: &'a str,
+    code: &'a str,
+    request_id: &'a str,
+    #[serde(skip_serializing_if = "<[ValidationError]>::is_empty")]
+    errors: &'a [ValidationError],
+}
+
+impl ValidationError {
+    /// Creates the error of a parameter.
+    pub(super) fn parameter(name: &str, problem: &str, kind: &'static str) -> Self {
+        Self { loc: vec!["body".to_owned(), clip(name, 100)], msg: clip(problem, 200), kind }
+    }
+
+    /// Creates the error of a whole body.
+    pub(super) fn body(problem: &str, kind: &'static str) -> Self {
+        Self { loc: vec!["body".to_owned()], msg: problem.to_owned(), kind }
+    }
+}
+
+impl DocumentError {
+    fn new(status: StatusCode, error: &str, detail: &str, code: &str) -> Self {
+        Self {
+            status,
+            error: error.into(),
+            detail: clip(detail, MAX_DETAIL_BYTES).into(),
+            code: code.into(),
+            errors: Box::default(),
+            allowed: None,
+        }
+    }
+
+    /// Creates an internal error.
+    pub(super) fn internal() -> Self {
+        RequestError::internal().into()
+    }
+
+    /// Creates the error of an invalid request.
+    pub(super) fn validation(mut errors: Vec<ValidationError>) -> Self {
+        errors.truncate(MAX_ERRORS);
+        let of_query = errors.iter().find(|error| error.loc.last().is_some_and(|last| last == "query"));
+        let base = match of_query {
+            Some(error) if matches!(error.kind, "missing" | "string_too_short") => {
+                Self::new(StatusCode::BAD_REQUEST, "Invalid query", "Query cannot be empty", INVALID_QUERY)
+            }
+            Some(error) => {
+                let detail = format!("query: {}", error.msg);
+                Self::new(StatusCode::BAD_REQUEST, "Invalid query", &detail, INVALID_QUERY)
+            }
+            None => {
+                let first = errors.first().map(|error| format!("{}: {}", error.loc.join("."), error.msg));
+                let detail = first.unwrap_or_default();
+                Self::new(StatusCode::BAD_REQUEST, "Invalid argument", &detail, "INVALID_ARGUMENT")
+            }
+        };
+        Self { errors: errors.into(), ..base }
+    }
+
+    /// Creates the error of a body that is not JSON.
+    pub(super) fn invalid_json(error: &serde_json::Error) -> Self {
+        let detail = format!("the body is not JSON (line {}, column {})", error.line(), error.column());
+        let errors = Box::from([ValidationError::body("it is not JSON", "json_invalid")]);
+        let base = Self::new(StatusCode::BAD_REQUEST, "Invalid argument", &detail, "INVALID_ARGUMENT");
+        Self { errors, ..base }
+    }
+
+    /// Creates the error of another content type than JSON.
+    pub(super) fn content_type() -> Self {
+        let detail = "send JSON with `Content-Type: application/json`";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Invalid content type", detail, "INVALID_ARGUMENT")
+    }
+
+    /// Creates the error of a body that is too large.
+    pub(super) fn too_large() -> Self {
+        let detail = "the body is larger than 1 MiB";
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "Request too large", detail, "INVALID_ARGUMENT")
+    }
+
+    /// Creates the error of a method that the path does not take.
+    pub(super) fn method(allowed: &'static str) -> Self {
+        let detail = format!("this path takes {allowed}");
+        let base =
+            Self::new(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed", &detail, "METHOD_NOT_ALLOWED");
+        Self { allowed: Some(allowed), ..base }
+    }
+
+    /// Creates the error of a search that the history does not have.
+    pub(super) fn search_not_found() -> Self {
+        let detail = "there is no search of this id; it is in the header `Search-Id` of a response";
+        Self::new(StatusCode::NOT_FOUND, "Search not found", detail, "NOT_FOUND")
+    }
+
+    /// Creates the error of a deadline that passed.
+    pub(super) fn timeout(deadline: Duration) -> Self {
+        let detail = format!("no answer within {} seconds", deadline.as_secs());
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Source timeout", &detail, "SOURCE_TIMEOUT")
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Returns the code as telemetry records it.
+    pub(super) fn outcome(&self) -> String {
+        self.code.to_ascii_lowercase()
+    }
+
+    /// Adds the headers that belong to the status.
+    pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
+        if let Some(allowed) = self.allowed {
+            headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
+        }
+    }
+
+    pub(super) fn body(&self, request_id: &str) -> Vec<u8> {
+        let Self { error, detail, code, errors, .. } = self;
+        serde_json::to_vec(&ErrorBody { error, detail, code, request_id, errors }).unwrap_or_default()
+    }
+}
+
+impl From<RequestError> for DocumentError {
+    fn from(error: RequestError) -> Self {
+        let code = error.code.to_ascii_uppercase();
+        let mut words = error.code.replace('_', " ");
+        if let Some(first) = words.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        Self::new(error.status, &words, error.message(), &code)
+    }
+}
+
+impl From<SourceError> for DocumentError {
+    fn from(error: SourceError) -> Self {
+        RequestError::from(error).into()
+    }
+}
+
+impl From<DocsError> for DocumentError {
+    fn from(error: DocsError) -> Self {
+        let (detail, code) = (error.to_string(), error.code());
+        match error {
+            DocsError::ProjectNotFound { .. } => {
+                Self::new(StatusCode::NOT_FOUND, "Project not found", &detail, code)
+            }
+            DocsError::DocumentNotFound { .. } => {
+                Self::new(StatusCode::NOT_FOUND, "Document not found", &detail, code)
+            }
+            DocsError::InvalidQuery(_) => {
+                Self::new(StatusCode::BAD_REQUEST, "Invalid query", &detail, INVALID_QUERY)
+            }
+            DocsError::Source(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Documents for search: projects, documents, chunks that tile their text, and the history of searches.
+//!
+//! [`DocumentStore`] is the interface of every store that has projects. A project is a connection of its store, and its
+//! documents are the records of the connection's stream `documents`, so that all reads of a [`Source`](super::Source) work
+//! on them.
+//!
+//! * `slug`, `uuid`, `category`: the names of projects, identifiers, categories
+//! * `project`, `document`, `history`: the rows of the contract as values
+//! * `record`: documents as records, `tiles`: the chunks of a text
+//! * `search`: searches for chunks
+//! * `conformance`: the rules of a store as tests
+//!
+//! **Invariant:** the chunks of a document, in their order, are its text, byte for byte.
+
+mod category;
+#[cfg(test)]
+pub(crate) mod conformance;
+mod document;
+mod history;
+mod project;
+mod record;
+mod search;
+mod slug;
+mod tiles;
+mod uuid;
+
+use std::fmt;
+use std::ops::Range;
+
+use async_trait::async_trait;
+
+pub use category::{Category, InvalidCategory};
+pub use document::{
+    CategoryCount, ChunkMetadata, DOCUMENTS_STREAM, Document, DocumentChange, DocumentChunk, DocumentPath,
+    InvalidDocumentPath, NewDocument, TEXT_FIELD, bounded_title, content_hash,
+};
+pub use history::{Feedback, InvalidFeedback, NewSearch, SearchRecord};
+pub use project::{InvalidProjectName, NewProject, Project, ProjectName};
+pub use search::{
+    Candidate, Candidates, DocumentSearch, EMBEDDING_DIMENSIONS, EmbeddingStage, MAX_CANDIDATES,
+    WrongDimensions,
+};
+pub use slug::{InvalidSlug, ProjectRef, ProjectSlug};
+pub use tiles::{Tile, tiles};
+pub use uuid::{InvalidUuid, Uuid};
+
+use super::SourceError;
+use crate::handle::SourceName;
+
+/// A document as a request names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DocumentRef {
+    /// Path of the document in its project.
+    Path(DocumentPath),
+    /// Id of the document.
+    Id(Uuid),
+}
+
+/// A page of a project's documents, in the order of their paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentList {
+    /// Category of the documents; `None` lists all.
+    pub category: Option<Category>,
+    /// Path behind which the page begins; `None` begins with the first.
+    pub after: Option<DocumentPath>,
+    /// Maximum number of documents.
+    pub limit: usize,
+}
+
+/// The result of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Committed {
+    /// Documents that are new.
+    pub added: u64,
+    /// Documents that changed.
+    pub changed: u64,
+    /// Documents that were deleted.
+    pub deleted: u64,
+    /// Version of the corpus afterwards. It rises by one if something changed.
+    pub corpus_version: i64,
+}
+
+/// A store that has projects. A project that does not exist is `None`, or has nothing.
+#[async_trait]
+pub trait DocumentStore: Send + Sync + fmt::Debug {
+    /// Returns the name of the source that has the documents as records.
+    fn source_name(&self) -> &SourceName;
+
+    /// Returns all projects in the order of their slugs.
+    async fn projects(&self) -> Result<Vec<Project>, SourceError>;
+
+    /// Returns a project.
+    async fn project(&self, named: &ProjectRef) -> Result<Option<Project>, SourceError>;
+
+    /// Creates a project. Returns `None` if its slug is the id of another project or connection.
+    async fn create_project(&self, new: &NewProject) -> Result<Option<Project>, SourceError>;
+
+    /// Removes a project with its documents, chunks and history. Returns false if there is none.
+    async fn remove_project(&self, project: Uuid) -> Result<bool, SourceError>;
+
+    /// Writes changes of documents, all or none. Returns `None` if there is no such project.
+    async fn commit(
+        &self,
+        project: Uuid,
+        changes: Vec<DocumentChange>,
+    ) -> Result<Option<Committed>, SourceError>;
+
+    /// Returns a page of documents.
+    async fn documents(&self, project: Uuid, list: &DocumentList) -> Result<Vec<Document>, SourceError>;
+
+    /// Returns a document.
+    async fn document(&self, project: Uuid, named: &DocumentRef) -> Result<Option<Document>, SourceError>;
+
+    /// Returns the whole text of a document.
+    async fn text(&self, project: Uuid, document: Uuid) -> Result<Option<String>, SourceError>;
+
+    /// Returns the chunks of a document whose numbers are in a range.
+    async fn chunks(
+        &self,
+        project: Uuid,
+        document: Uuid,
+        numbers: Range<u32>,
+    ) -> Result<Vec<DocumentChunk>, SourceError>;
+
+    /// Returns chunks with their documents, in the given order. Chunks that do not exist are left out.
+    async fn passages(&self, project: Uuid, chunks: &[Uuid]) -> Result<Vec<Passage>, SourceError>;
+
+    /// Returns the number of documents of each category that has any.
+    async fn categories(&self, project: Uuid) -> Result<Vec<CategoryCount>, SourceError>;
+
+    /// Searches for chunks.
+    async fn search(&self, project: &Project, search: &DocumentSearch) -> Result<Candidates, SourceError>;
+
+    /// Remembers a search.
+    async fn remember_search(&self, project: Uuid, search: &NewSearch) -> Result<(), SourceError>;
+
+    /// Sets or withdraws the feedback on a search. Returns false if there is no such search.
+    async fn set_feedback(&self, search: Uuid, feedback: Option<Feedback>) -> Result<bool, SourceError>;
+
+    /// Returns the last searches of a project, the newest first.
+    async fn history(&self, project: Uuid, limit: usize) -> Result<Vec<SearchRecord>, SourceError>;
+}
+
+/// A chunk with its document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Passage {
+    /// Chunk of the document.
+    pub chunk: DocumentChunk,
+    /// Document of the chunk.
+    pub document: Document,
+}

@@ -1,0 +1,66 @@
+//! The search for chunks of a project.
+
+use std::collections::BTreeSet;
+
+use super::category::Category;
+use super::uuid::Uuid;
+use crate::source::SearchMode;
+
+/// Maximum number of candidates of a search.
+pub const MAX_CANDIDATES: usize = 200;
+
+/// Number of dimensions of the vectors of documents, by the contract.
+pub const EMBEDDING_DIMENSIONS: usize = 1_024;
+
+/// The error for vectors of another number of dimensions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "Expected {EMBEDDING_DIMENSIONS} dimensions, got {0}; set `pad_to = {EMBEDDING_DIMENSIONS}` in [embedding] for a smaller model"
+)]
+pub struct WrongDimensions(pub usize);
+
+/// A search for chunks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentSearch {
+    /// Whole text of the query, for search by meaning.
+    pub text: String,
+    /// Words to find.
+    pub topic: String,
+    /// Category of the documents; `None` searches all.
+    pub category: Option<Category>,
+    /// Mode in which chunks are found.
+    pub mode: SearchMode,
+    /// Maximum number of candidates, at most [`MAX_CANDIDATES`].
+    pub depth: usize,
+}
+
+/// A chunk that a search found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Candidate {
+    /// Id of the chunk.
+    pub chunk: Uuid,
+    /// Score from 0 to 1. Scores never rise down the list.
+    pub score: f32,
+}
+
+/// The candidates of a search.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Candidates {
+    /// Chunks, the best first.
+    pub chunks: Vec<Candidate>,
+    /// Version of the corpus in which they were found.
+    pub corpus_version: i64,
+    /// Reasons why the search was by words alone, each with what to do.
+    pub problems: BTreeSet<String>,
+    /// Embedding of the query, if it was embedded.
+    pub embedding: Option<EmbeddingStage>,
+}
+
+/// The embedding of a query as a stage of its search.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct EmbeddingStage {
+    /// Id of the model.
+    pub model: String,
+    /// Time that it took, in milliseconds.
+    pub latency_ms: u64,
+}

@@ -1,0 +1,140 @@
+//! Writes the rows of documents and chunks beside the records of a project.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::has_tables;
+use crate::record::RecordData;
+use crate::source::documents::{NewDocument, Uuid, content_hash, tiles};
+
+/// SQL for the present time in RFC 3339.
+pub(in crate::source::store) const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
+
+/// Writer of the documents of one project. All of its calls of one transaction are one commit of the corpus.
+#[derive(Debug)]
+pub(in crate::source::store) struct DocumentWriter {
+    project: String,
+    has_changes: bool,
+}
+
+impl DocumentWriter {
+    /// Returns the writer for the project of a connection, or `None` if the connection is no project.
+    pub(in crate::source::store) fn find(
+        sqlite: &Connection,
+        connection: i64,
+    ) -> Result<Option<Self>, rusqlite::Error> {
+        if !has_tables(sqlite)? {
+            return Ok(None);
+        }
+        let mut find = sqlite.prepare_cached("SELECT id FROM projects WHERE connection = ?1")?;
+        let project = find.query_row([connection], |row| row.get(0)).optional()?;
+        Ok(project.map(|project| Self { project, has_changes: false }))
+    }
+
+    /// Writes the row and the chunks of a document. Equal text keeps its chunks. The key of a record is the id of the
+    /// document.
+    pub(in crate::source::store) fn put(
+        &mut self,
+        sqlite: &Connection,
+        record: i64,
+        key: &str,
+        data: &RecordData,
+    ) -> Result<(), rusqlite::Error> {
+        self.has_changes = true;
+        let (Ok(id), Some(document)) = (key.parse::<Uuid>(), NewDocument::from_record(data)) else {
+            return Ok(());
+        };
+        let id = id.to_string();
+        let hash = content_hash(&document.text);
+        let mut find = sqlite.prepare_cached("SELECT content_hash FROM documents WHERE id = ?1")?;
+        let before: Option<String> = find.query_row([&id], |row| row.get(0)).optional()?;
+        let sql = format!(
+            "INSERT INTO documents
+                 (id, project_id, path, title, content_hash, category, metadata, record, created_at, updated_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {NOW}, {NOW})
+             ON CONFLICT (id) DO UPDATE SET path = ?3, title = ?4, content_hash = ?5, category = ?6, metadata = ?7,
+                 updated_at = {NOW}"
+        );
+        let metadata = serde_json::to_string(&document.metadata).unwrap_or_default();
+        sqlite.prepare_cached(&sql)?.execute(params![
+            id,
+            self.project,
+            document.path.as_str(),
+            document.title,
+            hash,
+            document.category.as_str(),
+            metadata,
+            record
+        ])?;
+        if before.as_deref() == Some(&hash) {
+            return Ok(());
+        }
+        sqlite.prepare_cached("DELETE FROM chunk_ranges WHERE document_id = ?1")?.execute([&id])?;
+        self.put_chunks(sqlite, &id, &document.text)
+    }
+
+    fn put_chunks(&self, sqlite: &Connection, document: &str, text: &str) -> Result<(), rusqlite::Error> {
+        let sql = format!(
+            "INSERT INTO chunk_ranges
+                 (id, document_id, project_id, first_byte, end_byte, chunk_index, token_count, metadata, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {NOW})"
+        );
+        let mut insert = sqlite.prepare_cached(&sql)?;
+        for (number, tile) in (0_i64..).zip(tiles(text)) {
+            let metadata = serde_json::to_string(&tile.metadata).unwrap_or_default();
+            insert.execute(params![
+                random_uuid(sqlite)?.to_string(),
+                document,
+                self.project,
+                sql_number(tile.range.start),
+                sql_number(tile.range.end),
+                number,
+                sql_number(tile.token_count),
+                metadata
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the document of a record.
+    pub(in crate::source::store) fn delete(
+        &mut self,
+        sqlite: &Connection,
+        record: i64,
+    ) -> Result<(), rusqlite::Error> {
+        self.has_changes = true;
+        sqlite.prepare_cached("DELETE FROM documents WHERE record = ?1")?.execute([record])?;
+        Ok(())
+    }
+
+    /// Counts the changes as one commit, if there are any. Called last in a transaction.
+    pub(in crate::source::store) fn commit(&mut self, sqlite: &Connection) -> Result<(), rusqlite::Error> {
+        if std::mem::take(&mut self.has_changes) {
+            self.bump(sqlite)?;
+        }
+        Ok(())
+    }
+
+    /// Raises the version of the corpus.
+    pub(in crate::source::store) fn bump(&self, sqlite: &Connection) -> Result<(), rusqlite::Error> {
+        let sql = format!(
+            "UPDATE projects SET corpus_version = corpus_version + 1, updated_at = {NOW} WHERE id = ?1"
+        );
+        sqlite.prepare_cached(&sql)?.execute([&self.project])?;
+        Ok(())
+    }
+
+    /// Returns the id of the project.
+    pub(in crate::source::store) fn project(&self) -> &str {
+        &self.project
+    }
+}
+
+/// Returns a new identifier.
+pub(in crate::source::store) fn random_uuid(sqlite: &Connection) -> Result<Uuid, rusqlite::Error> {
+    let mut random = sqlite.prepare_cached("SELECT randomblob(16)")?;
+    random.query_row((), |row| row.get(0)).map(Uuid::from_random_bytes)
+}
+
+fn sql_number(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

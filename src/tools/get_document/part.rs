@@ -1,0 +1,124 @@
+//! The answer of `get_document`: the whole text, or one part of it within the budget.
+
+use std::sync::atomic::AtomicBool;
+
+use serde::Serialize;
+
+use crate::callers::RecordPages;
+use crate::fit::{ChunkBudget, PageBudget, Shaping, Strategy, clip, json_len};
+use crate::handle::{Handle, RecordAddress};
+use crate::source::documents::Document;
+use crate::tools::answer::{Payload, cancelled, json_of, room_beside};
+use crate::tools::cache::{PartError, PartQuery, Parts};
+use crate::tools::error::ToolError;
+
+/// Maximum length of a title in bytes of JSON.
+const MAX_TITLE_BYTES: usize = 300;
+
+/// Maximum size of the other fields of a document in bytes of JSON. Larger ones are left out; `fetch` has them.
+const MAX_METADATA_BYTES: usize = 2_000;
+
+/// Minimum size of the text of a part, even if the document's other fields take nearly the whole budget.
+const MIN_TEXT_BYTES: usize = 1_000;
+
+/// A document and the part of it to answer with.
+pub(super) struct DocumentPart {
+    /// Cache of the ends of parts.
+    pub(super) parts: Parts,
+    pub(super) budget: PageBudget,
+    /// Record pages, for the link of the document.
+    pub(super) pages: Option<RecordPages>,
+    pub(super) address: RecordAddress,
+    pub(super) document: Document,
+    pub(super) text: String,
+    /// Number of the part, from 0.
+    pub(super) number: u32,
+    pub(super) warnings: Vec<String>,
+}
+
+/// The answer of the tool.
+#[derive(Debug, Clone, Serialize)]
+struct DocumentAnswer<'a> {
+    id: &'a str,
+    title: &'a str,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'a str>,
+    document: &'a Document,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_chars: Option<usize>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    warnings: &'a [String],
+}
+
+/// Builds the answer: the whole document, or the requested part if it exceeds the budget.
+pub(super) fn answer(part: &DocumentPart, stopped: &AtomicBool) -> Result<Payload, ToolError> {
+    let DocumentPart { parts, budget, pages, address, text, number, .. } = part;
+    let too_long = || ToolError::Internal { problem: "a document has no handle".to_owned() };
+    let handle = Handle::mint(address).ok_or_else(too_long)?;
+    let longest = handle.with_part(u32::MAX).ok_or_else(too_long)?;
+    let mut document = part.document.clone();
+    let mut warnings = part.warnings.clone();
+    if json_len(&json_of(&document.metadata)?) > MAX_METADATA_BYTES {
+        document.metadata.clear();
+        warnings.push("the metadata is left out because it is long".to_owned());
+    }
+    let title = clip(document.title.as_deref().unwrap_or(document.path.as_str()), MAX_TITLE_BYTES);
+    let url = pages.as_ref().and_then(|pages| pages.link(&handle));
+    let whole = DocumentAnswer {
+        id: handle.as_str(),
+        title: &title,
+        text,
+        url: url.as_deref(),
+        document: &document,
+        next: None,
+        total_chars: None,
+        warnings: &warnings,
+    };
+    // A text that exceeds the budget by itself is not written as JSON first.
+    if *number == 0
+        && text.len() <= budget.bytes
+        && let Some(payload) = Payload::if_within(&whole, *budget)?
+    {
+        return Ok(payload);
+    }
+    // The end of a part must depend on the text alone, so every part is measured with the longest number, without the link,
+    // which has a random key, and without warnings.
+    let numbered = |number| handle.with_part(number).map(|part| part.to_string()).unwrap_or_default();
+    let measured = DocumentAnswer {
+        id: longest.as_str(),
+        text: "",
+        url: None,
+        next: Some(longest.to_string()),
+        total_chars: Some(text.chars().count()),
+        warnings: &[],
+        ..whole.clone()
+    };
+    let steady = PageBudget { bytes: budget.bytes, tokens: budget.tokens };
+    let room = room_beside(&json_of(&measured)?, steady);
+    let beside = url.as_ref().map_or(0, |url| url.len() + "\"url\":\"\",".len())
+        + warnings.iter().map(|warning| json_len(warning) + 16).sum::<usize>();
+    let least = MIN_TEXT_BYTES.min(budget.tokens / 2);
+    let left = |room: usize| room.saturating_sub(beside).max(least);
+    let chunks = ChunkBudget { bytes: left(room.bytes), tokens: left(room.tokens) };
+    let query = PartQuery { address, text, chunks, number: *number };
+    let (start, end) = parts.bounds(query, stopped).map_err(|problem| match problem {
+        PartError::NotFound { parts } => {
+            ToolError::PartNotFound { parts, last: numbered(parts.saturating_sub(1)) }
+        }
+        PartError::OutOfRange => ToolError::PartOutOfRange { first: handle.to_string() },
+        PartError::Cancelled => cancelled(),
+    })?;
+    let id = if *number == 0 { handle.to_string() } else { numbered(*number) };
+    let shown = DocumentAnswer {
+        id: &id,
+        text: text.get(start..end).unwrap_or_default(),
+        next: (end < text.len()).then(|| numbered(number.saturating_add(1))),
+        total_chars: measured.total_chars,
+        ..whole
+    };
+    let shaping = Shaping { items: 1, strategy: Strategy::Chunked, oversized: true, ..Shaping::default() };
+    Ok(Payload::within(&shown, *budget)?.with_shaping(shaping))
+}

@@ -1,0 +1,153 @@
+//! Fits the results of a search for documents into the answer.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::docs::{SearchAnswer, SearchResult};
+use crate::fit::{PageBudget, PageItem, Pressure, Shaping, Strategy, budget, clip, plan_page, tokens_within};
+use crate::handle::Handle;
+use crate::record::Excerpt;
+use crate::source::documents::{Project, Uuid};
+use crate::tools::answer::{Payload, json_of};
+use crate::tools::cache::one_line;
+use crate::tools::error::ToolError;
+use crate::tools::projects::document_address;
+use crate::tools::toolbox::Toolbox;
+
+/// Maximum length of a title in bytes of JSON.
+const MAX_TITLE_BYTES: usize = 120;
+
+/// Maximum length of a path in bytes. A longer one is left out; `get_document` takes the id.
+const MAX_PATH_BYTES: usize = 240;
+
+/// Maximum length of a warning in bytes of JSON.
+const MAX_WARNING_BYTES: usize = 300;
+
+/// A search with everything that the answer to a call of the tool tells of it.
+#[derive(Debug)]
+pub(super) struct Searched {
+    pub(super) answer: Arc<SearchAnswer>,
+    /// Id of the search in the history.
+    pub(super) search_id: Option<Uuid>,
+    /// Requested number of results.
+    pub(super) top_k: Option<usize>,
+    /// Corrections of arguments.
+    pub(super) warnings: Vec<String>,
+}
+
+/// The answer of the tool.
+#[derive(Debug, Clone, Serialize)]
+struct SearchDocsAnswer<'a> {
+    results: Vec<ShownResult<'a>>,
+    total_found: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+/// A result as the answer shows it.
+#[derive(Debug, Clone, Serialize)]
+struct ShownResult<'a> {
+    id: String,
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'a str>,
+    category: &'a str,
+    score: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    text: String,
+}
+
+/// Builds the answer: as many results as fit, with excerpts around the words of the query.
+pub(super) fn answer(
+    toolbox: &Toolbox,
+    project: &Project,
+    query: &str,
+    searched: Searched,
+) -> Result<Payload, ToolError> {
+    let Searched { answer: found, search_id, top_k, warnings } = searched;
+    let bytes = top_k.map_or(budget::SEARCH, budget::search_with_limit);
+    let whole = toolbox.budget("search_docs");
+    let budget = PageBudget { bytes: bytes.min(whole.bytes), ..whole };
+    let warnings = found.warnings.iter().chain(&warnings);
+    let warnings = warnings.map(|warning| clip(warning, MAX_WARNING_BYTES)).collect();
+    let mut answer =
+        SearchDocsAnswer { results: Vec::new(), total_found: found.total_found, search_id, warnings };
+    let bare: Vec<ShownResult<'_>> =
+        found.results.iter().filter_map(|result| shown(toolbox, project, result)).collect();
+    let excerpts: Vec<Excerpt> = found
+        .results
+        .iter()
+        .map(|result| {
+            let content = result.passage.chunk.content.trim();
+            Excerpt::new(content, focus(content, query))
+        })
+        .collect();
+    let sizes: Vec<usize> =
+        bare.iter().map(|result| json_of(result).map_or(usize::MAX, |json| json.len())).collect();
+    let mut room = budget.bytes.saturating_sub(json_of(&answer)?.len());
+    loop {
+        let items = sizes.iter().zip(&excerpts).map(|(bare, excerpt)| PageItem { bare: *bare, excerpt });
+        let plan = plan_page(&items.collect::<Vec<_>>(), room, Pressure::KeepHits);
+        let shown = bare
+            .iter()
+            .zip(plan.shown)
+            .filter_map(|(result, text)| Some(ShownResult { text: text?, ..result.clone() }));
+        answer.results = shown.collect();
+        // A token has at least one byte.
+        if budget.bytes <= budget.tokens || room == 0 {
+            break;
+        }
+        match tokens_within(&json_of(&answer)?, budget.tokens) {
+            Err(tokens) => room = budget.less_room(room, budget.bytes, tokens),
+            Ok(_) => break,
+        }
+    }
+    let shaping = Shaping { items: answer.results.len(), strategy: Strategy::List, ..Shaping::default() };
+    Ok(Payload::within(&answer, budget)?.with_shaping(shaping))
+}
+
+/// Returns a result without its text, or `None` for a document that no handle can name.
+fn shown<'a>(toolbox: &Toolbox, project: &Project, result: &'a SearchResult) -> Option<ShownResult<'a>> {
+    let document = &result.passage.document;
+    let handle = Handle::mint(&document_address(project, document.id)?)?;
+    let path = document.path.as_str();
+    let title = document.title.as_deref().unwrap_or(path);
+    Some(ShownResult {
+        title: clip(&one_line(title), MAX_TITLE_BYTES),
+        path: Some(path).filter(|path| path.len() <= MAX_PATH_BYTES),
+        category: document.category.as_str(),
+        score: result.rounded_score(),
+        url: toolbox.pages().and_then(|pages| pages.link(&handle)),
+        id: handle.to_string(),
+        text: String::new(),
+    })
+}
+
+/// Returns the place of the longest word of a query in a text, or its start.
+fn focus(text: &str, query: &str) -> std::ops::Range<usize> {
+    let lower = text.to_ascii_lowercase();
+    let mut words: Vec<&str> = query.split(|letter: char| !letter.is_alphanumeric()).collect();
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    let place = words.iter().filter(|word| !word.is_empty()).find_map(|word| {
+        let start = lower.find(&word.to_ascii_lowercase())?;
+        Some(start..start + word.len())
+    });
+    place.unwrap_or(0..0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_focus_is_the_longest_word_of_the_query() {
+        let text = "The API has É tokens. Authentication is handled via tokens.";
+        let at = |query: &str| text.get(focus(text, query)).unwrap();
+        assert_eq!(at("how does authentication work"), "Authentication");
+        assert_eq!((at("É"), at("the"), at("none"), at("")), ("É", "The", "", ""));
+    }
+}
