@@ -5,16 +5,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Positions of the hyphens in the text of an identifier.
-const HYPHENS: [usize; 4] = [8, 13, 18, 23];
-
-/// Length of the text of an identifier.
-const TEXT_LEN: usize = 36;
-
 /// An identifier of a project, a document, a chunk or a search.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Uuid([u8; 16]);
+pub struct Uuid(uuid::Uuid);
 
 /// The error for a text that is no identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,21 +29,14 @@ impl Uuid {
 
     /// Creates an identifier of given random bytes: all but those of the version and the variant are used.
     #[must_use]
-    pub fn from_random_bytes(mut bytes: [u8; 16]) -> Self {
-        let [.., version, _, variant, _, _, _, _, _, _, _] = &mut bytes;
-        *version = *version & 0x0F | 0x40;
-        *variant = *variant & 0x3F | 0x80;
-        Self(bytes)
+    pub fn from_random_bytes(bytes: [u8; 16]) -> Self {
+        Self(uuid::Builder::from_random_bytes(bytes).into_uuid())
     }
 }
 
 impl fmt::Display for Uuid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, byte) in self.0.iter().enumerate() {
-            let hyphen = if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" };
-            write!(f, "{hyphen}{byte:02x}")?;
-        }
-        Ok(())
+        fmt::Display::fmt(&self.0.as_hyphenated(), f)
     }
 }
 
@@ -62,24 +49,10 @@ impl fmt::Debug for Uuid {
 impl FromStr for Uuid {
     type Err = InvalidUuid;
 
-    /// Parses the text form with hyphens, in any case.
+    /// Parses the text form with hyphens, in any case. Without hyphens it would be the slug of a project.
     fn from_str(text: &str) -> Result<Self, InvalidUuid> {
-        let has_hyphens = HYPHENS.iter().all(|at| text.as_bytes().get(*at) == Some(&b'-'));
-        if text.len() != TEXT_LEN || !has_hyphens {
-            return Err(InvalidUuid);
-        }
-        let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
-        let mut bytes = [0; 16];
-        if digits.len() != bytes.len() * 2 {
-            return Err(InvalidUuid);
-        }
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let digit =
-                |digit: &u8| char::from(*digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-            let [high, low] = pair else { return Err(InvalidUuid) };
-            *byte = digit(high).ok_or(InvalidUuid)? << 4 | digit(low).ok_or(InvalidUuid)?;
-        }
-        Ok(Self(bytes))
+        let parsed = text.parse::<uuid::fmt::Hyphenated>().map_err(|_invalid| InvalidUuid)?;
+        Ok(Self(parsed.into_uuid()))
     }
 }
 
