@@ -320,7 +320,7 @@ fn callers_see_the_projects_of_their_sources_only() {
     assert_eq!(anonymous.status, 401, "{}", anonymous.text);
 }
 
-/// Starts a service whose vectors have 32 dimensions.
+/// Starts a service with vectors of 32 dimensions.
 fn embedding_service() -> FakeServer {
     FakeServer::start(|request| {
         let body: Value = serde_json::from_str(&request.body).unwrap_or_default();

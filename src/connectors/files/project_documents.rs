@@ -1,7 +1,7 @@
 //! The files of a project of documents: each becomes a document with its text as it is, and keeps its id.
 //!
-//! A document keeps its id as long as its path stays. A file at a new path gets the id of a document with equal text whose
-//! file is missing, so that a renamed file is the same document.
+//! A document keeps its id as long as its path stays. A file at a new path gets the id of a document with equal text
+//! and a missing file, so that a renamed file is the same document.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -62,7 +62,7 @@ impl FromStr for CategoryFrom {
 #[derive(Debug, Default)]
 pub(in crate::connectors) struct DocumentIds {
     by_path: HashMap<String, Uuid>,
-    /// Ids of documents whose file is missing, by the hash of their text.
+    /// Ids of documents without their file, by the hash of their text.
     vacant: HashMap<String, VecDeque<Uuid>>,
 }
 

@@ -114,7 +114,7 @@ pub trait DocumentStore: Send + Sync + fmt::Debug {
     /// Returns the whole text of a document.
     async fn text(&self, project: Uuid, document: Uuid) -> Result<Option<String>, SourceError>;
 
-    /// Returns the chunks of a document whose numbers are in a range.
+    /// Returns the chunks of a document with numbers in a range.
     async fn chunks(
         &self,
         project: Uuid,

@@ -140,7 +140,7 @@ pub(in crate::source::store) fn document_text(
     Ok(text.optional()?.flatten())
 }
 
-/// Returns the chunks of a document whose numbers are in a range.
+/// Returns the chunks of a document with numbers in a range.
 pub(in crate::source::store) fn chunks(
     sqlite: &Connection,
     project: Uuid,

@@ -28,7 +28,7 @@ const NEAREST_GAIN: f32 = 0.5;
 /// Share of the score before it that a document has that was found by meaning alone.
 const MEANING_STEP: f32 = 0.99;
 
-/// Maximum bytes of one document whose chunks are compared. Chunks behind them are candidates only by meaning.
+/// Maximum bytes of one document that are divided into compared chunks. Chunks behind them are candidates only by meaning.
 const MAX_SCANNED_BYTES: usize = 512 * 1024;
 
 /// A chunk as the search compares it.
