@@ -48,11 +48,11 @@ impl DocsError {
     #[must_use]
     pub fn choices(&self) -> Option<String> {
         let Self::ProjectNotFound { known, .. } = self else { return None };
-        let shown: Vec<&str> = known.iter().take(MAX_LISTED).map(String::as_str).collect();
+        let shown: Vec<String> = known.iter().take(MAX_LISTED).map(|slug| format!("`{slug}`")).collect();
         Some(match known.len().saturating_sub(shown.len()) {
             _ if shown.is_empty() => "there are no projects".to_owned(),
-            0 => format!("there are {}", shown.join(", ")),
-            more => format!("there are {} and {more} more", shown.join(", ")),
+            0 => format!("the projects are {}", shown.join(", ")),
+            more => format!("the projects are {} and {more} more", shown.join(", ")),
         })
     }
 }
