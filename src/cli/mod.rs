@@ -2,7 +2,8 @@
 //!
 //! Commands print results to standard output through `print`, as text or with `--json` as one JSON value; problems go
 //! to standard error with their remedy. `probe` reads the schema of a source for several commands. The wiring that
-//! commands share is in `app`; `mode` has the modes of a search.
+//! commands share is in `app`; `mode` has the modes of a search, `rejections` what imports and
+//! synchronizations print.
 
 mod backup;
 mod bench;
@@ -23,6 +24,7 @@ mod print;
 mod probe;
 mod project;
 mod read_pdf;
+mod rejections;
 mod search;
 mod serve;
 mod source;

@@ -4,12 +4,10 @@
 //!
 //! * `kind`: the kinds of imports, `files_command`: those that read files of any number of kinds
 //! * `target`: the arguments that name the store and the connection
-//! * `progress`, `rejections`, `report`: the progress on a terminal, rejected records and their report file, the counts
+//! * `report`: the counts of an import
 
 mod files_command;
 mod kind;
-mod progress;
-mod rejections;
 mod report;
 mod target;
 
@@ -24,10 +22,9 @@ use clap::{Args, Subcommand};
 use tokio::sync::oneshot;
 
 use self::kind::Kind;
-use self::progress::Progress;
-pub(super) use self::rejections::{Rejections, ReportFile};
 use self::report::{Counts, Summary};
 use super::print::{Printer, note};
+use super::rejections::{Progress, Rejections, ReportFile};
 use super::sync::ImportDocs;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;

@@ -9,8 +9,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::super::embeddings::EmbedArgs;
-use super::super::import::ReportFile;
 use super::super::print::{Printer, grouped, note};
+use super::super::rejections::ReportFile;
 use super::run::{run_stoppable, synchronize};
 use crate::app::default_store::store_to_fill;
 use crate::app::failure::Failure;

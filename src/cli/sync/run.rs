@@ -6,7 +6,7 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
-use super::super::import::{Rejections, ReportFile};
+use super::super::rejections::{Rejections, ReportFile};
 use super::report::SyncReport;
 use crate::app::failure::Failure;
 use crate::app::stop;

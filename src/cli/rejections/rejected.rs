@@ -51,7 +51,11 @@ const OTHER_REASONS: &str = "other reasons";
 
 impl<'r> Rejections<'r> {
     /// Creates the receiver for an import of `file`, which begins its part of the report file.
-    pub(super) fn new(file: &Path, progress: Progress, mut report: Option<&'r mut ReportFile>) -> Self {
+    pub(in crate::cli) fn new(
+        file: &Path,
+        progress: Progress,
+        mut report: Option<&'r mut ReportFile>,
+    ) -> Self {
         if let Some(report) = &mut report {
             report.write(&json!({ "report": "fetchwell import", "path": file }));
         }

@@ -19,19 +19,19 @@ const TICK: Duration = Duration::from_millis(120);
 
 /// Progress of an import. Shows nothing if standard error is not a terminal.
 #[derive(Clone)]
-pub(super) struct Progress {
-    pub(super) bar: ProgressBar,
+pub(in crate::cli) struct Progress {
+    pub(in crate::cli) bar: ProgressBar,
     records: u64,
 }
 
 impl Progress {
     /// Shows the progress of a file of `bytes`.
-    pub(super) fn for_file(bytes: u64) -> Self {
+    pub(in crate::cli) fn for_file(bytes: u64) -> Self {
         Self::new(ProgressBar::new(bytes), "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} {msg}")
     }
 
     /// Shows the progress of a folder, with the remaining time as soon as its files are counted.
-    pub(super) fn for_folder(folder: &Path, stop: &Arc<AtomicBool>) -> Self {
+    pub(in crate::cli) fn for_folder(folder: &Path, stop: &Arc<AtomicBool>) -> Self {
         let progress = Self::new(ProgressBar::no_length(), "{spinner} {bytes} {bytes_per_sec} {msg}");
         if !progress.bar.is_hidden() {
             progress.bar.enable_steady_tick(TICK);
@@ -44,7 +44,7 @@ impl Progress {
     }
 
     /// Creates a progress that is not shown.
-    pub(super) fn hidden() -> Self {
+    pub(in crate::cli) fn hidden() -> Self {
         Self { bar: ProgressBar::hidden(), records: 0 }
     }
 
@@ -54,7 +54,7 @@ impl Progress {
     }
 
     /// Counts a record.
-    pub(super) fn count_record(&mut self) {
+    pub(in crate::cli) fn count_record(&mut self) {
         self.records += 1;
         if self.records.is_multiple_of(UPDATE_EVERY) && !self.bar.is_hidden() {
             let seconds = self.bar.elapsed().as_secs().max(1);
@@ -64,7 +64,7 @@ impl Progress {
     }
 
     /// Shows that the records are read, and the index is completed.
-    pub(super) fn start_indexing(&self) {
+    pub(in crate::cli) fn start_indexing(&self) {
         if !self.bar.is_hidden() {
             self.bar.set_style(style("{spinner} {elapsed} {msg}"));
             self.bar.set_message("completing the search index");
