@@ -13,8 +13,9 @@ use sha2::{Digest, Sha256};
 use super::error::DocsError;
 use super::projects::FoundProject;
 use super::search::{SearchAnswer, SearchRequest, search};
+use crate::fit::bytes_of;
 use crate::lru::{LruCache, LruLimits};
-use crate::source::documents::ProjectRef;
+use crate::source::documents::{Passage, ProjectRef};
 
 /// Time after which an entry is evicted.
 const LIFETIME: Duration = Duration::from_secs(3_600);
@@ -59,9 +60,11 @@ pub struct KnownSearch {
 impl Default for SearchCache {
     fn default() -> Self {
         let weight = |key: &String, answer: &Arc<SearchAnswer>| {
-            let content =
-                answer.results.iter().map(|result| result.passage.chunk.content.len() + RESULT_BYTES);
-            key.len() + content.sum::<usize>()
+            let results = answer.results.iter().map(|result| {
+                let Passage { chunk, document } = &result.passage;
+                chunk.content.len() + bytes_of(&document.metadata) + RESULT_BYTES
+            });
+            key.len() + results.sum::<usize>()
         };
         let limits = LruLimits::new(MAX_BYTES).with_lifetime(LIFETIME);
         Self { answers: LruCache::with_weights(limits, weight), running: Arc::default() }

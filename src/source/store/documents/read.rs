@@ -168,7 +168,9 @@ pub(in crate::source::store) fn passages(
     let mut find =
         sqlite.prepare_cached("SELECT document_id FROM chunk_ranges WHERE id = ?1 AND project_id = ?2")?;
     let mut read = sqlite.prepare_cached(&format!("{CHUNK} WHERE id = ?1"))?;
-    let mut known: HashMap<Uuid, Option<(Document, String)>> = HashMap::new();
+    let mut known: HashMap<Uuid, Option<Document>> = HashMap::new();
+    // The text of one document at a time, since each can have many megabytes.
+    let mut text: Option<(Uuid, String)> = None;
     let mut passages = Vec::with_capacity(chunks.len());
     for chunk in chunks {
         let id = chunk.to_string();
@@ -176,12 +178,12 @@ pub(in crate::source::store) fn passages(
         let Some(document_id) = of else { continue };
         let known = match known.entry(document_id) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
-                let document = document(sqlite, project, &DocumentRef::Id(document_id))?;
-                new.insert(document.zip(document_text(sqlite, project, document_id)?))
-            }
+            Entry::Vacant(new) => new.insert(document(sqlite, project, &DocumentRef::Id(document_id))?),
         };
-        let Some((document, text)) = known else { continue };
+        if text.as_ref().is_none_or(|(of, _)| *of != document_id) {
+            text = document_text(sqlite, project, document_id)?.map(|text| (document_id, text));
+        }
+        let (Some(document), Some((_, text))) = (known, &text) else { continue };
         if let Some(chunk) = read.query_row([&id], |row| chunk_of(row, text)).optional()?.flatten() {
             passages.push(Passage { chunk, document: document.clone() });
         }

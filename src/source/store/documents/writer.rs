@@ -39,10 +39,10 @@ impl DocumentWriter {
         key: &str,
         data: &RecordData,
     ) -> Result<(), rusqlite::Error> {
-        self.has_changes = true;
         let (Ok(id), Some(document)) = (key.parse::<Uuid>(), NewDocument::from_record(data)) else {
             return Ok(());
         };
+        self.has_changes = true;
         let id = id.to_string();
         let hash = content_hash(&document.text);
         let mut find = sqlite.prepare_cached("SELECT content_hash FROM documents WHERE id = ?1")?;
