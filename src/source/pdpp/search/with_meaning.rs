@@ -5,7 +5,6 @@
 //! digests of the shown ones: each hit is on one page.
 
 use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
@@ -26,9 +25,6 @@ const KEPT_FIRST: usize = 5;
 
 /// Maximum number of pages that are read for one without hits that were shown before.
 const MAX_READS: usize = 4;
-
-/// Maximum time in which a server tells its search methods. Without them the search is by words, like the next ones.
-const MAX_MODES_WAIT: Duration = Duration::from_secs(1);
 
 /// Position behind the first page.
 #[derive(Debug, Serialize, Deserialize)]
@@ -72,8 +68,8 @@ impl Client<'_> {
 
     /// Searches by meaning. Returns `None` if the server does not declare such a search, and the reason if it fails.
     async fn search_near(&self, query: &SearchQuery) -> Result<Option<NearPage>, String> {
-        let wait = MAX_MODES_WAIT.min(self.requests.deadline() / 4);
-        let Ok(modes) = timeout(wait, self.declared_modes()).await else {
+        // An unknown server may not answer this request at all.
+        let Ok(modes) = timeout(self.requests.deadline() / 4, self.declared_modes()).await else {
             self.known.keep_modes(DeclaredModes::default());
             return Ok(None);
         };
