@@ -427,11 +427,13 @@ fn a_page_without_a_cursor_is_shown_with_a_warning() {
     drop(locking);
     next(&call(&server, "search", &search));
     // A deleted directory is created again, without its earlier contents.
-    std::fs::remove_dir_all(place.path("state")).unwrap();
+    // The server may be writing in it.
+    let remove = || std::fs::remove_dir_all(place.path("state")).is_ok();
+    server.wait_until("the state directory is removed", remove);
     assert_eq!(reason(&server, "search", &json!({"cursor": cursor})), "expired");
     let new = next(&call(&server, "search", &search));
     assert_eq!(ids(&call(&server, "search", &json!({"cursor": new}))).len(), 5);
-    std::fs::remove_dir_all(place.path("state")).unwrap();
+    server.wait_until("the state directory is removed", remove);
     std::fs::write(place.path("state"), "a file").unwrap();
     let page = call(&server, "search", &search);
     assert!(page["warnings"][0].as_str().unwrap().contains("the cursor store is missing"), "{page}");

@@ -192,7 +192,7 @@ async fn arguments_are_read_as_models_send_them() {
         assert!(!refused["hint"].as_str().unwrap().is_empty());
     }
     let unknown = model.refusal("list_categories", json!({"project_id": "none"})).await;
-    assert_eq!(unknown["hint"], "Set `project_id` to the slug of a project; there are default.");
+    assert_eq!(unknown["hint"], "Set `project_id` to the slug of a project; the projects are `default`.");
     let missing = model.refusal("get_document", json!({"path": "no/such.md"})).await;
     assert_eq!(missing["code"], "document_not_found");
     assert!(model.call("search_docs", json!({"query": "x".repeat(1_000)})).await["results"].is_array());

@@ -317,12 +317,9 @@ fn faulty_answers_are_errors_that_name_the_remedy() {
 /// Each server is a new one, because a failing model is left alone for a while.
 #[tokio::test]
 async fn searches_are_by_words_while_the_service_is_faulty() {
-    let place = Place::new("query_timeout = \"1s\"\nbackground = false\n");
-    place.put(0..20);
-    stdout(&place.build());
-    for (mood, expect) in [
-        (Mood::Silent, "does not answer within 1s"),
-        (Mood::Slow(Duration::from_secs(3)), "does not answer within 1s"),
+    let late = "does not answer within 1s";
+    check_faulty("1s", &[(Mood::Silent, late), (Mood::Slow(Duration::from_secs(30)), late)]).await;
+    let faulty = [
         (Mood::Limited { retry_after: "7200" }, "limits requests; try again in 7200 s"),
         (Mood::Status(503, "{}"), "does not answer"),
         (Mood::Vector(json!([1.0, 2.0])), "2 dimensions, not 8"),
@@ -330,7 +327,16 @@ async fn searches_are_by_words_while_the_service_is_faulty() {
         (Mood::Status(200, "{\"data\": [{\"embedding\": [NaN]}]}"), "is not JSON with finite numbers"),
         (Mood::Status(200, "<html>login</html>"), "it is HTML"),
         (Mood::TooFew, "0 vectors for 1 texts"),
-    ] {
+    ];
+    check_faulty("30s", &faulty).await;
+}
+
+/// Checks that searches are by words while the service is in each mood, and name the reason.
+async fn check_faulty(query_timeout: &str, faulty: &[(Mood, &str)]) {
+    let place = Place::new(&format!("query_timeout = \"{query_timeout}\"\nbackground = false\n"));
+    place.put(0..20);
+    stdout(&place.build());
+    for (mood, expect) in faulty {
         place.service.set(mood.clone());
         let model = Model::over_stdio(["--config", text(&place.config())]).await;
         for mode in ["auto", "semantic", "hybrid"] {

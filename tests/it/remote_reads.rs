@@ -714,15 +714,10 @@ async fn a_stream_is_described_in_full_if_the_server_can() {
         if request.line.contains("detail=full") {
             recorded("schema-detail-full-global")
         } else {
-            {
-                let flags = json!({"at": "t=date-time,role=cursor,r=gte|lt", "from": "t=string,eq,lex"});
-                Reply::Json(
-                    200,
-                    json!({"connectors": [{"streams": [{"name": "messages", "field_capabilities": flags}],
-                "granted_connections": [{"connection_id": "cin_work"}, {"connection_id": "cin_home"}]}]})
-                    .to_string(),
-                )
-            }
+            let flags = json!({"at": "t=date-time,role=cursor,r=gte|lt", "from": "t=string,eq,lex"});
+            let schema = json!({"connectors": [{"streams": [{"name": "messages", "field_capabilities": flags}],
+                "granted_connections": [{"connection_id": "cin_work"}, {"connection_id": "cin_home"}]}]});
+            Reply::Json(200, schema.to_string())
         }
     });
     let one = remote.pdpp.stream(&described(Some("cin_work"))).await.unwrap().details;

@@ -28,11 +28,9 @@ fn a_watched_folder_that_is_replaced_is_watched_again() {
     fs::create_dir(place.origin()).unwrap();
     place.notes(0..2);
     place.write("first.md", "# First\n");
-    wait_until("the folder is read again", || {
-        printed().matches("0 added, 0 changed, 0 deleted").count() == 1
-    });
+    wait_until("the folder is read again", || printed().contains("0 added, 0 changed, 0 deleted"));
     place.write("second.md", "# Second\n");
-    wait_until("a note in the new folder is imported", || printed().matches("1 added").count() == 2);
+    wait_until("a note in the new folder is imported", || printed().matches("1 added").count() >= 2);
     // Replaced by another folder at once.
     fs::create_dir(place.path("next")).unwrap();
     for entry in fs::read_dir(place.origin()).unwrap() {
@@ -42,9 +40,9 @@ fn a_watched_folder_that_is_replaced_is_watched_again() {
     fs::rename(place.origin(), place.path("away")).unwrap();
     fs::rename(place.path("next"), place.origin()).unwrap();
     place.write("third.md", "# Third\n");
-    wait_until("the third note is imported", || printed().matches("1 added").count() == 3);
+    wait_until("the third note is imported", || printed().matches("1 added").count() >= 3);
     place.write("fourth.md", "# Fourth\n");
-    wait_until("a note in the other folder is imported", || printed().matches("1 added").count() == 4);
+    wait_until("a note in the other folder is imported", || printed().matches("1 added").count() >= 4);
     watch.kill().unwrap();
     watch.wait().unwrap();
 }
