@@ -4,7 +4,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fetchwell::http::Limits;
 use serde_json::{Value, json};
@@ -332,8 +332,12 @@ fn a_shutdown_drains_http_2() {
     server.source.go.notify_one();
     let answer = client_runtime.block_on(call).unwrap().unwrap();
     assert_eq!(answer.status(), 200);
-    let refused = client_runtime.block_on(async { message(&idle, &server.address, PING).send().await });
-    assert!(refused.is_err(), "{refused:?}");
+    // The idle connection may learn of the shutdown after the answer was sent.
+    let ping = || client_runtime.block_on(async { message(&idle, &server.address, PING).send().await });
+    let started = Instant::now();
+    while ping().is_ok() {
+        assert!(started.elapsed() < PATIENCE, "the idle connection stays open");
+    }
 }
 
 #[test]
