@@ -134,8 +134,9 @@ impl Database {
     pub(super) fn open_or_create(path: &Path) -> Result<(Self, WriteLock), StoreError> {
         let lock = || WriteLock::take_within(path, BUSY_TIMEOUT);
         match Self::open(path) {
-            // No lock file is created beside a file that is not a store.
-            Err(StoreError::Missing(_)) => {}
+            // No lock file is created beside a file that is not a store. A store without a format may be one that another
+            // process is creating.
+            Err(StoreError::Missing(_) | StoreError::Older(_)) => {}
             database => {
                 let (database, lock) = (database?, lock()?);
                 database.finish_removal(&lock)?;
