@@ -1,4 +1,4 @@
-//! What imports and synchronizations print while they run.
+//! Output of imports and synchronizations while they run.
 //!
 //! * `progress`: the progress on a terminal
 //! * `rejected`: rejected records and files, and their report file
