@@ -102,7 +102,8 @@ impl SearchCache {
         let answer = Arc::new(search(found, request).await?);
         let version = found.project.corpus_version;
         let now = found.store.project(&ProjectRef::Id(found.project.id)).await?;
-        let is_current = now.is_some_and(|now| now.corpus_version == version);
+        let is_current = now
+            .is_some_and(|now| now.corpus_version == version && now.updated_at == found.project.updated_at);
         // A warning is about something that may work the next time.
         if is_current && answer.corpus_version == version && answer.warnings.is_empty() {
             self.answers.insert(key.clone(), Arc::clone(&answer));
@@ -122,14 +123,14 @@ impl SearchCache {
     }
 }
 
-/// Returns the key of a search. The project's id is part of the hash, so that a removed project with the same slug has other
-/// keys.
+/// Returns the key of a search. The project's id and the time of its last commit are part of the hash, so that a removed
+/// project with the same slug, and a restored one that reaches the same version again, have other keys.
 fn key_of(found: &FoundProject, request: &SearchRequest) -> String {
     let SearchRequest { query, top_k, category, use_reranker } = request;
     let mut hasher = Sha256::new();
     let category = category.as_ref().map_or("", |category| category.as_str());
     let (id, numbers) = (found.project.id.to_string(), format!("{top_k} {use_reranker}"));
-    for part in [id.as_str(), query.trim(), category, &numbers] {
+    for part in [id.as_str(), &found.project.updated_at, query.trim(), category, &numbers] {
         hasher.update(part.len().to_le_bytes());
         hasher.update(part);
     }
