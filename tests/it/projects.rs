@@ -241,6 +241,11 @@ fn files_that_cannot_be_read_are_reported_and_keep_their_documents() {
     assert_eq!(counts_of(&reports[0]), [0, 1, 0], "{output:?}");
     assert!(!output.status.success() && stderr(&output).contains("a.md"), "{output:?}");
     assert_eq!(place.ids(), ids);
+    // A document that is not text any more is not a deleted one.
+    place.write("b.md", b"a\0b");
+    let output = place.run(&["sync", "handbook", "--json"]);
+    assert!(!output.status.success() && stderr(&output).contains("b.md"), "{output:?}");
+    assert_eq!(place.ids(), ids);
     place.write("a.md", "third");
     assert_eq!(
         counts_of(

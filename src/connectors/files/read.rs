@@ -85,11 +85,22 @@ impl<'r, 'i> FileReader<'r, 'i> {
                 let limits = ArchiveLimits::new(bytes.map_or(0, |metadata| metadata.len()));
                 self.read_kind(kind, item, &limits)
             }
+            // Skipping it would delete the document that it was.
+            None if self.documents.is_some() && self.is_selected_by_name(&item) => {
+                let path = item.path.clone();
+                self.reject(&path, "its content is not of the kind that its extension names");
+                Ok(())
+            }
             None => {
                 self.skip(&item);
                 Ok(())
             }
         }
+    }
+
+    /// Returns true if the extension of a file names a selected kind.
+    fn is_selected_by_name(&self, item: &Item<'_>) -> bool {
+        FileKind::from_extension(&item.extension()).is_some_and(|kind| self.selection.has(kind))
     }
 
     /// Reports files of other kinds, and fails if no file was of a selected kind.
