@@ -4,6 +4,7 @@
 //! process, because the memory for a record of megabytes is several times its size.
 
 use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
 
@@ -44,6 +45,16 @@ async fn run_with_permit<Answer: Send + 'static>(
     })
 }
 
+/// Sets a flag when the call is dropped, which stops dividing its document.
+#[derive(Debug, Default)]
+pub(crate) struct StopOnDrop(pub(crate) Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Creates the error of a call that was dropped. No client sees it.
 pub(crate) fn cancelled() -> ToolError {
     ToolError::Internal { problem: "the call was abandoned".to_owned() }
@@ -51,12 +62,20 @@ pub(crate) fn cancelled() -> ToolError {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
     use std::time::Duration;
 
     use tokio::time::timeout;
 
     use super::*;
+
+    #[test]
+    fn a_dropped_call_stops_dividing() {
+        let stop = StopOnDrop::default();
+        let stopped = Arc::clone(&stop.0);
+        drop(stop);
+        assert!(stopped.load(Ordering::Relaxed));
+    }
 
     #[tokio::test]
     async fn concurrency_is_limited_by_the_permits() {

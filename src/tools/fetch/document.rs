@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::request::Request;
 use crate::callers::RecordPages;
-use crate::fit::{ChunkBudget, PageBudget, Shaping, Strategy, clip};
+use crate::fit::{PageBudget, Shaping, Strategy, clip};
 use crate::handle::{ConnectionId, Handle};
 use crate::record::{Hit, Record, authored_at, document_text, fallback_title, own_link, own_title};
-use crate::tools::answer::{Payload, cancelled, json_of, room_beside, within};
-use crate::tools::cache::{PartError, PartQuery, Parts};
+use crate::tools::answer::{LongText, Payload, json_of, within};
+use crate::tools::cache::Parts;
 use crate::tools::error::{Overrun, ToolError};
 use crate::tools::profile::Profile;
 
@@ -24,9 +24,6 @@ const MAX_LABEL_BYTES: usize = 200;
 
 /// Maximum length of a record URL in the metadata, in bytes. A longer one is omitted, never truncated.
 const MAX_RECORD_URL_BYTES: usize = 2_500;
-
-/// Minimum size of the text of a part, even if handle and labels take nearly the whole budget.
-const MIN_TEXT_BYTES: usize = 1_000;
 
 /// Maximum length of an id in a hint, in bytes. A hint refers to a longer one without repeating it.
 const MAX_QUOTED_ID_BYTES: usize = 600;
@@ -124,22 +121,11 @@ pub(super) fn document(
     part.id = longest_part.as_str();
     // Nor on the random key in the link of a record page: one token is reserved for each of its characters.
     let steady = pages.as_ref().map_or(url.as_str(), |pages| pages.without_key(&url));
-    let room = room_beside(&json_of(&Document { text: "", url: steady, ..part.clone() })?, *budget);
-    let least = MIN_TEXT_BYTES.min(budget.tokens / 2);
-    let left = |room: usize| room.saturating_sub(url.len() - steady.len()).max(least);
-    let chunks = ChunkBudget { bytes: left(room.bytes), tokens: left(room.tokens) };
-    let numbered = |number| handle.with_part(number).map(|part| part.to_string()).unwrap_or_default();
-    let bounds =
-        parts.bounds(PartQuery { address: &record.address, text: &text, chunks, number: request.part }, stop);
-    let (start, end) = bounds.map_err(|problem| match problem {
-        PartError::NotFound { parts } => {
-            ToolError::PartNotFound { parts, last: numbered(parts.saturating_sub(1)) }
-        }
-        PartError::OutOfRange => ToolError::PartOutOfRange { first: id.to_owned() },
-        PartError::Cancelled => cancelled(),
-    })?;
-    let own_id = if request.part == 0 { id.to_owned() } else { numbered(request.part) };
-    part.metadata.next = (end < text.len()).then(|| numbered(request.part.saturating_add(1)));
+    let without_text = json_of(&Document { text: "", url: steady, ..part.clone() })?;
+    let long = LongText { parts, handle, text: &text, number: request.part, budget: *budget };
+    let (start, end) = long.bounds(&without_text, url.len() - steady.len(), stop)?;
+    let own_id = long.id();
+    part.metadata.next = long.next(end);
     part.id = &own_id;
     part.text = text.get(start..end).unwrap_or_default();
     let candidate_tokens = Some(text.len() / crate::fit::budget::BYTES_PER_TOKEN);

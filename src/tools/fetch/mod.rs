@@ -9,7 +9,6 @@ mod request;
 mod spec;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
@@ -17,7 +16,7 @@ use document::{DocumentContext, document, hit_document};
 use request::{FetchArgs, OpenAiFetchArgs, resolve};
 use spec::{FETCH, FETCH_OPENAI};
 
-use super::answer::{Payload, run_blocking};
+use super::answer::{Payload, StopOnDrop, run_blocking};
 use super::arguments::parse;
 use super::error::ToolError;
 use super::profile::Profile;
@@ -37,16 +36,6 @@ pub(super) struct Fetch;
 
 /// The tool `fetch` of the profile `openai`.
 pub(super) struct FetchOpenAi;
-
-/// Sets a flag when the call is dropped, which stops dividing its document.
-#[derive(Debug, Default)]
-struct StopOnDrop(Arc<AtomicBool>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 impl Tool for Fetch {
     type Arguments = FetchArgs;
@@ -139,13 +128,5 @@ mod tests {
         assert!(is_short(&json!(vec![0; 1_000])) && !is_short(&json!(vec![0; 1_100])));
         let deep = (0..1_100).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
         assert!(!is_short(&deep));
-    }
-
-    #[test]
-    fn a_dropped_call_stops_dividing() {
-        let stop = StopOnDrop::default();
-        let stopped = Arc::clone(&stop.0);
-        drop(stop);
-        assert!(stopped.load(Ordering::Relaxed));
     }
 }

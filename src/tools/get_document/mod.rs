@@ -5,13 +5,12 @@
 mod part;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Deserialize;
 
 use part::{DocumentPart, answer};
 
-use super::answer::{Payload, run_blocking};
+use super::answer::{Payload, StopOnDrop, run_blocking};
 use super::arguments::{parse, trimmed};
 use super::error::{SourceHints, ToolError};
 use super::projects::{document_address, find_project};
@@ -95,16 +94,6 @@ impl Tool for GetDocument {
         let stop = StopOnDrop::default();
         let stopped = Arc::clone(&stop.0);
         run_blocking(move || answer(&part, &stopped)).await
-    }
-}
-
-/// Sets a flag when the call is dropped, which stops dividing its document.
-#[derive(Debug, Default)]
-struct StopOnDrop(Arc<AtomicBool>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 
 use crate::callers::RecordPages;
-use crate::fit::{ChunkBudget, PageBudget, Shaping, Strategy, clip, json_len};
+use crate::fit::{PageBudget, Shaping, Strategy, clip, json_len};
 use crate::handle::{Handle, RecordAddress};
 use crate::source::documents::Document;
-use crate::tools::answer::{Payload, cancelled, json_of, room_beside};
-use crate::tools::cache::{PartError, PartQuery, Parts};
+use crate::tools::answer::{LongText, Payload, json_of};
+use crate::tools::cache::Parts;
 use crate::tools::error::ToolError;
 
 /// Maximum length of a title in bytes of JSON.
@@ -17,9 +17,6 @@ const MAX_TITLE_BYTES: usize = 300;
 
 /// Maximum size of the other fields of a document in bytes of JSON. Larger ones are left out; `fetch` has them.
 const MAX_METADATA_BYTES: usize = 2_000;
-
-/// Minimum size of the text of a part, even if the document's other fields take nearly the whole budget.
-const MIN_TEXT_BYTES: usize = 1_000;
 
 /// A document and the part of it to answer with.
 pub(super) struct DocumentPart {
@@ -56,9 +53,9 @@ struct DocumentAnswer<'a> {
 /// Builds the answer: the whole document, or the requested part if it exceeds the budget.
 pub(super) fn answer(part: &DocumentPart, stopped: &AtomicBool) -> Result<Payload, ToolError> {
     let DocumentPart { parts, budget, pages, address, text, number, .. } = part;
-    let too_long = || ToolError::Internal { problem: "a document has no handle".to_owned() };
-    let handle = Handle::mint(address).ok_or_else(too_long)?;
-    let longest = handle.with_part(u32::MAX).ok_or_else(too_long)?;
+    let nameless = || ToolError::Internal { problem: "a document has no handle".to_owned() };
+    let handle = Handle::mint(address).ok_or_else(nameless)?;
+    let longest = handle.with_part(u32::MAX).ok_or_else(nameless)?;
     let mut document = part.document.clone();
     let mut warnings = part.warnings.clone();
     if json_len(&json_of(&document.metadata)?) > MAX_METADATA_BYTES {
@@ -86,7 +83,6 @@ pub(super) fn answer(part: &DocumentPart, stopped: &AtomicBool) -> Result<Payloa
     }
     // The end of a part must depend on the text alone, so every part is measured with the longest number, without the link,
     // which has a random key, and without warnings.
-    let numbered = |number| handle.with_part(number).map(|part| part.to_string()).unwrap_or_default();
     let measured = DocumentAnswer {
         id: longest.as_str(),
         text: "",
@@ -96,26 +92,15 @@ pub(super) fn answer(part: &DocumentPart, stopped: &AtomicBool) -> Result<Payloa
         warnings: &[],
         ..whole.clone()
     };
-    let steady = PageBudget { bytes: budget.bytes, tokens: budget.tokens };
-    let room = room_beside(&json_of(&measured)?, steady);
-    let beside = url.as_ref().map_or(0, |url| url.len() + "\"url\":\"\",".len())
+    let reserved = url.as_ref().map_or(0, |url| url.len() + "\"url\":\"\",".len())
         + warnings.iter().map(|warning| json_len(warning) + 16).sum::<usize>();
-    let least = MIN_TEXT_BYTES.min(budget.tokens / 2);
-    let left = |room: usize| room.saturating_sub(beside).max(least);
-    let chunks = ChunkBudget { bytes: left(room.bytes), tokens: left(room.tokens) };
-    let query = PartQuery { address, text, chunks, number: *number };
-    let (start, end) = parts.bounds(query, stopped).map_err(|problem| match problem {
-        PartError::NotFound { parts } => {
-            ToolError::PartNotFound { parts, last: numbered(parts.saturating_sub(1)) }
-        }
-        PartError::OutOfRange => ToolError::PartOutOfRange { first: handle.to_string() },
-        PartError::Cancelled => cancelled(),
-    })?;
-    let id = if *number == 0 { handle.to_string() } else { numbered(*number) };
+    let long = LongText { parts, handle: &handle, text, number: *number, budget: *budget };
+    let (start, end) = long.bounds(&json_of(&measured)?, reserved, stopped)?;
+    let id = long.id();
     let shown = DocumentAnswer {
         id: &id,
         text: text.get(start..end).unwrap_or_default(),
-        next: (end < text.len()).then(|| numbered(number.saturating_add(1))),
+        next: long.next(end),
         total_chars: measured.total_chars,
         ..whole
     };
