@@ -17,7 +17,7 @@
 //! * `documents`: the tables of projects, `document_store`: the store as one of documents
 //! * `vectors`: vectors of records, for search by meaning
 //! * `place`, `info`, `export`, `removal`: the names of a command as rows; description, export and removal of records
-//! * `traces`: text of removed records in free pages
+//! * `traces`: text of removed records in free pages, `tables`: the tables that there are
 //! * `meaning`: the use of vectors by one search
 
 mod backup;
@@ -37,6 +37,7 @@ mod place;
 mod read;
 mod removal;
 mod sync;
+mod tables;
 mod traces;
 mod vectors;
 mod write_lock;

@@ -2,6 +2,8 @@
 
 use rusqlite::Connection;
 
+use super::tables::has_table;
+
 /// Rewrites the file without free pages and empties the write-ahead log. Both can have earlier versions of the
 /// records.
 pub(super) fn overwrite_free_pages(sqlite: &Connection) -> Result<(), rusqlite::Error> {
@@ -26,13 +28,6 @@ pub(super) fn mark_removal(sqlite: &Connection) -> Result<(), rusqlite::Error> {
 pub(super) fn is_removal_unfinished(sqlite: &Connection) -> Result<bool, rusqlite::Error> {
     let sql = "SELECT 1 FROM unfinished_removal";
     Ok(has_table(sqlite, "unfinished_removal")? && sqlite.prepare_cached(sql)?.exists(())?)
-}
-
-/// Returns true if a store has a table, also if another connection has just created it: `Connection::table_exists` would
-/// answer from the schema that this connection last read.
-pub(super) fn has_table(sqlite: &Connection, name: &str) -> Result<bool, rusqlite::Error> {
-    let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1";
-    sqlite.prepare_cached(sql)?.exists([name])
 }
 
 /// Overwrites free pages and the log after a removal. The mark stays if that fails.

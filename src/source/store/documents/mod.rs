@@ -22,13 +22,12 @@ pub(super) use self::read::{
 };
 pub(super) use self::search::chunks_of;
 pub(super) use self::writer::{DocumentWriter, NOW, random_uuid};
+use super::tables::has_table;
 use crate::handle::ConnectionId;
 
 /// Returns true if the store has the tables of projects.
 pub(super) fn has_tables(sqlite: &Connection) -> Result<bool, rusqlite::Error> {
-    // Unlike `Connection::table_exists`, a statement sees tables that another connection has created since.
-    let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'projects'";
-    sqlite.prepare_cached(sql)?.exists(())
+    has_table(sqlite, "projects")
 }
 
 /// Returns true if a connection is a project.

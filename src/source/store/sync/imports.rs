@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, params};
 
 use crate::handle::ConnectionId;
 use crate::source::store::Tally;
-use crate::source::store::traces::has_table;
+use crate::source::store::tables::has_table;
 
 /// Row id of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

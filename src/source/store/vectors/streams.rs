@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 
 use crate::handle::StreamName;
+use crate::source::store::tables::has_table;
 
 /// The streams of a store that a configuration shows. The default is all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -44,7 +45,7 @@ pub(super) struct SkippedStreams(BTreeMap<i64, i64>);
 impl SkippedStreams {
     /// Reads the skipped streams of a generation.
     pub(super) fn read(sqlite: &Connection, generation: i64) -> Result<Self, rusqlite::Error> {
-        if !sqlite.table_exists(None, "skipped_streams")? {
+        if !has_table(sqlite, "skipped_streams")? {
             return Ok(Self::default());
         }
         let mut statement =
