@@ -48,6 +48,18 @@ impl Place {
         }
     }
 
+    /// Starts `sync --watch`. Returns it with a function that reads what it printed.
+    pub(crate) fn watch(&self) -> (Child, impl Fn() -> String + use<>) {
+        let out = self.path("out");
+        let watch = self
+            .command(&["sync", "--watch"])
+            .stdout(fs::File::create(&out).unwrap())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        (watch, move || fs::read_to_string(&out).unwrap())
+    }
+
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = binary();
         command.args(arguments).args(["--store", &self.store()]);
@@ -515,13 +527,7 @@ fn watching_prints_what_changed() {
     let place = Place::new();
     place.notes(0..2);
     place.add();
-    let mut watch = place
-        .command(&["sync", "--watch"])
-        .stdout(fs::File::create(place.path("out")).unwrap())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let printed = || fs::read_to_string(place.path("out")).unwrap();
+    let (mut watch, printed) = place.watch();
     place.write("more.md", "# More\n");
     wait_until("the new note is imported", || printed().contains("notes: 1 added, 0 changed, 0 deleted"));
     fs::remove_file(place.origin().join("more.md")).unwrap();

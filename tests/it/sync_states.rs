@@ -13,13 +13,7 @@ fn a_watched_folder_that_is_replaced_is_watched_again() {
     let place = Place::new();
     place.notes(0..2);
     place.add();
-    let mut watch = place
-        .command(&["sync", "--watch"])
-        .stdout(fs::File::create(place.path("out")).unwrap())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let printed = || fs::read_to_string(place.path("out")).unwrap();
+    let (mut watch, printed) = place.watch();
     // Deleted, and created again after a synchronization found it missing.
     place.write("first.md", "# First\n");
     wait_until("the first note is imported", || printed().contains("1 added"));
