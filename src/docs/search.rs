@@ -11,6 +11,7 @@ use super::question::topic;
 use crate::source::SearchMode;
 use crate::source::documents::{
     Candidate, Candidates, Category, DocumentSearch, EmbeddingStage, MAX_CANDIDATES, Passage, Uuid,
+    whole_millis,
 };
 
 /// Maximum length of a query in characters.
@@ -116,7 +117,7 @@ pub async fn search(found: &FoundProject, request: &SearchRequest) -> Result<Sea
     let started = Instant::now();
     let Candidates { mut chunks, corpus_version, problems, embedding } =
         found.store.search(&found.project, &search).await?;
-    let mut stages = Stages { embedding, search_ms: elapsed_ms(started), rerank: None };
+    let mut stages = Stages { embedding, search_ms: whole_millis(started.elapsed()), rerank: None };
     let total_found = chunks.len();
     let mut warnings: BTreeSet<String> =
         problems.into_iter().map(|problem| format!("searched by words only: {problem}")).collect();
@@ -125,7 +126,7 @@ pub async fn search(found: &FoundProject, request: &SearchRequest) -> Result<Sea
         match rerank(found, query, &mut chunks).await? {
             Ok(()) => {
                 let output = request.top_k.min(total_found);
-                let latency_ms = elapsed_ms(started);
+                let latency_ms = whole_millis(started.elapsed());
                 stages.rerank = Some(RerankStage { input: total_found, output, latency_ms });
             }
             Err(problem) => drop(warnings.insert(format!("the results are not reranked: {problem}"))),
@@ -134,10 +135,6 @@ pub async fn search(found: &FoundProject, request: &SearchRequest) -> Result<Sea
     chunks.truncate(request.top_k);
     let results = read(found, &chunks).await?;
     Ok(SearchAnswer { results, total_found, corpus_version, warnings, stages })
-}
-
-fn elapsed_ms(started: Instant) -> u64 {
-    u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Reranks the first candidates. Returns the reason if the order stays as it was found.

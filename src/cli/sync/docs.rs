@@ -14,11 +14,8 @@ use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::config::Environment;
 use crate::connectors::{CategoryFrom, ImportError, ImportOptions};
-use crate::source::documents::ProjectSlug;
+use crate::source::documents::{DOCS_KIND, ProjectSlug};
 use crate::source::store::{NewConnection, NewImport, RememberedImport, SyncStore};
-
-/// Kind of the import in a store.
-const KIND: &str = "docs";
 
 /// Import a folder of text, Markdown, HTML, PDF and office files into a project, a document per file.
 #[derive(Debug, Args)]
@@ -74,12 +71,12 @@ impl ImportDocs {
         let options = ImportOptions { category_from: self.category_from, ..ImportOptions::default() };
         let connection = NewConnection {
             connection_id,
-            connector_key: KIND.to_owned(),
+            connector_key: DOCS_KIND.to_owned(),
             display_name: None,
             manifest: None,
         };
         let import =
-            NewImport { origin: origin.to_owned(), kind: KIND.to_owned(), options: options.to_json() };
+            NewImport { origin: origin.to_owned(), kind: DOCS_KIND.to_owned(), options: options.to_json() };
         Ok(store.remember(&connection, &import)?)
     }
 }

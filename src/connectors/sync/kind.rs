@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::files::CategoryFrom;
 use super::super::item::FileKind;
+use crate::source::documents::DOCS_KIND;
 
 /// A kind of import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +42,7 @@ static FILE_SETS: [FileSet; 26] = {
     use FileKind as File;
     [
         set("files", &[]),
-        set(DOCS, DOCUMENT_KINDS),
+        set(DOCS_KIND, DOCUMENT_KINDS),
         set("markdown", &[File::Markdown]),
         set("text", &[File::Text]),
         set("html", &[File::Html]),
@@ -68,9 +69,6 @@ static FILE_SETS: [FileSet; 26] = {
         set("takeout", &[File::Mbox, File::Zip, File::Tar, File::Gzip]),
     ]
 };
-
-/// Name of the imports into projects of documents.
-const DOCS: &str = "docs";
 
 /// Kinds of files that are documents.
 const DOCUMENT_KINDS: &[FileKind] = &[
@@ -140,7 +138,7 @@ impl ImportKind {
     /// Returns true for imports into projects of documents.
     #[must_use]
     pub fn is_docs(self) -> bool {
-        self.as_str() == DOCS
+        self.as_str() == DOCS_KIND
     }
 
     /// Returns true if the kind reads folders.

@@ -33,7 +33,7 @@ use super::headers::SEARCH_ID;
 use super::middleware::authenticate::toolbox_of;
 use crate::docs::{ReadableProjects, remember};
 use crate::fit::{Shaping, Strategy};
-use crate::source::documents::Uuid;
+use crate::source::documents::{Uuid, whole_millis};
 use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 use crate::tools::Toolbox;
 
@@ -159,7 +159,7 @@ async fn search(toolbox: &Toolbox, body: Value) -> Result<Answer, DocumentError>
     let ValidSearch { request, project_id, include_metadata } = ValidSearch::parse(body)?;
     let found = ReadableProjects::in_source(toolbox.source()).await?.find(&project_id).await?;
     let cached = toolbox.searches().search(&found, &request).await?;
-    let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let latency_ms = whole_millis(started.elapsed());
     let search_id = remember(&found, &request, &cached, latency_ms).await;
     let results = cached.answer.results.len();
     let response = SearchResponse::new(&request, &project_id, &cached, latency_ms, include_metadata);

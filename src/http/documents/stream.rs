@@ -15,13 +15,14 @@ use futures_util::stream::unfold;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::task::AbortHandle;
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::error::DocumentError;
 use super::request::ValidSearch;
 use super::response::chunk_results;
 use crate::docs::{FoundProject, remember};
+use crate::source::documents::whole_millis;
 use crate::tools::Toolbox;
 
 /// Time after which a comment is sent if there is no event.
@@ -61,7 +62,7 @@ pub(super) fn response(
             send(&events, "error", None, &body).await;
         }
     });
-    let stream = unfold(EventStream { received, _abort: AbortOnDrop(task.abort_handle()) }, next_event);
+    let stream = unfold(EventStream { received, _task: AbortOnDropHandle::new(task) }, next_event);
     let mut response = Response::new(Body::from_stream(stream));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -72,15 +73,7 @@ pub(super) fn response(
 /// The events of a search that were not sent yet. Dropping it ends the search.
 struct EventStream {
     received: Receiver<Bytes>,
-    _abort: AbortOnDrop,
-}
-
-struct AbortOnDrop(AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+    _task: AbortOnDropHandle<()>,
 }
 
 async fn next_event(mut stream: EventStream) -> Option<(Result<Bytes, Infallible>, EventStream)> {
@@ -115,7 +108,7 @@ async fn run(
             send_json(events, "rerank", None, rerank).await;
         }
     }
-    let total_latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let total_latency_ms = whole_millis(started.elapsed());
     let id = remember(found, request, &cached, total_latency_ms).await;
     let results = chunk_results(&cached, *include_metadata);
     let complete = json!({"results": results, "total_latency_ms": total_latency_ms});

@@ -38,14 +38,17 @@ pub use history::{Feedback, InvalidFeedback, NewSearch, SearchRecord};
 pub use project::{InvalidProjectName, NewProject, Project, ProjectName};
 pub use search::{
     Candidate, Candidates, DocumentSearch, EMBEDDING_DIMENSIONS, EmbeddingStage, MAX_CANDIDATES,
-    WrongDimensions,
+    WrongDimensions, whole_millis,
 };
 pub use slug::{InvalidSlug, ProjectRef, ProjectSlug};
-pub use tiles::{Tile, tiles};
+pub use tiles::{Tile, leading_headings, tiles};
 pub use uuid::{InvalidUuid, Uuid};
 
 use super::SourceError;
 use crate::handle::SourceName;
+
+/// Kind of the imports into projects, and the key of the connector of projects.
+pub const DOCS_KIND: &str = "docs";
 
 /// A document as a request names it.
 #[derive(Debug, Clone, PartialEq, Eq)]

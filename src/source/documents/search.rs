@@ -1,6 +1,7 @@
 //! The search for chunks of a project.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::category::Category;
 use super::uuid::Uuid;
@@ -54,6 +55,12 @@ pub struct Candidates {
     pub problems: BTreeSet<String>,
     /// Embedding of the query, if it was embedded.
     pub embedding: Option<EmbeddingStage>,
+}
+
+/// Returns a time in whole milliseconds.
+#[must_use]
+pub fn whole_millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The embedding of a query as a stage of its search.

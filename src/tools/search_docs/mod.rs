@@ -15,7 +15,7 @@ use super::projects::find_project;
 use super::tool::{Example, Tool, ToolCall, ToolSpec};
 use crate::docs::{MAX_QUERY_CHARS, SearchRequest, remember};
 use crate::record::RecordData;
-use crate::source::documents::Category;
+use crate::source::documents::{Category, whole_millis};
 
 /// Number of results without `top_k`.
 const DEFAULT_RESULTS: usize = 5;
@@ -79,7 +79,7 @@ impl Tool for SearchDocs {
         };
         let cached = call.toolbox.searches().search(&found, &request).await;
         let cached = cached.map_err(|error| ToolError::from_docs(call.toolbox.source(), error))?;
-        let latency_ms = u64::try_from(call.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let latency_ms = whole_millis(call.started.elapsed());
         let searched = Searched {
             search_id: remember(&found, &request, &cached, latency_ms).await,
             answer: cached.answer,

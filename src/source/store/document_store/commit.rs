@@ -7,16 +7,14 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use crate::handle::StreamName;
 use crate::record::RecordData;
 use crate::source::documents::{
-    Committed, DOCUMENTS_STREAM, DocumentChange, DocumentPath, NewProject, Project, ProjectRef, Uuid,
+    Committed, DOCS_KIND, DOCUMENTS_STREAM, DocumentChange, DocumentPath, NewProject, Project, ProjectRef,
+    Uuid,
 };
 use crate::source::store::database::{Database, identity};
 use crate::source::store::documents::{DocumentWriter, NOW, create_tables, has_tables, project, random_uuid};
 use crate::source::store::import::{OpenStream, WriteOutcome, put_connection};
 use crate::source::store::write_lock::WriteLock;
 use crate::source::store::{Change, NewConnection, StoreError, Tally};
-
-/// Key of the connector of projects.
-const CONNECTOR: &str = "docs";
 
 /// Maximum time that a commit waits for the write lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(60);
@@ -34,7 +32,7 @@ pub(super) fn create_project(database: &Database, new: &NewProject) -> Result<Op
         }
         let connection = NewConnection {
             connection_id: new.slug.connection().clone(),
-            connector_key: CONNECTOR.to_owned(),
+            connector_key: DOCS_KIND.to_owned(),
             display_name: Some(new.name.as_str().to_owned()),
             manifest: None,
         };

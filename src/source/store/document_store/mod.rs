@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use rusqlite::Connection;
 
 use super::blocking::spawn_read;
 use super::documents::{self, chunks_of};
@@ -21,7 +22,7 @@ use crate::record::Scalar;
 use crate::source::documents::{
     Candidates, CategoryCount, Committed, DOCUMENTS_STREAM, Document, DocumentChange, DocumentChunk,
     DocumentList, DocumentRef, DocumentSearch, DocumentStore, EMBEDDING_DIMENSIONS, EmbeddingStage, Feedback,
-    NewProject, NewSearch, Passage, Project, ProjectRef, SearchRecord, Uuid, WrongDimensions,
+    NewProject, NewSearch, Passage, Project, ProjectRef, SearchRecord, Uuid, WrongDimensions, whole_millis,
 };
 use crate::source::{Condition, Filter, SearchQuery, SearchText, SourceError, Test};
 
@@ -48,6 +49,14 @@ fn ranking_query(project: &Project, search: &DocumentSearch) -> SearchQuery {
 }
 
 impl Store {
+    /// Runs a read of documents on a blocking thread.
+    async fn read_documents<Answer: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<Answer, rusqlite::Error> + Send + 'static,
+    ) -> Result<Answer, SourceError> {
+        self.blocking(move |inner, _| Ok(inner.database.read(read)?)).await
+    }
+
     /// Runs a write of documents on a blocking thread.
     async fn writing<Answer: Send + 'static>(
         &self,
@@ -65,13 +74,12 @@ impl DocumentStore for Store {
     }
 
     async fn projects(&self) -> Result<Vec<Project>, SourceError> {
-        self.blocking(|inner, _| Ok(inner.database.read(documents::projects)?)).await
+        self.read_documents(documents::projects).await
     }
 
     async fn project(&self, named: &ProjectRef) -> Result<Option<Project>, SourceError> {
         let named = named.clone();
-        self.blocking(move |inner, _| Ok(inner.database.read(|sqlite| documents::project(sqlite, &named))?))
-            .await
+        self.read_documents(move |sqlite| documents::project(sqlite, &named)).await
     }
 
     async fn create_project(&self, new: &NewProject) -> Result<Option<Project>, SourceError> {
@@ -105,23 +113,16 @@ impl DocumentStore for Store {
 
     async fn documents(&self, project: Uuid, list: &DocumentList) -> Result<Vec<Document>, SourceError> {
         let list = list.clone();
-        let read =
-            move |inner: &Inner| inner.database.read(|sqlite| documents::documents(sqlite, project, &list));
-        self.blocking(move |inner, _| Ok(read(inner)?)).await
+        self.read_documents(move |sqlite| documents::documents(sqlite, project, &list)).await
     }
 
     async fn document(&self, project: Uuid, named: &DocumentRef) -> Result<Option<Document>, SourceError> {
         let named = named.clone();
-        let read =
-            move |inner: &Inner| inner.database.read(|sqlite| documents::document(sqlite, project, &named));
-        self.blocking(move |inner, _| Ok(read(inner)?)).await
+        self.read_documents(move |sqlite| documents::document(sqlite, project, &named)).await
     }
 
     async fn text(&self, project: Uuid, document: Uuid) -> Result<Option<String>, SourceError> {
-        let read = move |inner: &Inner| {
-            inner.database.read(|sqlite| documents::document_text(sqlite, project, document))
-        };
-        self.blocking(move |inner, _| Ok(read(inner)?)).await
+        self.read_documents(move |sqlite| documents::document_text(sqlite, project, document)).await
     }
 
     async fn chunks(
@@ -130,24 +131,16 @@ impl DocumentStore for Store {
         document: Uuid,
         numbers: Range<u32>,
     ) -> Result<Vec<DocumentChunk>, SourceError> {
-        let read = move |inner: &Inner| {
-            inner.database.read(|sqlite| documents::chunks(sqlite, project, document, &numbers))
-        };
-        self.blocking(move |inner, _| Ok(read(inner)?)).await
+        self.read_documents(move |sqlite| documents::chunks(sqlite, project, document, &numbers)).await
     }
 
     async fn passages(&self, project: Uuid, chunks: &[Uuid]) -> Result<Vec<Passage>, SourceError> {
         let chunks = chunks.to_vec();
-        let read =
-            move |inner: &Inner| inner.database.read(|sqlite| documents::passages(sqlite, project, &chunks));
-        self.blocking(move |inner, _| Ok(read(inner)?)).await
+        self.read_documents(move |sqlite| documents::passages(sqlite, project, &chunks)).await
     }
 
     async fn categories(&self, project: Uuid) -> Result<Vec<CategoryCount>, SourceError> {
-        self.blocking(move |inner, _| {
-            Ok(inner.database.read(|sqlite| documents::categories(sqlite, project))?)
-        })
-        .await
+        self.read_documents(move |sqlite| documents::categories(sqlite, project)).await
     }
 
     async fn search(&self, project: &Project, search: &DocumentSearch) -> Result<Candidates, SourceError> {
@@ -165,7 +158,7 @@ impl DocumentStore for Store {
         }
         let embedding = meaning.vector().map(|vector| EmbeddingStage {
             model: vector.model.to_string(),
-            latency_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            latency_ms: whole_millis(started.elapsed()),
         });
         let problem = meaning.problem.take();
         let (id, depth, category) = (project.id, search.depth, search.category.clone());
@@ -213,34 +206,35 @@ impl DocumentStore for Store {
     }
 
     async fn history(&self, project: Uuid, limit: usize) -> Result<Vec<SearchRecord>, SourceError> {
-        self.blocking(move |inner, _| {
-            Ok(inner.database.read(|sqlite| documents::searches(sqlite, project, limit))?)
-        })
-        .await
+        self.read_documents(move |sqlite| documents::searches(sqlite, project, limit)).await
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::source::documents::conformance;
     use crate::source::store::database::Database;
 
+    fn new_store(folder: &Path) -> Store {
+        let path = folder.join("store.db");
+        drop(Database::open_or_create(&path).unwrap());
+        Store::open("store".parse().unwrap(), &path).unwrap()
+    }
+
     #[tokio::test]
     async fn the_embedded_store_conforms() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("store.db");
-        drop(Database::open_or_create(&path).unwrap());
-        let store = Store::open("store".parse().unwrap(), &path).unwrap();
+        let store = new_store(folder.path());
         conformance::check(&store).await;
     }
 
     #[tokio::test]
     async fn a_chunk_belongs_to_the_project_of_its_document() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("store.db");
-        drop(Database::open_or_create(&path).unwrap());
-        let store = Store::open("store".parse().unwrap(), &path).unwrap();
+        let store = new_store(folder.path());
         let one = conformance::project(&store, "one").await;
         let other = conformance::project(&store, "other").await;
         conformance::put(&store, &one, "a.md", "text").await;
@@ -258,9 +252,7 @@ mod tests {
     #[tokio::test]
     async fn the_view_of_chunks_has_their_content() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("store.db");
-        drop(Database::open_or_create(&path).unwrap());
-        let store = Store::open("store".parse().unwrap(), &path).unwrap();
+        let store = new_store(folder.path());
         let of = conformance::project(&store, "one").await;
         let text = "# Ä\r\n\r\nOne two three four five six seven 😀.\r\n".repeat(100);
         conformance::put(&store, &of, "a.md", &text).await;
@@ -275,9 +267,7 @@ mod tests {
     #[tokio::test]
     async fn old_searches_are_deleted() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("store.db");
-        drop(Database::open_or_create(&path).unwrap());
-        let store = Store::open("store".parse().unwrap(), &path).unwrap();
+        let store = new_store(folder.path());
         let of = conformance::project(&store, "one").await;
         let sqlite = store.inner.database.writer().unwrap();
         let remember = async || {
@@ -296,9 +286,7 @@ mod tests {
     #[tokio::test]
     async fn a_store_without_projects_has_no_tables_of_them() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("store.db");
-        drop(Database::open_or_create(&path).unwrap());
-        let store = Store::open("store".parse().unwrap(), &path).unwrap();
+        let store = new_store(folder.path());
         assert!(store.projects().await.unwrap().is_empty());
         assert_eq!(store.project(&"a".parse().unwrap()).await.unwrap(), None);
         let id = Uuid::random().unwrap();

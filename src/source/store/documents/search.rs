@@ -8,7 +8,7 @@ use std::ops::Range;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::record::{RecordData, document_text};
-use crate::source::documents::{Candidate, TEXT_FIELD, Uuid};
+use crate::source::documents::{Candidate, TEXT_FIELD, Uuid, leading_headings};
 use crate::source::store::fulltext::{ExcerptTerms, RankedRecord, RankedRecords};
 use crate::source::store::read::allowance::Allowance;
 use crate::source::store::read::rows::{length_at, name};
@@ -100,17 +100,13 @@ fn document_chunks(
             range.contains(&usize::midpoint(passage.start, passage.end))
         });
         let gain = if is_nearest { NEAREST_GAIN } else { 0.0 };
-        shares.push((id, part.map_or(0.0, |part| words.share_of(below_headings(part), &headings)) + gain));
+        // The headings at its start are compared as headings.
+        let below = part.map(|part| part.strip_prefix(leading_headings(part)).unwrap_or(part));
+        shares.push((id, below.map_or(0.0, |below| words.share_of(below, &headings)) + gain));
     }
     // Equal chunks stay in the order of the text.
     shares.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     Ok(shares)
-}
-
-/// Returns a part without the headings that it begins with, which are compared as headings.
-fn below_headings(part: &str) -> &str {
-    let lines = part.split_inclusive('\n').take_while(|line| line.trim().is_empty() || line.starts_with('#'));
-    part.get(lines.map(str::len).sum()..).unwrap_or(part)
 }
 
 /// Converts a range of the whole text of a record to one of its field `text`, which is the last one in it.

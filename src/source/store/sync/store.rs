@@ -10,16 +10,14 @@ use super::imports::{self, ImportId, ImportStatus, NewImport, RememberedImport, 
 use super::items::{self, ItemId, KnownItem};
 use super::lock::SyncLock;
 use crate::handle::ConnectionId;
+use crate::source::documents::DOCS_KIND;
 use crate::source::store::database::Database;
-use crate::source::store::documents::{DocumentWriter, KnownDocument, known_documents};
+use crate::source::store::documents::{DocumentWriter, KnownDocument, is_project, known_documents};
 use crate::source::store::fulltext::index::{CurrentIndex, IndexState, Verification};
 use crate::source::store::import::put_connection;
 use crate::source::store::traces::is_removal_unfinished;
 use crate::source::store::write_lock::WriteLock;
 use crate::source::store::{NewConnection, StoreError};
-
-/// Kind of the imports into projects of documents.
-const DOCS_KIND: &str = "docs";
 
 /// Maximum time that a batch waits for the write lock, which an import holds to its end.
 const LOCK_PATIENCE: Duration = Duration::from_secs(60);
@@ -78,10 +76,10 @@ impl SyncStore {
         new: &NewImport,
     ) -> Result<RememberedImport, StoreError> {
         let connection_id = &connection.connection_id;
-        match (self.known_documents(connection_id)?, new.kind == DOCS_KIND) {
-            (Some(_), false) => return Err(StoreError::IsProject(connection_id.to_string())),
-            (None, true) => return Err(StoreError::NoProject(connection_id.to_string())),
-            _ => {}
+        match (self.database.read(|sqlite| is_project(sqlite, connection_id))?, new.kind == DOCS_KIND) {
+            (true, false) => return Err(StoreError::IsProject(connection_id.to_string())),
+            (false, true) => return Err(StoreError::NoProject(connection_id.to_string())),
+            (true, true) | (false, false) => {}
         }
         let _lock = self.write_lock()?;
         let mut sqlite = self.database.writer()?;
