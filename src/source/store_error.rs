@@ -2,12 +2,20 @@
 
 use std::path::PathBuf;
 
+use super::postgres_error::PostgresError;
+
 /// Reason why an embedded store cannot be used. The message names the file and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// The store is in PostgreSQL.
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
     /// There is no file at the path.
     #[error("there is no store at {} (the file is missing or empty); create it with `fetchwell add` or `fetchwell import`, or correct the path", .0.display())]
     Missing(PathBuf),
+    /// There is no folder for a new store.
+    #[error("there is no folder {}; create it, or correct the path of the store", .0.display())]
+    NoFolder(PathBuf),
     /// The file or its folder cannot be opened.
     #[error("the store {} cannot be opened ({problem}); check its path and permissions", .path.display())]
     Unreadable {
@@ -43,10 +51,13 @@ pub enum StoreError {
     /// Another process holds the store or its search index.
     #[error("the store {} is locked by another process; wait for the other import to end, or stop it", .0.display())]
     Locked(PathBuf),
+    /// Another import writes to the connection.
+    #[error("another import writes to `{0}`; wait for it to end, or stop it")]
+    Importing(String),
     /// An import was removed from the store while it was synchronized.
     #[error("the import was removed from the store {} meanwhile; add it again with `fetchwell add`", .0.display())]
     ImportRemoved(PathBuf),
-    /// Records were removed from the store, or it was restored from a backup, while an import was synchronized.
+    /// Records were removed from the store, or it was restored from a backup, during an import.
     #[error("records were removed from the store {}, or it was restored, meanwhile; run the command again", .0.display())]
     Replaced(PathBuf),
     /// An import of records writes to the connection of a project.
@@ -57,6 +68,9 @@ pub enum StoreError {
     /// Documents are imported into a connection that is no project.
     #[error("there is no project `{0}`; create it with `fetchwell project create {0}`")]
     NoProject(String),
+    /// A record of an import into a project is no document.
+    #[error("the record `{0}` is no document, so that the project cannot have it; report it")]
+    NoDocument(String),
     /// The file is damaged.
     #[error("the store {} is damaged ({problem}); restore it from a backup, or delete it and import again", .path.display())]
     Damaged {

@@ -8,3 +8,18 @@ pub(super) fn has_table(sqlite: &Connection, name: &str) -> Result<bool, rusqlit
     let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1";
     sqlite.prepare_cached(sql)?.exists([name])
 }
+
+/// Returns true if the store has a project.
+pub(super) fn has_projects(sqlite: &Connection) -> Result<bool, rusqlite::Error> {
+    Ok(has_table(sqlite, "projects")?
+        && sqlite.prepare_cached("SELECT 1 FROM projects LIMIT 1")?.exists(())?)
+}
+
+/// Raises the version of all projects, after something else than their documents changed the answers.
+pub(super) fn raise_versions(sqlite: &Connection) -> Result<(), rusqlite::Error> {
+    if has_projects(sqlite)? {
+        let sql = "UPDATE projects SET corpus_version = corpus_version + 1, updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
+        sqlite.execute(sql, ())?;
+    }
+    Ok(())
+}

@@ -4,12 +4,9 @@ use std::str::FromStr;
 
 use rusqlite::Row;
 
-use super::allowance::Allowance;
-use crate::handle::RecordAddress;
-use crate::record::{Record, RecordData};
-
-/// Maximum bytes of record text on one page. A page of larger records has fewer rows than the limit.
-pub(super) const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
+use crate::record::Record;
+use crate::source::relational::allowance::Allowance;
+use crate::source::relational::tables::RecordRow;
 
 /// Columns of a record in the order that [`record_of`] reads. SQLite returns the length without loading the text.
 pub(in crate::source::store) const RECORD_COLUMNS: &str = "r.key, r.data, r.emitted_at, s.name, c.connection_id, c.display_name, c.connector_key, octet_length(r.data)";
@@ -39,16 +36,16 @@ pub(in crate::source::store) fn record_of(
         return Ok(None);
     }
     let Some(data) = row.get_ref(1)?.as_str_or_null()? else { return Ok(None) };
-    let Ok(data) = serde_json::from_str::<RecordData>(data) else { return Ok(None) };
-    let names = (name(row, 4)?, name(row, 3)?, name(row, 0)?);
-    let (Some(connection), Some(stream), Some(record)) = names else { return Ok(None) };
-    let address = RecordAddress { connection: Some(connection), stream, record };
-    Ok(Some(Record {
-        emitted_at: row.get(2)?,
-        display_name: Some(row.get(5)?),
-        connector_key: Some(row.get(6)?),
-        ..Record::new(address, data)
-    }))
+    let columns = RecordRow {
+        key: row.get_ref(0)?.as_str()?,
+        data,
+        emitted_at: row.get_ref(2)?.as_str_or_null()?,
+        stream: row.get_ref(3)?.as_str()?,
+        connection_id: row.get_ref(4)?.as_str()?,
+        display_name: row.get_ref(5)?.as_str()?,
+        connector_key: row.get_ref(6)?.as_str()?,
+    };
+    Ok(columns.record())
 }
 
 /// Parses a name of a column. Returns `None` for an invalid name, which another program wrote.
@@ -57,9 +54,4 @@ pub(in crate::source::store) fn name<Name: FromStr>(
     column: usize,
 ) -> Result<Option<Name>, rusqlite::Error> {
     Ok(row.get_ref(column)?.as_str()?.parse().ok())
-}
-
-/// Returns the SQL for a record by the row id of its stream (?1) and its key (?2).
-pub(super) fn by_key_sql() -> String {
-    format!("SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE r.stream = ?1 AND r.key = ?2")
 }

@@ -3,82 +3,77 @@
 //! A page starts after a sort position and not at a row offset, so records added or deleted between two pages cause
 //! neither gaps nor duplicates.
 
-use rusqlite::{Connection, Row, ToSql};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::allowance::Allowance;
 use super::expand::expand;
 use super::field_reader::FieldReader;
 use super::interrupt::ReadBounds;
 use super::predicate::{Predicate, bounds, check, missing_capability};
 use super::projection::Projection;
-use super::rows::{MAX_PAGE_BYTES, by_key_sql, bytes_of_row, length_at, record_of};
 use super::sort_position::SortPosition;
-use super::streams::{StreamRow, stream_rows};
+use super::stream_row::StreamRow;
+use super::streams::stream_rows;
+use super::tables::{MAX_PAGE_BYTES, RecordKey, Scan, ScanRow, ScanStart, SizedRecord, Tables};
 use crate::fit::characters;
 use crate::record::{Capability, Numeric, Record, SortValue};
-use crate::source::store::database::{Database, ReadError, identity};
 use crate::source::{
-    Change, Count, CountMode, Direction, QueryFault, RangeOperator, RecordsPage, RecordsPosition,
-    RecordsQuery, SourceError,
+    Change, Count, CountMode, Direction, QueryFault, RecordsPage, RecordsPosition, RecordsQuery, SourceError,
 };
 
-pub(in crate::source::store) fn page(
-    database: &Database,
+pub(in crate::source) fn page<T: Tables>(
+    tables: &T,
     query: &RecordsQuery,
     after: Option<&RecordsPosition>,
     bounds: ReadBounds<'_>,
-) -> Result<RecordsPage, SourceError> {
-    let streams = stream_rows(database, &query.stream, query.connection.as_ref())?;
+) -> Result<RecordsPage, T::Error> {
+    let streams = stream_rows(tables, &query.stream, query.connection.as_ref())?;
     for stream in &streams {
         check(&query.filter, &stream.detail)?;
         check_sort(query, stream)?;
         super::expand::check(&query.expand, &stream.detail)?;
     }
     let projection = Projection::new(&query.selection, &streams)?;
-    let question = query_digest(query, &streams, &database.read(identity)?.0);
+    let question = query_digest(query, &streams, &tables.identity()?.uuid);
     let after = after.map(|position| decode_position(position, question)).transpose()?;
-    database.ask(|sqlite| {
-        let mut places = Vec::new();
-        for stream in &streams {
-            places.extend(Scan { sqlite, query, bounds }.places(stream, after.as_ref(), question)?);
+    let mut places = Vec::new();
+    for stream in &streams {
+        places.extend(ListScan { tables, query, bounds }.places(stream, after.as_ref(), question)?);
+    }
+    places.sort_by(|a, b| compare_positions(query.direction, a, b));
+    let notes = if after.is_none() { missing_order_note(query, &streams, &places) } else { Vec::new() };
+    let mut has_more = places.len() > query.limit;
+    places.truncate(query.limit);
+    let mut rows: Vec<Record> = Vec::with_capacity(places.len());
+    let mut values = Vec::new();
+    let keys: Vec<RecordKey<'_>> = places.iter().map(SortPosition::record_key).collect();
+    let (mut bytes, mut read) = (0, 0);
+    tables.records_at(&keys, bounds.allowance, &mut |found| {
+        // A record that another process has just deleted is missing here.
+        if let Some(SizedRecord { record: Some(record), bytes: size }) = found {
+            bytes += size;
+            rows.push(record);
+            values.extend(places.get(read).filter(|_| query.placed).map(|place| place.value.clone()));
         }
-        places.sort_by(|a, b| compare_positions(query.direction, a, b));
-        let notes = if after.is_none() { missing_order_note(query, &streams, &places) } else { Vec::new() };
-        let mut has_more = places.len() > query.limit;
-        places.truncate(query.limit);
-        let mut rows: Vec<Record> = Vec::with_capacity(places.len());
-        let mut values = Vec::new();
-        let (mut bytes, mut last) = (0, None);
-        for place in places {
-            if bytes > MAX_PAGE_BYTES {
-                has_more = true;
-                break;
-            }
-            // A record that another process has just deleted is missing here.
-            if let Some((record, size)) = record_at(sqlite, &place, bounds.allowance)? {
-                bytes += size;
-                rows.push(record);
-                values.extend(query.placed.then(|| place.value.clone()));
-            }
-            last = Some(place);
-        }
-        for stream in &streams {
-            expand(sqlite, stream, &query.expand, &mut rows, bounds)?;
-        }
-        rows.iter_mut().for_each(|record| projection.apply(record));
-        let count = count(Scan { sqlite, query, bounds }, &streams)?;
-        let next = last.filter(|_| has_more).map(|place| RecordsPosition(place.encode()));
-        Ok(RecordsPage {
-            has_more: next.is_some(),
-            next,
-            rows: rows.into_iter().map(|record| Change::Present(Box::new(record))).collect(),
-            places: values,
-            count,
-            notes,
-            ..RecordsPage::default()
-        })
+        read += 1;
+        bytes <= MAX_PAGE_BYTES
+    })?;
+    has_more |= read < places.len();
+    let last = places.get(..read).and_then(<[SortPosition]>::last);
+    for stream in &streams {
+        expand(tables, stream, &query.expand, &mut rows, bounds)?;
+    }
+    rows.iter_mut().for_each(|record| projection.apply(record));
+    let count = count(&ListScan { tables, query, bounds }, &streams)?;
+    let next = last.filter(|_| has_more).map(|place| RecordsPosition(place.encode()));
+    Ok(RecordsPage {
+        has_more: next.is_some(),
+        next,
+        rows: rows.into_iter().map(|record| Change::Present(Box::new(record))).collect(),
+        places: values,
+        count,
+        notes,
+        ..RecordsPage::default()
     })
 }
 
@@ -164,14 +159,13 @@ fn sort_value(value: Option<&Value>, is_number: bool) -> SortValue {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Scan<'a> {
-    sqlite: &'a Connection,
+struct ListScan<'a, T> {
+    tables: &'a T,
     query: &'a RecordsQuery,
     bounds: ReadBounds<'a>,
 }
 
-impl Scan<'_> {
+impl<T: Tables> ListScan<'_, T> {
     /// Returns the sort positions of the next records of a stream that pass the filter, at most one more than the
     /// page takes.
     fn places(
@@ -179,7 +173,7 @@ impl Scan<'_> {
         stream: &StreamRow,
         after: Option<&SortPosition>,
         question: u64,
-    ) -> Result<Vec<SortPosition>, ReadError> {
+    ) -> Result<Vec<SortPosition>, T::Error> {
         if let Some(field) = sort_field(self.query, stream) {
             return self.places_by(field, stream, after, question);
         }
@@ -190,12 +184,13 @@ impl Scan<'_> {
         let wants_data = !self.query.filter.is_empty();
         self.each(stream, after, wants_data, |row| {
             if wants_data {
-                reader.read(row.get_ref(2)?.as_str()?, &mut picked);
+                reader.read(row.data, &mut picked);
                 if !predicate.passes(&picked) {
                     return Ok(true);
                 }
             }
-            places.push(SortPosition { question, value: row.get(0)?, key: row.get(1)?, stream: stream.row });
+            let (value, key) = (row.value.into(), row.key.to_owned());
+            places.push(SortPosition { question, value, key, stream: stream.row });
             Ok(places.len() <= self.query.limit)
         })?;
         Ok(places)
@@ -208,7 +203,7 @@ impl Scan<'_> {
         stream: &StreamRow,
         after: Option<&SortPosition>,
         question: u64,
-    ) -> Result<Vec<SortPosition>, ReadError> {
+    ) -> Result<Vec<SortPosition>, T::Error> {
         let mut reader = FieldReader::default();
         let predicate = Predicate::new(&self.query.filter, &mut reader);
         let at = reader.select(field);
@@ -220,12 +215,12 @@ impl Scan<'_> {
         let mut places: Vec<SortPosition> = Vec::new();
         let mut picked = Vec::new();
         self.each(stream, None, true, |row| {
-            reader.read(row.get_ref(2)?.as_str()?, &mut picked);
+            reader.read(row.data, &mut picked);
             if !predicate.passes(&picked) {
                 return Ok(true);
             }
             let value = sort_value(picked.get(at).and_then(Option::as_ref), is_number);
-            let place = SortPosition { question, value, key: row.get(1)?, stream: stream.row };
+            let place = SortPosition { question, value, key: row.key.to_owned(), stream: stream.row };
             if after.is_none_or(|after| compare_positions(direction, &place, after).is_gt()) {
                 places.push(place);
             }
@@ -241,12 +236,12 @@ impl Scan<'_> {
     }
 
     /// Counts the records of one stream that pass the filter.
-    fn matching(&self, stream: &StreamRow) -> Result<u64, ReadError> {
+    fn matching(&self, stream: &StreamRow) -> Result<u64, T::Error> {
         let mut reader = FieldReader::default();
         let predicate = Predicate::new(&self.query.filter, &mut reader);
         let (mut picked, mut matching) = (Vec::new(), 0);
         self.each(stream, None, true, |row| {
-            reader.read(row.get_ref(2)?.as_str()?, &mut picked);
+            reader.read(row.data, &mut picked);
             matching += u64::from(predicate.passes(&picked));
             Ok(true)
         })?;
@@ -259,75 +254,30 @@ impl Scan<'_> {
         stream: &StreamRow,
         after: Option<&SortPosition>,
         wants_data: bool,
-        mut more: impl FnMut(&Row<'_>) -> Result<bool, rusqlite::Error>,
-    ) -> Result<(), ReadError> {
-        let data = if wants_data { "data, octet_length(data)" } else { "NULL, 0" };
-        let mut sql =
-            format!("SELECT sort_value, key, {data} FROM records WHERE stream = ?1 AND data IS NOT NULL");
-        let mut values: Vec<&dyn ToSql> = vec![&stream.row];
-        let descending = self.query.direction == Direction::Descending;
-        if let Some(place) = after {
+        mut more: impl FnMut(ScanRow<'_>) -> Result<bool, T::Error>,
+    ) -> Result<(), T::Error> {
+        let direction = self.query.direction;
+        let after = after.map(|place| ScanStart {
+            value: &place.value,
+            key: &place.key,
             // Records of two connections with equal value and key are ordered by their stream.
-            let same_key_too = if descending { stream.row < place.stream } else { stream.row > place.stream };
-            let operator = match (descending, same_key_too) {
-                (true, true) => "<=",
-                (true, false) => "<",
-                (false, true) => ">=",
-                (false, false) => ">",
-            };
-            sql.push_str(&format!(" AND (sort_value, key) {operator} (?2, ?3)"));
-            values.push(&place.value);
-            values.push(&place.key);
-        }
+            is_inclusive: match direction {
+                Direction::Descending => stream.row < place.stream,
+                Direction::Ascending => stream.row > place.stream,
+            },
+        });
         // A record with a list in its cursor field has no sort value and may pass by one of its items.
         let is_single = |field: &&String| {
             stream.detail.field(field).is_some_and(|field| !field.types.iter().any(|kind| kind == "array"))
         };
         let cursor_field = stream.detail.cursor_field.as_ref().filter(is_single);
-        let bounds: Vec<(RangeOperator, SortValue)> =
-            cursor_field.map(|field| bounds(&self.query.filter, field)).unwrap_or_default();
-        for (operator, value) in &bounds {
-            values.push(value);
-            let operator = match operator {
-                RangeOperator::GreaterOrEqual => ">=",
-                RangeOperator::Greater => ">",
-                RangeOperator::LessOrEqual => "<=",
-                RangeOperator::Less => "<",
-            };
-            sql.push_str(&format!(" AND sort_value {operator} ?{}", values.len()));
-        }
-        let order = if descending { "DESC" } else { "ASC" };
-        sql.push_str(&format!(" ORDER BY sort_value {order}, key {order}"));
-        let mut statement = self.sqlite.prepare_cached(&sql)?;
-        let mut rows = statement.query(values.as_slice())?;
-        while let Some(row) = rows.next()? {
-            self.bounds.interrupt.check()?;
-            // The read exceeded its memory limit, so its result is discarded.
-            if !self.bounds.allowance.has_room_for(length_at(row, 3)?) {
-                break;
-            }
-            if !more(row)? {
-                break;
-            }
-        }
-        Ok(())
+        let limits = cursor_field.map(|field| bounds(&self.query.filter, field)).unwrap_or_default();
+        let scan = Scan { stream: stream.row, order: Some(direction), after, limits, wants_data };
+        self.tables.scan(&scan, self.bounds, &mut more)
     }
 }
 
-/// Returns the record at a sort position with the size of its text in bytes.
-fn record_at(
-    sqlite: &Connection,
-    place: &SortPosition,
-    allowance: &Allowance,
-) -> Result<Option<(Record, usize)>, rusqlite::Error> {
-    let mut statement = sqlite.prepare_cached(&by_key_sql())?;
-    let mut rows = statement.query((place.stream, &place.key))?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let bytes = bytes_of_row(row)?;
-    Ok(record_of(row, allowance)?.map(|record| (record, bytes)))
-}
-
-fn count(scan: Scan<'_>, streams: &[StreamRow]) -> Result<Option<Count>, ReadError> {
+fn count<T: Tables>(scan: &ListScan<'_, T>, streams: &[StreamRow]) -> Result<Option<Count>, T::Error> {
     if scan.query.count == CountMode::None {
         return Ok(None);
     }

@@ -4,15 +4,13 @@
 
 use std::collections::HashMap;
 
-use rusqlite::Connection;
-
 use super::field_reader::FieldReader;
 use super::interrupt::ReadBounds;
-use super::rows::{MAX_PAGE_BYTES, by_key_sql, bytes_of_row, length_at, record_of};
-use super::streams::{StreamRow, sibling};
-use crate::record::{Expanded, Record, RelationKind, Scalar, StreamDetail};
-use crate::source::store::database::ReadError;
-use crate::source::{Expansion, QueryFault, SourceError};
+use super::stream_row::StreamRow;
+use super::streams::sibling;
+use super::tables::{MAX_PAGE_BYTES, RecordKey, Scan, SizedRecord, Tables};
+use crate::record::{ExpandedRelation, Record, RelationKind, Scalar, StreamDetail};
+use crate::source::{Direction, Expansion, QueryFault, SourceError};
 
 /// Number of related records per record, if neither the call nor the stream sets it.
 const DEFAULT_LIMIT: usize = 10;
@@ -21,10 +19,7 @@ const DEFAULT_LIMIT: usize = 10;
 const MAX_LIMIT: usize = 100;
 
 /// Refuses relations that a stream does not declare, and limits outside their range.
-pub(in crate::source::store) fn check(
-    expand: &[Expansion],
-    stream: &StreamDetail,
-) -> Result<(), SourceError> {
+pub(in crate::source) fn check(expand: &[Expansion], stream: &StreamDetail) -> Result<(), SourceError> {
     for Expansion { relation: name, limit } in expand {
         let refused =
             |problem, hint| SourceError::InvalidQuery { fault: QueryFault::InvalidExpand, problem, hint };
@@ -47,13 +42,13 @@ pub(in crate::source::store) fn check(
 }
 
 /// Adds related records to those `records` that belong to `stream`.
-pub(in crate::source::store) fn expand(
-    sqlite: &Connection,
+pub(in crate::source) fn expand<T: Tables>(
+    tables: &T,
     stream: &StreamRow,
     expand: &[Expansion],
     records: &mut [Record],
     bounds: ReadBounds<'_>,
-) -> Result<(), ReadError> {
+) -> Result<(), T::Error> {
     let mut own: Vec<&mut Record> = records
         .iter_mut()
         .filter(|record| record.address.connection.as_ref() == Some(&stream.detail.connection_id))
@@ -63,9 +58,9 @@ pub(in crate::source::store) fn expand(
         let Some(relation) = stream.detail.relation(name) else { continue };
         let many = relation.kind == RelationKind::HasMany;
         let limit = if many { limit.or(relation.default_limit).unwrap_or(DEFAULT_LIMIT) } else { 1 };
-        let other = sibling(sqlite, stream, &relation.stream)?;
+        let other = sibling(tables, stream, &relation.stream)?;
         for record in &mut own {
-            record.expanded.push(Expanded {
+            record.expanded.push(ExpandedRelation {
                 relation: name.clone(),
                 many,
                 records: Vec::new(),
@@ -74,7 +69,7 @@ pub(in crate::source::store) fn expand(
         }
         let Some(other) = other else { continue };
         let mut related = RelatedStream {
-            sqlite,
+            tables,
             stream: other.row,
             foreign_key: &relation.foreign_key,
             room: &mut room,
@@ -91,8 +86,8 @@ pub(in crate::source::store) fn expand(
 }
 
 /// Stream that holds the related records of a relation.
-struct RelatedStream<'a> {
-    sqlite: &'a Connection,
+struct RelatedStream<'a, T> {
+    tables: &'a T,
     stream: i64,
     foreign_key: &'a str,
     /// Bytes of related records that the page still accepts.
@@ -100,9 +95,9 @@ struct RelatedStream<'a> {
     bounds: ReadBounds<'a>,
 }
 
-impl RelatedStream<'_> {
+impl<T: Tables> RelatedStream<'_, T> {
     /// Adds to each record the one that its foreign key names.
-    fn add_referenced(&mut self, own: &mut [&mut Record]) -> Result<(), ReadError> {
+    fn add_referenced(&mut self, own: &mut [&mut Record]) -> Result<(), T::Error> {
         for record in own {
             let named = record.data.get(self.foreign_key).and_then(text_of);
             let found = match named {
@@ -118,30 +113,23 @@ impl RelatedStream<'_> {
 
     /// Adds to each record those that name it in their foreign key, newest first. One pass over the other stream serves the
     /// whole page.
-    fn add_referencing(&mut self, own: &mut [&mut Record], limit: usize) -> Result<(), ReadError> {
+    fn add_referencing(&mut self, own: &mut [&mut Record], limit: usize) -> Result<(), T::Error> {
         let mut wanted: HashMap<String, Vec<String>> =
             own.iter().map(|record| (record.address.record.to_string(), Vec::new())).collect();
         let mut reader = FieldReader::default();
         reader.select(self.foreign_key);
         let mut picked = Vec::new();
-        let mut statement = self.sqlite.prepare_cached(
-            "SELECT key, data, octet_length(data) FROM records WHERE stream = ?1 AND data IS NOT NULL ORDER BY sort_value DESC, key DESC",
-        )?;
-        let mut rows = statement.query([self.stream])?;
-        while let Some(row) = rows.next()? {
-            self.bounds.interrupt.check()?;
-            // The read exceeded its memory limit, so its result is discarded.
-            if !self.bounds.allowance.has_room_for(length_at(row, 2)?) {
-                break;
-            }
-            reader.read(row.get_ref(1)?.as_str().unwrap_or_default(), &mut picked);
+        let newest_first = Scan::of_texts(self.stream, Some(Direction::Descending));
+        self.tables.scan(&newest_first, self.bounds, &mut |row| {
+            reader.read(row.data, &mut picked);
             let named = picked.first().and_then(Option::as_ref).and_then(text_of);
             if let Some(keys) = named.and_then(|named| wanted.get_mut(&named))
                 && keys.len() <= limit
             {
-                keys.push(row.get(0)?);
+                keys.push(row.key.to_owned());
             }
-        }
+            Ok(true)
+        })?;
         for record in own {
             let keys = wanted.get(record.address.record.as_str()).map(Vec::as_slice).unwrap_or_default();
             let Some(expanded) = record.expanded.last_mut() else { continue };
@@ -157,12 +145,16 @@ impl RelatedStream<'_> {
         Ok(())
     }
 
-    fn record(&mut self, key: &str) -> Result<Option<Record>, rusqlite::Error> {
-        let mut statement = self.sqlite.prepare_cached(&by_key_sql())?;
-        let mut rows = statement.query((self.stream, key))?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        *self.room = self.room.saturating_sub(bytes_of_row(row)?);
-        record_of(row, self.bounds.allowance)
+    fn record(&mut self, key: &str) -> Result<Option<Record>, T::Error> {
+        let mut found = None;
+        let key = RecordKey { stream: self.stream, key };
+        self.tables.records_at(&[key], self.bounds.allowance, &mut |record| {
+            found = record;
+            true
+        })?;
+        let Some(SizedRecord { record, bytes }) = found else { return Ok(None) };
+        *self.room = self.room.saturating_sub(bytes);
+        Ok(record)
     }
 }
 

@@ -6,11 +6,11 @@ use serde_json::Value;
 use crate::record::{Numeric, parse_timestamp};
 
 /// Maximum number of fields of one stream that are tracked. A stream with more uses a map's keys as field names.
-pub(in crate::source::store) const MAX_FIELDS: usize = 1_000;
+pub(in crate::source) const MAX_FIELDS: usize = 1_000;
 
 /// Bit set of value types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::source::store) struct Kinds(u16);
+pub(in crate::source) struct Kinds(u16);
 
 /// Bit set in addition to that of a string, for a string that is a number (as all numbers of a CSV file are).
 const NUMBER_AS_TEXT: u16 = 256;
@@ -28,7 +28,7 @@ const NAMES: [(u16, &str); 8] = [
 
 impl Kinds {
     /// Returns the type of one value; `null` has none.
-    pub(in crate::source::store) fn from_value(value: &Value) -> Self {
+    pub(in crate::source) fn from_value(value: &Value) -> Self {
         Self(match value {
             Value::Null => 0,
             Value::String(text) if is_time(text) => 2,
@@ -43,19 +43,19 @@ impl Kinds {
         })
     }
 
-    pub(in crate::source::store) fn from_bits(bits: i64) -> Self {
+    pub(in crate::source) fn from_bits(bits: i64) -> Self {
         Self(u16::try_from(bits).unwrap_or_default())
     }
 
-    pub(in crate::source::store) fn bits(self) -> i64 {
+    pub(in crate::source) fn bits(self) -> i64 {
         i64::from(self.0)
     }
 
-    pub(in crate::source::store) fn merge(&mut self, other: Self) {
+    pub(in crate::source) fn merge(&mut self, other: Self) {
         self.0 |= other.0;
     }
 
-    pub(in crate::source::store) fn covers(self, other: Self) -> bool {
+    pub(in crate::source) fn covers(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
@@ -66,7 +66,7 @@ impl Kinds {
 
     /// Returns the names of the types. `integer` is left out beside `number`; `date-time` and `date` are left out if
     /// any string was neither.
-    pub(in crate::source::store) fn types(self) -> Vec<String> {
+    pub(in crate::source) fn types(self) -> Vec<String> {
         let has = |bit: u16| self.0 & bit != 0;
         let hidden = |bit: u16| match bit {
             2 | 128 => has(1),
@@ -82,12 +82,12 @@ impl Kinds {
 }
 
 /// Returns true if a text is a timestamp. The shape is checked before parsing, since most texts are none.
-pub(in crate::source::store) fn is_time(text: &str) -> bool {
+pub(in crate::source) fn is_time(text: &str) -> bool {
     parse_timestamp(text).is_some()
 }
 
 /// Returns true if a text is a date such as `2026-04-01`.
-pub(in crate::source::store) fn is_day(text: &str) -> bool {
+pub(in crate::source) fn is_day(text: &str) -> bool {
     text.len() == 10 && text.as_bytes().get(4) == Some(&b'-') && text.parse::<Date>().is_ok()
 }
 

@@ -24,7 +24,7 @@ pub(super) enum GroupKey {
 
 impl GroupKey {
     /// Returns the key of a value, or `None` for lists, objects and `null`.
-    pub(in crate::source::store) fn from_value(value: &Value) -> Option<Self> {
+    pub(in crate::source) fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Bool(value) => Some(Self::Bool(*value)),
             Value::Number(number) => Numeric::of_number(number).map(Self::Number),
@@ -48,7 +48,7 @@ impl GroupKey {
     }
 
     /// Returns the number of bytes of text in the key.
-    pub(in crate::source::store) fn held(&self) -> usize {
+    pub(in crate::source) fn held(&self) -> usize {
         match self {
             Self::Text(text) | Self::LongText { start: text, .. } => text.len(),
             Self::Bool(_) | Self::Number(_) | Self::Time(_) => 0,

@@ -4,112 +4,115 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use rusqlite::{Connection, Row};
 use sha2::{Digest, Sha256};
 
-use super::allowance::Allowance;
-use super::field_reader::FieldReader;
+use super::field_reader::{FieldReader, FieldValues};
 use super::interrupt::ReadBounds;
 use super::predicate::{Predicate, check};
 use super::projection::Projection;
-use super::rows::{MAX_PAGE_BYTES, RECORD_COLUMNS, RECORD_TABLES, bytes_of_row, record_of};
-use super::streams::{StreamRow, stream_rows};
+use super::stream_row::StreamRow;
+use super::streams::stream_rows;
+use super::tables::{ChangeRow, MAX_PAGE_BYTES, StoreIdentity, Tables};
 use crate::cursor::decrypt;
 use crate::handle::RecordAddress;
-use crate::source::store::database::{Database, ReadError, identity};
+use crate::record::{Record, RecordData};
 use crate::source::{Change, ChangesToken, QueryFault, RecordsPage, RecordsQuery, SourceError};
 
 /// Returns the changes after `since`, in the order in which they were made. A record that changed several times
 /// appears once, in its current state.
-pub(in crate::source::store) fn changes(
-    database: &Database,
+pub(in crate::source) fn changes<T: Tables>(
+    tables: &T,
     query: &RecordsQuery,
     since: Option<&ChangesToken>,
     bounds: ReadBounds<'_>,
-) -> Result<RecordsPage, SourceError> {
-    let streams = stream_rows(database, &query.stream, query.connection.as_ref())?;
-    let [stream] = streams.as_slice() else { return Err(one_connection(&streams)) };
+) -> Result<RecordsPage, T::Error> {
+    let streams = stream_rows(tables, &query.stream, query.connection.as_ref())?;
+    let [stream] = streams.as_slice() else { return Err(one_connection(&streams).into()) };
     check(&query.filter, &stream.detail)?;
     let projection = Projection::new(&query.selection, &streams)?;
-    let (uuid, newest) = database.read(identity)?;
+    let StoreIdentity { uuid, version: newest } = tables.identity()?;
     let since = since.map(|token| read_token(token, &uuid, newest)).transpose()?;
-    database.ask(|sqlite| {
-        let (mut rows, reached, has_more) = read(sqlite, query, stream, since.unwrap_or(0), bounds)?;
-        for change in &mut rows {
-            if let Change::Present(record) = change {
-                projection.apply(record);
-            }
+    let mut read = ChangesRead::new(query, stream, since.unwrap_or(0));
+    tables.changes(stream.row, read.since, bounds, &mut |row| Ok(read.add(row, bounds)))?;
+    let ChangesRead { mut rows, reached, has_more, .. } = read;
+    for change in &mut rows {
+        if let Change::Present(record) = change {
+            projection.apply(record);
         }
-        // `newest` was read before the rows, so the stream has no changes left up to that version.
-        let version = if has_more { reached } else { newest.max(reached) };
-        let next_changes = Some(write_token(&uuid, version));
-        Ok(RecordsPage { rows, has_more, next_changes, ..RecordsPage::default() })
-    })
+    }
+    // `newest` was read before the rows, so the stream has no changes left up to that version.
+    let version = if has_more { reached } else { newest.max(reached) };
+    let next_changes = Some(write_token(&uuid, version));
+    Ok(RecordsPage { rows, has_more, next_changes, ..RecordsPage::default() })
 }
 
-/// Returns the SQL for the records of a stream (?2) that changed after a version (?1). `+r.stream` makes SQLite use
-/// the index on versions.
-pub(super) fn changes_sql() -> String {
-    format!(
-        "SELECT {RECORD_COLUMNS}, r.version FROM {RECORD_TABLES}
-         WHERE r.version > ?1 AND +r.stream = ?2 ORDER BY r.version"
-    )
-}
-
-/// Reads the changes after a version. Returns them with the version of the last one and true if there are more.
-fn read(
-    sqlite: &Connection,
-    query: &RecordsQuery,
-    stream: &StreamRow,
+/// Page of changes that is being read.
+struct ChangesRead<'a> {
+    query: &'a RecordsQuery,
+    stream: &'a StreamRow,
+    reader: FieldReader,
+    predicate: Predicate,
+    picked: FieldValues,
     since: i64,
-    bounds: ReadBounds<'_>,
-) -> Result<(Vec<Change>, i64, bool), ReadError> {
-    let mut reader = FieldReader::default();
-    let predicate = Predicate::new(&query.filter, &mut reader);
-    let (mut picked, mut changes, mut reached, mut bytes) = (Vec::new(), Vec::new(), since, 0);
-    let mut statement = sqlite.prepare_cached(&changes_sql())?;
-    let mut rows = statement.query((since, stream.row))?;
-    while let Some(row) = rows.next()? {
-        bounds.interrupt.check()?;
-        // The read exceeded its memory limit, so its result is discarded.
-        if !bounds.allowance.has_room_for(bytes_of_row(row)?) {
-            break;
-        }
-        if let Some(data) = row.get_ref(1)?.as_str_or_null().unwrap_or_default() {
-            reader.read(data, &mut picked);
-            if !predicate.passes(&picked) {
-                continue;
+    rows: Vec<Change>,
+    bytes: usize,
+    /// Version of the last change of the page.
+    reached: i64,
+    has_more: bool,
+}
+
+impl<'a> ChangesRead<'a> {
+    fn new(query: &'a RecordsQuery, stream: &'a StreamRow, since: i64) -> Self {
+        let mut reader = FieldReader::default();
+        let predicate = Predicate::new(&query.filter, &mut reader);
+        let (picked, rows) = (Vec::new(), Vec::new());
+        let (reached, has_more) = (since, false);
+        Self { query, stream, reader, predicate, picked, since, rows, bytes: 0, reached, has_more }
+    }
+
+    /// Adds a change that passes the filter. Returns false if the page is complete.
+    fn add(&mut self, row: ChangeRow<'_>, bounds: ReadBounds<'_>) -> bool {
+        if let Some(data) = row.data {
+            self.reader.read(data, &mut self.picked);
+            if !self.predicate.passes(&self.picked) {
+                return true;
             }
-        } else if since == 0 {
+        } else if self.since == 0 {
             // A client that starts from the beginning holds nothing that was deleted.
-            continue;
+            return true;
         }
         // A page of large records is shorter than the limit.
-        if changes.len() == query.limit || bytes > MAX_PAGE_BYTES {
-            return Ok((changes, reached, true));
+        if self.rows.len() == self.query.limit || self.bytes > MAX_PAGE_BYTES {
+            self.has_more = true;
+            return false;
         }
-        bytes += bytes_of_row(row)?;
-        changes.extend(change_of(row, stream, bounds.allowance)?);
-        reached = row.get(8)?;
+        let bytes = row.data.map_or(0, str::len);
+        // The read exceeded its memory limit, so its result is discarded.
+        if !bounds.allowance.take(bytes) {
+            return false;
+        }
+        self.bytes += bytes;
+        self.rows.extend(change_of(row, self.stream));
+        self.reached = row.version;
+        true
     }
-    Ok((changes, reached, false))
 }
 
-fn change_of(
-    row: &Row<'_>,
-    stream: &StreamRow,
-    allowance: &Allowance,
-) -> Result<Option<Change>, rusqlite::Error> {
-    if let Some(record) = record_of(row, allowance)? {
-        return Ok(Some(Change::Present(Box::new(record))));
-    }
-    let Ok(record) = row.get_ref(0)?.as_str()?.parse() else { return Ok(None) };
+/// Builds a change. Returns `None` for a record that another program damaged.
+fn change_of(row: ChangeRow<'_>, stream: &StreamRow) -> Option<Change> {
     let address = RecordAddress {
         connection: Some(stream.detail.connection_id.clone()),
         stream: stream.detail.name.clone(),
-        record,
+        record: row.key.parse().ok()?,
     };
-    Ok(Some(Change::Deleted { address, deleted_at: row.get(2)? }))
+    let emitted_at = row.emitted_at.map(str::to_owned);
+    let Some(data) = row.data else { return Some(Change::Deleted { address, deleted_at: emitted_at }) };
+    Some(Change::Present(Box::new(Record {
+        emitted_at,
+        display_name: stream.detail.display_name.clone(),
+        connector_key: stream.detail.connector_key.clone(),
+        ..Record::new(address, serde_json::from_str::<RecordData>(data).ok()?)
+    })))
 }
 
 /// Length in bytes of the digest of the store's id at the start of a token.

@@ -37,10 +37,7 @@ impl fmt::Display for TimeBucket {
 }
 
 impl TimeBuckets {
-    pub(in crate::source::store) fn new(
-        granularity: Granularity,
-        zone: &TimeZoneName,
-    ) -> Result<Self, SourceError> {
+    pub(in crate::source) fn new(granularity: Granularity, zone: &TimeZoneName) -> Result<Self, SourceError> {
         let zone = TimeZone::get(zone.as_str()).map_err(|error| SourceError::InvalidQuery {
             fault: QueryFault::InvalidAggregate,
             problem: error.to_string(),

@@ -5,16 +5,63 @@
 //! holds a connection.
 
 use std::cell::Cell;
+use std::time::Duration;
 
-use crate::memory::MAX_BYTES;
+use crate::memory::{MAX_BYTES, MemoryPermit, UNCOUNTED_BYTES};
+use crate::source::SourceError;
 
 /// Minimum factor by which the limit grows when a read is repeated. Without it, a long list would be repeated once
 /// per record.
 const GROWTH: usize = 4;
 
+/// Maximum time that a read of large records waits for memory. Shorter than the default deadline of a source.
+const MEMORY_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Result of a read within a limit.
+#[derive(Debug)]
+pub(in crate::source) struct MeasuredRead<Answer> {
+    answer: Result<Answer, SourceError>,
+    needed: Option<usize>,
+    used: usize,
+}
+
+impl<Answer> MeasuredRead<Answer> {
+    /// Runs a read within a limit of `granted` bytes.
+    pub(in crate::source) fn new(
+        granted: usize,
+        read: impl FnOnce(&Allowance) -> Result<Answer, SourceError>,
+    ) -> Self {
+        let allowance = Allowance::new(granted);
+        let answer = read(&allowance);
+        Self { answer, needed: allowance.needed(), used: allowance.used() }
+    }
+}
+
+/// Runs a read of record text and repeats it with a larger memory permit if it needs one. `read` gets its limit in bytes.
+/// Returns the permit for the text in the result.
+pub(in crate::source) async fn with_memory<Answer, Read>(
+    read: impl Fn(usize) -> Read,
+) -> Result<(Answer, MemoryPermit), SourceError>
+where
+    Read: Future<Output = Result<MeasuredRead<Answer>, SourceError>>,
+{
+    let (mut permit, mut granted) = (MemoryPermit::default(), UNCOUNTED_BYTES);
+    loop {
+        let MeasuredRead { answer, needed, used } = read(granted).await?;
+        let Some(needed) = needed else {
+            permit.shrink_to(used);
+            return Ok((answer?, permit));
+        };
+        // The first permit is released before the next one is acquired: two reads that each held one would deadlock.
+        drop((answer, permit));
+        permit = MemoryPermit::acquire(needed, MEMORY_TIMEOUT).await.map_err(|_busy| SourceError::Busy)?;
+        granted = needed;
+    }
+}
+
 /// Byte limit of one read, with the bytes that the read holds.
 #[derive(Debug)]
-pub(in crate::source::store) struct Allowance {
+pub(in crate::source) struct Allowance {
     granted: usize,
     used: Cell<usize>,
     needed: Cell<Option<usize>>,
@@ -22,14 +69,19 @@ pub(in crate::source::store) struct Allowance {
 
 impl Allowance {
     /// Creates a limit of `bytes`. A limit of the whole memory budget counts as no limit.
-    pub(in crate::source::store) fn new(bytes: usize) -> Self {
+    pub(in crate::source) fn new(bytes: usize) -> Self {
         let granted = if bytes >= MAX_BYTES { usize::MAX } else { bytes };
         Self { granted, used: Cell::new(0), needed: Cell::new(None) }
     }
 
+    /// Creates no limit, for reads that drop each text before the next one.
+    pub(in crate::source) fn unlimited() -> Self {
+        Self::new(MAX_BYTES)
+    }
+
     /// Adds the bytes of a text that the result keeps. Returns false if the text exceeds the limit and must not be
     /// read.
-    pub(in crate::source::store) fn take(&self, bytes: usize) -> bool {
+    pub(in crate::source) fn take(&self, bytes: usize) -> bool {
         let used = self.used.get().saturating_add(bytes);
         if self.needed.get().is_some() || used > self.granted {
             // Later records are probably larger too: growing by a factor bounds the number of repetitions of a scan.
@@ -42,7 +94,7 @@ impl Allowance {
     }
 
     /// Returns true if a text that is dropped before the next one may be read.
-    pub(in crate::source::store) fn has_room_for(&self, bytes: usize) -> bool {
+    pub(in crate::source) fn has_room_for(&self, bytes: usize) -> bool {
         let may = self.take(bytes);
         if may {
             self.used.set(self.used.get() - bytes);
@@ -51,17 +103,17 @@ impl Allowance {
     }
 
     /// Resets the count after the texts that were read have been dropped.
-    pub(in crate::source::store) fn clear(&self) {
+    pub(in crate::source) fn clear(&self) {
         self.used.set(0);
     }
 
     /// Returns the number of bytes that the read needs, if it exceeded its limit.
-    pub(in crate::source::store) fn needed(&self) -> Option<usize> {
+    pub(in crate::source) fn needed(&self) -> Option<usize> {
         self.needed.get()
     }
 
     /// Returns the number of bytes of text that the result holds.
-    pub(in crate::source::store) fn used(&self) -> usize {
+    pub(in crate::source) fn used(&self) -> usize {
         self.used.get()
     }
 }

@@ -12,12 +12,12 @@ use super::field_reader::{FieldReader, FieldValues};
 use crate::record::{
     Capability, FieldDetail, FieldPath, Numeric, Scalar, SortValue, StreamDetail, comparable,
 };
-use crate::source::store::manifest::kinds::{is_day, is_time};
+use crate::source::manifest::kinds::{is_day, is_time};
 use crate::source::{Condition, Filter, QueryFault, RangeOperator, SourceError, Test};
 
 /// Conditions of a filter, each with the index of its field among the values that are read.
 #[derive(Debug)]
-pub(in crate::source::store) struct Predicate(Vec<(usize, ParsedTest)>);
+pub(in crate::source) struct Predicate(Vec<(usize, ParsedTest)>);
 
 /// Test of a condition with parsed values.
 #[derive(Debug)]
@@ -51,13 +51,13 @@ struct TextComparand {
 }
 
 impl Predicate {
-    pub(in crate::source::store) fn new(filter: &Filter, reader: &mut FieldReader) -> Self {
+    pub(in crate::source) fn new(filter: &Filter, reader: &mut FieldReader) -> Self {
         let compile = |Condition { field, test }: &Condition| (reader.select(field), ParsedTest::new(test));
         Self(filter.0.iter().map(compile).collect())
     }
 
     /// Returns true if a record with these values passes. A missing field fails every condition but `exists: false`.
-    pub(in crate::source::store) fn passes(&self, values: &FieldValues) -> bool {
+    pub(in crate::source) fn passes(&self, values: &FieldValues) -> bool {
         self.0.iter().all(|(at, test)| test.passes(values.get(*at).and_then(Option::as_ref)))
     }
 }
@@ -182,10 +182,7 @@ impl TextComparand {
 /// filter is inside them. Texts that are numbers or booleans are left out, because they also match values of those
 /// types, which sort separately from texts. Of equal values, only times and days are used: a text can equal an address
 /// that is written otherwise.
-pub(in crate::source::store) fn bounds(
-    filter: &Filter,
-    cursor_field: &str,
-) -> Vec<(RangeOperator, SortValue)> {
+pub(in crate::source) fn bounds(filter: &Filter, cursor_field: &str) -> Vec<(RangeOperator, SortValue)> {
     let mut bounds = Vec::new();
     for Condition { test, .. } in filter.0.iter().filter(|condition| condition.field == cursor_field) {
         let (Test::Equal(value) | Test::Range(_, value)) = test else { continue };
@@ -211,7 +208,7 @@ pub(in crate::source::store) fn bounds(
 }
 
 /// Refuses a filter on fields that the stream does not let be filtered in that way.
-pub(in crate::source::store) fn check(filter: &Filter, stream: &StreamDetail) -> Result<(), SourceError> {
+pub(in crate::source) fn check(filter: &Filter, stream: &StreamDetail) -> Result<(), SourceError> {
     for Condition { field, test } in &filter.0 {
         let missing = match test {
             Test::Equal(_) | Test::In(_) | Test::Contains(_) | Test::Prefix(_) => {

@@ -26,7 +26,7 @@ pub struct StreamDeclaration {
 }
 
 impl StreamDeclaration {
-    pub(in crate::source::store) fn read(given: RecordData) -> Result<Self, ManifestError> {
+    pub(in crate::source) fn read(given: RecordData) -> Result<Self, ManifestError> {
         let text = |name: &str| given.get(name).and_then(Value::as_str).map(str::to_owned);
         Ok(Self {
             name: text("name").ok_or(ManifestError::NamelessStream)?,
@@ -42,7 +42,7 @@ impl StreamDeclaration {
         &self.given
     }
 
-    pub(in crate::source::store) fn views(&self) -> Vec<View> {
+    pub(in crate::source) fn views(&self) -> Vec<View> {
         let view = |view: &Value| {
             let name = view.get("name").or_else(|| view.get("id"))?.as_str()?.to_owned();
             Some(View { name, fields: texts(view.get("fields")?) })
@@ -60,7 +60,7 @@ impl StreamDeclaration {
         }
     }
 
-    pub(in crate::source::store) fn relations(&self) -> Vec<Relation> {
+    pub(in crate::source) fn relations(&self) -> Vec<Relation> {
         let declared = self.query("expand");
         let relation = |relation: &Value| {
             let text = |name: &str| relation.get(name).and_then(Value::as_str);
@@ -143,7 +143,7 @@ fn lists(section: &Value, field: &str) -> bool {
 }
 
 /// Returns the fields of a stream: first the declared ones, then others that were observed in records.
-pub(in crate::source::store) fn fields(
+pub(in crate::source) fn fields(
     declaration: Option<&StreamDeclaration>,
     observed: &[(String, Kinds)],
 ) -> Vec<FieldDetail> {

@@ -1,8 +1,8 @@
 //! Field selection: reduces records to the fields or the view that a query names.
 
-use super::streams::StreamRow;
+use super::stream_row::StreamRow;
 use crate::record::{Record, View};
-use crate::source::store::manifest::kinds::MAX_FIELDS;
+use crate::source::manifest::kinds::MAX_FIELDS;
 use crate::source::{QueryFault, Selection, SourceError};
 
 /// Fields to keep; `None` keeps all.
@@ -11,10 +11,7 @@ pub(super) struct Projection(Option<Vec<String>>);
 
 impl Projection {
     /// Resolves a selection. Refuses fields that none of the streams has, and views that one of them lacks.
-    pub(in crate::source::store) fn new(
-        selection: &Selection,
-        streams: &[StreamRow],
-    ) -> Result<Self, SourceError> {
+    pub(in crate::source) fn new(selection: &Selection, streams: &[StreamRow]) -> Result<Self, SourceError> {
         match selection {
             Selection::All => Ok(Self(None)),
             Selection::Fields(fields) => {
@@ -46,7 +43,7 @@ impl Projection {
         }
     }
 
-    pub(in crate::source::store) fn apply(&self, record: &mut Record) {
+    pub(in crate::source) fn apply(&self, record: &mut Record) {
         if let Some(fields) = &self.0 {
             record.data.retain(|name, _| fields.contains(name));
         }

@@ -3,11 +3,13 @@
 //! * `declaration`: a stream of a manifest, and its fields
 //! * `routes`: the routes of a manifest
 //! * `kinds`: the types that a field has in the records of a stream
+//! * `observed`: the fields that records of a stream were seen to have
 //! * `error`: `ManifestError`
 
-pub(super) mod declaration;
+pub(in crate::source) mod declaration;
 mod error;
-pub(super) mod kinds;
+pub(in crate::source) mod kinds;
+pub(in crate::source) mod observed;
 mod routes;
 
 use std::sync::{Arc, LazyLock};
@@ -57,7 +59,7 @@ impl Manifest {
     }
 
     /// Returns the parsed manifest of a store from a cache: every read of a stream needs it.
-    pub(in crate::source::store) fn cached(text: &str) -> Option<Arc<Self>> {
+    pub(in crate::source) fn cached(text: &str) -> Option<Arc<Self>> {
         static PARSED: LazyLock<LruCache<String, Arc<Manifest>>> = LazyLock::new(|| {
             LruCache::with_weights(LruLimits::new(MAX_CACHED_BYTES), |text: &String, _| text.len())
         });

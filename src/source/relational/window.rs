@@ -4,25 +4,26 @@ use serde_json::Value;
 
 use super::allowance::Allowance;
 use super::record::find as find_record;
-use crate::record::Window;
-use crate::source::store::database::Database;
+use super::tables::Tables;
+use crate::record::{Window, kind_name};
 use crate::source::{QueryFault, RecordQuery, SourceError, WindowQuery, WindowStart};
 
-pub(in crate::source::store) fn window(
-    database: &Database,
+pub(in crate::source) fn window<T: Tables>(
+    tables: &T,
     query: &WindowQuery,
     allowance: &Allowance,
-) -> Result<Window, SourceError> {
-    let record = find_record(database, &RecordQuery::new(query.address.clone()), allowance)?;
+) -> Result<Window, T::Error> {
+    let record = find_record(tables, &RecordQuery::new(query.address.clone()), allowance)?;
     let Some(value) = record.data.get(&query.field) else {
         let known: Vec<&str> = record.data.keys().map(String::as_str).take(30).collect();
         return Err(SourceError::InvalidQuery {
             fault: QueryFault::FieldNotFound,
             problem: format!("the record has no field `{}`", query.field),
             hint: format!("Its fields are: {}.", known.join(", ")),
-        });
+        }
+        .into());
     };
-    let Value::String(text) = value else { return Err(not_text(&query.field, value)) };
+    let Value::String(text) = value else { return Err(not_text(&query.field, value).into()) };
     query.window_of(record.address, text).ok_or_else(|| {
         let wanted = match &query.start {
             WindowStart::Around { text, .. } => text.as_str(),
@@ -33,21 +34,18 @@ pub(in crate::source::store) fn window(
             problem: format!("`{wanted}` is not in field `{}`", query.field),
             hint: "Read the field from `offset_chars` 0, or look for another word.".to_owned(),
         }
+        .into()
     })
 }
 
 fn not_text(field: &str, value: &Value) -> SourceError {
-    let kind = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-        Value::String(_) => "a string",
-    };
     SourceError::InvalidQuery {
         fault: QueryFault::FieldNotText,
-        problem: format!("field `{field}` is {kind} of {} bytes, not a string", value.to_string().len()),
+        problem: format!(
+            "field `{field}` is {} of {} bytes, not a string",
+            kind_name(value),
+            value.to_string().len()
+        ),
         hint: format!("Fetch the record with `fields` [\"{field}\"] instead."),
     }
 }

@@ -11,7 +11,7 @@ use crate::record::HttpRoute;
 
 /// Parses the routes of a manifest, each with its own error. `declares` returns true for the names of the manifest's
 /// streams.
-pub(in crate::source::store) fn routes(
+pub(in crate::source) fn routes(
     given: Option<Value>,
     declares: impl Fn(&str) -> bool,
 ) -> Vec<Result<HttpRoute, ManifestError>> {
@@ -61,7 +61,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::source::store::Manifest;
+    use crate::source::manifest::Manifest;
 
     fn manifest(routes: &Value) -> String {
         json!({"streams": [{"name": "reservations"}, {"name": "listings"}], "routes": routes}).to_string()

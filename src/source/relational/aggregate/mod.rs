@@ -12,18 +12,18 @@ mod time_bucket;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use rusqlite::Connection;
 use serde_json::Value;
 
 use self::group_key::GroupKey;
 use self::time_bucket::TimeBuckets;
-use super::field_reader::FieldReader;
-use super::interrupt::Interrupt;
+use super::field_reader::{FieldReader, FieldValues};
+use super::interrupt::ReadBounds;
 use super::predicate::{Predicate, check, missing_capability};
-use super::streams::{StreamRow, stream_rows};
+use super::stream_row::StreamRow;
+use super::streams::stream_rows;
+use super::tables::{Scan, Tables};
 use crate::record::{Capability, Scalar, StreamDetail};
 use crate::source::accumulator::{Accumulator, MAX_DISTINCT};
-use crate::source::store::database::{Database, ReadError};
 use crate::source::{AggregateAnswer, AggregateQuery, Group, Grouping, Metric, QueryFault, SourceError};
 
 /// Maximum number of groups. All of them are in memory until the pass ends.
@@ -32,12 +32,12 @@ const MAX_GROUPS: usize = 200_000;
 /// Maximum number of bytes that the keys and aggregates of all groups hold together.
 const MAX_GROUP_BYTES: usize = 128 * 1024 * 1024;
 
-pub(in crate::source::store) fn aggregate(
-    database: &Database,
+pub(in crate::source) fn aggregate<T: Tables>(
+    tables: &T,
     query: &AggregateQuery,
-    interrupt: &Interrupt,
-) -> Result<AggregateAnswer, SourceError> {
-    let streams = stream_rows(database, &query.stream, query.connection.as_ref())?;
+    bounds: ReadBounds<'_>,
+) -> Result<AggregateAnswer, T::Error> {
+    let streams = stream_rows(tables, &query.stream, query.connection.as_ref())?;
     for stream in &streams {
         check(&query.filter, &stream.detail)?;
         check_declared(query, &stream.detail)?;
@@ -48,13 +48,10 @@ pub(in crate::source::store) fn aggregate(
         return Ok(AggregateAnswer { value, filtered_count: Some(count), ..AggregateAnswer::default() });
     }
     let mut pass = Pass::new(query)?;
-    database.ask(|sqlite| {
-        for stream in &streams {
-            pass.over(sqlite, stream, interrupt)?;
-        }
-        Ok(())
-    })?;
-    pass.answer()
+    for stream in &streams {
+        pass.over(tables, stream, bounds)?;
+    }
+    Ok(pass.answer()?)
 }
 
 /// Refuses a metric or grouping that the stream does not declare for its field.
@@ -105,7 +102,7 @@ struct GroupKeys {
 
 /// Records of a group.
 #[derive(Debug)]
-struct Grouped {
+struct GroupState {
     records: u64,
     accumulator: Accumulator,
 }
@@ -118,7 +115,7 @@ struct Pass<'a> {
     grouped: Option<(usize, Option<TimeBuckets>)>,
     second: Option<usize>,
     whole: Accumulator,
-    groups: HashMap<GroupKeys, Grouped>,
+    groups: HashMap<GroupKeys, GroupState>,
     /// Bytes of text that the groups hold.
     held: usize,
     matching: u64,
@@ -141,45 +138,47 @@ impl<'a> Pass<'a> {
         Ok(Self { query, reader, predicate, measured, grouped, second, whole, groups, held: 0, matching: 0 })
     }
 
-    fn over(
+    fn over<T: Tables>(
         &mut self,
-        sqlite: &Connection,
+        tables: &T,
         stream: &StreamRow,
-        interrupt: &Interrupt,
-    ) -> Result<(), ReadError> {
-        let mut statement =
-            sqlite.prepare_cached("SELECT data FROM records WHERE stream = ?1 AND data IS NOT NULL")?;
-        let mut rows = statement.query([stream.row])?;
+        bounds: ReadBounds<'_>,
+    ) -> Result<(), T::Error> {
         let mut picked = Vec::new();
-        while let Some(row) = rows.next()? {
-            interrupt.check()?;
-            self.reader.read(row.get_ref(0)?.as_str().unwrap_or_default(), &mut picked);
-            if !self.predicate.passes(&picked) {
-                continue;
+        tables.scan(&Scan::of_texts(stream.row, None), bounds, &mut |row| {
+            self.reader.read(row.data, &mut picked);
+            if self.predicate.passes(&picked) {
+                self.count(&picked)?;
             }
-            self.matching += 1;
-            let at = |at: usize| picked.get(at).and_then(Option::as_ref);
-            let value = self.measured.and_then(at);
-            let Some((by, buckets)) = &mut self.grouped else {
-                self.whole.add(value);
-                continue;
-            };
-            let firsts = match (at(*by), buckets) {
-                (None, _) => vec![None],
-                (Some(value), None) => GroupKey::all_of(value),
-                (Some(value), Some(buckets)) => vec![buckets.bucket_of(value).map(GroupKey::Time)],
-            };
-            let seconds = match self.second.map(at) {
-                None | Some(None) => vec![None],
-                Some(Some(value)) => GroupKey::all_of(value),
-            };
-            for first in &firsts {
-                for second in &seconds {
-                    self.add(GroupKeys { first: first.clone(), second: second.clone() }, value)?;
-                }
+            Ok(true)
+        })?;
+        if self.whole.is_overfull() { Err(too_many(MAX_DISTINCT).into()) } else { Ok(()) }
+    }
+
+    /// Counts a record with these values.
+    fn count(&mut self, values: &FieldValues) -> Result<(), SourceError> {
+        self.matching += 1;
+        let at = |at: usize| values.get(at).and_then(Option::as_ref);
+        let value = self.measured.and_then(at);
+        let Some((by, buckets)) = &mut self.grouped else {
+            self.whole.add(value);
+            return Ok(());
+        };
+        let firsts = match (at(*by), buckets) {
+            (None, _) => vec![None],
+            (Some(value), None) => GroupKey::all_of(value),
+            (Some(value), Some(buckets)) => vec![buckets.bucket_of(value).map(GroupKey::Time)],
+        };
+        let seconds = match self.second.map(at) {
+            None | Some(None) => vec![None],
+            Some(Some(value)) => GroupKey::all_of(value),
+        };
+        for first in &firsts {
+            for second in &seconds {
+                self.add(GroupKeys { first: first.clone(), second: second.clone() }, value)?;
             }
         }
-        if self.whole.is_overfull() { Err(too_many(MAX_DISTINCT).into()) } else { Ok(()) }
+        Ok(())
     }
 
     /// Adds a record to a group.
@@ -192,7 +191,7 @@ impl<'a> Pass<'a> {
         }
         let metric = self.query.metric;
         let group = self.groups.entry(keys);
-        let group = group.or_insert_with(|| Grouped { records: 0, accumulator: Accumulator::new(metric) });
+        let group = group.or_insert_with(|| GroupState { records: 0, accumulator: Accumulator::new(metric) });
         group.records += 1;
         let before = group.accumulator.held();
         group.accumulator.add(value);
@@ -219,7 +218,7 @@ impl<'a> Pass<'a> {
             return Ok(AggregateAnswer { value: self.whole.value(), mean: self.whole.mean(), ..answer });
         };
         let by_time = buckets.is_some();
-        let mut groups: Vec<(GroupKeys, Grouped)> = self.groups.into_iter().collect();
+        let mut groups: Vec<(GroupKeys, GroupState)> = self.groups.into_iter().collect();
         groups.sort_unstable_by(|(a_keys, a), (b_keys, b)| {
             // Newest group first, so that the limit drops the oldest ones; the group of records without a time comes
             // last.
@@ -233,7 +232,7 @@ impl<'a> Pass<'a> {
         if by_time {
             groups.sort_by(|(a, _), (b, _)| a.first.cmp(&b.first));
         }
-        let group = |(keys, grouped): (GroupKeys, Grouped)| Group {
+        let group = |(keys, grouped): (GroupKeys, GroupState)| Group {
             key: keys.first.and_then(GroupKey::into_scalar),
             second_key: keys.second.and_then(GroupKey::into_scalar),
             value: grouped.accumulator.value(),

@@ -5,21 +5,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::allowance::Allowance;
 use crate::source::SourceError;
-use crate::source::store::database::ReadError;
 
 /// Flag that tells a read on another thread that its caller has gone.
 #[derive(Debug, Clone, Default)]
-pub(in crate::source::store) struct Interrupt(Arc<AtomicBool>);
+pub(in crate::source) struct Interrupt(Arc<AtomicBool>);
 
 /// Guard that sets the flag when it is dropped, which happens when the future of a call is cancelled.
 #[derive(Debug)]
-pub(in crate::source::store) struct InterruptOnDrop(pub(in crate::source::store) Interrupt);
+pub(in crate::source) struct InterruptOnDrop(pub(in crate::source) Interrupt);
 
 /// Bounds of one read: its cancellation and its memory limit.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::source::store) struct ReadBounds<'a> {
-    pub(in crate::source::store) interrupt: &'a Interrupt,
-    pub(in crate::source::store) allowance: &'a Allowance,
+pub(in crate::source) struct ReadBounds<'a> {
+    pub(in crate::source) interrupt: &'a Interrupt,
+    pub(in crate::source) allowance: &'a Allowance,
 }
 
 impl Drop for InterruptOnDrop {
@@ -30,9 +29,9 @@ impl Drop for InterruptOnDrop {
 
 impl Interrupt {
     /// Returns an error if the caller has gone. The error is never shown.
-    pub(in crate::source::store) fn check(&self) -> Result<(), ReadError> {
+    pub(in crate::source) fn check(&self) -> Result<(), SourceError> {
         if self.0.load(Ordering::Relaxed) {
-            return Err(SourceError::Unreachable { problem: "the call was cancelled".to_owned() }.into());
+            return Err(SourceError::Unreachable { problem: "the call was cancelled".to_owned() });
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::record::FieldPath;
 
 /// Reader of selected fields of a JSON object. Each field is there once.
 #[derive(Debug, Default)]
-pub(in crate::source::store) struct FieldReader {
+pub(in crate::source) struct FieldReader {
     fields: Vec<SelectedField>,
 }
 
@@ -40,7 +40,7 @@ impl FieldReader {
     }
 
     /// Reads the selected fields of a JSON object. A field that cannot be parsed counts as missing.
-    pub(in crate::source::store) fn read(&self, json: &str, values: &mut FieldValues) {
+    pub(in crate::source) fn read(&self, json: &str, values: &mut FieldValues) {
         values.clear();
         values.resize(self.fields.len(), None);
         let mut deserializer = serde_json::Deserializer::from_str(json);
