@@ -2,9 +2,6 @@
 //!
 //! The words are a flat list of clauses, because the index can skip low-scoring records only for those. Operators and
 //! narrow scopes are required clauses beside that list.
-//!
-//! A word in camel case takes as many places of a record as it has parts. A phrase is therefore looked up in several
-//! spellings: `github actions` and `GitHub Actions` find each other.
 
 use tantivy::query::{
     AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery,
@@ -12,26 +9,17 @@ use tantivy::query::{
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Searcher, TantivyError, Term};
 
-use super::expansion::Lookups;
 use super::index::Fields;
 use super::scope::Scope;
-use super::terms::{Phrase, PhraseWord, QueryTerms};
-use super::words::WordKind;
+use crate::source::lexical::expansion::Lookups;
+use crate::source::lexical::spelling::spellings;
+use crate::source::lexical::terms::{Phrase, QueryTerms};
 
 /// Weight of a word in the title beside its weight in the text.
 const TITLE_BOOST: f32 = 0.6;
 
 /// Maximum number of words of a query with a lookup of other forms in titles, too.
 const MAX_WORDS_WITH_FORMS_IN_TITLES: usize = 4;
-
-/// Maximum number of spellings of a phrase that are looked up.
-const MAX_SPELLINGS: usize = 16;
-
-/// Maximum length in bytes of a word that is looked up in camel case, too.
-const MAX_SPLIT: usize = 32;
-
-/// Minimum length in bytes of a part of a word in camel case.
-const MIN_PART: usize = 2;
 
 type Clause = (Occur, Box<dyn Query>);
 
@@ -158,7 +146,9 @@ fn any_word(words: Vec<WordClause>) -> Box<dyn Query> {
 
 fn phrase_query(searcher: &Searcher, field: Field, phrase: &Phrase) -> Result<Box<dyn Query>, TantivyError> {
     let mut queries: Vec<Box<dyn Query>> = Vec::new();
-    for spelling in spellings(searcher, field, phrase)? {
+    let has_word =
+        |word: &str| Ok::<_, TantivyError>(searcher.doc_freq(&Term::from_field_text(field, word))? > 0);
+    for spelling in spellings(phrase, &has_word)? {
         let mut terms: Vec<(usize, Term)> =
             spelling.into_iter().map(|(at, text)| (at, Term::from_field_text(field, &text))).collect();
         queries.push(match (terms.pop(), terms.is_empty()) {
@@ -173,66 +163,4 @@ fn phrase_query(searcher: &Searcher, field: Field, phrase: &Phrase) -> Result<Bo
         Some(only) if queries.is_empty() => only,
         last => Box::new(BooleanQuery::union(queries.into_iter().chain(last).collect())),
     })
-}
-
-/// Words with the places that they take relative to the first word of a phrase.
-type Spelling = Vec<(usize, String)>;
-
-/// Returns the ways in which records can spell a phrase: each word plain or in camel case.
-fn spellings(
-    searcher: &Searcher,
-    field: Field,
-    Phrase(words): &Phrase,
-) -> Result<Vec<Spelling>, TantivyError> {
-    // Each spelling with the place of its next word.
-    let mut spellings: Vec<(Spelling, usize)> = vec![(Vec::new(), 0)];
-    for (number, word) in words.iter().enumerate() {
-        let next = words.get(number + 1);
-        let splits = match next {
-            Some(_) if spellings.len() < MAX_SPELLINGS => camel_case_splits(searcher, field, word)?,
-            _ => Vec::new(),
-        };
-        let plain_width = match next {
-            Some(next) if word.parts.is_empty() => next.position - word.position,
-            _ => 1,
-        };
-        let mut longer = Vec::new();
-        for (spelling, at) in spellings {
-            let with = |parts: &[String], width: usize| {
-                let parts = parts.iter().enumerate().map(|(part, text)| (at + part, text.clone()));
-                let whole = std::iter::once((at, word.text.clone()));
-                (spelling.iter().cloned().chain(whole).chain(parts).collect(), at + width)
-            };
-            longer.push(with(&[], plain_width));
-            longer.extend(splits.iter().map(|parts| with(parts, parts.len())));
-        }
-        longer.truncate(MAX_SPELLINGS);
-        spellings = longer;
-    }
-    Ok(spellings.into_iter().map(|(spelling, _)| spelling).collect())
-}
-
-/// Returns the parts that a word may have in camel case: those that it has in the query, or else each two words of the
-/// index that it consists of.
-fn camel_case_splits(
-    searcher: &Searcher,
-    field: Field,
-    word: &PhraseWord,
-) -> Result<Vec<Vec<String>>, TantivyError> {
-    if !word.parts.is_empty() {
-        return Ok(vec![word.parts.clone()]);
-    }
-    let length = word.text.len();
-    let is_word = word.kind == WordKind::Spaced && word.text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if !is_word || !(2 * MIN_PART..=MAX_SPLIT).contains(&length) {
-        return Ok(Vec::new());
-    }
-    let mut splits = Vec::new();
-    for (first, second) in (MIN_PART..=length - MIN_PART).filter_map(|at| word.text.split_at_checked(at)) {
-        let has = |part: &str| searcher.doc_freq(&Term::from_field_text(field, part));
-        if has(first)? > 0 && has(second)? > 0 {
-            splits.push(vec![first.to_owned(), second.to_owned()]);
-        }
-    }
-    Ok(splits)
 }

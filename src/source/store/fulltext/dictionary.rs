@@ -9,7 +9,7 @@ use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 use tantivy::{InvertedIndexReader, Searcher, TantivyError, Term};
 
-use super::index::TermFilter;
+use super::index::{TermFilter, warm_up};
 
 /// Maximum number of dictionary entries of one segment that are examined for one word.
 const MAX_SCANNED: usize = 20_000;
@@ -44,6 +44,7 @@ impl SegmentWords {
 
 impl<'a> Dictionary<'a> {
     pub(super) fn new(searcher: &'a Searcher, text: Field) -> Result<Self, TantivyError> {
+        warm_up(searcher, text);
         let segments = searcher.segment_readers().iter().map(|segment| {
             let filter = RefCell::new(TermFilter::known(segment.segment_id(), text));
             Ok(SegmentWords { index: segment.inverted_index(text)?, filter })

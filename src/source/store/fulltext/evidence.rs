@@ -8,62 +8,17 @@ use tantivy::{DocSet, Searcher, SegmentOrdinal, SegmentReader, TERMINATED, Tanti
 
 use super::candidates::Candidate;
 use super::dictionary::Dictionary;
-use super::expansion::Lookups;
 use super::index::Fields;
-use super::ranking::{Neighbours, RankedQuery, RankedRecord, RankedWord};
-use super::selection::Likeness;
-use super::terms::QueryTerms;
-use super::words::WordKind;
+use crate::source::lexical::expansion::Lookups;
+use crate::source::lexical::ranking::RankedRecord;
+use crate::source::lexical::scoring::Evidence;
+use crate::source::lexical::selection::Likeness;
 
 /// Maximum number of positions of one word in one record that are compared: the first ones.
 const MAX_POSITIONS: usize = 256;
 
 /// Maximum number of occurrences of one word in one record of which positions are read.
 const MAX_READ_POSITIONS: u32 = 4_096;
-
-/// Number of words of a query from which on the positions of very common words are not read.
-const MANY_WORDS: usize = 6;
-
-/// Share of the records from which on a word is very common.
-const COMMON_SHARE: u64 = 4;
-
-/// Candidate with what its score and its place among others depend on.
-#[derive(Debug, Clone)]
-pub(super) struct Evidence {
-    /// Row id of the record.
-    pub(super) row: i64,
-    pub(super) stream: u64,
-    /// Likeness to other candidates; `None` if the index does not have it.
-    pub(super) likeness: Option<Likeness>,
-    pub(super) record: RankedRecord,
-}
-
-/// Returns the query as the scorer sees it.
-pub(super) fn ranked_query(terms: &QueryTerms, lookups: &Lookups) -> RankedQuery {
-    let word = |lookup: &super::expansion::Lookup| RankedWord {
-        weight: lookup.weight,
-        counts: lookup.kind != WordKind::Part && lookup.weight > 0.0,
-    };
-    let is_part = |slot: usize| lookups.words.get(slot).is_some_and(|word| word.kind == WordKind::Part);
-    // A word in camel case is represented by its parts, which have the same places.
-    let mut places = Vec::with_capacity(terms.places.len());
-    for (at, place) in terms.places.iter().enumerate() {
-        let next = terms.places.get(at + 1);
-        let has_parts = next.is_some_and(|next| {
-            next.position == place.position && is_part(next.slot) && !is_part(place.slot)
-        });
-        if !has_parts {
-            places.push(place);
-        }
-    }
-    let neighbours = places.iter().zip(places.iter().skip(1)).map(|(one, other)| Neighbours {
-        first: one.slot,
-        second: other.slot,
-        gap: u32::try_from(other.position - one.position).unwrap_or(u32::MAX),
-        in_unit: one.unit == other.unit,
-    });
-    RankedQuery { words: lookups.words.iter().map(word).collect(), neighbours: neighbours.collect() }
-}
 
 /// Reads the evidence of candidates, in their order.
 pub(super) fn read_evidence(
@@ -152,10 +107,9 @@ fn add_matches(
     evidence: &mut [Evidence],
 ) -> Result<(), TantivyError> {
     let inverted = dictionary.searcher.segment_reader(segment).inverted_index(fields.text)?;
-    let is_long = lookups.words.len() >= MANY_WORDS;
     for (number, lookup) in lookups.words.iter().enumerate() {
         for alternative in &lookup.alternatives {
-            let is_common = is_long && alternative.frequency > lookups.records / COMMON_SHARE;
+            let is_common = !lookups.has_places(alternative);
             let option = if is_common {
                 IndexRecordOption::WithFreqs
             } else {

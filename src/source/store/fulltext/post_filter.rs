@@ -3,29 +3,22 @@
 //! The index ranks, and the filter reads the records of its matches. Matches are examined in rank order until the
 //! page is full or a maximum is reached; the next page continues after the last one examined.
 
-use super::selection::Match;
+use crate::source::lexical::record_filter::{CHUNK, MAX_EXAMINED, RecordFilter};
+use crate::source::lexical::selection::Match;
+use crate::source::relational::allowance::Allowance;
 use crate::source::store::database::Database;
 use crate::source::store::error::StoreError;
-use crate::source::store::read::allowance::Allowance;
-use crate::source::store::read::field_reader::FieldReader;
-use crate::source::store::read::predicate::{Predicate, check};
 use crate::source::store::read::rows::length_at;
-use crate::source::store::read::streams::stream_rows;
-use crate::source::{QueryFault, SearchQuery, SourceError};
-
-/// Number of matches that are read from the index at a time.
-const CHUNK: usize = 200;
-
-/// Maximum number of matches examined for one page.
-const MAX_EXAMINED: usize = 10_000;
+use crate::source::store::read::tables::streams_of;
+use crate::source::{SearchQuery, SourceError};
 
 /// Matches of one page.
 #[derive(Debug)]
 pub(super) struct MatchPage {
-    pub(in crate::source::store) rows: Vec<Match>,
+    pub(super) rows: Vec<Match>,
     /// Number of matches that were examined for this page.
     pub(super) consumed: usize,
-    pub(in crate::source::store) more: bool,
+    pub(super) more: bool,
 }
 
 impl MatchPage {
@@ -42,8 +35,7 @@ impl MatchPage {
 pub(super) struct PostFilter<'a> {
     database: &'a Database,
     allowance: &'a Allowance,
-    reader: FieldReader,
-    predicate: Predicate,
+    filter: RecordFilter,
 }
 
 impl<'a> PostFilter<'a> {
@@ -53,34 +45,19 @@ impl<'a> PostFilter<'a> {
         query: &SearchQuery,
         allowance: &'a Allowance,
     ) -> Result<Option<Self>, SourceError> {
-        if query.filter.is_empty() {
-            return Ok(None);
-        }
-        let [stream] = query.streams.as_slice() else {
-            return Err(SourceError::InvalidQuery {
-                fault: QueryFault::InvalidFilter,
-                problem: "a filter is about the fields of one stream, and the search names none or several"
-                    .to_owned(),
-                hint: "Set `streams` to the one stream that has these fields.".to_owned(),
-            });
-        };
-        for stream in stream_rows(database, stream, query.connection.as_ref())? {
-            check(&query.filter, &stream.detail)?;
-        }
-        let mut reader = FieldReader::default();
-        let predicate = Predicate::new(&query.filter, &mut reader);
-        Ok(Some(Self { database, allowance, reader, predicate }))
+        let streams = |stream: &_| streams_of(database, stream, query.connection.as_ref());
+        let filter = RecordFilter::for_query(query, streams)?;
+        Ok(filter.map(|filter| Self { database, allowance, filter }))
     }
 
     /// Returns the first `limit` matches after `offset` that pass the filter.
-    pub(in crate::source::store) fn pass(
+    pub(super) fn pass(
         &self,
         offset: usize,
         limit: usize,
         matches: impl Fn(usize, usize) -> Result<Vec<Match>, StoreError>,
     ) -> Result<MatchPage, StoreError> {
         let mut found = MatchPage { rows: Vec::new(), consumed: 0, more: true };
-        let mut values = Vec::new();
         while found.consumed < MAX_EXAMINED {
             let rows = matches(offset + found.consumed, CHUNK)?;
             for row in &rows {
@@ -93,8 +70,7 @@ impl<'a> PostFilter<'a> {
                     if !self.allowance.has_room_for(length_at(row, 1)?) {
                         return Ok(false);
                     }
-                    self.reader.read(row.get_ref(0)?.as_str_or_null()?.unwrap_or_default(), &mut values);
-                    Ok(self.predicate.passes(&values))
+                    Ok(self.filter.passes(row.get_ref(0)?.as_str_or_null()?.unwrap_or_default()))
                 })?;
                 if passes {
                     // This match starts the next page.

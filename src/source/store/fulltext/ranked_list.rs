@@ -1,31 +1,41 @@
 //! The matches of one search in their order, read as far as they are needed.
 //!
-//! The first [`RANKED`] candidates are ranked by their features. Later ones follow in the order of their candidates, in
-//! tiers that double: what a tier adds is what earlier tiers do not have. Each tier is a function of the query and the
-//! snapshot alone, so pages that are read one by one, each by a new list, have no gaps and no duplicates.
+//! The first [`RANKED`] candidates are ranked by their features. If most of them are of one stream, the best candidates
+//! of other streams are ranked with them: short rows of a table would hide longer texts that match as well. Later ones
+//! follow in the order of their candidates, in tiers that double: what a tier adds is what earlier tiers do not have.
+//! Each tier is a function of the query and the snapshot alone, so pages that are read one by one, each by a new list,
+//! have no gaps and no duplicates.
 //!
 //! A search without words lists the records that pass its operators, the newest first.
 
 use std::cell::RefCell;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use tantivy::columnar::Column;
-use tantivy::{DocAddress, SegmentOrdinal, TantivyError};
+use tantivy::{DocAddress, Searcher, SegmentOrdinal, TantivyError};
 
 use super::candidates::{Candidate, CandidateFilter, best_candidates, best_of_words, newest_candidates};
 use super::clauses::{CandidateQuery, Constraints};
 use super::dictionary::Dictionary;
-use super::evidence::{ranked_query, read_evidence};
-use super::expansion::{Lookups, look_up};
+use super::evidence::read_evidence;
 use super::index::{Snapshot, guard};
-use super::ranking::WEIGHTS;
 use super::scope::Scope;
-use super::selection::{Match, Scored, arrange};
-use super::terms::QueryTerms;
+use super::scoped_dictionary::ScopedDictionary;
+use crate::source::lexical::expansion::{Lookups, look_up};
+use crate::source::lexical::scoring::score;
+use crate::source::lexical::selection::{Copies, Match, ReadTexts, ScoredCandidate, Texts, arrange};
+use crate::source::lexical::terms::QueryTerms;
 use crate::source::{Accuracy, Count, SearchText};
 
 /// Number of candidates that are ranked by their features.
 pub(super) const RANKED: usize = 200;
+
+/// Number of candidates of other streams that are ranked beside those of one stream.
+const RANKED_OTHERS: usize = 50;
+
+/// Number of the first candidates beyond which their stream hides others: the share that a page may have of one stream.
+const DOMINANT: usize = RANKED * 6 / 10;
 
 /// Ordered matches of a search in one snapshot of the index.
 pub(super) struct RankedList<'a> {
@@ -37,7 +47,18 @@ pub(super) struct RankedList<'a> {
     filter: CandidateFilter,
     /// True if records are selected by their words alone.
     has_words_only: bool,
+    /// True if the search covers one stream.
+    has_one_stream: bool,
+    copies: CopySource<'a>,
     read: RefCell<ReadMatches>,
+}
+
+/// Source of the near-copies among the ranked candidates.
+pub(super) enum CopySource<'a> {
+    /// A first page compares texts.
+    Texts(&'a ReadTexts<'a>),
+    /// Later pages know what the first one found: records may have changed since.
+    Known(Copies),
 }
 
 /// Matches that were read so far.
@@ -48,6 +69,8 @@ struct ReadMatches {
     /// Number of candidates of the last tier; 0 before the first.
     depth: usize,
     is_complete: bool,
+    /// Near-copies among the first candidates.
+    copies: Copies,
 }
 
 impl<'a> RankedList<'a> {
@@ -57,10 +80,12 @@ impl<'a> RankedList<'a> {
         terms: &'a QueryTerms,
         text: &SearchText,
         scope: &Scope,
+        copies: CopySource<'a>,
     ) -> Result<Self, TantivyError> {
         let Snapshot { fields, searcher, .. } = snapshot;
         let dictionary = Dictionary::new(searcher, fields.text)?;
-        let lookups = look_up(&dictionary, *fields, scope, terms)?;
+        let vocabulary = ScopedDictionary { dictionary: &dictionary, fields: *fields, scope };
+        let lookups = look_up(&vocabulary, terms)?;
         let wide = CandidateFilter::for_scope(searcher, *fields, scope)?;
         let constraints =
             Constraints { searcher, terms, scope: if wide.is_some() { None } else { Some(scope) } };
@@ -68,10 +93,22 @@ impl<'a> RankedList<'a> {
         let mut filter = wide.unwrap_or_default();
         filter.after = text.after.map(jiff::Timestamp::as_second);
         filter.before = text.before.map(jiff::Timestamp::as_second);
-        filter.excluded = fields.with_phrases(searcher, &terms.excluded)?;
+        filter.exclude(fields.with_phrases(searcher, &terms.excluded)?);
         let has_words_only = text.is_plain() && *scope == Scope::Everything;
+        let has_one_stream = matches!(scope, Scope::Streams(rows) if rows.len() < 2);
         let read = RefCell::default();
-        Ok(Self { snapshot, terms, dictionary, lookups, query, filter, has_words_only, read })
+        Ok(Self {
+            snapshot,
+            terms,
+            dictionary,
+            lookups,
+            query,
+            filter,
+            has_words_only,
+            has_one_stream,
+            copies,
+            read,
+        })
     }
 
     /// Returns at most `limit` matches after the first `offset`.
@@ -83,14 +120,12 @@ impl<'a> RankedList<'a> {
         Ok(read.matches.iter().skip(offset).take(limit).copied().collect())
     }
 
-    /// Returns the greatest share of the query's rarity that a record can have, with the words that some record has.
-    pub(super) fn possible_coverage(&self) -> f32 {
-        let total: f32 = self.lookups.words.iter().map(|word| word.weight).sum();
-        let best = self.lookups.words.iter().map(|word| {
-            let qualities = word.alternatives.iter().map(|alternative| alternative.quality);
-            word.weight * qualities.fold(0.0, f32::max)
-        });
-        if total > 0.0 { best.sum::<f32>() / total } else { 0.0 }
+    /// Returns the near-copies among the ranked candidates, as far as these were read.
+    pub(super) fn copies(&self) -> Copies {
+        match &self.copies {
+            CopySource::Texts(_) => self.read.borrow().copies.clone(),
+            CopySource::Known(copies) => copies.clone(),
+        }
     }
 
     /// Returns the number of matching records as far as it is known without reading all of them.
@@ -115,61 +150,107 @@ impl<'a> RankedList<'a> {
     fn read_tier(&self, read: &mut ReadMatches) -> Result<(), TantivyError> {
         let is_first = read.depth == 0;
         let depth = if is_first { RANKED } else { read.depth.saturating_mul(2) };
-        let searcher = &self.snapshot.searcher;
         let by_time = self.terms.is_empty();
-        let candidates = match &self.query {
-            CandidateQuery::AnyWord(words) => best_of_words(&self.dictionary, words, &self.filter, depth)?,
-            CandidateQuery::Other(query) if by_time => {
-                newest_candidates(searcher, &**query, &self.filter, depth)?
-            }
-            CandidateQuery::Other(query) => best_candidates(searcher, &**query, &self.filter, depth)?,
-        };
+        let mut candidates = self.candidates(&self.filter, depth)?;
         read.is_complete = candidates.len() < depth;
+        if is_first
+            && !by_time
+            && !read.is_complete
+            && let Some(stream) = self.dominant_stream(&candidates)?
+        {
+            let mut others = self.filter.clone();
+            others.without_stream = Some(stream);
+            candidates.extend(self.candidates(&others, RANKED_OTHERS)?);
+        }
         read.depth = depth;
         let new: Vec<Candidate> =
             candidates.into_iter().filter(|candidate| read.seen.insert(candidate.address)).collect();
-        let matches = if is_first && !by_time { self.rank(&new)? } else { self.in_order(&new)? };
+        let matches = if is_first && !by_time {
+            let ranked = self.scored(&new)?;
+            read.copies = self.copies_among(&ranked);
+            arrange(ranked, &read.copies)
+        } else {
+            self.in_order(&new)?
+        };
         read.matches.extend(matches);
         Ok(())
     }
 
-    /// Ranks the candidates of the first tier.
-    fn rank(&self, candidates: &[Candidate]) -> Result<Vec<Match>, TantivyError> {
-        let Snapshot { fields, .. } = self.snapshot;
-        let query = ranked_query(self.terms, &self.lookups);
-        let evidence = read_evidence(&self.dictionary, *fields, &self.lookups, candidates)?;
-        let scored = evidence.into_iter().map(|evidence| {
-            let features = query.features(&evidence.record);
-            Scored {
-                row: evidence.row,
-                score: features.score(&WEIGHTS),
-                coverage: features.coverage,
-                stream: evidence.stream,
-                likeness: evidence.likeness,
+    /// Returns the best `count` candidates that pass a filter.
+    fn candidates(&self, filter: &CandidateFilter, count: usize) -> Result<Vec<Candidate>, TantivyError> {
+        let searcher = &self.snapshot.searcher;
+        match &self.query {
+            CandidateQuery::AnyWord(words) => best_of_words(&self.dictionary, words, filter, count),
+            CandidateQuery::Other(query) if self.terms.is_empty() => {
+                newest_candidates(searcher, &**query, filter, count)
             }
-        });
-        Ok(arrange(scored.collect()))
+            CandidateQuery::Other(query) => best_candidates(searcher, &**query, filter, count),
+        }
+    }
+
+    /// Returns the row of the stream that most candidates are of, if the search covers others.
+    fn dominant_stream(&self, candidates: &[Candidate]) -> Result<Option<u64>, TantivyError> {
+        let Snapshot { fields, searcher, .. } = self.snapshot;
+        if self.has_one_stream || !fields.has_columns() {
+            return Ok(None);
+        }
+        let mut columns: HashMap<SegmentOrdinal, Column<u64>> = HashMap::new();
+        let mut counts: HashMap<u64, usize> = HashMap::new();
+        for Candidate { address, .. } in candidates {
+            let column = column_of(searcher, &mut columns, address.segment_ord, "stream")?;
+            if let Some(stream) = column.first(address.doc_id) {
+                *counts.entry(stream).or_default() += 1;
+            }
+        }
+        Ok(counts.into_iter().find(|(_, count)| *count > DOMINANT).map(|(stream, _)| stream))
+    }
+
+    /// Returns the near-copies among ranked candidates.
+    fn copies_among(&self, ranked: &[ScoredCandidate]) -> Copies {
+        match &self.copies {
+            CopySource::Known(copies) => copies.clone(),
+            CopySource::Texts(read) => {
+                let words = self.lookups.words.iter().flat_map(|word| &word.alternatives);
+                let asked = words.map(|alternative| alternative.text.clone()).collect();
+                Copies::find(ranked, &Texts { asked, read })
+            }
+        }
+    }
+
+    /// Returns the candidates of the first tier with their scores, the best first.
+    fn scored(&self, candidates: &[Candidate]) -> Result<Vec<ScoredCandidate>, TantivyError> {
+        let Snapshot { fields, .. } = self.snapshot;
+        let evidence = read_evidence(&self.dictionary, *fields, &self.lookups, candidates)?;
+        Ok(score(self.terms, &self.lookups, evidence))
     }
 
     /// Returns candidates in their order. Their scores are far below those of the ranked ones.
     fn in_order(&self, candidates: &[Candidate]) -> Result<Vec<Match>, TantivyError> {
-        // Reading a column loads all of it, so it is read once per segment.
         let mut columns: HashMap<SegmentOrdinal, Column<u64>> = HashMap::new();
         let mut matches = Vec::with_capacity(candidates.len());
         for Candidate { score, address } in candidates {
-            let column = match columns.get(&address.segment_ord) {
-                Some(column) => column,
-                None => {
-                    let segment = self.snapshot.searcher.segment_reader(address.segment_ord);
-                    let column = segment.fast_fields().u64("record")?;
-                    columns.entry(address.segment_ord).or_insert(column)
-                }
-            };
+            let column = column_of(&self.snapshot.searcher, &mut columns, address.segment_ord, "record")?;
             if let Some(row) = column.first(address.doc_id).and_then(|row| i64::try_from(row).ok()) {
                 let score = score / (1_000.0 + score);
                 matches.push(Match::new(row, score));
             }
         }
         Ok(matches)
+    }
+}
+
+/// Returns a column of a segment. Reading a column loads all of it, so it is read once per segment.
+fn column_of<'a>(
+    searcher: &Searcher,
+    columns: &'a mut HashMap<SegmentOrdinal, Column<u64>>,
+    segment: SegmentOrdinal,
+    name: &str,
+) -> Result<&'a Column<u64>, TantivyError> {
+    match columns.entry(segment) {
+        Entry::Occupied(known) => Ok(known.into_mut()),
+        Entry::Vacant(free) => {
+            let column = searcher.segment_reader(segment).fast_fields().u64(name)?;
+            Ok(free.insert(column))
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::index::{Fields, row_term};
 use crate::handle::{ConnectionId, StreamName};
 use crate::source::SourceError;
 use crate::source::store::database::Database;
-use crate::source::store::read::schema::{connection_row, schema};
+use crate::source::store::read::tables::{connection_row, schema};
 use crate::source::unknown_place::unknown_place;
 
 /// Part of the store that a search covers, by row ids.

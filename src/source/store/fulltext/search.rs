@@ -9,37 +9,39 @@ use std::ops::Range;
 
 use tantivy::TantivyError;
 
-use super::hits::{excerpt_terms, read_hits};
+use super::hits::{compared_texts, read_hits};
 use super::index::{CurrentIndex, IndexFault, Snapshot, folder_of, guard};
-use super::matching::ExcerptTerms;
 use super::meaning::{
-    MAX_PLACED, NearestError, Placed, Placements, QueryMeaning, WordHit, nearest_records, place_all,
+    MAX_PLACED, NearestError, Placement, Placements, QueryMeaning, WordHit, nearest_records, place_all,
     place_among,
 };
 use super::post_filter::{MatchPage, PostFilter};
-use super::ranked_list::{RANKED, RankedList};
-use super::ranking::WEIGHTS;
+use super::ranked_list::{CopySource, RANKED, RankedList};
 use super::scope::Scope;
-use super::selection::Match;
-use super::terms::QueryTerms;
+use crate::source::lexical::hits::excerpt_terms;
+use crate::source::lexical::matching::ExcerptTerms;
+use crate::source::lexical::question::{is_lexical_instead, lists_records, page_without_words};
+use crate::source::lexical::ranking::WEIGHTS;
+use crate::source::lexical::selection::{Copies, Match};
+use crate::source::lexical::terms::QueryTerms;
+use crate::source::relational::allowance::Allowance;
 use crate::source::store::database::Database;
 use crate::source::store::error::StoreError;
-use crate::source::store::read::allowance::Allowance;
-use crate::source::{Count, SearchMode, SearchPage, SearchPosition, SearchQuery, SourceError};
+use crate::source::{Count, SearchPage, SearchPosition, SearchQuery, SourceError};
 
 /// Maximum number of retries after a damaged index file.
 const MAX_RETRIES: usize = 2;
 
 /// First piece of a position in an index of the current layout. Positions of earlier rankings begin otherwise.
-const CURRENT: &str = "r1";
+const CURRENT: &str = "r2";
 
 /// First piece of a position in an index of the previous layout.
 const PREVIOUS: &str = "r0";
 
-/// Third piece of a position in a list with hits by meaning among hits by words. A list of words alone has none.
+/// Piece of a position in a list with hits by meaning among hits by words. A list of words alone has none.
 const AMONG_WORDS: &str = "h";
 
-/// Third piece of a position in a list of hits by meaning alone.
+/// The same piece in a list of hits by meaning alone.
 const ALONE: &str = "m";
 
 /// Search index of one store, with its queries.
@@ -58,13 +60,14 @@ struct Question<'a> {
     meaning: Option<QueryMeaning<'a>>,
 }
 
-/// Position of the next page: version and layout of the index, number of matches that earlier pages have consumed, and
-/// the places of hits by meaning.
+/// Position of the next page: version and layout of the index, number of matches that earlier pages have consumed, near-copies
+/// among the first candidates, and the places of hits by meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Position {
     version: i64,
     is_previous: bool,
     offset: usize,
+    copies: Copies,
     meaning: Option<PlacedMeaning>,
 }
 
@@ -107,6 +110,8 @@ pub(in crate::source::store) struct RankedRecords {
     pub(in crate::source::store) words: ExcerptTerms,
     /// Reasons why the search was by words alone.
     pub(in crate::source::store) problems: BTreeSet<String>,
+    /// Reasons why records may be missing.
+    pub(in crate::source::store) notes: Vec<String>,
 }
 
 impl StoreSearch {
@@ -142,7 +147,7 @@ impl StoreSearch {
             passage: passage(found.row),
         };
         let records = rows.iter().map(record).collect();
-        Ok(RankedRecords { records, words, problems: page.meaning_problems })
+        Ok(RankedRecords { records, words, problems: page.meaning_problems, notes: page.notes })
     }
 
     /// Ranks the records of one page.
@@ -155,10 +160,7 @@ impl StoreSearch {
     ) -> Result<RankedPage, SourceError> {
         let terms = QueryTerms::new(&query.text);
         if terms.is_empty() && !lists_records(query) {
-            let notes = vec!["the query has no letters or digits to search for".to_owned()];
-            let lexical_instead = is_lexical_instead(query);
-            let page = SearchPage { notes, lexical_instead, ..SearchPage::default() };
-            return Ok(RankedPage { page, ..RankedPage::default() });
+            return Ok(RankedPage { page: page_without_words(query), ..RankedPage::default() });
         }
         let post_filter = PostFilter::for_query(database, query, allowance)?;
         let scope = Scope::resolve(database, query.connection.as_ref(), &query.streams)?;
@@ -203,7 +205,10 @@ impl StoreSearch {
             *fault.borrow_mut() = Some(IndexFault::from_tantivy(&error));
             StoreError::Index { path: folder_of(database.path()), problem: error.to_string() }
         };
-        let list = guard(|| RankedList::new(&snapshot, terms, &query.text, scope)).map_err(failed)?;
+        // Without texts, hashes alone tell which records are near-copies.
+        let texts = |rows: &[i64]| database.read(|sqlite| compared_texts(sqlite, rows)).unwrap_or_default();
+        let copies = at.map_or(CopySource::Texts(&texts), |at| CopySource::Known(at.copies.clone()));
+        let list = guard(|| RankedList::new(&snapshot, terms, &query.text, scope, copies)).map_err(failed)?;
         let mut problem = None;
         let meaning = match at {
             Some(at) => at.meaning.clone(),
@@ -239,8 +244,11 @@ impl StoreSearch {
             version: snapshot.version,
             is_previous: snapshot.is_previous,
             offset: offset.saturating_add(found.consumed),
+            copies: list.copies(),
             meaning,
         };
+        let mut notes = notes;
+        notes.extend(terms.cut_note());
         let words = excerpt_terms(&list.lookups);
         let count = post_filter.is_none().then(|| counted(&list, next.meaning.as_ref()));
         let windowed = next.meaning.as_ref().is_some_and(|meaning| meaning.is_alone && meaning.is_cut);
@@ -282,7 +290,7 @@ fn place(
         return Ok(Some(PlacedMeaning { placements, is_alone: true, is_cut: nearest.is_cut }));
     }
     // A record cannot have words that no record has.
-    let possible = list.possible_coverage();
+    let possible = list.lookups.possible_coverage();
     let coverage = |found: &Match| if possible > 0.0 { found.coverage / possible } else { 0.0 };
     let near: HashSet<i64> = nearest.hits.iter().map(|near| near.hit.record).collect();
     let hit = |found: &Match| WordHit {
@@ -299,7 +307,7 @@ fn place(
 }
 
 /// Returns the match of a placed record, which the list of hits by words may have as well.
-fn placed_match(placed: &Placed, of_words: Option<Match>) -> Match {
+fn placed_match(placed: &Placement, of_words: Option<Match>) -> Match {
     let found = of_words.unwrap_or_else(|| match_by_meaning(placed.row));
     Match { copies: placed.copies, ..found }
 }
@@ -324,21 +332,10 @@ fn counted(list: &RankedList<'_>, meaning: Option<&PlacedMeaning>) -> Count {
     Count { value: of_words.value.max(placed.value), ..of_words }.at_least()
 }
 
-/// Returns true for a query that has no words and selects records by operators, a connection or streams.
-fn lists_records(query: &SearchQuery) -> bool {
-    let is_limited = !query.text.is_plain() || query.connection.is_some() || !query.streams.is_empty();
-    is_limited && query.text.words.trim().is_empty()
-}
-
-/// Returns true if the query asks for hits by meaning. A query in mode auto does not insist on them.
-fn is_lexical_instead(query: &SearchQuery) -> bool {
-    matches!(query.mode, SearchMode::Semantic | SearchMode::Hybrid)
-}
-
 impl Position {
     fn write(&self) -> SearchPosition {
         let kind = if self.is_previous { PREVIOUS } else { CURRENT };
-        let mut text = format!("{kind}.{}.{}", self.version, self.offset);
+        let mut text = format!("{kind}.{}.{}.{}", self.version, self.offset, self.copies.write());
         if let Some(PlacedMeaning { placements, is_alone, is_cut }) = &self.meaning {
             let kind = if *is_alone { ALONE } else { AMONG_WORDS };
             text.push_str(&format!(".{kind}.{}.{}", u8::from(*is_cut), placements.write()));
@@ -355,6 +352,7 @@ impl Position {
         };
         let version = pieces.next()?.parse().ok()?;
         let offset = pieces.next()?.parse().ok()?;
+        let copies = Copies::parse(pieces.next()?)?;
         let meaning = match pieces.next() {
             None => None,
             Some(kind) => {
@@ -368,6 +366,6 @@ impl Position {
                 Some(PlacedMeaning { placements, is_alone, is_cut })
             }
         };
-        pieces.next().is_none().then_some(Self { version, is_previous, offset, meaning })
+        pieces.next().is_none().then_some(Self { version, is_previous, offset, copies, meaning })
     }
 }

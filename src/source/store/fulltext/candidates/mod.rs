@@ -11,6 +11,7 @@ mod word_union;
 use std::cell::OnceCell;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashSet};
+use std::rc::Rc;
 
 use tantivy::columnar::Column;
 use tantivy::fastfield::AliveBitSet;
@@ -50,18 +51,26 @@ impl Ord for Candidate {
 }
 
 /// Conditions on candidates.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct CandidateFilter {
     /// Name of a column and the values that pass.
     pub(super) scope: Option<(&'static str, Vec<u64>)>,
     /// Earliest second at which a record was written, and the second before which it was.
     pub(super) after: Option<i64>,
     pub(super) before: Option<i64>,
-    /// Query for the records that do not pass. It is not a clause of the query for candidates: tantivy 0.27 asks an
-    /// excluded phrase for records before its first one, which a phrase does not support.
-    pub(super) excluded: Option<Box<dyn Query>>,
-    /// Records of each segment that do not pass, read once: every tier of candidates needs them.
-    excluded_documents: OnceCell<Vec<HashSet<DocId>>>,
+    /// Row of a stream of which no record passes.
+    pub(super) without_stream: Option<u64>,
+    excluded: Option<Rc<ExclusionSet>>,
+}
+
+/// Records that do not pass a filter.
+#[derive(Debug)]
+struct ExclusionSet {
+    /// It is not a clause of the query for candidates: tantivy 0.27 asks an excluded phrase for records before its first
+    /// one, which a phrase does not support.
+    query: Box<dyn Query>,
+    /// Records of each segment, read once: every tier of candidates needs them.
+    documents: OnceCell<Vec<HashSet<DocId>>>,
 }
 
 impl CandidateFilter {
@@ -88,6 +97,11 @@ impl CandidateFilter {
         Ok(Some(Self { scope: Some((column, rows)), ..Self::default() }))
     }
 
+    /// Excludes the records that match a query.
+    pub(super) fn exclude(&mut self, query: Option<Box<dyn Query>>) {
+        self.excluded = query.map(|query| Rc::new(ExclusionSet { query, documents: OnceCell::new() }));
+    }
+
     /// Returns the conditions on the records of a segment.
     fn for_segment<'a>(
         &'a self,
@@ -95,24 +109,30 @@ impl CandidateFilter {
         ordinal: SegmentOrdinal,
     ) -> Result<SegmentFilter<'a>, TantivyError> {
         let segment = searcher.segment_reader(ordinal);
-        let excluded = match (&self.excluded, self.excluded_documents.get()) {
-            (None, _) => None,
-            (Some(_), Some(documents)) => documents.get(ordinal as usize),
-            (Some(query), None) => {
-                let documents = matching_documents(searcher, &**query)?;
-                self.excluded_documents.get_or_init(|| documents).get(ordinal as usize)
-            }
+        let excluded = match &self.excluded {
+            None => None,
+            Some(excluded) => match excluded.documents.get() {
+                Some(documents) => documents.get(ordinal as usize),
+                None => {
+                    let documents = matching_documents(searcher, &*excluded.query)?;
+                    excluded.documents.get_or_init(|| documents).get(ordinal as usize)
+                }
+            },
         };
         let columns = segment.fast_fields();
         let scope = match &self.scope {
             Some((column, rows)) => Some((columns.u64(column)?, rows.as_slice())),
             None => None,
         };
+        let without_stream = match self.without_stream {
+            Some(stream) => Some((columns.u64("stream")?, stream)),
+            None => None,
+        };
         let has_times = self.after.is_some() || self.before.is_some();
         let times = if has_times { columns.i64("time").ok() } else { None };
         let least = self.after.unwrap_or(i64::MIN);
         let times = has_times.then_some((times, least, self.before));
-        Ok(SegmentFilter { alive: segment.alive_bitset(), scope, times, excluded })
+        Ok(SegmentFilter { alive: segment.alive_bitset(), scope, without_stream, times, excluded })
     }
 }
 
@@ -132,6 +152,7 @@ struct SegmentFilter<'a> {
     /// Records that are not deleted; `None` if no record of the segment is.
     alive: Option<&'a AliveBitSet>,
     scope: Option<(Column<u64>, &'a [u64])>,
+    without_stream: Option<(Column<u64>, u64)>,
     times: Option<(Option<Column<i64>>, i64, Option<i64>)>,
     excluded: Option<&'a HashSet<DocId>>,
 }
@@ -147,6 +168,11 @@ impl SegmentFilter<'_> {
         {
             return false;
         }
+        if let Some((column, stream)) = &self.without_stream
+            && column.first(document) == Some(*stream)
+        {
+            return false;
+        }
         let Some((column, least, before)) = &self.times else { return true };
         let time = column.as_ref().and_then(|column| column.first(document));
         time.is_some_and(|time| time >= *least && before.is_none_or(|before| time < before))
@@ -154,12 +180,12 @@ impl SegmentFilter<'_> {
 }
 
 /// The least of the added elements, up to a number.
-struct Least<T> {
+struct LeastElements<T> {
     heap: BinaryHeap<T>,
     count: usize,
 }
 
-impl<T: Ord> Least<T> {
+impl<T: Ord> LeastElements<T> {
     fn new(count: usize) -> Self {
         Self { heap: BinaryHeap::with_capacity(count + 1), count }
     }
@@ -177,7 +203,7 @@ impl<T: Ord> Least<T> {
     }
 }
 
-impl Least<Candidate> {
+impl LeastElements<Candidate> {
     /// Returns the score that a further candidate must exceed.
     fn threshold(&self) -> Score {
         self.last().map_or(Score::MIN, |worst| worst.score)
@@ -192,7 +218,7 @@ pub(super) fn best_candidates(
     count: usize,
 ) -> Result<Vec<Candidate>, TantivyError> {
     let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
-    let mut best = Least::new(count);
+    let mut best = LeastElements::new(count);
     for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
         let filter = filter.for_segment(searcher, ordinal)?;
         let least = best.threshold();
@@ -221,7 +247,7 @@ pub(super) fn best_of_words(
         let weight = bm25_weight(dictionary, term, average)?.boost_by(*boost);
         words.push((term.field(), dictionary.infos(term)?, weight, average));
     }
-    let mut best = Least::new(count);
+    let mut best = LeastElements::new(count);
     for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
         let filter = filter.for_segment(searcher, ordinal)?;
         let mut postings = Vec::with_capacity(words.len());
@@ -274,7 +300,7 @@ pub(super) fn newest_candidates(
 ) -> Result<Vec<Candidate>, TantivyError> {
     let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
     // Candidates without a time are older than all others.
-    let mut newest = Least::new(count);
+    let mut newest = LeastElements::new(count);
     for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
         let filter = filter.for_segment(searcher, ordinal)?;
         let times = segment.fast_fields().i64("time").ok();

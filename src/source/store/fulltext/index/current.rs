@@ -1,7 +1,7 @@
 //! The open index of a store in this process: keeps it up to date, verifies it, and rebuilds it after loss or damage.
 //!
-//! Small updates run within the search that needs them, larger ones on a background thread that holds the store's
-//! write lock.
+//! Small updates run within the search that needs them, larger ones on a background thread that holds the lock of the
+//! index.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -11,13 +11,14 @@ use std::thread::JoinHandle;
 use super::editor::{IndexEditor, changes_since};
 use super::fault::IndexFault;
 use super::folder::folder_of;
+use super::follower::{IndexProgress, catch_up};
 use super::open::VerifiedFiles;
-use super::view::{IndexView, Snapshot, Unverified};
+use super::view::{IndexView, Snapshot, UnverifiedFiles};
 use crate::source::SourceError;
 use crate::source::store::StoreError;
 use crate::source::store::database::{Database, FileIdentity, identity};
 use crate::source::store::lock_holder::lock_holder;
-use crate::source::store::write_lock::WriteLock;
+use crate::source::store::write_lock::IndexLock;
 
 /// Maximum number of changes that a search adds to the index itself. More are added in the background.
 const MAX_INLINE_CHANGES: i64 = 5_000;
@@ -34,12 +35,12 @@ const MAX_SNAPSHOTS: usize = 4;
 pub(in crate::source::store) struct CurrentIndex {
     /// Locked while the index is opened or updated, never during a search.
     state: Mutex<State>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedIndex>,
 }
 
 /// Part of a [`CurrentIndex`] that background threads share.
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedIndex {
     verified: VerifiedFiles,
     /// Damage found by background verification.
     found: Mutex<Option<String>>,
@@ -91,11 +92,13 @@ pub(in crate::source::store) enum Verification {
 }
 
 impl CurrentIndex {
-    /// Adds all missing changes to the index, however long that takes, and rebuilds a damaged one.
+    /// Adds all missing changes to the index, however long that takes, and rebuilds a damaged one. Calls `progress` with the
+    /// numbers of added and of missing changes.
     pub(in crate::source::store) fn complete(
         &self,
         database: &Database,
         verification: Verification,
+        progress: IndexProgress<'_>,
     ) -> Result<IndexState, StoreError> {
         let (uuid, newest) = database.read(identity)?;
         let path = database.path();
@@ -114,7 +117,7 @@ impl CurrentIndex {
             Err(IndexFault::Damaged(problem)) => (0, Some(problem)),
             Err(fault) => return Err(fault.into_error(&folder_of(path))),
         };
-        let _lock = match (WriteLock::try_take(path), damage) {
+        let lock = match (IndexLock::try_take(path), damage) {
             (Ok(Some(lock)), _) => lock,
             // An index of the previous layout answers as long as no other can be built.
             (Ok(None) | Err(_), None) if version > 0 && version == newest => return Ok(IndexState::Complete),
@@ -129,10 +132,10 @@ impl CurrentIndex {
             (Err(error), None) => return Err(error),
             (Err(error), Some(problem)) => return Err(unwritable(path, &problem, &error)),
         };
-        let mut editor = IndexEditor::open(database, &self.shared.verified, None)?;
+        let mut editor = IndexEditor::open(database, lock, &self.shared.verified, None)?;
         let behind = editor.behind(database)?;
         let problem = editor.damage().map(str::to_owned);
-        editor.catch_up(database)?;
+        catch_up(&mut editor, database, progress)?;
         editor.finish()?;
         Ok(match problem {
             Some(problem) => IndexState::Rebuilt { problem, records: behind },
@@ -273,12 +276,13 @@ impl CurrentIndex {
         if !is_lost && state.damage.is_none() {
             return Ok(None);
         }
-        if let Ok(Some(lock)) = WriteLock::try_take(path) {
+        if let Ok(Some(lock)) = IndexLock::try_take(path) {
             let shared = Arc::clone(&self.shared);
             let rebuild = move |database: &Database| {
-                IndexEditor::open(database, &shared.verified, None).and_then(|editor| fill(editor, database))
+                IndexEditor::open(database, lock, &shared.verified, None)
+                    .and_then(|editor| fill(editor, database))
             };
-            state.spawn(path, lock, rebuild)?;
+            state.spawn(path, rebuild)?;
             (state.damage, state.is_rebuilding) = (None, true);
         }
         Ok(Some(if is_lost { "search_index_missing" } else { "search_index_damaged" }))
@@ -289,7 +293,7 @@ impl CurrentIndex {
     }
 
     /// Verifies files on a background thread.
-    fn verify_in_background(&self, unverified: Unverified) {
+    fn verify_in_background(&self, unverified: UnverifiedFiles) {
         let shared = Arc::clone(&self.shared);
         let verify = move || {
             if let Err(IndexFault::Damaged(problem)) = unverified.verify(&shared.verified) {
@@ -325,7 +329,7 @@ impl State {
     }
 
     /// Takes over the damage that background verification found.
-    fn collect_damage(&mut self, path: &Path, shared: &Shared) {
+    fn collect_damage(&mut self, path: &Path, shared: &SharedIndex) {
         let found = shared.found.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(problem) = found {
             self.note_damage(path, &problem);
@@ -339,7 +343,7 @@ impl State {
         path: &Path,
         uuid: &str,
         newest: i64,
-        shared: &Shared,
+        shared: &SharedIndex,
     ) -> Result<Option<IndexView>, StoreError> {
         if self.damage.is_some() {
             return Ok(None);
@@ -382,7 +386,7 @@ impl State {
     fn bring_up_to_date(
         &mut self,
         database: &Database,
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedIndex>,
         version: Option<i64>,
     ) -> Result<Vec<String>, StoreError> {
         let path = database.path();
@@ -392,7 +396,7 @@ impl State {
             self.damage = None;
             return Ok(vec![self.progress_note(behind)]);
         }
-        let lock = match (WriteLock::try_take(path), self.damage.clone(), version) {
+        let lock = match (IndexLock::try_take(path), self.damage.clone(), version) {
             (Ok(Some(lock)), ..) => lock,
             (Ok(None), None, Some(version)) => {
                 let behind = changes_since(database, version)?;
@@ -408,7 +412,7 @@ impl State {
             (Err(error), None, _) => return Err(error),
         };
         let known_damage = self.damage.clone().filter(|_| self.is_distrusted);
-        let editor = IndexEditor::open(database, &shared.verified, known_damage)?;
+        let editor = IndexEditor::open(database, lock, &shared.verified, known_damage)?;
         self.is_distrusted = false;
         let is_damaged = editor.damage().is_some() || self.damage.is_some();
         if let (Some(problem), None) = (editor.damage(), &self.damage) {
@@ -420,24 +424,21 @@ impl State {
             fill(editor, database)?;
             return Ok(Vec::new());
         }
-        self.spawn(path, lock, |database: &Database| fill(editor, database))?;
+        self.spawn(path, |database: &Database| fill(editor, database))?;
         self.is_rebuilding = is_damaged;
         let missing = version.map_or(Ok(behind), |version| changes_since(database, version))?;
         Ok(vec![self.progress_note(missing)])
     }
 
-    /// Runs work on the index on a background thread, which holds the write lock.
+    /// Runs work on the index on a background thread.
     fn spawn(
         &mut self,
         path: &Path,
-        lock: WriteLock,
         work: impl FnOnce(&Database) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<(), StoreError> {
         let background = Database::open(path)?;
         let run = move || {
-            let done = work(&background);
-            drop(lock);
-            if let Err(error) = done {
+            if let Err(error) = work(&background) {
                 tracing::error!(%error, "the search index could not be brought up to date");
             }
         };
@@ -456,7 +457,7 @@ impl State {
 
 /// Adds all missing changes and merges the segments.
 fn fill(mut editor: IndexEditor, database: &Database) -> Result<(), StoreError> {
-    editor.catch_up(database)?;
+    editor.catch_up(database, &|_added| ())?;
     editor.finish()
 }
 

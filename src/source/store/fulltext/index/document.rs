@@ -3,16 +3,7 @@
 use tantivy::TantivyDocument;
 use tantivy::schema::{IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions};
 
-use super::super::matching::collect_texts;
-use super::super::words::position_count;
-use super::similarity::SimilarityHash;
-use crate::record::{RecordData, author_values, authored_at, own_title, parse_timestamp, start_of_day};
-
-/// Maximum number of texts of one record that name its author.
-const MAX_AUTHORS: usize = 20;
-
-/// Maximum number of texts of one record that are searchable.
-const TEXTS_PER_RECORD: usize = 10_000;
+use crate::source::lexical::content::{RecordContent, RecordText};
 
 /// Fields of the index.
 #[derive(Debug, Clone, Copy)]
@@ -98,15 +89,6 @@ pub(in crate::source::store) struct Rows {
     pub(in crate::source::store) connection: i64,
 }
 
-/// Content of a record as far as it is indexed.
-#[derive(Debug)]
-pub(in crate::source::store) struct RecordText<'a> {
-    pub(in crate::source::store) key: &'a str,
-    pub(in crate::source::store) data: &'a RecordData,
-    /// Time at which the connector emitted the record, which stands for a time that the record does not have.
-    pub(in crate::source::store) emitted_at: Option<&'a str>,
-}
-
 /// Index entry of one record.
 #[derive(Debug)]
 pub(in crate::source::store) struct Entry {
@@ -122,42 +104,22 @@ impl Entry {
     /// Returns the entry for the current state of a record.
     pub(in crate::source::store) fn new(fields: Fields, rows: Rows, text: &RecordText<'_>) -> Self {
         let Rows { record, stream, connection } = rows;
-        let RecordText { key, data, emitted_at } = text;
+        let content = RecordContent::new(text);
         let mut document = TantivyDocument::new();
         document.add_u64(fields.record, row_term(record));
         document.add_u64(fields.stream, row_term(stream));
         document.add_u64(fields.connection, row_term(connection));
-        let title = own_title(data);
-        if let Some(title) = title {
-            document.add_text(fields.text, title);
-        }
-        document.add_text(fields.text, key);
-        let mut texts = Vec::new();
-        for value in data.values() {
-            collect_texts(value, &mut texts);
-            if let serde_json::Value::Number(number) = value {
-                document.add_text(fields.text, number.to_string());
-            }
-        }
-        let mut similarity = SimilarityHash::default();
-        for text in texts.into_iter().take(TEXTS_PER_RECORD) {
-            similarity.add(text);
-            if !title.is_some_and(|title| std::ptr::eq(title, text)) {
-                document.add_text(fields.text, text);
-            }
-        }
-        if let (Some(field), Some(title)) = (fields.title, title) {
+        content.texts.iter().for_each(|text| document.add_text(fields.text, text));
+        if let (Some(field), Some(title)) = (fields.title, content.title) {
             document.add_text(field, title);
         }
         if let Some(field) = fields.from {
-            let mut authors = Vec::new();
-            author_values(data).for_each(|value| collect_texts(value, &mut authors));
-            authors.into_iter().take(MAX_AUTHORS).for_each(|author| document.add_text(field, author));
+            content.authors.iter().for_each(|author| document.add_text(field, author));
         }
         if let Some(columns) = fields.columns {
-            document.add_u64(columns.title_words, title.map_or(0, position_count) as u64);
-            document.add_u64(columns.similarity, similarity.finish());
-            if let Some(time) = authored_at(data).or(*emitted_at).and_then(second) {
+            document.add_u64(columns.title_words, content.title_words as u64);
+            document.add_u64(columns.similarity, content.similarity);
+            if let Some(time) = content.time {
                 document.add_i64(columns.time, time);
             }
         }
@@ -173,11 +135,6 @@ impl Entry {
     pub(in crate::source::store) fn removal(record: i64) -> Self {
         Self { record, document: None, replaces: true }
     }
-}
-
-/// Returns the second of a date or timestamp.
-fn second(text: &str) -> Option<i64> {
-    Some(parse_timestamp(text).or_else(|| start_of_day(text))?.as_second())
 }
 
 /// Returns the index term of a row id. Row ids are positive.

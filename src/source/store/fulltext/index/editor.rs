@@ -1,17 +1,19 @@
-//! The writer of an index. One process at a time has it, under the store's write lock.
+//! The writer of an index. One process at a time has it, under the lock of the index. Records can be written meanwhile.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use tantivy::{IndexWriter, TantivyError, Term};
 
-use super::document::{Entry, Fields, RecordText, Rows, row_term};
+use super::document::{Entry, Fields, Rows, row_term};
 use super::fault::{IndexFault, guard};
 use super::folder::{IndexFolder, folder_of, next_folder_of, replace_by_next};
 use super::open::{OpenIndex, VerifiedFiles, listed_files};
 use super::payload::CommitPayload;
+use crate::source::lexical::content::RecordText;
 use crate::source::store::StoreError;
 use crate::source::store::database::{Database, identity};
+use crate::source::store::write_lock::IndexLock;
 
 /// Memory limit for the documents of one segment, in bytes. Larger segments are merged less often: with half of it, an
 /// import of a million records spends a quarter of its time on merges.
@@ -24,17 +26,20 @@ const COMMIT_EVERY: usize = 10_000;
 /// Number of changes read at a time while catching up.
 const CHANGES_AT_ONCE: usize = 2_000;
 
-/// Index that is being written. The owner holds the store's write lock.
+/// Index that is being written. Holds the lock of the index.
 pub(in crate::source::store) struct IndexEditor {
     store: PathBuf,
     uuid: String,
     pub(in crate::source::store) fields: Fields,
     writer: IndexWriter,
+    /// Version up to which all changes were added.
+    added: i64,
     /// Version that the last commit contains.
     version: i64,
     damage: Option<String>,
     /// True if the index is built beside another one that it replaces when it is complete.
     is_next: bool,
+    lock: IndexLock,
 }
 
 impl std::fmt::Debug for IndexEditor {
@@ -48,6 +53,7 @@ impl IndexEditor {
     /// and rebuilds it if it is missing, unusable or known to be damaged.
     pub(in crate::source::store) fn open(
         database: &Database,
+        lock: IndexLock,
         verified: &VerifiedFiles,
         known_damage: Option<String>,
     ) -> Result<Self, StoreError> {
@@ -86,7 +92,7 @@ impl IndexEditor {
         };
         let writer =
             guard(|| index.writer_with_num_threads(1, WRITER_MEMORY)).map_err(|error| failed(&error))?;
-        Ok(Self { store, uuid, fields, writer, version, damage, is_next })
+        Ok(Self { store, uuid, fields, writer, added: version, version, damage, is_next, lock })
     }
 
     /// Returns the damage of the index that this one replaces.
@@ -99,26 +105,47 @@ impl IndexEditor {
         changes_since(database, self.version)
     }
 
-    /// Adds all missing changes and commits.
-    pub(in crate::source::store) fn catch_up(&mut self, database: &Database) -> Result<(), StoreError> {
-        let (mut done, mut after) = (0, self.version);
-        loop {
-            let (changes, last) = database.read(|sqlite| changes_after(sqlite, self.fields, after))?;
-            let Some(last) = last else { break };
-            done += changes.len();
-            self.add(changes)?;
-            after = last;
-            if done % COMMIT_EVERY < CHANGES_AT_ONCE {
-                self.commit(after)?;
+    /// Adds all missing changes and commits. Calls `progress` with the number of changes that were added.
+    pub(in crate::source::store) fn catch_up(
+        &mut self,
+        database: &Database,
+        progress: &dyn Fn(u64),
+    ) -> Result<(), StoreError> {
+        let mut uncommitted = 0;
+        while let Some(count) = self.add_missing(database)? {
+            progress(count as u64);
+            uncommitted += count;
+            if uncommitted >= COMMIT_EVERY {
+                self.commit()?;
+                uncommitted = 0;
             }
         }
-        let newest = database.read(identity)?.1;
-        self.commit(newest)
+        self.commit()
     }
 
-    /// Replaces the entries of some records. They become searchable with the next commit and may be buffered in
-    /// memory until then.
-    pub(in crate::source::store) fn add(&self, entries: Vec<Entry>) -> Result<(), StoreError> {
+    /// Adds the next missing changes. Returns their number, or `None` if the index has all of them.
+    pub(super) fn add_missing(&mut self, database: &Database) -> Result<Option<usize>, StoreError> {
+        let (fields, after) = (self.fields, self.added);
+        // Read before the changes: other processes write meanwhile.
+        let newest = database.read(identity)?.1;
+        let (changes, last) = database.read(|sqlite| changes_after(sqlite, fields, after))?;
+        let Some(last) = last else {
+            self.added = newest.max(after);
+            return Ok(None);
+        };
+        let count = changes.len();
+        self.add(changes, last)?;
+        Ok(Some(count))
+    }
+
+    /// Returns the version up to which all changes were added.
+    pub(super) fn added(&self) -> i64 {
+        self.added
+    }
+
+    /// Replaces the entries of some records, of all changes up to `version` that were not added before. They become searchable
+    /// with the next commit and may be buffered in memory until then.
+    pub(super) fn add(&mut self, entries: Vec<Entry>, version: i64) -> Result<(), StoreError> {
         let add = || {
             for Entry { record, document, replaces } in entries {
                 if replaces {
@@ -130,11 +157,14 @@ impl IndexEditor {
             }
             Ok(())
         };
-        guard(add).map_err(|error| self.error(&error))
+        guard(add).map_err(|error| self.error(&error))?;
+        self.added = version;
+        Ok(())
     }
 
-    /// Makes all added entries searchable; the commit contains every change up to `version`.
-    pub(in crate::source::store) fn commit(&mut self, version: i64) -> Result<(), StoreError> {
+    /// Makes all added entries searchable.
+    pub(super) fn commit(&mut self) -> Result<(), StoreError> {
+        let version = self.added;
         if version == self.version {
             return Ok(());
         }
@@ -153,10 +183,14 @@ impl IndexEditor {
     /// Waits until segments are merged, which makes searches fast. Puts an index that was built beside another one into
     /// its place.
     pub(in crate::source::store) fn finish(self) -> Result<(), StoreError> {
-        let Self { store, uuid, writer, is_next, .. } = self;
+        let Self { store, uuid, writer, is_next, lock, .. } = self;
         let failed = |error: TantivyError| StoreError::from_index(&store, &folder_of(&store), &error);
         guard(|| writer.wait_merging_threads()).map_err(failed)?;
-        if is_next { replace_by_next(&store, &uuid).map_err(|error| failed(error.into())) } else { Ok(()) }
+        if is_next {
+            replace_by_next(&store, &uuid).map_err(|error| failed(error.into()))?;
+        }
+        drop(lock);
+        Ok(())
     }
 
     fn error(&self, error: &TantivyError) -> StoreError {

@@ -10,7 +10,7 @@
 //! * `open`, `payload`, `fault`: opens, verifies and creates an index; the payload of its commits; faults that prevent
 //!   its use
 //! * `document`: the fields and the searchable text of a record
-//! * `similarity`: hashes that are similar for similar texts
+//! * `tokenizer`: the words of a text as the index takes them
 //! * `term_filter`: filters of the words of a segment
 //! * `view`, `editor`: read access and the single writer
 //! * `follower`: the index during an import
@@ -28,16 +28,17 @@ mod folder;
 mod follower;
 mod open;
 mod payload;
-mod similarity;
 mod term_filter;
+mod tokenizer;
 mod view;
 
 pub use current::IndexState;
+pub use follower::{IndexProgress, no_progress};
 
 pub(in crate::source::store) use current::{CurrentIndex, Verification};
-pub(in crate::source::store) use document::{Entry, Fields, RecordText, Rows, row_term};
+pub(in crate::source::store) use document::{Fields, Rows, row_term};
 pub(in crate::source::store) use fault::{IndexFault, guard};
 pub(in crate::source::store) use folder::{delete_index, folder_of, is_index_folder};
-pub(in crate::source::store) use follower::IndexFollower;
-pub(in crate::source::store) use term_filter::TermFilter;
+pub(in crate::source::store) use follower::{IndexBatch, IndexChange, IndexFollower};
+pub(in crate::source::store) use term_filter::{TermFilter, warm_up};
 pub(in crate::source::store) use view::Snapshot;

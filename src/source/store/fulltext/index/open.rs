@@ -14,7 +14,7 @@ use super::fault::{IndexFault, guard};
 use super::file::{IndexFile, Stamp};
 use super::folder::{IndexFolder, Owner};
 use super::payload::{CommitPayload, LAYOUT, PREVIOUS_LAYOUT};
-use crate::source::store::fulltext::words::StoreTokenizer;
+use super::tokenizer::StoreTokenizer;
 
 /// Opened index of this store.
 pub(super) struct OpenIndex {

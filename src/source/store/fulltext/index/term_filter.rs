@@ -2,15 +2,19 @@
 //!
 //! A word that no record has is compared with some hundred words that differ from it by one letter, of which few are in
 //! the index. Looking up each of them would decode a block of the dictionary of each segment. Segments do not change, so
-//! a filter is made once.
+//! a filter is made once: in the background after the first search of a segment, or else by the first misspelt word.
 
 use std::io;
 use std::sync::{Arc, LazyLock};
+use std::thread;
+use std::time::Duration;
 
 use tantivy::index::SegmentId;
 use tantivy::schema::Field;
 use tantivy::termdict::TermDictionary;
+use tantivy::{Searcher, TantivyError};
 
+use super::fault::guard;
 use crate::lru::{LruCache, LruLimits};
 
 /// Maximum bytes of all filters of the process.
@@ -28,6 +32,12 @@ const BITS_PER_TERM: usize = 12;
 /// Number of bits that a word sets, all in one element.
 const BITS_SET: u32 = 4;
 
+/// Time between a search and the making of filters. A command that searches once has ended by then.
+const WARM_UP_DELAY: Duration = Duration::from_millis(200);
+
+/// Number of segments of which it is remembered that their filters were made in the background.
+const WARMED_SEGMENTS: u64 = 4_096;
+
 /// Words of a field of a segment.
 #[derive(Debug)]
 pub(in crate::source::store) struct TermFilter {
@@ -37,6 +47,45 @@ pub(in crate::source::store) struct TermFilter {
 static FILTERS: LazyLock<LruCache<(SegmentId, Field), Arc<TermFilter>>> = LazyLock::new(|| {
     LruCache::with_weights(LruLimits::new(MAX_BYTES), |_, filter: &Arc<TermFilter>| filter.bits.len() * 8)
 });
+
+/// Segments of which filters were made in the background, or are being made. A filter that was evicted since is made again by
+/// a misspelt word alone, so that many stores do not make filters at each search.
+static WARMED: LazyLock<LruCache<(SegmentId, Field), ()>> =
+    LazyLock::new(|| LruCache::new(LruLimits::new(WARMED_SEGMENTS)));
+
+/// Makes the filters of an index in the background. Each segment is read once.
+pub(in crate::source::store) fn warm_up(searcher: &Searcher, field: Field) {
+    let is_new = |segment: SegmentId| {
+        let is_new = WARMED.get(&(segment, field)).is_none();
+        WARMED.insert((segment, field), ());
+        is_new
+    };
+    let segments = searcher.segment_readers().iter().enumerate();
+    let new: Vec<usize> =
+        segments.filter(|(_, segment)| is_new(segment.segment_id())).map(|(at, _)| at).collect();
+    if new.is_empty() {
+        return;
+    }
+    let searcher = searcher.clone();
+    let make = move || {
+        thread::park_timeout(WARM_UP_DELAY);
+        for segment in new.into_iter().filter_map(|at| searcher.segment_readers().get(at)) {
+            let made = guard(|| -> Result<(), TantivyError> {
+                let index = segment.inverted_index(field)?;
+                TermFilter::get_or_make(segment.segment_id(), field, index.terms())?;
+                Ok(())
+            });
+            // A search that needs the words reports the same failure.
+            if let Err(error) = made {
+                tracing::debug!(%error, "no filter of the words of a segment was made");
+            }
+        }
+    };
+    // Without a thread, the first misspelt word makes the filters.
+    if let Err(error) = thread::Builder::new().name("term-filters".to_owned()).spawn(make) {
+        tracing::debug!(%error, "no thread makes filters of words");
+    }
+}
 
 impl TermFilter {
     /// Returns the filter of a segment if it was made.

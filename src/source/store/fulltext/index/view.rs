@@ -45,9 +45,9 @@ impl std::fmt::Debug for Snapshot {
 
 /// Files of a view that remain to be verified.
 #[derive(Debug)]
-pub(in crate::source::store) struct Unverified(Vec<Arc<IndexFile>>);
+pub(in crate::source::store) struct UnverifiedFiles(Vec<Arc<IndexFile>>);
 
-impl Unverified {
+impl UnverifiedFiles {
     /// Verifies all remaining files.
     pub(in crate::source::store) fn verify(self, verified: &VerifiedFiles) -> Result<(), IndexFault> {
         verified.verify(self.0, u64::MAX).map(|_none| ())
@@ -109,9 +109,9 @@ impl IndexView {
     }
 
     /// Takes the files that remain to be verified.
-    pub(in crate::source::store) fn take_unverified(&mut self) -> Option<Unverified> {
+    pub(in crate::source::store) fn take_unverified(&mut self) -> Option<UnverifiedFiles> {
         let files = std::mem::take(&mut self.unverified);
-        (!files.is_empty()).then_some(Unverified(files))
+        (!files.is_empty()).then_some(UnverifiedFiles(files))
     }
 
     /// Verifies the files that the searcher has open.

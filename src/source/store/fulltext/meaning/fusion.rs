@@ -11,8 +11,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::nearest::{NearestHit, NearestRecords};
-use super::placements::{MAX_PLACED, Placed, Placements};
-use crate::source::store::fulltext::selection::{Fold, by_rank, demoted, fold_copies};
+use super::placements::{MAX_PLACED, Placement, Placements};
+use crate::source::lexical::selection::{Copies, Fold, LikeHit, by_rank, demoted, fold_copies};
 use crate::source::store::vectors::{ScoreSpread, VectorHit};
 
 /// Number of first hits by words of which one has to have the whole query.
@@ -62,7 +62,7 @@ pub(in crate::source::store::fulltext) fn place_all(nearest: &NearestRecords) ->
     let near = near_records(&[], nearest).into_iter();
     let (mut ranked, last): (Vec<_>, Vec<_>) = near.partition(|near| near.fold.rank.is_some());
     ranked.sort_by(|one, other| by_rank(&one.fold, &other.fold));
-    placements(ranked.iter().chain(&last).map(Ordered::from_near))
+    placements(ranked.iter().chain(&last).map(ListRow::from_near))
 }
 
 /// Places records among the hits by words.
@@ -100,8 +100,12 @@ fn near_records(words: &[WordHit], nearest: &NearestRecords) -> Vec<NearRecord> 
     let near = nearest.hits.iter().take(MAX_PLACED).filter(|near| seen.insert(original_of(near.hit.record)));
     let near: Vec<_> = near.collect();
     let has_words = |row: i64| words.contains_key(&row);
-    let likeness = |near: &&NearestHit| near.likeness.filter(|_| !has_words(near.hit.record));
-    let folds = fold_copies(&near, |near| near.hit.score, likeness);
+    let like = |near: &&NearestHit| {
+        let likeness = near.likeness.filter(|_| !has_words(near.hit.record));
+        LikeHit { score: near.hit.score, likeness }
+    };
+    let scores: Vec<f32> = near.iter().map(|near| near.hit.score).collect();
+    let folds = fold_copies(&scores, &Copies::by_likeness(&near.iter().map(like).collect::<Vec<_>>()));
     let record = |(near, fold): (&NearestHit, Fold)| {
         let row = original_of(near.hit.record);
         let copies = words.get(&row).map_or(fold.copies, |hit| hit.copies);
@@ -117,14 +121,14 @@ fn distance(hit: &VectorHit, spread: ScoreSpread) -> f32 {
 
 /// A record in the list.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Ordered {
+struct ListRow {
     row: i64,
     copies: u32,
     /// Hit of the vector search, if nearness decided the place.
     near: Option<VectorHit>,
 }
 
-impl Ordered {
+impl ListRow {
     fn from_words(hit: &WordHit) -> Self {
         Self { row: hit.row, copies: hit.copies, near: None }
     }
@@ -135,7 +139,7 @@ impl Ordered {
 }
 
 /// Orders the first hits by words as they are, then one near record and one hit by words in turn.
-fn between(words: &[WordHit], near: &[NearRecord]) -> Vec<Ordered> {
+fn between(words: &[WordHit], near: &[NearRecord]) -> Vec<ListRow> {
     let first: HashSet<i64> = words.iter().take(KEPT_FIRST).map(|hit| hit.row).collect();
     let far = near.iter().enumerate().filter(|(_, near)| near.distance >= MIN_BETWEEN);
     let originals = far.filter(|(_, near)| near.fold.original.is_none()).take(MAX_BETWEEN);
@@ -143,8 +147,8 @@ fn between(words: &[WordHit], near: &[NearRecord]) -> Vec<Ordered> {
         originals.filter(|(_, near)| !first.contains(&near.row)).collect();
     let copies =
         near.iter().filter(|copy| chosen.iter().any(|(original, _)| copy.fold.original == Some(*original)));
-    let mut pending: Vec<Ordered> = chosen.iter().map(|(_, near)| Ordered::from_near(near)).collect();
-    let mut order: Vec<Ordered> = words.iter().take(KEPT_FIRST).map(Ordered::from_words).collect();
+    let mut pending: Vec<ListRow> = chosen.iter().map(|(_, near)| ListRow::from_near(near)).collect();
+    let mut order: Vec<ListRow> = words.iter().take(KEPT_FIRST).map(ListRow::from_words).collect();
     let mut is_near_turn = true;
     for hit in words.iter().skip(KEPT_FIRST) {
         if let Some(at) = pending.iter().position(|near| near.row == hit.row) {
@@ -159,17 +163,17 @@ fn between(words: &[WordHit], near: &[NearRecord]) -> Vec<Ordered> {
         if is_near_turn && !pending.is_empty() {
             order.push(pending.remove(0));
         }
-        order.push(Ordered::from_words(hit));
+        order.push(ListRow::from_words(hit));
         is_near_turn = true;
     }
     order.extend(pending);
-    order.extend(copies.map(Ordered::from_near));
+    order.extend(copies.map(ListRow::from_near));
     order
 }
 
 /// Orders records by the score of their words plus their nearness, which counts by the share of the query that no record
 /// has.
-fn by_sum(words: &[WordHit], near: &[NearRecord], missing: f32) -> Vec<Ordered> {
+fn by_sum(words: &[WordHit], near: &[NearRecord], missing: f32) -> Vec<ListRow> {
     let originals = || near.iter().enumerate().filter(|(_, near)| near.fold.original.is_none());
     // In a large store the nearest of many records stand out by chance.
     let by_chance = originals().nth(MAX_SCORED - 1).map_or(MIN_DISTANCE, |(_, near)| near.distance);
@@ -178,20 +182,20 @@ fn by_sum(words: &[WordHit], near: &[NearRecord], missing: f32) -> Vec<Ordered> 
     let scored = originals().take(MAX_SCORED).filter(|(_, near)| near.distance > least);
     let scored: Vec<(usize, &NearRecord)> = scored.collect();
     let by_row: HashMap<i64, &NearRecord> = scored.iter().map(|(_, near)| (near.row, *near)).collect();
-    let (mut placed, mut last): (Vec<(f32, Ordered)>, Vec<Ordered>) = (Vec::new(), Vec::new());
+    let (mut placed, mut last): (Vec<(f32, ListRow)>, Vec<ListRow>) = (Vec::new(), Vec::new());
     for hit in words {
         if let Some(near) = by_row.get(&hit.row) {
-            placed.push((hit.score + nearness(near), Ordered::from_near(near)));
+            placed.push((hit.score + nearness(near), ListRow::from_near(near)));
         }
     }
     let of_words: HashSet<i64> = words.iter().map(|hit| hit.row).collect();
     for (_, near) in scored.iter().filter(|(_, near)| !of_words.contains(&near.row)) {
-        placed.push((nearness(near), Ordered::from_near(near)));
+        placed.push((nearness(near), ListRow::from_near(near)));
     }
     for copy in near.iter().filter(|copy| scored.iter().any(|(at, _)| copy.fold.original == Some(*at))) {
         match copy.fold.rank {
-            Some(_) => placed.push((demoted(nearness(copy)), Ordered::from_near(copy))),
-            None => last.push(Ordered::from_near(copy)),
+            Some(_) => placed.push((demoted(nearness(copy)), ListRow::from_near(copy))),
+            None => last.push(ListRow::from_near(copy)),
         }
     }
     placed.sort_by(|(one, _), (other, _)| other.total_cmp(one));
@@ -202,7 +206,7 @@ fn by_sum(words: &[WordHit], near: &[NearRecord], missing: f32) -> Vec<Ordered> 
         while let Some((_, near)) = placed.next_if(|(near, _)| *near >= hit.score) {
             ordered.push(near);
         }
-        ordered.push(Ordered::from_words(hit));
+        ordered.push(ListRow::from_words(hit));
     }
     ordered.extend(placed.map(|(_, near)| near));
     ordered.extend(last);
@@ -210,11 +214,11 @@ fn by_sum(words: &[WordHit], near: &[NearRecord], missing: f32) -> Vec<Ordered> 
 }
 
 /// Returns the places of the records that nearness placed.
-fn placements(order: impl Iterator<Item = Ordered>) -> Placements {
+fn placements(order: impl Iterator<Item = ListRow>) -> Placements {
     let byte = |byte: i64| u32::try_from(byte).unwrap_or_default();
-    let place = |(index, Ordered { row, copies, near }): (u32, Ordered)| {
+    let place = |(index, ListRow { row, copies, near }): (u32, ListRow)| {
         let VectorHit { first_byte, end_byte, .. } = near?;
-        Some(Placed { index, row, copies, first_byte: byte(first_byte), end_byte: byte(end_byte) })
+        Some(Placement { index, row, copies, first_byte: byte(first_byte), end_byte: byte(end_byte) })
     };
     Placements::new((0..).zip(order).filter_map(place).collect())
 }
@@ -224,7 +228,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::source::store::fulltext::selection::{Likeness, Scored, arrange};
+    use crate::source::lexical::selection::{Likeness, ScoredCandidate, arrange_by_likeness};
 
     /// Hits by words with falling scores and one coverage.
     fn words(rows: &[i64], coverage: f32) -> Vec<WordHit> {
@@ -289,7 +293,7 @@ mod tests {
             let words = words.iter().take(limit).map(|hit| (hit.row, hit.copies));
             Ok::<_, std::convert::Infallible>(words.collect())
         };
-        let placed = |placed: &Placed, _| (placed.row, placed.copies);
+        let placed = |placed: &Placement, _| (placed.row, placed.copies);
         placements.merge(0, 1_000, first, |(row, _): &(i64, u32)| *row, placed).unwrap()
     }
 
@@ -353,10 +357,10 @@ mod tests {
                 .filter(|(row, _)| seen.insert(*row))
                 .collect();
             distances.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-            let scored = (0..).zip(&scores).map(|(row, score)| Scored {
+            let scored = (0..).zip(&scores).map(|(row, score)| ScoredCandidate {
                 row, score: f32::from(*score), coverage, stream: 1, likeness: likeness(row),
             });
-            let words: Vec<WordHit> = arrange(scored.collect()).iter().map(|found| WordHit {
+            let words: Vec<WordHit> = arrange_by_likeness(scored.collect()).iter().map(|found| WordHit {
                 row: found.row, score: found.score, coverage, copies: found.copies, original: found.original,
             }).collect();
             let near = like(near(&distances), likeness);
@@ -372,7 +376,7 @@ mod tests {
             // The folded copies of a hit follow after it.
             let original = |row: i64| words.iter().find(|hit| hit.row == row).map(|hit| hit.original);
             let is_alike = |one: i64, other: i64| match (likeness(one), likeness(other)) {
-                (Some(one), Some(other)) => one.is_near(other),
+                (Some(one), Some(other)) => one.distance(other).is_some_and(|distance| distance <= 3),
                 _ => false,
             };
             for (at, (row, copies)) in list.iter().enumerate() {

@@ -10,7 +10,7 @@ mod placements;
 
 pub(super) use fusion::{WordHit, place_all, place_among};
 pub(super) use nearest::{NearestError, nearest_records};
-pub(super) use placements::{MAX_PLACED, Placed, Placements};
+pub(super) use placements::{MAX_PLACED, Placement, Placements};
 
 use crate::embedding::QueryVector;
 use crate::source::store::vectors::VectorIndex;

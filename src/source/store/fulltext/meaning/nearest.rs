@@ -12,12 +12,12 @@ use tantivy::{SegmentOrdinal, SegmentReader, TantivyError, Term};
 use super::QueryMeaning;
 use super::placements::MAX_PLACED;
 use crate::source::SearchText;
+use crate::source::lexical::selection::Likeness;
+use crate::source::lexical::terms::QueryTerms;
 use crate::source::store::StoreError;
 use crate::source::store::fulltext::candidates::{Candidate, CandidateFilter, newest_candidates};
 use crate::source::store::fulltext::index::{Fields, Snapshot, guard, row_term};
 use crate::source::store::fulltext::scope::Scope;
-use crate::source::store::fulltext::selection::Likeness;
-use crate::source::store::fulltext::terms::QueryTerms;
 use crate::source::store::vectors::{ScoreSpread, VectorError, VectorHit, VectorScope};
 
 /// Maximum number of records that pass the operators, for a scan of these alone.
@@ -133,7 +133,7 @@ impl<'a> Conditions<'a> {
         let mut filter = CandidateFilter::default();
         filter.after = text.after.map(jiff::Timestamp::as_second);
         filter.before = text.before.map(jiff::Timestamp::as_second);
-        filter.excluded = snapshot.fields.with_phrases(&snapshot.searcher, &terms.excluded)?;
+        filter.exclude(snapshot.fields.with_phrases(&snapshot.searcher, &terms.excluded)?);
         Ok(Self { snapshot, terms, text, filter })
     }
 

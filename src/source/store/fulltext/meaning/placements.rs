@@ -10,7 +10,7 @@ pub(in crate::source::store::fulltext) const MAX_PLACED: usize = 100;
 
 /// A record at a place of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::source::store::fulltext) struct Placed {
+pub(in crate::source::store::fulltext) struct Placement {
     /// Index in the list.
     pub(in crate::source::store::fulltext) index: u32,
     /// Row id of the record.
@@ -24,16 +24,16 @@ pub(in crate::source::store::fulltext) struct Placed {
 
 /// Placed records in the order of their places.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(in crate::source::store::fulltext) struct Placements(Vec<Placed>);
+pub(in crate::source::store::fulltext) struct Placements(Vec<Placement>);
 
 impl Placements {
     /// Creates placements in the order of the list.
-    pub(super) fn new(mut placed: Vec<Placed>) -> Self {
+    pub(super) fn new(mut placed: Vec<Placement>) -> Self {
         placed.truncate(MAX_PLACED);
         Self(placed)
     }
 
-    pub(in crate::source::store::fulltext) fn iter(&self) -> impl Iterator<Item = &Placed> {
+    pub(in crate::source::store::fulltext) fn iter(&self) -> impl Iterator<Item = &Placement> {
         self.0.iter()
     }
 
@@ -54,7 +54,7 @@ impl Placements {
         limit: usize,
         others: impl FnOnce(usize) -> Result<Vec<Row>, Error>,
         row_of: impl Fn(&Row) -> i64,
-        placed_row: impl Fn(&Placed, Option<Row>) -> Row,
+        placed_row: impl Fn(&Placement, Option<Row>) -> Row,
     ) -> Result<Vec<Row>, Error> {
         let end = offset.saturating_add(limit);
         let rows: HashSet<i64> = self.0.iter().map(|placed| placed.row).collect();
@@ -81,8 +81,8 @@ impl Placements {
 
     /// Writes the placements for a position.
     pub(in crate::source::store::fulltext) fn write(&self) -> String {
-        let one = |placed: &Placed| {
-            let Placed { index, row, copies, first_byte, end_byte } = placed;
+        let one = |placed: &Placement| {
+            let Placement { index, row, copies, first_byte, end_byte } = placed;
             let mut text = format!("{index:x}-{row:x}-{first_byte:x}-{end_byte:x}");
             if *copies > 0 {
                 text.push_str(&format!("-{copies:x}"));
@@ -95,13 +95,13 @@ impl Placements {
     /// Reads placements of a position.
     pub(in crate::source::store::fulltext) fn parse(text: &str) -> Option<Self> {
         let pieces = text.split('_').filter(|piece| !piece.is_empty());
-        let placed: Vec<Placed> = pieces.take(MAX_PLACED + 1).map(parse_one).collect::<Option<_>>()?;
+        let placed: Vec<Placement> = pieces.take(MAX_PLACED + 1).map(parse_one).collect::<Option<_>>()?;
         let is_ordered = placed.is_sorted_by(|one, other| one.index < other.index);
         (placed.len() <= MAX_PLACED && is_ordered).then_some(Self(placed))
     }
 }
 
-fn parse_one(text: &str) -> Option<Placed> {
+fn parse_one(text: &str) -> Option<Placement> {
     let mut pieces = text.split('-');
     let number = |piece: &str| u32::from_str_radix(piece, 16).ok();
     let index = number(pieces.next()?)?;
@@ -109,7 +109,7 @@ fn parse_one(text: &str) -> Option<Placed> {
     let first_byte = number(pieces.next()?)?;
     let end_byte = number(pieces.next()?)?;
     let copies = pieces.next().map_or(Some(0), number)?;
-    pieces.next().is_none().then_some(Placed { index, row, copies, first_byte, end_byte })
+    pieces.next().is_none().then_some(Placement { index, row, copies, first_byte, end_byte })
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn placements(places: &[(u32, i64)]) -> Placements {
-        let placed = |(index, row): &(u32, i64)| Placed {
+        let placed = |(index, row): &(u32, i64)| Placement {
             index: *index,
             row: *row,
             copies: index % 3,

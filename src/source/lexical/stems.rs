@@ -16,15 +16,15 @@ const MIN_STEM: usize = 3;
 const LANGUAGES: [Algorithm; 2] = [Algorithm::English, Algorithm::German];
 
 /// A word with its stem in one language.
-struct Stemmed {
+struct StemmedWord {
     stemmer: Stemmer,
     stem: String,
 }
 
 /// Recognizes the other forms of a word.
-pub(super) struct Inflection {
+pub(in crate::source) struct Inflection {
     word: String,
-    stems: Vec<Stemmed>,
+    stems: Vec<StemmedWord>,
     /// Common beginning of all forms.
     prefix: String,
 }
@@ -32,7 +32,7 @@ pub(super) struct Inflection {
 impl Inflection {
     /// Creates the recognizer of the forms of a folded word. Returns `None` for words without other forms, such as
     /// numbers and short words.
-    pub(super) fn new(word: &str) -> Option<Self> {
+    pub(in crate::source) fn new(word: &str) -> Option<Self> {
         let length = word.chars().count();
         if length < MIN_INFLECTED || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
             return None;
@@ -40,27 +40,33 @@ impl Inflection {
         let stemmed = |language: &Algorithm| {
             let stemmer = Stemmer::create(*language);
             let stem = stemmer.stem(word).into_owned();
-            Stemmed { stemmer, stem }
+            StemmedWord { stemmer, stem }
         };
-        let stems: Vec<Stemmed> = LANGUAGES.iter().map(stemmed).collect();
+        let stems: Vec<StemmedWord> = LANGUAGES.iter().map(stemmed).collect();
         let beginnings = stems.iter().map(|stemmed| beginning(word, &stemmed.stem));
         let prefix = beginnings.min_by_key(|prefix| prefix.len())?;
         (prefix.len() >= MIN_STEM).then(|| Self { word: word.to_owned(), prefix: prefix.to_owned(), stems })
     }
 
     /// Returns the text that all forms begin with.
-    pub(super) fn prefix(&self) -> &str {
+    pub(in crate::source) fn prefix(&self) -> &str {
         &self.prefix
     }
 
+    /// Returns the maximum length of a form in bytes.
+    pub(in crate::source) fn longest(&self) -> usize {
+        self.word.len().max(self.prefix.len() + 2) + 4
+    }
+
     /// Returns true if a folded word with the same beginning may be another form. Cheap, unlike [`Self::is_form`].
-    pub(super) fn may_be_form(&self, other: &str) -> bool {
-        let longest = self.word.len().max(self.prefix.len() + 2) + 4;
-        other != self.word && other.len() <= longest && other.bytes().all(|byte| byte.is_ascii_lowercase())
+    pub(in crate::source) fn may_be_form(&self, other: &str) -> bool {
+        other != self.word
+            && other.len() <= self.longest()
+            && other.bytes().all(|byte| byte.is_ascii_lowercase())
     }
 
     /// Returns true if a folded word is another form of this one.
-    pub(super) fn is_form(&self, other: &str) -> bool {
+    pub(in crate::source) fn is_form(&self, other: &str) -> bool {
         self.may_be_form(other)
             && self.stems.iter().any(|stemmed| stemmed.stemmer.stem(other) == stemmed.stem.as_str())
     }
@@ -75,7 +81,7 @@ fn beginning<'a>(word: &'a str, stem: &str) -> &'a str {
 }
 
 /// Returns true if two words differ by one edit: a letter more, less, replaced, or two neighbours swapped.
-pub(super) fn is_one_edit(one: &str, other: &str) -> bool {
+pub(in crate::source) fn is_one_edit(one: &str, other: &str) -> bool {
     let one: Vec<char> = one.chars().collect();
     let other: Vec<char> = other.chars().collect();
     let start = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
@@ -91,7 +97,7 @@ pub(super) fn is_one_edit(one: &str, other: &str) -> bool {
 }
 
 /// Returns the words that differ from `word` by one edit that touches its first `count` characters.
-pub(super) fn edits_at_beginning(word: &str, count: usize) -> Vec<String> {
+pub(in crate::source) fn edits_at_beginning(word: &str, count: usize) -> Vec<String> {
     const LETTERS: std::ops::RangeInclusive<char> = 'a'..='z';
     let letters: Vec<char> = word.chars().collect();
     let mut edits = Vec::new();

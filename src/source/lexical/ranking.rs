@@ -15,33 +15,33 @@ const NEAR: u32 = 4;
 
 /// Weights of the features.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Weights {
+pub(in crate::source) struct Weights {
     /// Frequency of the words, by rarity and length of the record (BM25).
-    pub(super) frequency: f32,
+    pub(in crate::source) frequency: f32,
     /// Share of the query's rarity that the record has.
-    pub(super) coverage: f32,
+    pub(in crate::source) coverage: f32,
     /// All words are present.
-    pub(super) all: f32,
+    pub(in crate::source) all: f32,
     /// Share of the query's rarity that the title has.
-    pub(super) title: f32,
+    pub(in crate::source) title: f32,
     /// Share of the title that the query has.
-    pub(super) title_share: f32,
+    pub(in crate::source) title_share: f32,
     /// Neighbours in the query that are neighbours in the record.
-    pub(super) pairs: f32,
+    pub(in crate::source) pairs: f32,
     /// Longest sequence of the query that the record has as it is.
-    pub(super) run: f32,
+    pub(in crate::source) run: f32,
     /// Closeness of all matched words.
-    pub(super) window: f32,
+    pub(in crate::source) window: f32,
     /// Identifiers, quoted phrases and unspaced texts that are there as a whole.
-    pub(super) units: f32,
+    pub(in crate::source) units: f32,
     /// Match near the beginning.
-    pub(super) start: f32,
+    pub(in crate::source) start: f32,
     /// Shortness of the record.
-    pub(super) brevity: f32,
+    pub(in crate::source) brevity: f32,
 }
 
 /// Weights in use, tuned on sets of questions that no result is reported on.
-pub(super) const WEIGHTS: Weights = Weights {
+pub(in crate::source) const WEIGHTS: Weights = Weights {
     frequency: 0.8,
     coverage: 1.8,
     all: 0.05,
@@ -57,75 +57,75 @@ pub(super) const WEIGHTS: Weights = Weights {
 
 /// Word of a query as the scorer sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct RankedWord {
+pub(in crate::source) struct RankedWord {
     /// Rarity of the word (inverse document frequency), times the importance of its kind.
-    pub(super) weight: f32,
+    pub(in crate::source) weight: f32,
     /// False for a word that a record may lack without missing anything, such as a part of an identifier.
-    pub(super) counts: bool,
+    pub(in crate::source) counts: bool,
 }
 
 /// Two words that follow each other in a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Neighbours {
-    pub(super) first: usize,
-    pub(super) second: usize,
+pub(in crate::source) struct Neighbours {
+    pub(in crate::source) first: usize,
+    pub(in crate::source) second: usize,
     /// Distance of the words in the query.
-    pub(super) gap: u32,
+    pub(in crate::source) gap: u32,
     /// True if the words belong to one unit.
-    pub(super) in_unit: bool,
+    pub(in crate::source) in_unit: bool,
 }
 
 /// Query as the scorer sees it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct RankedQuery {
-    pub(super) words: Vec<RankedWord>,
+pub(in crate::source) struct RankedQuery {
+    pub(in crate::source) words: Vec<RankedWord>,
     /// Neighbours in the order of the query.
-    pub(super) neighbours: Vec<Neighbours>,
+    pub(in crate::source) neighbours: Vec<Neighbours>,
 }
 
 /// Matches of one word in a record.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct WordMatches {
+pub(in crate::source) struct WordMatches {
     /// Number of occurrences, those of other forms counted less.
-    pub(super) frequency: f32,
+    pub(in crate::source) frequency: f32,
     /// Quality of the best form: 1 for the word itself, 0 for no match.
-    pub(super) quality: f32,
+    pub(in crate::source) quality: f32,
     /// Quality of the best form in the title.
-    pub(super) title_quality: f32,
+    pub(in crate::source) title_quality: f32,
     /// Positions in the record, ascending.
-    pub(super) positions: Vec<u32>,
+    pub(in crate::source) positions: Vec<u32>,
 }
 
 /// Record as the scorer sees it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct RankedRecord {
+pub(in crate::source) struct RankedRecord {
     /// Matches of each word of the query.
-    pub(super) matches: Vec<WordMatches>,
+    pub(in crate::source) matches: Vec<WordMatches>,
     /// Number of words of the record, divided by the average of all records.
-    pub(super) relative_length: f32,
+    pub(in crate::source) relative_length: f32,
     /// Number of words of the title; its words come first in the record.
-    pub(super) title_words: u32,
+    pub(in crate::source) title_words: u32,
 }
 
 /// Features of a record, each between 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Features {
-    pub(super) frequency: f32,
-    pub(super) coverage: f32,
-    pub(super) all: f32,
-    pub(super) title: f32,
-    pub(super) title_share: f32,
-    pub(super) pairs: f32,
-    pub(super) run: f32,
-    pub(super) window: f32,
-    pub(super) units: f32,
-    pub(super) start: f32,
-    pub(super) brevity: f32,
+pub(in crate::source) struct Features {
+    pub(in crate::source) frequency: f32,
+    pub(in crate::source) coverage: f32,
+    pub(in crate::source) all: f32,
+    pub(in crate::source) title: f32,
+    pub(in crate::source) title_share: f32,
+    pub(in crate::source) pairs: f32,
+    pub(in crate::source) run: f32,
+    pub(in crate::source) window: f32,
+    pub(in crate::source) units: f32,
+    pub(in crate::source) start: f32,
+    pub(in crate::source) brevity: f32,
 }
 
 impl Weights {
     /// Returns the score of a record with all features.
-    pub(super) fn most(&self) -> f32 {
+    pub(in crate::source) fn most(&self) -> f32 {
         let all = Features {
             frequency: 1.0,
             coverage: 1.0,
@@ -145,7 +145,7 @@ impl Weights {
 
 impl Features {
     /// Returns the score: the weighted sum of the features.
-    pub(super) fn score(&self, weights: &Weights) -> f32 {
+    pub(in crate::source) fn score(&self, weights: &Weights) -> f32 {
         self.frequency * weights.frequency
             + self.coverage * weights.coverage
             + self.all * weights.all
@@ -162,7 +162,7 @@ impl Features {
 
 impl RankedQuery {
     /// Measures a record.
-    pub(super) fn features(&self, record: &RankedRecord) -> Features {
+    pub(in crate::source) fn features(&self, record: &RankedRecord) -> Features {
         let total: f32 = self.words.iter().map(|word| word.weight).sum();
         if total <= 0.0 {
             return Features::default();
@@ -172,7 +172,10 @@ impl RankedQuery {
             words().map(|(word, matches)| word.weight * value(matches)).sum::<f32>() / total
         };
         let length = 1.0 - LENGTH_SHARE + LENGTH_SHARE * record.relative_length;
-        let frequency = weighted(&|matches| matches.frequency / (matches.frequency + SATURATION * length));
+        // Many occurrences of another form are not as good as one of the word itself.
+        let frequency = weighted(&|matches| {
+            matches.quality * matches.frequency / (matches.frequency + SATURATION * length)
+        });
         let coverage = weighted(&|matches| matches.quality);
         let title = weighted(&|matches| matches.title_quality);
         let has_all = words().all(|(word, matches)| !word.counts || matches.quality > 0.0);
@@ -314,25 +317,29 @@ fn nearness(first: &[u32], second: &[u32], gap: u32) -> f32 {
     best
 }
 
-/// Returns the share of the title that words of the query cover.
+/// Returns the share of the title that words of the query cover, other forms of them by their quality.
 fn title_share(record: &RankedRecord) -> f32 {
     if record.title_words == 0 {
         return 0.0;
     }
     let in_title = |matches: &WordMatches| {
         let positions = matches.positions.iter().take_while(|position| **position < record.title_words);
-        positions.copied().collect::<Vec<u32>>()
+        positions.map(|position| (*position, matches.title_quality)).collect::<Vec<(u32, f32)>>()
     };
-    let mut covered: Vec<u32> = record.matches.iter().flat_map(in_title).collect();
-    covered.sort_unstable();
-    covered.dedup();
-    ratio(covered.len(), record.title_words as usize).min(1.0)
+    let mut covered: Vec<(u32, f32)> = record.matches.iter().flat_map(in_title).collect();
+    covered.sort_unstable_by(|one, other| one.0.cmp(&other.0).then_with(|| other.1.total_cmp(&one.1)));
+    covered.dedup_by_key(|(position, _)| *position);
+    let qualities: f32 = covered.iter().map(|(_, quality)| quality).sum();
+    (qualities / ratio(record.title_words as usize, 1)).min(1.0)
 }
 
-/// Returns a share that falls with the position of the first match.
+/// Returns a share that falls with the position of the first match, other forms of a word counted by their quality.
 fn start_share(record: &RankedRecord) -> f32 {
-    let first = record.matches.iter().filter_map(|matches| matches.positions.first()).min();
-    first.map_or(0.0, |first| 8.0 / (8.0 + ratio(*first as usize, 1)))
+    let share = |matches: &WordMatches| {
+        let first = matches.positions.first()?;
+        Some(matches.quality * 8.0 / (8.0 + ratio(*first as usize, 1)))
+    };
+    record.matches.iter().filter_map(share).fold(0.0, f32::max)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of words are far below 2^24")]
@@ -385,6 +392,11 @@ mod tests {
         let mut other_form = record(0, &[&[10]]);
         other_form.matches[0].quality = 0.6;
         check(&record(0, &[&[10]]), &other_form);
+        // Another form in a short title and often in the text, against one occurrence at the end of a longer text.
+        let mut other_form = record(2, &[&[0, 5, 9, 14, 20, 33, 41, 56]]);
+        let matches = &mut other_form.matches[0];
+        (matches.frequency, matches.quality, matches.title_quality) = (8.0 * 0.6, 0.6, 0.6);
+        check(&RankedRecord { relative_length: 3.0, ..record(0, &[&[300]]) }, &other_form);
     }
 
     #[test]

@@ -14,56 +14,63 @@ const MAX_PLACES: usize = 400;
 
 /// Different word of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(in crate::source) struct Slot {
     /// Folded text of the word.
-    pub(super) text: String,
-    pub(super) kind: WordKind,
+    pub(in crate::source) text: String,
+    pub(in crate::source) kind: WordKind,
 }
 
 /// Occurrence of a slot in the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(in crate::source) struct Place {
     /// Number of the slot.
-    pub(super) slot: usize,
+    pub(in crate::source) slot: usize,
     /// Ordinal of the word in the query, counted as in the text of records.
-    pub(super) position: usize,
+    pub(in crate::source) position: usize,
     /// Number of the unit that the word belongs to.
-    pub(super) unit: usize,
+    pub(in crate::source) unit: usize,
 }
 
 /// Words that must follow each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Phrase(pub(in crate::source::store) Vec<PhraseWord>);
+pub(in crate::source) struct Phrase(pub(in crate::source) Vec<PhraseWord>);
 
 /// Word of a phrase.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PhraseWord {
+pub(in crate::source) struct PhraseWord {
     /// Ordinal of the word, counted as in the text of records.
-    pub(super) position: usize,
-    pub(super) text: String,
-    pub(super) kind: WordKind,
+    pub(in crate::source) position: usize,
+    pub(in crate::source) text: String,
+    pub(in crate::source) kind: WordKind,
     /// Parts of a word in camel case, in order.
-    pub(super) parts: Vec<String>,
+    pub(in crate::source) parts: Vec<String>,
 }
 
 /// Words of a search, ready to be looked up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct QueryTerms {
-    pub(super) slots: Vec<Slot>,
-    pub(super) places: Vec<Place>,
+pub(in crate::source) struct QueryTerms {
+    pub(in crate::source) slots: Vec<Slot>,
+    pub(in crate::source) places: Vec<Place>,
     /// Phrases that a record must contain.
-    pub(super) required: Vec<Phrase>,
+    pub(in crate::source) required: Vec<Phrase>,
     /// Phrases that a record must not contain.
-    pub(super) excluded: Vec<Phrase>,
+    pub(in crate::source) excluded: Vec<Phrase>,
     /// Words that the title must contain.
-    pub(super) title: Vec<String>,
+    pub(in crate::source) title: Vec<String>,
     /// Words that the author must contain.
-    pub(super) from: Vec<String>,
+    pub(in crate::source) from: Vec<String>,
+    /// True if the text has more words than are looked at.
+    is_cut: bool,
 }
 
 impl QueryTerms {
+    /// Returns the note of a search that leaves words out.
+    pub(in crate::source) fn cut_note(&self) -> Option<String> {
+        self.is_cut.then(|| format!("only the first {MAX_PLACES} words of the query were searched"))
+    }
+
     /// Divides the text of a search into words. The words of required phrases and fields rank records too.
-    pub(super) fn new(text: &SearchText) -> Self {
+    pub(in crate::source) fn new(text: &SearchText) -> Self {
         let mut terms = Self::default();
         let mut slots: HashMap<String, usize> = HashMap::new();
         terms.add_words(&text.words, &mut slots);
@@ -84,7 +91,7 @@ impl QueryTerms {
     }
 
     /// Returns true if there is nothing to look up.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::source) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
@@ -105,6 +112,7 @@ impl QueryTerms {
         let start = self.places.last().map_or(0, |place| place.position + 1);
         for word in query_words(piece) {
             if self.places.len() == MAX_PLACES {
+                self.is_cut = true;
                 return;
             }
             let text = word.folded(piece);
@@ -119,7 +127,7 @@ impl QueryTerms {
 
 impl Phrase {
     /// Creates the phrase of a text; returns `None` for one without words.
-    pub(super) fn new(text: &str) -> Option<Self> {
+    pub(in crate::source) fn new(text: &str) -> Option<Self> {
         let mut found: Vec<PhraseWord> = Vec::new();
         for word in query_words(text) {
             match found.last_mut() {

@@ -15,7 +15,7 @@ const _: () = assert!(MAX_WORDS < 1 << COUNT_DIGITS, "a count of words does not 
 
 /// Similarity hash in progress.
 #[derive(Debug, Default)]
-pub(super) struct SimilarityHash {
+pub(in crate::source) struct SimilarityHash {
     /// For each bit, the number of pairs that have it. Digit `n` of all 64 counts is in element `n`, so that a pair is
     /// added to all of them at once.
     counts: [u64; COUNT_DIGITS],
@@ -27,7 +27,7 @@ pub(super) struct SimilarityHash {
 
 impl SimilarityHash {
     /// Adds a text. Words are runs of letters and digits; case is ignored for ASCII.
-    pub(super) fn add(&mut self, text: &str) {
+    pub(in crate::source) fn add(&mut self, text: &str) {
         let is_separator = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric();
         for word in text.as_bytes().split(is_separator).filter(|word| !word.is_empty()) {
             if self.words == MAX_WORDS {
@@ -43,7 +43,7 @@ impl SimilarityHash {
     }
 
     /// Returns the hash of all added texts.
-    pub(super) fn finish(&self) -> u64 {
+    pub(in crate::source) fn finish(&self) -> u64 {
         if self.words < MIN_PAIRS {
             return self.exact;
         }

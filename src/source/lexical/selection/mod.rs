@@ -1,13 +1,17 @@
 //! Puts scored candidates into the order in which they are shown: best first, near-copies folded, streams mixed.
 //!
-//! The order is a pure function of the candidates. No candidate is lost: near-copies follow later.
+//! The order is a pure function of the candidates and of which are near-copies. No candidate is lost: near-copies follow
+//! later.
+//!
+//! * `copies`: which candidates are near-copies of which
+//! * `near_text`: compares the texts of two records
+//! * `dates`: leaves dates out of a text
 
-/// Maximum number of different bits in the similarity hashes of near-copies.
-const MAX_DISTANCE: u32 = 3;
+mod copies;
+mod dates;
+mod near_text;
 
-/// Share of a record's score that a near-copy must have. One that a query ranks lower differs in what the query is
-/// about.
-const COPY_SHARE: f32 = 0.995;
+pub(in crate::source) use copies::{Copies, LikeHit, ReadTexts, Texts};
 
 /// Share of its score by which a near-copy is placed: after hits that match as well, and before much weaker ones.
 const COPY_RANK: f32 = 0.8;
@@ -26,66 +30,71 @@ const GOOD_SHARE: f32 = 0.8;
 
 /// Properties by which near-copies are recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Likeness {
-    pub(super) connection: u64,
+pub(in crate::source) struct Likeness {
+    pub(in crate::source) connection: u64,
     /// Hash of the text that is similar for similar texts.
-    pub(super) similarity: u64,
+    pub(in crate::source) similarity: u64,
 }
 
 /// Candidate with its score and what it has in common with others.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scored {
+pub(in crate::source) struct ScoredCandidate {
     /// Row id of the record.
-    pub(super) row: i64,
-    pub(super) score: f32,
+    pub(in crate::source) row: i64,
+    pub(in crate::source) score: f32,
     /// Share of the query's rarity that the record has, 0 to 1.
-    pub(super) coverage: f32,
-    pub(super) stream: u64,
+    pub(in crate::source) coverage: f32,
+    pub(in crate::source) stream: u64,
     /// Likeness to other candidates; `None` if the index does not have it.
-    pub(super) likeness: Option<Likeness>,
+    pub(in crate::source) likeness: Option<Likeness>,
 }
 
 /// Record in the order of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Match {
-    pub(in crate::source::store) row: i64,
+pub(in crate::source) struct Match {
+    pub(in crate::source) row: i64,
     /// Score of the record's words; not a number for a record that was found by meaning.
-    pub(super) score: f32,
+    pub(in crate::source) score: f32,
     /// Share of the query's rarity that the record has, 0 to 1; 0 if it was not measured.
-    pub(super) coverage: f32,
+    pub(in crate::source) coverage: f32,
     /// Number of near-copies that are folded into this one and follow later.
-    pub(super) copies: u32,
+    pub(in crate::source) copies: u32,
     /// Row id of the record that this one is a folded near-copy of.
-    pub(super) original: Option<i64>,
+    pub(in crate::source) original: Option<i64>,
 }
 
 impl Match {
     /// Returns the match of a record that was not compared with others.
-    pub(super) fn new(row: i64, score: f32) -> Self {
+    pub(in crate::source) fn new(row: i64, score: f32) -> Self {
         Self { row, score, coverage: 0.0, copies: 0, original: None }
     }
 }
 
 /// Place of a hit in a list with folded near-copies.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Fold {
+pub(in crate::source) struct Fold {
     /// Index of the hit that this one is a near-copy of.
-    pub(super) original: Option<usize>,
+    pub(in crate::source) original: Option<usize>,
     /// Number of near-copies of this hit.
-    pub(super) copies: u32,
+    pub(in crate::source) copies: u32,
     /// Score by which the hit is placed; `None` for one that follows after all others.
-    pub(super) rank: Option<f32>,
+    pub(in crate::source) rank: Option<f32>,
 }
 
-/// Orders candidates: by score, near-copies after the hits that match about as well, and with a limit of consecutive
-/// hits of one stream.
-pub(super) fn arrange(mut candidates: Vec<Scored>) -> Vec<Match> {
+/// Orders candidates by falling scores.
+pub(in crate::source) fn sort_by_score(candidates: &mut [ScoredCandidate]) {
     candidates.sort_by(|one, other| other.score.total_cmp(&one.score).then_with(|| one.row.cmp(&other.row)));
-    let folds = fold_copies(&candidates, |candidate| candidate.score, |candidate| candidate.likeness);
+}
+
+/// Arranges candidates that are ordered by falling scores: near-copies after the hits that match about as well, and with a
+/// limit of consecutive hits of one stream.
+pub(in crate::source) fn arrange(candidates: Vec<ScoredCandidate>, copies: &Copies) -> Vec<Match> {
+    let scores: Vec<f32> = candidates.iter().map(|candidate| candidate.score).collect();
+    let folds = fold_copies(&scores, copies);
     let rows: Vec<i64> = candidates.iter().map(|candidate| candidate.row).collect();
-    let to_match = |scored: Scored, fold: Fold| {
+    let to_match = |scored: ScoredCandidate, fold: Fold| {
         let original = fold.original.and_then(|original| rows.get(original).copied());
-        let Scored { row, score, coverage, .. } = scored;
+        let ScoredCandidate { row, score, coverage, .. } = scored;
         Match { row, score, coverage, copies: fold.copies, original }
     };
     let folded = candidates.into_iter().zip(folds);
@@ -96,33 +105,19 @@ pub(super) fn arrange(mut candidates: Vec<Scored>) -> Vec<Match> {
 }
 
 /// Orders hits by their ranks, the best first, and originals before near-copies of an equal rank.
-pub(super) fn by_rank(one: &Fold, other: &Fold) -> std::cmp::Ordering {
+pub(in crate::source) fn by_rank(one: &Fold, other: &Fold) -> std::cmp::Ordering {
     let rank = |fold: &Fold| fold.rank.unwrap_or(f32::NEG_INFINITY);
     rank(other).total_cmp(&rank(one)).then(one.original.is_some().cmp(&other.original.is_some()))
 }
 
-/// Folds near-copies in a list that is ordered by falling scores.
-pub(super) fn fold_copies<Hit>(
-    hits: &[Hit],
-    score: impl Fn(&Hit) -> f32,
-    likeness: impl Fn(&Hit) -> Option<Likeness>,
-) -> Vec<Fold> {
-    let mut folds: Vec<Fold> = Vec::with_capacity(hits.len());
-    let mut originals: Vec<(usize, f32, Likeness)> = Vec::new();
-    for (at, hit) in hits.iter().enumerate() {
-        let mut fold = Fold { original: None, copies: 0, rank: Some(score(hit)) };
-        if let Some(like) = likeness(hit) {
-            let is_copy = |(_, original, other): &&(usize, f32, Likeness)| {
-                original - score(hit) <= (1.0 - COPY_SHARE) * original.abs() && like.is_near(*other)
-            };
-            fold.original = originals.iter().find(is_copy).map(|(original, ..)| *original);
-            if fold.original.is_none() {
-                originals.push((at, score(hit), like));
-            }
-        }
+/// Folds near-copies in a list of falling scores.
+pub(in crate::source) fn fold_copies(scores: &[f32], copies: &Copies) -> Vec<Fold> {
+    let mut folds: Vec<Fold> = Vec::with_capacity(scores.len());
+    for (at, score) in scores.iter().enumerate() {
+        let mut fold = Fold { original: copies.original(at), copies: 0, rank: Some(*score) };
         if let Some(original) = fold.original.and_then(|original| folds.get_mut(original)) {
             original.copies += 1;
-            fold.rank = (original.copies <= MAX_DEMOTED).then(|| demoted(score(hit)));
+            fold.rank = (original.copies <= MAX_DEMOTED).then(|| demoted(*score));
         }
         folds.push(fold);
     }
@@ -130,26 +125,25 @@ pub(super) fn fold_copies<Hit>(
 }
 
 /// Returns the score by which a near-copy is placed.
-pub(super) fn demoted(score: f32) -> f32 {
+pub(in crate::source) fn demoted(score: f32) -> f32 {
     if score > 0.0 { score * COPY_RANK } else { score / COPY_RANK }
 }
 
 impl Likeness {
-    /// Returns true if two records of one connection say almost the same.
-    pub(super) fn is_near(self, other: Self) -> bool {
-        self.connection == other.connection
-            && (self.similarity ^ other.similarity).count_ones() <= MAX_DISTANCE
+    /// Returns the number of different bits in the hashes of two records of one connection.
+    pub(in crate::source) fn distance(self, other: Self) -> Option<u32> {
+        (self.connection == other.connection).then(|| (self.similarity ^ other.similarity).count_ones())
     }
 }
 
 /// Moves hits of other streams up where one stream would fill the window. Near-copies stay behind their originals.
-fn mix_streams(placed: Vec<(Scored, Fold)>) -> Vec<(Scored, Fold)> {
+fn mix_streams(placed: Vec<(ScoredCandidate, Fold)>) -> Vec<(ScoredCandidate, Fold)> {
     let rank = |fold: &Fold| fold.rank.unwrap_or_default();
     let good = placed.first().map_or(0.0, |(_, best)| rank(best) * GOOD_SHARE);
     let mut left = placed;
     let mut streams: Vec<u64> = Vec::with_capacity(left.len());
     let mut arranged = Vec::with_capacity(left.len());
-    while let Some((Scored { stream, .. }, _)) = left.first().copied() {
+    while let Some((ScoredCandidate { stream, .. }, _)) = left.first().copied() {
         let recent = streams.iter().rev().take(WINDOW - 1);
         let is_full = recent.filter(|recent| **recent == stream).count() >= MAX_OF_STREAM;
         let is_good = |fold: &Fold| rank(fold) >= good && fold.original.is_none();
@@ -162,14 +156,22 @@ fn mix_streams(placed: Vec<(Scored, Fold)>) -> Vec<(Scored, Fold)> {
     arranged
 }
 
+/// Arranges candidates of any order by their likeness alone.
+#[cfg(test)]
+pub(in crate::source) fn arrange_by_likeness(mut candidates: Vec<ScoredCandidate>) -> Vec<Match> {
+    sort_by_score(&mut candidates);
+    let hits: Vec<LikeHit> = candidates.iter().map(LikeHit::from).collect();
+    arrange(candidates, &Copies::by_likeness(&hits))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn scored(row: i64, score: f32, stream: u64) -> Scored {
-        Scored { row, score, coverage: 1.0, stream, likeness: None }
+    fn scored(row: i64, score: f32, stream: u64) -> ScoredCandidate {
+        ScoredCandidate { row, score, coverage: 1.0, stream, likeness: None }
     }
 
     fn rows(matches: &[Match]) -> Vec<i64> {
@@ -178,24 +180,24 @@ mod tests {
 
     #[test]
     fn equal_scores_are_ordered_by_row() {
-        let arranged = arrange(vec![scored(3, 1.0, 1), scored(1, 1.0, 2), scored(2, 2.0, 1)]);
+        let arranged = arrange_by_likeness(vec![scored(3, 1.0, 1), scored(1, 1.0, 2), scored(2, 2.0, 1)]);
         assert_eq!(rows(&arranged), [2, 1, 3]);
     }
 
-    fn copy(row: i64, score: f32, connection: u64, similarity: u64) -> Scored {
-        Scored { likeness: Some(Likeness { connection, similarity }), ..scored(row, score, 1) }
+    fn copy(row: i64, score: f32, connection: u64, similarity: u64) -> ScoredCandidate {
+        ScoredCandidate { likeness: Some(Likeness { connection, similarity }), ..scored(row, score, 1) }
     }
 
     #[test]
     fn two_near_copies_precede_much_weaker_hits_and_others_follow_last() {
-        let mut candidates: Vec<Scored> = (1..=4).map(|row| copy(row, 1.0, 1, 0)).collect();
+        let mut candidates: Vec<ScoredCandidate> = (1..=4).map(|row| copy(row, 1.0, 1, 0)).collect();
         candidates.extend([copy(5, 0.85, 1, u64::MAX), copy(6, 0.5, 1, 0xFFFF)]);
-        assert_eq!(rows(&arrange(candidates)), [1, 5, 2, 3, 6, 4]);
+        assert_eq!(rows(&arrange_by_likeness(candidates)), [1, 5, 2, 3, 6, 4]);
     }
 
     #[test]
     fn near_copies_of_one_connection_follow_after_good_hits() {
-        let arranged = arrange(vec![
+        let arranged = arrange_by_likeness(vec![
             copy(1, 1.0, 1, 0b1111),
             copy(2, 0.998, 1, 0b1110),
             copy(3, 0.99, 2, 0b1111),
@@ -208,10 +210,10 @@ mod tests {
 
     #[test]
     fn one_stream_leaves_room_for_good_hits_of_others() {
-        let mut candidates: Vec<Scored> = (0..12).map(|row| scored(row, 1.0, 1)).collect();
+        let mut candidates: Vec<ScoredCandidate> = (0..12).map(|row| scored(row, 1.0, 1)).collect();
         candidates.push(scored(100, 0.9, 2));
         candidates.push(scored(101, 0.5, 2));
-        let arranged = rows(&arrange(candidates));
+        let arranged = rows(&arrange_by_likeness(candidates));
         assert_eq!(arranged.iter().position(|row| *row == 100), Some(6));
         assert_eq!(arranged.last(), Some(&101));
     }
@@ -221,11 +223,11 @@ mod tests {
         fn every_candidate_is_arranged_once(
             candidates in prop::collection::vec((0_u8..4, 0_u64..3, 0_u64..2, prop::option::of(0_u64..16)), 0..60),
         ) {
-            let candidates: Vec<Scored> = (0..).zip(candidates).map(|(row, (score, stream, connection, similarity))| {
+            let candidates: Vec<ScoredCandidate> = (0..).zip(candidates).map(|(row, (score, stream, connection, similarity))| {
                 let likeness = similarity.map(|similarity| Likeness { connection, similarity });
-                Scored { row, score: f32::from(score), coverage: 1.0, stream, likeness }
+                ScoredCandidate { row, score: f32::from(score), coverage: 1.0, stream, likeness }
             }).collect();
-            let arranged = arrange(candidates.clone());
+            let arranged = arrange_by_likeness(candidates.clone());
             let mut found = rows(&arranged);
             found.sort_unstable();
             prop_assert_eq!(found, candidates.iter().map(|candidate| candidate.row).collect::<Vec<_>>());
@@ -233,7 +235,7 @@ mod tests {
                 let later = arranged.iter().skip(place + 1).filter(|later| later.original == Some(found.row));
                 prop_assert_eq!(later.count(), found.copies as usize, "all copies follow later");
             }
-            prop_assert_eq!(&arranged, &arrange(candidates.into_iter().rev().collect()));
+            prop_assert_eq!(&arranged, &arrange_by_likeness(candidates.into_iter().rev().collect()));
         }
     }
 }

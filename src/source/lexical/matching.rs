@@ -10,9 +10,17 @@ use super::words::{fold_into, words};
 use crate::fit::passage;
 use crate::record::{Excerpt, RecordData, own_title};
 
-/// Maximum bytes of one record's text that are scanned. A record that matches further on is still a hit, with the
-/// start of its text as the excerpt.
+/// Maximum bytes of one record's text of which all words are compared. The rest is scanned for its first match.
 const SCAN_BYTES: usize = 512 * 1024;
+
+/// Length in bytes of the pieces in which the rest of a long text is scanned.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// Maximum distance in bytes of the end of a piece from the white space that it is moved to.
+const MAX_WORD_BYTES: usize = 512;
+
+/// Number of bytes that are searched for one folded word in the time in which one byte is divided into words.
+const WORDS_COST: usize = 16;
 
 /// Bytes of context on either side of the match.
 const RADIUS: usize = 400;
@@ -31,7 +39,7 @@ const REPETITION_SHARE: f32 = 0.2;
 
 /// Words to find in a text, by their folded form.
 #[derive(Debug, Default)]
-pub(in crate::source::store) struct ExcerptTerms {
+pub(in crate::source) struct ExcerptTerms {
     words: HashMap<String, ExcerptTerm>,
     /// Number of words of the query.
     slots: usize,
@@ -47,13 +55,13 @@ struct ExcerptTerm {
 
 impl ExcerptTerms {
     /// Adds a word that stands for word number `slot` of the query.
-    pub(super) fn add(&mut self, word: &str, slot: usize, weight: f32) {
+    pub(in crate::source) fn add(&mut self, word: &str, slot: usize, weight: f32) {
         self.slots = self.slots.max(slot + 1);
         self.words.entry(word.to_owned()).or_insert(ExcerptTerm { slot, weight });
     }
 
     /// Returns the share of the words' weight that a part of a text has, with the headings above it: 0 to 1.
-    pub(in crate::source::store) fn share_of(&self, part: &str, headings: &str) -> f32 {
+    pub(in crate::source) fn share_of(&self, part: &str, headings: &str) -> f32 {
         let mut most = vec![0.0_f32; self.slots];
         for term in self.words.values() {
             raise(&mut most, term.slot, term.weight);
@@ -101,20 +109,35 @@ fn raise(weights: &mut [f32], slot: usize, weight: f32) {
 
 /// Matching fields and excerpt of a record.
 #[derive(Debug, Default)]
-pub(super) struct MatchLocation {
+pub(in crate::source) struct MatchLocation {
     /// Passage with the most and the rarest words close together. Fields that repeat the title are skipped, since it
     /// is shown anyway. Without a match, the passage is the start of the longest text.
-    pub(super) excerpt: Excerpt,
+    pub(in crate::source) excerpt: Excerpt,
     /// Field that contains the matching passage.
-    pub(in crate::source::store) field: Option<String>,
+    pub(in crate::source) field: Option<String>,
     /// Fields with a match, in the order of the record.
-    pub(in crate::source::store) fields: Vec<String>,
+    pub(in crate::source) fields: Vec<String>,
     /// Title field with its matching passage, if nothing else matches.
-    pub(super) title_match: Option<(String, Excerpt)>,
+    pub(in crate::source) title_match: Option<(String, Excerpt)>,
+}
+
+/// Bytes of the rests of long texts that may be scanned for the hits of a page, times the number of words.
+#[derive(Debug)]
+pub(in crate::source) struct ScanAllowance(usize);
+
+impl Default for ScanAllowance {
+    /// Allows for half a second: 16 MiB of words, or ten records of 10 MB for two words of ASCII.
+    fn default() -> Self {
+        Self(256 * 1024 * 1024)
+    }
 }
 
 /// Finds the fields and the best passage of a record that contain the terms.
-pub(super) fn locate_match(data: &RecordData, terms: &ExcerptTerms) -> MatchLocation {
+pub(in crate::source) fn locate_match(
+    data: &RecordData,
+    terms: &ExcerptTerms,
+    allowance: &mut ScanAllowance,
+) -> MatchLocation {
     let title = own_title(data);
     let mut texts: Vec<(&str, Cow<'_, str>)> = Vec::new();
     for (name, value) in data {
@@ -130,13 +153,14 @@ pub(super) fn locate_match(data: &RecordData, terms: &ExcerptTerms) -> MatchLoca
     let mut budget = SCAN_BYTES;
     let mut best: Option<(f32, &str, &str, Range<usize>)> = None;
     let mut of_title = None;
+    let mut rests: Vec<(&str, &str, usize)> = Vec::new();
     for (name, text) in &texts {
         let is_title = title.is_some_and(|title| repeats_title(text, title));
-        if budget == 0 && !is_title {
-            continue;
-        }
         let most = if is_title { SCAN_BYTES } else { budget };
-        let scanned = text.get(..text.floor_char_boundary(most)).unwrap_or_default();
+        let scanned = text.get(..end_of_piece(text, 0, most)).unwrap_or_default();
+        if scanned.len() < text.len() {
+            rests.push((*name, &**text, scanned.len()));
+        }
         let Some((weight, range)) = best_cluster(scanned, terms) else {
             budget -= if is_title { 0 } else { scanned.len().min(budget) };
             continue;
@@ -152,6 +176,13 @@ pub(super) fn locate_match(data: &RecordData, terms: &ExcerptTerms) -> MatchLoca
         if best.as_ref().is_none_or(|(most, ..)| weight > *most) {
             best = Some((weight, name, text, range));
         }
+    }
+    if best.is_none() && of_title.is_none() {
+        let mut later = rests.into_iter().filter_map(|(name, text, start)| {
+            Some((0.0, name, text, first_match(text, start, terms, allowance)?))
+        });
+        best = later.next();
+        fields.extend(best.as_ref().map(|(_, name, ..)| *name));
     }
     let excerpt_of = |text: &str, focus: Range<usize>| {
         let (piece, focus) = passage(text, focus, RADIUS);
@@ -175,6 +206,49 @@ pub(super) fn locate_match(data: &RecordData, terms: &ExcerptTerms) -> MatchLoca
     }
 }
 
+/// Returns the end of a piece of a text: at most `length` bytes after `start`, and between words if white space is near.
+fn end_of_piece(text: &str, start: usize, length: usize) -> usize {
+    let end = start.saturating_add(length);
+    if end >= text.len() {
+        return text.len();
+    }
+    let end = text.floor_char_boundary(end);
+    let near = text.floor_char_boundary(end.saturating_sub(MAX_WORD_BYTES)).max(start);
+    let space = text.get(near..end).and_then(|tail| tail.rfind(char::is_whitespace));
+    // A piece is not empty, so that a scan ends.
+    space.map(|space| near + space).filter(|space| *space > start).unwrap_or(end)
+}
+
+/// Returns the place of the first piece of a text with a match, from `start` on.
+fn first_match(
+    text: &str,
+    start: usize,
+    terms: &ExcerptTerms,
+    allowance: &mut ScanAllowance,
+) -> Option<Range<usize>> {
+    // A folded word of ASCII letters is in a text of ASCII letters as it is, apart from their case.
+    let ascii: Vec<&str> = terms.words.keys().map(String::as_str).filter(|word| word.is_ascii()).collect();
+    let mut at = start;
+    while at < text.len() {
+        let end = end_of_piece(text, at, PIECE_BYTES).max(text.ceil_char_boundary(at + 1));
+        let piece = text.get(at..end)?;
+        let mut has_word = !piece.is_ascii();
+        if !has_word {
+            allowance.0 = allowance.0.checked_sub(piece.len() * ascii.len())?;
+            let folded = piece.to_ascii_lowercase();
+            has_word = ascii.iter().any(|word| folded.contains(word));
+        }
+        if has_word {
+            allowance.0 = allowance.0.checked_sub(piece.len() * WORDS_COST)?;
+            if let Some((_, range)) = best_cluster(piece, terms) {
+                return Some(at + range.start..at + range.end);
+            }
+        }
+        at = end;
+    }
+    None
+}
+
 /// Returns true if a text says nothing more than the title.
 fn repeats_title(text: &str, title: &str) -> bool {
     let text = text.trim();
@@ -182,7 +256,7 @@ fn repeats_title(text: &str, title: &str) -> bool {
 }
 
 /// Collects every string inside a value, in order.
-pub(super) fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
+pub(in crate::source) fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
     match value {
         Value::String(text) => texts.push(text),
         Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
@@ -233,7 +307,8 @@ mod tests {
 
     #[track_caller]
     fn check(data: Value, words: &[&str], expect: &str) {
-        let found = locate_match(&serde_json::from_value(data).unwrap(), &terms(words)).excerpt;
+        let data = serde_json::from_value(data).unwrap();
+        let found = locate_match(&data, &terms(words), &mut ScanAllowance::default()).excerpt;
         assert_eq!(found.text().get(found.focus()).unwrap(), expect);
     }
 
@@ -252,7 +327,10 @@ mod tests {
     #[test]
     fn the_title_is_not_shown_twice() {
         check(json!({"title": "Invoice", "body": "the invoice is due"}), &["invoice"], "invoice");
-        let of = |data: Value| locate_match(&serde_json::from_value(data).unwrap(), &terms(&["invoice"]));
+        let of = |data: Value| {
+            let data = serde_json::from_value(data).unwrap();
+            locate_match(&data, &terms(&["invoice"]), &mut ScanAllowance::default())
+        };
         let only_title = of(json!({"title": "Invoice", "body": "due at once"}));
         assert_eq!((only_title.excerpt.text(), only_title.field), ("due at once", None));
         assert_eq!(only_title.fields, ["title"]);
@@ -276,6 +354,29 @@ mod tests {
         assert!(share("when they expire", "Token") > share("when they expire", ""));
         assert!(share("when they expire", "Token") < share("token expire", ""));
         assert!(share("token expire token expire token expire", "") <= 1.0);
+    }
+
+    #[test]
+    fn matches_behind_the_first_half_megabyte_are_found() {
+        let filler = "needles and other words of a long text. ".repeat(25_000);
+        check(json!({"body": format!("{filler}The Needle. {filler}")}), &["needle"], "Needle");
+        check(json!({"body": filler, "notes": "a needle"}), &["needle"], "needle");
+        let accents = "Äpfel und Öfen ".repeat(45_000);
+        check(json!({"body": format!("{accents}das Café")}), &["cafe"], "Café");
+        check(json!({"body": format!("{}needle", "x".repeat(700_000))}), &["needle"], "");
+        // Nothing is read when the allowance is used up.
+        let data = serde_json::from_value(json!({"body": format!("{filler}needle")})).unwrap();
+        let found = locate_match(&data, &terms(&["needle"]), &mut ScanAllowance(1_000));
+        assert!(found.fields.is_empty() && found.excerpt.text().starts_with("needles and"));
+    }
+
+    #[test]
+    fn pieces_end_between_words() {
+        assert_eq!(end_of_piece("one two three", 0, 6), 3);
+        assert_eq!(end_of_piece("one two three", 4, 5), 7);
+        assert_eq!(end_of_piece("one two three", 4, 50), 13);
+        assert_eq!(end_of_piece("éééé", 0, 3), 2);
+        assert_eq!(end_of_piece("", 0, 0), 0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Word segmentation of the embedded store.
+//! Word segmentation of stores.
 //!
 //! Index, query and excerpt share this definition, so that everything that is found can be shown.
 //!
@@ -15,7 +15,6 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 use unicode_script::{Script, UnicodeScript};
 
@@ -42,17 +41,17 @@ const UNSPACED: [Script; 11] = [
 
 /// Searchable piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Word {
+pub(in crate::source) struct Word {
     /// Byte range of the word in the text.
-    pub(in crate::source::store) range: Range<usize>,
+    pub(in crate::source) range: Range<usize>,
     /// Ordinal of the word. A pair has the ordinal of its first character; a word in camel case has that of its
     /// first part.
-    pub(in crate::source::store) position: usize,
-    pub(in crate::source::store) kind: WordKind,
+    pub(in crate::source) position: usize,
+    pub(in crate::source) kind: WordKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WordKind {
+pub(in crate::source) enum WordKind {
     /// Word of a script with spaces.
     Spaced,
     /// Part of the word in camel case before it.
@@ -65,7 +64,7 @@ pub(super) enum WordKind {
 
 impl Word {
     /// Returns the folded text of the word.
-    pub(super) fn folded(&self, text: &str) -> String {
+    pub(in crate::source) fn folded(&self, text: &str) -> String {
         let mut folded = String::new();
         fold_into(text.get(self.range.clone()).unwrap_or_default(), &mut folded);
         folded
@@ -73,18 +72,18 @@ impl Word {
 }
 
 /// Returns the words of `text` in order; a pair follows its first character, parts follow their word.
-pub(in crate::source::store) fn words(text: &str) -> Words<'_> {
+pub(in crate::source) fn words(text: &str) -> Words<'_> {
     let units = Units { text, at: 0 };
     Words { text, units, following: None, pair: None, parts: VecDeque::new(), position: 0 }
 }
 
 /// Returns the number of places that the words of a text take.
-pub(super) fn position_count(text: &str) -> usize {
+pub(in crate::source) fn position_count(text: &str) -> usize {
     words(text).map(|word| word.position + 1).max().unwrap_or(0)
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Words<'a> {
+pub(in crate::source) struct Words<'a> {
     text: &'a str,
     units: Units<'a>,
     /// Unit that was read to see what follows a character.
@@ -275,7 +274,7 @@ fn class(character: char) -> Class {
 }
 
 /// Appends at most [`WORD_CHARS`] characters of the folded text.
-pub(super) fn fold_into(text: &str, out: &mut String) {
+pub(in crate::source) fn fold_into(text: &str, out: &mut String) {
     if text.len() <= WORD_CHARS && text.is_ascii() {
         let start = out.len();
         out.push_str(text);
@@ -324,48 +323,6 @@ fn undecomposable(letter: char) -> Option<&'static str> {
         'ς' => "σ",
         _ => return None,
     })
-}
-
-/// Adapter of [`words`] to the index's tokenizer trait.
-#[derive(Debug, Clone, Default)]
-pub(super) struct StoreTokenizer {
-    token: Token,
-}
-
-impl Tokenizer for StoreTokenizer {
-    type TokenStream<'a> = StoreTokens<'a>;
-
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> StoreTokens<'a> {
-        self.token.reset();
-        StoreTokens { text, words: words(text), token: &mut self.token }
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct StoreTokens<'a> {
-    text: &'a str,
-    words: Words<'a>,
-    token: &'a mut Token,
-}
-
-impl TokenStream for StoreTokens<'_> {
-    fn advance(&mut self) -> bool {
-        let Some(word) = self.words.next() else { return false };
-        self.token.offset_from = word.range.start;
-        self.token.offset_to = word.range.end;
-        self.token.position = word.position;
-        self.token.text.clear();
-        fold_into(self.text.get(word.range).unwrap_or_default(), &mut self.token.text);
-        true
-    }
-
-    fn token(&self) -> &Token {
-        self.token
-    }
-
-    fn token_mut(&mut self) -> &mut Token {
-        self.token
-    }
 }
 
 #[cfg(test)]

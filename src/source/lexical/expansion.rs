@@ -1,4 +1,4 @@
-//! Looks up the words of a query in the dictionary of the index, with the words that stand for them.
+//! Looks up the words of a query in the vocabulary of an index, with the words that stand for them.
 //!
 //! A word has its other forms beside it (`invoices` for `invoice`). A word that no record has is replaced: by its
 //! forms, or else by words with one edit or with that beginning. Only words of records in the scope of the search
@@ -6,13 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use tantivy::{TantivyError, Term};
-
-use super::dictionary::Dictionary;
-use super::index::Fields;
-use super::scope::Scope;
 use super::stems::{Inflection, edits_at_beginning, is_one_edit};
 use super::terms::QueryTerms;
+use super::vocabulary::Vocabulary;
 use super::words::WordKind;
 
 /// Quality of another form of a word that records have.
@@ -23,6 +19,10 @@ const ONLY_FORM_QUALITY: f32 = 0.9;
 
 /// Quality of a word with one edit.
 const EDIT_QUALITY: f32 = 0.7;
+
+/// Quality of a word that a misspelt word begins with, such as `comm` for `commn`. Letters are left out more often than a
+/// letter too many is typed at the end, so `common` comes before it.
+const SHORTER_QUALITY: f32 = 0.5;
 
 /// Quality of a word that begins with a word that no record has.
 const PREFIX_QUALITY: f32 = 0.7;
@@ -63,62 +63,79 @@ const MAX_CHECKED: usize = 500;
 /// Share of the records from which on a word is so common that its other forms are not looked up.
 const COMMON_SHARE: u64 = 10;
 
+/// Number of words of a query from which on the places of very common words are not compared.
+const MANY_WORDS: usize = 6;
+
+/// Share of the records from which on a word is very common.
+const VERY_COMMON_SHARE: u64 = 4;
+
 /// Word of the index that stands for a word of the query.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Alternative {
-    pub(super) text: String,
+pub(in crate::source) struct Alternative {
+    pub(in crate::source) text: String,
     /// Quality of the match: 1 for the word itself.
-    pub(super) quality: f32,
+    pub(in crate::source) quality: f32,
     /// Number of records that have the word.
-    pub(super) frequency: u64,
+    pub(in crate::source) frequency: u64,
 }
 
 /// Word of a query with what stands for it in the index.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Lookup {
-    pub(super) kind: WordKind,
+pub(in crate::source) struct Lookup {
+    pub(in crate::source) kind: WordKind,
     /// Words of the index, the word itself first; none if no record matches.
-    pub(super) alternatives: Vec<Alternative>,
+    pub(in crate::source) alternatives: Vec<Alternative>,
     /// Rarity of the word, times the importance of its kind.
-    pub(super) weight: f32,
+    pub(in crate::source) weight: f32,
 }
 
 /// Words of a query, looked up in an index.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Lookups {
+pub(in crate::source) struct Lookups {
     /// Lookup of each slot of the query.
-    pub(super) words: Vec<Lookup>,
+    pub(in crate::source) words: Vec<Lookup>,
     /// Number of records in the index.
-    pub(super) records: u64,
+    pub(in crate::source) records: u64,
 }
 
 impl Lookups {
     /// Returns the rarity of a word that so many records have (inverse document frequency).
-    pub(super) fn rarity(&self, frequency: u64) -> f32 {
+    pub(in crate::source) fn rarity(&self, frequency: u64) -> f32 {
         rarity(frequency, self.records)
+    }
+
+    /// Returns true if the places of a word are compared. In a long query, those of very common words tell little.
+    pub(in crate::source) fn has_places(&self, alternative: &Alternative) -> bool {
+        self.words.len() < MANY_WORDS || alternative.frequency <= self.records / VERY_COMMON_SHARE
+    }
+
+    /// Returns the greatest share of the query's rarity that a record can have, with the words that some record has.
+    pub(in crate::source) fn possible_coverage(&self) -> f32 {
+        let total: f32 = self.words.iter().map(|word| word.weight).sum();
+        let best = self.words.iter().map(|word| {
+            let qualities = word.alternatives.iter().map(|alternative| alternative.quality);
+            word.weight * qualities.fold(0.0, f32::max)
+        });
+        if total > 0.0 { best.sum::<f32>() / total } else { 0.0 }
     }
 }
 
 /// Finds the words of the index that stand for words of a query.
-struct Expansion<'a> {
-    dictionary: &'a Dictionary<'a>,
-    fields: Fields,
-    scope: &'a Scope,
+struct Expansion<'a, V> {
+    vocabulary: &'a V,
     records: u64,
 }
 
 /// Looks up the words of a query.
-pub(super) fn look_up(
-    dictionary: &Dictionary<'_>,
-    fields: Fields,
-    scope: &Scope,
+pub(in crate::source) fn look_up<V: Vocabulary>(
+    vocabulary: &V,
     terms: &QueryTerms,
-) -> Result<Lookups, TantivyError> {
-    let expansion = Expansion { dictionary, fields, scope, records: dictionary.searcher.num_docs() };
+) -> Result<Lookups, V::Error> {
+    let expansion = Expansion { vocabulary, records: vocabulary.records() };
     let mut words = Vec::with_capacity(terms.slots.len());
     for slot in &terms.slots {
-        let is_in_scope = scope.has_word(dictionary, fields, &slot.text)?;
-        words.push((slot, if is_in_scope { expansion.frequency(&slot.text)? } else { 0 }));
+        let is_in_scope = vocabulary.is_in_scope(&slot.text)?;
+        words.push((slot, if is_in_scope { vocabulary.frequency(&slot.text)? } else { 0 }));
     }
     let mut rarest: Vec<u64> =
         words.iter().map(|(_, frequency)| *frequency).filter(|frequency| *frequency > 0).collect();
@@ -158,23 +175,19 @@ fn rarity(frequency: u64, records: u64) -> f32 {
     (1.0 + (records - frequency + 0.5) / (frequency + 0.5)).ln()
 }
 
-impl Expansion<'_> {
-    /// Returns the number of records that have a word.
-    fn frequency(&self, word: &str) -> Result<u64, TantivyError> {
-        self.dictionary.frequency(&Term::from_field_text(self.fields.text, word))
-    }
-
+impl<V: Vocabulary> Expansion<'_, V> {
     /// Returns the words that stand for a word: its other forms, or replacements if no record has it.
-    fn others(&self, word: &str, frequency: u64, max_forms: usize) -> Result<Vec<Alternative>, TantivyError> {
+    fn others(&self, word: &str, frequency: u64, max_forms: usize) -> Result<Vec<Alternative>, V::Error> {
         if frequency > 1_000 && frequency > self.records / COMMON_SHARE {
             return Ok(Vec::new());
         }
         let forms = match Inflection::new(word) {
             Some(inflection) => {
                 // Segments have the same words, and each is stemmed once.
+                let lengths = 0..=inflection.longest();
                 let mut found = self
-                    .dictionary
-                    .beginning_with(inflection.prefix(), |other| inflection.may_be_form(other))?;
+                    .vocabulary
+                    .beginning_with(inflection.prefix(), lengths, |other| inflection.may_be_form(other))?;
                 found.retain(|other, _| inflection.is_form(other));
                 found
             }
@@ -190,8 +203,11 @@ impl Expansion<'_> {
         if word.chars().count() < MIN_REPLACED {
             return Ok(Vec::new());
         }
-        let edits = self.most_frequent(self.edits(word)?, MAX_REPLACEMENTS, EDIT_QUALITY)?;
-        let longer = self.dictionary.beginning_with(word, |other| other != word)?;
+        let mut edits = self.most_frequent(self.edits(word)?, MAX_REPLACEMENTS, EDIT_QUALITY)?;
+        for shorter in edits.iter_mut().filter(|edit| word.starts_with(&edit.text)) {
+            shorter.quality = SHORTER_QUALITY;
+        }
+        let longer = self.vocabulary.beginning_with(word, 0..=usize::MAX, |other| other != word)?;
         let mut others = self.most_frequent(longer, MAX_REPLACEMENTS, PREFIX_QUALITY)?;
         others.retain(|other| !edits.iter().any(|edit| edit.text == other.text));
         others.extend(edits);
@@ -200,20 +216,20 @@ impl Expansion<'_> {
 
     /// Returns the words that differ from a word by one edit. A word with a digit has none: its neighbours are other
     /// numbers, not other spellings.
-    fn edits(&self, word: &str) -> Result<BTreeMap<String, u64>, TantivyError> {
+    fn edits(&self, word: &str) -> Result<BTreeMap<String, u64>, V::Error> {
         if word.bytes().any(|byte| byte.is_ascii_digit()) {
             return Ok(BTreeMap::new());
         }
         let count = EDITED_BEGINNING.min(word.chars().count() / 2);
         let beginning: String = word.chars().take(count).collect();
-        let shortest = word.len().saturating_sub(4);
-        let mut found = self.dictionary.beginning_with(&beginning, |other| {
-            (shortest..=word.len() + 4).contains(&other.len()) && is_one_edit(word, other)
+        let lengths = word.len().saturating_sub(4)..=word.len() + 4;
+        let mut found = self.vocabulary.beginning_with(&beginning, lengths.clone(), |other| {
+            lengths.contains(&other.len()) && is_one_edit(word, other)
         })?;
         let edits = edits_at_beginning(word, count);
-        self.dictionary.prepare_lookups(edits.len())?;
+        self.vocabulary.prepare_lookups(&edits)?;
         for edit in edits {
-            let frequency = self.frequency(&edit)?;
+            let frequency = self.vocabulary.frequency(&edit)?;
             if frequency > 0 {
                 found.insert(edit, frequency);
             }
@@ -227,7 +243,7 @@ impl Expansion<'_> {
         words: BTreeMap<String, u64>,
         count: usize,
         quality: f32,
-    ) -> Result<Vec<Alternative>, TantivyError> {
+    ) -> Result<Vec<Alternative>, V::Error> {
         let mut words: Vec<(String, u64)> = words.into_iter().collect();
         words.sort_by(|(one, count), (other, than)| than.cmp(count).then_with(|| one.cmp(other)));
         let mut found = Vec::with_capacity(count);
@@ -235,7 +251,7 @@ impl Expansion<'_> {
             if found.len() == count {
                 break;
             }
-            if self.scope.has_word(self.dictionary, self.fields, &text)? {
+            if self.vocabulary.is_in_scope(&text)? {
                 found.push(Alternative { text, quality, frequency });
             }
         }

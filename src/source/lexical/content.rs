@@ -1,0 +1,78 @@
+//! The searchable content of a record: its texts in order, title, authors and time.
+
+use std::borrow::Cow;
+
+use super::matching::collect_texts;
+use super::similarity::SimilarityHash;
+use super::words::position_count;
+use crate::record::{RecordData, author_values, authored_at, own_title, parse_timestamp, start_of_day};
+
+/// Maximum number of texts of one record that name its author.
+const MAX_AUTHORS: usize = 20;
+
+/// Maximum number of texts of one record that are searchable.
+const TEXTS_PER_RECORD: usize = 10_000;
+
+/// Content of a record as far as it is indexed.
+#[derive(Debug)]
+pub(in crate::source) struct RecordText<'a> {
+    pub(in crate::source) key: &'a str,
+    pub(in crate::source) data: &'a RecordData,
+    /// Time at which the connector emitted the record, which stands for a time that the record does not have.
+    pub(in crate::source) emitted_at: Option<&'a str>,
+}
+
+/// Searchable content of a record.
+#[derive(Debug)]
+pub(in crate::source) struct RecordContent<'a> {
+    pub(in crate::source) title: Option<&'a str>,
+    /// All texts in the order in which their words are counted: the title, the key, numbers and other texts.
+    pub(in crate::source) texts: Vec<Cow<'a, str>>,
+    pub(in crate::source) authors: Vec<&'a str>,
+    /// Number of places that the words of the title take.
+    pub(in crate::source) title_words: usize,
+    /// Hash of the texts that is similar for similar texts.
+    pub(in crate::source) similarity: u64,
+    /// Second at which the record was written.
+    pub(in crate::source) time: Option<i64>,
+}
+
+impl<'a> RecordContent<'a> {
+    pub(in crate::source) fn new(record: &RecordText<'a>) -> Self {
+        let RecordText { key, data, emitted_at } = *record;
+        let title = own_title(data);
+        let mut texts: Vec<Cow<'a, str>> = Vec::new();
+        texts.extend(title.map(Cow::Borrowed));
+        texts.push(Cow::Borrowed(key));
+        let mut values = Vec::new();
+        for value in data.values() {
+            collect_texts(value, &mut values);
+            if let serde_json::Value::Number(number) = value {
+                texts.push(Cow::Owned(number.to_string()));
+            }
+        }
+        let mut similarity = SimilarityHash::default();
+        for text in values.into_iter().take(TEXTS_PER_RECORD) {
+            similarity.add(text);
+            if !title.is_some_and(|title| std::ptr::eq(title, text)) {
+                texts.push(Cow::Borrowed(text));
+            }
+        }
+        let mut authors = Vec::new();
+        author_values(data).for_each(|value| collect_texts(value, &mut authors));
+        authors.truncate(MAX_AUTHORS);
+        Self {
+            title,
+            texts,
+            authors,
+            title_words: title.map_or(0, position_count),
+            similarity: similarity.finish(),
+            time: authored_at(data).or(emitted_at).and_then(second),
+        }
+    }
+}
+
+/// Returns the second of a date or timestamp.
+fn second(text: &str) -> Option<i64> {
+    Some(parse_timestamp(text).or_else(|| start_of_day(text))?.as_second())
+}
