@@ -10,13 +10,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
+use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OpenFlags};
 use url::Url;
 
 use super::StoreError;
 use super::traces::{is_removal_unfinished, overwrite_removed};
-use super::write_lock::WriteLock;
-use crate::source::SourceError;
+use super::write_lock::{LOCK_TIMEOUT, WriteLock};
+use crate::source::{PostgresError, SourceError, is_database};
 use crate::state::{beside, create_private_file, foreign_beside_database, orphan_of_database, read_head};
 
 /// SQLite application id in the header of every store (`fwel`); it tells stores from databases of other programs.
@@ -42,6 +43,12 @@ pub(super) enum ReadError {
 impl From<rusqlite::Error> for ReadError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
+    }
+}
+
+impl From<FromSqlError> for ReadError {
+    fn from(error: FromSqlError) -> Self {
+        Self::Sqlite(error.into())
     }
 }
 
@@ -124,6 +131,9 @@ impl FileIdentity {
 impl Database {
     /// Opens an existing store.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        if is_database(path) {
+            return Err(PostgresError::NotSupported { what: "this command on" }.into());
+        }
         let database = Self { path: path.to_owned(), pool: Mutex::default() };
         database.give_back(database.reader()?);
         Ok(database)
@@ -132,7 +142,7 @@ impl Database {
     /// Opens an existing store, or creates one if there is no file. Acquires the write lock, which a synchronization
     /// holds for one batch.
     pub(super) fn open_or_create(path: &Path) -> Result<(Self, WriteLock), StoreError> {
-        let lock = || WriteLock::take_within(path, BUSY_TIMEOUT);
+        let lock = || WriteLock::take_within(path, LOCK_TIMEOUT);
         match Self::open(path) {
             // No lock file is created beside a file that is not a store. A store without a format may be one that another
             // process is creating.

@@ -74,6 +74,7 @@ impl StoreError {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
                 Self::DiskFull { folder: disk_of(path), problem }
             }
+            std::io::ErrorKind::NotFound if !disk_of(path).is_dir() => Self::NoFolder(disk_of(path)),
             _ => Self::Unwritable { path: path.to_owned(), problem },
         }
     }

@@ -6,9 +6,9 @@ use rusqlite::Connection;
 
 use super::StoreError;
 use super::database::Database;
-use super::manifest::kinds::MAX_FIELDS;
 use super::place::{Place, ScopeError, StreamPlace, open};
 use crate::handle::RecordScope;
+use crate::source::manifest::kinds::MAX_FIELDS;
 
 /// Maximum number of fields of a stream that an import keeps the names of.
 pub const MAX_EXPORTED_FIELDS: usize = MAX_FIELDS;

@@ -1,21 +1,30 @@
-//! Lookup of the process that holds a store's write lock.
+//! Lookup of the processes that hold the locks of a store.
 
 use std::path::Path;
 
+use super::database::Database;
+use super::write_lock::{INDEX_LOCK, WriteLock};
 use crate::state::beside;
 
-/// Returns the id of the process that holds the write lock of the store at `store`, if the system reports it. Linux
+/// Returns true if another process holds the write lock of an existing store, so that a write waits for it.
+#[must_use]
+pub fn is_store_locked(store: &Path) -> bool {
+    // No lock file is created beside a file that is not a store.
+    Database::open(store).is_ok() && WriteLock::try_take(store).is_ok_and(|lock| lock.is_none())
+}
+
+/// Returns the id of the process that writes the search index of the store at `store`, if the system reports it. Linux
 /// lists locks by device and inode in `/proc/locks`.
 pub(super) fn lock_holder(store: &Path) -> Option<u32> {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::fs::MetadataExt;
-        let file = std::fs::metadata(beside(store, "-lock")).ok()?;
+        let file = std::fs::metadata(beside(store, INDEX_LOCK)).ok()?;
         holder_in(&std::fs::read_to_string("/proc/locks").ok()?, file.dev(), file.ino())
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = beside(store, "-lock");
+        let _ = beside(store, INDEX_LOCK);
         None
     }
 }

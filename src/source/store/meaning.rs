@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::blocking::spawn_read;
 use super::fulltext::QueryMeaning;
 use super::vectors::{VectorError, VectorIndex};
-use crate::embedding::{QueryEmbedder, QueryVector};
+use crate::embedding::{EmbeddingError, QueryEmbedder, QueryVector};
 use crate::source::{SearchMode, SearchQuery};
 
 /// Embedding model of the configuration and vectors of a store.
@@ -29,11 +29,18 @@ pub(super) struct SearchMeaning {
     is_alone: bool,
     /// Reason why the search is by words alone.
     pub(super) problem: Option<String>,
+    /// True if the problem is a vector that is not valid, and not a model that cannot be called.
+    pub(super) is_invalid_vector: bool,
 }
 
 impl Meaning {
     pub(super) fn new(embedder: Arc<QueryEmbedder>, vectors: VectorIndex, deadline: Duration) -> Self {
         Self { embedder, vectors, deadline }
+    }
+
+    /// Returns the identity of the vectors. It changes with the model and with each build.
+    pub(super) fn vectors_identity(&self) -> Result<Option<String>, VectorError> {
+        self.vectors.identity()
     }
 
     /// Embeds the query of a first page, if its mode wants that and the store has vectors.
@@ -55,21 +62,45 @@ impl Meaning {
             Err(error) => return SearchMeaning::problem(&error),
         };
         match self.embedder.embed(&text, self.deadline).await {
-            Ok(vector) if *vector.model == *stored => SearchMeaning {
-                meaning: Some((Arc::clone(self), vector)),
-                is_alone: query.mode == SearchMode::Semantic,
-                problem: None,
+            Ok(vector) => match stored.check(&vector.model) {
+                Ok(()) => SearchMeaning {
+                    meaning: Some((Arc::clone(self), vector)),
+                    is_alone: query.mode == SearchMode::Semantic,
+                    ..SearchMeaning::default()
+                },
+                Err(error) => {
+                    // After a rebuild the next query is compared with the new vectors.
+                    if matches!(error, VectorError::ModelChanged(_)) {
+                        self.embedder.forget_identity();
+                    }
+                    SearchMeaning::problem(&error)
+                }
             },
-            Ok(_) if is_auto => SearchMeaning::default(),
-            Ok(_) => SearchMeaning::problem(&VectorError::OtherModel(stored)),
+            Err(error) if is_invalid_answer(&error) => SearchMeaning::invalid_vector(&error),
             Err(error) => SearchMeaning::problem(&error),
         }
     }
 }
 
+/// Returns true if a model has answered, but not with one valid vector.
+fn is_invalid_answer(error: &EmbeddingError) -> bool {
+    matches!(
+        error,
+        EmbeddingError::InvalidVector { .. }
+            | EmbeddingError::WrongDimensions { .. }
+            | EmbeddingError::WrongCount { .. }
+            | EmbeddingError::InvalidResponse { .. }
+    )
+}
+
 impl SearchMeaning {
     pub(super) fn problem(problem: &dyn Display) -> Self {
         Self { problem: Some(problem.to_string()), ..Self::default() }
+    }
+
+    /// Creates the meaning of a search whose query has a vector that is not valid.
+    pub(super) fn invalid_vector(problem: &dyn Display) -> Self {
+        Self { is_invalid_vector: true, ..Self::problem(problem) }
     }
 
     /// Returns the query's vector, if there is one.

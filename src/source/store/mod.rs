@@ -5,16 +5,16 @@
 //! which it is complete; an import, or the next search, adds the records that changed since. The same mechanism
 //! recovers from a crash, from damage and from a restored backup.
 //!
-//! One process writes at a time (`StoreWriter` holds a lock); any number of processes read meanwhile.
+//! One process at a time writes a batch, under the write lock; any number of processes read meanwhile.
 //!
 //! * `database`, `write_lock`, `lock_holder`, `error`: the SQLite file
 //! * `blocking`: reads on threads of their own
 //! * `backup`: backups of the file
-//! * `manifest`: manifests of connectors
-//! * `read`: reads of records and of the schema
+//! * `read`: the tables as reads see them
 //! * `fulltext`: full-text search and its index
 //! * `import`: imports, `sync`: imports that stay current
 //! * `documents`: the tables of projects, `document_store`: the store as one of documents
+//! * `history_queue`: searches to be remembered
 //! * `vectors`: vectors of records, for search by meaning
 //! * `place`, `info`, `export`, `removal`: the names of a command as rows; description, export and removal of records
 //! * `traces`: text of removed records in free pages, `tables`: the tables that there are
@@ -28,10 +28,10 @@ mod documents;
 mod error;
 mod export;
 mod fulltext;
+mod history_queue;
 mod import;
 mod info;
 mod lock_holder;
-mod manifest;
 mod meaning;
 mod place;
 mod read;
@@ -50,35 +50,41 @@ use async_trait::async_trait;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+pub use super::manifest::{Manifest, ManifestError, StreamDeclaration};
 pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_store};
+pub use document_store::delete_expired_searches;
 pub use documents::KnownDocument;
 pub use error::StoreError;
 pub use export::{ExportError, ExportedRecord, ExportedStream, MAX_EXPORTED_FIELDS, StoreExport};
-pub use fulltext::index::IndexState;
-pub use import::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
+pub use fulltext::index::{IndexProgress, IndexState, no_progress};
+pub use import::{Change, ImportResult, IncomingRecord, NewConnection, StoreWriter, Tally};
 pub use info::{ConnectionInfo, StoreBytes, StoreInfo, StreamInfo, store_info};
-pub use manifest::{Manifest, ManifestError, StreamDeclaration};
+pub use lock_holder::is_store_locked;
 pub use place::ScopeError;
-pub use removal::{RemovalCounts, RemovalError, Removed, count_removal, finish_removal, remove_records};
+pub use removal::{
+    RemovalCounts, RemovalError, RemovalResult, count_removal, finish_removal, remove_records,
+};
 pub use sync::{
-    Fingerprint, ImportId, ImportStatus, ItemId, ItemState, KnownItem, Missing, NewImport, RememberedImport,
-    SyncLock, SyncStore, SyncWriter,
+    Fingerprint, ImportId, ImportStatus, ItemId, ItemState, KnownItem, MissingCounts, NewImport,
+    RememberedImport, SyncLock, SyncStore, SyncWriter,
 };
 pub use vectors::{
     BackgroundBuild, BuildMode, BuildProgress, EmbeddedStreams, GenerationStatus, ScoreSpread, StoreVersion,
-    VectorBuilder, VectorError, VectorHit, VectorHits, VectorIndex, VectorScope, VectorStatus,
-    estimate_build, remove_vectors, vector_status,
+    StoredModel, VectorBuilder, VectorError, VectorHit, VectorHits, VectorIndex, VectorScope, VectorStatus,
+    check_document_dimensions, check_vectors, estimate_build, remove_vectors, vector_status,
 };
 
 use self::blocking::spawn_read;
 use self::database::{Database, READERS};
 use self::fulltext::StoreSearch;
 use self::fulltext::index::Verification;
+use self::history_queue::HistoryQueue;
 use self::meaning::{Meaning, SearchMeaning};
-use self::read::allowance::Allowance;
-use self::read::interrupt::{Interrupt, InterruptOnDrop, ReadBounds};
-use self::read::{aggregate, changes, list, record, schema, streams, window};
-use super::documents::DocumentStore;
+use self::read::tables::{SqliteTables, schema};
+use super::documents::DocumentStores;
+use super::relational::allowance::{Allowance, MeasuredRead, with_memory};
+use super::relational::interrupt::{Interrupt, InterruptOnDrop, ReadBounds};
+use super::relational::{aggregate, changes, list, record, streams, window};
 use super::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
     SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
@@ -86,14 +92,11 @@ use super::{
 use crate::callers::CallContext;
 use crate::embedding::QueryEmbedder;
 use crate::handle::{RecordAddress, SourceName};
-use crate::memory::{MemoryPermit, UNCOUNTED_BYTES};
+use crate::memory::MemoryPermit;
 use crate::record::{Record, Schema, Unavailable, Window};
 
 /// Maximum time that a read waits for a permit.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Maximum time that a read of large records waits for memory. Shorter than the default deadline of a source.
-const MEMORY_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Returns true if the application id of a SQLite database is that of a store or of its vectors.
 pub(crate) fn is_store_application(id: i64) -> bool {
@@ -116,6 +119,8 @@ struct Inner {
     /// Permits for concurrent reads, one per pooled connection: opening a connection and preparing its statements
     /// takes as long as several reads.
     permits: Arc<Semaphore>,
+    /// Searches of documents that are not written yet.
+    history: HistoryQueue,
 }
 
 impl Store {
@@ -127,7 +132,11 @@ impl Store {
     pub fn open(name: SourceName, path: &Path) -> Result<Self, StoreError> {
         let database = Database::open(path)?;
         let (searching, permits) = (StoreSearch::default(), Arc::new(Semaphore::new(READERS)));
-        Ok(Self { name, inner: Arc::new(Inner { database, searching, permits }), meaning: None })
+        Ok(Self {
+            name,
+            inner: Arc::new(Inner { database, searching, permits, history: HistoryQueue::default() }),
+            meaning: None,
+        })
     }
 
     /// Returns the store with searches by meaning, for which queries are embedded by a model within `deadline`. Its
@@ -157,7 +166,7 @@ impl Store {
     ///
     /// Returns an error if the store cannot be read or its index cannot be written.
     pub fn complete_index(&self) -> Result<IndexState, StoreError> {
-        self.inner.searching.index.complete(&self.inner.database, Verification::Quick)
+        self.inner.searching.index.complete(&self.inner.database, Verification::Quick, &no_progress)
     }
 
     /// Brings the index up to date like [`Self::complete_index`] and verifies every byte of it.
@@ -166,7 +175,7 @@ impl Store {
     ///
     /// Returns an error if the store cannot be read or its index cannot be written.
     pub fn verify_index(&self) -> Result<IndexState, StoreError> {
-        self.inner.searching.index.complete(&self.inner.database, Verification::Full)
+        self.inner.searching.index.complete(&self.inner.database, Verification::Full, &no_progress)
     }
 
     /// Acquires a permit and runs a read on a blocking thread. Dropping the future interrupts the read.
@@ -193,27 +202,13 @@ impl Store {
         read: impl Fn(&Inner, ReadBounds<'_>) -> Result<Answer, SourceError> + Send + Sync + 'static,
     ) -> Result<(Answer, MemoryPermit), SourceError> {
         let read = Arc::new(read);
-        let (mut permit, mut granted) = (MemoryPermit::default(), UNCOUNTED_BYTES);
-        loop {
+        with_memory(|granted| {
             let read = Arc::clone(&read);
-            let (answer, needed, used) = self
-                .blocking(move |inner, interrupt| {
-                    let allowance = Allowance::new(granted);
-                    let answer = read(inner, ReadBounds { interrupt, allowance: &allowance });
-                    Ok((answer, allowance.needed(), allowance.used()))
-                })
-                .await?;
-            let Some(needed) = needed else {
-                permit.shrink_to(used);
-                return Ok((answer?, permit));
-            };
-            // The first permit is released before the next one is acquired: two reads that each held one would
-            // deadlock.
-            drop((answer, permit));
-            permit =
-                MemoryPermit::acquire(needed, MEMORY_TIMEOUT).await.map_err(|_busy| SourceError::Busy)?;
-            granted = needed;
-        }
+            self.blocking(move |inner, interrupt| {
+                Ok(MeasuredRead::new(granted, |allowance| read(inner, ReadBounds { interrupt, allowance })))
+            })
+        })
+        .await
     }
 }
 
@@ -231,8 +226,8 @@ impl Source for Store {
         true
     }
 
-    async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
-        Ok(vec![Arc::new(self.clone())])
+    async fn document_stores(&self) -> Result<DocumentStores, SourceError> {
+        Ok(DocumentStores { stores: vec![Arc::new(self.clone())], ..DocumentStores::default() })
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
@@ -248,7 +243,7 @@ impl Source for Store {
     }
 
     async fn schema(&self, _context: &CallContext) -> Result<Schema, SourceError> {
-        self.blocking(|inner, _| schema::schema(&inner.database)).await
+        self.blocking(|inner, _| schema(&inner.database)).await
     }
 
     async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
@@ -268,8 +263,9 @@ impl Source for Store {
 
     async fn record(&self, _context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
         let query = query.clone();
-        let read =
-            move |inner: &Inner, bounds: ReadBounds<'_>| record::record(&inner.database, &query, bounds);
+        let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
+            inner.database.ask(|sqlite| record::record(&SqliteTables(sqlite), &query, bounds))
+        };
         let (record, memory) = self.reading(read).await?;
         Ok(Record { memory, ..record })
     }
@@ -280,12 +276,18 @@ impl Source for Store {
         address: &RecordAddress,
     ) -> Result<Option<String>, SourceError> {
         let address = address.clone();
-        self.blocking(move |inner, _| record::version(&inner.database, &address)).await
+        let read = move |inner: &Inner, _: &Interrupt| {
+            inner.database.ask(|sqlite| record::version(&SqliteTables(sqlite), &address))
+        };
+        self.blocking(read).await
     }
 
     async fn stream(&self, _context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
         let query = query.clone();
-        self.blocking(move |inner, _| streams::streams(&inner.database, &query).map(StreamAnswer::from)).await
+        let read = move |inner: &Inner, _: &Interrupt| {
+            inner.database.ask(|sqlite| streams::streams(&SqliteTables(sqlite), &query))
+        };
+        self.blocking(read).await.map(StreamAnswer::from)
     }
 
     async fn records(
@@ -295,12 +297,14 @@ impl Source for Store {
     ) -> Result<RecordsPage, SourceError> {
         let query = query.clone();
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
-            let database = &inner.database;
-            match &query.start {
-                Start::First => list::page(database, &query, None, bounds),
-                Start::After(position) => list::page(database, &query, Some(position), bounds),
-                Start::Changes(since) => changes::changes(database, &query, since.as_ref(), bounds),
-            }
+            inner.database.ask(|sqlite| {
+                let tables = SqliteTables(sqlite);
+                match &query.start {
+                    Start::First => list::page(&tables, &query, None, bounds),
+                    Start::After(position) => list::page(&tables, &query, Some(position), bounds),
+                    Start::Changes(since) => changes::changes(&tables, &query, since.as_ref(), bounds),
+                }
+            })
         };
         let (page, memory) = self.reading(read).await?;
         Ok(page.with_memory(&memory))
@@ -309,7 +313,7 @@ impl Source for Store {
     async fn window(&self, _context: &CallContext, query: &WindowQuery) -> Result<Window, SourceError> {
         let query = query.clone();
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
-            window::window(&inner.database, &query, bounds.allowance)
+            inner.database.ask(|sqlite| window::window(&SqliteTables(sqlite), &query, bounds.allowance))
         };
         Ok(self.reading(read).await?.0)
     }
@@ -320,7 +324,13 @@ impl Source for Store {
         query: &AggregateQuery,
     ) -> Result<AggregateAnswer, SourceError> {
         let query = query.clone();
-        self.blocking(move |inner, interrupt| aggregate::aggregate(&inner.database, &query, interrupt)).await
+        let read = move |inner: &Inner, interrupt: &Interrupt| {
+            // Each text is dropped before the next one is read, and the pass bounds its groups.
+            let allowance = Allowance::unlimited();
+            let bounds = ReadBounds { interrupt, allowance: &allowance };
+            inner.database.ask(|sqlite| aggregate::aggregate(&SqliteTables(sqlite), &query, bounds))
+        };
+        self.blocking(read).await
     }
 }
 

@@ -14,12 +14,12 @@ use serde::Serialize;
 use super::StoreError;
 use super::database::{Database, identity};
 use super::documents::DocumentWriter;
-use super::fulltext::index::{IndexFollower, delete_index};
+use super::fulltext::index::{IndexFollower, delete_index, no_progress};
 use super::place::{Place, ScopeError, open};
 use super::sync::note_removed_items;
 use super::traces::{is_removal_unfinished, mark_removal, overwrite_removed};
 use super::vectors::{RemovedRows, VectorError, VectorRemover};
-use super::write_lock::WriteLock;
+use super::write_lock::{IndexLock, WriteLock};
 use crate::handle::RecordScope;
 
 /// Number of rows that a removal deletes.
@@ -37,7 +37,7 @@ pub struct RemovalCounts {
 
 /// Result of a removal.
 #[derive(Debug)]
-pub struct Removed {
+pub struct RemovalResult {
     /// Number of rows that were deleted.
     pub counts: RemovalCounts,
     /// Number of vectors that were deleted.
@@ -115,10 +115,12 @@ fn count(sqlite: &Connection, place: &Place, scope: &RecordScope) -> Result<Remo
 ///
 /// The records do not exist, the store or its vectors cannot be written, or another process writes to them. Then all records
 /// are left; vectors and the search index are made again if they are missing.
-pub async fn remove_records(store: &Path, scope: &RecordScope) -> Result<Removed, RemovalError> {
+pub async fn remove_records(store: &Path, scope: &RecordScope) -> Result<RemovalResult, RemovalError> {
     let database = Database::open(store)?;
-    let lock = || WriteLock::try_take(store)?.ok_or_else(|| StoreError::Locked(store.to_owned()));
-    let _lock = lock()?;
+    let locked = || StoreError::Locked(store.to_owned());
+    let _lock = WriteLock::try_take(store)?.ok_or_else(locked)?;
+    // An import holds it to its end.
+    let index_lock = IndexLock::try_take(store)?.ok_or_else(locked)?;
     // Both files are locked before the first is changed, and until the end: a build in between would read the records again.
     let mut remover = VectorRemover::open(store).await?;
     let place = Place::resolve(&database, scope)?;
@@ -139,8 +141,9 @@ pub async fn remove_records(store: &Path, scope: &RecordScope) -> Result<Removed
     if let Err(error) = overwrite_removed(&sqlite) {
         problems.push(database.error(&error).to_string());
     }
-    problems.extend(IndexFollower::open(&database).finish(&database).map(|error| error.to_string()));
-    Ok(Removed { counts, vectors, problems })
+    let index = IndexFollower::with_lock(&database, index_lock).finish(&no_progress);
+    problems.extend(index.map(|error| error.to_string()));
+    Ok(RemovalResult { counts, vectors, problems })
 }
 
 fn removed_rows(place: &Place, scope: &RecordScope) -> RemovedRows {
@@ -195,7 +198,7 @@ fn delete(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Change, Incoming, NewConnection, StoreWriter};
+    use super::super::{Change, IncomingRecord, NewConnection, StoreWriter};
     use super::*;
     use crate::record::RecordData;
 
@@ -209,11 +212,11 @@ mod tests {
             display_name: None,
             manifest: None,
         };
-        let mut writer = StoreWriter::open(&path, &connection).unwrap();
+        let mut writer = StoreWriter::open(&path, &connection, &no_progress).unwrap();
         let change = Change::Put { data: RecordData::new(), emitted_at: None };
-        let incoming = Incoming { stream: "s".parse().unwrap(), key: "a".parse().unwrap(), change };
+        let incoming = IncomingRecord { stream: "s".parse().unwrap(), key: "a".parse().unwrap(), change };
         writer.write(incoming, 1).unwrap();
-        writer.finish().unwrap();
+        writer.finish(&no_progress).unwrap();
         let scope: RecordScope = "notes/s:a".parse().unwrap();
         let (database, place) = open(&path, &scope).unwrap();
         assert!(!database.read(is_removal_unfinished).unwrap());

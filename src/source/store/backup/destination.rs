@@ -14,7 +14,8 @@ use crate::source::store::fulltext::index::is_index_folder;
 use crate::state::{beside, create_private_file, not_a_file};
 
 /// Suffixes of the files that SQLite and fetchwell keep beside a store.
-const STORE_SUFFIXES: [&str; 5] = ["-wal", "-shm", "-journal", "-lock", "-index"];
+const STORE_SUFFIXES: [&str; 7] =
+    ["-wal", "-shm", "-journal", "-lock", "-lock-queue", "-index", "-index-lock"];
 
 /// Path that is free, or holds a file that may be replaced.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use super::error::BackupError;
 use super::verify::{Contents, OpenBackup};
 use crate::source::store::StoreError;
 use crate::source::store::database::{Database, connect, identity, use_write_ahead_log};
-use crate::source::store::write_lock::WriteLock;
+use crate::source::store::write_lock::{IndexLock, WriteLock};
 use crate::state::{beside, foreign_beside_database, orphan_of_database};
 
 /// Result of a restore.
@@ -55,7 +55,10 @@ pub fn restore_store(
         Err(damaged @ StoreError::Damaged { .. }) => Some(Err(damaged)),
         found => Some(Ok(found?)),
     };
-    let _lock = WriteLock::try_take(store)?.ok_or_else(|| StoreError::Locked(store.to_owned()))?;
+    let locked = || StoreError::Locked(store.to_owned());
+    let _lock = WriteLock::try_take(store)?.ok_or_else(locked)?;
+    // An import holds it to its end.
+    let _index_lock = IndexLock::try_take(store)?.ok_or_else(locked)?;
     let earlier = match found {
         None => {
             create(&backup.connection, store, stop)?;

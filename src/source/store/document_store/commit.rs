@@ -7,21 +7,20 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use crate::handle::StreamName;
 use crate::record::RecordData;
 use crate::source::documents::{
-    Committed, DOCS_KIND, DOCUMENTS_STREAM, DocumentChange, DocumentPath, NewProject, Project, ProjectRef,
-    Uuid,
+    CommitSummary, DOCS_KIND, DOCUMENTS_STREAM, DocumentChange, DocumentPath, NewProject, Project,
+    ProjectChange, ProjectRef, Uuid,
 };
 use crate::source::store::database::{Database, identity};
-use crate::source::store::documents::{DocumentWriter, NOW, create_tables, has_tables, project, random_uuid};
+use crate::source::store::documents::{
+    DocumentWriter, NOW, create_tables, delete_expired_of, has_tables, new_uuid, project,
+};
 use crate::source::store::import::{OpenStream, WriteOutcome, put_connection};
-use crate::source::store::write_lock::WriteLock;
+use crate::source::store::write_lock::{LOCK_TIMEOUT, WriteLock};
 use crate::source::store::{Change, NewConnection, StoreError, Tally};
-
-/// Maximum time that a commit waits for the write lock.
-const LOCK_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Creates a project with an empty stream of documents. Returns `None` if its slug is the id of another connection.
 pub(super) fn create_project(database: &Database, new: &NewProject) -> Result<Option<Project>, StoreError> {
-    let _lock = WriteLock::take_within(database.path(), LOCK_PATIENCE)?;
+    let _lock = WriteLock::take_within(database.path(), LOCK_TIMEOUT)?;
     let mut sqlite = database.writer()?;
     let mut create = || -> Result<Option<Project>, rusqlite::Error> {
         let transaction = sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -42,7 +41,7 @@ pub(super) fn create_project(database: &Database, new: &NewProject) -> Result<Op
             "INSERT INTO projects (id, slug, name, settings, connection, created_at, updated_at)
              VALUES (?1, ?2, ?3, ?4, ?5, {NOW}, {NOW})"
         );
-        let id = random_uuid(&transaction)?.to_string();
+        let id = new_uuid()?.to_string();
         let settings = serde_json::to_string(&new.settings).unwrap_or_default();
         transaction.execute(&sql, params![id, slug, new.name.as_str(), settings, connection])?;
         let created = project(&transaction, &ProjectRef::Slug(new.slug.clone()))?;
@@ -50,6 +49,35 @@ pub(super) fn create_project(database: &Database, new: &NewProject) -> Result<Op
         Ok(created)
     };
     create().map_err(|error| database.error(&error))
+}
+
+/// Changes a project and raises its version. Returns `None` if there is no such project.
+pub(super) fn change_project(
+    database: &Database,
+    id: Uuid,
+    change: &ProjectChange,
+) -> Result<Option<Project>, StoreError> {
+    let _lock = WriteLock::take_within(database.path(), LOCK_TIMEOUT)?;
+    write(database, LOCK_TIMEOUT, |sqlite| {
+        let Some(before) = project(sqlite, &ProjectRef::Id(id))? else { return Ok(None) };
+        let mut settings = before.settings;
+        settings.history = change.history.unwrap_or(settings.history);
+        settings.history_days = change.history_days.or(settings.history_days);
+        let name = change.name.as_ref().map_or(before.name.as_str(), |name| name.as_str());
+        let sql = format!(
+            "UPDATE projects SET name = ?2, settings = ?3, corpus_version = corpus_version + 1, updated_at = {NOW}
+             WHERE id = ?1"
+        );
+        let settings = serde_json::to_string(&settings).unwrap_or_default();
+        sqlite.execute(&sql, params![id.to_string(), name, settings])?;
+        let sql = "UPDATE connections SET display_name = ?2 WHERE connection_id = ?1";
+        sqlite.execute(sql, params![before.slug.as_str(), name])?;
+        let after = project(sqlite, &ProjectRef::Id(id))?;
+        if let Some(after) = &after {
+            delete_expired_of(sqlite, after)?;
+        }
+        Ok(after)
+    })
 }
 
 /// Opens the stream of the documents of a project.
@@ -63,13 +91,13 @@ pub(super) fn commit(
     database: &Database,
     id: Uuid,
     changes: Vec<DocumentChange>,
-) -> Result<Option<Committed>, StoreError> {
+) -> Result<Option<CommitSummary>, StoreError> {
     if !database.read(has_tables)? {
         return Ok(None);
     }
-    let _lock = WriteLock::take_within(database.path(), LOCK_PATIENCE)?;
+    let _lock = WriteLock::take_within(database.path(), LOCK_TIMEOUT)?;
     let mut sqlite = database.writer()?;
-    let commit = || -> Result<Option<Committed>, rusqlite::Error> {
+    let commit = || -> Result<Option<CommitSummary>, rusqlite::Error> {
         let transaction = sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let sql = "SELECT connection FROM projects WHERE id = ?1";
         let connection = transaction.query_row(sql, [id.to_string()], |row| row.get(0)).optional()?;
@@ -85,7 +113,7 @@ pub(super) fn commit(
         let tally = commit.finish()?;
         let after = project(&transaction, &ProjectRef::Id(id))?;
         transaction.commit()?;
-        Ok(after.map(|after| Committed {
+        Ok(after.map(|after| CommitSummary {
             added: tally.added,
             changed: tally.changed,
             deleted: tally.deleted,
@@ -111,7 +139,7 @@ impl Commit<'_> {
             DocumentChange::Put(new) => {
                 let key = match self.id_at(&new.path)? {
                     Some(id) => id,
-                    None => random_uuid(self.transaction)?.to_string(),
+                    None => new_uuid()?.to_string(),
                 };
                 self.put(&key, new.into_record())
             }
@@ -175,18 +203,18 @@ impl Commit<'_> {
     }
 }
 
-/// Runs a small write of the tables of projects, which waits at most `patience` for other writers. Records are not changed,
+/// Runs a small write of the tables of projects, which waits at most `timeout` for other writers. Records are not changed,
 /// so that the write lock is not needed.
 pub(super) fn write<Answer: Default>(
     database: &Database,
-    patience: Duration,
+    timeout: Duration,
     change: impl FnOnce(&Connection) -> Result<Answer, rusqlite::Error>,
 ) -> Result<Answer, StoreError> {
     if !database.read(has_tables)? {
         return Ok(Answer::default());
     }
     let mut sqlite = database.writer()?;
-    sqlite.busy_timeout(patience).map_err(|error| database.error(&error))?;
+    sqlite.busy_timeout(timeout).map_err(|error| database.error(&error))?;
     let run = || {
         let transaction = sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let answer = change(&transaction)?;

@@ -1,8 +1,10 @@
 //! The embedded store as a store of documents.
 //!
 //! * `commit`: writes projects and documents
+//! * `retention`: deletion of old searches
 
 mod commit;
+mod retention;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,27 +12,30 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use rusqlite::Connection;
+use tokio::task::spawn_blocking;
 
+pub use self::retention::delete_expired_searches;
 use super::blocking::spawn_read;
 use super::documents::{self, chunks_of};
+use super::history_queue::{Queued, check_writable};
 use super::meaning::SearchMeaning;
-use super::read::interrupt::ReadBounds;
-use super::removal::{RemovalError, remove_records};
 use super::{Inner, Store, StoreError};
-use crate::handle::{RecordScope, SourceName};
+use crate::handle::SourceName;
 use crate::record::Scalar;
 use crate::source::documents::{
-    Candidates, CategoryCount, Committed, DOCUMENTS_STREAM, Document, DocumentChange, DocumentChunk,
+    Candidates, CategoryCount, CommitSummary, DOCUMENTS_STREAM, Document, DocumentChange, DocumentChunk,
     DocumentList, DocumentRef, DocumentSearch, DocumentStore, EMBEDDING_DIMENSIONS, EmbeddingStage, Feedback,
-    NewProject, NewSearch, Passage, Project, ProjectRef, SearchRecord, Uuid, WrongDimensions, whole_millis,
+    NewProject, NewSearch, Passage, Project, ProjectChange, ProjectRef, SearchRecord, SearchStage,
+    StageSender, Uuid, WrongDimensions, whole_millis,
 };
+use crate::source::relational::interrupt::ReadBounds;
 use crate::source::{Condition, Filter, SearchQuery, SearchText, SourceError, Test};
 
-/// Maximum time that a search waits to be remembered. During a large import, some are not.
-const HISTORY_PATIENCE: Duration = Duration::from_millis(250);
+/// Maximum time that queued searches wait for other writers.
+const HISTORY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum time that feedback waits for other writers.
-const FEEDBACK_PATIENCE: Duration = Duration::from_secs(5);
+const FEEDBACK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns the query by which the records of a project are ranked.
 fn ranking_query(project: &Project, search: &DocumentSearch) -> SearchQuery {
@@ -46,6 +51,20 @@ fn ranking_query(project: &Project, search: &DocumentSearch) -> SearchQuery {
         mode: search.mode,
         ..SearchQuery::new("", search.depth)
     }
+}
+
+/// Returns the warning of a search that is not by meaning.
+fn by_words_only(problem: &str) -> String {
+    format!("searched by words only: {problem}")
+}
+
+/// Writes the searches that wait to be remembered.
+fn write_history(inner: &Inner) {
+    inner.history.write(|queued| {
+        commit::write(&inner.database, HISTORY_TIMEOUT, |sqlite| {
+            queued.iter().try_for_each(|(project, search)| documents::add_search(sqlite, *project, search))
+        })
+    });
 }
 
 impl Store {
@@ -82,32 +101,38 @@ impl DocumentStore for Store {
         self.read_documents(move |sqlite| documents::project(sqlite, &named)).await
     }
 
+    async fn change_project(
+        &self,
+        project: Uuid,
+        change: &ProjectChange,
+    ) -> Result<Option<Project>, SourceError> {
+        let change = change.clone();
+        self.writing(move |inner| {
+            write_history(inner);
+            commit::change_project(&inner.database, project, &change)
+        })
+        .await
+    }
+
     async fn create_project(&self, new: &NewProject) -> Result<Option<Project>, SourceError> {
         let new = new.clone();
         self.writing(move |inner| commit::create_project(&inner.database, &new)).await
     }
 
+    #[cfg(test)]
     async fn remove_project(&self, project: Uuid) -> Result<bool, SourceError> {
         let Some(project) = self.project(&ProjectRef::Id(project)).await? else { return Ok(false) };
         let connection = project.slug.connection().clone();
-        let scope = RecordScope { connection, stream: None, record: None };
-        match remove_records(self.inner.database.path(), &scope).await {
-            Ok(_removed) => Ok(true),
-            Err(RemovalError::Scope(error)) => match error {
-                super::ScopeError::Store(error) => Err(error.into()),
-                _missing => Ok(false),
-            },
-            Err(error @ RemovalError::Vectors(_)) => {
-                Err(SourceError::Unreachable { problem: error.to_string() })
-            }
-        }
+        let scope = crate::handle::RecordScope { connection, stream: None, record: None };
+        super::remove_records(self.inner.database.path(), &scope).await.unwrap();
+        Ok(true)
     }
 
     async fn commit(
         &self,
         project: Uuid,
         changes: Vec<DocumentChange>,
-    ) -> Result<Option<Committed>, SourceError> {
+    ) -> Result<Option<CommitSummary>, SourceError> {
         self.writing(move |inner| commit::commit(&inner.database, project, changes)).await
     }
 
@@ -143,7 +168,12 @@ impl DocumentStore for Store {
         self.read_documents(move |sqlite| documents::categories(sqlite, project)).await
     }
 
-    async fn search(&self, project: &Project, search: &DocumentSearch) -> Result<Candidates, SourceError> {
+    async fn search(
+        &self,
+        project: &Project,
+        search: &DocumentSearch,
+        stages: &StageSender,
+    ) -> Result<Candidates, SourceError> {
         let query = ranking_query(project, search);
         let started = Instant::now();
         // The model gets the whole question.
@@ -154,13 +184,17 @@ impl DocumentStore for Store {
         };
         let dimensions = meaning.vector().map(|vector| vector.numbers.len());
         if let Some(found) = dimensions.filter(|found| *found != EMBEDDING_DIMENSIONS) {
-            meaning = SearchMeaning::problem(&WrongDimensions(found));
+            meaning = SearchMeaning::invalid_vector(&WrongDimensions(found));
         }
         let embedding = meaning.vector().map(|vector| EmbeddingStage {
-            model: vector.model.to_string(),
+            model: vector.name.to_string(),
             latency_ms: whole_millis(started.elapsed()),
         });
+        if let Some(embedding) = &embedding {
+            stages.send(SearchStage::Embedding(embedding.clone()));
+        }
         let problem = meaning.problem.take();
+        let embedding_error = problem.clone().filter(|_| meaning.is_invalid_vector);
         let (id, depth, category) = (project.id, search.depth, search.category.clone());
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
             let database = &inner.database;
@@ -178,34 +212,56 @@ impl DocumentStore for Store {
             let ranked =
                 inner.searching.ranked_records(database, &query, meaning.query(), bounds.allowance)?;
             let chunks = database.read(|sqlite| chunks_of(sqlite, &ranked, depth, bounds.allowance))?;
-            Ok(Candidates { chunks, problems: ranked.problems, ..nothing })
+            let by_words = ranked.problems.iter().map(|problem| by_words_only(problem));
+            Ok(Candidates { chunks, problems: by_words.chain(ranked.notes).collect(), ..nothing })
         };
         let mut candidates = self.reading(read).await?.0;
-        candidates.problems.extend(problem);
-        candidates.embedding = embedding;
-        Ok(candidates)
+        candidates.problems.extend(problem.map(|problem| by_words_only(&problem)));
+        Ok(Candidates { embedding, embedding_error, ..candidates })
+    }
+
+    async fn vectors_identity(&self) -> Result<Option<String>, SourceError> {
+        let Some(meaning) = self.meaning.clone() else { return Ok(None) };
+        // Vectors that cannot be read change nothing: the search itself says so.
+        Ok(spawn_read(move || meaning.vectors_identity()).await.unwrap_or_default())
     }
 
     async fn remember_search(&self, project: Uuid, search: &NewSearch) -> Result<(), SourceError> {
-        let search = search.clone();
-        self.writing(move |inner| {
-            commit::write(&inner.database, HISTORY_PATIENCE, |sqlite| {
-                documents::add_search(sqlite, project, &search)
-            })
-        })
-        .await
+        self.writing(|inner| check_writable(&inner.database)).await?;
+        match self.inner.history.push(project, search.clone()) {
+            Queued::First => {
+                let inner = Arc::clone(&self.inner);
+                // The answer to the search does not wait for it.
+                drop(spawn_blocking(move || write_history(&inner)));
+                Ok(())
+            }
+            Queued::Behind => Ok(()),
+            Queued::Full => Err(SourceError::Busy),
+        }
     }
 
-    async fn set_feedback(&self, search: Uuid, feedback: Option<Feedback>) -> Result<bool, SourceError> {
+    async fn set_feedback(
+        &self,
+        search: Uuid,
+        caller: Option<&str>,
+        feedback: Option<Feedback>,
+    ) -> Result<bool, SourceError> {
+        let caller = caller.map(str::to_owned);
         self.writing(move |inner| {
-            commit::write(&inner.database, FEEDBACK_PATIENCE, |sqlite| {
-                documents::set_feedback(sqlite, search, feedback)
+            write_history(inner);
+            commit::write(&inner.database, FEEDBACK_TIMEOUT, |sqlite| {
+                documents::set_feedback(sqlite, search, caller.as_deref(), feedback)
             })
         })
         .await
     }
 
     async fn history(&self, project: Uuid, limit: usize) -> Result<Vec<SearchRecord>, SourceError> {
+        self.writing(|inner| {
+            write_history(inner);
+            Ok(())
+        })
+        .await?;
         self.read_documents(move |sqlite| documents::searches(sqlite, project, limit)).await
     }
 }
@@ -253,9 +309,9 @@ mod tests {
     async fn the_view_of_chunks_has_their_content() {
         let folder = tempfile::tempdir().unwrap();
         let store = new_store(folder.path());
-        let of = conformance::project(&store, "one").await;
+        let project = conformance::project(&store, "one").await;
         let text = "# Ä\r\n\r\nOne two three four five six seven 😀.\r\n".repeat(100);
-        conformance::put(&store, &of, "a.md", &text).await;
+        conformance::put(&store, &project, "a.md", &text).await;
         let read = store.inner.database.read(|sqlite| {
             let sql = "SELECT content FROM chunks ORDER BY chunk_index";
             sqlite.prepare(sql)?.query_map((), |row| row.get(0))?.collect::<Result<Vec<String>, _>>()
@@ -268,19 +324,72 @@ mod tests {
     async fn old_searches_are_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let store = new_store(folder.path());
-        let of = conformance::project(&store, "one").await;
+        let project = conformance::project(&store, "one").await;
         let sqlite = store.inner.database.writer().unwrap();
         let remember = async || {
-            store.remember_search(of.id, &conformance::new_search("q")).await.unwrap();
-            store.history(of.id, 10).await.unwrap().len()
+            store.remember_search(project.id, &conformance::new_search("q")).await.unwrap();
+            store.history(project.id, 10).await.unwrap().len()
         };
         assert_eq!((remember().await, remember().await), (1, 2));
         let age = "UPDATE search_history SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-91 days')";
         sqlite.execute(age, ()).unwrap();
+        assert!(store.history(project.id, 10).await.unwrap().is_empty(), "old searches are not shown");
+        assert_eq!(remember().await, 1);
+        sqlite.execute(age, ()).unwrap();
+        let path = folder.path().join("store.db");
+        assert_eq!(
+            (delete_expired_searches(&path).unwrap(), delete_expired_searches(&path).unwrap()),
+            (1, 0)
+        );
         assert_eq!(remember().await, 1);
         sqlite.execute("UPDATE projects SET settings = '{\"history_days\": 100}'", ()).unwrap();
         sqlite.execute(age, ()).unwrap();
         assert_eq!(remember().await, 2);
+    }
+
+    #[tokio::test]
+    async fn a_locked_store_delays_no_search() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = new_store(folder.path());
+        let project = conformance::project(&store, "one").await;
+        let searches: Vec<NewSearch> =
+            (0..70).map(|number| conformance::new_search(&format!("q{number}"))).collect();
+        let sqlite = store.inner.database.writer().unwrap();
+        sqlite.execute_batch("BEGIN IMMEDIATE").unwrap();
+        for (number, search) in searches.iter().enumerate() {
+            // The first is taken to be written, and 64 wait behind it.
+            let queued = store.remember_search(project.id, search).await;
+            assert!(queued.is_ok() || number >= 64, "{number}");
+        }
+        assert!(store.remember_search(project.id, &conformance::new_search("one more")).await.is_err());
+        sqlite.execute_batch("ROLLBACK").unwrap();
+        let last = searches.get(60).unwrap();
+        assert!(store.set_feedback(last.id, None, Some(Feedback::Helpful)).await.unwrap());
+        let history = store.history(project.id, 100).await.unwrap();
+        assert!(history.len() >= 64, "{}", history.len());
+        assert_eq!(history.iter().filter(|search| search.feedback.is_some()).count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_changed_project_keeps_its_ids() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = new_store(folder.path());
+        let before = conformance::project(&store, "one").await;
+        store.remember_search(before.id, &conformance::new_search("q")).await.unwrap();
+        assert_eq!(store.history(before.id, 10).await.unwrap().len(), 1);
+        let change = ProjectChange { name: Some("Two".parse().unwrap()), ..ProjectChange::default() };
+        let named = store.change_project(before.id, &change).await.unwrap().unwrap();
+        assert_eq!((named.id, &named.slug, named.name.as_str()), (before.id, &before.slug, "Two"));
+        assert_eq!((named.corpus_version, named.settings.kept_days()), (before.corpus_version + 1, 7));
+        let change = ProjectChange { history_days: Some(0), ..ProjectChange::default() };
+        let quiet = store.change_project(before.id, &change).await.unwrap().unwrap();
+        assert_eq!((quiet.name.as_str(), quiet.settings.kept_days()), ("Two", 0));
+        store.remember_search(before.id, &conformance::new_search("q")).await.unwrap();
+        let longer = ProjectChange { history_days: Some(9), ..ProjectChange::default() };
+        store.change_project(before.id, &longer).await.unwrap().unwrap();
+        assert!(store.history(before.id, 10).await.unwrap().is_empty(), "nothing was kept");
+        let none = store.change_project(Uuid::random().unwrap(), &change).await.unwrap();
+        assert_eq!(none, None);
     }
 
     #[tokio::test]
@@ -291,7 +400,7 @@ mod tests {
         assert_eq!(store.project(&"a".parse().unwrap()).await.unwrap(), None);
         let id = Uuid::random().unwrap();
         assert_eq!(store.commit(id, Vec::new()).await.unwrap(), None);
-        assert!(!store.set_feedback(id, None).await.unwrap());
+        assert!(!store.set_feedback(id, None, None).await.unwrap());
         assert!(!store.inner.database.read(documents::has_tables).unwrap());
     }
 }

@@ -2,13 +2,49 @@
 
 use rusqlite::{Connection, Row, params};
 
-use super::has_tables;
+use super::create_tables;
+use super::read::{project as found_project, projects};
 use super::writer::NOW;
-use crate::source::documents::{Feedback, NewSearch, SearchRecord, Uuid};
+use crate::source::documents::{Feedback, NewSearch, Project, ProjectRef, SearchRecord, Uuid};
 use crate::source::store::read::rows::name;
+use crate::source::store::tables::has_table;
 
-/// Number of days after which a search is deleted, unless the project has the setting `history_days`.
-const HISTORY_DAYS: u32 = 90;
+/// Table of the callers of searches. Stores of earlier releases do not have it.
+const CALLERS: &str = "search_callers";
+
+/// SQL for the time before which searches are not kept, by an age in the second parameter. An age beyond the calendar keeps
+/// all of them.
+const KEPT_SINCE: &str = "ifnull(strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?2), '')";
+
+/// Returns the age of the oldest search that a project keeps, for [`KEPT_SINCE`].
+fn max_age(project: &Project) -> String {
+    format!("-{} days", project.settings.kept_days())
+}
+
+/// Returns true if a store has searches that are older than their projects keep them.
+pub(in crate::source::store) fn has_expired(sqlite: &Connection) -> Result<bool, rusqlite::Error> {
+    let sql = format!("SELECT 1 FROM search_history WHERE project_id = ?1 AND created_at < {KEPT_SINCE}");
+    for project in projects(sqlite)? {
+        if sqlite.prepare_cached(&sql)?.exists([project.id.to_string(), max_age(&project)])? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Deletes the searches that are older than their projects keep them. Returns their number.
+pub(in crate::source::store) fn delete_expired(sqlite: &Connection) -> Result<usize, rusqlite::Error> {
+    projects(sqlite)?.iter().map(|project| delete_expired_of(sqlite, project)).sum()
+}
+
+/// Deletes the searches of a project that are older than it keeps them. Returns their number.
+pub(in crate::source::store) fn delete_expired_of(
+    sqlite: &Connection,
+    project: &Project,
+) -> Result<usize, rusqlite::Error> {
+    let sql = format!("DELETE FROM search_history WHERE project_id = ?1 AND created_at < {KEPT_SINCE}");
+    sqlite.prepare_cached(&sql)?.execute([project.id.to_string(), max_age(project)])
+}
 
 /// Inserts a search, and deletes those that are too old.
 pub(in crate::source::store) fn add_search(
@@ -16,7 +52,7 @@ pub(in crate::source::store) fn add_search(
     project: Uuid,
     search: &NewSearch,
 ) -> Result<(), rusqlite::Error> {
-    let NewSearch { id, query, query_embedding, result_ids, latency_ms, cache_hit } = search;
+    let NewSearch { id, query, query_embedding, result_ids, latency_ms, cache_hit, caller } = search;
     let vector = query_embedding
         .as_ref()
         .map(|numbers| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>());
@@ -24,12 +60,11 @@ pub(in crate::source::store) fn add_search(
         "INSERT INTO search_history (id, project_id, query, query_embedding, result_ids, latency_ms, cache_hit, created_at)
          SELECT ?1, id, ?3, ?4, ?5, ?6, ?7, {NOW} FROM projects WHERE id = ?2"
     );
-    let expired = format!(
-        "DELETE FROM search_history WHERE project_id = ?1 AND created_at < strftime('%Y-%m-%dT%H:%M:%fZ', 'now',
-             (SELECT printf('-%d days', coalesce(settings ->> '$.history_days', {HISTORY_DAYS}))
-              FROM projects WHERE id = ?1))"
-    );
-    sqlite.prepare_cached(&expired)?.execute([project.to_string()])?;
+    let Some(found) = found_project(sqlite, &ProjectRef::Id(project))? else { return Ok(()) };
+    delete_expired_of(sqlite, &found)?;
+    if found.settings.kept_days() == 0 {
+        return Ok(());
+    }
     sqlite.prepare_cached(&sql)?.execute(params![
         id.to_string(),
         project.to_string(),
@@ -39,34 +74,48 @@ pub(in crate::source::store) fn add_search(
         i64::try_from(*latency_ms).unwrap_or(i64::MAX),
         cache_hit
     ])?;
+    if let Some(caller) = caller {
+        if !has_table(sqlite, CALLERS)? {
+            create_tables(sqlite)?;
+        }
+        // A removed project has no searches.
+        let sql = "INSERT INTO search_callers SELECT id, ?2 FROM search_history WHERE id = ?1";
+        sqlite.prepare_cached(sql)?.execute(params![id.to_string(), caller])?;
+    }
     Ok(())
 }
 
-/// Sets or withdraws the feedback on a search. Returns false if there is no such search.
+/// Sets or withdraws the feedback on a search. Returns false if there is no such search, or if it is of another caller.
 pub(in crate::source::store) fn set_feedback(
     sqlite: &Connection,
     search: Uuid,
+    caller: Option<&str>,
     feedback: Option<Feedback>,
 ) -> Result<bool, rusqlite::Error> {
+    if has_table(sqlite, CALLERS)? {
+        let sql = "SELECT 1 FROM search_callers WHERE search_id = ?1 AND caller IS NOT ?2";
+        if sqlite.prepare_cached(sql)?.exists(params![search.to_string(), caller])? {
+            return Ok(false);
+        }
+    }
     let mut update = sqlite.prepare_cached("UPDATE search_history SET feedback = ?2 WHERE id = ?1")?;
     Ok(update.execute(params![search.to_string(), feedback.map(Feedback::as_str)])? > 0)
 }
 
-/// Returns the last searches of a project, the newest first.
+/// Returns the last searches of a project, the newest first, without those that are too old.
 pub(in crate::source::store) fn searches(
     sqlite: &Connection,
     project: Uuid,
     limit: usize,
 ) -> Result<Vec<SearchRecord>, rusqlite::Error> {
-    if !has_tables(sqlite)? {
-        return Ok(Vec::new());
-    }
-    let mut statement = sqlite.prepare_cached(
+    let Some(found) = found_project(sqlite, &ProjectRef::Id(project))? else { return Ok(Vec::new()) };
+    let mut statement = sqlite.prepare_cached(&format!(
         "SELECT id, project_id, query, result_ids, feedback, latency_ms, cache_hit, created_at
-         FROM search_history WHERE project_id = ?1 ORDER BY created_at DESC, rowid DESC LIMIT ?2",
-    )?;
+         FROM search_history WHERE project_id = ?1 AND created_at >= {KEPT_SINCE}
+         ORDER BY created_at DESC, rowid DESC LIMIT ?3"
+    ))?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = statement.query_map(params![project.to_string(), limit], search_of)?;
+    let rows = statement.query_map(params![project.to_string(), max_age(&found), limit], search_of)?;
     rows.filter_map(Result::transpose).collect()
 }
 

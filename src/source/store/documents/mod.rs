@@ -15,13 +15,15 @@ mod writer;
 
 use rusqlite::Connection;
 
-pub(super) use self::history::{add_search, searches, set_feedback};
+pub(super) use self::history::{
+    add_search, delete_expired, delete_expired_of, has_expired, searches, set_feedback,
+};
 pub use self::read::KnownDocument;
 pub(super) use self::read::{
     categories, chunks, document, document_text, documents, known_documents, passages, project, projects,
 };
 pub(super) use self::search::chunks_of;
-pub(super) use self::writer::{DocumentWriter, NOW, random_uuid};
+pub(super) use self::writer::{DocumentWriter, NOW, new_uuid};
 use super::tables::has_table;
 use crate::handle::ConnectionId;
 

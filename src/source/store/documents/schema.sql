@@ -68,4 +68,10 @@ CREATE TABLE IF NOT EXISTS search_history (
     created_at      TEXT    NOT NULL
 ) STRICT;
 
+-- The caller of a search, who alone can give feedback, as a hash. Searches without authentication have none.
+CREATE TABLE IF NOT EXISTS search_callers (
+    search_id TEXT NOT NULL PRIMARY KEY REFERENCES search_history (id) ON DELETE CASCADE,
+    caller    TEXT NOT NULL
+) STRICT;
+
 CREATE INDEX IF NOT EXISTS idx_search_history_project ON search_history (project_id, created_at DESC);

@@ -9,8 +9,9 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::record::{RecordData, document_text};
 use crate::source::documents::{Candidate, TEXT_FIELD, Uuid, leading_headings};
-use crate::source::store::fulltext::{ExcerptTerms, RankedRecord, RankedRecords};
-use crate::source::store::read::allowance::Allowance;
+use crate::source::lexical::matching::ExcerptTerms;
+use crate::source::relational::allowance::Allowance;
+use crate::source::store::fulltext::{RankedRecord, RankedRecords};
 use crate::source::store::read::rows::{length_at, name};
 
 /// Maximum number of chunks of one document among the candidates.

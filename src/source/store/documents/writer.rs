@@ -31,7 +31,7 @@ impl DocumentWriter {
     }
 
     /// Writes the row and the chunks of a document. Equal text keeps its chunks. The key of a record is the id of the
-    /// document.
+    /// document. A record that is no document has no row.
     pub(in crate::source::store) fn put(
         &mut self,
         sqlite: &Connection,
@@ -40,7 +40,7 @@ impl DocumentWriter {
         data: &RecordData,
     ) -> Result<(), rusqlite::Error> {
         let (Ok(id), Some(document)) = (key.parse::<Uuid>(), NewDocument::from_record(data)) else {
-            return Ok(());
+            return self.delete(sqlite, record);
         };
         self.has_changes = true;
         let id = id.to_string();
@@ -82,7 +82,7 @@ impl DocumentWriter {
         for (number, tile) in (0_i64..).zip(tiles(text)) {
             let metadata = serde_json::to_string(&tile.metadata).unwrap_or_default();
             insert.execute(params![
-                random_uuid(sqlite)?.to_string(),
+                new_uuid()?.to_string(),
                 document,
                 self.project,
                 sql_number(tile.range.start),
@@ -130,9 +130,8 @@ impl DocumentWriter {
 }
 
 /// Returns a new identifier.
-pub(in crate::source::store) fn random_uuid(sqlite: &Connection) -> Result<Uuid, rusqlite::Error> {
-    let mut random = sqlite.prepare_cached("SELECT randomblob(16)")?;
-    random.query_row((), |row| row.get(0)).map(Uuid::from_random_bytes)
+pub(in crate::source::store) fn new_uuid() -> Result<Uuid, rusqlite::Error> {
+    Uuid::random().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
 fn sql_number(number: usize) -> i64 {

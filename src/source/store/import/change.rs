@@ -5,7 +5,7 @@ use crate::record::RecordData;
 
 /// Record to be written.
 #[derive(Debug, Clone)]
-pub struct Incoming {
+pub struct IncomingRecord {
     /// Stream of the record.
     pub stream: StreamName,
     /// Key of the record.

@@ -10,7 +10,7 @@ mod change;
 mod open_stream;
 mod writer;
 
-pub use change::{Change, Incoming};
+pub use change::{Change, IncomingRecord};
 pub(super) use open_stream::{OpenStream, WriteOutcome};
 pub(super) use writer::put_connection;
-pub use writer::{Imported, NewConnection, StoreWriter, Tally};
+pub use writer::{ImportResult, NewConnection, StoreWriter, Tally};

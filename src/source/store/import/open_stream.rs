@@ -1,22 +1,19 @@
 //! Writes single records within a transaction and tracks the types of their fields.
 
-use std::collections::HashMap;
-
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::change::Change;
 use crate::handle::StreamName;
 use crate::record::{RecordData, SortValue};
-use crate::source::store::manifest::kinds::{Kinds, MAX_FIELDS};
+use crate::source::manifest::kinds::Kinds;
+use crate::source::manifest::observed::ObservedFields;
 
 /// Stream that is being written to.
 #[derive(Debug)]
 pub(in crate::source::store) struct OpenStream {
     pub(in crate::source::store) row: i64,
     cursor_field: Option<String>,
-    fields: HashMap<String, Kinds>,
-    /// Fields with types that are new since the last save.
-    unsaved: Vec<String>,
+    fields: ObservedFields,
 }
 
 /// Effect of writing a record, with the row id of the record. A deleted record that was never there has none.
@@ -49,8 +46,8 @@ impl OpenStream {
         )?;
         let mut statement = transaction.prepare("SELECT name, kinds FROM fields WHERE stream = ?1")?;
         let fields = statement.query_map([row], |row| Ok((row.get(0)?, Kinds::from_bits(row.get(1)?))))?;
-        let stream =
-            Self { row, fields: fields.collect::<Result<_, _>>()?, unsaved: Vec::new(), cursor_field };
+        let fields = ObservedFields::new(fields.collect::<Result<_, _>>()?);
+        let stream = Self { row, fields, cursor_field };
         if before != stream.cursor_field {
             stream.update_sort_values(transaction)?;
         }
@@ -105,7 +102,7 @@ impl OpenStream {
             }
             (existing, Change::Put { data, emitted_at }) => {
                 // Done for unchanged records too: an older import may have known fewer types.
-                self.observe(data);
+                self.fields.observe(data);
                 let text = serde_json::to_string(data).unwrap_or_default();
                 let (row, before, before_at) = match existing {
                     Some((row, Some(before), _)) if before == text => {
@@ -135,26 +132,6 @@ impl OpenStream {
         }
     }
 
-    fn observe(&mut self, data: &RecordData) {
-        let mut room = MAX_FIELDS.saturating_sub(self.fields.len());
-        for (name, value) in data {
-            let kind = Kinds::from_value(value);
-            match self.fields.get_mut(name) {
-                Some(known) if known.covers(kind) => {}
-                Some(known) => {
-                    known.merge(kind);
-                    self.unsaved.push(name.clone());
-                }
-                None if room > 0 => {
-                    room -= 1;
-                    self.fields.insert(name.clone(), kind);
-                    self.unsaved.push(name.clone());
-                }
-                None => {}
-            }
-        }
-    }
-
     /// Saves the fields that are new since the last save.
     pub(in crate::source::store) fn save_fields(
         &mut self,
@@ -162,9 +139,8 @@ impl OpenStream {
     ) -> Result<(), rusqlite::Error> {
         let mut save = transaction
             .prepare_cached("INSERT OR REPLACE INTO fields (stream, name, kinds) VALUES (?1, ?2, ?3)")?;
-        for name in self.unsaved.drain(..) {
-            let kinds = self.fields.get(&name).copied().unwrap_or_default();
-            save.execute(params![self.row, name, kinds.bits()])?;
+        for field in self.fields.take_unsaved() {
+            save.execute(params![self.row, field.name, field.kinds.bits()])?;
         }
         Ok(())
     }

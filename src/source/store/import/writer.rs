@@ -1,7 +1,7 @@
 //! Writes records in batches.
 //!
-//! A batch is one transaction, so it is written completely or not at all. The search index follows each batch and is
-//! committed less often. Writing an unchanged record is a no-op, so an import can be repeated, and an interrupted one
+//! A batch is one transaction under the write lock of the store, which is free between two batches, so it is written
+//! completely or not at all. The search index follows each batch and is committed less often. Writing an unchanged record is a no-op, so an import can be repeated, and an interrupted one
 //! continues when it is run again.
 
 use std::collections::HashMap;
@@ -9,24 +9,21 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::change::{Change, Incoming};
+use super::change::{Change, IncomingRecord};
 use super::open_stream::{OpenStream, WriteOutcome};
 use crate::handle::{ConnectionId, StreamName};
+use crate::source::manifest::Manifest;
 use crate::source::store::database::{Database, identity};
 use crate::source::store::documents::is_project;
 use crate::source::store::error::StoreError;
-use crate::source::store::fulltext::index::{Entry, Fields, IndexFollower, RecordText, Rows};
-use crate::source::store::manifest::Manifest;
-use crate::source::store::write_lock::WriteLock;
+use crate::source::store::fulltext::index::{IndexBatch, IndexChange, IndexFollower, IndexProgress, Rows};
+use crate::source::store::write_lock::{ConnectionLock, LOCK_TIMEOUT, WriteLock};
 
 /// Maximum number of records per transaction.
 const BATCH_RECORDS: usize = 2_000;
 
 /// Maximum bytes of record text per transaction.
 const BATCH_BYTES: usize = 8_000_000;
-
-/// Bytes of record text between commits of the index during one import. Uncommitted text is buffered in memory.
-const INDEX_COMMIT_BYTES: usize = 128_000_000;
 
 /// Connection that an import writes to.
 #[derive(Debug, Clone)]
@@ -56,59 +53,68 @@ pub struct Tally {
 
 /// Result of an import.
 #[derive(Debug)]
-pub struct Imported {
+pub struct ImportResult {
     /// Number of records written, by effect.
     pub tally: Tally,
     /// Error that prevents use of the search index, if there is one. The records are written all the same.
     pub index_problem: Option<StoreError>,
 }
 
-/// Writer for one connection of a store. Holds the store's write lock.
+/// Writer for one connection of a store. Holds the lock of the connection, and the write lock of the store for each batch.
 #[derive(Debug)]
 pub struct StoreWriter {
     database: Database,
     sqlite: Connection,
     index: IndexFollower,
-    _lock: WriteLock,
+    _lock: ConnectionLock,
     connection: i64,
+    /// Id of the store. A removal of records or a restored backup gives it another one, and other row ids.
+    uuid: String,
     manifest: Option<Manifest>,
     streams: HashMap<StreamName, OpenStream>,
-    batch: Vec<Incoming>,
+    batch: Vec<IncomingRecord>,
     batch_bytes: usize,
+    /// Version of the store after the last batch.
     version: i64,
-    /// Bytes of text added to the index since its last commit.
-    uncommitted: usize,
     tally: Tally,
 }
 
 impl StoreWriter {
-    /// Opens the store and the connection, creating either if it does not exist.
+    /// Opens the store and the connection, creating either if it does not exist. Adds to the search index what it lacks, and
+    /// calls `progress` with the numbers of added and of missing changes.
     ///
     /// # Errors
     ///
-    /// Returns an error if the store cannot be used or another process is writing to it.
-    pub fn open(path: &Path, connection: &NewConnection) -> Result<Self, StoreError> {
+    /// Returns an error if the store cannot be used or another import writes to the connection.
+    pub fn open(
+        path: &Path,
+        connection: &NewConnection,
+        progress: IndexProgress<'_>,
+    ) -> Result<Self, StoreError> {
         let (database, lock) = Database::open_or_create(path)?;
-        let index = IndexFollower::open(&database);
+        let connection_lock = ConnectionLock::try_take(path, &connection.connection_id)?
+            .ok_or_else(|| StoreError::Importing(connection.connection_id.to_string()))?;
         let sqlite = database.writer()?;
         if database.read(|sqlite| is_project(sqlite, &connection.connection_id))? {
             return Err(StoreError::IsProject(connection.connection_id.to_string()));
         }
         let (row, manifest) = put_connection(&sqlite, connection).map_err(|error| database.error(&error))?;
         let manifest = manifest.and_then(|manifest| Manifest::from_stored(&manifest));
-        let version = database.read(identity)?.1;
+        let (uuid, version) = database.read(identity)?;
+        drop(lock);
+        let index = IndexFollower::open(&database, progress);
         Ok(Self {
             database,
             sqlite,
             index,
-            _lock: lock,
+            _lock: connection_lock,
             connection: row,
+            uuid,
             manifest,
             streams: HashMap::new(),
             batch: Vec::with_capacity(BATCH_RECORDS),
             batch_bytes: 0,
             version,
-            uncommitted: 0,
             tally: Tally::default(),
         })
     }
@@ -118,7 +124,7 @@ impl StoreWriter {
     /// # Errors
     ///
     /// Returns an error if the batch was full and could not be written. Earlier batches stay written.
-    pub fn write(&mut self, record: Incoming, bytes: usize) -> Result<(), StoreError> {
+    pub fn write(&mut self, record: IncomingRecord, bytes: usize) -> Result<(), StoreError> {
         self.batch.push(record);
         self.batch_bytes += bytes;
         if self.batch.len() >= BATCH_RECORDS || self.batch_bytes >= BATCH_BYTES {
@@ -127,16 +133,16 @@ impl StoreWriter {
         Ok(())
     }
 
-    /// Writes the last batch and commits the index.
+    /// Writes the last batch and commits the index. Calls `progress` with the numbers of changes that were added to the
+    /// index, and of those that it lacks.
     ///
     /// # Errors
     ///
     /// Returns an error if the last batch could not be written. Earlier batches stay written, and the next import or
     /// search completes the index.
-    pub fn finish(mut self) -> Result<Imported, StoreError> {
+    pub fn finish(mut self, progress: IndexProgress<'_>) -> Result<ImportResult, StoreError> {
         self.flush()?;
-        self.index.commit(self.version);
-        Ok(Imported { tally: self.tally, index_problem: self.index.finish(&self.database) })
+        Ok(ImportResult { tally: self.tally, index_problem: self.index.finish(progress) })
     }
 
     /// Writes the records that were added and not yet written.
@@ -146,95 +152,117 @@ impl StoreWriter {
     /// Returns an error if they could not be written; they are dropped. Earlier batches stay written.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         let batch = std::mem::take(&mut self.batch);
-        let batch_bytes = std::mem::take(&mut self.batch_bytes);
+        let bytes = std::mem::take(&mut self.batch_bytes);
         if batch.is_empty() {
             return Ok(());
         }
-        let mut tally = self.tally;
-        let mut version = self.version;
-        let mut entries: Vec<Entry> = Vec::with_capacity(batch.len());
-        let mut counts: HashMap<i64, i64> = HashMap::new();
-        let mut write_batch = || -> Result<(), rusqlite::Error> {
-            let transaction = self.sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            for incoming in &batch {
-                let known = match self.streams.get_mut(&incoming.stream) {
-                    Some(known) => known,
-                    None => {
-                        let declared =
-                            self.manifest.as_ref().and_then(|m| m.stream(incoming.stream.as_str()).ok());
-                        let cursor_field = declared.and_then(|declared| declared.cursor_field.clone());
-                        let known =
-                            OpenStream::open(&transaction, self.connection, &incoming.stream, cursor_field)?;
-                        self.streams.entry(incoming.stream.clone()).or_insert(known)
-                    }
-                };
-                let stream = known.row;
-                let written =
-                    known.put(&transaction, incoming.key.as_str(), &incoming.change, version + 1)?;
-                tally.count(&written);
-                match written {
-                    WriteOutcome::Added(_) => *counts.entry(stream).or_default() += 1,
-                    WriteOutcome::Deleted(_) => *counts.entry(stream).or_default() -= 1,
-                    WriteOutcome::Changed(_) | WriteOutcome::Unchanged(_) => {}
-                }
-                let place = StreamPlace { stream, connection: self.connection };
-                let Some(entry) = place.index_entry(self.index.fields, incoming, &written) else { continue };
-                version += 1;
-                entries.push(entry);
+        let lock = WriteLock::take_within(self.database.path(), LOCK_TIMEOUT)?;
+        let batch_written = self.write_batch(&batch);
+        drop(lock);
+        let WrittenBatch { tally, before, after, written } = match batch_written {
+            Ok(Some(written)) => written,
+            Ok(None) => return Err(StoreError::Replaced(self.database.path().to_owned())),
+            Err(error) => {
+                // A stream created in this transaction is rolled back with it.
+                self.streams.clear();
+                return Err(self.database.error(&error));
             }
-            for known in self.streams.values_mut() {
-                known.save_fields(&transaction)?;
-            }
-            for (stream, by) in &counts {
-                transaction.execute(
-                    "UPDATE streams SET record_count = record_count + ?2 WHERE id = ?1",
-                    (stream, by),
-                )?;
-            }
-            transaction.execute("UPDATE store SET version = ?1 WHERE id = 1", [version])?;
-            transaction.commit()
         };
-        if let Err(error) = write_batch() {
-            // A stream created in this transaction is rolled back with it.
-            self.streams.clear();
-            return Err(self.database.error(&error));
-        }
-        self.tally = tally;
-        self.version = version;
-        self.index.add(entries);
-        self.uncommitted += batch_bytes;
-        if self.uncommitted >= INDEX_COMMIT_BYTES {
-            self.index.commit(self.version);
-            self.uncommitted = 0;
-        }
+        (self.tally, self.version) = (tally, after);
+        let changes = batch.into_iter().zip(written);
+        let changes =
+            changes.filter_map(|(incoming, written)| Some(written?.into_change(incoming, self.connection)));
+        self.index.add(IndexBatch { changes: changes.collect(), before, after, bytes });
         Ok(())
+    }
+
+    /// Writes records in one transaction. Returns `None` and writes nothing if the rows of the store may be others.
+    fn write_batch(&mut self, batch: &[IncomingRecord]) -> Result<Option<WrittenBatch>, rusqlite::Error> {
+        let transaction = self.sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let (uuid, before) = identity(&transaction)?;
+        if uuid != self.uuid {
+            return Ok(None);
+        }
+        if before != self.version {
+            // Another process may have seen other fields.
+            self.streams.clear();
+        }
+        let (mut tally, mut version) = (self.tally, before);
+        let mut written: Vec<Option<Written>> = Vec::with_capacity(batch.len());
+        let mut counts: HashMap<i64, i64> = HashMap::new();
+        for incoming in batch {
+            let known = match self.streams.get_mut(&incoming.stream) {
+                Some(known) => known,
+                None => {
+                    let declared =
+                        self.manifest.as_ref().and_then(|m| m.stream(incoming.stream.as_str()).ok());
+                    let cursor_field = declared.and_then(|declared| declared.cursor_field.clone());
+                    let known =
+                        OpenStream::open(&transaction, self.connection, &incoming.stream, cursor_field)?;
+                    self.streams.entry(incoming.stream.clone()).or_insert(known)
+                }
+            };
+            let stream = known.row;
+            let outcome = known.put(&transaction, incoming.key.as_str(), &incoming.change, version + 1)?;
+            tally.count(&outcome);
+            match outcome {
+                WriteOutcome::Added(_) => *counts.entry(stream).or_default() += 1,
+                WriteOutcome::Deleted(_) => *counts.entry(stream).or_default() -= 1,
+                WriteOutcome::Changed(_) | WriteOutcome::Unchanged(_) => {}
+            }
+            let change = Written::new(stream, &outcome);
+            version += i64::from(change.is_some());
+            written.push(change);
+        }
+        for known in self.streams.values_mut() {
+            known.save_fields(&transaction)?;
+        }
+        for (stream, by) in &counts {
+            let sql = "UPDATE streams SET record_count = record_count + ?2 WHERE id = ?1";
+            transaction.execute(sql, (stream, by))?;
+        }
+        transaction.execute("UPDATE store SET version = ?1 WHERE id = 1", [version])?;
+        transaction.commit()?;
+        Ok(Some(WrittenBatch { tally, before, after: version, written }))
     }
 }
 
-/// Rows of a stream and its connection.
-struct StreamPlace {
-    stream: i64,
-    connection: i64,
+/// A batch that was written.
+struct WrittenBatch {
+    tally: Tally,
+    /// Version of the store before the batch.
+    before: i64,
+    /// Version of the store after the batch.
+    after: i64,
+    /// Each record of the batch, if it was changed.
+    written: Vec<Option<Written>>,
 }
 
-impl StreamPlace {
-    /// Returns the index entry of a change; `None` if it changed nothing.
-    fn index_entry(&self, fields: Fields, incoming: &Incoming, written: &WriteOutcome) -> Option<Entry> {
-        let entry = |record: i64, data, emitted_at: &Option<String>| {
-            let rows = Rows { record, stream: self.stream, connection: self.connection };
-            let text = RecordText { key: incoming.key.as_str(), data, emitted_at: emitted_at.as_deref() };
-            Entry::new(fields, rows, &text)
+/// A record that was changed.
+struct Written {
+    record: i64,
+    stream: i64,
+    is_new: bool,
+}
+
+impl Written {
+    fn new(stream: i64, outcome: &WriteOutcome) -> Option<Self> {
+        let (record, is_new) = match outcome {
+            WriteOutcome::Added(record) => (*record, true),
+            WriteOutcome::Changed(record) | WriteOutcome::Deleted(record) => (*record, false),
+            WriteOutcome::Unchanged(_) => return None,
         };
-        match (written, &incoming.change) {
-            (WriteOutcome::Added(row), Change::Put { data, emitted_at }) => {
-                Some(entry(*row, data, emitted_at).for_new_record())
-            }
-            (WriteOutcome::Changed(row), Change::Put { data, emitted_at }) => {
-                Some(entry(*row, data, emitted_at))
-            }
-            (WriteOutcome::Deleted(row), _) => Some(Entry::removal(*row)),
-            _ => None,
-        }
+        Some(Self { record, stream, is_new })
+    }
+
+    /// Returns the change of the index.
+    fn into_change(self, incoming: IncomingRecord, connection: i64) -> IndexChange {
+        let Self { record, stream, is_new } = self;
+        let (data, emitted_at) = match incoming.change {
+            Change::Put { data, emitted_at } => (Some(data), emitted_at),
+            Change::Delete { .. } => (None, None),
+        };
+        IndexChange { rows: Rows { record, stream, connection }, key: incoming.key, data, emitted_at, is_new }
     }
 }
 

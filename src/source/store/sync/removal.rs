@@ -8,7 +8,7 @@ use super::imports::ImportId;
 use super::items::{Fingerprint, ItemId, keep_stale};
 use super::role::Role;
 use super::writer::{Removal, SyncWriter};
-use crate::source::store::{Change, Incoming, StoreError};
+use crate::source::store::{Change, IncomingRecord, StoreError};
 
 /// Number of missing items or records up to which they are deleted, whatever their share.
 const MAX_UNCONDITIONAL: u64 = 20;
@@ -18,7 +18,7 @@ const REMOVED_AT_ONCE: usize = 1_000;
 
 /// Numbers of items and records that are missing at an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Missing {
+pub struct MissingCounts {
     /// Number of missing items that gave records, with content that is nowhere else.
     pub items: u64,
     /// Number of items that gave records before.
@@ -31,7 +31,7 @@ pub struct Missing {
     pub is_all: bool,
 }
 
-impl Missing {
+impl MissingCounts {
     /// Returns true if more than 20 items or records are missing.
     #[must_use]
     pub fn is_many(&self) -> bool {
@@ -78,7 +78,7 @@ impl SyncWriter<'_> {
     /// # Errors
     ///
     /// The store cannot be read.
-    pub fn present(&self, has_missing: bool) -> Result<Missing, StoreError> {
+    pub fn present(&self, has_missing: bool) -> Result<MissingCounts, StoreError> {
         let import = self.import();
         self.store().database.read(|sqlite| {
             let items = "SELECT count(*) FROM import_items t WHERE t.import = ?1
@@ -89,10 +89,10 @@ impl SyncWriter<'_> {
                 Role::Stale.number(),
                 Role::Gives.number()
             );
-            Ok(Missing {
+            Ok(MissingCounts {
                 of_items: if has_missing { count(sqlite, items, import)? } else { 0 },
                 of_records: count(sqlite, &records, import)?,
-                ..Missing::default()
+                ..MissingCounts::default()
             })
         })
     }
@@ -151,8 +151,8 @@ impl SyncWriter<'_> {
         gone: &[ItemId],
         moved: &[ItemId],
         unreadable: &[ItemId],
-        present: Missing,
-    ) -> Result<Missing, StoreError> {
+        present: MissingCounts,
+    ) -> Result<MissingCounts, StoreError> {
         self.flush()?;
         let import = self.import();
         let absences = gone.iter().map(|item| (item, 1)).chain(moved.iter().map(|item| (item, 2)));
@@ -176,7 +176,7 @@ impl SyncWriter<'_> {
                 gives_records_sql()
             );
             let is_all = records > 0 && count(sqlite, &giving, import)? == 0;
-            Ok(Missing { items, records, is_all, ..present })
+            Ok(MissingCounts { items, records, is_all, ..present })
         })
     }
 
@@ -244,7 +244,7 @@ impl SyncWriter<'_> {
                 let names = (row.get_ref(1)?.as_str()?.parse(), row.get_ref(2)?.as_str()?.parse());
                 let (Ok(stream), Ok(key)) = names else { continue };
                 let change = Change::Delete { deleted_at: None };
-                let incoming = Incoming { stream, key, change };
+                let incoming = IncomingRecord { stream, key, change };
                 candidates.push(Removal { record: row.get(0)?, version: row.get(3)?, incoming });
             }
             Ok(candidates)
@@ -262,9 +262,11 @@ mod tests {
 
     #[test]
     fn more_than_half_and_more_than_twenty_are_suspicious() {
-        let items = |items, of_items| Missing { items, of_items, ..Missing::default() }.is_suspicious();
-        let records =
-            |records, of_records| Missing { records, of_records, ..Missing::default() }.is_suspicious();
+        let items =
+            |items, of_items| MissingCounts { items, of_items, ..MissingCounts::default() }.is_suspicious();
+        let records = |records, of_records| {
+            MissingCounts { records, of_records, ..MissingCounts::default() }.is_suspicious()
+        };
         for (missing, of, expect) in [
             (20, 20, false),
             (21, 21, true),

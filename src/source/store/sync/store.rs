@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
@@ -13,14 +12,11 @@ use crate::handle::ConnectionId;
 use crate::source::documents::DOCS_KIND;
 use crate::source::store::database::Database;
 use crate::source::store::documents::{DocumentWriter, KnownDocument, is_project, known_documents};
-use crate::source::store::fulltext::index::{CurrentIndex, IndexState, Verification};
+use crate::source::store::fulltext::index::{CurrentIndex, IndexProgress, IndexState, Verification};
 use crate::source::store::import::put_connection;
 use crate::source::store::traces::is_removal_unfinished;
-use crate::source::store::write_lock::WriteLock;
+use crate::source::store::write_lock::{LOCK_TIMEOUT, WriteLock};
 use crate::source::store::{NewConnection, StoreError};
-
-/// Maximum time that a batch waits for the write lock, which an import holds to its end.
-const LOCK_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A store with synchronized imports. Keeps what was verified of its search index between synchronizations.
 #[derive(Debug)]
@@ -176,13 +172,13 @@ impl SyncStore {
     }
 
     /// Adds all changes to the search index. Another process that writes to the store does it otherwise, or the next
-    /// search.
+    /// search. Calls `progress` with the numbers of added and of missing changes.
     ///
     /// # Errors
     ///
     /// The index cannot be written.
-    pub fn complete_index(&self) -> Result<IndexState, StoreError> {
-        self.index.complete(&self.database, Verification::Quick)
+    pub fn complete_index(&self, progress: IndexProgress<'_>) -> Result<IndexState, StoreError> {
+        self.index.complete(&self.database, Verification::Quick, progress)
     }
 
     /// Overwrites what an interrupted removal left in the file.
@@ -195,7 +191,7 @@ impl SyncStore {
 
     /// Waits for the write lock of the store.
     pub(super) fn write_lock(&self) -> Result<WriteLock, StoreError> {
-        WriteLock::take_within(self.path(), LOCK_PATIENCE)
+        WriteLock::take_within(self.path(), LOCK_TIMEOUT)
     }
 
     /// Runs a small change in a transaction, under the write lock.

@@ -6,8 +6,10 @@ use super::writer::{BATCH_RECORDS, Removal};
 use super::{ItemState, NewImport, RememberedImport, SyncStore, SyncWriter};
 use crate::handle::{RecordId, StreamName};
 use crate::record::RecordData;
+use crate::source::documents::{DOCS_KIND, DocumentRef, DocumentStore, Uuid, conformance};
 use crate::source::store::{
-    Change, Incoming, NewConnection, StoreError, StoreWriter, finish_removal, remove_records,
+    Change, IncomingRecord, NewConnection, Store, StoreError, StoreWriter, finish_removal, no_progress,
+    remove_records,
 };
 
 fn connection() -> NewConnection {
@@ -27,10 +29,10 @@ fn key(name: &str) -> RecordId {
     name.parse().unwrap()
 }
 
-fn put(name: &str, body: &str) -> Incoming {
+fn put(name: &str, body: &str) -> IncomingRecord {
     let mut data = RecordData::new();
     data.insert("body".to_owned(), body.into());
-    Incoming { stream: stream(), key: key(name), change: Change::Put { data, emitted_at: None } }
+    IncomingRecord { stream: stream(), key: key(name), change: Change::Put { data, emitted_at: None } }
 }
 
 /// Creates a store with an import and opens it.
@@ -91,20 +93,20 @@ fn a_record_that_another_process_puts_during_a_removal_stays() {
     };
     let removal = |name: &str| {
         let ((record, version), change) = (row(name), Change::Delete { deleted_at: None });
-        Removal { record, version, incoming: Incoming { stream: stream(), key: key(name), change } }
+        Removal { record, version, incoming: IncomingRecord { stream: stream(), key: key(name), change } }
     };
     let removals = [removal("a"), removal("b")];
     // The item gives neither record any more, and an import writes one of them.
     writer.begin_item("a.md");
     writer.end_item(ItemState { stamp: Some("2".to_owned()), ..ItemState::default() }).unwrap();
     writer.flush().unwrap();
-    let mut other = StoreWriter::open(&path, &connection()).unwrap();
+    let mut other = StoreWriter::open(&path, &connection(), &no_progress).unwrap();
     other.write(put("a", "newer"), 10).unwrap();
-    other.finish().unwrap();
+    other.finish(&no_progress).unwrap();
     for removal in removals {
         writer.remove(removal).unwrap();
     }
-    assert_eq!(writer.finish().unwrap().tally.deleted, 1);
+    assert_eq!(writer.finish(&no_progress).unwrap().tally.deleted, 1);
     let kept = |name: &str| {
         let sql = "SELECT data IS NOT NULL FROM records WHERE key = ?1";
         store.database.read(|sqlite| sqlite.query_row(sql, [name], |row| row.get::<_, bool>(0))).unwrap()
@@ -124,4 +126,42 @@ fn repeated_keys_are_written_in_batches() {
         writer.flush_full().unwrap();
         assert!(writer.pending_steps() < BATCH_RECORDS);
     }
+}
+
+#[tokio::test]
+async fn a_project_takes_only_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("docs.db");
+    let sync = SyncStore::open_or_create(&path).unwrap();
+    let store = Store::open("docs".parse().unwrap(), &path).unwrap();
+    let project = conformance::project(&store, "docs").await;
+    let connection = NewConnection {
+        connection_id: project.slug.connection().clone(),
+        connector_key: DOCS_KIND.to_owned(),
+        display_name: None,
+        manifest: None,
+    };
+    let (origin, kind, options) = (PathBuf::from("/x/docs"), DOCS_KIND.to_owned(), "{}".to_owned());
+    let import = sync.remember(&connection, &NewImport { origin, kind, options }).unwrap();
+    let mut writer = SyncWriter::open(&sync, &import).unwrap();
+    let id = Uuid::random().unwrap().to_string();
+    let document = |stream: &str, key: &str, data: serde_json::Value| IncomingRecord {
+        stream: stream.parse().unwrap(),
+        key: key.parse().unwrap(),
+        change: Change::Put { data: data.as_object().unwrap().clone(), emitted_at: None },
+    };
+    writer.begin_item("a.md");
+    for other in [
+        document("documents", &id, serde_json::json!({"path": "a.md"})),
+        document("documents", &id, serde_json::json!({"path": "", "text": "x"})),
+        document("documents", "a.md", serde_json::json!({"path": "a.md", "text": "x"})),
+        document("notes", &id, serde_json::json!({"path": "a.md", "text": "x"})),
+    ] {
+        assert!(matches!(writer.write(other, 10), Err(StoreError::NoDocument(_))));
+    }
+    writer.write(document("documents", &id, serde_json::json!({"path": "a.md", "text": "x"})), 10).unwrap();
+    writer.end_item(ItemState::default()).unwrap();
+    assert_eq!(writer.finish(&no_progress).unwrap().tally.added, 1);
+    let found = store.document(project.id, &DocumentRef::Id(id.parse().unwrap())).await.unwrap();
+    assert_eq!(found.unwrap().path.as_str(), "a.md");
 }

@@ -8,17 +8,18 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use super::document_check::is_document;
 use super::imports::{ImportId, RememberedImport, has_tables};
 use super::items::{ItemId, ItemState, keep_stale, save_state};
 use super::role::Role;
 use super::store::SyncStore;
 use crate::handle::{RecordId, StreamName};
-use crate::source::documents::DOCUMENTS_STREAM;
+use crate::source::manifest::Manifest;
 use crate::source::store::database::identity;
 use crate::source::store::documents::DocumentWriter;
 use crate::source::store::import::{OpenStream, WriteOutcome};
-use crate::source::store::manifest::Manifest;
-use crate::source::store::{Change, Imported, Incoming, StoreError, Tally};
+use crate::source::store::{Change, ImportResult, IncomingRecord, IndexProgress};
+use crate::source::store::{StoreError, Tally, no_progress};
 
 /// Maximum number of records per transaction.
 pub(super) const BATCH_RECORDS: usize = 2_000;
@@ -35,7 +36,7 @@ enum Step {
     /// Begins an item: all of its records become stale.
     Begin { path: String },
     /// Writes a record of the current item.
-    Write(Incoming),
+    Write(IncomingRecord),
     /// The current item has a record with the key of another one, and does not give it.
     Depend { stream: StreamName, key: RecordId },
     /// Ends the current item.
@@ -62,7 +63,7 @@ pub(super) struct Removal {
     /// Version of the record.
     pub(super) version: i64,
     /// Deletion to be written.
-    pub(super) incoming: Incoming,
+    pub(super) incoming: IncomingRecord,
 }
 
 /// Writer for one import of a store.
@@ -172,8 +173,12 @@ impl<'s> SyncWriter<'s> {
     ///
     /// # Errors
     ///
-    /// The batch was full and could not be written. Earlier batches stay written.
-    pub fn write(&mut self, record: Incoming, bytes: usize) -> Result<(), StoreError> {
+    /// The batch was full and could not be written, or a project got a record that is no document. Earlier batches stay
+    /// written.
+    pub fn write(&mut self, record: IncomingRecord, bytes: usize) -> Result<(), StoreError> {
+        if self.state.documents.is_some() && !is_document(&record) {
+            return Err(StoreError::NoDocument(record.key.to_string()));
+        }
         self.bytes += bytes;
         self.push(Step::Write(record))
     }
@@ -230,17 +235,18 @@ impl<'s> SyncWriter<'s> {
         self.state.tally
     }
 
-    /// Writes the last batch and completes the search index.
+    /// Writes the last batch and completes the search index. Calls `progress` with the numbers of changes that were added to
+    /// the index, and of those that it lacks.
     ///
     /// # Errors
     ///
     /// The last batch could not be written.
-    pub fn finish(mut self) -> Result<Imported, StoreError> {
+    pub fn finish(mut self, progress: IndexProgress<'_>) -> Result<ImportResult, StoreError> {
         self.flush()?;
         if self.state.version > self.indexed {
-            self.complete_index();
+            self.complete_index(progress);
         }
-        Ok(Imported { tally: self.state.tally, index_problem: self.index_problem })
+        Ok(ImportResult { tally: self.state.tally, index_problem: self.index_problem })
     }
 
     fn push(&mut self, step: Step) -> Result<(), StoreError> {
@@ -289,13 +295,13 @@ impl<'s> SyncWriter<'s> {
             }
         }
         if self.state.version - self.indexed >= INDEX_EVERY {
-            self.complete_index();
+            self.complete_index(&no_progress);
         }
         Ok(())
     }
 
-    fn complete_index(&mut self) {
-        self.index_problem = self.store.complete_index().err();
+    fn complete_index(&mut self, progress: IndexProgress<'_>) {
+        self.index_problem = self.store.complete_index(progress).err();
         self.indexed = self.state.version;
     }
 }
@@ -366,7 +372,11 @@ impl State {
     }
 
     /// Writes a record of the current item.
-    fn write(&mut self, transaction: &Transaction<'_>, incoming: &Incoming) -> Result<(), rusqlite::Error> {
+    fn write(
+        &mut self,
+        transaction: &Transaction<'_>,
+        incoming: &IncomingRecord,
+    ) -> Result<(), rusqlite::Error> {
         let written = self.put(transaction, incoming)?;
         let (row, role) = match (written, &incoming.change) {
             (WriteOutcome::Deleted(row), _) => (row, Role::Stale),
@@ -446,14 +456,14 @@ impl State {
     fn put(
         &mut self,
         transaction: &Transaction<'_>,
-        incoming: &Incoming,
+        incoming: &IncomingRecord,
     ) -> Result<WriteOutcome, rusqlite::Error> {
         let version = self.version + 1;
         let stream = self.stream(transaction, &incoming.stream)?;
         let row = stream.row;
         let written = stream.put(transaction, incoming.key.as_str(), &incoming.change, version)?;
         self.tally.count(&written);
-        if let Some(documents) = self.documents.as_mut().filter(|_| is_document(incoming)) {
+        if let Some(documents) = &mut self.documents {
             match (&written, &incoming.change) {
                 (WriteOutcome::Added(row) | WriteOutcome::Changed(row), Change::Put { data, .. }) => {
                     documents.put(transaction, *row, incoming.key.as_str(), data)?;
@@ -487,9 +497,4 @@ impl State {
         }
         self.streams.get_mut(name).ok_or(rusqlite::Error::QueryReturnedNoRows)
     }
-}
-
-/// Returns true for a record of the stream that has the documents of a project.
-fn is_document(incoming: &Incoming) -> bool {
-    incoming.stream.as_str() == DOCUMENTS_STREAM
 }

@@ -11,15 +11,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::codes::StoredVector;
 use super::error::VectorError;
 use super::file::{Generation, open, open_or_create, vectors_path};
 use super::lock::lock_or_wait;
 use super::plan::{Coverage, Plan, Planner};
 use super::probe::{ComparableGenerations, ModelProbe};
-use super::streams::{EmbeddedStreams, SkippedStreams};
-use crate::embedding::{EmbeddingModel, Purpose};
+use super::refused::RefusedRecords;
+use super::streams::{EmbeddedStreams, SkippedStreams, check_dimensions};
+use crate::embedding::EmbeddingModel;
 use crate::source::store::database::{Database, identity};
+use crate::source::store::tables::raise_versions;
 use crate::state::beside;
 
 /// Number of chunks of a replaced generation that one transaction deletes.
@@ -76,6 +77,8 @@ pub struct VectorBuilder {
     generation: Generation,
     /// Skipped streams of the generation.
     skipped: SkippedStreams,
+    /// Refused records of the generation.
+    refused: RefusedRecords,
     /// Generations with vectors that can be copied for equal texts.
     comparable: Vec<i64>,
     _lock: File,
@@ -102,6 +105,7 @@ pub fn estimate_build(
     streams: &EmbeddedStreams,
 ) -> Result<BuildProgress, VectorError> {
     let database = Database::open(store)?;
+    check_dimensions(&database, model.dimensions(), streams)?;
     let path = vectors_path(store);
     let sqlite = open(&path)?;
     let (uuid, _newest) = database.read(identity)?;
@@ -111,18 +115,22 @@ pub fn estimate_build(
             .map_err(|error| VectorError::from_sqlite(&path, &error))?,
         _ => ComparableGenerations::default(),
     };
-    let mut covered = match (&sqlite, comparable.resumable(&uuid)) {
+    let failed = |error: rusqlite::Error| VectorError::from_sqlite(&path, &error);
+    let (mut covered, refused) = match (&sqlite, comparable.resumable(&uuid)) {
         (Some(sqlite), Some(known)) => {
-            let skipped = SkippedStreams::read(sqlite, known.id);
-            let skipped = skipped.map_err(|error| VectorError::from_sqlite(&path, &error))?;
-            Coverage { version: known.version, skipped }
+            let skipped = SkippedStreams::read(sqlite, known.id).map_err(failed)?;
+            let refused = RefusedRecords::read(sqlite, known.id).map_err(failed)?;
+            (Coverage { version: known.version, skipped }, refused)
         }
-        _ => Coverage::default(),
+        _ => Default::default(),
     };
     let mut progress = BuildProgress::default();
     let ids = comparable.ids(0);
     let vectors = sqlite.as_ref().map(|sqlite| (sqlite, ids.as_slice()));
     let planner = Planner { database: &database, vectors, model, streams };
+    for row in refused.iter() {
+        progress.extend(BuildProgress::from_plan(&planner.record(row, Coverage::default())?));
+    }
     while let Some(plan) = planner.next(&covered)? {
         progress.extend(BuildProgress::from_plan(&plan));
         covered = plan.coverage;
@@ -157,6 +165,7 @@ impl VectorBuilder {
         mode: BuildMode,
     ) -> Result<Self, VectorError> {
         let LockedVectors { database, store, lock, streams } = vectors;
+        check_dimensions(&database, model.dimensions(), &streams)?;
         let path = vectors_path(store);
         let (uuid, _newest) = database.read(identity)?;
         let sqlite = open_or_create(&path)?;
@@ -177,14 +186,27 @@ impl VectorBuilder {
         };
         let comparable = comparable.ids(generation.id);
         let skipped = SkippedStreams::read(&sqlite, generation.id).map_err(failed)?;
-        Ok(Self { database, path, sqlite, model, streams, generation, skipped, comparable, _lock: lock })
+        let refused = RefusedRecords::read(&sqlite, generation.id).map_err(failed)?;
+        Ok(Self {
+            database,
+            path,
+            sqlite,
+            model,
+            streams,
+            generation,
+            skipped,
+            refused,
+            comparable,
+            _lock: lock,
+        })
     }
 
     /// Embeds everything that is missing. Calls `report` after each batch.
     ///
     /// # Errors
     ///
-    /// The store, its vectors or the model cannot be used, or the build was stopped. Earlier batches are kept.
+    /// The store, its vectors or the model cannot be used, the build was stopped, or the model refused texts. Other
+    /// records are embedded then, and earlier batches are kept.
     pub async fn build(
         &mut self,
         stop: &AtomicBool,
@@ -192,45 +214,65 @@ impl VectorBuilder {
     ) -> Result<BuildProgress, VectorError> {
         let mut progress = BuildProgress::default();
         self.delete_replaced()?;
+        self.retry_refused().await?;
         loop {
             if stop.load(Ordering::Relaxed) {
                 return Err(VectorError::Stopped);
             }
-            let Some(batch) = self.batch().await? else { return Ok(progress) };
+            let Some(batch) = self.batch().await? else { break };
             progress.extend(batch);
             report(progress);
+        }
+        match self.refused.count() {
+            0 => Ok(progress),
+            records => Err(VectorError::RefusedRecords { records }),
         }
     }
 
     /// Embeds and stores the next batch. Returns `None` if nothing is missing; the generation is then the current one.
     pub(super) async fn batch(&mut self) -> Result<Option<BuildProgress>, VectorError> {
-        let planner = Planner {
+        let covered = Coverage { version: self.generation.version, skipped: self.skipped.clone() };
+        let Some(plan) = self.planner().next(&covered)? else {
+            self.complete()?;
+            return Ok(None);
+        };
+        self.embed(plan).await.map(Some)
+    }
+
+    /// Embeds again what the model refused before.
+    async fn retry_refused(&mut self) -> Result<(), VectorError> {
+        let rows: Vec<i64> = self.refused.iter().collect();
+        for row in rows {
+            let covered = Coverage { version: self.generation.version, skipped: self.skipped.clone() };
+            let plan = self.planner().record(row, covered)?;
+            self.embed(plan).await?;
+        }
+        Ok(())
+    }
+
+    fn planner(&self) -> Planner<'_> {
+        Planner {
             database: &self.database,
             vectors: Some((&self.sqlite, self.comparable.as_slice())),
             model: &*self.model,
             streams: &self.streams,
-        };
-        let covered = Coverage { version: self.generation.version, skipped: self.skipped.clone() };
-        let Some(plan) = planner.next(&covered)? else {
-            self.complete()?;
-            return Ok(None);
-        };
-        let progress = BuildProgress::from_plan(&plan);
-        let texts: Vec<String> = plan.texts.iter().map(|(_, text)| text.clone()).collect();
-        let embedded =
-            if texts.is_empty() { Vec::new() } else { self.model.embed(&texts, Purpose::Document).await? };
-        self.store(plan, &embedded)?;
-        Ok(Some(progress))
+        }
     }
 
-    /// Stores one batch.
-    fn store(&mut self, plan: Plan, embedded: &[Vec<f32>]) -> Result<(), VectorError> {
-        let mut vectors = plan.known;
-        for ((digest, _), vector) in plan.texts.into_iter().zip(embedded) {
-            vectors.insert(digest, StoredVector::new(vector));
-        }
+    /// Embeds and stores one plan. A record with a text that the model refuses gets no vectors.
+    async fn embed(&mut self, mut plan: Plan) -> Result<BuildProgress, VectorError> {
+        let progress = BuildProgress::from_plan(&plan);
+        plan.embed(&*self.model).await?;
+        self.store(&plan)?;
+        Ok(progress)
+    }
+
+    /// Stores one plan. A record that lacks a vector is stored as refused.
+    fn store(&mut self, plan: &Plan) -> Result<(), VectorError> {
         let generation = self.generation.id;
-        let Coverage { version, skipped } = plan.coverage;
+        let Coverage { version, skipped } = plan.coverage.clone();
+        let mut refused = self.refused.clone();
+        refused.update(plan);
         let omitted = i64::try_from(plan.omitted).unwrap_or(i64::MAX);
         let mut store = || {
             let transaction = self.sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -244,8 +286,9 @@ impl VectorBuilder {
                 )?;
                 for record in &plan.records {
                     delete.execute((generation, record.row))?;
-                    for chunk in &record.chunks {
-                        let Some(vector) = vectors.get(&chunk.digest) else { continue };
+                    let chunks = if plan.has_vectors(record) { record.chunks.as_slice() } else { &[] };
+                    for chunk in chunks {
+                        let Some(vector) = plan.known.get(&chunk.digest) else { continue };
                         insert.execute(params![
                             generation,
                             record.row,
@@ -266,12 +309,16 @@ impl VectorBuilder {
                 if skipped != self.skipped {
                     skipped.write(&transaction, generation)?;
                 }
+                if refused != self.refused {
+                    refused.write(&transaction, generation)?;
+                }
             }
             transaction.commit()
         };
         store().map_err(|error| VectorError::from_sqlite(&self.path, &error))?;
         self.generation.version = version;
         self.skipped = skipped;
+        self.refused = refused;
         Ok(())
     }
 
@@ -288,6 +335,14 @@ impl VectorBuilder {
         };
         swap().map_err(|error| VectorError::from_sqlite(&self.path, &error))?;
         self.generation.is_current = true;
+        // The vectors are complete also if the store cannot be written: keys of cached answers have their identity.
+        let raised = self
+            .database
+            .writer()
+            .and_then(|sqlite| raise_versions(&sqlite).map_err(|error| self.database.error(&error)));
+        if let Err(error) = raised {
+            tracing::debug!(%error, "the versions of projects stay as they are");
+        }
         self.delete_replaced()
     }
 
@@ -312,7 +367,7 @@ impl VectorBuilder {
     }
 }
 
-/// Deletes the vectors of a store. Returns false if there were none.
+/// Deletes the vectors of a store, damaged ones as well. Returns false if there were none.
 ///
 /// # Errors
 ///
@@ -322,8 +377,11 @@ pub async fn remove_vectors(store: &Path) -> Result<bool, VectorError> {
     drop(Database::open(store)?);
     let path = vectors_path(store);
     let _lock = lock_or_wait(&path).await?;
-    if open(&path)?.is_none() {
-        return Ok(false);
+    match open(&path) {
+        Ok(None) => return Ok(false),
+        // A file with our mark that is damaged or newer is deleted as well.
+        Ok(Some(_)) | Err(VectorError::Damaged { .. } | VectorError::Newer(_)) => {}
+        Err(error) => return Err(error),
     }
     for file in [path.clone(), beside(&path, "-wal"), beside(&path, "-shm")] {
         match std::fs::remove_file(&file) {

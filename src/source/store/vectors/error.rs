@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 
 use crate::embedding::EmbeddingError;
+use crate::source::documents::WrongDimensions;
 use crate::source::store::StoreError;
 
 /// Reason why the vectors of a store cannot be used.
@@ -38,6 +39,14 @@ pub enum VectorError {
         /// Message of SQLite or the operating system.
         problem: String,
     },
+    /// The content of the file is damaged.
+    #[error("the vectors in {} are damaged ({problem}); run `fetchwell embeddings remove`, then `fetchwell embeddings build`", .path.display())]
+    Damaged {
+        /// Path of the file.
+        path: PathBuf,
+        /// Message of SQLite.
+        problem: String,
+    },
     /// The disk is full.
     #[error("the disk of {} is full ({problem}); free space there, then run the command again: it continues", .path.display())]
     DiskFull {
@@ -66,6 +75,17 @@ pub enum VectorError {
         /// Dimensions of the query's vector.
         query: usize,
     },
+    /// The store has projects of documents, and the model other dimensions than the contract of document search.
+    #[error(transparent)]
+    DocumentDimensions(#[from] WrongDimensions),
+    /// The model refuses texts of some records. All others are embedded.
+    #[error(
+        "the embedding service refuses the text of {records} records, which are found by words; `fetchwell embeddings build` tries them again"
+    )]
+    RefusedRecords {
+        /// Number of the records.
+        records: usize,
+    },
     /// The user stopped the command.
     #[error("stopped; run the same command again to continue")]
     Stopped,
@@ -79,10 +99,13 @@ impl VectorError {
             Self::Store(_) => "store_unusable",
             Self::Embedding(error) => error.code(),
             Self::Busy(_) => "busy",
-            Self::Foreign { .. } | Self::Newer(_) | Self::Unusable { .. } => "vectors_unusable",
+            Self::Foreign { .. } | Self::Newer(_) | Self::Unusable { .. } | Self::Damaged { .. } => {
+                "vectors_unusable"
+            }
             Self::DiskFull { .. } => "disk_full",
             Self::ModelChanged(_) | Self::OtherModel(_) => "model_changed",
-            Self::WrongDimensions { .. } => "wrong_dimensions",
+            Self::WrongDimensions { .. } | Self::DocumentDimensions(_) => "wrong_dimensions",
+            Self::RefusedRecords { .. } => "provider_refused",
             Self::Stopped => "stopped",
         }
     }
@@ -93,6 +116,7 @@ impl VectorError {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::DiskFull { path, problem },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(path),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged { path, problem },
             _ => Self::Unusable { path, problem },
         }
     }

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use super::codes::{QueryCodes, add_small_codes, exact_score};
 use super::error::VectorError;
 use super::file::{Generation, open, vectors_path};
+use super::probe::StoredModel;
 use super::scan::{Block, Candidate, Candidates, ChunkRow, ScoreSpread, by_score};
 use super::scope::VectorScope;
 use crate::embedding::QueryVector;
@@ -44,7 +45,7 @@ pub struct VectorIndex {
     path: PathBuf,
     /// Maximum number of bytes in memory. Larger vectors are read from the file by each search.
     max_bytes: usize,
-    loaded: Mutex<Option<Arc<Loaded>>>,
+    loaded: Mutex<Option<Arc<RevisionVectors>>>,
     idle: Mutex<Vec<Reader>>,
 }
 
@@ -57,7 +58,7 @@ struct Reader {
 
 /// The vectors of one revision in memory.
 #[derive(Debug)]
-struct Loaded {
+struct RevisionVectors {
     file: FileIdentity,
     generation: i64,
     revision: i64,
@@ -93,16 +94,31 @@ impl VectorIndex {
         Self { path: vectors_path(store), max_bytes, loaded: Mutex::default(), idle: Mutex::default() }
     }
 
-    /// Returns the id of the model that made the searched vectors, or `None` if there are none.
+    /// Returns the model that made the searched vectors, or `None` if there are none.
     ///
     /// # Errors
     ///
     /// The file cannot be read.
-    pub fn model(&self) -> Result<Option<String>, VectorError> {
+    pub fn model(&self) -> Result<Option<StoredModel>, VectorError> {
+        Ok(self.generation()?.as_ref().map(StoredModel::new))
+    }
+
+    /// Returns the identity of the searched vectors, which changes with the model and with each build, or `None` if there
+    /// are none.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn identity(&self) -> Result<Option<String>, VectorError> {
+        let identity = |Generation { id, revision, model, .. }| format!("{id} {revision} {model}");
+        Ok(self.generation()?.map(identity))
+    }
+
+    fn generation(&self) -> Result<Option<Generation>, VectorError> {
         let Some(reader) = self.reader()? else { return Ok(None) };
         let generation = self.read(Generation::current(&reader.sqlite))?;
         self.give_back(reader);
-        Ok(generation.map(|generation| generation.model))
+        Ok(generation)
     }
 
     /// Returns the records nearest to a query, the nearest first; none if there are no vectors.
@@ -134,9 +150,7 @@ impl VectorIndex {
         let Some(generation) = self.read(Generation::current(&transaction))? else {
             return Ok(VectorHits::default());
         };
-        if generation.model != *query.model {
-            return Err(VectorError::OtherModel(generation.model));
-        }
+        StoredModel::new(&generation).check(&query.model)?;
         let numbers = &*query.numbers;
         if generation.dimensions != numbers.len() {
             return Err(VectorError::WrongDimensions { stored: generation.dimensions, query: numbers.len() });
@@ -192,7 +206,7 @@ impl VectorIndex {
         file: FileIdentity,
         sqlite: &Connection,
         generation: &Generation,
-    ) -> Result<Option<Arc<Loaded>>, VectorError> {
+    ) -> Result<Option<Arc<RevisionVectors>>, VectorError> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let known = loaded.take().filter(|known| known.file == file && known.generation == generation.id);
         if let Some(known) = &known
@@ -226,7 +240,7 @@ impl VectorIndex {
             load(&mut blocks)?;
         }
         let (generation, revision) = (generation.id, generation.revision);
-        let fresh = Arc::new(Loaded { file, generation, revision, blocks });
+        let fresh = Arc::new(RevisionVectors { file, generation, revision, blocks });
         *loaded = Some(Arc::clone(&fresh));
         Ok(Some(fresh))
     }

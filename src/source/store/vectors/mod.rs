@@ -5,6 +5,7 @@
 //!
 //! * `file`, `error`: the file and its generations
 //! * `plan`, `build`, `streams`: embeds what changed since the last build, in the streams that a configuration shows
+//! * `refused`: records with a text that the model refuses
 //! * `background`: builds in small steps, beside other processes
 //! * `lock`, `probe`: one builder at a time; recognition of a changed model
 //! * `codes`, `scan`, `scope`, `index`: the search
@@ -20,6 +21,7 @@ mod index;
 mod lock;
 mod plan;
 mod probe;
+mod refused;
 mod removal;
 mod scan;
 mod scope;
@@ -31,11 +33,12 @@ pub use build::{BuildMode, BuildProgress, VectorBuilder, estimate_build, remove_
 pub use error::VectorError;
 pub(super) use file::APPLICATION_ID as VECTORS_APPLICATION_ID;
 pub use index::{VectorHit, VectorHits, VectorIndex};
+pub use probe::StoredModel;
 pub(super) use removal::{RemovedRows, VectorRemover};
 pub use scan::ScoreSpread;
 pub use scope::VectorScope;
-pub use status::{GenerationStatus, VectorStatus, vector_status};
-pub use streams::EmbeddedStreams;
+pub use status::{GenerationStatus, VectorStatus, check_vectors, vector_status};
+pub use streams::{EmbeddedStreams, check_document_dimensions};
 
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,14 @@
 //! The next records to embed: reads them from the store and splits them into chunks.
 
 use std::collections::{HashMap, HashSet};
+use std::mem::take;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use sha2::{Digest, Sha256};
 
 use super::codes::StoredVector;
 use super::streams::{EmbeddedStreams, SkippedStreams, is_embedded_sql};
-use crate::embedding::{EmbeddingModel, chunks};
+use crate::embedding::{EmbeddingError, EmbeddingModel, Purpose, chunks};
 use crate::record::{RecordData, document_text, own_title};
 use crate::source::store::database::Database;
 use crate::source::store::{StoreError, read};
@@ -21,6 +22,9 @@ const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 /// First bytes of the SHA-256 of an embedded text.
 pub(super) type TextDigest = [u8; 16];
 
+/// A text to be embedded, with its digest.
+pub(super) type NewText = (TextDigest, String);
+
 /// A chunk to be stored.
 #[derive(Debug)]
 pub(super) struct PlannedChunk {
@@ -30,7 +34,7 @@ pub(super) struct PlannedChunk {
 }
 
 /// A changed record with its chunks. A deleted record has none, and neither has one of a stream that is not embedded.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct PlannedRecord {
     pub(super) row: i64,
     pub(super) stream: i64,
@@ -56,13 +60,71 @@ pub(super) struct Plan {
     /// Coverage of a generation that has these changes.
     pub(super) coverage: Coverage,
     /// Texts that have no vector yet, with their digests.
-    pub(super) texts: Vec<(TextDigest, String)>,
-    /// Vectors of texts that were embedded before.
+    pub(super) texts: Vec<NewText>,
+    /// Vectors of texts that were embedded.
     pub(super) known: HashMap<TextDigest, StoredVector>,
     /// Number of pieces of the texts.
     pub(super) pieces: usize,
     /// Bytes of texts beyond the limit of chunks.
     pub(super) omitted: usize,
+}
+
+impl Plan {
+    /// Embeds the texts. If the model refuses one, each record is embedded alone, and one with a refused text stays
+    /// without vectors, because a record has all of its vectors or none.
+    ///
+    /// # Errors
+    ///
+    /// The model cannot be used.
+    pub(super) async fn embed(&mut self, model: &dyn EmbeddingModel) -> Result<(), EmbeddingError> {
+        let texts = take(&mut self.texts);
+        if self.embed_texts(model, &texts).await? {
+            return Ok(());
+        }
+        let by_record = self.by_record(&texts);
+        if by_record.len() > 1 {
+            for texts in &by_record {
+                self.embed_texts(model, texts).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Embeds texts. Returns false if the model refuses one of them.
+    async fn embed_texts(
+        &mut self,
+        model: &dyn EmbeddingModel,
+        texts: &[NewText],
+    ) -> Result<bool, EmbeddingError> {
+        if texts.is_empty() {
+            return Ok(true);
+        }
+        let sent: Vec<String> = texts.iter().map(|(_, text)| text.clone()).collect();
+        match model.embed(&sent, Purpose::Document).await {
+            Ok(vectors) => {
+                let stored = vectors.iter().map(|vector| StoredVector::new(vector));
+                self.known.extend(texts.iter().map(|(digest, _)| *digest).zip(stored));
+                Ok(true)
+            }
+            Err(error) if error.concerns_texts() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the texts of each record that has some of these.
+    fn by_record(&self, texts: &[NewText]) -> Vec<Vec<NewText>> {
+        let texts: HashMap<&TextDigest, &String> =
+            texts.iter().map(|(digest, text)| (digest, text)).collect();
+        let text_of = |chunk: &PlannedChunk| Some((chunk.digest, (*texts.get(&chunk.digest)?).clone()));
+        let of_record = |record: &PlannedRecord| record.chunks.iter().filter_map(text_of).collect();
+        let all = self.records.iter().map(of_record);
+        all.filter(|texts: &Vec<NewText>| !texts.is_empty()).collect()
+    }
+
+    /// Returns true if each chunk of a record has a vector.
+    pub(super) fn has_vectors(&self, record: &PlannedRecord) -> bool {
+        record.chunks.iter().all(|chunk| self.known.contains_key(&chunk.digest))
+    }
 }
 
 /// Reader of the changes that a generation lacks.
@@ -96,6 +158,22 @@ impl Planner<'_> {
             coverage.skipped.skip(record.stream, record.version);
         }
         Ok(Some(Plan { coverage, ..plan }))
+    }
+
+    /// Plans one record again. The coverage of the generation stays the same.
+    pub(super) fn record(&self, row: i64, coverage: Coverage) -> Result<Plan, StoreError> {
+        let version: Option<i64> = self.database.read(|sqlite| {
+            let mut version = sqlite.prepare_cached("SELECT version FROM records WHERE id = ?1")?;
+            version.query_row([row], |found| found.get(0)).optional()
+        })?;
+        let mut plan = match version {
+            Some(version) => self.plan(ChangeRange { stream: None, after: version - 1, until: version })?,
+            None => Plan::default(),
+        };
+        if plan.records.is_empty() {
+            plan.records.push(PlannedRecord { row, ..PlannedRecord::default() });
+        }
+        Ok(Plan { coverage, ..plan })
     }
 
     /// Returns the skipped streams that are embedded now, each with the version after which it lacks changes.

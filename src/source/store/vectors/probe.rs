@@ -3,11 +3,9 @@
 use rusqlite::Connection;
 
 use super::codes::{StoredVector, exact_score};
+use super::error::VectorError;
 use super::file::Generation;
-use crate::embedding::{EmbeddingError, EmbeddingModel, PROBE_TEXT, Purpose};
-
-/// Minimum cosine of two vectors of one text by the same model. Services round in different ways.
-const MIN_COSINE: f32 = 0.995;
+use crate::embedding::{EmbeddingError, EmbeddingModel, MIN_PROBE_COSINE, ModelIdentity, probe_vector};
 
 /// A model's vector of the fixed text.
 #[derive(Debug, Clone)]
@@ -16,8 +14,7 @@ pub(super) struct ModelProbe(Vec<f32>);
 impl ModelProbe {
     /// Embeds the fixed text.
     pub(super) async fn new(model: &dyn EmbeddingModel) -> Result<Self, EmbeddingError> {
-        let vectors = model.embed(&[PROBE_TEXT.to_owned()], Purpose::Document).await?;
-        Ok(Self(vectors.into_iter().next().unwrap_or_default()))
+        Ok(Self(probe_vector(model).await?))
     }
 
     /// Returns the form in which a generation has its probe: the scale, then the codes.
@@ -28,9 +25,43 @@ impl ModelProbe {
 
     /// Returns true if the model is the one that made a generation.
     fn is_of(&self, generation: &Generation) -> bool {
-        let scale = generation.probe.first_chunk().map_or(0.0, |bytes| f32::from_le_bytes(*bytes));
-        let codes = generation.probe.get(4..).unwrap_or_default();
-        codes.len() == self.0.len() * 2 && exact_score(&self.0, scale, codes) >= MIN_COSINE
+        is_near(&self.0, &generation.probe)
+    }
+}
+
+/// Returns true if a vector of the fixed text and a stored one are of the same model.
+fn is_near(probe: &[f32], stored: &[u8]) -> bool {
+    let scale = stored.first_chunk().map_or(0.0, |bytes| f32::from_le_bytes(*bytes));
+    let codes = stored.get(4..).unwrap_or_default();
+    codes.len() == probe.len() * 2 && exact_score(probe, scale, codes) >= MIN_PROBE_COSINE
+}
+
+/// The model that made the searched vectors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredModel {
+    /// Name of the model, with its place and dimensions.
+    pub id: String,
+    probe: Vec<u8>,
+}
+
+impl StoredModel {
+    pub(super) fn new(generation: &Generation) -> Self {
+        Self { id: generation.model.clone(), probe: generation.probe.clone() }
+    }
+
+    /// Compares the model with the one that embeds queries.
+    ///
+    /// # Errors
+    ///
+    /// It has another name, or returns other vectors than before.
+    pub fn check(&self, model: &ModelIdentity) -> Result<(), VectorError> {
+        if self.id != *model.id {
+            return Err(VectorError::OtherModel(self.id.clone()));
+        }
+        if !is_near(&model.probe, &self.probe) {
+            return Err(VectorError::ModelChanged(self.id.clone()));
+        }
+        Ok(())
     }
 }
 

@@ -70,8 +70,8 @@ fn remove(
         RemovedRows::Streams(rows) => ("stream", rows.clone()),
         RemovedRows::Record(row) => ("record", vec![*row]),
     };
-    let marks = vec!["?"; ids.len()].join(", ");
-    let sql = format!("DELETE FROM chunks WHERE {column} IN ({marks})");
+    let placeholders = vec!["?"; ids.len()].join(", ");
+    let sql = format!("DELETE FROM chunks WHERE {column} IN ({placeholders})");
     let removed = transaction.execute(&sql, params_from_iter(ids))?;
     transaction.execute(
         "UPDATE generations SET store = ?2, revision = revision + 1 WHERE store = ?1",

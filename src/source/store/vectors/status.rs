@@ -10,6 +10,7 @@ use super::error::VectorError;
 use super::file::{Generation, open, vectors_path};
 use super::lock::is_locked;
 use super::plan::Coverage;
+use super::refused::RefusedRecords;
 use super::streams::{EmbeddedStreams, SkippedStreams, is_embedded_sql};
 use crate::source::store::database::{Database, identity};
 
@@ -69,7 +70,12 @@ pub fn vector_status(store: &Path, streams: &EmbeddedStreams) -> Result<VectorSt
         };
         let skipped = skipped.map_err(|error| VectorError::from_sqlite(&path, &error))?;
         let covered = Coverage { version: after, skipped };
-        let missing = database.read(|sqlite| count_missing(sqlite, &covered, streams))?;
+        let refused = RefusedRecords::read(&sqlite, generation.id)
+            .map_err(|error| VectorError::from_sqlite(&path, &error))?;
+        let refused = if is_of_store { refused } else { RefusedRecords::default() };
+        let missing = database.read(|sqlite| {
+            Ok(count_missing(sqlite, &covered, streams)? + count_refused(sqlite, &refused, covered.version)?)
+        })?;
         Ok(Some(GenerationStatus {
             model: generation.model,
             dimensions: generation.dimensions,
@@ -85,6 +91,24 @@ pub fn vector_status(store: &Path, streams: &EmbeddedStreams) -> Result<VectorSt
         is_locked,
         bytes: fs::metadata(&path).map_or(0, |metadata| metadata.len()),
     })
+}
+
+/// Checks the whole file of the vectors of a store, without the numbers of the vectors. Takes a second for a million chunks
+/// that are in the memory of the system.
+///
+/// # Errors
+///
+/// The file is damaged, or cannot be read.
+pub fn check_vectors(store: &Path) -> Result<(), VectorError> {
+    let path = vectors_path(store);
+    let Some(sqlite) = open(&path)? else { return Ok(()) };
+    let found = sqlite.query_row("PRAGMA quick_check(1)", (), |row| row.get::<_, String>(0));
+    match found.map_err(|error| VectorError::from_sqlite(&path, &error))? {
+        found if found == "ok" => Ok(()),
+        problem => {
+            Err(VectorError::Damaged { path, problem: problem.lines().last().unwrap_or("").to_owned() })
+        }
+    }
 }
 
 /// Counts the records of embedded streams that a generation lacks.
@@ -109,4 +133,15 @@ fn count_missing(
         missing += skipped.query_row((after, &names, covered.version, stream), |row| row.get::<_, i64>(0))?;
     }
     Ok(missing)
+}
+
+/// Counts the refused records that have not changed since.
+fn count_refused(store: &Connection, refused: &RefusedRecords, version: i64) -> Result<i64, rusqlite::Error> {
+    let mut is_unchanged =
+        store.prepare_cached("SELECT 1 FROM records WHERE id = ?1 AND data IS NOT NULL AND version <= ?2")?;
+    let mut count = 0;
+    for record in refused.iter() {
+        count += i64::from(is_unchanged.exists((record, version))?);
+    }
+    Ok(count)
 }

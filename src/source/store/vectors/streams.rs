@@ -1,14 +1,18 @@
-//! The streams that a build embeds, and the changes that it skipped in others.
+//! The streams that a build embeds, the dimensions that documents need, and the changes that it skipped in others.
 //!
 //! A configuration can hide streams. Their text is not read, so it is sent to no model. A generation remembers from which
 //! version on it lacks a stream, so that a configuration that shows the stream embeds those records, too.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use rusqlite::Connection;
 
+use super::error::VectorError;
 use crate::handle::StreamName;
-use crate::source::store::tables::has_table;
+use crate::source::documents::{DOCUMENTS_STREAM, EMBEDDING_DIMENSIONS, WrongDimensions};
+use crate::source::store::database::Database;
+use crate::source::store::tables::{has_projects, has_table};
 
 /// The streams of a store that a configuration shows. The default is all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,11 +25,45 @@ impl EmbeddedStreams {
         Self(Some(streams))
     }
 
+    /// Returns true if documents of projects are embedded.
+    pub(super) fn has_documents(&self) -> bool {
+        self.0.as_ref().is_none_or(|names| names.iter().any(|name| name.as_str() == DOCUMENTS_STREAM))
+    }
+
     /// Returns the names as JSON for [`is_embedded_sql`], or `None` for all streams.
     pub(super) fn parameter(&self) -> Option<String> {
         let names = self.0.as_ref()?.iter().map(|name| name.as_str());
         Some(serde_json::Value::from_iter(names).to_string())
     }
+}
+
+/// Returns an error if a store has projects of documents to embed, and vectors of a model have other dimensions than
+/// documents need.
+///
+/// # Errors
+///
+/// The dimensions are wrong, or the store cannot be read.
+pub fn check_document_dimensions(
+    store: &Path,
+    dimensions: usize,
+    streams: &EmbeddedStreams,
+) -> Result<(), VectorError> {
+    if dimensions == EMBEDDING_DIMENSIONS {
+        return Ok(());
+    }
+    check_dimensions(&Database::open(store)?, dimensions, streams)
+}
+
+/// As [`check_document_dimensions`], for a store that is open.
+pub(super) fn check_dimensions(
+    database: &Database,
+    dimensions: usize,
+    streams: &EmbeddedStreams,
+) -> Result<(), VectorError> {
+    if dimensions != EMBEDDING_DIMENSIONS && streams.has_documents() && database.read(has_projects)? {
+        return Err(WrongDimensions(dimensions).into());
+    }
+    Ok(())
 }
 
 /// Returns the SQL condition that a stream is embedded, by the row id in `column` and the value of

@@ -1,6 +1,9 @@
 //! Tests of builds and searches with a model of bags of words.
+//!
+//! * `hidden_streams`, `refused_texts`: hidden streams, and texts that the model refuses
 
 mod hidden_streams;
+mod refused_texts;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,9 +14,13 @@ use serde_json::json;
 
 use super::*;
 use crate::embedding::{
-    EmbeddingError, EmbeddingModel, EstimatedPieces, PROBE_TEXT, PieceCount, Purpose, QueryVector,
+    EmbeddingError, EmbeddingModel, EstimatedPieces, ModelIdentity, PROBE_TEXT, PieceCount, Purpose,
+    QueryVector,
 };
-use crate::source::store::{Change, Incoming, NewConnection, StoreWriter};
+use crate::source::store::{Change, IncomingRecord, NewConnection, StoreWriter, no_progress};
+
+/// A word that the model refuses to embed.
+const REFUSED_WORD: &str = "unembeddable";
 
 const PIECES: EstimatedPieces = EstimatedPieces { limit: 48 };
 
@@ -27,6 +34,8 @@ struct BagOfWords {
     fails_after: usize,
     /// Added to every hash: another number is another model.
     salt: u64,
+    /// True if it refuses a word.
+    refuses: bool,
 }
 
 impl BagOfWords {
@@ -35,7 +44,14 @@ impl BagOfWords {
     }
 
     fn with(id: &str, fails_after: usize, salt: u64) -> Arc<Self> {
-        Arc::new(Self { id: id.to_owned(), dimensions: 64, texts: AtomicUsize::new(0), fails_after, salt })
+        Arc::new(Self {
+            id: id.to_owned(),
+            dimensions: 64,
+            texts: AtomicUsize::new(0),
+            fails_after,
+            salt,
+            refuses: true,
+        })
     }
 
     fn vector(&self, text: &str) -> Vec<f32> {
@@ -50,7 +66,9 @@ impl BagOfWords {
     }
 
     fn query(&self, text: &str) -> QueryVector {
-        QueryVector { model: self.id.as_str().into(), numbers: self.vector(text).into() }
+        let (id, probe) = (self.id.as_str(), self.vector(PROBE_TEXT).into());
+        let model = ModelIdentity { id: id.into(), probe };
+        QueryVector { model, name: id.into(), numbers: self.vector(text).into() }
     }
 
     fn embedded(&self) -> usize {
@@ -85,6 +103,9 @@ impl EmbeddingModel for BagOfWords {
         if self.texts.fetch_add(of_records, Ordering::Relaxed) + of_records > self.fails_after {
             return Err(EmbeddingError::RateLimited { place: "test".to_owned(), retry_after: None });
         }
+        if self.refuses && texts.iter().any(|text| text.contains(REFUSED_WORD)) {
+            return Err(EmbeddingError::Refused { place: "test".to_owned(), status: 400, message: None });
+        }
         Ok(texts.iter().map(|text| self.vector(text)).collect())
     }
 }
@@ -109,13 +130,16 @@ impl Notes {
             display_name: None,
             manifest: None,
         };
-        let mut writer = StoreWriter::open(&self.store, &connection).unwrap();
+        let mut writer = StoreWriter::open(&self.store, &connection, &no_progress).unwrap();
         for (key, change) in changes {
-            let incoming =
-                Incoming { stream: stream.parse().unwrap(), key: format!("n{key}").parse().unwrap(), change };
+            let incoming = IncomingRecord {
+                stream: stream.parse().unwrap(),
+                key: format!("n{key}").parse().unwrap(),
+                change,
+            };
             writer.write(incoming, 1).unwrap();
         }
-        writer.finish().unwrap();
+        writer.finish(&no_progress).unwrap();
     }
 
     fn put(&self, stream: &str, keys: std::ops::Range<usize>) {
@@ -198,11 +222,11 @@ async fn a_new_model_replaces_the_old_one_at_the_end() {
     notes.build(&one, BuildMode::Missing).await.unwrap();
     notes.build(&BagOfWords::with("b", 8, 5), BuildMode::Missing).await.unwrap_err();
     let index = VectorIndex::new(&notes.store, usize::MAX);
-    assert_eq!(index.model().unwrap().unwrap(), "a");
+    assert_eq!(index.model().unwrap().unwrap().id, "a");
     assert_eq!(notes.search(&one, "word3", &VectorScope::default()).len(), 5);
     let two = BagOfWords::with("b", usize::MAX, 5);
     notes.build(&two, BuildMode::Missing).await.unwrap();
-    assert_eq!((index.model().unwrap().unwrap().as_str(), two.embedded()), ("b", 12));
+    assert_eq!((index.model().unwrap().unwrap().id.as_str(), two.embedded()), ("b", 12));
     let status = notes.status();
     assert_eq!((status.current.unwrap().chunks, status.building), (20, None));
 }
@@ -321,10 +345,13 @@ async fn scopes_are_exact_and_vectors_beyond_the_memory_are_searched() {
         index.evict();
         let short = QueryVector { numbers: [1.0].into(), ..query.clone() };
         assert!(matches!(index.search(&short, 5, &none), Err(VectorError::WrongDimensions { .. })));
-        let other = QueryVector { model: "b".into(), ..query };
+        let model = ModelIdentity { id: "b".into(), ..query.model.clone() };
+        let other = QueryVector { model, ..query.clone() };
         assert!(
             matches!(index.search(&other, 5, &none), Err(VectorError::OtherModel(model)) if model == "a")
         );
+        let changed = BagOfWords::with("a", usize::MAX, 3).query("topic3");
+        assert!(matches!(index.search(&changed, 5, &none), Err(VectorError::ModelChanged(_))));
     }
 }
 
