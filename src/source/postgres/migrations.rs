@@ -1,0 +1,98 @@
+//! The tables and their versions. Each version is a file of SQL; a version is never changed after a release.
+//!
+//! Migrations run in one transaction under an advisory lock, so any number of processes can start on an empty database.
+
+use deadpool_postgres::Object;
+use tokio_postgres::{Client, Error};
+
+use super::failure::failure;
+use super::url::PostgresUrl;
+use crate::source::postgres_error::PostgresError;
+
+/// SQL of each version, from version 1.
+const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/0001_records.sql"), include_str!("migrations/0002_search.sql")];
+
+/// Key of the advisory lock: `fwel` and `migr`.
+const LOCK: i64 = 0x6677_656C_6D69_6772;
+
+/// Version of the tables that this release reads and writes.
+pub(super) fn known_version() -> i32 {
+    i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX)
+}
+
+/// Creates the tables, or brings them to this release's version.
+///
+/// # Errors
+///
+/// The tables are of a newer release, or the role may not change them.
+pub(super) async fn migrate(connection: &mut Object, url: &PostgresUrl) -> Result<(), PostgresError> {
+    let failed = |error: Error| failure(url, &error);
+    let database = || url.to_string();
+    let found = found_version(connection).await.map_err(failed)?;
+    if check(found, url)? {
+        return Ok(());
+    }
+    let encoding: String =
+        connection.query_one("SELECT current_setting('server_encoding')", &[]).await.map_err(failed)?.get(0);
+    if encoding != "UTF8" {
+        return Err(PostgresError::Encoding { database: database(), encoding });
+    }
+    let forbidden = |error: Error| match failure(url, &error) {
+        PostgresError::NoPermission { .. } | PostgresError::ReadOnly { .. } => match found {
+            None => PostgresError::NoTables { database: database() },
+            Some(found) => PostgresError::Older { database: database(), found, known: known_version() },
+        },
+        other => other,
+    };
+    let transaction = connection.transaction().await.map_err(failed)?;
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(failed)?;
+    // Another process may have migrated the tables before this one had the lock.
+    let found = found_version(transaction.client()).await.map_err(failed)?;
+    if check(found, url)? {
+        return Ok(());
+    }
+    if found.is_none() {
+        // The owner of the database may have created the schema for a role that cannot.
+        let exists = transaction
+            .query_one("SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = 'fetchwell')", &[])
+            .await
+            .map_err(failed)?;
+        if !exists.get::<_, bool>(0) {
+            transaction.batch_execute("CREATE SCHEMA fetchwell").await.map_err(forbidden)?;
+        }
+        let table = "CREATE TABLE fetchwell.migrations (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())";
+        transaction.batch_execute(table).await.map_err(forbidden)?;
+    }
+    for (sql, version) in MIGRATIONS.iter().zip(1_i32..).filter(|(_, version)| found < Some(*version)) {
+        transaction.batch_execute(sql).await.map_err(forbidden)?;
+        transaction
+            .execute("INSERT INTO fetchwell.migrations (version) VALUES ($1)", &[&version])
+            .await
+            .map_err(forbidden)?;
+    }
+    transaction.commit().await.map_err(failed)
+}
+
+/// Returns true if no migration is missing.
+fn check(found: Option<i32>, url: &PostgresUrl) -> Result<bool, PostgresError> {
+    match found {
+        Some(found) if found > known_version() => {
+            Err(PostgresError::Newer { database: url.to_string(), found, known: known_version() })
+        }
+        found => Ok(found == Some(known_version())),
+    }
+}
+
+/// Returns the version of the tables, or `None` if there are none.
+async fn found_version(client: &Client) -> Result<Option<i32>, Error> {
+    // Tables and not `to_regclass`: that function answers from a cache, which does not yet have the tables that another
+    // process created before it released the lock.
+    let exists = "SELECT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE n.nspname = 'fetchwell' AND c.relname = 'migrations')";
+    let exists = client.query_one(exists, &[]).await?;
+    if !exists.get::<_, bool>(0) {
+        return Ok(None);
+    }
+    Ok(client.query_one("SELECT max(version) FROM fetchwell.migrations", &[]).await?.get(0))
+}

@@ -1,0 +1,128 @@
+//! Writes the words of changed records, and the number of records of each word.
+
+use std::collections::BTreeMap;
+
+use deadpool_postgres::Transaction;
+use tokio_postgres::Error;
+
+use super::super::batch::ChangedRows;
+use super::super::words::{RecordWords, is_plain};
+
+/// Changes of the statistics of streams.
+#[derive(Debug, Default)]
+struct Statistics {
+    /// Change of the number of records with each word, by word and stream.
+    terms: BTreeMap<(String, i64), i64>,
+    /// Change of the number of words of each stream.
+    words: BTreeMap<i64, i64>,
+}
+
+impl Statistics {
+    fn count<'w>(&mut self, stream: i64, words: impl Iterator<Item = &'w str>, length: i32, by: i64) {
+        for word in words {
+            *self.terms.entry((word.to_owned(), stream)).or_default() += by;
+        }
+        *self.words.entry(stream).or_default() += by * i64::from(length);
+    }
+}
+
+/// Replaces the words of changed records. The caller holds the lock of the store's version.
+pub(in crate::source::postgres) async fn put_words(
+    transaction: &Transaction<'_>,
+    rows: ChangedRows,
+) -> Result<(), Error> {
+    let ChangedRows { stream, key, words, is_known, .. } = rows;
+    let mut statistics = Statistics::default();
+    let known = || stream.iter().zip(&key).zip(&is_known).filter(|(_, is_known)| **is_known);
+    let (streams, keys): (Vec<i64>, Vec<&str>) =
+        known().map(|((stream, key), _)| (*stream, key.as_str())).unzip();
+    if !keys.is_empty() {
+        // The limit makes each row a lookup by its key: without statistics the server would read all rows.
+        let sql = "SELECT p.stream, t.length, tsvector_to_array(t.words)
+             FROM unnest($1::bigint[], $2::text[]) AS p (stream, key) CROSS JOIN LATERAL (
+                 SELECT length, words FROM fetchwell.texts WHERE stream = p.stream AND key = p.key LIMIT 1
+             ) t";
+        let statement = transaction.prepare_cached(sql).await?;
+        for row in transaction.query(&statement, &[&streams, &keys]).await? {
+            let words: Vec<&str> = row.get(2);
+            statistics.count(row.get(0), words.into_iter().filter(|word| is_plain(word)), row.get(1), -1);
+        }
+    }
+    let mut columns = Columns::default();
+    let mut deleted: (Vec<i64>, Vec<String>) = Default::default();
+    for ((stream, key), words) in stream.into_iter().zip(key).zip(words) {
+        match words {
+            Some(words) => {
+                statistics.count(stream, words.words.plain_words(), words.length, 1);
+                columns.push(stream, key, words);
+            }
+            None => {
+                deleted.0.push(stream);
+                deleted.1.push(key);
+            }
+        }
+    }
+    columns.write(transaction).await?;
+    if !deleted.1.is_empty() {
+        let sql = "DELETE FROM fetchwell.texts t USING unnest($1::bigint[], $2::text[]) AS p (stream, key)
+             WHERE t.stream = p.stream AND t.key = p.key";
+        transaction.execute(sql, &[&deleted.0, &deleted.1]).await?;
+    }
+    write(transaction, statistics).await
+}
+
+/// Rows of the table of words in columns.
+#[derive(Debug, Default)]
+struct Columns {
+    stream: Vec<i64>,
+    key: Vec<String>,
+    words: Vec<super::super::words::WordVector>,
+    length: Vec<i32>,
+    title_words: Vec<i32>,
+    time: Vec<i64>,
+    similarity: Vec<i64>,
+}
+
+impl Columns {
+    fn push(&mut self, stream: i64, key: String, row: RecordWords) {
+        self.stream.push(stream);
+        self.key.push(key);
+        self.words.push(row.words);
+        self.length.push(row.length);
+        self.title_words.push(row.title_words);
+        self.time.push(row.time);
+        self.similarity.push(row.similarity);
+    }
+
+    async fn write(&self, transaction: &Transaction<'_>) -> Result<(), Error> {
+        if self.key.is_empty() {
+            return Ok(());
+        }
+        let sql = "INSERT INTO fetchwell.texts (stream, key, words, length, title_words, time, similarity)
+             SELECT * FROM unnest($1::bigint[], $2::text[], $3::tsvector[], $4::integer[], $5::integer[], $6::bigint[], $7::bigint[])
+             ON CONFLICT (stream, key) DO UPDATE SET words = excluded.words, length = excluded.length,
+                 title_words = excluded.title_words, time = excluded.time, similarity = excluded.similarity";
+        let statement = transaction.prepare_cached(sql).await?;
+        let Self { stream, key, words, length, title_words, time, similarity } = self;
+        transaction.execute(&statement, &[stream, key, words, length, title_words, time, similarity]).await?;
+        Ok(())
+    }
+}
+
+async fn write(transaction: &Transaction<'_>, statistics: Statistics) -> Result<(), Error> {
+    let changed = statistics.terms.into_iter().filter(|(_, by)| *by != 0);
+    let (places, counts): (Vec<(String, i64)>, Vec<i64>) = changed.unzip();
+    let (words, streams): (Vec<String>, Vec<i64>) = places.into_iter().unzip();
+    if !words.is_empty() {
+        let sql = "INSERT INTO fetchwell.terms (word, stream, records)
+             SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[])
+             ON CONFLICT (word, stream) DO UPDATE SET records = terms.records + excluded.records";
+        let statement = transaction.prepare_cached(sql).await?;
+        transaction.execute(&statement, &[&words, &streams, &counts]).await?;
+    }
+    for (stream, by) in &statistics.words {
+        let sql = "UPDATE fetchwell.streams SET word_count = word_count + $2 WHERE id = $1";
+        transaction.execute(sql, &[stream, by]).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,363 @@
+//! Writes the records of an import in batches.
+//!
+//! A batch is one transaction, so it is written completely or not at all. It locks the row of the store's version, so the
+//! batches of several imports follow each other and versions become visible in their order. Writing an unchanged record
+//! is a no-op, so an import can be repeated, and an interrupted one continues when it is run again.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::time::Duration;
+
+use deadpool_postgres::{Object, Transaction};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+use tokio_postgres::Error;
+
+use super::batch::{Batch, ChangedRows, RecordPlace, RecordState, sort_value, without_nul};
+use super::pool::PostgresPool;
+use super::search::backfill::add_missing_words;
+use super::search::index::put_words;
+use super::sort_key::SortKey;
+use super::words::WORDS_VERSION;
+use crate::handle::StreamName;
+use crate::record::RecordData;
+use crate::source::manifest::Manifest;
+use crate::source::manifest::kinds::Kinds;
+use crate::source::manifest::observed::ObservedFields;
+use crate::source::postgres_error::PostgresError;
+use crate::source::store::{Change, ImportResult, IncomingRecord, NewConnection, StoreError, Tally};
+
+/// Maximum number of records per transaction.
+const BATCH_RECORDS: usize = 2_000;
+
+/// Maximum bytes of record text per transaction.
+const BATCH_BYTES: usize = 8_000_000;
+
+/// Maximum time of a batch, in which it may also wait for the batch of another import.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Number of records after which the server gets new statistics.
+const MANY_RECORDS: u64 = 1_000;
+
+/// Statements after an import of many records: new words are in a list until they are sorted into the index.
+const SORT_IN: &str =
+    "SELECT gin_clean_pending_list('fetchwell.texts_by_word'); ANALYZE fetchwell.texts, fetchwell.terms";
+
+/// Number of records that get new sort values at a time.
+const UPDATED_RECORDS: i32 = 256;
+
+/// Writer for one connection of a store. Its methods block, and are called on a thread that is not one of the runtime.
+pub struct PostgresWriter {
+    pool: PostgresPool,
+    runtime: Handle,
+    database: Object,
+    connection: i64,
+    manifest: Option<Manifest>,
+    streams: HashMap<StreamName, OpenStream>,
+    batch: Vec<IncomingRecord>,
+    batch_bytes: usize,
+    tally: Tally,
+}
+
+impl std::fmt::Debug for PostgresWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostgresWriter").field("pool", &self.pool).finish_non_exhaustive()
+    }
+}
+
+/// Stream that is being written to.
+#[derive(Debug)]
+struct OpenStream {
+    row: i64,
+    cursor_field: Option<String>,
+    fields: ObservedFields,
+}
+
+impl PostgresWriter {
+    /// Opens the connection, creating it and the tables if they do not exist.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be used.
+    pub fn open(
+        pool: &PostgresPool,
+        runtime: &Handle,
+        connection: &NewConnection,
+    ) -> Result<Self, StoreError> {
+        let NewConnection { connection_id, connector_key, display_name, manifest } = connection;
+        let opened = wait(runtime, pool, async {
+            let database = pool.connection().await?;
+            let sql =
+                "INSERT INTO fetchwell.connections (connection_id, connector_key, display_name, manifest)
+                 VALUES ($1, $2, coalesce($3, $1), $4)
+                 ON CONFLICT (connection_id) DO UPDATE SET
+                     display_name = coalesce($3, connections.display_name),
+                     manifest = coalesce($4, connections.manifest)
+                 RETURNING id, manifest";
+            let connector_key = without_nul(connector_key);
+            let display_name = display_name.as_deref().map(without_nul);
+            let row = database
+                .query_one(sql, &[&connection_id.as_str(), &connector_key, &display_name, manifest])
+                .await
+                .map_err(|error| pool.failure(&error))?;
+            Ok((database, row.get::<_, i64>(0), row.get::<_, Option<String>>(1)))
+        });
+        let (mut database, connection, manifest) = opened?;
+        // Each step is a transaction of its own, so that an import can be interrupted.
+        while wait(runtime, pool, async {
+            add_missing_words(&mut database).await.map_err(|error| pool.failure(&error))
+        })? {}
+        Ok(Self {
+            pool: pool.clone(),
+            runtime: runtime.clone(),
+            database,
+            connection,
+            manifest: manifest.and_then(|manifest| Manifest::from_stored(&manifest)),
+            streams: HashMap::new(),
+            batch: Vec::with_capacity(BATCH_RECORDS),
+            batch_bytes: 0,
+            tally: Tally::default(),
+        })
+    }
+
+    /// Adds a record to the next batch.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the batch was full and could not be written. Earlier batches stay written.
+    pub fn write(&mut self, record: IncomingRecord, bytes: usize) -> Result<(), StoreError> {
+        self.batch.push(record);
+        self.batch_bytes += bytes;
+        if self.batch.len() >= BATCH_RECORDS || self.batch_bytes >= BATCH_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the last batch.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it could not be written. Earlier batches stay written.
+    pub fn finish(mut self) -> Result<ImportResult, StoreError> {
+        self.flush()?;
+        if self.tally.added + self.tally.changed >= MANY_RECORDS {
+            let Self { pool, runtime, database, .. } = &self;
+            // Only the owner of the tables may do this. The server does it by itself, too, but later.
+            let _refused = wait(runtime, pool, async {
+                database.batch_execute(SORT_IN).await.map_err(|error| pool.failure(&error))
+            });
+        }
+        Ok(ImportResult { tally: self.tally, index_problem: None })
+    }
+
+    /// Writes the records that were added and not yet written.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if they could not be written; they are dropped. Earlier batches stay written.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
+        let incoming = std::mem::take(&mut self.batch);
+        self.batch_bytes = 0;
+        if incoming.is_empty() {
+            return Ok(());
+        }
+        let Self { pool, runtime, database, connection, manifest, streams, tally, .. } = self;
+        let written = wait(runtime, pool, async {
+            let writing = OpenBatch { connection: *connection, manifest: manifest.as_ref(), streams };
+            Box::pin(writing.write(database, &incoming, *tally)).await.map_err(|error| pool.failure(&error))
+        });
+        match written {
+            Ok(tally) => self.tally = tally,
+            Err(error) => {
+                // A stream created in this transaction is rolled back with it.
+                self.streams.clear();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits for a step of an import on its own thread.
+fn wait<Answer>(
+    runtime: &Handle,
+    pool: &PostgresPool,
+    step: impl Future<Output = Result<Answer, PostgresError>>,
+) -> Result<Answer, StoreError> {
+    let answer = runtime.block_on(async { timeout(BATCH_TIMEOUT, step).await });
+    let late = || PostgresError::Timeout { database: pool.url().to_string() };
+    Ok(answer.unwrap_or_else(|_elapsed| Err(late()))?)
+}
+
+/// Batch that is being written.
+struct OpenBatch<'a> {
+    connection: i64,
+    manifest: Option<&'a Manifest>,
+    streams: &'a mut HashMap<StreamName, OpenStream>,
+}
+
+impl OpenBatch<'_> {
+    /// Writes a batch. Returns the counts of the import.
+    async fn write(
+        mut self,
+        database: &mut Object,
+        incoming: &[IncomingRecord],
+        tally: Tally,
+    ) -> Result<Tally, Error> {
+        let transaction = database.transaction().await?;
+        let milliseconds = BATCH_TIMEOUT.as_millis();
+        transaction.batch_execute(&format!("SET LOCAL statement_timeout = {milliseconds}")).await?;
+        let locked =
+            transaction.query_one("SELECT version FROM fetchwell.store WHERE id = 1 FOR UPDATE", &[]).await?;
+        for record in incoming {
+            self.open_stream(&transaction, &record.stream).await?;
+        }
+        let places: Vec<RecordPlace> = incoming.iter().filter_map(|record| self.place(record)).collect();
+        let states = existing(&transaction, &places).await?;
+        let mut batch = Batch::new(self.connection, states, tally, locked.get(0));
+        for (record, place) in incoming.iter().zip(places) {
+            let Some(stream) = self.streams.get_mut(&record.stream) else { continue };
+            // Done for unchanged records too: an older import may have known fewer types.
+            if let Change::Put { data, .. } = &record.change {
+                stream.fields.observe(data);
+            }
+            batch.apply(place, &record.change, stream.cursor_field.as_deref());
+        }
+        let rows = batch.take_rows();
+        put_rows(&transaction, &rows).await?;
+        put_words(&transaction, rows).await?;
+        for (stream, by) in &batch.counts {
+            let sql = "UPDATE fetchwell.streams SET record_count = record_count + $2 WHERE id = $1";
+            transaction.execute(sql, &[stream, by]).await?;
+        }
+        for stream in self.streams.values_mut() {
+            stream.save_fields(&transaction).await?;
+        }
+        transaction
+            .execute("UPDATE fetchwell.store SET version = $1 WHERE id = 1", &[&batch.version])
+            .await?;
+        transaction.commit().await?;
+        Ok(batch.tally)
+    }
+
+    fn place(&self, record: &IncomingRecord) -> Option<RecordPlace> {
+        let stream = self.streams.get(&record.stream)?.row;
+        Some(RecordPlace { stream, key: record.key.as_str().to_owned() })
+    }
+
+    /// Opens a stream, creating it if there is none. A changed cursor field updates the sort value of every record in it.
+    async fn open_stream(&mut self, transaction: &Transaction<'_>, name: &StreamName) -> Result<(), Error> {
+        if self.streams.contains_key(name) {
+            return Ok(());
+        }
+        let declared = self.manifest.and_then(|manifest| manifest.stream(name.as_str()).ok());
+        let cursor_field = declared.and_then(|declared| declared.cursor_field.clone());
+        let insert =
+            "INSERT INTO fetchwell.streams (connection, name, cursor_field, indexed) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (connection, name) DO NOTHING";
+        transaction
+            .execute(insert, &[&self.connection, &name.as_str(), &cursor_field, &WORDS_VERSION])
+            .await?;
+        let select = "SELECT id, cursor_field FROM fetchwell.streams WHERE connection = $1 AND name = $2";
+        let found = transaction.query_one(select, &[&self.connection, &name.as_str()]).await?;
+        let row: i64 = found.get(0);
+        let before: Option<String> = found.get(1);
+        let fields =
+            transaction.query("SELECT name, kinds FROM fetchwell.fields WHERE stream = $1", &[&row]).await?;
+        let fields = fields.iter().map(|field| (field.get(0), Kinds::from_bits(field.get(1)))).collect();
+        if before != cursor_field {
+            update_sort_values(transaction, row, cursor_field.as_deref()).await?;
+        }
+        let stream = OpenStream { row, cursor_field, fields: ObservedFields::new(fields) };
+        self.streams.insert(name.clone(), stream);
+        Ok(())
+    }
+}
+
+impl OpenStream {
+    /// Saves the fields that are new since the last save. Another import may have seen other types.
+    async fn save_fields(&mut self, transaction: &Transaction<'_>) -> Result<(), Error> {
+        let unsaved = self.fields.take_unsaved();
+        // A field whose name has a NUL character, which PostgreSQL does not store, is not listed.
+        let unsaved: Vec<_> = unsaved.into_iter().filter(|field| !field.name.contains('\0')).collect();
+        let kinds: HashMap<&str, i64> =
+            unsaved.iter().map(|field| (field.name.as_str(), field.kinds.bits())).collect();
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        let (names, kinds): (Vec<&str>, Vec<i64>) = kinds.into_iter().unzip();
+        let sql = "INSERT INTO fetchwell.fields (stream, name, kinds)
+             SELECT $1, name, kinds FROM unnest($2::text[], $3::bigint[]) AS new (name, kinds)
+             ON CONFLICT (stream, name) DO UPDATE SET kinds = fields.kinds | excluded.kinds";
+        transaction.execute(sql, &[&self.row, &names, &kinds]).await?;
+        Ok(())
+    }
+}
+
+/// Reads the states of the records that exist.
+async fn existing(
+    transaction: &Transaction<'_>,
+    places: &[RecordPlace],
+) -> Result<HashMap<RecordPlace, RecordState>, Error> {
+    let streams: Vec<i64> = places.iter().map(|place| place.stream).collect();
+    let keys: Vec<&str> = places.iter().map(|place| place.key.as_str()).collect();
+    // The limit makes each record a lookup by its key: without statistics the server would scan all records.
+    let sql = "SELECT p.stream, p.key, r.digest, r.emitted_at FROM unnest($1::bigint[], $2::text[]) AS p (stream, key)
+         CROSS JOIN LATERAL (
+             SELECT sha256(convert_to(data, 'UTF8')) AS digest, emitted_at FROM fetchwell.records
+             WHERE stream = p.stream AND key = p.key LIMIT 1
+         ) r";
+    let statement = transaction.prepare_cached(sql).await?;
+    let rows = transaction.query(&statement, &[&streams, &keys]).await?;
+    let state = |row: &tokio_postgres::Row| {
+        let place = RecordPlace { stream: row.get(0), key: row.get(1) };
+        (place, RecordState { digest: row.get(2), emitted_at: row.get(3) })
+    };
+    Ok(rows.iter().map(state).collect())
+}
+
+/// Inserts or replaces rows.
+async fn put_rows(transaction: &Transaction<'_>, rows: &ChangedRows) -> Result<(), Error> {
+    if rows.key.is_empty() {
+        return Ok(());
+    }
+    let sql = "INSERT INTO fetchwell.records (stream, key, data, emitted_at, sort_value, version)
+         SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::bigint[])
+         ON CONFLICT (stream, key) DO UPDATE SET data = excluded.data, emitted_at = excluded.emitted_at,
+             sort_value = excluded.sort_value, version = excluded.version";
+    let statement = transaction.prepare_cached(sql).await?;
+    let ChangedRows { stream, key, data, emitted_at, sort_value, version, .. } = rows;
+    transaction.execute(&statement, &[stream, key, data, emitted_at, sort_value, version]).await?;
+    Ok(())
+}
+
+/// Gives every record of a stream the sort value of another cursor field.
+async fn update_sort_values(
+    transaction: &Transaction<'_>,
+    stream: i64,
+    cursor_field: Option<&str>,
+) -> Result<(), Error> {
+    transaction
+        .execute("UPDATE fetchwell.streams SET cursor_field = $2 WHERE id = $1", &[&stream, &cursor_field])
+        .await?;
+    let select = "SELECT key, data, emitted_at FROM fetchwell.records WHERE stream = $1 AND data IS NOT NULL";
+    let statement = transaction.prepare_cached(select).await?;
+    let portal = transaction.bind(&statement, &[&stream]).await?;
+    loop {
+        let rows = transaction.query_portal(&portal, UPDATED_RECORDS).await?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let (mut keys, mut values): (Vec<&str>, Vec<Vec<u8>>) = (Vec::new(), Vec::new());
+        for row in &rows {
+            let data: RecordData = serde_json::from_str(row.get(1)).unwrap_or_default();
+            let emitted_at: Option<&str> = row.get(2);
+            keys.push(row.get(0));
+            values.push(SortKey::new(&sort_value(cursor_field, &data, emitted_at)).bytes);
+        }
+        let update = "UPDATE fetchwell.records r SET sort_value = n.sort_value
+             FROM unnest($2::text[], $3::bytea[]) AS n (key, sort_value) WHERE r.stream = $1 AND r.key = n.key";
+        transaction.execute(update, &[&stream, &keys, &values]).await?;
+    }
+}
