@@ -3,15 +3,13 @@
 //! The tools and the HTTP APIs read a `BoundSource`, so that every read of a request has the context that was created for
 //! it, and none of them passes it on.
 
-use std::sync::Arc;
-
-use super::documents::DocumentStore;
+use super::documents::DocumentStores;
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, SourceError, Sources, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::callers::CallContext;
-use crate::handle::{RecordAddress, SourceName};
+use crate::handle::{ConnectionId, RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
 
 /// A source that is read in the context of one call. Clones share the source.
@@ -32,6 +30,12 @@ impl BoundSource {
     #[must_use]
     pub fn with_context(&self, context: CallContext) -> Self {
         Self { sources: self.sources.clone(), context }
+    }
+
+    /// Returns the context of the call.
+    #[must_use]
+    pub fn context(&self) -> &CallContext {
+        &self.context
     }
 
     /// Returns the source, which other calls share.
@@ -94,8 +98,13 @@ impl BoundSource {
     /// # Errors
     ///
     /// See [`SourceError`].
-    pub async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
+    pub async fn document_stores(&self) -> Result<DocumentStores, SourceError> {
         self.sources.source().document_stores().await
+    }
+
+    /// Returns the id that answers print for the connection `own` of `source`: with `@SOURCE` where another source has the same id.
+    pub async fn printed_connection(&self, source: &SourceName, own: &ConnectionId) -> ConnectionId {
+        self.sources.printed_connection(source, own).await
     }
 
     /// Delegates to [`Source::version`](super::Source::version).

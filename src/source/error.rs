@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::postgres_error::PostgresError;
 use super::store_error::StoreError;
 use crate::handle::{ConnectionId, SourceName};
 use crate::record::{ConnectionSchema, Unavailable};
@@ -127,9 +128,15 @@ pub enum SourceError {
         /// Sources that failed, with their codes.
         failed: Vec<Unavailable>,
     },
-    /// The embedded store cannot be read.
+    /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<PostgresError> for SourceError {
+    fn from(error: PostgresError) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 impl SourceError {
@@ -176,6 +183,7 @@ impl SourceError {
             | Self::Protocol(_)
             | Self::RateLimited { .. } => true,
             Self::Refused(refusal) => refusal.status >= 500,
+            Self::Store(StoreError::Postgres(error)) => error.is_server_failure(),
             _ => false,
         }
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
-use super::documents::DocumentStore;
+use super::documents::DocumentStores;
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
@@ -68,11 +68,15 @@ impl Source for LazySource {
         self.identity.clone()
     }
 
+    fn hides_streams(&self) -> bool {
+        self.opened.get().is_some_and(|source| source.hides_streams())
+    }
+
     fn verifies_changes(&self) -> bool {
         self.opened.get().is_some_and(|source| source.verifies_changes())
     }
 
-    async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
+    async fn document_stores(&self) -> Result<DocumentStores, SourceError> {
         self.opened().await?.document_stores().await
     }
 
@@ -134,7 +138,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::source::store::{NewConnection, Store, StoreError, StoreWriter};
+    use crate::source::store::{NewConnection, Store, StoreError, StoreWriter, no_progress};
 
     #[tokio::test]
     async fn query_returns_the_error_until_the_source_opens() {
@@ -156,7 +160,7 @@ mod tests {
             display_name: None,
             manifest: None,
         };
-        StoreWriter::open(&path, &connection).unwrap().finish().unwrap();
+        StoreWriter::open(&path, &connection, &no_progress).unwrap().finish(&no_progress).unwrap();
         assert!(source.schema(&CallContext::default()).await.is_ok());
         assert!(source.search(&CallContext::default(), &SearchQuery::new("x", 1)).await.is_ok());
         assert_eq!(times.load(Ordering::SeqCst), 3);

@@ -5,13 +5,16 @@
 //! records (`Source::record`, `Source::window`). Tools depend on this trait only.
 //!
 //! * `documents`: projects, their documents and chunks, and the trait of stores that have them
-//! * `store`, `pdpp`: the embedded store and the client of a remote record server
+//! * `store`, `postgres`, `pdpp`: the embedded store, a store in PostgreSQL and the client of a remote record server
 //! * `federation`, `merge`: several sources as one; the merge of ordered lists
 //! * `allowed_streams`, `lazy_source`: decorators that restrict a source or open it lazily
 //! * `sources`, `bound`: one source or a federation, and a source with the context of one call
+//! * `manifest`: manifests of connectors, which stores keep
+//! * `relational`: reads of records from the tables of a database, `lexical`: search by words
 //! * `reranking`: the first hits of a search in a better order
 //! * `query`: typed queries and answers
-//! * `error`, `store_error`, `unknown_place`: errors
+//! * `error`, `store_error`, `postgres_error`, `unknown_place`: errors
+//! * `store_place`, `import_target`: files and databases as stores, and the writers of imports
 //! * `accumulator`: accumulators of aggregates
 //!
 //! **Invariant:** nothing here knows MCP, and text from a source never becomes a header, a path, a log line or an
@@ -23,25 +26,33 @@ mod bound;
 pub mod documents;
 mod error;
 pub mod federation;
+mod import_target;
 mod lazy_source;
+mod lexical;
+mod manifest;
 mod merge;
 pub mod pdpp;
+pub mod postgres;
+mod postgres_error;
 mod query;
+mod relational;
 mod reranking;
 mod sources;
 pub mod store;
 mod store_error;
+mod store_place;
 mod unknown_place;
 
 use std::fmt;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 
 pub use allowed_streams::AllowedStreams;
 pub use bound::BoundSource;
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
+pub use import_target::{ImportTarget, ImportWriter};
 pub use lazy_source::LazySource;
+pub use postgres_error::PostgresError;
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
     CountMode, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Mean, Metric, Purpose,
@@ -51,8 +62,9 @@ pub use query::{
 };
 pub use reranking::Reranking;
 pub use sources::Sources;
+pub use store_place::{is_database, is_database_url};
 
-use self::documents::DocumentStore;
+use self::documents::DocumentStores;
 use crate::callers::CallContext;
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
@@ -86,8 +98,8 @@ pub trait Source: Send + Sync + fmt::Debug {
     }
 
     /// Returns the stores of projects in this source that the caller may read.
-    async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
-        Ok(Vec::new())
+    async fn document_stores(&self) -> Result<DocumentStores, SourceError> {
+        Ok(DocumentStores::default())
     }
 
     /// Returns all connections with the names of their streams.

@@ -35,6 +35,8 @@ const PAUSE: Duration = Duration::from_secs(30);
 /// A reranker for searches, with its timeout. Clones share the state.
 #[derive(Clone)]
 pub struct Reranking {
+    /// Model, or the provider if the model has no name.
+    name: Arc<str>,
     reranker: Arc<dyn Reranker>,
     timeout: Duration,
     failures: Arc<Mutex<Failures>>,
@@ -86,8 +88,14 @@ impl KeptHit {
 impl Reranking {
     /// Creates the reranking of searches. After the timeout a search has the order found.
     #[must_use]
-    pub fn new(reranker: Arc<dyn Reranker>, timeout: Duration) -> Self {
-        Self { reranker, timeout, failures: Arc::default() }
+    pub fn new(name: &str, reranker: Arc<dyn Reranker>, timeout: Duration) -> Self {
+        Self { name: name.into(), reranker, timeout, failures: Arc::default() }
+    }
+
+    /// Returns the name of the model, or of the provider if the model has none.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Searches a source and reranks the first hits.
@@ -322,13 +330,13 @@ mod tests {
 
     /// A reranker that prefers higher numbers, or fails.
     #[derive(Debug)]
-    struct Highest {
+    struct HighestFirst {
         fails: bool,
         calls: Mutex<Vec<usize>>,
     }
 
     #[async_trait]
-    impl Reranker for Highest {
+    impl Reranker for HighestFirst {
         async fn scores(&self, _query: &str, passages: &[String]) -> Result<Vec<f32>, RerankError> {
             self.calls.lock().unwrap().push(passages.len());
             if self.fails {
@@ -339,10 +347,10 @@ mod tests {
         }
     }
 
-    fn highest(fails: bool) -> (Arc<Highest>, Reranking) {
-        let reranker = Arc::new(Highest { fails, calls: Mutex::default() });
+    fn highest(fails: bool) -> (Arc<HighestFirst>, Reranking) {
+        let reranker = Arc::new(HighestFirst { fails, calls: Mutex::default() });
         let shared: Arc<dyn Reranker> = Arc::clone(&reranker) as _;
-        (reranker, Reranking::new(shared, Duration::from_secs(2)))
+        (reranker, Reranking::new("highest", shared, Duration::from_secs(2)))
     }
 
     /// Returns all titles of a walk, with the notes of its pages.

@@ -1,22 +1,33 @@
 //! One source, or several as a federation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::federation::{CircuitReport, Federation};
+use super::federation::{CircuitReport, Federation, SingleSource};
 use super::reranking::Reranking;
 use super::{SearchPage, SearchQuery, Source, SourceError};
 use crate::callers::CallContext;
-use crate::handle::SourceName;
+use crate::handle::{ConnectionId, SourceName};
 
 /// The source of a toolbox, with what only a federation has. Clones share the source.
 #[derive(Debug, Clone)]
 pub struct Sources {
     source: Arc<dyn Source>,
+    /// Source as it was opened, by which two are compared.
+    opened: Arc<dyn Source>,
     federation: Option<Federation>,
     reranking: Option<Reranking>,
 }
 
 impl Sources {
+    /// Creates the sources of a configuration with one source. It also accepts the ids `ID@SOURCE` that were printed while
+    /// another source had the same connection. A call with such an id has the deadline `deadline`.
+    #[must_use]
+    pub fn single(source: Arc<dyn Source>, deadline: Duration) -> Self {
+        let single = SingleSource::new(Arc::clone(&source), deadline);
+        Self { source: Arc::new(single), ..Self::from(source) }
+    }
+
     /// Reranks the searches of the source.
     #[must_use]
     pub fn reranked_by(self, reranking: Option<Reranking>) -> Self {
@@ -59,6 +70,14 @@ impl Sources {
         self.federation.as_ref().map(Federation::circuits).unwrap_or_default()
     }
 
+    /// Returns the id under which answers have a connection of one of the sources. Only a federation changes ids.
+    pub(super) async fn printed_connection(&self, source: &SourceName, own: &ConnectionId) -> ConnectionId {
+        match &self.federation {
+            Some(federation) => federation.printed_connection(source, own).await,
+            None => own.clone(),
+        }
+    }
+
     /// Returns the source of a name: a member of the federation, or the single source itself.
     #[must_use]
     pub fn named(&self, name: &SourceName) -> Option<Self> {
@@ -74,30 +93,30 @@ impl Sources {
     /// Returns true if both read the same open source.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.source, &other.source)
+        Arc::ptr_eq(&self.opened, &other.opened)
     }
 }
 
 impl From<Arc<dyn Source>> for Sources {
     fn from(source: Arc<dyn Source>) -> Self {
-        Self { source, federation: None, reranking: None }
+        Self { opened: Arc::clone(&source), source, federation: None, reranking: None }
     }
 }
 
 impl<Read: Source + 'static> From<Arc<Read>> for Sources {
     fn from(source: Arc<Read>) -> Self {
-        Self { source, federation: None, reranking: None }
+        Self::from(source as Arc<dyn Source>)
     }
 }
 
 impl<Read: Source + 'static> From<Read> for Sources {
     fn from(source: Read) -> Self {
-        Self { source: Arc::new(source), federation: None, reranking: None }
+        Self::from(Arc::new(source))
     }
 }
 
 impl From<Federation> for Sources {
     fn from(federation: Federation) -> Self {
-        Self { source: federation.as_source(), federation: Some(federation), reranking: None }
+        Self { federation: Some(federation.clone()), ..Self::from(federation.as_source()) }
     }
 }

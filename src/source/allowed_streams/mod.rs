@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use self::hide::{AllowList, check_relations};
 use self::rebuild::{CallSubject, is_about_a_place, no_record, rebuild};
 use self::seen::SchemaCache;
-use super::documents::{DOCUMENTS_STREAM, DocumentStore};
+use super::documents::{DOCUMENTS_STREAM, DocumentStores};
 use super::unknown_place::unknown_place;
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, ChangesToken, Expansion, QueryFault, RecordQuery,
@@ -182,9 +182,9 @@ impl Source for AllowedStreams {
         self.inner.verifies_changes()
     }
 
-    async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
+    async fn document_stores(&self) -> Result<DocumentStores, SourceError> {
         let is_allowed = DOCUMENTS_STREAM.parse().is_ok_and(|stream| self.allowed.has(&stream));
-        if is_allowed { self.inner.document_stores().await } else { Ok(Vec::new()) }
+        if is_allowed { self.inner.document_stores().await } else { Ok(DocumentStores::default()) }
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{
-    Candidates, Category, Committed, Document, DocumentChange, DocumentList, DocumentRef, DocumentSearch,
-    DocumentStore, Feedback, NewDocument, NewProject, NewSearch, Project, ProjectRef, Uuid, content_hash,
+    Candidates, Category, CommitSummary, Document, DocumentChange, DocumentList, DocumentRef, DocumentSearch,
+    DocumentStore, Feedback, NewDocument, NewProject, NewSearch, Project, ProjectRef, ProjectSettings,
+    StageSender, Uuid, content_hash,
 };
 use crate::record::RecordData;
 use crate::source::SearchMode;
@@ -46,12 +47,13 @@ pub(crate) fn new_search(query: &str) -> NewSearch {
         result_ids: vec![Uuid::random().unwrap()],
         latency_ms: 7,
         cache_hit: false,
+        caller: None,
     }
 }
 
 fn new_project(slug: &str) -> NewProject {
     let slug: super::ProjectSlug = slug.parse().unwrap();
-    let settings = json!({"history": true}).as_object().unwrap().clone();
+    let settings = ProjectSettings { history_days: Some(7), ..ProjectSettings::default() };
     NewProject { name: (&slug).into(), slug, settings }
 }
 
@@ -69,7 +71,7 @@ async fn at(store: &dyn DocumentStore, project: &Project, path: &str) -> Option<
     store.document(project.id, &DocumentRef::Path(path.parse().unwrap())).await.unwrap()
 }
 
-async fn commit(store: &dyn DocumentStore, project: &Project, changes: Vec<DocumentChange>) -> Committed {
+async fn commit(store: &dyn DocumentStore, project: &Project, changes: Vec<DocumentChange>) -> CommitSummary {
     store.commit(project.id, changes).await.unwrap().unwrap()
 }
 
@@ -87,7 +89,7 @@ async fn find(
     let mode = SearchMode::Lexical;
     let (text, topic) = (text.to_owned(), text.to_owned());
     let search = DocumentSearch { text, topic, category, mode, depth: 50 };
-    store.search(project, &search).await.unwrap()
+    store.search(project, &search, &StageSender::default()).await.unwrap()
 }
 
 async fn projects_have_unique_slugs(store: &dyn DocumentStore) {
@@ -103,43 +105,43 @@ async fn projects_have_unique_slugs(store: &dyn DocumentStore) {
 }
 
 async fn documents_keep_their_ids(store: &dyn DocumentStore) {
-    let of = project(store, "ids").await;
-    let first = put(store, &of, "a/b.md", "one").await;
-    assert_eq!((first.project_id, first.title.as_deref()), (of.id, Some("Title of a/b.md")));
+    let project = project(store, "ids").await;
+    let first = put(store, &project, "a/b.md", "one").await;
+    assert_eq!((first.project_id, first.title.as_deref()), (project.id, Some("Title of a/b.md")));
     assert_eq!(first.content_hash, content_hash("one"));
     tokio::time::sleep(Duration::from_millis(5)).await;
-    let second = put(store, &of, "a/b.md", "two").await;
+    let second = put(store, &project, "a/b.md", "two").await;
     assert_eq!((second.id, &second.created_at), (first.id, &first.created_at));
     assert!(second.updated_at > first.updated_at, "{second:?}");
-    assert_eq!(store.text(of.id, first.id).await.unwrap().as_deref(), Some("two"));
+    assert_eq!(store.text(project.id, first.id).await.unwrap().as_deref(), Some("two"));
     let long = NewDocument { title: Some("é".repeat(501)), ..new_document("long.md", "x") };
-    commit(store, &of, vec![DocumentChange::Put(long)]).await;
-    assert_eq!(at(store, &of, "long.md").await.unwrap().title.unwrap().chars().count(), 500);
+    commit(store, &project, vec![DocumentChange::Put(long)]).await;
+    assert_eq!(at(store, &project, "long.md").await.unwrap().title.unwrap().chars().count(), 500);
     let untitled = NewDocument { title: None, ..new_document("untitled.md", "x") };
-    commit(store, &of, vec![DocumentChange::Put(untitled)]).await;
-    assert_eq!(at(store, &of, "untitled.md").await.unwrap().title, None);
+    commit(store, &project, vec![DocumentChange::Put(untitled)]).await;
+    assert_eq!(at(store, &project, "untitled.md").await.unwrap().title, None);
     let tags = json!({"tags": ["a"]}).as_object().unwrap().clone();
     let tagged = NewDocument { metadata: tags.clone(), ..new_document("tagged.md", "x") };
-    commit(store, &of, vec![DocumentChange::Put(tagged)]).await;
-    assert_eq!(at(store, &of, "tagged.md").await.unwrap().metadata, tags);
+    commit(store, &project, vec![DocumentChange::Put(tagged)]).await;
+    assert_eq!(at(store, &project, "tagged.md").await.unwrap().metadata, tags);
 }
 
 async fn chunks_tile_the_text(store: &dyn DocumentStore) {
-    let of = project(store, "tiles").await;
+    let project = project(store, "tiles").await;
     for text in [
         String::new(),
         "\u{FEFF}# Title\r\n\r\nText with é and 😀.\r\n".to_owned(),
         "# A\n\nOne two three four five six seven.\n\n".repeat(300),
     ] {
-        let document = put(store, &of, "a.md", &text).await;
-        let chunks = store.chunks(of.id, document.id, 0..u32::MAX).await.unwrap();
+        let document = put(store, &project, "a.md", &text).await;
+        let chunks = store.chunks(project.id, document.id, 0..u32::MAX).await.unwrap();
         let whole: String = chunks.iter().map(|chunk| chunk.content.as_str()).collect();
         assert!(whole == text, "{} chunks", chunks.len());
-        assert!(store.text(of.id, document.id).await.unwrap().unwrap() == text);
+        assert!(store.text(project.id, document.id).await.unwrap().unwrap() == text);
         for (number, chunk) in (0..).zip(&chunks) {
             assert_eq!(
                 (chunk.chunk_index, chunk.document_id, chunk.project_id),
-                (number, document.id, of.id)
+                (number, document.id, project.id)
             );
             let content: String = text
                 .chars()
@@ -149,54 +151,54 @@ async fn chunks_tile_the_text(store: &dyn DocumentStore) {
             assert_eq!(content, chunk.content);
             assert!(chunk.token_count > 0);
         }
-        let some = store.chunks(of.id, document.id, 1..3).await.unwrap();
+        let some = store.chunks(project.id, document.id, 1..3).await.unwrap();
         assert_eq!(some.as_slice(), chunks.get(1..3.min(chunks.len())).unwrap_or_default());
     }
 }
 
 async fn commits_are_counted_once(store: &dyn DocumentStore) {
-    let of = project(store, "commits").await;
+    let project = project(store, "commits").await;
     let two = ["a.md", "b.md"].map(|path| DocumentChange::Put(new_document(path, path)));
-    let first = commit(store, &of, two.to_vec()).await;
+    let first = commit(store, &project, two.to_vec()).await;
     assert_eq!((first.added, first.corpus_version), (2, 2));
-    let chunks = store.chunks(of.id, at(store, &of, "a.md").await.unwrap().id, 0..9).await.unwrap();
-    let again = commit(store, &of, two.to_vec()).await;
-    assert_eq!(again, Committed { corpus_version: 2, ..Committed::default() });
+    let chunks = store.chunks(project.id, at(store, &project, "a.md").await.unwrap().id, 0..9).await.unwrap();
+    let again = commit(store, &project, two.to_vec()).await;
+    assert_eq!(again, CommitSummary { corpus_version: 2, ..CommitSummary::default() });
     let mut renamed = new_document("a.md", "a.md");
     renamed.title = Some("Other".to_owned());
-    let changed = commit(store, &of, vec![DocumentChange::Put(renamed)]).await;
+    let changed = commit(store, &project, vec![DocumentChange::Put(renamed)]).await;
     assert_eq!((changed.changed, changed.corpus_version), (1, 3));
-    let same = store.chunks(of.id, at(store, &of, "a.md").await.unwrap().id, 0..9).await.unwrap();
+    let same = store.chunks(project.id, at(store, &project, "a.md").await.unwrap().id, 0..9).await.unwrap();
     assert_eq!(same, chunks, "the chunks of equal text stay");
     let gone = DocumentChange::Delete("a.md".parse().unwrap());
-    let deleted = commit(store, &of, vec![gone.clone()]).await;
+    let deleted = commit(store, &project, vec![gone.clone()]).await;
     assert_eq!((deleted.deleted, deleted.corpus_version), (1, 4));
-    assert_eq!(commit(store, &of, vec![gone]).await.corpus_version, 4);
-    assert_eq!(at(store, &of, "a.md").await, None);
+    assert_eq!(commit(store, &project, vec![gone]).await.corpus_version, 4);
+    assert_eq!(at(store, &project, "a.md").await, None);
     let chunk = chunks.first().unwrap();
-    assert!(store.passages(of.id, &[chunk.id]).await.unwrap().is_empty());
-    assert_eq!(reread(store, &of).await.corpus_version, 4);
+    assert!(store.passages(project.id, &[chunk.id]).await.unwrap().is_empty());
+    assert_eq!(reread(store, &project).await.corpus_version, 4);
 }
 
 async fn lists_are_in_the_order_of_paths(store: &dyn DocumentStore) {
-    let of = project(store, "lists").await;
+    let project = project(store, "lists").await;
     let document = |path: &str, category: &str| {
         let category = category.parse().unwrap();
         DocumentChange::Put(NewDocument { category, ..new_document(path, path) })
     };
     let changes =
         vec![document("c.md", "research"), document("a.md", "general"), document("b.md", "research")];
-    commit(store, &of, changes).await;
+    commit(store, &project, changes).await;
     let list = async |category: Option<&str>, after: Option<&str>| {
         let category = category.map(|category| category.parse().unwrap());
         let list = DocumentList { category, after: after.map(|path| path.parse().unwrap()), limit: 2 };
-        let documents = store.documents(of.id, &list).await.unwrap();
+        let documents = store.documents(project.id, &list).await.unwrap();
         documents.iter().map(|document| document.path.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(list(None, None).await, ["a.md", "b.md"]);
     assert_eq!(list(None, Some("b.md")).await, ["c.md"]);
     assert_eq!(list(Some("research"), None).await, ["b.md", "c.md"]);
-    let categories = store.categories(of.id).await.unwrap();
+    let categories = store.categories(project.id).await.unwrap();
     let counts: Vec<(&str, u64)> =
         categories.iter().map(|count| (count.category.as_str(), count.documents)).collect();
     assert_eq!(counts, [("general", 1), ("research", 2)]);
@@ -219,21 +221,21 @@ async fn projects_are_apart(store: &dyn DocumentStore) {
 }
 
 async fn searches_find_chunks(store: &dyn DocumentStore) {
-    let of = project(store, "searches").await;
-    assert!(find(store, &of, "anything", Some("research")).await.chunks.is_empty());
+    let project = project(store, "searches").await;
+    assert!(find(store, &project, "anything", Some("research")).await.chunks.is_empty());
     let filler = "Nothing of interest is said in this sentence at all.\n\n".repeat(60);
     let text = format!("# Guide\n\n{filler}## Tokens\n\nJWT tokens expire after an hour.\n\n{filler}");
-    put(store, &of, "guide.md", &text).await;
+    put(store, &project, "guide.md", &text).await;
     let other = NewDocument {
         category: "research".parse().unwrap(),
         ..new_document("other.md", "A note on tokens, and nothing else.")
     };
-    let version = commit(store, &of, vec![DocumentChange::Put(other)]).await.corpus_version;
-    let found = find(store, &of, "when do JWT tokens expire", None).await;
+    let version = commit(store, &project, vec![DocumentChange::Put(other)]).await.corpus_version;
+    let found = find(store, &project, "when do JWT tokens expire", None).await;
     assert_eq!(found.corpus_version, version);
     let ids: Vec<Uuid> = found.chunks.iter().map(|candidate| candidate.chunk).collect();
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "no chunk is found twice");
-    let passages = store.passages(of.id, &ids).await.unwrap();
+    let passages = store.passages(project.id, &ids).await.unwrap();
     assert_eq!(passages.iter().map(|passage| passage.chunk.id).collect::<Vec<_>>(), ids);
     let first = passages.first().unwrap();
     assert!(first.chunk.content.contains("JWT tokens expire"), "{first:?}");
@@ -241,45 +243,54 @@ async fn searches_find_chunks(store: &dyn DocumentStore) {
     for pair in found.chunks.windows(2) {
         assert!(pair[0].score >= pair[1].score && pair[1].score >= 0.0 && pair[0].score <= 1.0, "{found:?}");
     }
-    let narrow = find(store, &of, "tokens", Some("research")).await.chunks;
+    let narrow = find(store, &project, "tokens", Some("research")).await.chunks;
     let narrow: Vec<Uuid> = narrow.iter().map(|candidate| candidate.chunk).collect();
-    let only = store.passages(of.id, &narrow).await.unwrap();
+    let only = store.passages(project.id, &narrow).await.unwrap();
     assert_eq!(only.iter().map(|passage| passage.document.path.as_str()).collect::<Vec<_>>(), ["other.md"]);
-    assert!(find(store, &of, "tokens", Some("process")).await.chunks.is_empty());
-    assert!(find(store, &of, "???", None).await.chunks.is_empty());
+    assert!(find(store, &project, "tokens", Some("process")).await.chunks.is_empty());
+    assert!(find(store, &project, "???", None).await.chunks.is_empty());
 }
 
 async fn history_takes_feedback(store: &dyn DocumentStore) {
-    let of = project(store, "history").await;
+    let project = project(store, "history").await;
     let (first, second) = (new_search("first"), new_search("second"));
-    store.remember_search(of.id, &first).await.unwrap();
+    store.remember_search(project.id, &first).await.unwrap();
     tokio::time::sleep(Duration::from_millis(5)).await;
-    store.remember_search(of.id, &second).await.unwrap();
-    let history = store.history(of.id, 10).await.unwrap();
+    store.remember_search(project.id, &second).await.unwrap();
+    let history = store.history(project.id, 10).await.unwrap();
     assert_eq!(history.iter().map(|search| search.query.as_str()).collect::<Vec<_>>(), ["second", "first"]);
     let newest = history.first().unwrap();
     assert_eq!((newest.id, &newest.result_ids, newest.feedback), (second.id, &second.result_ids, None));
-    assert!(store.set_feedback(second.id, Some(Feedback::NotHelpful)).await.unwrap());
-    let of_second = async || store.history(of.id, 1).await.unwrap().pop().unwrap().feedback;
+    assert!(store.set_feedback(second.id, None, Some(Feedback::NotHelpful)).await.unwrap());
+    let of_second = async || store.history(project.id, 1).await.unwrap().pop().unwrap().feedback;
     assert_eq!(of_second().await, Some(Feedback::NotHelpful));
-    assert!(store.set_feedback(second.id, None).await.unwrap());
+    assert!(store.set_feedback(second.id, None, None).await.unwrap());
     assert_eq!(of_second().await, None);
-    assert!(!store.set_feedback(Uuid::random().unwrap(), None).await.unwrap());
-    assert_eq!(reread(store, &of).await.corpus_version, 1, "a search is no change of the corpus");
+    assert!(!store.set_feedback(Uuid::random().unwrap(), None, None).await.unwrap());
+    assert!(
+        store.set_feedback(second.id, Some("ann"), None).await.unwrap(),
+        "a search of no caller takes any"
+    );
+    let of_ann = NewSearch { caller: Some("ann".to_owned()), ..new_search("third") };
+    store.remember_search(project.id, &of_ann).await.unwrap();
+    for (caller, expect) in [(None, false), (Some("bob"), false), (Some("ann"), true)] {
+        assert_eq!(store.set_feedback(of_ann.id, caller, Some(Feedback::Helpful)).await.unwrap(), expect);
+    }
+    assert_eq!(reread(store, &project).await.corpus_version, 1, "a search is no change of the corpus");
 }
 
 async fn a_removed_project_leaves_nothing(store: &dyn DocumentStore) {
-    let of = project(store, "removed").await;
-    let document = put(store, &of, "a.md", "text").await;
+    let removed = project(store, "removed").await;
+    let document = put(store, &removed, "a.md", "text").await;
     let search = new_search("x");
-    store.remember_search(of.id, &search).await.unwrap();
-    assert!(store.remove_project(of.id).await.unwrap());
-    assert!(!store.remove_project(of.id).await.unwrap());
+    store.remember_search(removed.id, &search).await.unwrap();
+    assert!(store.remove_project(removed.id).await.unwrap());
+    assert!(!store.remove_project(removed.id).await.unwrap());
     assert_eq!(store.project(&"removed".parse().unwrap()).await.unwrap(), None);
-    assert_eq!(store.document(of.id, &DocumentRef::Id(document.id)).await.unwrap(), None);
-    assert!(store.history(of.id, 9).await.unwrap().is_empty());
-    assert!(!store.set_feedback(search.id, None).await.unwrap());
+    assert_eq!(store.document(removed.id, &DocumentRef::Id(document.id)).await.unwrap(), None);
+    assert!(store.history(removed.id, 9).await.unwrap().is_empty());
+    assert!(!store.set_feedback(search.id, None, None).await.unwrap());
     let again = project(store, "removed").await;
-    assert_ne!(again.id, of.id);
+    assert_ne!(again.id, removed.id);
     assert_eq!(at(store, &again, "a.md").await, None);
 }

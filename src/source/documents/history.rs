@@ -21,6 +21,8 @@ pub struct NewSearch {
     pub latency_ms: u64,
     /// True if the answer was cached.
     pub cache_hit: bool,
+    /// Hash of the caller, who alone can give feedback; `None` if callers are not authenticated.
+    pub caller: Option<String>,
 }
 
 /// A search as a store remembers it.

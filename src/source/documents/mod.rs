@@ -7,7 +7,7 @@
 //! * `slug`, `uuid`, `category`: the names of projects, identifiers, categories
 //! * `project`, `document`, `history`: the rows of the contract as values
 //! * `record`: documents as records, `tiles`: the chunks of a text
-//! * `search`: searches for chunks
+//! * `search`: searches for chunks, `stages`: their stages as events
 //! * `conformance`: the rules of a store as tests
 //!
 //! **Invariant:** the chunks of a document, in their order, are its text, byte for byte.
@@ -21,11 +21,13 @@ mod project;
 mod record;
 mod search;
 mod slug;
+mod stages;
 mod tiles;
 mod uuid;
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -35,17 +37,19 @@ pub use document::{
     InvalidDocumentPath, NewDocument, TEXT_FIELD, bounded_title, content_hash,
 };
 pub use history::{Feedback, InvalidFeedback, NewSearch, SearchRecord};
-pub use project::{InvalidProjectName, NewProject, Project, ProjectName};
+pub use project::{InvalidProjectName, NewProject, Project, ProjectChange, ProjectName, ProjectSettings};
 pub use search::{
     Candidate, Candidates, DocumentSearch, EMBEDDING_DIMENSIONS, EmbeddingStage, MAX_CANDIDATES,
     WrongDimensions, whole_millis,
 };
 pub use slug::{InvalidSlug, ProjectRef, ProjectSlug};
+pub use stages::{CacheStage, RerankStage, ResultsStage, SearchStage, StageSender};
 pub use tiles::{Tile, leading_headings, tiles};
 pub use uuid::{InvalidUuid, Uuid};
 
 use super::SourceError;
 use crate::handle::SourceName;
+use crate::record::Unavailable;
 
 /// Kind of the imports into projects, and the key of the connector of projects.
 pub const DOCS_KIND: &str = "docs";
@@ -72,7 +76,7 @@ pub struct DocumentList {
 
 /// The result of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Committed {
+pub struct CommitSummary {
     /// Documents that are new.
     pub added: u64,
     /// Documents that changed.
@@ -81,6 +85,15 @@ pub struct Committed {
     pub deleted: u64,
     /// Version of the corpus afterwards. It rises by one if something changed.
     pub corpus_version: i64,
+}
+
+/// The stores of projects in a source.
+#[derive(Debug, Clone, Default)]
+pub struct DocumentStores {
+    /// Stores that are open.
+    pub stores: Vec<Arc<dyn DocumentStore>>,
+    /// Sources that may have a store and do not answer.
+    pub unavailable: Vec<Unavailable>,
 }
 
 /// A store that has projects. A project that does not exist is `None`, or has nothing.
@@ -98,15 +111,25 @@ pub trait DocumentStore: Send + Sync + fmt::Debug {
     /// Creates a project. Returns `None` if its slug is the id of another project or connection.
     async fn create_project(&self, new: &NewProject) -> Result<Option<Project>, SourceError>;
 
-    /// Removes a project with its documents, chunks and history. Returns false if there is none.
+    /// Changes a project and raises its version. Its id and its slug stay. Returns `None` if there is no such project.
+    async fn change_project(
+        &self,
+        project: Uuid,
+        change: &ProjectChange,
+    ) -> Result<Option<Project>, SourceError>;
+
+    /// Removes a project with its documents, chunks and history. Returns false if there is none. The command `project remove`
+    /// removes the connection of the project, which has the same effect.
+    #[cfg(test)]
     async fn remove_project(&self, project: Uuid) -> Result<bool, SourceError>;
 
-    /// Writes changes of documents, all or none. Returns `None` if there is no such project.
+    /// Writes changes of documents in one transaction. Returns `None` if there is no such project. Imports write batches of
+    /// their own, which also have the states of files.
     async fn commit(
         &self,
         project: Uuid,
         changes: Vec<DocumentChange>,
-    ) -> Result<Option<Committed>, SourceError>;
+    ) -> Result<Option<CommitSummary>, SourceError>;
 
     /// Returns a page of documents.
     async fn documents(&self, project: Uuid, list: &DocumentList) -> Result<Vec<Document>, SourceError>;
@@ -131,14 +154,30 @@ pub trait DocumentStore: Send + Sync + fmt::Debug {
     /// Returns the number of documents of each category that has any.
     async fn categories(&self, project: Uuid) -> Result<Vec<CategoryCount>, SourceError>;
 
-    /// Searches for chunks.
-    async fn search(&self, project: &Project, search: &DocumentSearch) -> Result<Candidates, SourceError>;
+    /// Searches for chunks. Sends the stage of the embedding as soon as the query is embedded.
+    async fn search(
+        &self,
+        project: &Project,
+        search: &DocumentSearch,
+        stages: &StageSender,
+    ) -> Result<Candidates, SourceError>;
 
-    /// Remembers a search.
+    /// Returns the identity of the vectors that searches are compared with. It changes with the model and with each build.
+    async fn vectors_identity(&self) -> Result<Option<String>, SourceError> {
+        Ok(None)
+    }
+
+    /// Queues a search to be remembered. It is written before later feedback and reads of the history.
     async fn remember_search(&self, project: Uuid, search: &NewSearch) -> Result<(), SourceError>;
 
-    /// Sets or withdraws the feedback on a search. Returns false if there is no such search.
-    async fn set_feedback(&self, search: Uuid, feedback: Option<Feedback>) -> Result<bool, SourceError>;
+    /// Sets or withdraws the feedback on a search. Returns false if there is no such search, or if it is of another caller.
+    /// A search that was remembered without a caller takes the feedback of every caller.
+    async fn set_feedback(
+        &self,
+        search: Uuid,
+        caller: Option<&str>,
+        feedback: Option<Feedback>,
+    ) -> Result<bool, SourceError>;
 
     /// Returns the last searches of a project, the newest first.
     async fn history(&self, project: Uuid, limit: usize) -> Result<Vec<SearchRecord>, SourceError>;

@@ -1,6 +1,6 @@
 //! Projects: the roots of documents, each a connection of its store.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::slug::ProjectSlug;
 use super::uuid::Uuid;
@@ -19,13 +19,55 @@ pub struct Project {
     /// Name for people.
     pub name: String,
     /// Settings of the project.
-    pub settings: RecordData,
+    pub settings: ProjectSettings,
     /// Version of the documents and of everything else that changes answers.
     pub corpus_version: i64,
     /// Time of creation in RFC 3339.
     pub created_at: String,
     /// Time of the last change in RFC 3339.
     pub updated_at: String,
+}
+
+/// Number of days after which a search is deleted, unless the project has a setting.
+const HISTORY_DAYS: u32 = 90;
+
+/// Settings of a project. Its JSON has those that differ from the defaults.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProjectSettings {
+    /// True to remember searches.
+    #[serde(skip_serializing_if = "is_true")]
+    pub history: bool,
+    /// Number of days after which a search is deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history_days: Option<u32>,
+    /// Settings of other programs.
+    #[serde(flatten)]
+    pub others: RecordData,
+}
+
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
+impl Default for ProjectSettings {
+    fn default() -> Self {
+        Self { history: true, history_days: None, others: RecordData::new() }
+    }
+}
+
+impl ProjectSettings {
+    /// Returns the number of days after which a search is deleted.
+    #[must_use]
+    pub fn history_days(&self) -> u32 {
+        self.history_days.unwrap_or(HISTORY_DAYS)
+    }
+
+    /// Returns the number of days for which searches are kept: 0 for a project without a history.
+    #[must_use]
+    pub fn kept_days(&self) -> u32 {
+        if self.history { self.history_days() } else { 0 }
+    }
 }
 
 /// A project to be created.
@@ -36,7 +78,18 @@ pub struct NewProject {
     /// Name for people.
     pub name: ProjectName,
     /// Settings of the project.
-    pub settings: RecordData,
+    pub settings: ProjectSettings,
+}
+
+/// A change of a project. What is `None` stays as it is.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ProjectChange {
+    /// Name for people.
+    pub name: Option<ProjectName>,
+    /// True to remember searches.
+    pub history: Option<bool>,
+    /// Number of days after which a search is deleted.
+    pub history_days: Option<u32>,
 }
 
 /// Name of a project for people.
@@ -69,5 +122,25 @@ impl std::str::FromStr for ProjectName {
         let length = text.chars().count();
         let is_valid = (1..=MAX_NAME_CHARS).contains(&length) && !text.contains(char::is_control);
         if is_valid { Ok(Self(text.to_owned())) } else { Err(InvalidProjectName) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn settings_are_read_with_defaults() {
+        let read = |json: serde_json::Value| serde_json::from_value::<ProjectSettings>(json).unwrap();
+        assert_eq!(read(json!({})), ProjectSettings::default());
+        let settings = json!({"history": false, "history_days": 7, "color": "red"});
+        let quiet = read(settings.clone());
+        assert_eq!((quiet.history, quiet.history_days(), quiet.others.len()), (false, 7, 1));
+        assert_eq!((quiet.kept_days(), ProjectSettings::default().kept_days()), (0, 90));
+        assert_eq!(serde_json::to_value(&quiet).unwrap(), settings);
+        assert_eq!(serde_json::to_value(read(json!({"history": true}))).unwrap(), json!({}));
+        assert_eq!(ProjectSettings::default().history_days(), 90);
     }
 }

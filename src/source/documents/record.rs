@@ -3,15 +3,21 @@
 use serde_json::Value;
 
 use super::category::Category;
-use super::document::{NewDocument, TEXT_FIELD, bounded_title};
+use super::document::{DocumentPath, NewDocument, TEXT_FIELD, bounded_title};
 use crate::record::RecordData;
 
 /// Fields of a document's record that have columns of their own.
 const COLUMNS: [&str; 4] = ["title", "path", "category", TEXT_FIELD];
 
+/// Columns of a document that are no fields of its record. A field of such a name would look like the column.
+const RESERVED: [&str; 3] = ["id", "project_id", "content_hash"];
+
+/// Prefix of other fields with the name of a column.
+const PREFIX: &str = "front_matter_";
+
 impl NewDocument {
-    /// Returns the fields of the document's record: title, path and category first, the text last. Other fields with one of
-    /// these names get the prefix `front_matter_`.
+    /// Returns the fields of the document's record: title, path and category first, the text last. Other fields with the
+    /// name of a column, in any case, get the prefix `front_matter_`.
     #[must_use]
     pub fn into_record(self) -> RecordData {
         let Self { path, title, category, metadata, text } = self;
@@ -22,12 +28,25 @@ impl NewDocument {
         }
         data.insert("path".to_owned(), path.as_str().into());
         data.insert("category".to_owned(), category.as_str().into());
-        for (name, value) in metadata {
-            let is_taken = COLUMNS.contains(&name.as_str());
-            data.insert(if is_taken { format!("front_matter_{name}") } else { name }, value);
+        let (taken, free): (Vec<_>, Vec<_>) = metadata.into_iter().partition(|(name, _)| is_column(name));
+        data.extend(free);
+        for (name, value) in taken {
+            let mut name = format!("{PREFIX}{name}");
+            while data.contains_key(&name) {
+                name.insert_str(0, PREFIX);
+            }
+            data.insert(name, value);
         }
         data.insert(TEXT_FIELD.to_owned(), text.into());
         data
+    }
+
+    /// Returns true if a record has the fields of a document.
+    #[must_use]
+    pub fn is_record(data: &RecordData) -> bool {
+        let text_of = |name: &str| data.get(name).and_then(Value::as_str);
+        text_of(TEXT_FIELD).is_some()
+            && text_of("path").is_some_and(|path| path.parse::<DocumentPath>().is_ok())
     }
 
     /// Returns the document of a record, or `None` for a record that is none.
@@ -45,6 +64,11 @@ impl NewDocument {
             text: text_of(TEXT_FIELD)?.to_owned(),
         })
     }
+}
+
+/// Returns true if a field has the name of a column. Names that differ in case are one column to SQL.
+fn is_column(name: &str) -> bool {
+    COLUMNS.iter().chain(&RESERVED).any(|column| column.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]
@@ -74,6 +98,28 @@ mod tests {
         assert_eq!((read.path.as_str(), read.title.as_deref()), ("a/b.md", Some("Title")));
         assert_eq!(read.text, "\u{FEFF}# Title\r\n");
         assert_eq!(read.metadata.keys().collect::<Vec<_>>(), ["tags", "front_matter_path"]);
+        assert!(NewDocument::is_record(&record) && !NewDocument::is_record(&RecordData::new()));
         assert_eq!(NewDocument::from_record(&RecordData::new()), None);
+    }
+
+    #[test]
+    fn no_field_has_the_name_of_a_column() {
+        let metadata = json!({"id": 7, "Project_ID": "p", "content_hash": "h", "title": "t", "path": "p", "category": "c",
+            "text": "x", "front_matter_id": 8, "identity": 9});
+        let document = NewDocument {
+            path: "a.md".parse().unwrap(),
+            title: None,
+            category: Category::general(),
+            metadata: metadata.as_object().unwrap().clone(),
+            text: "text".to_owned(),
+        };
+        let expect = json!({"path": "a.md", "category": "general", "front_matter_id": 8, "identity": 9,
+            "front_matter_front_matter_id": 7, "front_matter_Project_ID": "p", "front_matter_content_hash": "h",
+            "front_matter_title": "t", "front_matter_path": "p", "front_matter_category": "c", "front_matter_text": "x",
+            "text": "text"});
+        let record = document.into_record();
+        assert_eq!(Value::Object(record.clone()), expect);
+        let again = NewDocument::from_record(&record).unwrap().into_record();
+        assert_eq!(again, record);
     }
 }

@@ -51,10 +51,12 @@ pub struct Candidates {
     pub chunks: Vec<Candidate>,
     /// Version of the corpus in which they were found.
     pub corpus_version: i64,
-    /// Reasons why the search was by words alone, each with what to do.
+    /// Reasons why the search was by words alone, or misses documents.
     pub problems: BTreeSet<String>,
     /// Embedding of the query, if it was embedded.
     pub embedding: Option<EmbeddingStage>,
+    /// Reason why the vector of the query is not valid, which is also one of the problems.
+    pub embedding_error: Option<String>,
 }
 
 /// Returns a time in whole milliseconds.
@@ -66,7 +68,7 @@ pub fn whole_millis(time: Duration) -> u64 {
 /// The embedding of a query as a stage of its search.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct EmbeddingStage {
-    /// Id of the model.
+    /// Name of the model.
     pub model: String,
     /// Time that it took, in milliseconds.
     pub latency_ms: u64,

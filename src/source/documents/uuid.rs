@@ -28,8 +28,7 @@ impl Uuid {
     }
 
     /// Creates an identifier of given random bytes: all but those of the version and the variant are used.
-    #[must_use]
-    pub fn from_random_bytes(bytes: [u8; 16]) -> Self {
+    fn from_random_bytes(bytes: [u8; 16]) -> Self {
         Self(uuid::Builder::from_random_bytes(bytes).into_uuid())
     }
 }

@@ -25,7 +25,7 @@ const MAX_GROUPS: usize = 100;
 const MAX_QUESTIONS: usize = 64;
 
 /// Source that has the stream, with its answer.
-type Answered<'a> = (&'a Arc<GuardedSource>, AggregateAnswer);
+type SourceAnswer<'a> = (&'a Arc<GuardedSource>, AggregateAnswer);
 
 pub(super) async fn aggregate(
     members: &Members,
@@ -39,7 +39,7 @@ pub(super) async fn aggregate(
     members.routes.refresh();
     let sources: Vec<&Arc<GuardedSource>> = members.with_stream(&query.stream).collect();
     let (answers, failed) = read_all(context, &sources, query).await;
-    let mut answer = match <[Answered<'_>; 1]>::try_from(answers) {
+    let mut answer = match <[SourceAnswer<'_>; 1]>::try_from(answers) {
         Ok([(_, only)]) => only,
         Err(none) if none.is_empty() => {
             return Err(members.no_answer_error(failed, "no source answered", Some(&query.stream)));
@@ -55,7 +55,7 @@ async fn read_all<'a>(
     context: &CallContext,
     sources: &[&'a Arc<GuardedSource>],
     query: &AggregateQuery,
-) -> (Vec<Answered<'a>>, Failures) {
+) -> (Vec<SourceAnswer<'a>>, Failures) {
     let reads = sources.iter().map(|source| source.aggregate(context, query));
     let (mut answers, mut failed) = (Vec::new(), Failures::default());
     for (source, read) in sources.iter().zip(join_all(reads).await) {
@@ -70,7 +70,7 @@ async fn read_all<'a>(
 async fn combine(
     context: &CallContext,
     query: &AggregateQuery,
-    answers: Vec<Answered<'_>>,
+    answers: Vec<SourceAnswer<'_>>,
 ) -> Result<AggregateAnswer, SourceError> {
     let mut whole = AggregateAnswer {
         filtered_count: answers.iter().map(|(_, answer)| answer.filtered_count).sum(),
@@ -106,9 +106,9 @@ async fn combine(
 }
 
 /// Returns the number of records in groups that are not returned, if it is known.
-fn others(query: &AggregateQuery, whole: &AggregateAnswer, told: &[Group], is_all: bool) -> Option<u64> {
+fn others(query: &AggregateQuery, whole: &AggregateAnswer, groups: &[Group], is_all: bool) -> Option<u64> {
     match query.metric {
-        Metric::Count => whole.filtered_count?.checked_sub(records(told)?),
+        Metric::Count => whole.filtered_count?.checked_sub(records(groups)?),
         Metric::Sum | Metric::Avg | Metric::Min | Metric::Max | Metric::CountDistinct => is_all.then_some(0),
     }
 }
@@ -118,7 +118,7 @@ async fn by_field(
     context: &CallContext,
     query: &AggregateQuery,
     field: &str,
-    answers: &[Answered<'_>],
+    answers: &[SourceAnswer<'_>],
     whole: &mut AggregateAnswer,
 ) -> Result<(), SourceError> {
     let sources: Vec<&Arc<GuardedSource>> = answers.iter().map(|(source, _)| *source).collect();
@@ -168,7 +168,7 @@ async fn by_field(
     whole.other_count = others(query, whole, &largest, groups.are_whole() && rest.is_empty());
     if groups.may_miss_a_group(&largest) {
         whole.notes.push(format!(
-            "Each source tells its {MAX_GROUPS} largest groups. These figures are exact, but a group that is large only over all sources may be missing; set `connection_id` to see one account."
+            "Each source returns its {MAX_GROUPS} largest groups. These values are exact, but a group that is large only over all sources may be missing; set `connection_id` to see one account."
         ));
     }
     whole.groups = Some(largest);
@@ -190,7 +190,7 @@ async fn read_groups(
 
 fn collect_groups(
     query: &AggregateQuery,
-    answers: &[Answered<'_>],
+    answers: &[SourceAnswer<'_>],
     key: impl Fn(Option<&Scalar>) -> GroupKey,
 ) -> Groups {
     let mut groups = Groups::new(query.metric);
@@ -204,7 +204,7 @@ fn collect_groups(
 async fn distinct(
     context: &CallContext,
     query: &AggregateQuery,
-    answers: &[Answered<'_>],
+    answers: &[SourceAnswer<'_>],
 ) -> Result<Scalar, SourceError> {
     let field = query.field.clone().unwrap_or_default();
     let sources: Vec<&Arc<GuardedSource>> = answers.iter().map(|(source, _)| *source).collect();
@@ -227,7 +227,7 @@ fn does_not_add_up(what: &str) -> SourceError {
     SourceError::InvalidQuery {
         fault: QueryFault::InvalidAggregate,
         problem: format!(
-            "{what} does not add up: the stream is in several sources, which may share values, and a source tells at most {MAX_GROUPS} of them"
+            "{what} does not add up: the stream is in several sources, which may share values, and a source returns at most {MAX_GROUPS} of them"
         ),
         hint: "Set `connection_id` to ask one account, or ask for `count` with `group_by`.".to_owned(),
     }

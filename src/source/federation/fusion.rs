@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::names::Names;
 use crate::handle::{Handle, RecordAddress, SourceName};
 use crate::record::{Hit, HitId, SortValue};
-use crate::source::merge::{CycleDetector, Key, Seen, digest};
+use crate::source::merge::{CycleDetector, Key, SeenRows, digest};
 use crate::source::{Accuracy, Count, SearchPage, SearchPosition, SourceError};
 
 /// Constant of the formula, as published: it keeps the first rank from outweighing all others.
@@ -57,7 +57,7 @@ struct SavedSearch {
     inputs: Vec<Input>,
     /// Hits that were returned: servers repeat hits, and two sources can have the same record.
     #[serde(rename = "given")]
-    returned: Seen,
+    returned: SeenRows,
     #[serde(default)]
     windowed: bool,
     /// True if a source failed, so that the count is a lower bound.
@@ -114,7 +114,7 @@ impl Fusion {
         let inputs = sources.into_iter().map(input).collect();
         let saved = SavedSearch {
             inputs,
-            returned: Seen::default(),
+            returned: SeenRows::default(),
             windowed: false,
             is_partial: false,
             count: None,

@@ -22,7 +22,7 @@ pub(super) enum GroupKey {
 #[derive(Debug)]
 pub(super) struct Groups {
     metric: Metric,
-    groups: BTreeMap<GroupKeys, Merged>,
+    groups: BTreeMap<GroupKeys, MergedGroup>,
     /// Sources that left out groups.
     cut: Vec<CutSource>,
 }
@@ -46,7 +46,7 @@ pub(super) struct GroupKeys {
 }
 
 #[derive(Debug)]
-struct Merged {
+struct MergedGroup {
     shown: GroupValues,
     accumulator: Accumulator,
     sources: Vec<usize>,
@@ -150,8 +150,11 @@ impl Groups {
         mean: Option<&Mean>,
     ) {
         let accumulator = accumulator(self.metric);
-        let merged =
-            self.groups.entry(keys).or_insert_with(|| Merged { shown, accumulator, sources: Vec::new() });
+        let merged = self.groups.entry(keys).or_insert_with(|| MergedGroup {
+            shown,
+            accumulator,
+            sources: Vec::new(),
+        });
         add_value(&mut merged.accumulator, value, mean);
         merged.sources.push(source);
     }
@@ -221,7 +224,7 @@ impl Groups {
         }
     }
 
-    fn largest(&self) -> Vec<(&GroupKeys, &Merged)> {
+    fn largest(&self) -> Vec<(&GroupKeys, &MergedGroup)> {
         let mut largest: Vec<_> = self.groups.iter().collect();
         largest.sort_by(|(a_key, a), (b_key, b)| {
             b.accumulator.order(&a.accumulator).then_with(|| a_key.cmp(b_key))
@@ -244,13 +247,13 @@ impl Groups {
     }
 }
 
-fn split(mut groups: Vec<(&GroupKeys, &Merged)>, most: usize) -> (Vec<Group>, Vec<Group>) {
+fn split(mut groups: Vec<(&GroupKeys, &MergedGroup)>, most: usize) -> (Vec<Group>, Vec<Group>) {
     let rest = groups.split_off(most.min(groups.len()));
     (merged_groups(groups), merged_groups(rest))
 }
 
-fn merged_groups(groups: Vec<(&GroupKeys, &Merged)>) -> Vec<Group> {
-    let group = |merged: &Merged| Group {
+fn merged_groups(groups: Vec<(&GroupKeys, &MergedGroup)>) -> Vec<Group> {
+    let group = |merged: &MergedGroup| Group {
         key: merged.shown.first.clone(),
         second_key: merged.shown.second.clone(),
         value: merged.accumulator.value(),
@@ -292,7 +295,7 @@ mod tests {
         }
     }
 
-    fn told(groups: &[Group]) -> Vec<String> {
+    fn sizes(groups: &[Group]) -> Vec<String> {
         let text = |scalar: &Option<Scalar>| scalar.as_ref().map_or("-".to_owned(), ToString::to_string);
         groups.iter().map(|group| format!("{} {}", text(&group.key), text(&group.value))).collect()
     }
@@ -305,7 +308,7 @@ mod tests {
         assert!(groups.are_whole());
         assert_eq!(groups.distinct(), 3);
         let (largest, rest) = groups.by_size(2);
-        assert_eq!(told(&largest), ["b 7", "a 5"]);
+        assert_eq!(sizes(&largest), ["b 7", "a 5"]);
         assert_eq!(records(&rest), Some(1));
     }
 
@@ -326,7 +329,7 @@ mod tests {
         assert_eq!((whole, asked), (3, vec!["0 c".to_owned()]));
         let missing = missing.into_iter().next().unwrap();
         groups.add_group(0, missing.keys, missing.values, Some(Scalar::Number(2.into())), None);
-        assert_eq!(told(&groups.by_size(2).0), ["c 6", "a 5"]);
+        assert_eq!(sizes(&groups.by_size(2).0), ["c 6", "a 5"]);
         // Without reads, only the groups before the first incomplete one are complete.
         assert_eq!(cut().missing(3, 0), (1, Vec::new()));
     }
@@ -373,7 +376,7 @@ mod tests {
         let mut groups = Groups::new(Metric::Avg);
         groups.add(0, &mean(10.5, 1), &query(3), GroupKey::from_value);
         groups.add(1, &mean(1.5, 3), &query(3), GroupKey::from_value);
-        assert_eq!(told(&groups.by_size(5).0), ["a 3.0"]);
+        assert_eq!(sizes(&groups.by_size(5).0), ["a 3.0"]);
     }
 
     #[test]
@@ -386,7 +389,7 @@ mod tests {
             AggregateAnswer { groups: Some(vec![is_unknown(9)]), other_count: Some(0), ..answer(&[], 0) };
         groups.add(1, &other, &query(1), GroupKey::from_value);
         assert_eq!(groups.missing(5, 10), (1, Vec::new()));
-        assert_eq!(told(&groups.by_size(5).0), ["a 5"]);
+        assert_eq!(sizes(&groups.by_size(5).0), ["a 5"]);
     }
 
     #[test]

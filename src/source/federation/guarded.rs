@@ -16,7 +16,7 @@ use super::names::Names;
 use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
-use crate::source::documents::DocumentStore;
+use crate::source::documents::DocumentStores;
 use crate::source::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, Purpose, RecordQuery, RecordsPage, RecordsQuery,
     SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
@@ -165,7 +165,7 @@ impl Source for GuardedSource {
         self.source.verifies_changes()
     }
 
-    async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
+    async fn document_stores(&self) -> Result<DocumentStores, SourceError> {
         self.source.document_stores().await
     }
 

@@ -41,14 +41,14 @@ pub(super) async fn version(
     source.version(context, address).await.map_err(|error| from_source(source, error))
 }
 
-async fn find<'a, Answer, Asked>(
+async fn find<'a, Answer, Attempt>(
     members: &'a Members,
     context: &CallContext,
     address: &RecordAddress,
-    ask: impl Fn(&'a Arc<GuardedSource>) -> Asked,
+    ask: impl Fn(&'a Arc<GuardedSource>) -> Attempt,
 ) -> Result<Answer, SourceError>
 where
-    Asked: Future<Output = Result<Answer, SourceError>>,
+    Attempt: Future<Output = Result<Answer, SourceError>>,
 {
     if let Some(connection) = &address.connection {
         let source = members.source_of(context, connection).await?;

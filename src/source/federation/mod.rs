@@ -10,14 +10,14 @@
 //! * `search`, `fusion`: search; fuses hits by rank
 //! * `records`, `lookup`, `describe`: lists, single records, the schema
 //! * `aggregate`, `groups`: aggregates; combines groups
-//! * `gathered`, `failures`: notes and failures during one call
+//! * `single`: a source without others, which accepts the ids of an earlier federation
+//! * `source_outcomes`, `failures`: notes and failures during one call
 
 mod aggregate;
 mod circuit;
 mod describe;
 mod failures;
 mod fusion;
-mod gathered;
 mod groups;
 mod guarded;
 mod lookup;
@@ -26,6 +26,8 @@ mod names;
 mod records;
 mod routes;
 mod search;
+mod single;
+mod source_outcomes;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,17 +36,18 @@ use async_trait::async_trait;
 
 pub use circuit::CircuitState;
 pub use members::Member;
+pub(super) use single::SingleSource;
 
 use self::failures::Failures;
 use self::guarded::GuardedSource;
 use self::members::Members;
-use super::documents::DocumentStore;
+use super::documents::DocumentStores;
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::callers::CallContext;
-use crate::handle::{RecordAddress, SourceName};
+use crate::handle::{ConnectionId, RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
 
 /// State of the circuit breaker of one source.
@@ -102,6 +105,15 @@ impl Federation {
         self.0.routes.refresh();
         self.0.named(name).map(|source| Arc::clone(source) as Arc<dyn Source>)
     }
+
+    /// Returns the id under which answers have a connection of one of the sources.
+    pub(super) async fn printed_connection(&self, source: &SourceName, own: &ConnectionId) -> ConnectionId {
+        // The id depends on the schemas of the other sources.
+        self.0.routes.refresh();
+        let names = self.0.routes.names();
+        names.settle().await;
+        names.printed(source, own)
+    }
 }
 
 #[async_trait]
@@ -119,20 +131,20 @@ impl Source for Members {
         identities.join("\n")
     }
 
-    /// Returns the stores of all sources that answer.
-    async fn document_stores(&self) -> Result<Vec<Arc<dyn DocumentStore>>, SourceError> {
+    /// Returns the stores of all sources that answer, and the sources that do not.
+    async fn document_stores(&self) -> Result<DocumentStores, SourceError> {
         let mut failed = Failures::default();
         let mut stores = Vec::new();
         for source in &self.sources {
             match source.document_stores().await {
-                Ok(found) => stores.extend(found),
+                Ok(found) => stores.extend(found.stores),
                 Err(error) => failed.add(source.name(), error),
             }
         }
         if failed.len() == self.sources.len() {
             return Err(failed.all_failed("no source is available".to_owned()));
         }
-        Ok(stores)
+        Ok(DocumentStores { stores, unavailable: failed.into_unavailable() })
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {

@@ -7,10 +7,10 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::failures::{Failures, is_missing_stream};
-use super::gathered::Gathered;
 use super::guarded::GuardedSource;
 use super::members::{Members, from_source};
 use super::names::Names;
+use super::source_outcomes::SourceOutcomes;
 use crate::callers::CallContext;
 use crate::handle::{SourceName, StreamName};
 use crate::record::SortValue;
@@ -41,7 +41,7 @@ pub(super) async fn records(
     let limit = query.limit.max(1);
     let each = members.share_of(limit);
     let count = if list.is_counted() { CountMode::None } else { query.count };
-    let mut gathered = Gathered::default();
+    let mut outcomes = SourceOutcomes::default();
     let until = Instant::now() + members.page_timeout;
     while !list.has(limit) && Instant::now() < until {
         let pending = list.pending_reads();
@@ -57,13 +57,13 @@ pub(super) async fn records(
         for (input, source, read) in join_all(reads).await {
             match read {
                 Ok(mut page) => {
-                    gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
+                    outcomes.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
                     let connections = page.rows.iter().filter_map(|row| row.address().connection.as_ref());
                     members.routes.remember(&source, connections);
                     list.push_page(input, input_page(&members.routes.names(), &source, page));
                 }
                 Err(error) => {
-                    if gathered.failure(&source, error) {
+                    if outcomes.failure(&source, error) {
                         list.end(input);
                     } else {
                         list.fail(input);
@@ -74,10 +74,10 @@ pub(super) async fn records(
         list.take(limit);
     }
     let page = list.page_of(query);
-    if !gathered.answered && (!gathered.failed.is_empty() || query.start == Start::First) {
-        return Err(members.no_answer_error(gathered.failed, "no source answered", Some(&query.stream)));
+    if !outcomes.answered && (!outcomes.failed.is_empty() || query.start == Start::First) {
+        return Err(members.no_answer_error(outcomes.failed, "no source answered", Some(&query.stream)));
     }
-    let (mut notes, unavailable) = gathered.into_unavailable();
+    let (mut notes, unavailable) = outcomes.into_unavailable();
     notes.extend(page.notes);
     let mut count = page.count;
     if let Some(note) = members.counted_twice().filter(|_| count.is_some()) {
@@ -170,7 +170,7 @@ async fn changes_holder<'a>(
         _ => Err(SourceError::InvalidQuery {
             fault: QueryFault::InvalidArgument,
             problem: format!(
-                "changes are told of one connection at a time, and stream `{stream}` may be in several sources"
+                "changes are read for one connection at a time, and stream `{stream}` may be in several sources"
             ),
             hint: "Set `connection_id`; `schema` with this stream tells which there are.".to_owned(),
         }),

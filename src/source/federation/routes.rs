@@ -48,7 +48,7 @@ pub(super) struct Routes {
 struct Slot {
     source: Arc<GuardedSource>,
     names: Arc<Names>,
-    known: RwLock<Option<Known>>,
+    known: RwLock<Option<SchemaSnapshot>>,
     /// Connections of hits and records, for a source without a readable schema.
     seen: Mutex<HashSet<ConnectionId>>,
     /// Held while the schema is read, so that concurrent calls read it once.
@@ -60,13 +60,13 @@ struct Slot {
 }
 
 #[derive(Debug)]
-struct Known {
+struct SchemaSnapshot {
     connections: Vec<ConnectionSchema>,
     by_id: HashMap<ConnectionId, HashSet<StreamName>>,
     read_at: Instant,
 }
 
-impl Known {
+impl SchemaSnapshot {
     fn from_schema(schema: &Schema) -> Self {
         let streams = |connection: &ConnectionSchema| {
             let names = connection.streams.iter().map(|stream| stream.name.clone());
@@ -88,7 +88,8 @@ impl Slot {
 
     fn learn(&self, schema: &Schema) {
         self.names.learn(self.source.name(), schema);
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known::from_schema(schema));
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) =
+            Some(SchemaSnapshot::from_schema(schema));
     }
 
     /// Reads the schema, unless a concurrent call has just read it. Waiting for that call counts towards the
@@ -105,7 +106,7 @@ impl Slot {
         if asked_at.elapsed() >= self.source.deadline() {
             return Err(SourceError::Timeout { after: self.source.deadline() });
         }
-        let is_new = |known: &Known| known.read_at > asked_at;
+        let is_new = |known: &SchemaSnapshot| known.read_at > asked_at;
         if self.known.read().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(is_new) {
             return Ok(());
         }

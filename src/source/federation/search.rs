@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::fusion::Fusion;
-use super::gathered::Gathered;
 use super::members::{Members, from_source};
+use super::source_outcomes::SourceOutcomes;
 use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress};
 use crate::record::{Hit, HitId};
@@ -36,7 +36,7 @@ pub(super) async fn search(
     let mut lexical_instead = false;
     let mut unapplied = BTreeSet::new();
     let mut meaning_problems = BTreeSet::new();
-    let mut gathered = Gathered { answered: query.position.is_some(), ..Gathered::default() };
+    let mut outcomes = SourceOutcomes { answered: query.position.is_some(), ..SourceOutcomes::default() };
     fusion.take(limit);
     let until = Instant::now() + members.page_timeout;
     while !fusion.has(limit) && Instant::now() < until {
@@ -57,12 +57,12 @@ pub(super) async fn search(
                     lexical_instead |= page.lexical_instead;
                     unapplied.append(&mut page.unapplied);
                     meaning_problems.append(&mut page.meaning_problems);
-                    gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
+                    outcomes.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
                     members.routes.remember(&source, page.hits.iter().filter_map(connection_of));
                     fusion.push_page(input, page);
                 }
                 Err(error) => {
-                    if gathered.failure(&source, error) {
+                    if outcomes.failure(&source, error) {
                         fusion.end(input);
                     } else {
                         fusion.fail(input);
@@ -73,16 +73,16 @@ pub(super) async fn search(
         fusion.take(limit);
     }
     let page = fusion.page();
-    if !gathered.failed.is_empty()
-        && (!gathered.answered || (page.hits.is_empty() && page.next.is_none() && query.position.is_some()))
+    if !outcomes.failed.is_empty()
+        && (!outcomes.answered || (page.hits.is_empty() && page.next.is_none() && query.position.is_some()))
     {
         return Err(members.no_answer_error(
-            gathered.failed,
+            outcomes.failed,
             "no source answered the search",
             query.streams.first(),
         ));
     }
-    let (notes, unavailable) = gathered.into_unavailable();
+    let (notes, unavailable) = outcomes.into_unavailable();
     let is_doubtful = members.routes.collision().is_some();
     let count = if is_doubtful { page.count.map(Count::about) } else { page.count };
     Ok(SearchPage { notes, unavailable, count, lexical_instead, meaning_problems, unapplied, ..page })

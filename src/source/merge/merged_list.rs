@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::input::{InputPage, MergeInput, Row, State};
-use super::position::{ReturnedRows, Saved, SavedInput};
-use super::seen::{Key, Seen, digest};
+use super::position::{MergePosition, ReturnedRows, SavedInput};
+use super::seen::{Key, SeenRows, digest};
 use crate::source::{
     Count, CountMode, Direction, QueryFault, RecordsPage, RecordsPosition, RecordsQuery, SourceError,
 };
@@ -29,7 +29,7 @@ pub(in crate::source) struct MergedList<Name> {
     inputs: Vec<MergeInput<Name>>,
     rows: Vec<Row>,
     returned: Option<ReturnedRows>,
-    since_failure: Option<Seen>,
+    since_failure: Option<SeenRows>,
     count: CountState,
     ended: bool,
     nameless: usize,
@@ -64,13 +64,13 @@ impl<Name: Clone + Serialize + DeserializeOwned> MergedList<Name> {
     pub(in crate::source) fn start(inputs: impl IntoIterator<Item = Name>, direction: Direction) -> Self {
         let inputs = inputs.into_iter().map(SavedInput::start).collect();
         Self::resume(
-            Saved { count: None, ended: false, returned: None, since_failure: None, inputs },
+            MergePosition { count: None, ended: false, returned: None, since_failure: None, inputs },
             direction,
         )
     }
 
     /// Continues a list from a saved position.
-    pub(in crate::source) fn resume(saved: Saved<Name>, direction: Direction) -> Self {
+    pub(in crate::source) fn resume(saved: MergePosition<Name>, direction: Direction) -> Self {
         let inputs = saved.inputs.into_iter().map(|saved| MergeInput {
             saved,
             reads: 0,
@@ -102,7 +102,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> MergedList<Name> {
         position: &RecordsPosition,
     ) -> Result<Self, SourceError> {
         let (question, place) = position.0.split_once(' ').unwrap_or_default();
-        let saved = Saved::open(&RecordsPosition(place.to_owned()))?;
+        let saved = MergePosition::open(&RecordsPosition(place.to_owned()))?;
         if u64::from_str_radix(question, 16) != Ok(query.fingerprint()) {
             return Err(SourceError::InvalidQuery {
                 fault: QueryFault::MismatchedCursor,
@@ -287,7 +287,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> MergedList<Name> {
             let late = saved.late || matches!(state, State::Failed);
             SavedInput { late, ..saved }
         });
-        let saved = Saved {
+        let saved = MergePosition {
             count: count.map(|count| (count.value, count.accuracy)),
             ended: self.ended,
             returned: self.returned,

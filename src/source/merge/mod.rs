@@ -23,6 +23,6 @@ mod tests;
 pub(super) use cycle::CycleDetector;
 pub(super) use input::{InputPage, Row};
 pub(super) use merged_list::{MergedList, PendingRead, left_out};
-pub(super) use position::Saved;
-pub(super) use seen::{Key, Seen, digest};
+pub(super) use position::MergePosition;
+pub(super) use seen::{Key, SeenRows, digest};
 pub(super) use sort_key::{SortKey, sort_value};

@@ -11,14 +11,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::cycle::CycleDetector;
-use super::seen::{Recent, Seen};
+use super::seen::{Recent, SeenRows};
 use super::sort_key::SortKey;
 use crate::source::{Accuracy, QueryFault, RecordsPosition, SourceError};
 
 /// Position of a merged list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::source) struct Saved<Name> {
+pub(in crate::source) struct MergePosition<Name> {
     /// Total count and its accuracy, if the records were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) count: Option<(u64, Accuracy)>,
@@ -30,7 +30,7 @@ pub(in crate::source) struct Saved<Name> {
     pub(super) returned: Option<ReturnedRows>,
     /// Rows returned since an input failed. Rows of that input come late and may be copies of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) since_failure: Option<Seen>,
+    pub(super) since_failure: Option<SeenRows>,
     /// Inputs that have not ended; at least one.
     #[serde(rename = "lanes")]
     pub(super) inputs: Vec<SavedInput<Name>>,
@@ -88,7 +88,7 @@ impl<Name> SavedInput<Name> {
     }
 }
 
-impl<Name: Serialize + DeserializeOwned> Saved<Name> {
+impl<Name: Serialize + DeserializeOwned> MergePosition<Name> {
     /// Parses a position.
     pub(in crate::source) fn open(position: &RecordsPosition) -> Result<Self, SourceError> {
         match serde_json::from_str::<Self>(&position.0) {
@@ -118,13 +118,13 @@ mod tests {
         fn positions_round_trip(cursor in any::<Option<String>>(), taken in 0_usize..500, last in any::<Vec<String>>(), late in any::<bool>()) {
             let input = SavedInput { cursor, taken, last: last.into(), late, ..SavedInput::start("a".to_owned()) };
             let inputs = vec![input, SavedInput::start("b".to_owned())];
-            let saved = Saved { count: Some((4, Accuracy::Exact)), ended: true, returned: None, since_failure: Some(Seen::default()), inputs };
-            prop_assert_eq!(Saved::open(&saved.seal().unwrap()).unwrap(), saved);
+            let saved = MergePosition { count: Some((4, Accuracy::Exact)), ended: true, returned: None, since_failure: Some(SeenRows::default()), inputs };
+            prop_assert_eq!(MergePosition::open(&saved.seal().unwrap()).unwrap(), saved);
         }
 
         #[test]
         fn parser_accepts_any_text_without_panic(text in "\\PC*") {
-            let _ = Saved::<String>::open(&RecordsPosition(text));
+            let _ = MergePosition::<String>::open(&RecordsPosition(text));
         }
     }
 
@@ -133,7 +133,7 @@ mod tests {
         for text in
             ["", "garbage", "{}", r#"{"lanes":[]}"#, r#"{"lanes":[{"name":7}]}"#, r#"{"lanes":[{"x":1}]}"#]
         {
-            let refused = Saved::<String>::open(&RecordsPosition(text.to_owned())).unwrap_err();
+            let refused = MergePosition::<String>::open(&RecordsPosition(text.to_owned())).unwrap_err();
             assert_eq!(refused.code(), "invalid_cursor", "{text}");
         }
     }

@@ -14,7 +14,7 @@ pub(in crate::source) type Key = u64;
 
 /// Set of digests of returned rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(in crate::source) struct Seen(HashSet<Key>);
+pub(in crate::source) struct SeenRows(HashSet<Key>);
 
 /// Returns the digest of a name in pieces. Each piece is hashed with its length, so that the boundaries count.
 pub(in crate::source) fn digest<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Key {
@@ -26,7 +26,7 @@ pub(in crate::source) fn digest<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) 
     digest.finalize().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-impl Seen {
+impl SeenRows {
     /// Inserts a digest. Returns true if it is new.
     pub(in crate::source) fn insert(&mut self, key: Key) -> bool {
         self.0.insert(key)
@@ -89,7 +89,7 @@ fn unpacked<'de, D: Deserializer<'de>, Keys: FromIterator<Key>>(deserializer: D)
     Ok(keys.iter().map(|key| Key::from_be_bytes(*key)).collect())
 }
 
-impl Serialize for Seen {
+impl Serialize for SeenRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut keys: Vec<Key> = self.0.iter().copied().collect();
         keys.sort_unstable();
@@ -97,7 +97,7 @@ impl Serialize for Seen {
     }
 }
 
-impl<'de> Deserialize<'de> for Seen {
+impl<'de> Deserialize<'de> for SeenRows {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         unpacked(deserializer).map(Self)
     }
@@ -112,12 +112,12 @@ mod tests {
     proptest! {
         #[test]
         fn digests_round_trip(keys in any::<Vec<Key>>()) {
-            let mut seen = Seen::default();
+            let mut seen = SeenRows::default();
             for key in keys {
                 seen.insert(key);
             }
             let text = serde_json::to_string(&seen).unwrap();
-            prop_assert_eq!(serde_json::from_str::<Seen>(&text).unwrap(), seen);
+            prop_assert_eq!(serde_json::from_str::<SeenRows>(&text).unwrap(), seen);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::input::{InputPage, Row};
 use super::merged_list::{MAX_READS, MergedList, PendingRead};
-use super::position::Saved;
+use super::position::MergePosition;
 use super::sort_key::{SortKey, sort_value};
 use crate::handle::RecordAddress;
 use crate::record::{Record, RecordData};
@@ -50,7 +50,7 @@ fn read(
 ) -> (RecordsPage, usize) {
     let mut list = match position {
         None => MergedList::start((0..servers.len()).map(|number| format!("c{number}")), direction),
-        Some(position) => MergedList::resume(Saved::<String>::open(position).unwrap(), direction),
+        Some(position) => MergedList::resume(MergePosition::<String>::open(position).unwrap(), direction),
     };
     let mut reads = 0;
     while !list.has(limit) && !list.pending_reads().is_empty() {
@@ -235,7 +235,10 @@ fn cursor_cycle_ends_the_list() {
             // Continues as a client does, page after page.
             match list.page().next {
                 Some(next) => {
-                    list = MergedList::resume(Saved::<String>::open(&next).unwrap(), Direction::Descending);
+                    list = MergedList::resume(
+                        MergePosition::<String>::open(&next).unwrap(),
+                        Direction::Descending,
+                    );
                 }
                 None => break,
             }
@@ -262,7 +265,7 @@ fn copies_in_another_input_are_returned_once_across_pages() {
             let mut list = match &position {
                 None => MergedList::start(["a".to_owned(), "b".to_owned()], Direction::Ascending),
                 Some(position) => {
-                    MergedList::resume(Saved::<String>::open(position).unwrap(), Direction::Ascending)
+                    MergedList::resume(MergePosition::<String>::open(position).unwrap(), Direction::Ascending)
                 }
             };
             while !list.has(limit) && !list.pending_reads().is_empty() {
@@ -293,8 +296,10 @@ fn failed_input_does_not_block_and_comes_late() {
     let first = list.page();
     assert_eq!(names(&first), ["0 a/a0", "1 a/a1"]);
     assert_eq!(first.count, Some(Count::exact(4).at_least()));
-    let mut list =
-        MergedList::resume(Saved::<String>::open(&first.next.unwrap()).unwrap(), Direction::Ascending);
+    let mut list = MergedList::resume(
+        MergePosition::<String>::open(&first.next.unwrap()).unwrap(),
+        Direction::Ascending,
+    );
     list.push_page(0, page(&rows("a"), "a", None, 10));
     list.push_page(1, page(&rows("b"), "b", None, 10));
     list.take(10);

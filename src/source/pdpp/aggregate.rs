@@ -60,7 +60,7 @@ pub(super) async fn aggregate(
     };
     if !is_whole && query.connection.is_none() {
         answer.notes.push(format!(
-            "The record server tells at most {MAX_GROUPS} groups of each connection. A connection has more, so figures over \
+            "The record server returns at most {MAX_GROUPS} groups of each connection. A connection has more, so values over \
              several connections may lack a part; set `connection_id` for exact ones."
         ));
     }

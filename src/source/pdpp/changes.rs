@@ -128,7 +128,7 @@ fn name_a_connection(stream: &StreamName, several: &[StreamDetail]) -> SourceErr
     SourceError::InvalidQuery {
         fault: QueryFault::InvalidArgument,
         problem: format!(
-            "changes are told of one connection at a time, and stream `{stream}` is in {}",
+            "changes are read for one connection at a time, and stream `{stream}` is in {}",
             several.len()
         ),
         hint: format!("Set `connection_id` to one of: {}.", ids.join(", ")),

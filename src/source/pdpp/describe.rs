@@ -154,9 +154,12 @@ pub(super) async fn ordering(
     if known_ordering.by.is_some() && known_ordering.view.is_some() == view.is_some() {
         return Ok(known_ordering);
     }
-    let told = lately_full(pdpp, &known.name, &known.connection_id).await?;
-    let told = told.first().map(of).unwrap_or_default();
-    Ok(Ordering { by: known_ordering.by.or(told.by), view: known_ordering.view.or(told.view) })
+    let full_ordering = lately_full(pdpp, &known.name, &known.connection_id).await?;
+    let full_ordering = full_ordering.first().map(of).unwrap_or_default();
+    Ok(Ordering {
+        by: known_ordering.by.or(full_ordering.by),
+        view: known_ordering.view.or(full_ordering.view),
+    })
 }
 
 /// Returns the error that says which streams exist.

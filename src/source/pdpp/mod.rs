@@ -40,7 +40,9 @@ use tokio::task::spawn_blocking;
 
 pub use credentials::{CommandLine, CredentialError, CredentialFault, CredentialPlace, Credentials};
 pub use provider::{InvalidProviderUrl, ProviderUrl};
-pub use recorded::{Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply};
+pub use recorded::{
+    RecordedSource, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
+};
 pub use transport::{Connections, DEFAULT_DEADLINE, MAX_BODY_BYTES};
 
 use self::client::Client;
@@ -299,8 +301,8 @@ impl Client<'_> {
         let record = self.record(&field).await.ok()?;
         let query = query.clone();
         // Searching a long text takes some time.
-        let look = move || query.window_of(record.address, record.data.get(&query.field)?.as_str()?);
-        spawn_blocking(look).await.ok()?
+        let read = move || query.window_of(record.address, record.data.get(&query.field)?.as_str()?);
+        spawn_blocking(read).await.ok()?
     }
 }
 

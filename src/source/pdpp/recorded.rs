@@ -10,7 +10,7 @@ use super::wire;
 use crate::callers::CallContext;
 use crate::handle::SourceName;
 use crate::record::{Record, Schema, Window};
-use crate::source::merge::{MergedList, Saved};
+use crate::source::merge::{MergePosition, MergedList};
 use crate::source::{
     AggregateAnswer, AggregateQuery, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, Source, SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
@@ -18,7 +18,7 @@ use crate::source::{
 
 /// Source that answers each call with a recorded reply, parsed exactly like one from the network.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct RecordedSource {
     /// Name of the source in errors.
     pub name: SourceName,
     /// Body of every `GET /v1/search`.
@@ -32,7 +32,7 @@ pub struct Recorded {
 }
 
 #[async_trait]
-impl Source for Recorded {
+impl Source for RecordedSource {
     fn name(&self) -> &SourceName {
         &self.name
     }
@@ -69,7 +69,7 @@ impl Source for Recorded {
                 let input = RemoteInput { connection: query.connection.clone(), ..RemoteInput::default() };
                 MergedList::start([input], query.direction)
             }
-            Start::After(position) => MergedList::resume(Saved::open(position)?, query.direction),
+            Start::After(position) => MergedList::resume(MergePosition::open(position)?, query.direction),
         };
         let records = wire::records(self.records.as_bytes(), &query.stream, query.connection.as_ref())?;
         list.push_page(0, input_page(records, None));

@@ -80,7 +80,7 @@ async fn merged(
         }
         let mut reads = Vec::with_capacity(pending.len());
         for input in pending {
-            let selection = Selected::new(query, &input.name);
+            let selection = RequestedFields::new(query, &input.name);
             if let Some(field) = selection.hidden {
                 hidden.insert(input.name.connection.clone(), field);
             }
@@ -106,13 +106,13 @@ async fn merged(
 }
 
 /// Fields that are requested of one connection.
-struct Selected {
+struct RequestedFields {
     asked: Selection,
     /// Field that is requested only for the order, and removed from the result.
     hidden: Option<String>,
 }
 
-impl Selected {
+impl RequestedFields {
     /// Selects the requested fields, and adds the field that orders the input.
     fn new(query: &RecordsQuery, input: &RemoteInput) -> Self {
         let as_is = Self { asked: query.selection.clone(), hidden: None };

@@ -78,12 +78,12 @@ type Outcome = Result<Credential, CredentialFault>;
 
 #[derive(Debug, Default)]
 struct State {
-    known: Option<Known>,
+    known: Option<CachedToken>,
     running: Option<Shared<BoxFuture<'static, Outcome>>>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedToken {
     credential: Credential,
     renew_at: Option<Timestamp>,
 }
@@ -118,7 +118,8 @@ impl TokenCommand {
             let outcome = run(&line, started, MAX_RUN).await;
             let mut state = lock(&state);
             state.running = None;
-            state.known = outcome.as_ref().ok().map(|credential| Known::new(credential.clone(), started));
+            state.known =
+                outcome.as_ref().ok().map(|credential| CachedToken::new(credential.clone(), started));
             outcome
         });
         let state = Arc::clone(&self.state);
@@ -136,7 +137,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Known {
+impl CachedToken {
     /// Renews a short-lived token in the last tenth of its lifetime.
     fn new(credential: Credential, started: Timestamp) -> Self {
         let renew_at = credential.expires_at.map(|end| {

@@ -20,7 +20,7 @@ const MAX_FILE: u64 = 64 * 1024;
 pub(super) struct KeptFile {
     path: PathBuf,
     shape: Shape,
-    known: Mutex<Option<Known>>,
+    known: Mutex<Option<CachedCredential>>,
 }
 
 /// Format of the file.
@@ -33,7 +33,7 @@ pub(super) enum Shape {
 }
 
 #[derive(Debug, Clone)]
-struct Known {
+struct CachedCredential {
     modified: SystemTime,
     bytes: u64,
     credential: Credential,
@@ -74,7 +74,7 @@ impl KeptFile {
             Shape::PdppCache(provider) => Credential::of_pdpp_cache(&text, since, provider),
             Shape::Token => Credential::of_text(&text, since),
         }?;
-        *known = Some(Known { modified, bytes: found.len(), credential: credential.clone() });
+        *known = Some(CachedCredential { modified, bytes: found.len(), credential: credential.clone() });
         Ok(credential)
     }
 

@@ -224,7 +224,8 @@ mod tests {
         let latest = GrantToken::new("tok_latest".into(), None);
         let credentials = Credentials::of_caller(&provider(), latest);
         let caller = Caller::Token { name: "ann".to_owned() };
-        let caller = AuthenticatedCaller { caller, token: "tok_of_call".into(), expires_at: None };
+        let caller =
+            AuthenticatedCaller { caller, token: "tok_of_call".into(), expires_at: None, is_admin: false };
         let sent =
             async |context| credentials.token(&context, now()).await.unwrap().expose_secret().to_owned();
         assert_eq!(sent(CallContext::new(caller)).await, "tok_of_call");

@@ -19,7 +19,7 @@ pub(super) struct Credential {
 const MAX_LIFE: u64 = 10 * 366 * 24 * 60 * 60;
 
 #[derive(Deserialize)]
-struct Stored {
+struct StoredToken {
     access_token: String,
     #[serde(default)]
     expires_at: Value,
@@ -43,7 +43,7 @@ impl Credential {
         struct File {
             #[serde(default)]
             provider_url: Value,
-            credential: Stored,
+            credential: StoredToken,
             #[serde(flatten)]
             kind: Kind,
         }
@@ -81,13 +81,13 @@ impl Credential {
         if !text.starts_with('{') {
             return Ok(Self { token: token(text.to_owned())?, expires_at: None });
         }
-        let stored: Stored = serde_json::from_str(text).map_err(|error| {
+        let stored: StoredToken = serde_json::from_str(text).map_err(|error| {
             CredentialFault::malformed(format!("it is not JSON with an access_token (line {})", error.line()))
         })?;
         Self::of_stored(stored, since)
     }
 
-    fn of_stored(stored: Stored, since: Timestamp) -> Result<Self, CredentialFault> {
+    fn of_stored(stored: StoredToken, since: Timestamp) -> Result<Self, CredentialFault> {
         if stored.kind.is_owner() {
             return Err(CredentialFault::Owner);
         }

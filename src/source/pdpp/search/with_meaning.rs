@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use crate::record::{Hit, HitId};
-use crate::source::merge::{Key, Seen, digest};
+use crate::source::merge::{Key, SeenRows, digest};
 use crate::source::pdpp::client::Client;
 use crate::source::pdpp::wire::DeclaredModes;
 use crate::source::{
@@ -30,7 +30,7 @@ const MAX_READS: usize = 4;
 #[derive(Debug, Serialize, Deserialize)]
 struct Walk {
     /// Hits of the first page.
-    shown: Seen,
+    shown: SeenRows,
     /// Cursor of the search by words; `None` at its beginning.
     next: Option<SearchPosition>,
 }
@@ -133,7 +133,7 @@ fn first_page(words: SearchPage, near: NearPage, limit: usize) -> SearchPage {
         SearchMode::Semantic => alternating(&words.hits, &of_near),
         _ => of_near.into_iter().chain(&words.hits).collect(),
     };
-    let mut shown = Seen::default();
+    let mut shown = SeenRows::default();
     let mut hits: Vec<Hit> = Vec::with_capacity(limit);
     for hit in order {
         if hits.len() < limit && shown.insert(key(hit)) {

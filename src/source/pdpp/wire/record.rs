@@ -10,7 +10,7 @@ use url::Url;
 use super::tolerant::{member, text};
 use super::{parse, wrong_shape};
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
-use crate::record::{Expanded, Record, RecordData, short_connector_key};
+use crate::record::{ExpandedRelation, Record, RecordData, short_connector_key};
 use crate::source::{Change, SourceError};
 
 /// Parses a record, bare or wrapped in `data`, with its fields under `data` or beside its name.
@@ -119,7 +119,7 @@ fn at_address(mut body: RecordData, address: RecordAddress) -> Record {
 }
 
 /// Parses the value of a relation: a list, a list in an object with `has_more`, one record, or `null`.
-fn expansion(relation: String, found: Value, parent: &RecordAddress) -> Option<Expanded> {
+fn expansion(relation: String, found: Value, parent: &RecordAddress) -> Option<ExpandedRelation> {
     let has_more = |body: &RecordData| member(body, &["has_more", "hasMore"]) == Some(&Value::Bool(true));
     let (many, has_more, items) = match found {
         Value::Array(items) => (true, false, items),
@@ -138,7 +138,7 @@ fn expansion(relation: String, found: Value, parent: &RecordAddress) -> Option<E
         Change::Deleted { .. } => None,
     };
     let read = |value| item(value, None, parent.connection.as_ref()).and_then(present);
-    Some(Expanded { relation, many, has_more, records: items.into_iter().filter_map(read).collect() })
+    Some(ExpandedRelation { relation, many, has_more, records: items.into_iter().filter_map(read).collect() })
 }
 
 const STREAM: [&str; 3] = ["stream", "stream_name", "streamName"];

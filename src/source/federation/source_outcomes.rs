@@ -7,7 +7,7 @@ use crate::source::SourceError;
 
 /// Notes, unavailable sources and failures so far.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct SourceOutcomes {
     /// True if at least one source answered.
     pub(super) answered: bool,
     pub(super) notes: Vec<String>,
@@ -15,7 +15,7 @@ pub(super) struct Gathered {
     pub(super) failed: Failures,
 }
 
-impl Gathered {
+impl SourceOutcomes {
     /// Adds the notes of a source that answered.
     pub(super) fn answer(&mut self, source: &SourceName, notes: Vec<String>, unavailable: Vec<Unavailable>) {
         self.answered = true;
