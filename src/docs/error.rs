@@ -1,6 +1,6 @@
 //! Errors of requests for documents.
 
-use crate::source::SourceError;
+use crate::source::{ConnectionChoice, SourceError};
 
 /// Maximum number of projects that an error lists.
 const MAX_LISTED: usize = 12;
@@ -13,8 +13,16 @@ pub enum DocsError {
     ProjectNotFound {
         /// Project as the request names it.
         named: String,
-        /// Slugs of the projects that the caller may read.
+        /// Projects that the caller may read, as requests name them.
         known: Vec<String>,
+    },
+    /// Several sources have the project.
+    #[error("`{named}` is in more than one source")]
+    AmbiguousProject {
+        /// Project or document as the request names it.
+        named: String,
+        /// `SLUG@SOURCE` of each source that has it.
+        choices: Vec<ConnectionChoice>,
     },
     /// The project has no such document.
     #[error("project `{project}` has no document `{named}`")]
@@ -33,21 +41,16 @@ pub enum DocsError {
 }
 
 impl DocsError {
-    /// Returns the code of the contract.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::ProjectNotFound { .. } => "PROJECT_NOT_FOUND",
-            Self::DocumentNotFound { .. } => "DOCUMENT_NOT_FOUND",
-            Self::InvalidQuery(_) => "INVALID_QUERY",
-            Self::Source(_) => "SOURCE_UNAVAILABLE",
-        }
-    }
-
-    /// Returns the projects to choose from as text, or `None` for another error.
+    /// Returns the projects to choose from as text, or `None` for an error without any.
     #[must_use]
     pub fn choices(&self) -> Option<String> {
-        let Self::ProjectNotFound { known, .. } = self else { return None };
+        let known: Vec<&str> = match self {
+            Self::ProjectNotFound { known, .. } => known.iter().map(String::as_str).collect(),
+            Self::AmbiguousProject { choices, .. } => {
+                choices.iter().map(|choice| choice.connection_id.as_str()).collect()
+            }
+            Self::DocumentNotFound { .. } | Self::InvalidQuery(_) | Self::Source(_) => return None,
+        };
         let shown: Vec<String> = known.iter().take(MAX_LISTED).map(|slug| format!("`{slug}`")).collect();
         Some(match known.len().saturating_sub(shown.len()) {
             _ if shown.is_empty() => "there are no projects".to_owned(),

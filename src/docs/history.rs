@@ -1,21 +1,30 @@
 //! The history of searches.
 
 use super::cache::CachedAnswer;
+use super::caller_hash::caller_hash;
 use super::projects::FoundProject;
 use super::search::SearchRequest;
+use crate::callers::GrantId;
 use crate::source::documents::{NewSearch, Uuid};
 
-/// Setting of a project that turns its history off when it is `false`.
-const HISTORY_SETTING: &str = "history";
+/// A search that was answered.
+#[derive(Debug, Clone, Copy)]
+pub struct AnsweredSearch<'a> {
+    /// Search as the request states it.
+    pub request: &'a SearchRequest,
+    /// Answer to it.
+    pub cached: &'a CachedAnswer,
+    /// Time that it took, in milliseconds.
+    pub latency_ms: u64,
+    /// Grant of the caller, if callers are authenticated.
+    pub caller: Option<GrantId>,
+}
 
-/// Remembers a search. Returns its id for feedback, or `None` if the project has no history or the store cannot be written.
-pub async fn remember(
-    found: &FoundProject,
-    request: &SearchRequest,
-    cached: &CachedAnswer,
-    latency_ms: u64,
-) -> Option<Uuid> {
-    if found.project.settings.get(HISTORY_SETTING).is_some_and(|setting| setting == false) {
+/// Queues a search to be remembered. Returns its id for feedback, or `None` if the project has no history, or if the store
+/// cannot be written or has too many searches to write.
+pub async fn remember(found: &FoundProject, search: AnsweredSearch<'_>) -> Option<Uuid> {
+    let AnsweredSearch { request, cached, latency_ms, caller } = search;
+    if found.project.settings.kept_days() == 0 {
         return None;
     }
     let id = Uuid::random().ok()?;
@@ -26,6 +35,7 @@ pub async fn remember(
         result_ids: cached.answer.results.iter().map(|result| result.passage.chunk.id).collect(),
         latency_ms,
         cache_hit: cached.is_hit,
+        caller: caller.map(|caller| caller_hash(id, caller)),
     };
     match found.store.remember_search(found.project.id, &search).await {
         Ok(()) => Some(id),

@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use serde::Serialize;
-
 use super::error::DocsError;
 use super::projects::FoundProject;
 use super::question::topic;
 use crate::source::SearchMode;
 use crate::source::documents::{
-    Candidate, Candidates, Category, DocumentSearch, EmbeddingStage, MAX_CANDIDATES, Passage, Uuid,
-    whole_millis,
+    Candidate, Candidates, Category, DocumentSearch, MAX_CANDIDATES, Passage, RerankStage, ResultsStage,
+    SearchStage, StageSender, Uuid, whole_millis,
 };
 
 /// Maximum length of a query in characters.
@@ -67,38 +65,22 @@ pub struct SearchAnswer {
     pub corpus_version: i64,
     /// Reasons why the answer is not all that was asked for, each with what to do.
     pub warnings: BTreeSet<String>,
-    /// Stages of the search, with their times.
-    pub stages: Stages,
+    /// Reason why the vector of the query is not valid. The results are then found by words alone.
+    pub embedding_error: Option<String>,
+    /// Reranker of the results, if they are reranked.
+    pub reranked_by: Option<String>,
 }
 
-/// The stages of a search.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Stages {
-    /// Embedding of the query, if it was embedded.
-    pub embedding: Option<EmbeddingStage>,
-    /// Time until the candidates were found, in milliseconds.
-    pub search_ms: u64,
-    /// Reranking, if the candidates were reranked.
-    pub rerank: Option<RerankStage>,
-}
-
-/// The reranking of candidates as a stage of a search.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RerankStage {
-    /// Number of candidates.
-    pub input: usize,
-    /// Number of results.
-    pub output: usize,
-    /// Time that it took, in milliseconds.
-    pub latency_ms: u64,
-}
-
-/// Searches a project.
+/// Searches a project. Sends each stage as soon as it has ended.
 ///
 /// # Errors
 ///
 /// The query is empty or too long, or the store cannot be read.
-pub async fn search(found: &FoundProject, request: &SearchRequest) -> Result<SearchAnswer, DocsError> {
+pub async fn search(
+    found: &FoundProject,
+    request: &SearchRequest,
+    stages: &StageSender,
+) -> Result<SearchAnswer, DocsError> {
     let query = request.query.trim();
     if query.is_empty() {
         return Err(DocsError::InvalidQuery("Query cannot be empty"));
@@ -115,37 +97,41 @@ pub async fn search(found: &FoundProject, request: &SearchRequest) -> Result<Sea
         depth,
     };
     let started = Instant::now();
-    let Candidates { mut chunks, corpus_version, problems, embedding } =
-        found.store.search(&found.project, &search).await?;
-    let mut stages = Stages { embedding, search_ms: whole_millis(started.elapsed()), rerank: None };
+    let Candidates { mut chunks, corpus_version, problems, embedding, embedding_error } =
+        found.store.search(&found.project, &search, stages).await?;
     let total_found = chunks.len();
-    let mut warnings: BTreeSet<String> =
-        problems.into_iter().map(|problem| format!("searched by words only: {problem}")).collect();
+    let embedding_ms = embedding.map_or(0, |embedding| embedding.latency_ms);
+    let latency_ms = whole_millis(started.elapsed()).saturating_sub(embedding_ms);
+    stages.send(SearchStage::Results(ResultsStage { count: total_found, latency_ms }));
+    let mut warnings = problems;
+    let mut reranked_by = None;
     if request.use_reranker && found.reranking.is_some() && total_found > 1 {
         let started = Instant::now();
         match rerank(found, query, &mut chunks).await? {
-            Ok(()) => {
+            Ok(input) => {
+                reranked_by = found.reranking.as_ref().map(|reranking| reranking.name().to_owned());
                 let output = request.top_k.min(total_found);
                 let latency_ms = whole_millis(started.elapsed());
-                stages.rerank = Some(RerankStage { input: total_found, output, latency_ms });
+                stages.send(SearchStage::Rerank(RerankStage { input, output, latency_ms }));
             }
             Err(problem) => drop(warnings.insert(format!("the results are not reranked: {problem}"))),
         }
     }
     chunks.truncate(request.top_k);
     let results = read(found, &chunks).await?;
-    Ok(SearchAnswer { results, total_found, corpus_version, warnings, stages })
+    Ok(SearchAnswer { results, total_found, corpus_version, warnings, embedding_error, reranked_by })
 }
 
-/// Reranks the first candidates. Returns the reason if the order stays as it was found.
+/// Reranks the first candidates. Returns the number of passages that were sent to the reranker, or the reason if the order
+/// stays as it was found.
 async fn rerank(
     found: &FoundProject,
     query: &str,
     chunks: &mut [Candidate],
-) -> Result<Result<(), String>, DocsError> {
-    let Some(reranking) = &found.reranking else { return Ok(Ok(())) };
+) -> Result<Result<usize, String>, DocsError> {
+    let Some(reranking) = &found.reranking else { return Ok(Ok(0)) };
     let first = chunks.len().min(MAX_RERANKED);
-    let Some(head) = chunks.get_mut(..first).filter(|head| head.len() > 1) else { return Ok(Ok(())) };
+    let Some(head) = chunks.get_mut(..first).filter(|head| head.len() > 1) else { return Ok(Ok(0)) };
     let results = read(found, head).await?;
     let texts: Vec<String> = results.iter().map(|result| reranked_text(&result.passage)).collect();
     let order = match reranking.order(query, &texts).await {
@@ -159,7 +145,7 @@ async fn rerank(
     for (candidate, chunk) in head.iter_mut().zip(all) {
         candidate.chunk = chunk;
     }
-    Ok(Ok(()))
+    Ok(Ok(texts.len()))
 }
 
 /// Returns the text of a chunk for a reranker, below the title of its document.

@@ -1,4 +1,4 @@
-//! `get_document`: the whole text of a document, by its path or by the id of a search result.
+//! `get_document`: the whole text of a document, by its path, by the id of a search result or by its own id.
 //!
 //! * `part`: the answer, whole or one part of it.
 
@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use part::{DocumentPart, answer};
+use part::{DocumentPart, answer, split_version};
 
 use super::answer::{Payload, StopOnDrop, run_blocking};
 use super::arguments::{parse, trimmed};
 use super::error::{SourceHints, ToolError};
-use super::projects::{document_address, find_project};
+use super::projects::{document_address, find_project, readable_projects};
 use super::tool::{Example, Tool, ToolCall, ToolSpec};
+use super::toolbox::Toolbox;
 use crate::docs::{DocsError, FoundProject};
-use crate::handle::Handle;
+use crate::handle::{ConnectionId, Handle};
 use crate::record::RecordData;
-use crate::source::SourceError;
 use crate::source::documents::{DOCUMENTS_STREAM, Document, DocumentRef};
 
 /// Maximum length of a path or an id in characters.
@@ -40,7 +40,7 @@ const GET_DOCUMENT: ToolSpec = ToolSpec {
             call: r#"{"path": "the path of a search result", "project_id": "the slug of a project"}"#,
         },
     ],
-    hints: SourceHints::STANDARD,
+    hints: SourceHints::DOCS,
 };
 
 /// The tool `get_document` of the profile `docs`.
@@ -67,19 +67,11 @@ impl Tool for GetDocument {
 
     async fn call(call: ToolCall<'_>, args: Self::Arguments) -> Result<Payload, ToolError> {
         let toolbox = call.toolbox;
-        let handle = document_handle(&args.path);
-        // An id names its project.
-        let of_handle = handle.as_ref().and_then(|handle| handle.address().connection.clone());
-        let named = args.project_id.clone().or_else(|| of_handle.map(|connection| connection.to_string()));
-        let found = find_project(toolbox, named.as_deref()).await?;
-        let failed = |error: SourceError| ToolError::from_source(toolbox.source(), error);
-        let (document, number) = find_document(&found, &args.path, handle.as_ref())
-            .await
-            .map_err(|error| ToolError::from_docs(toolbox.source(), error))?;
-        let text = found.store.text(found.project.id, document.id).await.map_err(failed)?;
-        let (Some(text), Some(address)) = (text, document_address(&found.project, document.id)) else {
-            let (project, named) = (found.project.slug.to_string(), args.path);
-            return Err(ToolError::DocumentNotFound { project, named });
+        let NamedDocument { found, document, part, version } = named_document(toolbox, &args).await?;
+        let text = found.store.text(found.project.id, document.id).await;
+        let text = text.map_err(|error| ToolError::from_source(toolbox.source(), error))?;
+        let (Some(text), Some(address)) = (text, document_address(&found, document.id)) else {
+            return Err(ToolError::from_docs(toolbox.source(), not_found(&found, args.path)));
         };
         let part = DocumentPart {
             parts: toolbox.parts.clone(),
@@ -88,7 +80,8 @@ impl Tool for GetDocument {
             address,
             document,
             text,
-            number,
+            number: part,
+            version,
             warnings: call.warnings,
         };
         let stop = StopOnDrop::default();
@@ -97,34 +90,78 @@ impl Tool for GetDocument {
     }
 }
 
-/// Returns the handle of a document or of a part of one, or `None` for a path.
-fn document_handle(path: &str) -> Option<Handle> {
-    let handle: Handle = path.parse().ok()?;
-    let address = handle.address();
-    let is_document = address.stream.as_str() == DOCUMENTS_STREAM && address.connection.is_some();
-    is_document.then_some(handle)
+/// A document that a call names, with its project and the number of the part.
+struct NamedDocument {
+    found: FoundProject,
+    document: Document,
+    part: u32,
+    /// Start of the hash of the document of which the part before is.
+    version: Option<String>,
 }
 
-/// Returns the document at a path or of a handle, and the number of the part. A path takes precedence.
-async fn find_document(
+/// Returns the document that a call names.
+async fn named_document(toolbox: &Toolbox, args: &GetDocumentArgs) -> Result<NamedDocument, ToolError> {
+    let failed = |error: DocsError| ToolError::from_docs(toolbox.source(), error);
+    // The id of a document names its project.
+    if args.project_id.is_none()
+        && let Ok(id) = args.path.parse()
+        && let Some((found, document)) =
+            readable_projects(toolbox).await?.find_document(id).await.map_err(failed)?
+    {
+        return Ok(NamedDocument { found, document, part: 0, version: None });
+    }
+    let (handle, version) = document_handle(&args.path);
+    let of_handle = handle.as_ref().and_then(|handle| handle.address().connection.as_ref());
+    let named = args.project_id.as_deref().or(of_handle.map(ConnectionId::as_str));
+    let found = find_project(toolbox, named).await?;
+    let (document, part) = find_in(&found, &args.path, handle.as_ref()).await.map_err(failed)?;
+    let version = version.filter(|_| part > 0).map(str::to_owned);
+    Ok(NamedDocument { found, document, part, version })
+}
+
+/// Returns the handle of a document or of a part of one, which can have a version. A path has none.
+fn document_handle(path: &str) -> (Option<Handle>, Option<&str>) {
+    let parse = |text: &str| {
+        let handle: Handle = text.parse().ok()?;
+        let address = handle.address();
+        let is_document = address.stream.as_str() == DOCUMENTS_STREAM && address.connection.is_some();
+        is_document.then_some(handle)
+    };
+    let versioned = split_version(path).and_then(|(part, version)| Some((parse(part)?, version)));
+    match versioned {
+        Some((handle, version)) => (Some(handle), Some(version)),
+        None => (parse(path), None),
+    }
+}
+
+/// Returns the document of a project at a path, of an id or of a handle, and the number of the part. A path takes
+/// precedence.
+async fn find_in(
     found: &FoundProject,
     path: &str,
     handle: Option<&Handle>,
 ) -> Result<(Document, u32), DocsError> {
-    let project = found.project.id;
-    if let Ok(path) = path.parse()
-        && let Some(document) = found.store.document(project, &DocumentRef::Path(path)).await?
-    {
-        return Ok((document, 0));
+    let is_of_project = |handle: &&Handle| {
+        handle.address().connection.as_ref().is_some_and(|connection| found.has_connection(connection))
+    };
+    let handle = handle.filter(is_of_project);
+    let id = match handle {
+        Some(handle) => handle.address().record.as_str().parse(),
+        None => path.parse(),
+    };
+    let names = [path.parse().ok().map(DocumentRef::Path), id.ok().map(DocumentRef::Id)];
+    for named in names.into_iter().flatten() {
+        if let Some(document) = found.store.document(found.project.id, &named).await? {
+            let part = match named {
+                DocumentRef::Path(_) => 0,
+                DocumentRef::Id(_) => handle.and_then(Handle::part).unwrap_or(0),
+            };
+            return Ok((document, part));
+        }
     }
-    let of_project =
-        handle.filter(|handle| handle.address().connection.as_ref() == Some(found.project.slug.connection()));
-    if let Some(handle) = of_project
-        && let Ok(id) = handle.address().record.as_str().parse()
-        && let Some(document) = found.store.document(project, &DocumentRef::Id(id)).await?
-    {
-        return Ok((document, handle.part().unwrap_or(0)));
-    }
-    let (project, named) = (found.project.slug.to_string(), path.to_owned());
-    Err(DocsError::DocumentNotFound { project, named })
+    Err(not_found(found, path.to_owned()))
+}
+
+fn not_found(found: &FoundProject, named: String) -> DocsError {
+    DocsError::DocumentNotFound { project: found.project.slug.to_string(), named }
 }

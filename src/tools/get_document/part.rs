@@ -30,6 +30,8 @@ pub(super) struct DocumentPart {
     pub(super) text: String,
     /// Number of the part, from 0.
     pub(super) number: u32,
+    /// Start of the hash of the document of which the part before is; `None` if the call names none.
+    pub(super) version: Option<String>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -50,11 +52,39 @@ struct DocumentAnswer<'a> {
     warnings: &'a [String],
 }
 
+/// Character between the handle of a part and the version of its document. The number of a part does not have it.
+const VERSION_MARK: char = '~';
+
+/// Number of characters of a version.
+const VERSION_CHARS: usize = 8;
+
+/// Returns the start of the hash of a document's text, by which its parts notice a change.
+fn version_of(document: &Document) -> &str {
+    document.content_hash.get(..VERSION_CHARS).unwrap_or_default()
+}
+
+/// Returns the handle of a part with the version of its document.
+fn with_version(part: &str, version: &str) -> String {
+    format!("{part}{VERSION_MARK}{version}")
+}
+
+/// Returns the handle of a part and the version of its document, or `None` for a text without a version.
+pub(super) fn split_version(text: &str) -> Option<(&str, &str)> {
+    let (part, version) = text.rsplit_once(VERSION_MARK)?;
+    let is_version = version.len() == VERSION_CHARS && version.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_version.then_some((part, version))
+}
+
 /// Builds the answer: the whole document, or the requested part if it exceeds the budget.
 pub(super) fn answer(part: &DocumentPart, stopped: &AtomicBool) -> Result<Payload, ToolError> {
-    let DocumentPart { parts, budget, pages, address, text, number, .. } = part;
+    let DocumentPart { parts, budget, pages, address, text, number, version, .. } = part;
     let nameless = || ToolError::Internal { problem: "a document has no handle".to_owned() };
     let handle = Handle::mint(address).ok_or_else(nameless)?;
+    let current = version_of(&part.document);
+    // Parts of two versions do not fit together.
+    if version.as_ref().is_some_and(|version| version != current) {
+        return Err(ToolError::DocumentChanged { first: handle.to_string() });
+    }
     let longest = handle.with_part(u32::MAX).ok_or_else(nameless)?;
     let mut document = part.document.clone();
     let mut warnings = part.warnings.clone();
@@ -87,7 +117,7 @@ pub(super) fn answer(part: &DocumentPart, stopped: &AtomicBool) -> Result<Payloa
         id: longest.as_str(),
         text: "",
         url: None,
-        next: Some(longest.to_string()),
+        next: Some(with_version(longest.as_str(), current)),
         total_chars: Some(text.chars().count()),
         warnings: &[],
         ..whole.clone()
@@ -100,7 +130,7 @@ pub(super) fn answer(part: &DocumentPart, stopped: &AtomicBool) -> Result<Payloa
     let shown = DocumentAnswer {
         id: &id,
         text: text.get(start..end).unwrap_or_default(),
-        next: long.next(end),
+        next: long.next(end).map(|next| with_version(&next, current)),
         total_chars: measured.total_chars,
         ..whole
     };

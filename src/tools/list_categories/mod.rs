@@ -26,7 +26,7 @@ const LIST_CATEGORIES: ToolSpec = ToolSpec {
         Example { argument: "", call: "{}" },
         Example { argument: "project_id", call: r#"{"project_id": "the slug of a project"}"# },
     ],
-    hints: SourceHints::STANDARD,
+    hints: SourceHints::DOCS,
 };
 
 /// The tool `list_categories` of the profile `docs`.

@@ -6,14 +6,14 @@ mod page;
 
 use serde::Deserialize;
 
-use page::{Searched, answer};
+use page::{SearchDetails, answer};
 
 use super::answer::Payload;
 use super::arguments::{parse, trimmed};
 use super::error::{SourceHints, ToolError};
 use super::projects::find_project;
 use super::tool::{Example, Tool, ToolCall, ToolSpec};
-use crate::docs::{MAX_QUERY_CHARS, SearchRequest, remember};
+use crate::docs::{AnsweredSearch, MAX_QUERY_CHARS, SearchRequest, remember};
 use crate::record::RecordData;
 use crate::source::documents::{Category, whole_millis};
 
@@ -39,7 +39,7 @@ const SEARCH_DOCS: ToolSpec = ToolSpec {
         Example { argument: "top_k", call: r#"{"query": "words to find", "top_k": 10}"# },
         Example { argument: "category", call: r#"{"query": "words to find", "category": "research"}"# },
     ],
-    hints: SourceHints::STANDARD,
+    hints: SourceHints::DOCS,
 };
 
 /// The tool `search_docs` of the profile `docs`.
@@ -80,12 +80,14 @@ impl Tool for SearchDocs {
         let cached = call.toolbox.searches().search(&found, &request).await;
         let cached = cached.map_err(|error| ToolError::from_docs(call.toolbox.source(), error))?;
         let latency_ms = whole_millis(call.started.elapsed());
-        let searched = Searched {
-            search_id: remember(&found, &request, &cached, latency_ms).await,
+        let caller = call.toolbox.source().context().grant_id();
+        let answered = AnsweredSearch { request: &request, cached: &cached, latency_ms, caller };
+        let details = SearchDetails {
+            search_id: remember(&found, answered).await,
             answer: cached.answer,
             top_k: args.top_k,
             warnings: call.warnings,
         };
-        answer(call.toolbox, &found.project, &request.query, searched)
+        answer(call.toolbox, &found, &request.query, details)
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::docs::{SearchAnswer, SearchResult};
+use crate::docs::{FoundProject, SearchAnswer, SearchResult};
 use crate::fit::{PageBudget, PageItem, Pressure, Shaping, Strategy, budget, clip, plan_page, tokens_within};
 use crate::handle::Handle;
 use crate::record::Excerpt;
-use crate::source::documents::{Project, Uuid};
+use crate::source::documents::Uuid;
 use crate::tools::answer::{Payload, json_of};
 use crate::tools::cache::one_line;
 use crate::tools::error::ToolError;
@@ -26,7 +26,7 @@ const MAX_WARNING_BYTES: usize = 300;
 
 /// A search with everything that the answer to a call of the tool tells of it.
 #[derive(Debug)]
-pub(super) struct Searched {
+pub(super) struct SearchDetails {
     pub(super) answer: Arc<SearchAnswer>,
     /// Id of the search in the history.
     pub(super) search_id: Option<Uuid>,
@@ -64,11 +64,11 @@ struct ShownResult<'a> {
 /// Builds the answer: as many results as fit, with excerpts around the words of the query.
 pub(super) fn answer(
     toolbox: &Toolbox,
-    project: &Project,
+    project: &FoundProject,
     query: &str,
-    searched: Searched,
+    details: SearchDetails,
 ) -> Result<Payload, ToolError> {
-    let Searched { answer: found, search_id, top_k, warnings } = searched;
+    let SearchDetails { answer: found, search_id, top_k, warnings } = details;
     let bytes = top_k.map_or(budget::SEARCH, budget::search_with_limit);
     let whole = toolbox.budget("search_docs");
     let budget = PageBudget { bytes: bytes.min(whole.bytes), ..whole };
@@ -111,7 +111,7 @@ pub(super) fn answer(
 }
 
 /// Returns a result without its text, or `None` for a document that no handle can name.
-fn shown<'a>(toolbox: &Toolbox, project: &Project, result: &'a SearchResult) -> Option<ShownResult<'a>> {
+fn shown<'a>(toolbox: &Toolbox, project: &FoundProject, result: &'a SearchResult) -> Option<ShownResult<'a>> {
     let document = &result.passage.document;
     let handle = Handle::mint(&document_address(project, document.id)?)?;
     let path = document.path.as_str();
