@@ -10,6 +10,15 @@ pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-i
 /// Header with the id of a document search, by which feedback names it.
 pub(super) const SEARCH_ID: HeaderName = HeaderName::from_static("search-id");
 
+/// Header with the reranker of a document search, or `none`.
+pub(super) const RERANKED: HeaderName = HeaderName::from_static("reranked");
+
+/// Header with the reasons why the answer to a document search is less than was asked for.
+pub(super) const SEARCH_WARNING: HeaderName = HeaderName::from_static("search-warning");
+
+/// Header that tells a reverse proxy not to hold events back.
+pub(super) const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
 /// Header with the number of requests that a client may make at once.
 pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 

@@ -51,6 +51,6 @@ pub use self::server::forwarded::{TrustedProxies, TrustedProxy};
 pub use self::server::limits::{
     DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS, DEFAULT_WRITE_TIMEOUT, Limits,
 };
-pub use self::server::listener::{DEFAULT_LISTEN, Guarded, ListenError, bind, bind_ops, may_listen};
+pub use self::server::listener::{CallerCheck, DEFAULT_LISTEN, ListenError, bind, bind_ops, may_listen};
 pub use self::server::tls::{Tls, TlsError, TlsSettings};
 pub use self::site::Site;

@@ -55,6 +55,7 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
     };
     let rate_limits = RateLimitCheck { limiter: rate_limiter, responder: responder.clone() };
     let host_check = HostCheck { names: names.clone(), responder: responder.clone() };
+    let api = Api::new(telemetry.clone());
     let app = Router::new()
         .route("/mcp", mcp(Profile::Standard))
         .route("/mcp/", mcp(Profile::Standard))
@@ -62,8 +63,8 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         .route("/mcp/openai/", mcp(Profile::OpenAi))
         .route("/mcp/docs", mcp(Profile::Docs))
         .route("/mcp/docs/", mcp(Profile::Docs))
-        .merge(DocumentApi::new(telemetry.clone()).routes())
-        .merge(Api::new(telemetry.clone()).routes())
+        .merge(DocumentApi::new(served.clone(), telemetry.clone(), api.clone()).routes())
+        .merge(api.routes())
         .merge(RecordServer::new(telemetry.clone(), openapi::json).routes())
         .layer(from_fn_with_state(authentication, authenticate))
         .merge(open)

@@ -15,11 +15,11 @@ use super::call::Call;
 use super::error::ApiError;
 use super::fields::{Fields, known, only_id, select_paths, with_id};
 use super::marks;
-use super::meta::{BudgetMeta, Details, Naming, RecordMeta, groups, token_budget};
+use super::meta::{BudgetMeta, Details, OmissionDetail, RecordMeta, groups, token_budget};
 use super::routes::Route;
 use crate::fit::budget::BYTES_PER_TOKEN;
 use crate::fit::{
-    LeftOut, PageBudget, Preview, Shaping, TokenBudget, count_tokens, left_out, preview, tokens_within,
+    OmittedField, PageBudget, Preview, Shaping, TokenBudget, count_tokens, left_out, preview, tokens_within,
 };
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId};
 use crate::http::encoding::SEGMENT;
@@ -122,7 +122,11 @@ impl RecordView {
     fn full(&self, data: &RecordData, json: String) -> Option<Answer> {
         let Self { record, request, previews, cap, .. } = self;
         let (cap, declared) = (*cap, previews.fields(&record.address));
-        let body = if request.with_meta { self.enveloped("full", data, &[], Naming::Counted)? } else { json };
+        let body = if request.with_meta {
+            self.enveloped("full", data, &[], OmissionDetail::Counted)?
+        } else {
+            json
+        };
         let shaping = Shaping { fields: Some((record.data.len(), data.len())), ..self.shaping() };
         if body.len() <= cap.bytes
             && let Ok(tokens) = tokens_within(&body, cap.tokens)
@@ -133,7 +137,8 @@ impl RecordView {
         let mut room = cap;
         while request.with_meta && room.tokens > 0 {
             let marked = marks::within(record, data, declared, room)?;
-            let body = self.enveloped("preview", &marked, &left_out(data, &marked), Naming::Together)?;
+            let body =
+                self.enveloped("preview", &marked, &left_out(data, &marked), OmissionDetail::Together)?;
             let counted = tokens_within(&body, cap.tokens);
             if let Ok(tokens) = counted
                 && body.len() <= cap.bytes
@@ -158,12 +163,12 @@ impl RecordView {
         let share = budget.estimated_tokens() * SUMMARY_SHARE.0 / SUMMARY_SHARE.1;
         let tokens = budget.threshold().min(cap.tokens).min(share.max(MIN_SUMMARY_TOKENS));
         let most = PageBudget { bytes: tokens * BYTES_PER_TOKEN, tokens };
-        [Naming::Each, Naming::Together, Naming::Counted]
+        [OmissionDetail::Each, OmissionDetail::Together, OmissionDetail::Counted]
             .into_iter()
             .find_map(|naming| self.preview_within(most, naming))
             // If the threshold is too small for any summary, the smallest one exceeds it.
             .or_else(|| {
-                let (answer, _) = self.preview_in(0, Naming::Counted, *cap)?.ok()?;
+                let (answer, _) = self.preview_in(0, OmissionDetail::Counted, *cap)?.ok()?;
                 Some(answer)
             })
             // If the hard cap is too small even for that, as much of the record as fits is returned without an
@@ -177,14 +182,14 @@ impl RecordView {
 
     /// Returns the largest summary that fits a budget and shows more than the id, if there is more. Returns `None` if
     /// the names of the omitted fields take too much.
-    fn preview_within(&self, most: PageBudget, naming: Naming) -> Option<Answer> {
+    fn preview_within(&self, most: PageBudget, naming: OmissionDetail) -> Option<Answer> {
         let mut room = most.bytes;
         loop {
             match self.preview_in(room, naming, most)? {
                 // With the whole budget available, only the id can be shown.
                 Ok((answer, shown)) => return (shown > 1 || room == most.bytes).then_some(answer),
                 // Omitted fields are named one by one only while that takes at most half of the budget.
-                Err(_) if naming == Naming::Each && room < most.bytes / 2 => return None,
+                Err(_) if naming == OmissionDetail::Each && room < most.bytes / 2 => return None,
                 Err(_) if room == 0 => return None,
                 Err((bytes, tokens)) => room = most.less_room(room, bytes, tokens),
             }
@@ -196,7 +201,7 @@ impl RecordView {
     fn preview_in(
         &self,
         room: usize,
-        naming: Naming,
+        naming: OmissionDetail,
         most: PageBudget,
     ) -> Option<Result<(Answer, usize), (usize, usize)>> {
         let Self { record, previews, .. } = self;
@@ -229,8 +234,8 @@ impl RecordView {
         &self,
         kind: &'static str,
         shown: &RecordData,
-        left_out: &[LeftOut],
-        naming: Naming,
+        left_out: &[OmittedField],
+        naming: OmissionDetail,
     ) -> Option<String> {
         let Self { record, request, previews, budget, .. } = self;
         let declared = previews.groups(&record.address);

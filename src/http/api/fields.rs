@@ -103,13 +103,18 @@ pub(super) async fn known(
     };
     let mut known: Vec<String> = Vec::new();
     let declared = details.iter().flat_map(|detail| detail.fields.iter().map(|field| field.name.clone()));
-    let groups = details.iter().flat_map(|detail| detail.groups().into_iter().map(|group| group.name));
-    for name in declared.chain(groups) {
+    let groups: Vec<FieldGroup> = details.iter().flat_map(|detail| detail.groups()).collect();
+    for name in declared.chain(groups.iter().map(|group| group.name.clone())) {
         // Several connections can have the stream, with mostly the same fields.
         if !known.contains(&name) {
             known.push(name);
         }
     }
+    let is_field = |path: &FieldPath| {
+        let declared = details.iter().flat_map(|detail| &detail.fields);
+        declared.into_iter().any(|field| field.name == path.root())
+            || records.iter().any(|record| record.data.contains_key(path.root()))
+    };
     let has_root = |path: &FieldPath| {
         known.iter().any(|field| field == path.root())
             || records.iter().any(|record| record.data.contains_key(path.root()))
@@ -123,6 +128,13 @@ pub(super) async fn known(
     for path in missing {
         if !has_root(path) {
             return Err(unknown(path.root().to_owned(), known));
+        }
+        // A group has fields, and nothing inside it has a name of its own.
+        if let Some(group) = groups.iter().find(|group| group.name == path.root())
+            && !path.is_whole_field()
+            && !is_field(path)
+        {
+            return Err(unknown(path.to_string(), group.paths.iter().map(ToString::to_string).collect()));
         }
         let inside = inner_names(records, path);
         // Without a value of that field in the records, there is no evidence that the name is wrong.

@@ -14,7 +14,7 @@ use super::answer::Answer;
 use super::call::{BASE, Call};
 use super::error::ApiError;
 use super::fields::{Fields, known};
-use super::meta::{BudgetMeta, Missing, PageMeta};
+use super::meta::{BudgetMeta, MissingSource, PageMeta};
 use super::page::{FitResult, PageWork, PaginatedResponse};
 use super::parameters;
 use super::routes::Route;
@@ -349,7 +349,7 @@ async fn page(
             budget_ratio: 0.0,
             summary_mode: false,
         },
-        unavailable: unavailable.iter().map(Missing::from).collect(),
+        unavailable: unavailable.iter().map(MissingSource::from).collect(),
         warnings: notes,
     };
     let work = PageWork {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fields::MAX_FIELDS;
-use crate::fit::{LeftOut, Limits, TokenBudget, bytes_of};
+use crate::fit::{Limits, OmittedField, TokenBudget, bytes_of};
 use crate::handle::ConnectionId;
 use crate::http::error::RequestError;
 use crate::record::{FieldGroup, FieldPath, RecordData, Unavailable, project};
@@ -90,19 +90,19 @@ pub(super) struct PageMeta {
     pub(super) budget: BudgetMeta,
     /// Sources that did not answer; their records are missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) unavailable: Vec<Missing>,
+    pub(super) unavailable: Vec<MissingSource>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) warnings: Vec<String>,
 }
 
 /// A source that did not answer.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(in crate::http) struct Missing {
+pub(in crate::http) struct MissingSource {
     source: String,
     code: String,
 }
 
-impl From<&Unavailable> for Missing {
+impl From<&Unavailable> for MissingSource {
     fn from(missing: &Unavailable) -> Self {
         Self { source: missing.source.to_string(), code: missing.code.to_string() }
     }
@@ -183,7 +183,7 @@ pub(super) struct Group {
 
 /// Way in which omitted fields are named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Naming {
+pub(super) enum OmissionDetail {
     /// One by one, or by groups that the stream declares; those beyond [`MAX_NAMED_GROUPS`] together.
     Each,
     /// All in one call.
@@ -195,14 +195,15 @@ pub(super) enum Naming {
 /// Returns the calls for the omitted fields of a record, and the number of fields that these calls do not name.
 pub(super) fn groups(
     data: &RecordData,
-    left_out: &[LeftOut],
+    left_out: &[OmittedField],
     declared: &[FieldGroup],
-    naming: Naming,
+    naming: OmissionDetail,
 ) -> (Vec<Group>, usize) {
-    let nameable: Vec<&LeftOut> = left_out.iter().filter(|left| left.field.len() <= MAX_NAME_BYTES).collect();
-    let each = if naming == Naming::Each { MAX_NAMED_GROUPS } else { 0 };
+    let nameable: Vec<&OmittedField> =
+        left_out.iter().filter(|left| left.field.len() <= MAX_NAME_BYTES).collect();
+    let each = if naming == OmissionDetail::Each { MAX_NAMED_GROUPS } else { 0 };
     let mut groups: Vec<Group> = Vec::new();
-    let mut together: Vec<&LeftOut> = Vec::new();
+    let mut together: Vec<&OmittedField> = Vec::new();
     for left in &nameable {
         let group = declared.iter().find(|group| is_in_group(group, data, &left.field));
         let fields =
@@ -218,7 +219,7 @@ pub(super) fn groups(
             together.push(left);
         }
     }
-    if naming == Naming::Counted {
+    if naming == OmissionDetail::Counted {
         together.clear();
     }
     together.truncate(MAX_FIELDS);
@@ -279,12 +280,15 @@ mod tests {
             {"fields": "list of", "bytes": 2},
             {"fields": "x", "bytes": 3},
         ]);
-        assert_eq!(of(Naming::Each), (each, 0));
-        assert_eq!(of(Naming::Together), (json!([{"fields": "name,list,list of,x", "bytes": 15}]), 0));
-        assert_eq!(of(Naming::Counted), (json!([]), 4));
+        assert_eq!(of(OmissionDetail::Each), (each, 0));
+        assert_eq!(
+            of(OmissionDetail::Together),
+            (json!([{"fields": "name,list,list of,x", "bytes": 15}]), 0)
+        );
+        assert_eq!(of(OmissionDetail::Counted), (json!([]), 4));
 
         let many: RecordData = (0..200).map(|number| (format!("f{number}"), json!(number))).collect();
-        let (groups, more) = groups(&many, &left_out(&many, &RecordData::new()), &[], Naming::Each);
+        let (groups, more) = groups(&many, &left_out(&many, &RecordData::new()), &[], OmissionDetail::Each);
         assert_eq!((groups.len(), more), (MAX_NAMED_GROUPS + 1, 200 - MAX_NAMED_GROUPS - MAX_FIELDS));
         assert_eq!(groups[MAX_NAMED_GROUPS].fields.split(',').count(), MAX_FIELDS);
     }

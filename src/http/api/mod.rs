@@ -38,7 +38,7 @@ use axum::routing::any;
 use futures_util::FutureExt;
 
 pub(super) use self::answer::refused;
-pub(super) use self::meta::Missing;
+pub(super) use self::meta::MissingSource;
 
 use self::answer::{Answer, refusal, response};
 use self::call::{BASE, Call};
@@ -49,7 +49,7 @@ use crate::http::body_size::sent_bytes;
 use crate::http::error::RequestError;
 use crate::http::headers::CONTEXT_BUDGET;
 use crate::http::middleware::authenticate::toolbox_of;
-use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
+use crate::telemetry::{Endpoint, ErrorDetails, Origin, RequestId, Telemetry};
 use crate::tools::Toolbox;
 
 /// State of the API: telemetry and the cache of known routes.
@@ -70,6 +70,11 @@ impl Api {
         ["/api/v1", "/api/v1/", "/api/v1/{*rest}"]
             .into_iter()
             .fold(Router::new(), |router, path| router.route(path, all.clone()))
+    }
+
+    /// Answers a request that came by another route.
+    pub(super) async fn respond(&self, request: Request) -> Response {
+        answer(State(self.clone()), request).await
     }
 }
 
@@ -96,7 +101,7 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
             let body = error.body(id.as_str());
             record.refused(
                 error.code(),
-                Refused { bytes: sent_bytes(&request.method, body.len()), reason: error.reason() },
+                ErrorDetails { bytes: sent_bytes(&request.method, body.len()), reason: error.reason() },
             );
             refusal(&error, body)
         }

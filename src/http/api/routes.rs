@@ -131,6 +131,10 @@ impl KnownRoutes {
         // Paths are names of endpoints in metrics, so their number is bounded.
         routes.truncate(MAX_ROUTES);
         for stream in schema.connections.iter().flat_map(|connection| &connection.streams) {
+            // Another API has the path. A manifest can give the stream one of its own.
+            if is_of_document_search(stream.name.as_str()) {
+                continue;
+            }
             let path = format!("{BASE}/{}", stream.name);
             if !routes.iter().any(|known| known.path == path) {
                 routes.push(Route { path, stream: stream.name.clone(), record_type: None, is_by_name: true });
@@ -189,6 +193,11 @@ impl KnownRoutes {
             shown = shown * 3 / 4;
         }
     }
+}
+
+/// Returns true if document search has the path that a stream would have by its name.
+fn is_of_document_search(name: &str) -> bool {
+    matches!(name, "search" | "projects" | "admin")
 }
 
 impl Target {

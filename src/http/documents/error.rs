@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
 
+use super::route::ROUTES;
 use crate::docs::DocsError;
 use crate::fit::clip;
 use crate::http::error::RequestError;
@@ -31,6 +32,25 @@ pub(super) struct DocumentError {
     allowed: Option<&'static str>,
 }
 
+/// Part of a request that has its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The JSON body.
+    Body,
+    /// The query string.
+    Query,
+}
+
+impl Place {
+    /// Returns the first segment of the `loc` of an error.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Body => "body",
+            Self::Query => "query",
+        }
+    }
+}
+
 /// An error of one parameter: the `ValidationError` of the contract.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct ValidationError {
@@ -52,8 +72,8 @@ struct ErrorBody<'a> {
 
 impl ValidationError {
     /// Creates the error of a parameter.
-    pub(super) fn parameter(name: &str, problem: &str, kind: &'static str) -> Self {
-        Self { loc: vec!["body".to_owned(), clip(name, 100)], msg: clip(problem, 200), kind }
+    pub(super) fn parameter(place: Place, name: &str, problem: &str, kind: &'static str) -> Self {
+        Self { loc: vec![place.as_str().to_owned(), clip(name, 100)], msg: clip(problem, 200), kind }
     }
 
     /// Creates the error of a whole body.
@@ -128,6 +148,29 @@ impl DocumentError {
         Self { allowed: Some(allowed), ..base }
     }
 
+    /// Creates the error of a path that is no route.
+    pub(super) fn unknown_path(path: &str) -> Self {
+        let detail = format!("there is nothing at `{}`. The routes are {ROUTES}", clip(path, 200));
+        Self::new(StatusCode::NOT_FOUND, "Not found", &detail, "NOT_FOUND")
+    }
+
+    /// Creates the error of a caller who is no administrator.
+    pub(super) fn admin_only() -> Self {
+        let detail = "this needs a token with `admin = true` in [auth]; ask the operator of the server";
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", detail, "FORBIDDEN")
+    }
+
+    /// Creates the error of a cursor that is not of the list.
+    pub(super) fn cursor() -> Self {
+        let detail = "the cursor is not one of this list; start again without it";
+        Self::new(StatusCode::BAD_REQUEST, "Invalid cursor", detail, "INVALID_CURSOR")
+    }
+
+    /// Creates the error of a query whose vector is not valid.
+    pub(super) fn embedding(problem: &str) -> Self {
+        Self::new(StatusCode::BAD_GATEWAY, "Embedding error", problem, "EMBEDDING_ERROR")
+    }
+
     /// Creates the error of a search that the history does not have.
     pub(super) fn search_not_found() -> Self {
         let detail = "there is no search of this id; it is in the header `Search-Id` of a response";
@@ -136,7 +179,7 @@ impl DocumentError {
 
     /// Creates the error of a deadline that passed.
     pub(super) fn timeout(deadline: Duration) -> Self {
-        let detail = format!("no answer within {} seconds", deadline.as_secs());
+        let detail = format!("no answer within {deadline:?}");
         Self::new(StatusCode::GATEWAY_TIMEOUT, "Source timeout", &detail, "SOURCE_TIMEOUT")
     }
 
@@ -152,6 +195,7 @@ impl DocumentError {
     /// Adds the headers that belong to the status.
     pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
         if let Some(allowed) = self.allowed {
+            let allowed = if allowed == "GET" { "GET, HEAD" } else { allowed };
             headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
         }
     }
@@ -181,13 +225,19 @@ impl From<SourceError> for DocumentError {
 
 impl From<DocsError> for DocumentError {
     fn from(error: DocsError) -> Self {
-        let (detail, code) = (error.to_string(), error.code());
+        let detail = error.to_string();
+        let choices = error.choices().unwrap_or_default();
         match error {
+            DocsError::AmbiguousProject { .. } => {
+                let detail = format!("{detail}; {choices}");
+                Self::new(StatusCode::BAD_REQUEST, "Ambiguous project", &detail, "INVALID_ARGUMENT")
+            }
             DocsError::ProjectNotFound { .. } => {
-                Self::new(StatusCode::NOT_FOUND, "Project not found", &detail, code)
+                let detail = format!("{}; {choices}", clip(&detail, MAX_DETAIL_BYTES / 2));
+                Self::new(StatusCode::NOT_FOUND, "Project not found", &detail, "PROJECT_NOT_FOUND")
             }
             DocsError::DocumentNotFound { .. } => {
-                Self::new(StatusCode::NOT_FOUND, "Document not found", &detail, code)
+                Self::new(StatusCode::NOT_FOUND, "Document not found", &detail, "DOCUMENT_NOT_FOUND")
             }
             DocsError::InvalidQuery(_) => {
                 Self::new(StatusCode::BAD_REQUEST, "Invalid query", &detail, INVALID_QUERY)

@@ -1,19 +1,20 @@
 //! The bodies of requests, and their validation.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::error::{DocumentError, ValidationError};
+use super::error::{DocumentError, Place, ValidationError};
+use super::parameters::{Parameters, category};
 use crate::docs::{MAX_QUERY_CHARS, SearchRequest};
-use crate::source::documents::{Category, Feedback};
+use crate::source::documents::{Feedback, InvalidFeedback};
 
 /// Maximum length of `project_id` in characters.
-const MAX_PROJECT_CHARS: usize = 100;
+pub(super) const MAX_PROJECT_CHARS: usize = 100;
 
 /// Maximum of `top_k`.
-const MAX_RESULTS: u64 = 50;
+const MAX_RESULTS: usize = 50;
 
 /// Value of `top_k` if the request has none.
-const DEFAULT_RESULTS: u64 = 5;
+const DEFAULT_RESULTS: usize = 5;
 
 /// Parameters of a search.
 const PARAMETERS: [&str; 6] =
@@ -30,116 +31,44 @@ pub(super) struct ValidSearch {
 
 impl ValidSearch {
     /// Validates the body of a search. Reports all errors at once.
-    pub(super) fn parse(body: Value) -> Result<Self, DocumentError> {
-        let Value::Object(body) = body else {
-            return Err(DocumentError::validation(vec![ValidationError::body(
-                "it is not an object",
-                "dict_type",
-            )]));
+    pub(super) fn from_body(body: Value) -> Result<Self, DocumentError> {
+        Self::parse(Parameters::from_body(body, &PARAMETERS)?)
+    }
+
+    /// Validates the query string of a search. Reports all errors at once.
+    pub(super) fn from_query(query: Option<&str>) -> Result<Self, DocumentError> {
+        Self::parse(Parameters::from_query(query, &PARAMETERS))
+    }
+
+    fn parse(mut parameters: Parameters) -> Result<Self, DocumentError> {
+        let request = SearchRequest {
+            query: parameters.required_text("query", MAX_QUERY_CHARS),
+            top_k: parameters.integer("top_k", DEFAULT_RESULTS, MAX_RESULTS),
+            category: category(&mut parameters),
+            use_reranker: parameters.boolean("use_reranker", true),
         };
-        let mut reader = Reader { body: &body, errors: Vec::new() };
-        for name in body.keys().filter(|name| !PARAMETERS.contains(&name.as_str())) {
-            reader.refuse(name, "there is no such parameter", "extra_forbidden");
-        }
-        let query = reader.text("query", MAX_QUERY_CHARS).unwrap_or_default();
-        let project_id = reader.text("project_id", MAX_PROJECT_CHARS).unwrap_or_default();
-        let top_k = reader.integer("top_k");
-        let category = reader.category();
-        let use_reranker = reader.boolean("use_reranker", true);
-        let include_metadata = reader.boolean("include_metadata", false);
-        if !reader.errors.is_empty() {
-            return Err(DocumentError::validation(reader.errors));
-        }
-        let request = SearchRequest { query, top_k, category, use_reranker };
+        let project_id = parameters.required_text("project_id", MAX_PROJECT_CHARS);
+        let include_metadata = parameters.boolean("include_metadata", false);
+        parameters.finish()?;
         Ok(Self { request, project_id, include_metadata })
-    }
-}
-
-/// Reader of the parameters in a body, with the errors so far.
-struct Reader<'a> {
-    body: &'a Map<String, Value>,
-    errors: Vec<ValidationError>,
-}
-
-impl Reader<'_> {
-    fn refuse(&mut self, parameter: &str, problem: &str, kind: &'static str) {
-        self.errors.push(ValidationError::parameter(parameter, problem, kind));
-    }
-
-    /// Reads a required string.
-    fn text(&mut self, name: &str, max_chars: usize) -> Option<String> {
-        match self.body.get(name) {
-            None => self.refuse(name, "it is missing", "missing"),
-            Some(Value::String(text)) if text.trim().is_empty() => {
-                self.refuse(name, "it is empty", "string_too_short");
-            }
-            Some(Value::String(text)) if text.chars().nth(max_chars).is_some() => {
-                let problem = format!("it is longer than {max_chars} characters");
-                self.refuse(name, &problem, "string_too_long");
-            }
-            Some(Value::String(text)) => return Some(text.clone()),
-            Some(_) => self.refuse(name, "it is not a string", "string_type"),
-        }
-        None
-    }
-
-    /// Reads `top_k`: an integer, also as a string.
-    fn integer(&mut self, name: &str) -> usize {
-        let value = match self.body.get(name) {
-            None => Some(DEFAULT_RESULTS),
-            Some(Value::Number(number)) => number.as_u64(),
-            Some(Value::String(text)) => text.trim().parse().ok(),
-            Some(_) => None,
-        };
-        match value.filter(|value| (1..=MAX_RESULTS).contains(value)) {
-            Some(value) => usize::try_from(value).unwrap_or(usize::MAX),
-            None => {
-                self.refuse(name, "it is not an integer from 1 to 50", "int_range");
-                0
-            }
-        }
-    }
-
-    fn boolean(&mut self, name: &str, default: bool) -> bool {
-        match self.body.get(name) {
-            None => default,
-            Some(Value::Bool(value)) => *value,
-            Some(_) => {
-                self.refuse(name, "it is not a boolean", "bool_type");
-                default
-            }
-        }
-    }
-
-    fn category(&mut self) -> Option<Category> {
-        match self.body.get("category") {
-            None | Some(Value::Null) => None,
-            Some(Value::String(text)) => match text.parse() {
-                Ok(category) => Some(category),
-                Err(invalid) => {
-                    let problem: &dyn std::fmt::Display = &invalid;
-                    self.refuse("category", &problem.to_string(), "value_error");
-                    None
-                }
-            },
-            Some(_) => {
-                self.refuse("category", "it is not a string", "string_type");
-                None
-            }
-        }
     }
 }
 
 /// Reads the body of feedback: `{"feedback": "helpful" | "not_helpful" | null}`.
 pub(super) fn feedback_of(body: &Value) -> Result<Option<Feedback>, DocumentError> {
     let refuse = |problem: &str| {
-        DocumentError::validation(vec![ValidationError::parameter("feedback", problem, "value_error")])
+        DocumentError::validation(vec![ValidationError::parameter(
+            Place::Body,
+            "feedback",
+            problem,
+            "value_error",
+        )])
     };
     match body.get("feedback") {
         Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => match text.parse() {
             Ok(feedback) => Ok(Some(feedback)),
-            Err(invalid @ crate::source::documents::InvalidFeedback) => Err(refuse(&invalid.to_string())),
+            Err(invalid @ InvalidFeedback) => Err(refuse(&invalid.to_string())),
         },
         _ => Err(refuse("it is helpful, not_helpful or null")),
     }
@@ -150,10 +79,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::source::documents::Category;
 
     #[track_caller]
     fn refused(body: Value, code: &str, places: &[&str]) {
-        let error = ValidSearch::parse(body).unwrap_err();
+        let error = ValidSearch::from_body(body).unwrap_err();
         let body: Value = serde_json::from_slice(&error.body("r")).unwrap();
         assert_eq!(body["code"], code);
         let errors = body["errors"].as_array().unwrap();
@@ -164,16 +94,22 @@ mod tests {
 
     #[test]
     fn searches_have_defaults_and_bounds() {
-        let parse = |body: Value| ValidSearch::parse(body).unwrap();
+        let parse = |body: Value| ValidSearch::from_body(body).unwrap();
         let least = parse(json!({"query": "q", "project_id": "p"}));
         assert_eq!(
             (least.request.top_k, least.request.use_reranker, least.include_metadata),
             (5, true, false)
         );
-        for (top_k, expect) in [(json!(1), 1), (json!(50), 50), (json!("5"), 5)] {
+        for (top_k, expect) in [(json!(1), 1), (json!(50), 50), (json!("5"), 5), (json!(7.0), 7)] {
             assert_eq!(parse(json!({"query": "q", "project_id": "p", "top_k": top_k})).request.top_k, expect);
         }
-        assert!(ValidSearch::parse(json!({"query": "q".repeat(1_000), "project_id": "p"})).is_ok());
+        assert!(parse(json!({"query": "q", "project_id": "p", "include_metadata": "true"})).include_metadata);
+        refused(
+            json!({"query": "q", "project_id": "p", "use_reranker": "yes"}),
+            "INVALID_ARGUMENT",
+            &["use_reranker"],
+        );
+        assert!(ValidSearch::from_body(json!({"query": "q".repeat(1_000), "project_id": "p"})).is_ok());
         for top_k in [json!(0), json!(51), json!(-1), json!(1.5), json!(null), json!("x")] {
             refused(json!({"query": "q", "project_id": "p", "top_k": top_k}), "INVALID_ARGUMENT", &["top_k"]);
         }
@@ -181,7 +117,12 @@ mod tests {
         refused(json!({"query": "q".repeat(1_001), "project_id": "p"}), "INVALID_QUERY", &["query"]);
         refused(json!({"project_id": "p"}), "INVALID_QUERY", &["query"]);
         refused(json!({"query": "q", "limit": 1}), "INVALID_ARGUMENT", &["limit", "project_id"]);
-        refused(json!({"query": "q", "project_id": "p", "category": 1}), "INVALID_ARGUMENT", &["category"]);
+        for category in [json!(1), json!("other"), json!("")] {
+            let body = json!({"query": "q", "project_id": "p", "category": category});
+            refused(body, "INVALID_ARGUMENT", &["category"]);
+        }
+        let known = parse(json!({"query": "q", "project_id": "p", "category": "Research"}));
+        assert_eq!(known.request.category, Category::known("research"));
         refused(json!([]), "INVALID_ARGUMENT", &["body"]);
     }
 

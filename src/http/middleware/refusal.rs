@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 use crate::http::body_size::{sent_bytes, size_of};
-use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
+use crate::telemetry::{Endpoint, ErrorDetails, Origin, RequestId, Telemetry};
 
 /// Reason why middleware refuses or aborts a request.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl ErrorContext {
         let record = responder.telemetry.call(Endpoint::route("/{any}"), self.origin.clone());
         let response = self.response(refusal, responder.render);
         let bytes = size_of(&response);
-        record.refused(refusal.code, Refused { bytes: sent_bytes(&self.method, bytes), reason: None });
+        record.refused(refusal.code, ErrorDetails { bytes: sent_bytes(&self.method, bytes), reason: None });
         response
     }
 

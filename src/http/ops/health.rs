@@ -12,12 +12,12 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::http::api::Missing;
+use crate::http::api::MissingSource;
 use crate::http::description::describe_response;
 use crate::http::probes::PROBES;
 use crate::http::site::Site;
 use crate::record::Unavailable;
-use crate::telemetry::{Aggregates, ContextProtection, EmbeddingBuild, ImportProgress, Keeping};
+use crate::telemetry::{Aggregates, ContextProtection, EmbeddingBuild, ImportProgress, StorageStatus};
 
 /// Timeout of the health checks of all sources.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -49,7 +49,7 @@ struct Health {
     uptime_seconds: u64,
     /// Sources that cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    unavailable: Vec<Missing>,
+    unavailable: Vec<MissingSource>,
     /// Stores with records that are embedded while the server runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     embeddings: Vec<EmbeddingBuild>,
@@ -57,7 +57,7 @@ struct Health {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     imports: Vec<ImportProgress>,
     context_protection: ContextProtection,
-    telemetry: Keeping,
+    telemetry: StorageStatus,
 }
 
 /// Versions of the contracts that are served.
@@ -144,7 +144,7 @@ async fn answer(State(site): State<Site>) -> Response {
         cache_kind: "memory",
         contracts: Contracts { docs_search: "5.1.0" },
         uptime_seconds: context_protection.uptime_seconds,
-        unavailable: unavailable.iter().map(Missing::from).collect(),
+        unavailable: unavailable.iter().map(MissingSource::from).collect(),
         embeddings: site.telemetry.embeddings(),
         imports: site.telemetry.imports(),
         context_protection,

@@ -3,6 +3,7 @@
 
 use axum::Router;
 use axum::extract::{Request, State};
+use axum::http::uri::{Authority, Scheme};
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
@@ -25,7 +26,10 @@ pub(in crate::http) fn routes(public_url: Option<PublicUrl>) -> Router {
 }
 
 async fn answer(State(public_url): State<Option<PublicUrl>>, request: Request) -> Response {
-    let mcp = public_url.as_ref().map_or_else(|| "/mcp".to_owned(), |url| url.at("/mcp"));
+    let mcp = match &public_url {
+        Some(url) => url.at("/mcp"),
+        None => requested_url(&request, "/mcp"),
+    };
     match *request.method() {
         Method::GET | Method::HEAD if accepts_html(&request) => page(&mcp),
         Method::GET | Method::HEAD => {
@@ -43,6 +47,17 @@ async fn answer(State(public_url): State<Option<PublicUrl>>, request: Request) -
             let problem = format!("There is nothing here. The MCP endpoints are {mcp} and {mcp}/openai.\n");
             (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")], problem).into_response()
         }
+    }
+}
+
+/// Returns the URL of a path under the host that the client called. The host is one of this server; other hosts are refused
+/// before.
+fn requested_url(request: &Request, path: &str) -> String {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
+    match (request.extensions().get::<Scheme>(), host) {
+        (Some(scheme), Some(host)) => format!("{scheme}://{host}{path}"),
+        _ => path.to_owned(),
     }
 }
 

@@ -10,7 +10,7 @@ pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCA
 /// Authentication requirement of a server. TLS does not replace authentication: it encrypts the connection and does
 /// not identify the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Guarded {
+pub enum CallerCheck {
     /// Callers authenticate themselves.
     ByAuthentication,
     /// Everyone who reaches the address may read.
@@ -52,8 +52,8 @@ pub enum ListenError {
 /// # Errors
 ///
 /// Returns an error if it is not a loopback address and callers do not authenticate themselves.
-pub fn may_listen(address: SocketAddr, guarded: Guarded) -> Result<SocketAddr, ListenError> {
-    let may = guarded == Guarded::ByAuthentication || address.ip().is_loopback();
+pub fn may_listen(address: SocketAddr, guarded: CallerCheck) -> Result<SocketAddr, ListenError> {
+    let may = guarded == CallerCheck::ByAuthentication || address.ip().is_loopback();
     if may { Ok(address) } else { Err(ListenError::NotLoopback(address)) }
 }
 
@@ -62,7 +62,7 @@ pub fn may_listen(address: SocketAddr, guarded: Guarded) -> Result<SocketAddr, L
 /// # Errors
 ///
 /// Returns an error if the address is not allowed, see [`may_listen`], or cannot be bound.
-pub async fn bind(address: SocketAddr, guarded: Guarded) -> Result<TcpListener, ListenError> {
+pub async fn bind(address: SocketAddr, guarded: CallerCheck) -> Result<TcpListener, ListenError> {
     let address = may_listen(address, guarded)?;
     let unavailable =
         |problem: std::io::Error| ListenError::Unavailable { address, problem: problem.to_string() };

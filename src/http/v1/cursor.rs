@@ -93,15 +93,15 @@ impl Seal {
     }
 
     /// Keeps a position that is too long for a cursor in the cursor store.
-    async fn keep(&self, kind: Kind, question: &str, position: &str) -> Keep {
+    async fn keep(&self, kind: Kind, question: &str, position: &str) -> KeepOutcome {
         if position.len() <= MAX_INLINE_BYTES {
-            return Keep::Short;
+            return KeepOutcome::Short;
         }
         match self.cursors.issue(kind, 0, self.binding(question), position.to_owned()).await {
-            Ok(cursor) => Keep::Kept(cursor),
+            Ok(cursor) => KeepOutcome::Kept(cursor),
             Err(error) => {
                 tracing::warn!(%error, "a long cursor is given as it is");
-                Keep::Failed(error.kind())
+                KeepOutcome::Failed(error.kind())
             }
         }
     }
@@ -156,7 +156,7 @@ pub(super) struct IssuedCursor {
 }
 
 /// Outcome of keeping a position.
-enum Keep {
+enum KeepOutcome {
     /// The position fits into a cursor.
     Short,
     /// The position is kept under this cursor.
@@ -165,7 +165,7 @@ enum Keep {
     Failed(&'static str),
 }
 
-impl Keep {
+impl KeepOutcome {
     /// Returns the cursor, which is what `seal` makes of the position when it is not kept.
     async fn or_sealed(self, seal: impl Future<Output = String>) -> IssuedCursor {
         match self {

@@ -45,7 +45,7 @@ use crate::http::error::RequestError;
 use crate::http::middleware::authenticate::toolbox_of;
 use crate::http::middleware::refusal::Refusal;
 use crate::source::SearchMode;
-use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
+use crate::telemetry::{Endpoint, ErrorDetails, Origin, RequestId, Telemetry};
 use crate::tools::Toolbox;
 
 /// State of the API.
@@ -162,8 +162,10 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
         Err(error) => {
             let body = serde_json::to_vec(&ErrorEnvelope::new(&error, id.as_str())).unwrap_or_default();
             let bytes = sent_bytes(&request.method, body.len());
-            record
-                .refused(&error.code, Refused { bytes, reason: error.cursor_fault.map(CursorFault::reason) });
+            record.refused(
+                &error.code,
+                ErrorDetails { bytes, reason: error.cursor_fault.map(CursorFault::reason) },
+            );
             refusal(&error, body)
         }
     }

@@ -8,7 +8,7 @@ use super::envelope::VERSION;
 use super::error::ErrorEnvelope;
 use super::operation::Operation;
 use super::routes::OPERATIONS;
-use super::table::{DEFAULT_LIMIT, MAX_LIMIT, Parameter, Takes};
+use super::table::{DEFAULT_LIMIT, MAX_LIMIT, Parameter, ParameterType};
 
 /// Status codes of errors that every route can return.
 const COMMON_STATUSES: [u16; 6] = [403, 429, 500, 502, 503, 504];
@@ -83,19 +83,21 @@ fn parameter(parameter: &Parameter) -> Value {
         "name": name,
         "in": "query",
         "description": about,
-        "required": matches!(takes, Takes::NeededText | Takes::NeededChoice(_)),
+        "required": matches!(takes, ParameterType::NeededText | ParameterType::NeededChoice(_)),
         "schema": schema_of(takes),
     });
     let more = match takes {
-        Takes::Names | Takes::Repeated => json!({ "style": "form", "explode": true }),
-        Takes::Keyed | Takes::KeyedCounts => json!({ "style": "deepObject", "explode": true }),
-        Takes::ConnectionAlias => json!({ "deprecated": true }),
-        Takes::Text
-        | Takes::NeededText
-        | Takes::Choice(_)
-        | Takes::NeededChoice(_)
-        | Takes::PageLimit
-        | Takes::Whole { .. } => json!({}),
+        ParameterType::Names | ParameterType::Repeated => json!({ "style": "form", "explode": true }),
+        ParameterType::Keyed | ParameterType::KeyedCounts => {
+            json!({ "style": "deepObject", "explode": true })
+        }
+        ParameterType::ConnectionAlias => json!({ "deprecated": true }),
+        ParameterType::Text
+        | ParameterType::NeededText
+        | ParameterType::Choice(_)
+        | ParameterType::NeededChoice(_)
+        | ParameterType::PageLimit
+        | ParameterType::Whole { .. } => json!({}),
     };
     if let (Some(described), Value::Object(more)) = (described.as_object_mut(), more) {
         described.extend(more);
@@ -103,16 +105,18 @@ fn parameter(parameter: &Parameter) -> Value {
     described
 }
 
-fn schema_of(takes: Takes) -> Value {
+fn schema_of(takes: ParameterType) -> Value {
     match takes {
-        Takes::Text | Takes::ConnectionAlias => json!({ "type": "string" }),
-        Takes::NeededText => json!({ "type": "string", "minLength": 1 }),
-        Takes::Choice(words) | Takes::NeededChoice(words) => json!({ "type": "string", "enum": words }),
-        Takes::PageLimit => json!({
+        ParameterType::Text | ParameterType::ConnectionAlias => json!({ "type": "string" }),
+        ParameterType::NeededText => json!({ "type": "string", "minLength": 1 }),
+        ParameterType::Choice(words) | ParameterType::NeededChoice(words) => {
+            json!({ "type": "string", "enum": words })
+        }
+        ParameterType::PageLimit => json!({
             "anyOf": [{ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT }, { "type": "string" }],
             "default": DEFAULT_LIMIT,
         }),
-        Takes::Whole { least, most, default } => {
+        ParameterType::Whole { least, most, default } => {
             let mut schema = Map::new();
             schema.insert("type".to_owned(), json!("integer"));
             schema.insert("minimum".to_owned(), json!(least));
@@ -120,12 +124,12 @@ fn schema_of(takes: Takes) -> Value {
             schema.extend(default.map(|default| ("default".to_owned(), json!(default))));
             Value::Object(schema)
         }
-        Takes::Names => {
+        ParameterType::Names => {
             json!({ "type": "array", "items": { "type": "string", "pattern": "^[^,]+(,[^,]+)*$" } })
         }
-        Takes::Repeated => json!({ "type": "array", "items": { "type": "string" } }),
-        Takes::Keyed => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
-        Takes::KeyedCounts => {
+        ParameterType::Repeated => json!({ "type": "array", "items": { "type": "string" } }),
+        ParameterType::Keyed => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        ParameterType::KeyedCounts => {
             json!({ "type": "object", "additionalProperties": { "type": "integer", "minimum": 1 } })
         }
     }

@@ -5,7 +5,9 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::table::{CONNECTION, CONNECTION_ALIAS, DEFAULT_LIMIT, FILTER, LIMIT, MAX_LIMIT, Parameter, Takes};
+use super::table::{
+    CONNECTION, CONNECTION_ALIAS, DEFAULT_LIMIT, FILTER, LIMIT, MAX_LIMIT, Parameter, ParameterType,
+};
 use super::warning::Warning;
 use crate::handle::ConnectionId;
 use crate::http::error::RequestError;
@@ -47,12 +49,17 @@ impl Parameters {
                     RequestError::request(format!("Unsupported query parameter: {name}")).about(&name)
                 );
             };
-            let repeats =
-                matches!(parameter.takes, Takes::Names | Takes::Repeated | Takes::Keyed | Takes::KeyedCounts);
+            let repeats = matches!(
+                parameter.takes,
+                ParameterType::Names
+                    | ParameterType::Repeated
+                    | ParameterType::Keyed
+                    | ParameterType::KeyedCounts
+            );
             if !repeats && given.iter().any(|before| before.name == parameter.name) {
                 return Err(RequestError::request(format!("`{name}` is given more than once")).about(&name));
             }
-            if let Takes::Choice(words) | Takes::NeededChoice(words) = parameter.takes
+            if let ParameterType::Choice(words) | ParameterType::NeededChoice(words) = parameter.takes
                 && !words.contains(&value.as_str())
             {
                 return Err(

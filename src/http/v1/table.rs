@@ -4,13 +4,13 @@
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parameter {
     pub(super) name: &'static str,
-    pub(super) takes: Takes,
+    pub(super) takes: ParameterType,
     pub(super) about: &'static str,
 }
 
 /// Type of a parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(super) enum ParameterType {
     /// Any text, optional.
     Text,
     /// Non-empty text, required.
@@ -50,39 +50,39 @@ pub(super) const DEFAULT_LIMIT: usize = 25;
 
 pub(super) const LIMIT: Parameter = Parameter {
     name: "limit",
-    takes: Takes::PageLimit,
+    takes: ParameterType::PageLimit,
     about: "Maximum number of rows. A value over 100 becomes 100, with a `limit_clamped` warning; 0 or an invalid number becomes 25.",
 };
 pub(super) const CURSOR: Parameter = Parameter {
     name: "cursor",
-    takes: Takes::Text,
+    takes: ParameterType::Text,
     about: "`next_cursor` of the previous page, with the same other parameters.",
 };
 pub(super) const CONNECTION: Parameter =
-    Parameter { name: "connection_id", takes: Takes::Text, about: "Only this connection." };
+    Parameter { name: "connection_id", takes: ParameterType::Text, about: "Only this connection." };
 pub(super) const CONNECTION_ALIAS: Parameter = Parameter {
     name: "connector_instance_id",
-    takes: Takes::ConnectionAlias,
+    takes: ParameterType::ConnectionAlias,
     about: "The older name of `connection_id`; gives a `deprecated_alias_used` warning.",
 };
 pub(super) const FIELDS: Parameter = Parameter {
     name: "fields",
-    takes: Takes::Names,
+    takes: ParameterType::Names,
     about: "Only these fields of `data`; repeated or comma-separated.",
 };
 pub(super) const FILTER: Parameter = Parameter {
     name: "filter",
-    takes: Takes::Keyed,
+    takes: ParameterType::Keyed,
     about: "Only records that match: `filter[field]=value`, or `filter[field][gte|gt|lte|lt]=value`.",
 };
 pub(super) const EXPAND: Parameter = Parameter {
     name: "expand",
-    takes: Takes::Repeated,
+    takes: ParameterType::Repeated,
     about: "Related records to include, by the name of the relation.",
 };
 pub(super) const EXPAND_LIMIT: Parameter = Parameter {
     name: "expand_limit",
-    takes: Takes::KeyedCounts,
+    takes: ParameterType::KeyedCounts,
     about: "Maximum number of related records for each relation: `expand_limit[relation]=n`.",
 };
 
@@ -92,8 +92,8 @@ impl Parameter {
     pub(super) fn key_of<'a>(&self, sent: &'a str) -> Option<&'a str> {
         let rest = sent.strip_prefix(self.name)?;
         match self.takes {
-            Takes::Repeated if rest == "[]" => Some(""),
-            Takes::Keyed | Takes::KeyedCounts => rest.strip_prefix('[')?.strip_suffix(']'),
+            ParameterType::Repeated if rest == "[]" => Some(""),
+            ParameterType::Keyed | ParameterType::KeyedCounts => rest.strip_prefix('[')?.strip_suffix(']'),
             _ => rest.is_empty().then_some(""),
         }
     }

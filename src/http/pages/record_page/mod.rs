@@ -41,7 +41,7 @@ use self::responses::{add_cookie, code_of, finish, redirect};
 use self::sessions::Sessions;
 use self::sign_in::{CALLBACK, SIGNED_IN};
 use self::state::{PageRefusal, Pages, begin_session};
-use self::view::{Around, Document, SIGN_IN, SIGN_OUT, WayIn, sentence};
+use self::view::{AccessMethod, Document, PageSurround, SIGN_IN, SIGN_OUT, sentence};
 use crate::callers::{AuthenticatedCaller, CallContext, GrantToken, LINK, Reader, RecordPages, Session};
 use crate::fit::Shaping;
 use crate::handle::Handle;
@@ -50,7 +50,7 @@ use crate::http::middleware::authenticate::client_of;
 use crate::http::middleware::served::{AuthMode, Callers};
 use crate::http::public_url::PublicUrl;
 use crate::http::server::connections::HeldUntilSent;
-use crate::telemetry::{Call, Endpoint, Origin, Refused, Telemetry};
+use crate::telemetry::{Call, Endpoint, ErrorDetails, Origin, Telemetry};
 use crate::tools::{Permit, Toolbox};
 
 /// Prefix of the paths of records.
@@ -93,7 +93,7 @@ async fn show(State(pages): State<Pages>, request: Request) -> Response {
     });
     match code {
         "" => record.answered(&Shaping { bytes: size_of(&response), items: 1, ..Shaping::default() }),
-        code => record.refused(code, Refused { bytes: size_of(&response), reason: None }),
+        code => record.refused(code, ErrorDetails { bytes: size_of(&response), reason: None }),
     }
     response
 }
@@ -130,15 +130,17 @@ impl Pages {
             return shown;
         }
         let problem = match way_in(callers) {
-            WayIn::SignIn if !is_just_signed_in(callers, request) => {
+            AccessMethod::SignIn if !is_just_signed_in(callers, request) => {
                 return match sign_in::begin(self, callers, request, &handle).await {
                     Ok(response) => ("unauthorized", response),
                     Err(fault) => ("authorization_unavailable", view::not_signed_in(&fault, &path)),
                 };
             }
-            WayIn::SignIn => "This browser kept no session: allow cookies of this site, and sign in again.",
-            WayIn::Link if key.is_some() => LINK_EXPIRED,
-            WayIn::Link => "Only people who may read this record can open it.",
+            AccessMethod::SignIn => {
+                "This browser kept no session: allow cookies of this site, and sign in again."
+            }
+            AccessMethod::Link if key.is_some() => LINK_EXPIRED,
+            AccessMethod::Link => "Only people who may read this record can open it.",
         };
         ("unauthorized", view::sign_in(&path, problem, way_in(callers)))
     }
@@ -161,7 +163,7 @@ impl Pages {
                 (code, response)
             }
             Err(PageRefusal { status, problem }) => match way_in(callers) {
-                WayIn::SignIn if status != StatusCode::UNAUTHORIZED => {
+                AccessMethod::SignIn if status != StatusCode::UNAUTHORIZED => {
                     (code_of(status), view::problem(status, "It cannot be shown", &problem, true))
                 }
                 way_in => ("unauthorized", view::sign_in(&RecordPages::path(handle), &problem, way_in)),
@@ -225,7 +227,7 @@ impl Pages {
         let next = next.map(|next: Handle| RecordPages::path(&next));
         let is_own = document.url().is_empty() || document.url().starts_with(&self.public_url.at(PAGES));
         let elsewhere = (!is_own).then(|| document.url());
-        ("", view::record(&document, Around { next: next.as_deref(), elsewhere, is_signed_in }))
+        ("", view::record(&document, PageSurround { next: next.as_deref(), elsewhere, is_signed_in }))
     }
 
     /// Returns true if a form was sent from one of these pages.
@@ -237,7 +239,7 @@ impl Pages {
 
     fn has_sign_in(&self) -> bool {
         match &self.served {
-            AuthMode::Authenticated(callers) => way_in(callers) == WayIn::SignIn,
+            AuthMode::Authenticated(callers) => way_in(callers) == AccessMethod::SignIn,
             AuthMode::Unauthenticated(_) => false,
         }
     }
@@ -252,10 +254,10 @@ fn is_just_signed_in(callers: &Callers, request: &Parts) -> bool {
 }
 
 /// Returns the way in which people without a session can open records.
-fn way_in(callers: &Callers) -> WayIn {
+fn way_in(callers: &Callers) -> AccessMethod {
     match callers.authenticator().sign_in() {
-        Some(_) => WayIn::SignIn,
-        None => WayIn::Link,
+        Some(_) => AccessMethod::SignIn,
+        None => AccessMethod::Link,
     }
 }
 

@@ -5,11 +5,11 @@ use axum::response::{IntoResponse, Response};
 
 use crate::fit::Shaping;
 use crate::http::body_size::size_of;
-use crate::telemetry::{Call, Refused};
+use crate::telemetry::{Call, ErrorDetails};
 
 /// Records the outcome of a request by its response.
 pub(super) fn finish(record: Call, response: Response) -> Response {
-    let refused = Refused { bytes: size_of(&response), reason: None };
+    let refused = ErrorDetails { bytes: size_of(&response), reason: None };
     match code_of(response.status()) {
         "" => record.answered(&Shaping { bytes: refused.bytes, ..Shaping::default() }),
         code => record.refused(code, refused),

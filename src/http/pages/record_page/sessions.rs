@@ -71,6 +71,7 @@ mod tests {
             caller,
             token: SecretString::from("t"),
             expires_at: None,
+            is_admin: false,
         })
     }
 

@@ -41,7 +41,7 @@ pub(super) struct Document {
 
 /// Parts of a page around the record.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Around<'a> {
+pub(super) struct PageSurround<'a> {
     /// URL of the next part.
     pub(super) next: Option<&'a str>,
     /// The record's own page elsewhere.
@@ -71,7 +71,7 @@ const FACTS: [(&str, &str); 5] = [
 ];
 
 /// Renders the page of a record.
-pub(super) fn record(document: &Document, around: Around<'_>) -> Response {
+pub(super) fn record(document: &Document, around: PageSurround<'_>) -> Response {
     let facts = FACTS.into_iter().filter_map(|(key, label)| Some((label, document.metadata.get(key)?)));
     let facts: Vec<(&str, &String)> = facts.collect();
     let body = html! {
@@ -118,7 +118,7 @@ pub(super) fn opening(path: &str, key: &str) -> Response {
 
 /// Access to a record that is not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WayIn {
+pub(super) enum AccessMethod {
     /// By a link that an assistant gives.
     Link,
     /// By signing in at the authorization server.
@@ -126,13 +126,13 @@ pub(super) enum WayIn {
 }
 
 /// Renders the page for a visitor who is not signed in.
-pub(super) fn sign_in(path: &str, problem: &str, way_in: WayIn) -> Response {
+pub(super) fn sign_in(path: &str, problem: &str, way_in: AccessMethod) -> Response {
     let body = html! {
         h1 { "This record is not public" }
         p { (problem) }
         @match way_in {
-            WayIn::Link => p { "Ask your assistant to fetch the record again: the address it gives then opens it. Or show an access token:" },
-            WayIn::SignIn => {
+            AccessMethod::Link => p { "Ask your assistant to fetch the record again: the address it gives then opens it. Or show an access token:" },
+            AccessMethod::SignIn => {
                 p { a href=(path) { "Sign in" } }
                 p { "Or show an access token:" }
             }
@@ -245,7 +245,7 @@ mod tests {
         let metadata = BTreeMap::from([("display_name".to_owned(), hostile.to_owned())]);
         let document =
             Document { title: hostile.to_owned(), text: hostile.to_owned(), url: String::new(), metadata };
-        let response = record(&document, Around::default());
+        let response = record(&document, PageSurround::default());
         let policy = response.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned();
         assert!(policy.starts_with("default-src 'none'; style-src 'sha256-") && !policy.contains("unsafe"));
         let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();

@@ -19,10 +19,10 @@ const MAX_HEAD_BYTES_IN_FLIGHT: usize = 256 * 1024;
 
 /// Activity of one connection, shared by the connection, its requests and its timer.
 #[derive(Debug, Clone)]
-pub(super) struct Activity(Arc<Shared>);
+pub(super) struct Activity(Arc<ActivityState>);
 
 #[derive(Debug)]
-struct Shared {
+struct ActivityState {
     phase: Mutex<Phase>,
     /// Notified when a response begins to wait for its client.
     unsent_began: Notify,
@@ -78,7 +78,7 @@ const PREFACE: &[u8] = b"PRI";
 impl Activity {
     pub(super) fn new(is_multiplexed: bool) -> Self {
         let phase = Mutex::new(Phase::new(is_multiplexed, Instant::now()));
-        Self(Arc::new(Shared { phase, unsent_began: Notify::new() }))
+        Self(Arc::new(ActivityState { phase, unsent_began: Notify::new() }))
     }
 
     /// Records that the head of a request is complete.
@@ -226,12 +226,12 @@ impl Transfer {
 
 /// Stream that reports the bytes read and written.
 #[derive(Debug)]
-pub(super) struct Watched<Io> {
+pub(super) struct MonitoredIo<Io> {
     pub(super) io: Io,
     pub(super) activity: Activity,
 }
 
-impl<Io: AsyncRead + Unpin> AsyncRead for Watched<Io> {
+impl<Io: AsyncRead + Unpin> AsyncRead for MonitoredIo<Io> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -246,7 +246,7 @@ impl<Io: AsyncRead + Unpin> AsyncRead for Watched<Io> {
     }
 }
 
-impl<Io: AsyncWrite + Unpin> AsyncWrite for Watched<Io> {
+impl<Io: AsyncWrite + Unpin> AsyncWrite for MonitoredIo<Io> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -25,6 +25,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::http::uri::Scheme;
 use axum::http::{HeaderMap, Request, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use hyper::body::{Body as _, Incoming};
@@ -44,7 +45,7 @@ pub(in crate::http) use self::unsent::{
     MAX_UNSENT_OF_CALLER, MAX_UNSENT_WITHOUT_CALLER, TooMuchUnsent, UnsentBudget,
 };
 
-use self::activity::{Activity, InFlight, Transfer, Watched};
+use self::activity::{Activity, InFlight, MonitoredIo, Transfer};
 use self::addresses::{AddressSlot, Addresses};
 use self::sending::SentBody;
 use super::forwarded::TrustedProxies;
@@ -214,19 +215,21 @@ impl Connection {
         let activity = Activity::new(is_http_2);
         let unsent = UnsentBudget::new(self.of.unsent_without_caller);
         let (app, peer, seen) = (self.of.app.clone(), self.peer, activity.clone());
+        let scheme = if self.of.tls.is_some() { Scheme::HTTPS } else { Scheme::HTTP };
         let service = service_fn(move |request: Request<Incoming>| {
-            let (app, seen, unsent) = (app.clone(), seen.clone(), unsent.clone());
+            let (app, seen, unsent, scheme) = (app.clone(), seen.clone(), unsent.clone(), scheme.clone());
             // Counted before the request waits for anything.
             let in_flight = seen.began(request.version());
             async move {
                 let mut request = request;
                 request.extensions_mut().insert(ConnectInfo(peer));
+                request.extensions_mut().insert(scheme);
                 let response = answer(app, request, &seen).await;
                 Ok::<_, Infallible>(sent(response, seen.transfer(), in_flight, &unsent).await)
             }
         });
         let builder = builder();
-        let watched = Watched { io, activity: activity.clone() };
+        let watched = MonitoredIo { io, activity: activity.clone() };
         let mut connection = pin!(builder.serve_connection(TokioIo::new(watched), service));
         let limits = &self.of.limits;
         let mut timer = pin!(sleep(limits.head.min(limits.idle)));

@@ -9,7 +9,7 @@ use crate::http::v1::envelope::{Answer, Call, Links, Meta};
 use crate::http::v1::operation::Operation;
 use crate::http::v1::parameters::{Parameters, exclusive};
 use crate::http::v1::table::{
-    CONNECTION, CONNECTION_ALIAS, DEFAULT_LIMIT, FILTER, MAX_LIMIT, Parameter, Takes,
+    CONNECTION, CONNECTION_ALIAS, DEFAULT_LIMIT, FILTER, MAX_LIMIT, Parameter, ParameterType,
 };
 use crate::record::Scalar;
 use crate::source::{AggregateQuery, Granularity, Group, Grouping, Metric, Purpose, TimeZoneName};
@@ -22,35 +22,39 @@ pub(in crate::http::v1) const OPERATION: Operation = Operation {
     id: "aggregateRecords",
     summary: "An aggregate over the records of a stream, over every connection that has it",
     parameters: &[
-        Parameter { name: "metric", takes: Takes::NeededChoice(METRICS), about: "The metric to compute." },
+        Parameter {
+            name: "metric",
+            takes: ParameterType::NeededChoice(METRICS),
+            about: "The metric to compute.",
+        },
         Parameter {
             name: "field",
-            takes: Takes::Text,
+            takes: ParameterType::Text,
             about: "The field to aggregate; required for every metric except `count`.",
         },
         Parameter {
             name: "group_by",
-            takes: Takes::Text,
+            takes: ParameterType::Text,
             about: "One value for each value of this field; the largest groups first.",
         },
         Parameter {
             name: "group_by_time",
-            takes: Takes::Text,
+            takes: ParameterType::Text,
             about: "One value for each period of the time in this field; needs `granularity`.",
         },
         Parameter {
             name: "granularity",
-            takes: Takes::Choice(GRANULARITIES),
+            takes: ParameterType::Choice(GRANULARITIES),
             about: "The length of a period; needs `group_by_time`.",
         },
         Parameter {
             name: "time_zone",
-            takes: Takes::Text,
+            takes: ParameterType::Text,
             about: "The IANA name of the time zone of periods. Default: UTC. Needs `group_by_time`.",
         },
         Parameter {
             name: "limit",
-            takes: Takes::Whole { least: 1, most: Some(MAX_LIMIT), default: Some(DEFAULT_LIMIT) },
+            takes: ParameterType::Whole { least: 1, most: Some(MAX_LIMIT), default: Some(DEFAULT_LIMIT) },
             about: "Maximum number of groups.",
         },
         FILTER,

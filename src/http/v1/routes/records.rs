@@ -11,7 +11,8 @@ use crate::http::v1::envelope::{Answer, Call, ListLinks, Meta};
 use crate::http::v1::operation::Operation;
 use crate::http::v1::parameters::{Parameters, exclusive};
 use crate::http::v1::table::{
-    CONNECTION, CONNECTION_ALIAS, CURSOR, EXPAND, EXPAND_LIMIT, FIELDS, FILTER, LIMIT, Parameter, Takes,
+    CONNECTION, CONNECTION_ALIAS, CURSOR, EXPAND, EXPAND_LIMIT, FIELDS, FILTER, LIMIT, Parameter,
+    ParameterType,
 };
 use crate::http::v1::warning::Warning;
 use crate::source::{
@@ -28,28 +29,28 @@ pub(in crate::http::v1) const OPERATION: Operation = Operation {
         CURSOR,
         Parameter {
             name: "order",
-            takes: Takes::Choice(&["asc", "desc"]),
+            takes: ParameterType::Choice(&["asc", "desc"]),
             about: "The direction, by the stream's cursor field. Default: newest first.",
         },
         Parameter {
             name: "sort",
-            takes: Takes::Text,
+            takes: ParameterType::Text,
             about: "The stream's cursor field, prefixed with `-` for newest first.",
         },
         Parameter {
             name: "count",
-            takes: Takes::Choice(&["none", "estimated", "exact"]),
+            takes: ParameterType::Choice(&["none", "estimated", "exact"]),
             about: "Whether `meta.count` has the total number of records.",
         },
         FIELDS,
         Parameter {
             name: "view",
-            takes: Takes::Text,
+            takes: ParameterType::Text,
             about: "Only the fields of a view that the stream declares; not with `fields`.",
         },
         Parameter {
             name: "changes_since",
-            takes: Takes::Text,
+            takes: ParameterType::Text,
             about: "`beginning`, or a `next_changes_since`: the changes since then, including deletions; not with `cursor`, `order`, `sort`, `count` or `expand`.",
         },
         FILTER,

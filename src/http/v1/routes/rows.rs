@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::record::{Expanded, Record, RecordData};
+use crate::record::{ExpandedRelation, Record, RecordData};
 use crate::source::Change;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub(in crate::http::v1) struct RecordRow {
     display_name: Option<String>,
     /// Related records that were asked for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    expanded: BTreeMap<String, Related>,
+    expanded: BTreeMap<String, RelatedRecords>,
 }
 
 /// A record that was deleted.
@@ -50,7 +50,7 @@ pub(in crate::http::v1) struct DeletedRow {
 /// Records of one relation: a list, or a single record.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-enum Related {
+enum RelatedRecords {
     Many(RelatedList),
     One(Option<Box<RecordRow>>),
 }
@@ -93,15 +93,15 @@ impl RecordRow {
             expanded: record
                 .expanded
                 .into_iter()
-                .map(|related| (related.relation.clone(), Related::new(related)))
+                .map(|related| (related.relation.clone(), RelatedRecords::new(related)))
                 .collect(),
         }
     }
 }
 
-impl Related {
-    fn new(related: Expanded) -> Self {
-        let Expanded { many, records, has_more, .. } = related;
+impl RelatedRecords {
+    fn new(related: ExpandedRelation) -> Self {
+        let ExpandedRelation { many, records, has_more, .. } = related;
         let mut rows = records.into_iter().map(RecordRow::new);
         if many {
             Self::Many(RelatedList { object: "list", data: rows.collect(), has_more })

@@ -16,7 +16,7 @@ use crate::http::error::RequestError;
 use crate::http::v1::envelope::{Answer, Call, ListLinks};
 use crate::http::v1::operation::Operation;
 use crate::http::v1::parameters::Parameters;
-use crate::http::v1::table::{CONNECTION, CONNECTION_ALIAS, CURSOR, FILTER, LIMIT, Parameter, Takes};
+use crate::http::v1::table::{CONNECTION, CONNECTION_ALIAS, CURSOR, FILTER, LIMIT, Parameter, ParameterType};
 use crate::http::v1::warning::Warning;
 use crate::record::{ConnectionSchema, Excerpt, Hit, HitId};
 use crate::source::{Accuracy, Count, SearchMode, SearchOperator, SearchPosition, SearchQuery, SourceError};
@@ -24,22 +24,22 @@ use crate::tools::parse_query;
 
 const Q: Parameter = Parameter {
     name: "q",
-    takes: Takes::NeededText,
+    takes: ParameterType::NeededText,
     about: "The words to search for. Operators are treated as text, unless `syntax` says otherwise.",
 };
 
 const STREAMS: Parameter =
-    Parameter { name: "streams", takes: Takes::Repeated, about: "Only these streams." };
+    Parameter { name: "streams", takes: ParameterType::Repeated, about: "Only these streams." };
 
 const SYNTAX: Parameter = Parameter {
     name: "syntax",
-    takes: Takes::Choice(&["literal", OPERATORS]),
+    takes: ParameterType::Choice(&["literal", OPERATORS]),
     about: "`operators` reads phrases, exclusions, fields and times in `q`, as `docs/search.md` describes them.",
 };
 
 const MODE: Parameter = Parameter {
     name: "mode",
-    takes: Takes::Choice(&["lexical", "auto", "semantic", "hybrid"]),
+    takes: ParameterType::Choice(&["lexical", "auto", "semantic", "hybrid"]),
     about: "By words (default), by meaning, or by both; `auto` is both where there are embeddings. An extension.",
 };
 

@@ -10,7 +10,7 @@ use crate::http::error::RequestError;
 use crate::http::v1::envelope::{Answer, Call, Links, Meta};
 use crate::http::v1::operation::Operation;
 use crate::http::v1::parameters::Parameters;
-use crate::http::v1::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
+use crate::http::v1::table::{CONNECTION, CONNECTION_ALIAS, Parameter, ParameterType};
 use crate::record::Window;
 use crate::source::{WindowQuery, WindowStart};
 
@@ -31,30 +31,30 @@ pub(in crate::http::v1) const OPERATION: Operation = Operation {
     id: "readFieldWindow",
     summary: "A window of one text field of a record; offsets count code points",
     parameters: &[
-        Parameter { name: "field", takes: Takes::NeededText, about: "A top-level text field." },
+        Parameter { name: "field", takes: ParameterType::NeededText, about: "A top-level text field." },
         Parameter {
             name: "offset_chars",
-            takes: Takes::Whole { least: 0, most: None, default: None },
+            takes: ParameterType::Whole { least: 0, most: None, default: None },
             about: "The start of the window; an offset past the end gives an empty window. Not with `q`.",
         },
         Parameter {
             name: "limit_chars",
-            takes: Takes::Whole { least: 1, most: None, default: Some(DEFAULT_CHARS) },
+            takes: ParameterType::Whole { least: 1, most: None, default: Some(DEFAULT_CHARS) },
             about: "Maximum length. A value over 16,384 becomes 16,384, with a `limit_clamped` warning.",
         },
         Parameter {
             name: "q",
-            takes: Takes::Text,
+            takes: ParameterType::Text,
             about: "Centers the window on the first match of this text, ignoring case.",
         },
         Parameter {
             name: "before_chars",
-            takes: Takes::Whole { least: 0, most: Some(MAX_AROUND), default: Some(DEFAULT_AROUND) },
+            takes: ParameterType::Whole { least: 0, most: Some(MAX_AROUND), default: Some(DEFAULT_AROUND) },
             about: "Code points before the match; needs `q`.",
         },
         Parameter {
             name: "after_chars",
-            takes: Takes::Whole { least: 0, most: Some(MAX_AROUND), default: Some(DEFAULT_AROUND) },
+            takes: ParameterType::Whole { least: 0, most: Some(MAX_AROUND), default: Some(DEFAULT_AROUND) },
             about: "Code points after the match; needs `q`.",
         },
         CONNECTION,

@@ -14,7 +14,7 @@ use crate::handle::StreamName;
 use crate::record::{ConnectionSchema, StreamDetail};
 
 /// Streams, each with the details from every connection that has it.
-pub(in crate::http::v1) type Described = [(StreamName, Vec<StreamDetail>)];
+pub(in crate::http::v1) type StreamDetails = [(StreamName, Vec<StreamDetail>)];
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::http::v1) struct Connector {
@@ -70,14 +70,18 @@ impl Connector {
         }
     }
 
-    pub(in crate::http::v1) fn full(key: &str, streams: &Described, known: &[&ConnectionSchema]) -> Self {
+    pub(in crate::http::v1) fn full(key: &str, streams: &StreamDetails, known: &[&ConnectionSchema]) -> Self {
         let entry = |(name, details): &(StreamName, Vec<StreamDetail>)| {
             StreamEntry::Full(Box::new(StreamMetadata::new(name.as_str(), details, known)))
         };
         Self::new(key, streams.iter().map(entry).collect())
     }
 
-    pub(in crate::http::v1) fn compact(key: &str, streams: &Described, known: &[&ConnectionSchema]) -> Self {
+    pub(in crate::http::v1) fn compact(
+        key: &str,
+        streams: &StreamDetails,
+        known: &[&ConnectionSchema],
+    ) -> Self {
         let mut shared: Vec<Connection> = Vec::new();
         for connection in streams.iter().flat_map(|(_, details)| connections(details)) {
             if !shared.contains(&connection) {

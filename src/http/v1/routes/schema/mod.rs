@@ -19,7 +19,7 @@ use crate::handle::StreamName;
 use crate::http::error::{OfferedConnection, RequestError};
 use crate::http::v1::envelope::{Answer, Call, Links, Meta};
 use crate::http::v1::operation::Operation;
-use crate::http::v1::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
+use crate::http::v1::table::{CONNECTION, CONNECTION_ALIAS, Parameter, ParameterType};
 use crate::record::{ConnectionSchema, Schema, StreamDetail};
 use crate::source::{ConnectionChoice, QueryFault, SourceError, StreamQuery};
 
@@ -30,17 +30,17 @@ pub(in crate::http::v1) const OPERATION: Operation = Operation {
     parameters: &[
         Parameter {
             name: "view",
-            takes: Takes::Text,
+            takes: ParameterType::Text,
             about: "`compact` returns a line for each field; any other value returns the complete schema.",
         },
         Parameter {
             name: "detail",
-            takes: Takes::Choice(&["full"]),
+            takes: ParameterType::Choice(&["full"]),
             about: "`full` returns one stream of one connection; needs `stream`, and `connection_id` if several connections have it.",
         },
         Parameter {
             name: "stream",
-            takes: Takes::Text,
+            takes: ParameterType::Text,
             about: "Only this stream; for an unknown stream, the list of connectors is empty.",
         },
         CONNECTION,
