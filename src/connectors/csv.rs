@@ -10,8 +10,8 @@ use csv::{ByteRecord, ReaderBuilder};
 use serde_json::Value;
 
 use super::ImportError;
-use super::field_names::{FieldNames, KEY_FIELDS};
-use super::intake::{Draft, Intake, Repeated};
+use super::field_names::{FieldNames, KEY_FIELDS, list_names};
+use super::intake::{Draft, DuplicatePolicy, Intake, Piece, PieceSink, parse_ahead};
 use super::meter::Meter;
 use super::text_input::{TextInput, field_text};
 use super::values::{Column, Locale};
@@ -94,50 +94,67 @@ fn import_rows(
     meter.record_starts();
     let mut table = ReaderBuilder::new().delimiter(delimiter).from_reader(meter.watch(text.into_reader()));
     let header = table.headers().map_err(|error| wrong(error.to_string()))?;
-    let columns =
-        Columns::new(column_names(header).map_err(wrong)?, names, &sample, delimiter).map_err(wrong)?;
-    let mut row = ByteRecord::new();
-    for number in 1_u64.. {
-        // The parser's own line count is one behind in files with carriage returns as line ends.
-        let line = meter.line_of_record(table.position().byte());
-        match table.read_byte_record(&mut row) {
-            Ok(false) => break,
-            Ok(true) => match columns.fields(&row, is_ascii) {
-                Ok(fields) => {
-                    let key = target.key(columns.key_of(&fields, number));
-                    let mut data = columns.data(fields);
-                    let emitted_at = names.apply(&mut data);
-                    if let Some(origin) = target.origin {
-                        data.insert("path".to_owned(), Value::from(origin));
-                    }
-                    let (bytes, repeated) = (row.as_slice().len(), Repeated::Refused);
-                    let draft = Draft {
-                        stream: target.stream,
-                        key: Some(key),
-                        data: Some(data),
-                        emitted_at,
-                        bytes,
-                        repeated,
-                    };
-                    intake.take(&target.place(line), draft)?;
-                }
-                Err(reason) => intake.reject(&target.place(line), &reason),
-            },
-            Err(error) => match error.kind() {
-                csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-                    intake.reject(
-                        &target.place(line),
-                        &format!("it has {len} fields and the header has {expected_len}"),
-                    );
-                }
-                csv::ErrorKind::Io(problem) if problem.kind() == io::ErrorKind::InvalidData => {
-                    return Err(wrong(format!("line {line}: {problem}")));
-                }
-                _ => return Err(unreadable(&error)),
-            },
+    let columns = Columns::new(path, column_names(header).map_err(wrong)?, names, &sample, delimiter)?;
+    let parse = |RawRow { number, row }: RawRow| -> Result<Row, String> {
+        let fields = columns.fields(&row, is_ascii)?;
+        let key = target.key(columns.key_of(&fields, number));
+        let mut data = columns.data(fields);
+        let emitted_at = names.apply(&mut data);
+        if let Some(origin) = target.origin {
+            data.insert("path".to_owned(), Value::from(origin));
         }
-    }
-    Ok(())
+        Ok(Row { key, data, emitted_at, bytes: row.as_slice().len() })
+    };
+    let mut read = |send: &mut PieceSink<'_, u64, RawRow>| {
+        let mut row = ByteRecord::new();
+        for number in 1_u64.. {
+            // The parser's own line count is one behind in files with carriage returns as line ends.
+            let line = meter.line_of_record(table.position().byte());
+            let content = match table.read_byte_record(&mut row) {
+                Ok(false) => break,
+                Ok(true) => Ok(RawRow { number, row: std::mem::take(&mut row) }),
+                Err(error) => match error.kind() {
+                    csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+                        Err(format!("it has {len} fields and the header has {expected_len}"))
+                    }
+                    csv::ErrorKind::Io(problem) if problem.kind() == io::ErrorKind::InvalidData => {
+                        return Err(wrong(format!("line {line}: {problem}")));
+                    }
+                    _ => return Err(unreadable(&error)),
+                },
+            };
+            let bytes = content.as_ref().map_or(0, |raw| raw.row.as_slice().len());
+            send(Piece { place: line, content, bytes })?;
+        }
+        Ok(())
+    };
+    let stop = intake.stop_flag();
+    parse_ahead(stop, &parse, &mut read, &mut |line, row| match row {
+        Ok(Row { key, data, emitted_at, bytes }) => {
+            let (key, data, repeated) = (Some(key), Some(data), DuplicatePolicy::Refused);
+            let draft = Draft { stream: target.stream, key, data, emitted_at, bytes, repeated };
+            intake.take_ahead(&target.place(line), draft)
+        }
+        Err(reason) => {
+            intake.reject(&target.place(line), &reason);
+            Ok(())
+        }
+    })
+}
+
+/// A row before its fields are parsed, with its number.
+struct RawRow {
+    number: u64,
+    row: ByteRecord,
+}
+
+/// A row as a record.
+struct Row {
+    key: Value,
+    data: RecordData,
+    emitted_at: Option<String>,
+    /// Size in the file, in bytes.
+    bytes: usize,
 }
 
 /// The columns of a table.
@@ -150,17 +167,22 @@ struct Columns {
 
 impl Columns {
     fn new(
+        path: &Path,
         names: Vec<String>,
         wanted: &FieldNames,
         sample: &[ByteRecord],
         delimiter: u8,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ImportError> {
         let place = |wanted: &str| {
             let exact = names.iter().position(|name| name == wanted);
             exact.or_else(|| names.iter().position(|name| is_same_name(name, wanted)))
         };
         if let Some(missing) = wanted.all().find(|wanted| place(wanted).is_none()) {
-            return Err(format!("it has no column `{missing}`; its columns are {}", names.join(", ")));
+            return Err(ImportError::NoColumn {
+                path: path.to_owned(),
+                column: missing.to_owned(),
+                columns: list_names(names.iter()),
+            });
         }
         let key = if wanted.key.is_empty() {
             KEY_FIELDS.into_iter().find_map(place).into_iter().collect()

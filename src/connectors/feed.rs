@@ -1,5 +1,6 @@
 //! The reader of RSS and Atom feeds that were saved: a record for each entry.
 
+use quick_xml::escape::escape;
 use serde_json::Value;
 
 use super::documents::html_to_text;
@@ -13,7 +14,7 @@ const STREAM: &str = "entries";
 
 /// Reads a feed.
 pub(super) fn read_feed(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<(), ReadError> {
-    let xml = item.read_text()?;
+    let xml = item.read_markup()?;
     let mut feed = Feed {
         item,
         intake,
@@ -22,6 +23,7 @@ pub(super) fn read_feed(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<
         number: 0,
         depth: 0,
         text: String::new(),
+        holder: Holder::default(),
     };
     walk_xml(&xml, &mut |node| feed.visit(&node))?;
     if feed.number == 0 {
@@ -40,16 +42,57 @@ struct Feed<'r, 'a, 'i> {
     number: usize,
     /// Nesting below the entry, or below the feed.
     depth: usize,
-    /// Text of the element on the first level of the entry.
+    /// HTML of the element on the first level of the entry.
     text: String,
+    holder: Holder,
+}
+
+/// The element on the first level of an entry.
+#[derive(Debug, Default)]
+struct Holder {
+    name: String,
+    /// True if its text is plain text, not HTML.
+    is_plain: bool,
+    /// True if it belongs to an extension that uses a name of the feed's own elements, such as `media:title`.
+    is_foreign: bool,
+}
+
+impl Holder {
+    fn new(tag: &Tag<'_>, entry: &Entry) -> Self {
+        let kind = tag.attribute("type").unwrap_or_default();
+        let is_escaped = kind.contains("html") && kind != "xhtml" && kind != "application/xhtml+xml";
+        let is_escaped = is_escaped || tag.attribute("mode").is_some_and(|mode| mode == "escaped");
+        let is_shared = matches!(
+            tag.name,
+            "title" | "link" | "id" | "author" | "category" | "description" | "summary" | "content"
+        );
+        // Podcasts often have these only.
+        let is_missing = match (tag.prefix(), tag.name) {
+            ("itunes", "author") => entry.authors.is_empty(),
+            ("itunes", "summary") => entry.summary.is_empty(),
+            _ => false,
+        };
+        let is_own = ["", "dc", "dcterms", entry.prefix.as_str()].contains(&tag.prefix());
+        Self {
+            name: tag.name.to_owned(),
+            is_plain: entry.is_atom && !is_escaped,
+            is_foreign: is_shared && !is_own && !is_missing,
+        }
+    }
 }
 
 /// The fields of an entry.
 #[derive(Debug, Default)]
 struct Entry {
+    /// True for Atom, which says what is HTML.
+    is_atom: bool,
+    /// Prefix of the feed's own elements.
+    prefix: String,
     title: String,
     url: String,
     id: String,
+    /// True if the id of an RSS item is its address.
+    is_permalink: bool,
     authors: Vec<String>,
     published: String,
     updated: String,
@@ -62,6 +105,10 @@ impl Feed<'_, '_, '_> {
     fn visit(&mut self, node: &Node<'_>) -> Result<(), ReadError> {
         match node {
             Node::Start(tag) => self.start(tag),
+            // Text within elements of the feed is plain text beside markup.
+            Node::Text(piece) if self.entry.is_some() && (self.depth > 1 || self.holder.is_plain) => {
+                self.text.push_str(&escape(*piece));
+            }
             Node::Text(piece) => self.text.push_str(piece),
             Node::End(name) => return self.end(name),
         }
@@ -71,21 +118,26 @@ impl Feed<'_, '_, '_> {
     fn start(&mut self, tag: &Tag<'_>) {
         match &mut self.entry {
             None if matches!(tag.name, "item" | "entry") => {
-                self.entry = Some(Entry::default());
+                self.entry = Some(Entry::new(tag));
                 self.depth = 0;
             }
             None => self.depth += 1,
             Some(entry) => {
                 self.depth += 1;
                 if self.depth == 1 {
-                    entry.set_attributes(tag);
+                    self.holder = Holder::new(tag, entry);
+                    if !self.holder.is_foreign {
+                        entry.set_attributes(tag);
+                    }
                 }
             }
         }
         if self.depth <= 1 || tag.name == "name" {
             self.text.clear();
+        } else if self.entry.is_some() {
+            self.text.push_str(&markup(tag));
         } else {
-            // Elements in a text are separate words.
+            // Elements of the feed itself are separate words.
             self.text.push(' ');
         }
     }
@@ -109,46 +161,68 @@ impl Feed<'_, '_, '_> {
                 }
             }
             // The address of an author follows the name.
-            1 if name != "author" || entry.authors.is_empty() => {
-                entry.set(name, self.text.trim());
+            1 => {
+                let is_author = name == "author" && !entry.authors.is_empty();
+                if !self.holder.is_foreign && !is_author {
+                    entry.set(name, self.text.trim(), self.holder.is_plain);
+                }
                 self.depth = 0;
             }
-            2 if name == "name" => {
-                entry.set("author", self.text.trim());
+            2 if name == "name" && self.holder.name == "author" => {
+                entry.set("author", self.text.trim(), self.holder.is_plain);
                 self.depth = 1;
             }
-            _ => self.depth -= 1,
+            _ => {
+                self.depth -= 1;
+                self.text.push_str(&format!("</{name}>"));
+            }
         }
         Ok(())
     }
 }
 
+/// Returns a start tag as HTML.
+fn markup(tag: &Tag<'_>) -> String {
+    let name = tag.name;
+    tag.attribute("href")
+        .map_or_else(|| format!("<{name}>"), |href| format!("<{name} href=\"{}\">", escape(href)))
+}
+
 impl Entry {
+    fn new(tag: &Tag<'_>) -> Self {
+        // RSS 1.0 has the id of an item as an attribute.
+        let id = tag.attribute("about").unwrap_or_default();
+        Self { is_atom: tag.name == "entry", prefix: tag.prefix().to_owned(), id, ..Self::default() }
+    }
+
     fn set_attributes(&mut self, tag: &Tag<'_>) {
         match tag.name {
             "link" if tag.attribute("rel").is_none_or(|rel| rel == "alternate") => {
                 self.url = tag.attribute("href").unwrap_or_else(|| self.url.clone());
             }
             "category" => self.categories.extend(tag.attribute("term")),
+            "guid" => self.is_permalink = tag.attribute("isPermaLink").is_none_or(|value| value == "true"),
             _ => {}
         }
     }
 
-    fn set(&mut self, name: &str, text: &str) {
+    /// Sets a field to the text of an element: HTML, or plain text with its special characters escaped.
+    fn set(&mut self, name: &str, text: &str, is_plain: bool) {
         if text.is_empty() {
             return;
         }
-        let text = text.to_owned();
+        let is_html = matches!(name, "title" | "description" | "summary" | "encoded" | "content" | "body");
+        let text = if is_html || !is_plain { text.to_owned() } else { html_to_text(text) };
         match name {
             "title" if self.title.is_empty() => self.title = html_to_text(&text),
             "link" if self.url.is_empty() => self.url = text,
             "guid" | "id" => self.id = text,
-            "author" | "creator" => self.authors.push(text),
+            "author" | "creator" if !self.authors.contains(&text) => self.authors.push(text),
             "pubDate" | "published" | "date" | "issued" => self.published = text,
             "updated" | "modified" => self.updated = text,
             "category" | "subject" => self.categories.push(text),
             "description" | "summary" => self.summary = text,
-            "encoded" | "content" => self.content = text,
+            "encoded" | "content" | "body" => self.content = text,
             _ => {}
         }
     }
@@ -161,8 +235,9 @@ impl Entry {
         record.key = keys.map_or_else(|| format!("{}/{number}", item.path), Clone::clone);
         let [published, updated] =
             [self.published, self.updated].map(|time| time_of_value(&Value::from(time)).unwrap_or_default());
+        let is_address = self.is_permalink && self.id.starts_with("http");
         record.put_text("title", &self.title);
-        record.put_text("url", &self.url);
+        record.put_text("url", if self.url.is_empty() && is_address { &self.id } else { &self.url });
         record.put_text("feed", feed);
         record.put_text("author", &self.authors.join(", "));
         record.put_list("categories", self.categories);

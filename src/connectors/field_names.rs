@@ -3,10 +3,17 @@
 use serde_json::Value;
 
 use super::values::time_of_value;
+use crate::fit::clip;
 use crate::record::{RecordData, authored_values, field_named};
 
 /// Fields used as the key if the command names none, the preferred first.
 pub(super) const KEY_FIELDS: [&str; 5] = ["id", "@id", "_id", "uuid", "guid"];
+
+/// Names that an error lists at most.
+const MAX_NAMES_LISTED: usize = 20;
+
+/// Bytes of a name in a list at most, as JSON.
+const MAX_LISTED_NAME_LEN: usize = 60;
 
 /// The fields that a command names. A name is that of a field, compared without case, or a path into objects
 /// (`snippet.title`).
@@ -45,6 +52,17 @@ impl FieldNames {
             }
         }
         time
+    }
+}
+
+/// Returns the first names of the fields of a file for an error, and the number of the others.
+pub(super) fn list_names<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    let mut names = names.fuse();
+    let listed: Vec<_> =
+        names.by_ref().take(MAX_NAMES_LISTED).map(|name| clip(name, MAX_LISTED_NAME_LEN)).collect();
+    match names.count() {
+        0 => listed.join(", "),
+        more => format!("{} and {more} more", listed.join(", ")),
     }
 }
 
@@ -101,5 +119,13 @@ mod tests {
             Some("2026-04-01"),
         );
         check(&FieldNames::default(), json!({"a": "2026-04-01"}), &json!({"a": "2026-04-01"}), None);
+    }
+
+    #[test]
+    fn lists_of_names_are_bounded() {
+        let names = |count: usize| (0..count).map(|number| format!("n{number}")).collect::<Vec<_>>();
+        assert_eq!(list_names(names(3).iter()), "n0, n1, n2");
+        assert!(list_names(names(23).iter()).ends_with("n18, n19 and 3 more"));
+        assert_eq!(list_names(["x".repeat(1000)].iter()).len(), MAX_LISTED_NAME_LEN);
     }
 }

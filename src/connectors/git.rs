@@ -64,7 +64,7 @@ pub fn import_git(path: &Path, intake: &mut Intake<'_>) -> Result<(), ImportErro
     // Read at the same time, so that git never waits for it.
     let errors = git.stderr.take().map(|errors| thread::spawn(move || first_bytes(errors)));
     let read = match git.stdout.take() {
-        Some(output) => read_commits(&mut BufReader::with_capacity(1 << 16, output), path, intake),
+        Some(output) => import_git_log(&mut BufReader::with_capacity(1 << 16, output), path, intake),
         None => Err(unreadable("its output cannot be read".to_owned())),
     };
     if read.is_err() {
@@ -128,7 +128,16 @@ fn first_bytes(mut stream: impl Read) -> String {
     String::from_utf8_lossy(&start).into_owned()
 }
 
-fn read_commits(reader: &mut impl BufRead, path: &Path, intake: &mut Intake<'_>) -> Result<(), ImportError> {
+/// Imports the output of `git log` in the format of [`import_git`].
+///
+/// # Errors
+///
+/// The output cannot be read, the store cannot be written, or the user stopped the import.
+pub fn import_git_log(
+    reader: &mut impl BufRead,
+    path: &Path,
+    intake: &mut Intake<'_>,
+) -> Result<(), ImportError> {
     let mut bytes = Vec::new();
     for number in 1_u64.. {
         bytes.clear();

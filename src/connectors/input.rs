@@ -4,6 +4,7 @@
 //! receives chunks from a reader thread, and stops waiting when the import is stopped. The thread ends with the
 //! process.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -12,6 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
+
+use super::intake::Progress;
 
 /// Maximum size of one read in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -23,26 +26,33 @@ const MAX_CHUNKS_AHEAD: usize = 4;
 const STOP_POLL: Duration = Duration::from_millis(50);
 
 /// A reader of a file that fails as soon as the import is stopped.
-#[derive(Debug)]
 pub struct Input {
     /// Chunks from the reader thread. An empty chunk is the end of the file.
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: io::Cursor<Vec<u8>>,
     is_at_end: bool,
     stop: Arc<AtomicBool>,
+    progress: Arc<dyn Progress>,
+}
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Input").field("is_at_end", &self.is_at_end).finish_non_exhaustive()
+    }
 }
 
 impl Input {
-    /// Opens a file. An error of opening it is returned by the first read, because opening a FIFO can block, too.
+    /// Opens a file, and counts the bytes that are read. An error of opening it is returned by the first read, because
+    /// opening a FIFO can block, too.
     ///
     /// # Errors
     ///
     /// The thread cannot be started.
-    pub fn open(path: &Path, stop: &Arc<AtomicBool>) -> io::Result<Self> {
+    pub fn open(path: &Path, stop: &Arc<AtomicBool>, progress: Arc<dyn Progress>) -> io::Result<Self> {
         let (sender, chunks) = sync_channel(MAX_CHUNKS_AHEAD);
         let path = path.to_owned();
         thread::Builder::new().name("input".to_owned()).spawn(move || read_file(&path, &sender))?;
-        Ok(Self { chunks, chunk: io::Cursor::default(), is_at_end: false, stop: Arc::clone(stop) })
+        Ok(Self { chunks, chunk: io::Cursor::default(), is_at_end: false, stop: Arc::clone(stop), progress })
     }
 
     /// Opens a file of text, without the byte order mark that some programs write before UTF-8.
@@ -50,9 +60,13 @@ impl Input {
     /// # Errors
     ///
     /// The thread cannot be started, or the start of the file cannot be read.
-    pub fn open_text(path: &Path, stop: &Arc<AtomicBool>) -> io::Result<BufReader<Self>> {
+    pub fn open_text(
+        path: &Path,
+        stop: &Arc<AtomicBool>,
+        progress: Arc<dyn Progress>,
+    ) -> io::Result<BufReader<Self>> {
         const MARK: &[u8] = b"\xEF\xBB\xBF";
-        let mut file = BufReader::with_capacity(CHUNK_BYTES, Self::open(path, stop)?);
+        let mut file = BufReader::with_capacity(CHUNK_BYTES, Self::open(path, stop, progress)?);
         if file.fill_buf()?.starts_with(MARK) {
             file.consume(MARK.len());
         }
@@ -84,6 +98,7 @@ impl Read for Input {
         }
         let chunk = self.next_chunk()?;
         self.is_at_end = chunk.is_empty();
+        self.progress.read(chunk.len() as u64);
         self.chunk = io::Cursor::new(chunk);
         self.chunk.read(buffer)
     }
@@ -114,6 +129,7 @@ fn read_file(path: &Path, sender: &SyncSender<io::Result<Vec<u8>>>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::intake::NoProgress;
     use super::*;
 
     #[test]
@@ -124,7 +140,7 @@ mod tests {
             let written: Vec<u8> = (0_u8..251).cycle().take(length).collect();
             std::fs::write(&path, &written).unwrap();
             let mut read = Vec::new();
-            let mut input = Input::open(&path, &Arc::default()).unwrap();
+            let mut input = Input::open(&path, &Arc::default(), Arc::new(NoProgress)).unwrap();
             input.read_to_end(&mut read).unwrap();
             assert!(read == written, "{length}");
             assert_eq!(input.read(&mut [0]).unwrap(), 0);
@@ -133,14 +149,15 @@ mod tests {
 
     #[test]
     fn an_error_of_opening_the_file_is_returned_by_the_first_read() {
-        let mut input = Input::open(Path::new("/no/such/file"), &Arc::default()).unwrap();
+        let mut input =
+            Input::open(Path::new("/no/such/file"), &Arc::default(), Arc::new(NoProgress)).unwrap();
         assert_eq!(input.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
     fn a_stopped_input_is_not_read() {
         let stop = Arc::new(AtomicBool::new(true));
-        let mut input = Input::open(Path::new("/dev/null"), &stop).unwrap();
+        let mut input = Input::open(Path::new("/dev/null"), &stop, Arc::new(NoProgress)).unwrap();
         assert!(input.read(&mut [0]).is_err());
     }
 }

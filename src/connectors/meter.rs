@@ -1,7 +1,7 @@
 //! The position of a parser that reads ahead, and a limit for the size of one record.
 //!
 //! Parsers of tables and JSON buffer a record until it ends. If a quote or bracket is missing, that is the end of the
-//! file. They read through a `Metered` reader, which fails when one record is too long.
+//! file. They read through a `MeteredReader` reader, which fails when one record is too long.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -27,15 +27,15 @@ struct State {
 }
 
 /// A reader that updates a [`Meter`].
-pub(super) struct Metered<R> {
+pub(super) struct MeteredReader<R> {
     reader: R,
     meter: Meter,
 }
 
 impl Meter {
     /// Wraps a reader so that it updates this meter.
-    pub(super) fn watch<R: Read>(&self, reader: R) -> Metered<R> {
-        Metered { reader, meter: self.clone() }
+    pub(super) fn watch<R: Read>(&self, reader: R) -> MeteredReader<R> {
+        MeteredReader { reader, meter: self.clone() }
     }
 
     /// Sets the start of the current record to the position of the reader. The parser may have read a buffer ahead.
@@ -65,7 +65,7 @@ impl Meter {
     }
 }
 
-impl<R: Read> Read for Metered<R> {
+impl<R: Read> Read for MeteredReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut state = self.meter.0.borrow_mut();
         if state.record.is_some_and(|start| state.read.saturating_sub(start) > MAX_LINE_BYTES as u64) {

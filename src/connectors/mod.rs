@@ -52,9 +52,9 @@ pub use field_names::FieldNames;
 pub use files::{
     CategoryFrom, FileSelection, InvalidCategoryFrom, import_content, import_files, special_file,
 };
-pub use git::import_git;
+pub use git::{import_git, import_git_log};
 pub use input::Input;
-pub use intake::{Intake, Report};
+pub use intake::{Intake, NoProgress, Progress, Report};
 pub use item::FileKind;
 pub use json::import_json;
 pub use mail::import_mbox;
@@ -102,6 +102,16 @@ pub enum ImportError {
         expected: &'static str,
         /// Position and kind of the difference.
         problem: String,
+    },
+    /// The table has no column of a given name.
+    #[error("{} has no column `{column}`; its columns are {columns}", .path.display())]
+    NoColumn {
+        /// Path of the file.
+        path: PathBuf,
+        /// Name that was given.
+        column: String,
+        /// Names of the columns, separated by commas.
+        columns: String,
     },
     /// The folder has no file to import.
     #[error("there is nothing to import in {}: it has no {expected}; {found}", .path.display())]
@@ -167,6 +177,7 @@ impl ImportError {
             Self::Unsuitable { .. } => "origin_unsuitable",
             Self::UnknownKind(_) => "unknown_kind",
             Self::WrongKind { .. } => "wrong_kind",
+            Self::NoColumn { .. } => "no_column",
             Self::NoFolder { .. } => "no_folder",
             Self::Synchronizing(_) => "synchronizing",
             Self::OtherOrigin { .. } => "other_origin",

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::{ImportError, Intake, Report};
 use crate::handle::ConnectionId;
-use crate::source::store::{Imported, Manifest, NewConnection};
+use crate::source::store::{ImportResult, Manifest, NewConnection};
 use crate::state::create_private_directory;
 
 /// One account of a sample.
@@ -46,7 +46,7 @@ pub fn import_account(
     let (mut report, never) = (SampleReport, AtomicBool::new(false));
     let mut intake = Intake::new(store, connection, Some(manifest), &mut report, &never);
     fill(&mut intake)?;
-    let (Imported { tally, index_problem }, _) = intake.finish()?;
+    let (ImportResult { tally, index_problem }, _) = intake.finish()?;
     index_problem.map_or(Ok(()), Err)?;
     Ok(tally.added + tally.changed + tally.unchanged)
 }

@@ -1,20 +1,24 @@
 //! The reader of SQLite databases: a stream for each table, a record for each row.
 //!
 //! The database is opened for reading only. Views, virtual tables and triggers are not used, and functions of a schema
-//! that could have effects are disabled.
+//! that could have effects are disabled. No file stays beside the database: one in WAL mode that no other process has
+//! open is read without locks, or from a copy if its log has changes.
 
-use std::io::Write;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
+use url::Url;
 
 use super::intake::Intake;
 use super::item::{FileRecord, Item, ReadError};
-use super::values::time_of_value;
+use super::values::{SizeLimits, time_of_value};
 use crate::record::{RecordData, authored_values};
 use crate::source::store::is_store_application;
 
@@ -37,23 +41,115 @@ pub(super) fn read_sqlite(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Resul
 }
 
 fn read_tables(file: &Path, item: &Item<'_>, intake: &mut Intake<'_>) -> Result<(), ReadError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let database = Connection::open_with_flags(file, flags).map_err(|error| error.to_string())?;
+    let original = file;
+    let access = Access::for_file(file).map_err(|error| error.to_string())?;
+    let copy = match access {
+        Access::Copied => Some(copy_with_log(file).map_err(|error| error.to_string())?),
+        Access::Locked | Access::Frozen(_) => None,
+    };
+    let file = copy.as_ref().map_or_else(|| file.to_owned(), |folder| folder.path().join(COPY));
+    let database = open(&file, &access).map_err(|error| error.to_string())?;
     harden(&database).map_err(|error| error.to_string())?;
     check_application(&database)?;
     let tables = tables(&database).map_err(|error| format!("it is no readable database: {error}"))?;
     if tables.is_empty() {
         return Err("it has no tables".into());
     }
+    let mut limits = SizeLimits::new(fs::metadata(&file).map_or(0, |metadata| metadata.len()));
     for table in tables {
-        match read_table(&database, &table, item, intake) {
+        match read_table(&database, &table, item, &mut limits, intake) {
             Err(ReadError::Rejected(reason)) => {
                 intake.reject(&format!("{}: table {table}", item.path), &reason);
             }
             other => other?,
         }
     }
-    Ok(())
+    match access {
+        Access::Frozen(before) if !before.is_current(original) => {
+            Err("it was changed while it was read; import it again".into())
+        }
+        Access::Locked | Access::Copied | Access::Frozen(_) => Ok(()),
+    }
+}
+
+/// Name of the copy of a database.
+const COPY: &str = "copy.db";
+
+/// The way in which a database is read.
+enum Access {
+    /// With the locks of SQLite.
+    Locked,
+    /// Without locks: it is in WAL mode, has no log, and SQLite would create one.
+    Frozen(State),
+    /// From a copy: its log has changes, but no process has both open.
+    Copied,
+}
+
+impl Access {
+    fn for_file(file: &Path) -> io::Result<Self> {
+        let state = State::read(file)?;
+        let has_log = fs::metadata(beside(file, "-wal")).is_ok_and(|log| log.len() > 0);
+        if !is_in_wal_mode(file)? || beside(file, "-shm").exists() {
+            return Ok(Self::Locked);
+        }
+        Ok(if has_log { Self::Copied } else { Self::Frozen(state) })
+    }
+}
+
+/// The properties of a database that a writer changes.
+#[derive(PartialEq, Eq)]
+struct State {
+    bytes: u64,
+    changed_at: Option<std::time::SystemTime>,
+    log_bytes: u64,
+}
+
+impl State {
+    fn read(file: &Path) -> io::Result<Self> {
+        let metadata = fs::metadata(file)?;
+        let log = fs::metadata(beside(file, "-wal")).as_ref().map_or(0, Metadata::len);
+        Ok(Self { bytes: metadata.len(), changed_at: metadata.modified().ok(), log_bytes: log })
+    }
+
+    fn is_current(&self, file: &Path) -> bool {
+        Self::read(file).is_ok_and(|now| now == *self)
+    }
+}
+
+/// Returns the path of a file that SQLite keeps beside a database.
+fn beside(file: &Path, ending: &str) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(OsStr::new(ending));
+    path.into()
+}
+
+/// Returns true if the header of a database says that changes are written to a log first (WAL).
+fn is_in_wal_mode(file: &Path) -> io::Result<bool> {
+    let mut header = Vec::new();
+    File::open(file)?.take(20).read_to_end(&mut header)?;
+    Ok(header.get(18..20) == Some([2_u8, 2].as_slice()))
+}
+
+/// Copies a database and its log to a folder of its own, which is deleted with the returned value.
+fn copy_with_log(file: &Path) -> io::Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    let copy = folder.path().join(COPY);
+    fs::copy(file, &copy)?;
+    fs::copy(beside(file, "-wal"), beside(&copy, "-wal"))?;
+    Ok(folder)
+}
+
+fn open(file: &Path, access: &Access) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    match access {
+        Access::Frozen(_) => {
+            let file = fs::canonicalize(file).unwrap_or_else(|_missing| file.to_owned());
+            let mut address = Url::from_file_path(&file).map_err(|()| rusqlite::Error::InvalidPath(file))?;
+            address.set_query(Some("immutable=1"));
+            Connection::open_with_flags(address.as_str(), flags | OpenFlags::SQLITE_OPEN_URI)
+        }
+        Access::Locked | Access::Copied => Connection::open_with_flags(file, flags),
+    }
 }
 
 /// Refuses stores and their vectors. An import into such a store would make it larger each time.
@@ -87,19 +183,27 @@ fn read_table(
     database: &Connection,
     table: &str,
     item: &Item<'_>,
+    limits: &mut SizeLimits,
     intake: &mut Intake<'_>,
 ) -> Result<(), ReadError> {
     let broken = |error: rusqlite::Error| error.to_string();
-    let quoted = table.replace('"', "\"\"");
     let key = key_columns(database, table).map_err(broken)?;
     // A row without a primary key is known by its number.
-    let columns = if key.is_empty() { "rowid AS \"_rowid\", *" } else { "*" };
-    let mut query = database.prepare(&format!("SELECT {columns} FROM \"{quoted}\"")).map_err(broken)?;
+    let mut columns = if key.is_empty() { vec!["rowid AS \"_rowid\"".to_owned()] } else { Vec::new() };
+    columns.extend(stored_columns(database, table).map_err(broken)?.iter().map(|name| quote(name)));
+    let columns = columns.join(", ");
+    let mut query = database.prepare(&format!("SELECT {columns} FROM {}", quote(table))).map_err(broken)?;
     let names: Vec<String> = query.column_names().map(str::to_owned).collect();
+    let names_bytes: usize = names.iter().map(String::len).sum();
+    // The path and the table are parts of the key and of its address.
+    let own_bytes = names_bytes + item.path.len() + table.len();
     let mut rows = query.query([]).map_err(broken)?;
     let mut number = 0_u64;
     while let Some(row) = rows.next().map_err(broken)? {
         number += 1;
+        let values = (0..names.len()).map(|at| row.get_ref(at).map(value_bytes));
+        let bytes: usize = values.sum::<rusqlite::Result<_>>().map_err(broken)?;
+        limits.take_row(own_bytes.saturating_add(bytes))?;
         let mut data = RecordData::new();
         for (at, name) in names.iter().enumerate() {
             data.insert(name.clone(), value_of(row.get_ref(at).map_err(broken)?));
@@ -114,6 +218,27 @@ fn read_table(
         record.take_into(&format!("{}: row {number} of {table}", item.path), intake)?;
     }
     Ok(())
+}
+
+/// Returns the columns of a table, without those that are computed from others: a small row can have any number of
+/// large ones.
+fn stored_columns(database: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    let mut query =
+        database.prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden = 0 ORDER BY cid")?;
+    query.query_map([table], |row| row.get(0))?.collect()
+}
+
+/// Returns a name as an identifier of SQL.
+fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Returns the size of a value in bytes.
+fn value_bytes(value: ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len(),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => size_of::<Value>(),
+    }
 }
 
 /// Returns the columns of the primary key in their order.

@@ -113,6 +113,34 @@ pub(super) fn decode(bytes: Vec<u8>) -> Option<String> {
     (!text.contains('\0')).then_some(text)
 }
 
+/// Maximum bytes of a document in which the name of its encoding is looked for.
+const MAX_DECLARATION_BYTES: usize = 1_024;
+
+/// Decodes a whole document in the encoding that it declares: `<?xml encoding="...">` or `<meta charset="...">`. One
+/// with a byte order mark, in UTF-8 or without a declaration is decoded by [`decode`].
+pub(super) fn decode_declared(bytes: Vec<u8>) -> Option<String> {
+    let is_detected = Encoding::for_bom(&bytes).is_some() || std::str::from_utf8(&bytes).is_ok();
+    match declared_encoding(&bytes).filter(|_| !is_detected) {
+        Some(encoding) => {
+            let text = encoding.decode_without_bom_handling(&bytes).0.into_owned();
+            (!text.contains('\0')).then_some(text)
+        }
+        None => decode(bytes),
+    }
+}
+
+/// Returns the encoding that a document names. UTF-8 and UTF-16 are none: its bytes are neither.
+fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
+    let start = bytes.get(..MAX_DECLARATION_BYTES).unwrap_or(bytes).to_ascii_lowercase();
+    let start = String::from_utf8_lossy(&start);
+    let mark = if start.trim_start().starts_with("<?xml") { "encoding=" } else { "charset=" };
+    let (_, after) = start.split_once(mark)?;
+    let name = after.trim_start_matches(['"', '\'']);
+    let name = name.split(['"', '\'', ' ', ';', '>', '/', '?']).next()?;
+    let encoding = Encoding::for_label(name.as_bytes())?;
+    (encoding.is_ascii_compatible() && encoding != UTF_8).then_some(encoding)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +162,26 @@ mod tests {
         let utf16: Vec<u8> = "\u{FEFF}id,René\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
         check(&utf16, "id,René\n");
         check(b"", "");
+    }
+
+    #[test]
+    fn documents_are_read_in_the_encoding_they_declare() {
+        for (start, name, text) in [
+            ("<?xml version='1.0' encoding='NAME'?>", "Shift_JIS", "日本"),
+            ("<?xml version=\"1.0\" encoding=\"NAME\"?>", "EUC-KR", "년"),
+            ("<!doctype html><meta charset=NAME>", "windows-1251", "Привет"),
+            ("<html><meta http-equiv=Content-Type content='text/html; charset=NAME'>", "gb2312", "漫画"),
+            ("<?xml version='1.0' encoding='NAME'?>", "utf-8", "é"),
+            ("<meta charset='NAME'>", "no-such-encoding", "é"),
+        ] {
+            let encoding = Encoding::for_label(name.as_bytes()).unwrap_or(WINDOWS_1252);
+            let encoding = if encoding == UTF_8 { WINDOWS_1252 } else { encoding };
+            let (start, body) = (start.replace("NAME", name), encoding.encode(text).0);
+            let read = decode_declared([start.as_bytes(), &body].concat());
+            assert_eq!(read, Some(format!("{start}{text}")), "{name}");
+        }
+        let utf8 = "<?xml encoding='Shift_JIS'?>年".as_bytes().to_vec();
+        assert_eq!(decode_declared(utf8).unwrap(), "<?xml encoding='Shift_JIS'?>年");
     }
 
     #[test]

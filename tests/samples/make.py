@@ -1,7 +1,7 @@
 """Writes the sample files of `fixtures/files/` with the libraries that people write such files with.
 
 Usage: tests/samples/make.py FOLDER, with the packages of tests/samples/requirements.txt. Every sample has a sentence
-with a rare word in its middle, which `tests/it/import_documents.rs` searches for.
+with a rare word in its middle, which `tests/it/import/documents.rs` searches for.
 """
 
 import datetime

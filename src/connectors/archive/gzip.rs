@@ -15,9 +15,22 @@ pub(in crate::connectors) fn gzip_entry<'a>(
     let path = item.path.strip_suffix(".tgz").map(|stem| format!("{stem}.tar"));
     let path = path.or_else(|| item.path.strip_suffix(".gz").map(str::to_owned));
     let (path, changed_at) = (path.unwrap_or_else(|| item.path.clone()), item.changed_at.clone());
-    let reader = limits.limit(MultiGzDecoder::new(item.into_reader()));
-    Item::from_reader(path, changed_at, Box::new(reader))
-        .map_err(|error| format!("it is no complete gzip file: {error}"))
+    let name = item.name().to_owned();
+    let reader = limits.limit(Named { name, reader: MultiGzDecoder::new(item.into_reader()) });
+    Item::from_reader(path, changed_at, Box::new(reader)).map_err(|error| error.to_string())
+}
+
+/// A reader with errors that name the gzip file, since its content has another name.
+struct Named<R> {
+    name: String,
+    reader: R,
+}
+
+impl<R: Read> Read for Named<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let incomplete = |error| io::Error::other(format!("{} is incomplete or damaged: {error}", self.name));
+        self.reader.read(buffer).map_err(incomplete)
+    }
 }
 
 /// Returns a reader of a mailbox that may be compressed with gzip. `bytes` is the size of the file.

@@ -52,8 +52,8 @@ impl ArchiveLimits {
     }
 
     /// Wraps a reader of decompressed bytes, which fails when the limit is exceeded.
-    pub(super) fn limit<R: Read>(&self, reader: R) -> Limited<R> {
-        Limited { reader, bytes: Rc::clone(&self.bytes) }
+    pub(super) fn limit<R: Read>(&self, reader: R) -> LimitedReader<R> {
+        LimitedReader { reader, bytes: Rc::clone(&self.bytes) }
     }
 }
 
@@ -63,12 +63,12 @@ pub(super) fn expands_too_much() -> String {
 }
 
 /// A reader of decompressed bytes that counts them.
-pub(super) struct Limited<R> {
+pub(super) struct LimitedReader<R> {
     reader: R,
     bytes: Rc<Cell<u64>>,
 }
 
-impl<R: Read> Read for Limited<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buffer)?;
         let left = self.bytes.get().checked_sub(count as u64);

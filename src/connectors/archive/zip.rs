@@ -41,7 +41,7 @@ pub(in crate::connectors) fn zip_entries(
     Ok(())
 }
 
-type Rejected = (String, String);
+type RejectedEntry = (String, String);
 
 /// Opens an entry. Returns `None` for folders, links and files of operating systems.
 fn entry<'a>(
@@ -49,7 +49,7 @@ fn entry<'a>(
     index: usize,
     path: &str,
     limits: &ArchiveLimits,
-) -> Result<Option<Item<'a>>, Rejected> {
+) -> Result<Option<Item<'a>>, RejectedEntry> {
     let name = archive.name_for_index(index).and_then(Result::ok).unwrap_or_default().into_owned();
     let path = entry_path(path, &name).map_err(|reason| (format!("{path}/{name}"), reason))?;
     let rejected = |error: ZipError| {

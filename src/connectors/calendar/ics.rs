@@ -3,6 +3,7 @@
 use super::super::intake::Intake;
 use super::super::item::{FileRecord, Item, ReadError};
 use super::content_line::{ContentLine, content_lines};
+use super::zones::Zones;
 
 /// Stream of events, tasks and journal entries.
 const STREAM: &str = "events";
@@ -10,7 +11,7 @@ const STREAM: &str = "events";
 /// Reads a calendar.
 pub(in crate::connectors) fn read_ics(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<(), ReadError> {
     let text = item.read_text()?;
-    let mut calendar = String::new();
+    let (mut calendar, zones) = (String::new(), Zones::read(&text));
     let (mut component, mut inner, mut number) = (None::<Component>, 0_usize, 0_usize);
     for line in content_lines(&text) {
         let value = || line.text().trim().to_ascii_uppercase();
@@ -29,7 +30,7 @@ pub(in crate::connectors) fn read_ics(item: &mut Item<'_>, intake: &mut Intake<'
             }
             ("X-WR-CALNAME", None) => calendar = line.text(),
             // Lines of alarms belong to them.
-            (_, Some(component)) if inner == 0 => component.set(&line),
+            (_, Some(component)) if inner == 0 => component.set(&line, &zones),
             _ => {}
         }
     }
@@ -68,14 +69,15 @@ impl Component {
         Self { record, uid, recurrence, attendees: Vec::new(), body }
     }
 
-    fn set(&mut self, line: &ContentLine) {
+    fn set(&mut self, line: &ContentLine, zones: &Zones) {
         let record = &mut self.record;
+        let time = || zones.time(line).unwrap_or_default();
         match line.name.as_str() {
             "SUMMARY" => record.put_text("title", &line.text()),
-            "DTSTART" => record.put_text("start", &line.time().unwrap_or_default()),
-            "DTEND" => record.put_text("end", &line.time().unwrap_or_default()),
-            "DUE" => record.put_text("due", &line.time().unwrap_or_default()),
-            "COMPLETED" => record.put_text("completed", &line.time().unwrap_or_default()),
+            "DTSTART" => record.put_text("start", &time()),
+            "DTEND" => record.put_text("end", &time()),
+            "DUE" => record.put_text("due", &time()),
+            "COMPLETED" => record.put_text("completed", &time()),
             "LOCATION" => record.put_text("location", &line.text()),
             "STATUS" => record.put_text("status", &line.text().to_ascii_lowercase()),
             "URL" => record.put_text("url", &line.text()),
@@ -85,10 +87,10 @@ impl Component {
             "ATTENDEE" => self.attendees.push(person(line)),
             "DESCRIPTION" => self.body = line.text(),
             "UID" => self.uid = line.text().trim().to_owned(),
-            "RECURRENCE-ID" => self.recurrence = line.time().unwrap_or_else(|| line.text()),
+            "RECURRENCE-ID" => self.recurrence = zones.time(line).unwrap_or_else(|| line.text()),
             "DTSTAMP" | "CREATED" | "LAST-MODIFIED" => {
                 let name = if line.name == "CREATED" { "created_at" } else { "modified_at" };
-                record.put_text(name, &line.time().unwrap_or_default());
+                record.put_text(name, &time());
             }
             _ => {}
         }

@@ -3,6 +3,7 @@
 use super::super::intake::Intake;
 use super::super::item::{FileRecord, Item, ReadError};
 use super::content_line::{ContentLine, content_lines};
+use super::zones::Zones;
 
 /// Stream of contacts.
 const STREAM: &str = "contacts";
@@ -74,10 +75,12 @@ impl Card {
             "TEL" => self.phones.push(line.text().trim().trim_start_matches("tel:").to_owned()),
             "ADR" => self.addresses.push(line.pieces(';').join(", ")),
             "URL" => record.put_text("url", &line.text()),
-            "BDAY" => record.put_text("birthday", &line.time().unwrap_or_else(|| line.text())),
+            "BDAY" => {
+                record.put_text("birthday", &Zones::default().time(line).unwrap_or_else(|| line.text()));
+            }
             "CATEGORIES" => record.put_list("categories", line.pieces(',')),
             "NOTE" => record.put_text("body", &line.text()),
-            "REV" => record.put_text("modified_at", &line.time().unwrap_or_default()),
+            "REV" => record.put_text("modified_at", &Zones::default().time(line).unwrap_or_default()),
             "UID" => line.text().trim().clone_into(&mut self.uid),
             _ => {}
         }

@@ -11,7 +11,7 @@ const MAX_TITLE_BYTES: usize = 1_000;
 
 /// Reads a web page: its visible text, and the title, author and time of its head.
 pub(in crate::connectors) fn read_html(item: &mut Item<'_>) -> Result<FileRecord, String> {
-    let html = item.read_text()?;
+    let html = item.read_markup()?;
     Ok(html_document(&html).into_record(FileKind::Html, item))
 }
 

@@ -80,10 +80,22 @@ fn message_text(node: &Value) -> Option<String> {
     }
     let content = message.get("content")?;
     let parts = content.get("parts").and_then(Value::as_array);
-    let parts = parts.into_iter().flatten().filter_map(Value::as_str);
+    // A part is a text, a picture, or a recording with its transcript.
+    let parts =
+        parts.into_iter().flatten().filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()));
     let text: Vec<&str> = parts.chain(content.get("text").and_then(Value::as_str)).collect();
-    let text = text.join("\n");
+    let text = without_citations(&text.join("\n"));
     (!text.trim().is_empty()).then(|| format!("{author}: {}", text.trim()))
+}
+
+/// Returns a text without its references to sources: `U+E200 cite U+E202 turn0search1 U+E201`.
+fn without_citations(text: &str) -> String {
+    let mut pieces = text.split('\u{E200}');
+    let mut written = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        written.push_str(piece.split_once('\u{E201}').map_or(piece, |(_reference, after)| after));
+    }
+    written
 }
 
 #[cfg(test)]
@@ -104,6 +116,11 @@ mod tests {
             "c": {"parent": "a", "message": message("assistant", "Hello")},
         }});
         assert_eq!(messages(conversation.as_object().unwrap()), ["You: Hi", "ChatGPT: Hello"]);
+        let spoken = json!({"author": {"role": "user"}, "content": {"content_type": "multimodal_text", "parts": [
+            {"content_type": "audio_transcription", "text": "spoken \u{E200}cite\u{E202}turn0search1\u{E201}words"},
+            {"content_type": "audio_asset_pointer", "asset_pointer": "sediment://file_1"},
+        ]}});
+        assert_eq!(message_text(&json!({"message": spoken})).unwrap(), "You: spoken words");
         let endless =
             json!({"current_node": "a", "mapping": {"a": {"parent": "a", "message": message("user", "x")}}});
         assert_eq!(messages(endless.as_object().unwrap()), ["You: x"]);

@@ -34,9 +34,12 @@ pub(in crate::connectors) fn read_github(item: Item<'_>, intake: &mut Intake<'_>
         record.put_text("author", person(issue.get("author")));
         record.put_list("labels", names(&issue, "labels", "name"));
         record.put_list("assignees", names(&issue, "assignees", "login"));
-        for (field, name) in
-            [("created_at", "createdAt"), ("updated_at", "updatedAt"), ("closed_at", "closedAt")]
-        {
+        for (field, name) in [
+            ("created_at", "createdAt"),
+            ("updated_at", "updatedAt"),
+            ("closed_at", "closedAt"),
+            ("merged_at", "mergedAt"),
+        ] {
             record.put_text(field, text_at(&issue, name));
         }
         record.put_text("path", &path);

@@ -25,7 +25,7 @@ pub(in crate::connectors) fn read_slack(item: Item<'_>, intake: &mut Intake<'_>)
             return Ok(());
         };
         let user = user_name(&message, &mut names);
-        let text = plain_text(text_at(&message, "text"), &names);
+        let text = plain_text(&message_text(&message), &names);
         let mut record = FileRecord {
             stream: STREAM.to_owned(),
             key: format!("{channel}/{time}"),
@@ -72,6 +72,19 @@ fn user_name(message: &RecordData, names: &mut HashMap<String, String>) -> Strin
         .to_owned()
 }
 
+/// Returns the text of a message with those of its attachments, which messages of programs have instead of a text.
+fn message_text(message: &RecordData) -> String {
+    let mut texts = vec![text_at(message, "text")];
+    let attachments = message.get("attachments").and_then(Value::as_array).into_iter().flatten();
+    for attachment in attachments.filter_map(Value::as_object) {
+        let [title, text, fallback] = ["title", "text", "fallback"].map(|field| text_at(attachment, field));
+        texts.extend([title, if text.is_empty() { fallback } else { text }]);
+    }
+    texts.retain(|text| !text.trim().is_empty());
+    texts.dedup();
+    texts.join("\n")
+}
+
 fn names_of_files(message: &RecordData) -> Vec<String> {
     let files = message.get("files").and_then(Value::as_array).into_iter().flatten();
     files.filter_map(|file| file.get("name")?.as_str().map(str::to_owned)).collect()
@@ -116,6 +129,14 @@ fn plain_text(text: &str, names: &HashMap<String, String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_of_programs_have_the_text_of_their_attachments() {
+        let message = serde_json::json!({"text": "", "attachments": [
+            {"title": "Build 7", "text": "It failed", "fallback": "Build 7 failed"}, {"fallback": "No text"},
+        ]});
+        assert_eq!(message_text(message.as_object().unwrap()), "Build 7\nIt failed\nNo text");
+    }
 
     #[test]
     fn the_notation_of_slack_becomes_text() {

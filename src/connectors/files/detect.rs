@@ -109,18 +109,47 @@ fn text_kind(start: &str) -> Option<FileKind> {
     if lower.starts_with("begin:vcard") {
         return Some(FileKind::Vcard);
     }
-    if lower.starts_with("<!doctype html") || lower.starts_with("<html") {
+    if lower.starts_with("<!doctype html") {
         return Some(FileKind::Html);
     }
     if lower.starts_with('<') {
-        let is_feed = ["<rss", "<feed", "<rdf:rdf"].iter().any(|tag| lower.contains(tag));
-        let is_html = lower.contains("<html");
-        return is_feed.then_some(FileKind::Feed).or(is_html.then_some(FileKind::Html));
+        return match root_element(&lower)? {
+            "html" => Some(FileKind::Html),
+            "rss" | "feed" => Some(FileKind::Feed),
+            // Other documents in RDF are no feeds.
+            "rdf" => ["/rss/", "netscape.com/rdf"]
+                .iter()
+                .any(|name| lower.contains(name))
+                .then_some(FileKind::Feed),
+            _ => None,
+        };
     }
     if start.starts_with("From ") && start.lines().nth(1).is_some_and(is_header) {
         return Some(FileKind::Mbox);
     }
     is_message(&lower).then_some(FileKind::Eml)
+}
+
+/// Returns the name of the first element of a document in XML or HTML, without its prefix. Comments, instructions and
+/// the document type are before it.
+fn root_element(text: &str) -> Option<&str> {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        let end = match rest {
+            _ if rest.starts_with("<!--") => "-->",
+            _ if rest.starts_with("<?") => "?>",
+            // The declarations of a document type are in brackets.
+            _ if rest.starts_with("<!") && rest.find('[') < rest.find('>') && rest.contains('[') => "]>",
+            _ if rest.starts_with("<!") => ">",
+            _ => break,
+        };
+        rest = rest.split_once(end)?.1;
+    }
+    let tag = rest.strip_prefix('<')?;
+    let name =
+        tag.split(|character: char| character.is_whitespace() || matches!(character, '>' | '/')).next()?;
+    Some(name.rsplit_once(':').map_or(name, |(_prefix, local)| local))
 }
 
 /// Returns true if a line is a header of a message.
@@ -140,12 +169,11 @@ fn is_message(lower: &str) -> bool {
     names.filter(|name| NAMES.contains(name)).take(2).count() == 2
 }
 
-/// Returns the kind of a JSON file by the keys at its start.
+/// Returns the kind of a JSON file by the keys of its first object.
 fn export_kind(start: &str, path: &str) -> Option<FileKind> {
-    let has = |key: &str| start.contains(&format!("\"{key}\""));
-    if !start.trim_start_matches('\u{FEFF}').trim_start().starts_with('[') {
-        return None;
-    }
+    let list = start.trim_start_matches('\u{FEFF}').trim_start().strip_prefix('[')?;
+    let keys = first_keys(list);
+    let has = |key: &str| keys.contains(&key);
     if has("mapping") && has("create_time") {
         return Some(FileKind::ChatGpt);
     }
@@ -155,7 +183,49 @@ fn export_kind(start: &str, path: &str) -> Option<FileKind> {
     if is_slack_day(path) && has("ts") {
         return Some(FileKind::Slack);
     }
-    (has("number") && has("title") && (has("state") || has("url"))).then_some(FileKind::Github)
+    let has_address = || ["/issues/", "/pull/"].iter().any(|part| list.contains(part));
+    let is_github = has("number") && has("title") && (has("state") || (has("url") && has_address()));
+    is_github.then_some(FileKind::Github)
+}
+
+/// Returns the keys of the first object of a list, without those of objects in it. The text may end anywhere.
+fn first_keys(list: &str) -> Vec<&str> {
+    let (mut keys, mut depth, mut rest) = (Vec::new(), 0_usize, list.trim_start());
+    if !rest.starts_with('{') {
+        return keys;
+    }
+    while let Some(at) = rest.find(['"', '{', '[', '}', ']']) {
+        let mut characters = rest.get(at..).unwrap_or_default().chars();
+        match characters.next() {
+            Some('{' | '[') => depth += 1,
+            Some('}' | ']') if depth <= 1 => break,
+            Some('}' | ']') => depth -= 1,
+            _ => {
+                let text = characters.as_str();
+                let Some(end) = end_of_string(text) else { break };
+                let (string, after) =
+                    (text.get(..end).unwrap_or_default(), text.get(end + 1..).unwrap_or_default());
+                if depth == 1 && after.trim_start().starts_with(':') {
+                    keys.push(string);
+                }
+                rest = after;
+                continue;
+            }
+        }
+        rest = characters.as_str();
+    }
+    keys
+}
+
+/// Returns the position of the quote that ends a string of JSON.
+fn end_of_string(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    let mut bytes = text.bytes();
+    bytes.position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    })
 }
 
 /// Returns true if a file is named as a day of a Slack channel: `CHANNEL/2026-04-01.json`.
@@ -211,6 +281,13 @@ mod tests {
         check("a", b"<?xml version=\"1.0\"?>\n<rss version=\"2.0\">", Some(FileKind::Feed));
         check("a.xml", b"<feed xmlns=\"http://www.w3.org/2005/Atom\">", Some(FileKind::Feed));
         check("a.xml", b"<config/>", None);
+        let drawing = b"<?xml version='1.0'?>\n<!-- <rss> --><svg><metadata><rdf:RDF><cc:Work/></rdf:RDF></metadata></svg>";
+        check("logo.svg", drawing, None);
+        check("a.rdf", b"<rdf:RDF xmlns:owl='http://www.w3.org/2002/07/owl#'>", None);
+        check("a.rdf", b"<rdf:RDF xmlns='http://purl.org/rss/1.0/'>", Some(FileKind::Feed));
+        check("a", b"<!DOCTYPE rss [<!ENTITY a '>'>]>\n<rss>", Some(FileKind::Feed));
+        check("a", b"<!DOCTYPE note SYSTEM 'a.dtd'><note>[<rss></note>", None);
+        check("a", b"<!-- saved -->\n<HTML lang=en>", Some(FileKind::Html));
         check("a", b"From a@x.test Wed Apr  1 10:00:00 2026\nSubject: x\n\n", Some(FileKind::Mbox));
         check("a", b"Return-Path: <a@x>\nReceived: by x\n  more\nSubject: x\n\n", Some(FileKind::Eml));
         check("box/cur/1.host:2,S", b"X-Only: one\n\n", Some(FileKind::Eml));
@@ -223,6 +300,13 @@ mod tests {
         check("a.json", b"[{\"uuid\":\"x\",\"chat_messages\":[]}]", Some(FileKind::Claude));
         check("general/2026-04-01.json", b"[{\"type\":\"message\",\"ts\":\"1\"}]", Some(FileKind::Slack));
         check("a.json", b"[{\"number\":1,\"title\":\"x\",\"state\":\"OPEN\"}]", Some(FileKind::Github));
+        let address = b"[{\"number\":1,\"title\":\"x\",\"url\":\"https://git.test/o/r/pull/1\"}]";
+        check("a.json", address, Some(FileKind::Github));
+        check("a.json", b"[{\"number\":1,\"title\":\"x\",\"url\":\"https://books.test/1\"}]", None);
+        check("a.json", b"[{\"number\":{\"title\":\"x\\\"\",\"state\":1}}]", None);
+        check("a.json", b"[{\"number\":1},{\"title\":\"x\",\"state\":1}]", None);
+        check("a.json", b"[{\"a\":[{\"mapping\":1,\"create_time\":1}],\"number\":1,\"tit", None);
+        check("a.json", b"[[{\"chat_messages\":[]}]]", None);
         check("a.json", b"{\"a\":1}", None);
     }
 }

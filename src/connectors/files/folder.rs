@@ -12,7 +12,7 @@ use walkdir::{DirEntry, WalkDir};
 use super::super::ImportError;
 
 /// An entry of a folder.
-pub(in crate::connectors) enum Found {
+pub(in crate::connectors) enum FolderEntry {
     /// A file, with its path in the folder.
     File {
         /// Path on disk.
@@ -36,7 +36,7 @@ pub(in crate::connectors) enum Found {
 /// Calls `visit` for everything in a folder, or for a single file.
 pub(in crate::connectors) fn walk(
     path: &Path,
-    visit: &mut dyn FnMut(Found) -> Result<(), ImportError>,
+    visit: &mut dyn FnMut(FolderEntry) -> Result<(), ImportError>,
 ) -> Result<(), ImportError> {
     let unreadable = |problem: String| ImportError::Unreadable { path: path.to_owned(), problem };
     let metadata = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
@@ -58,18 +58,18 @@ pub(in crate::connectors) fn walk(
             Err(error) => {
                 let place = error.path().unwrap_or(folder).display().to_string();
                 let reason = "it cannot be read; check its permissions".to_owned();
-                visit(Found::Unreadable { place, reason })?;
+                visit(FolderEntry::Unreadable { place, reason })?;
                 continue;
             }
         };
         if entry.file_type().is_symlink() && entry.depth() > 0 {
-            visit(Found::Link)?;
+            visit(FolderEntry::Link)?;
         } else if entry.file_type().is_file() || entry.depth() == 0 && metadata.is_file() {
             visit(found_file(&entry, folder))?;
         }
     }
     for _ in 0..hidden.get() {
-        visit(Found::Hidden)?;
+        visit(FolderEntry::Hidden)?;
     }
     Ok(())
 }
@@ -97,12 +97,12 @@ pub fn special_file(metadata: &Metadata) -> Option<&'static str> {
     Some("is neither a file nor a folder; name one of these")
 }
 
-fn found_file(entry: &DirEntry, folder: &Path) -> Found {
+fn found_file(entry: &DirEntry, folder: &Path) -> FolderEntry {
     let within = entry.path().strip_prefix(folder).unwrap_or(entry.path());
     let pieces: Option<Vec<&str>> = within.iter().map(|piece| piece.to_str()).collect();
     match pieces {
-        Some(pieces) => Found::File { file: entry.path().to_owned(), path: pieces.join("/") },
-        None => Found::Unreadable {
+        Some(pieces) => FolderEntry::File { file: entry.path().to_owned(), path: pieces.join("/") },
+        None => FolderEntry::Unreadable {
             place: within.display().to_string(),
             reason: "its name is not UTF-8".to_owned(),
         },

@@ -24,8 +24,8 @@ use std::path::Path;
 
 pub(super) use self::detect::detect_kind;
 pub use self::folder::special_file;
-pub(super) use self::folder::{Found, walk};
-pub(super) use self::parse::{ParseInput, Parsed, parse_all};
+pub(super) use self::folder::{FolderEntry, walk};
+pub(super) use self::parse::{ListEntry, ParseInput, parse_all};
 pub use self::project_documents::{CategoryFrom, InvalidCategoryFrom};
 pub(super) use self::project_documents::{DocumentIds, DocumentReader};
 pub(super) use self::read::FileReader;
@@ -50,7 +50,7 @@ pub fn import_content(name: &str, content: &[u8], intake: &mut Intake<'_>) -> Re
     reader.finish(Path::new(name))
 }
 
-/// Imports a file, or every selected file below a folder. Calls `progress` with the size of each file.
+/// Imports a file, or every selected file below a folder.
 ///
 /// # Errors
 ///
@@ -59,10 +59,10 @@ pub fn import_files(
     path: &Path,
     selection: &FileSelection,
     intake: &mut Intake<'_>,
-    progress: &dyn Fn(u64),
 ) -> Result<(), ImportError> {
+    let progress = intake.progress();
     let mut reader = FileReader::new(selection, intake);
-    let list = |visit: &mut dyn FnMut(Found) -> Result<(), ImportError>| walk(path, visit);
+    let list = |visit: &mut dyn FnMut(FolderEntry) -> Result<(), ImportError>| walk(path, visit);
     let input = ParseInput {
         root: path,
         selection,
@@ -74,28 +74,28 @@ pub fn import_files(
     parse_all(&input, &mut |parsed, _state| {
         reader.check_stop()?;
         match parsed {
-            Parsed::Record { record, bytes } => {
-                progress(bytes);
+            ListEntry::Record { record, bytes } => {
+                progress.read(bytes);
                 reader.take_parsed(*record)?;
             }
-            Parsed::Unopened { path, error, bytes } => {
-                progress(bytes);
+            ListEntry::Unopened { path, error, bytes } => {
+                progress.read(bytes);
                 reader.reject(&path, &error.to_string());
             }
-            Parsed::Rejected { path, reason, bytes } => {
-                progress(bytes);
+            ListEntry::Rejected { path, reason, bytes } => {
+                progress.read(bytes);
                 reader.reject(&path, &reason);
             }
-            Parsed::Other(Found::File { file, path: name }) => {
-                progress(file.metadata().map_or(0, |metadata| metadata.len()));
+            ListEntry::Other(FolderEntry::File { file, path: name }) => {
+                progress.read(file.metadata().map_or(0, |metadata| metadata.len()));
                 match Item::open(name.clone(), &file) {
                     Ok(item) => reader.read_file(item, file == path)?,
                     Err(error) => reader.reject(&name, &error.to_string()),
                 }
             }
-            Parsed::Other(Found::Hidden) => reader.skipped.count_hidden(),
-            Parsed::Other(Found::Link) => reader.skipped.count_link(),
-            Parsed::Other(Found::Unreadable { place, reason }) => reader.reject(&place, &reason),
+            ListEntry::Other(FolderEntry::Hidden) => reader.skipped.count_hidden(),
+            ListEntry::Other(FolderEntry::Link) => reader.skipped.count_link(),
+            ListEntry::Other(FolderEntry::Unreadable { place, reason }) => reader.reject(&place, &reason),
         }
         Ok(())
     })?;

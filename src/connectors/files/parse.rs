@@ -15,7 +15,7 @@ use std::thread;
 use super::super::ImportError;
 use super::super::depth::PARSER_STACK_BYTES;
 use super::super::item::{FileRecord, Item};
-use super::folder::Found;
+use super::folder::FolderEntry;
 use super::read::detect_selected;
 use super::record::read_record;
 use super::selection::FileSelection;
@@ -30,7 +30,7 @@ const FILES_PER_PARSER: usize = 16;
 const MAX_BYTES_AHEAD: u64 = 64 * 1024 * 1024;
 
 /// An entry of the list, in its order.
-pub(in crate::connectors) enum Parsed {
+pub(in crate::connectors) enum ListEntry {
     /// A file that is one record.
     Record {
         /// Record of the file.
@@ -57,12 +57,12 @@ pub(in crate::connectors) enum Parsed {
         bytes: u64,
     },
     /// Something that the writer handles itself: a file of another kind, a link and so on.
-    Other(Found),
+    Other(FolderEntry),
 }
 
 /// Function that calls its argument with each entry of a list.
 type List<'a> =
-    dyn Fn(&mut dyn FnMut(Found) -> Result<(), ImportError>) -> Result<(), ImportError> + Sync + 'a;
+    dyn Fn(&mut dyn FnMut(FolderEntry) -> Result<(), ImportError>) -> Result<(), ImportError> + Sync + 'a;
 
 /// Files to parse.
 pub(in crate::connectors) struct ParseInput<'a, State> {
@@ -84,25 +84,25 @@ struct Job<State> {
     file: PathBuf,
     path: String,
     bytes: u64,
-    result: SyncSender<(Parsed, State)>,
+    result: SyncSender<(ListEntry, State)>,
 }
 
 /// Result that the writer waits for, in the order of the list.
-enum Pending<State> {
-    File { path: String, bytes: u64, result: Receiver<(Parsed, State)> },
-    Other(Found),
+enum PendingResult<State> {
+    File { path: String, bytes: u64, result: Receiver<(ListEntry, State)> },
+    Other(FolderEntry),
 }
 
 /// Parses files on several threads, and calls `write` with each entry in the order of the list. Entries that are no files
 /// have no state.
 pub(in crate::connectors) fn parse_all<State: Send>(
     input: &ParseInput<'_, State>,
-    write: &mut dyn FnMut(Parsed, Option<State>) -> Result<(), ImportError>,
+    write: &mut dyn FnMut(ListEntry, Option<State>) -> Result<(), ImportError>,
 ) -> Result<(), ImportError> {
     let root = input.root;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let parsers = cores.min(input.max_files).clamp(1, MAX_PARSERS);
-    let (pending, results) = sync_channel::<Pending<State>>(parsers * FILES_PER_PARSER);
+    let (pending, results) = sync_channel::<PendingResult<State>>(parsers * FILES_PER_PARSER);
     let (jobs, queue) = sync_channel::<Job<State>>(parsers * FILES_PER_PARSER);
     let (queue, ahead) = (Mutex::new(queue), BytesAhead::default());
     thread::scope(|scope| {
@@ -112,7 +112,7 @@ pub(in crate::connectors) fn parse_all<State: Send>(
             problem: format!("no thread can be started: {error}"),
         };
         // Dropped at the end or at the first error, which wakes and ends all threads.
-        let results = Closing { results, ahead: &ahead };
+        let results = ResultReceiver { results, ahead: &ahead };
         for _ in 0..parsers {
             start("parse").spawn_scoped(scope, || parse_jobs(&queue, &ahead, input)).map_err(failed)?;
         }
@@ -123,8 +123,8 @@ pub(in crate::connectors) fn parse_all<State: Send>(
             .map_err(failed)?;
         while let Ok(next) = results.results.recv() {
             match next {
-                Pending::Other(found) => write(Parsed::Other(found), None)?,
-                Pending::File { path, bytes, result } => {
+                PendingResult::Other(found) => write(ListEntry::Other(found), None)?,
+                PendingResult::File { path, bytes, result } => {
                     match result.recv() {
                         Ok((parsed, state)) => write(parsed, Some(state))?,
                         Err(_panic) => write(panicked(path, bytes), None)?,
@@ -141,12 +141,12 @@ pub(in crate::connectors) fn parse_all<State: Send>(
 }
 
 /// Receiver of the writer. Dropping it wakes the walk, which then ends.
-struct Closing<'a, State> {
-    results: Receiver<Pending<State>>,
+struct ResultReceiver<'a, State> {
+    results: Receiver<PendingResult<State>>,
     ahead: &'a BytesAhead,
 }
 
-impl<State> Drop for Closing<'_, State> {
+impl<State> Drop for ResultReceiver<'_, State> {
     fn drop(&mut self) {
         self.ahead.close();
     }
@@ -155,23 +155,23 @@ impl<State> Drop for Closing<'_, State> {
 fn list_into<State>(
     input: &ParseInput<'_, State>,
     ahead: &BytesAhead,
-    pending: &SyncSender<Pending<State>>,
+    pending: &SyncSender<PendingResult<State>>,
     jobs: &SyncSender<Job<State>>,
 ) -> Result<(), ImportError> {
     // The writer has an error of its own, or was stopped, if it receives nothing any more: this error is not shown.
     (input.list)(&mut |found| match found {
-        Found::File { file, path } => {
+        FolderEntry::File { file, path } => {
             let bytes = fs::metadata(&file).map_or(0, |metadata| metadata.len());
             if !ahead.acquire(bytes) {
                 return Err(ImportError::Stopped);
             }
             let (result, receiver) = sync_channel(1);
             pending
-                .send(Pending::File { path: path.clone(), bytes, result: receiver })
+                .send(PendingResult::File { path: path.clone(), bytes, result: receiver })
                 .map_err(|_closed| ImportError::Stopped)?;
             jobs.send(Job { file, path, bytes, result }).map_err(|_closed| ImportError::Stopped)
         }
-        other => pending.send(Pending::Other(other)).map_err(|_closed| ImportError::Stopped),
+        other => pending.send(PendingResult::Other(other)).map_err(|_closed| ImportError::Stopped),
     })
 }
 
@@ -184,7 +184,7 @@ fn parse_jobs<State>(queue: &Mutex<Receiver<Job<State>>>, ahead: &BytesAhead, in
             let parsed = if input.parses {
                 parse(file, path, bytes, input.root, input.selection)
             } else {
-                Parsed::Other(Found::File { file, path })
+                ListEntry::Other(FolderEntry::File { file, path })
             };
             // The writer has ended if the result is not received.
             let _ = result.send((parsed, state));
@@ -192,39 +192,39 @@ fn parse_jobs<State>(queue: &Mutex<Receiver<Job<State>>>, ahead: &BytesAhead, in
     }
 }
 
-fn parse(file: PathBuf, path: String, bytes: u64, root: &Path, selection: &FileSelection) -> Parsed {
+fn parse(file: PathBuf, path: String, bytes: u64, root: &Path, selection: &FileSelection) -> ListEntry {
     let is_named = file == root;
     let mut item = match Item::open(path.clone(), &file) {
         Ok(item) => item,
-        Err(error) => return Parsed::Unopened { path, error, bytes },
+        Err(error) => return ListEntry::Unopened { path, error, bytes },
     };
     let parsed = catch_unwind(AssertUnwindSafe(|| match detect_selected(&item, selection, is_named) {
         Some(kind) => read_record(kind, &mut item, selection).transpose(),
         None => Ok(None),
     }));
     match parsed {
-        Ok(Ok(Some(record))) => Parsed::Record { record: Box::new(record), bytes },
-        Ok(Ok(None)) => Parsed::Other(Found::File { file, path }),
-        Ok(Err(reason)) => Parsed::Rejected { path, reason, bytes },
+        Ok(Ok(Some(record))) => ListEntry::Record { record: Box::new(record), bytes },
+        Ok(Ok(None)) => ListEntry::Other(FolderEntry::File { file, path }),
+        Ok(Err(reason)) => ListEntry::Rejected { path, reason, bytes },
         Err(_panic) => panicked(path, bytes),
     }
 }
 
 /// Returns the result for a file that caused a panic of its reader.
-fn panicked(path: String, bytes: u64) -> Parsed {
+fn panicked(path: String, bytes: u64) -> ListEntry {
     let reason = "an internal error stopped its reader; please report it".to_owned();
-    Parsed::Rejected { path, reason, bytes }
+    ListEntry::Rejected { path, reason, bytes }
 }
 
 /// Bytes of the files between the walk and the writer.
 #[derive(Debug, Default)]
 struct BytesAhead {
-    state: Mutex<Ahead>,
+    state: Mutex<ReadAhead>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Ahead {
+struct ReadAhead {
     bytes: u64,
     is_closed: bool,
 }

@@ -3,7 +3,7 @@
 //! A document keeps its id as long as its path stays. A file at a new path gets the id of a document with equal text
 //! and a missing file, so that a renamed file is the same document.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::str::FromStr;
 
@@ -15,13 +15,16 @@ use super::super::text_input::decode;
 use super::record::read_record;
 use super::selection::FileSelection;
 use crate::record::RecordData;
-use crate::source::documents::{Category, DOCUMENTS_STREAM, NewDocument, Uuid, content_hash};
+use crate::source::documents::{Category, DOCUMENTS_STREAM, NewDocument, Uuid, bounded_title, content_hash};
 use crate::source::store::KnownDocument;
 
 /// Origin of the categories of documents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CategoryFrom {
+    /// Nothing: every document is `general`.
+    #[default]
+    General,
     /// The first folder of the path.
     Folder,
     /// The field `category` of the front matter.
@@ -30,13 +33,14 @@ pub enum CategoryFrom {
 
 /// The error for a text that is no origin of categories.
 #[derive(Debug, thiserror::Error)]
-#[error("categories come from `folder` or `front-matter`")]
+#[error("categories come from `folder` or `front-matter`, or all are `general`")]
 pub struct InvalidCategoryFrom;
 
 impl CategoryFrom {
     /// Returns the name of the origin in a command.
     fn as_str(self) -> &'static str {
         match self {
+            Self::General => Category::GENERAL,
             Self::Folder => "folder",
             Self::FrontMatter => "front-matter",
         }
@@ -53,7 +57,7 @@ impl FromStr for CategoryFrom {
     type Err = InvalidCategoryFrom;
 
     fn from_str(text: &str) -> Result<Self, InvalidCategoryFrom> {
-        let mut known = [Self::Folder, Self::FrontMatter].into_iter();
+        let mut known = [Self::General, Self::Folder, Self::FrontMatter].into_iter();
         known.find(|known| known.as_str() == text).ok_or(InvalidCategoryFrom)
     }
 }
@@ -97,11 +101,28 @@ impl DocumentIds {
 /// Reader of the documents of a project.
 #[derive(Debug)]
 pub(in crate::connectors) struct DocumentReader {
-    pub(in crate::connectors) ids: DocumentIds,
-    pub(in crate::connectors) category_from: Option<CategoryFrom>,
+    ids: DocumentIds,
+    category_from: CategoryFrom,
+    /// Paths of the documents with a title that was truncated.
+    truncated_titles: BTreeSet<String>,
 }
 
 impl DocumentReader {
+    pub(in crate::connectors) fn new(ids: DocumentIds, category_from: CategoryFrom) -> Self {
+        Self { ids, category_from, truncated_titles: BTreeSet::new() }
+    }
+
+    /// Returns a warning about the titles that were truncated, if there are any.
+    pub(in crate::connectors) fn warning(&self) -> Option<String> {
+        let first = self.truncated_titles.first()?;
+        Some(match self.truncated_titles.len() - 1 {
+            0 => format!("the title of `{first}` is longer than 500 characters and was truncated"),
+            others => format!(
+                "the titles of `{first}` and {others} more documents are longer than 500 characters and were truncated"
+            ),
+        })
+    }
+
     /// Reads a file as the record of a document. Plain text and Markdown are kept as they are; of other kinds the text is
     /// extracted.
     pub(super) fn read(
@@ -135,17 +156,18 @@ impl DocumentReader {
     }
 
     /// Returns the document of a file with the fields that its reader found.
-    fn document(&self, path: &str, mut fields: RecordData, text: String) -> Result<NewDocument, String> {
+    fn document(&mut self, path: &str, mut fields: RecordData, text: String) -> Result<NewDocument, String> {
         let title = fields.shift_remove("title").as_ref().and_then(Value::as_str).map(str::to_owned);
+        if title.as_deref().map(str::trim).is_some_and(|title| bounded_title(title) != title) {
+            self.truncated_titles.insert(path.to_owned());
+        }
         for field in ["path", "body"] {
             fields.shift_remove(field);
         }
         let category = match self.category_from {
-            None => None,
-            Some(CategoryFrom::Folder) => {
-                path.split_once('/').and_then(|(folder, _)| Category::known(folder))
-            }
-            Some(CategoryFrom::FrontMatter) => {
+            CategoryFrom::General => None,
+            CategoryFrom::Folder => path.split_once('/').and_then(|(folder, _)| Category::known(folder)),
+            CategoryFrom::FrontMatter => {
                 fields.shift_remove("category").as_ref().and_then(Value::as_str).and_then(Category::known)
             }
         };
@@ -176,8 +198,8 @@ mod tests {
 
     use super::*;
 
-    fn reader(category_from: Option<CategoryFrom>) -> DocumentReader {
-        DocumentReader { ids: DocumentIds::default(), category_from }
+    fn reader(category_from: CategoryFrom) -> DocumentReader {
+        DocumentReader::new(DocumentIds::default(), category_from)
     }
 
     fn read(reader: &mut DocumentReader, path: &str, bytes: &[u8]) -> Result<FileRecord, String> {
@@ -189,18 +211,20 @@ mod tests {
     #[test]
     fn the_text_of_a_document_is_its_file() {
         let text = "\u{FEFF}---\r\ntitle: T\r\ntags: [a]\r\n---\r\n# H\r\n";
-        let record = read(&mut reader(None), "a/b.md", text.as_bytes()).unwrap();
+        let record = read(&mut reader(CategoryFrom::General), "a/b.md", text.as_bytes()).unwrap();
         assert_eq!(
             Value::Object(record.data),
             json!({"title": "T", "path": "a/b.md", "category": "general", "tags": ["a"], "text": text})
         );
         assert_eq!(record.stream, "documents");
         assert!(record.key.parse::<Uuid>().is_ok());
-        let latin = read(&mut reader(None), "a.txt", b"Ren\xE9").unwrap();
+        let latin = read(&mut reader(CategoryFrom::General), "a.txt", b"Ren\xE9").unwrap();
         assert_eq!(latin.data.get("text"), Some(&json!("René")));
-        assert!(read(&mut reader(None), "a.md", b"a\0b").unwrap_err().contains("U+0000"));
+        assert!(read(&mut reader(CategoryFrom::General), "a.md", b"a\0b").unwrap_err().contains("U+0000"));
         let long = format!("{}.md", "x".repeat(1_000));
-        assert!(read(&mut reader(None), &long, b"a").unwrap_err().contains("1,000 characters"));
+        assert!(
+            read(&mut reader(CategoryFrom::General), &long, b"a").unwrap_err().contains("1,000 characters")
+        );
     }
 
     #[test]
@@ -210,12 +234,12 @@ mod tests {
             record.data.get("category").and_then(Value::as_str).unwrap().to_owned()
         };
         let matter = "---\ncategory: Process\n---\nx";
-        assert_eq!(category(None, "research/a.md", matter), "general");
-        assert_eq!(category(Some(CategoryFrom::Folder), "research/a/b.md", matter), "research");
-        assert_eq!(category(Some(CategoryFrom::Folder), "research.md", matter), "general");
-        assert_eq!(category(Some(CategoryFrom::Folder), "other/a.md", matter), "general");
-        assert_eq!(category(Some(CategoryFrom::FrontMatter), "research/a.md", matter), "process");
-        assert_eq!(category(Some(CategoryFrom::FrontMatter), "a.md", "---\ncategory: x\n---\n"), "general");
+        assert_eq!(category(CategoryFrom::General, "research/a.md", matter), "general");
+        assert_eq!(category(CategoryFrom::Folder, "research/a/b.md", matter), "research");
+        assert_eq!(category(CategoryFrom::Folder, "research.md", matter), "general");
+        assert_eq!(category(CategoryFrom::Folder, "other/a.md", matter), "general");
+        assert_eq!(category(CategoryFrom::FrontMatter, "research/a.md", matter), "process");
+        assert_eq!(category(CategoryFrom::FrontMatter, "a.md", "---\ncategory: x\n---\n"), "general");
     }
 
     #[test]

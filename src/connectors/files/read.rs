@@ -11,7 +11,7 @@ use super::super::csv::read_table;
 use super::super::exports::{read_chatgpt, read_claude, read_github, read_slack};
 use super::super::feed::read_feed;
 use super::super::intake::Intake;
-use super::super::item::{FileKind, FileRecord, Item, ReadError};
+use super::super::item::{CHANGED, FileKind, FileRecord, Item, ReadError};
 use super::super::mail::read_mailbox;
 use super::super::office::{read_ods, read_xlsx};
 use super::super::sqlite::read_sqlite;
@@ -83,7 +83,14 @@ impl<'r, 'i> FileReader<'r, 'i> {
             Some(kind) => {
                 let bytes = item.on_disk.as_deref().and_then(|file| file.metadata().ok());
                 let limits = ArchiveLimits::new(bytes.map_or(0, |metadata| metadata.len()));
-                self.read_kind(kind, item, &limits)
+                // A database is read in one of its own transactions.
+                let check = item.change_check().filter(|_| kind != FileKind::Sqlite);
+                let (path, rejected) = (item.path.clone(), self.problem.is_some());
+                self.read_kind(kind, item, &limits)?;
+                if check.is_some_and(|check| check.is_changed()) && rejected == self.problem.is_some() {
+                    self.reject_content(&path, CHANGED);
+                }
+                Ok(())
             }
             // Skipping it would delete the document that it was.
             None if self.documents.is_some() && self.is_selected_by_name(&item) => {

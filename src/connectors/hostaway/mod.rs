@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use self::account::{ACCOUNTS, Account};
 use super::ImportError;
-use super::intake::{Draft, Intake, Repeated};
+use super::intake::{Draft, DuplicatePolicy, Intake};
 use super::sample::{SampleAccount, import_account};
 
 /// The manifest of the connector, as JSON.
@@ -75,8 +75,14 @@ fn take(intake: &mut Intake<'_>, number: u64, stream: &str, record: Value) -> Re
     let emitted_at = data.get("createdAt").and_then(Value::as_str).map(str::to_owned);
     // An estimate of a record's size. It only affects how often a batch is written.
     let bytes = 2_000;
-    let draft =
-        Draft { stream, key: None, data: Some(data), emitted_at, bytes, repeated: Repeated::Supersedes };
+    let draft = Draft {
+        stream,
+        key: None,
+        data: Some(data),
+        emitted_at,
+        bytes,
+        repeated: DuplicatePolicy::Supersedes,
+    };
     intake.take(&number, draft)
 }
 

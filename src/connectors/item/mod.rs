@@ -35,8 +35,25 @@ pub(super) struct Item<'a> {
     opened: Option<(File, Version)>,
 }
 
+/// Reason why a file is rejected that was written while it was read.
+pub(super) const CHANGED: &str = "it was changed while it was read; import it again";
+
+/// A file on disk with its version at the start of the read.
+#[derive(Debug)]
+pub(super) struct ChangeCheck {
+    file: File,
+    before: Version,
+}
+
+impl ChangeCheck {
+    /// Returns true if the file was written since the start of the read.
+    pub(super) fn is_changed(&self) -> bool {
+        version_of(&self.file).ok() != Some(self.before)
+    }
+}
+
 /// The properties of a file that change when it is written.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Version {
     bytes: u64,
     changed_at: Option<SystemTime>,
@@ -101,18 +118,28 @@ impl<'a> Item<'a> {
         if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(format!("it is larger than {MAX_FILE_BYTES} bytes"));
         }
-        match &self.opened {
-            Some((file, before)) if version_of(file).ok().as_ref() != Some(before) => {
-                Err("it was changed while it was read; import it again".to_owned())
-            }
+        match self.change_check() {
+            Some(check) if check.is_changed() => Err(CHANGED.to_owned()),
             _ => Ok(bytes),
         }
+    }
+
+    /// Returns a check for a file on disk that may be written while it is read.
+    pub(super) fn change_check(&self) -> Option<ChangeCheck> {
+        let (file, before) = self.opened.as_ref()?;
+        Some(ChangeCheck { file: file.try_clone().ok()?, before: *before })
     }
 
     /// Reads the whole file as text: UTF-8, UTF-16 with a byte order mark, or otherwise Windows-1252.
     pub(super) fn read_text(&mut self) -> Result<String, String> {
         let bytes = self.read_all()?;
         super::text_input::decode(bytes).ok_or_else(|| "it is not text".to_owned())
+    }
+
+    /// Reads the whole file as text like [`Self::read_text`], or in the encoding that a document declares.
+    pub(super) fn read_markup(&mut self) -> Result<String, String> {
+        let bytes = self.read_all()?;
+        super::text_input::decode_declared(bytes).ok_or_else(|| "it is not text".to_owned())
     }
 
     /// Returns a reader of the whole file.

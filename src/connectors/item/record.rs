@@ -5,7 +5,7 @@ use std::fmt::Display;
 use serde_json::Value;
 
 use super::super::ImportError;
-use super::super::intake::{Draft, Intake, Repeated};
+use super::super::intake::{Draft, DuplicatePolicy, Intake};
 use super::Item;
 use crate::record::RecordData;
 
@@ -60,7 +60,7 @@ impl FileRecord {
     ) -> Result<(), ImportError> {
         let Self { stream, key, data, emitted_at, identity } = self;
         let bytes = data.values().map(text_bytes).sum();
-        let repeated = identity.map_or(Repeated::Refused, Repeated::KeptApart);
+        let repeated = identity.map_or(DuplicatePolicy::Refused, DuplicatePolicy::KeptApart);
         let key = Some(Value::from(key));
         intake.take(place, Draft { stream: &stream, key, data: Some(data), emitted_at, bytes, repeated })
     }

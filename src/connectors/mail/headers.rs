@@ -1,11 +1,13 @@
 //! Values of single headers of a message.
 
-use mail_parser::{Addr, Address, HeaderValue, Message};
+use mail_parser::{Addr, Address, HeaderForm, Message};
 use serde_json::Value;
 
 /// Returns the labels that mail providers add to exports.
 pub(super) fn labels(message: &Message<'_>) -> Option<Value> {
-    let HeaderValue::Text(text) = message.header("X-Gmail-Labels")? else { return None };
+    // The parser decodes only the headers of the standards on its own.
+    let labels = message.header_as("X-Gmail-Labels", HeaderForm::Text).pop()?;
+    let text = labels.as_text()?;
     Some(text.split(',').map(str::trim).filter(|label| !label.is_empty()).map(Value::from).collect())
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::super::ImportError;
-use super::super::intake::{Draft, Intake, Repeated};
+use super::super::intake::{Draft, DuplicatePolicy, Intake, Piece, PieceSink, parse_ahead};
 use super::super::lines::{Line, MAX_LINE_BYTES, next_line};
 use super::{MailRecord, read_message};
 
@@ -50,29 +50,31 @@ fn read_messages(
         let problem = "its first line does not start with `From `, a sender and a date".to_owned();
         return Err(ImportError::WrongKind { path: path.to_owned(), expected: "an mbox file", problem });
     }
-    while let Some((line, message)) = mailbox.next_message(reader).map_err(unreadable)? {
-        let Some(raw) = message else {
-            intake
-                .reject(&place(origin, line), &format!("the message is longer than {MAX_LINE_BYTES} bytes"));
-            continue;
-        };
-        match read_message(&raw) {
-            Ok(MailRecord { key, mut data, identity, emitted_at }) => {
-                if let Some(origin) = origin {
-                    data.shift_insert(0, "path".to_owned(), Value::from(origin));
-                }
-                // A message id should be unique, but some mailers and mailing lists reuse it.
-                let (key, bytes, repeated) =
-                    (Some(Value::from(key)), raw.len(), Repeated::KeptApart(identity));
-                intake.take(
-                    &place(origin, line),
-                    Draft { stream, key, data: Some(data), emitted_at, bytes, repeated },
-                )?;
-            }
-            Err(reason) => intake.reject(&place(origin, line), &reason),
+    let parse = |raw: Vec<u8>| Ok((read_message(&raw)?, raw.len()));
+    let read = |send: &mut PieceSink<'_, u64, Vec<u8>>| {
+        while let Some((line, message)) = mailbox.next_message(reader).map_err(unreadable)? {
+            let content = message.ok_or_else(|| format!("the message is longer than {MAX_LINE_BYTES} bytes"));
+            let bytes = content.as_ref().map_or(0, Vec::len);
+            send(Piece { place: line, content, bytes })?;
         }
-    }
-    Ok(())
+        Ok(())
+    };
+    let stop = intake.stop_flag();
+    parse_ahead(stop, &parse, read, &mut |line, message| match message {
+        Ok((MailRecord { key, mut data, identity, emitted_at }, bytes)) => {
+            if let Some(origin) = origin {
+                data.shift_insert(0, "path".to_owned(), Value::from(origin));
+            }
+            // A message id should be unique, but some mailers and mailing lists reuse it.
+            let (key, repeated) = (Some(Value::from(key)), DuplicatePolicy::KeptApart(identity));
+            let draft = Draft { stream, key, data: Some(data), emitted_at, bytes, repeated };
+            intake.take_ahead(&place(origin, line), draft)
+        }
+        Err(reason) => {
+            intake.reject(&place(origin, line), &reason);
+            Ok(())
+        }
+    })
 }
 
 /// Returns the place of a message in a report: its line, after the path of its mailbox in a folder.

@@ -7,7 +7,7 @@ use super::super::intake::Intake;
 use super::super::item::{Item, ReadError};
 use super::odt::{add_space, open_document};
 use super::package::Package;
-use super::rows::{MAX_COLUMNS, Rows};
+use super::rows::{Row, Rows};
 use super::xml::{Node, Tag, walk_xml};
 
 /// Maximum number of equal rows that one element stands for.
@@ -15,13 +15,15 @@ const MAX_EQUAL_ROWS: usize = 10_000;
 
 /// Reads the sheets of a spreadsheet.
 pub(in crate::connectors) fn read_ods(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<(), ReadError> {
-    let mut package = Package::open(item.read_all()?)?;
+    let bytes = item.read_all()?;
+    let file_bytes = bytes.len();
+    let mut package = Package::open(bytes)?;
     let content = open_document(&mut package, &mut Document::default())?;
     let mut sheets = Sheets {
-        rows: Rows::new(item, intake),
+        rows: Rows::new(item, file_bytes, intake),
         number: 0,
         equal_rows: 1,
-        row: Vec::new(),
+        row: Row::default(),
         cell: None,
         is_comment: false,
     };
@@ -36,7 +38,7 @@ struct Sheets<'r, 'i> {
     number: usize,
     /// Number of equal rows that the row stands for.
     equal_rows: usize,
-    row: Vec<Option<Value>>,
+    row: Row,
     cell: Option<Cell>,
     /// True in a comment of a cell.
     is_comment: bool,
@@ -94,30 +96,28 @@ impl Sheets<'_, '_> {
                     cell.text.push('\n');
                 }
             }
-            Node::End("table-cell" | "covered-table-cell") => self.end_cell(),
+            Node::End("table-cell" | "covered-table-cell") => self.end_cell()?,
             Node::End("table-row") => return self.end_row(),
             Node::End(_) => {}
         }
         Ok(())
     }
 
-    fn end_cell(&mut self) {
-        let Some(Cell { equal_cells, value, text }) = self.cell.take() else { return };
+    fn end_cell(&mut self) -> Result<(), String> {
+        let Some(Cell { equal_cells, value, text }) = self.cell.take() else { return Ok(()) };
         let text = text.trim();
         let value = value.or_else(|| (!text.is_empty()).then(|| Value::from(text)));
-        let room = MAX_COLUMNS.saturating_sub(self.row.len());
-        self.row.extend(std::iter::repeat_n(value, equal_cells.min(room)));
+        self.row.push(value, equal_cells)
     }
 
     fn end_row(&mut self) -> Result<(), ReadError> {
-        let filled = self.row.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-        self.row.truncate(filled);
+        let is_empty = self.row.trim();
         // A row without content often stands for all rows to the end of the sheet.
-        let shown = if filled == 0 { 0 } else { self.equal_rows.min(MAX_EQUAL_ROWS) };
+        let shown = if is_empty { 0 } else { self.equal_rows.min(MAX_EQUAL_ROWS) };
         for at in 1..=shown {
-            self.rows.add(self.number + at, &self.row)?;
+            self.rows.add(self.number.saturating_add(at), &self.row)?;
         }
-        self.number += self.equal_rows;
+        self.number = self.number.saturating_add(self.equal_rows);
         Ok(())
     }
 }

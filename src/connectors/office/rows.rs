@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::ImportError;
 use super::super::intake::Intake;
 use super::super::item::{FileRecord, Item, ReadError};
-use super::super::values::time_of_value;
+use super::super::values::{SizeLimits, check_row, time_of_value};
 use crate::record::{RecordData, authored_values};
 
 /// Stream of rows.
@@ -16,11 +16,79 @@ const STREAM: &str = "rows";
 /// Maximum number of columns.
 pub(super) const MAX_COLUMNS: usize = 900;
 
-/// Maximum number of cells of a file that are not empty.
-const MAX_CELLS: usize = 5_000_000;
+/// Maximum number of cells of a file that are not empty, and of texts that cells share.
+pub(super) const MAX_CELLS: usize = 5_000_000;
 
 /// Fields of every row. A column with such a name is stored as `column_NAME`.
 const OWN_FIELDS: [&str; 4] = ["path", "sheet", "row", "format"];
+
+/// The cells of a row, with the bytes of their values.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    /// `None` is an empty cell.
+    cells: Vec<Option<Value>>,
+    bytes: usize,
+}
+
+impl Row {
+    pub(super) fn clear(&mut self) {
+        self.cells.clear();
+        self.bytes = 0;
+    }
+
+    /// Returns the number of cells.
+    pub(super) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Adds a value this many times. Cells beyond the last column are left out.
+    ///
+    /// # Errors
+    ///
+    /// The row has too many bytes.
+    pub(super) fn push(&mut self, value: Option<Value>, count: usize) -> Result<(), String> {
+        let count = count.min(MAX_COLUMNS.saturating_sub(self.len()));
+        self.count_bytes(value.as_ref(), count)?;
+        self.cells.extend(std::iter::repeat_n(value, count));
+        Ok(())
+    }
+
+    /// Sets the value of a column, unless it is beyond the last one.
+    ///
+    /// # Errors
+    ///
+    /// The row has too many bytes.
+    pub(super) fn set(&mut self, column: usize, value: Option<Value>) -> Result<(), String> {
+        if column >= MAX_COLUMNS {
+            return Ok(());
+        }
+        self.count_bytes(value.as_ref(), 1)?;
+        if self.cells.len() <= column {
+            self.cells.resize(column + 1, None);
+        }
+        if let Some(place) = self.cells.get_mut(column) {
+            *place = value;
+        }
+        Ok(())
+    }
+
+    /// Removes the empty cells at the end, and returns true if there are no others.
+    pub(super) fn trim(&mut self) -> bool {
+        let filled = self.cells.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        self.cells.truncate(filled);
+        filled == 0
+    }
+
+    fn count_bytes(&mut self, value: Option<&Value>, count: usize) -> Result<(), String> {
+        let bytes = match value {
+            Some(Value::String(text)) => text.len(),
+            Some(_) => size_of::<Value>(),
+            None => 0,
+        };
+        self.bytes = self.bytes.saturating_add(bytes.saturating_mul(count));
+        check_row(self.bytes)
+    }
+}
 
 /// The rows of all sheets of a file.
 #[derive(Debug)]
@@ -32,14 +100,26 @@ pub(super) struct Rows<'r, 'i> {
     sheet: String,
     /// Names of the columns, once they are known.
     names: Vec<String>,
+    /// Size of the names in bytes.
+    name_bytes: usize,
     cells: usize,
+    limits: SizeLimits,
     intake: &'r mut Intake<'i>,
 }
 
 impl<'r, 'i> Rows<'r, 'i> {
-    pub(super) fn new(item: &Item<'_>, intake: &'r mut Intake<'i>) -> Self {
-        let (path, changed_at) = (item.path.clone(), item.changed_at.clone());
-        Self { path, changed_at, sheet: String::new(), names: Vec::new(), cells: 0, intake }
+    /// Creates the rows of a file of this size.
+    pub(super) fn new(item: &Item<'_>, file_bytes: usize, intake: &'r mut Intake<'i>) -> Self {
+        Self {
+            path: item.path.clone(),
+            changed_at: item.changed_at.clone(),
+            sheet: String::new(),
+            names: Vec::new(),
+            name_bytes: 0,
+            cells: 0,
+            limits: SizeLimits::new(file_bytes as u64),
+            intake,
+        }
     }
 
     /// Starts the next sheet.
@@ -48,8 +128,9 @@ impl<'r, 'i> Rows<'r, 'i> {
         self.names.clear();
     }
 
-    /// Adds a row with its number from 1 and its cells. `None` is an empty cell.
-    pub(super) fn add(&mut self, number: usize, cells: &[Option<Value>]) -> Result<(), ReadError> {
+    /// Adds a row with its number from 1.
+    pub(super) fn add(&mut self, number: usize, row: &Row) -> Result<(), ReadError> {
+        let cells = row.cells.as_slice();
         self.cells += cells.iter().flatten().count();
         if self.cells > MAX_CELLS {
             return Err(format!("it has more than {MAX_CELLS} cells").into());
@@ -58,9 +139,14 @@ impl<'r, 'i> Rows<'r, 'i> {
             return Ok(());
         }
         if self.names.is_empty() {
+            self.limits.take_row(row.bytes)?;
             self.names = column_names(cells);
+            self.name_bytes = self.names.iter().map(String::len).sum();
             return Ok(());
         }
+        // The path and the sheet are fields and parts of the key.
+        let own_bytes = self.path.len().saturating_add(self.sheet.len()).saturating_mul(2);
+        self.limits.take_row(row.bytes.saturating_add(self.name_bytes).saturating_add(own_bytes))?;
         Ok(self.take(number, cells)?)
     }
 

@@ -13,7 +13,7 @@ use super::super::item::{Item, ReadError};
 use super::ods::number;
 use super::package::Package;
 use super::properties::relationships;
-use super::rows::{MAX_COLUMNS, Rows};
+use super::rows::{MAX_CELLS, Row, Rows};
 use super::xml::{Node, Tag, walk_xml};
 
 const MAIN_PART: &str = "xl/workbook.xml";
@@ -29,7 +29,9 @@ pub(in crate::connectors) fn read_xlsx(
     item: &mut Item<'_>,
     intake: &mut Intake<'_>,
 ) -> Result<(), ReadError> {
-    let mut package = Package::open(item.read_all()?)?;
+    let bytes = item.read_all()?;
+    let file_bytes = bytes.len();
+    let mut package = Package::open(bytes)?;
     let (sheets, starts_in_1904) = sheets(&mut package)?;
     let texts = package.read("xl/sharedStrings.xml")?.map(|xml| shared_texts(&xml)).transpose()?;
     let styles = package.read("xl/styles.xml")?.map(|xml| date_styles(&xml)).transpose()?;
@@ -38,7 +40,7 @@ pub(in crate::connectors) fn read_xlsx(
         date_styles: styles.unwrap_or_default(),
         starts_in_1904,
     };
-    let mut rows = Rows::new(item, intake);
+    let mut rows = Rows::new(item, file_bytes, intake);
     for sheet in sheets.iter().take(MAX_SHEETS) {
         let Some(xml) = package.read(&sheet.part)? else { continue };
         rows.start_sheet(&sheet.name);
@@ -87,6 +89,9 @@ fn shared_texts(xml: &str) -> Result<Vec<String>, String> {
             Node::Text(piece) if is_text => text.push_str(piece),
             Node::End("t") => is_text = false,
             Node::End("rPh") => guides = guides.saturating_sub(1),
+            Node::End("si") if texts.len() == MAX_CELLS => {
+                return Err(format!("its cells share more than {MAX_CELLS} texts"));
+            }
             Node::End("si") => texts.push(std::mem::take(&mut text)),
             Node::Start(_) | Node::End(_) | Node::Text(_) => {}
         }
@@ -156,14 +161,14 @@ struct Cell {
 
 impl Workbook {
     fn read_sheet(&self, xml: &str, rows: &mut Rows<'_, '_>) -> Result<(), ReadError> {
-        let (mut number, mut row, mut cell) = (0, Vec::new(), None::<Cell>);
+        let (mut number, mut row, mut cell) = (0_usize, Row::default(), None::<Cell>);
         let mut is_value = false;
         walk_xml(xml, &mut |node| {
             match node {
                 Node::Start(tag) => match tag.name {
                     "row" => {
                         let own = tag.attribute("r").and_then(|number| number.parse().ok());
-                        number = own.unwrap_or(number + 1);
+                        number = own.unwrap_or(number.saturating_add(1));
                         row.clear();
                     }
                     "c" => cell = Some(Cell::new(tag, row.len())),
@@ -177,14 +182,8 @@ impl Workbook {
                 }
                 Node::End("v" | "t") => is_value = false,
                 Node::End("c") => {
-                    if let Some(cell) = cell.take().filter(|cell| cell.column < MAX_COLUMNS) {
-                        let value = self.value(&cell);
-                        if row.len() <= cell.column {
-                            row.resize(cell.column + 1, None);
-                        }
-                        if let Some(place) = row.get_mut(cell.column) {
-                            *place = value;
-                        }
+                    if let Some(cell) = cell.take() {
+                        row.set(cell.column, self.value(&cell))?;
                     }
                 }
                 Node::End("row") => rows.add(number, &row)?,

@@ -38,6 +38,12 @@ impl Tag<'_> {
         found.normalized_value(XmlVersion::Implicit1_0).ok().map(std::borrow::Cow::into_owned)
     }
 
+    /// Returns the prefix of the name, or an empty text.
+    pub(in crate::connectors) fn prefix(&self) -> &str {
+        let prefix = self.start.name().0.len().saturating_sub(self.name.len() + 1);
+        self.start.name().0.get(..prefix).unwrap_or_default()
+    }
+
     /// Returns the value of the attribute with this name, prefix included.
     pub(in crate::connectors) fn exact_attribute(&self, name: &str) -> Option<String> {
         let mut attributes = self.start.attributes();

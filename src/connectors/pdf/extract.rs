@@ -13,6 +13,9 @@ const MAX_PAGES: usize = 20_000;
 /// Maximum size of the text in bytes.
 const MAX_TEXT_BYTES: usize = 32 * 1024 * 1024;
 
+/// Number of bytes at the end of a file in which its end is searched for.
+const END_BYTES: usize = 4 * 1024;
+
 /// The properties and the text of a document.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PdfText {
@@ -40,6 +43,7 @@ pub struct PdfText {
 ///
 /// The text says why it cannot be read: it is encrypted, broken, too long, or has no text.
 pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, String> {
+    let has_end = has_end(&bytes);
     let pdf = Pdf::new(bytes).map_err(|error| match error {
         LoadPdfError::Decryption(DecryptionError::PasswordProtected) => {
             "it is encrypted: it needs a password".to_owned()
@@ -76,9 +80,21 @@ pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, String> {
     if document.text.is_empty() {
         let pages =
             if document.pages == 1 { "1 page".to_owned() } else { format!("{} pages", document.pages) };
-        return Err(format!("it has no text layer on its {pages}; text recognition (OCR) is not supported"));
+        let reason = if has_end {
+            "text recognition (OCR) is not supported"
+        } else {
+            "the end of the file is missing, so it is damaged or incomplete"
+        };
+        return Err(format!("it has no text layer on its {pages}; {reason}"));
     }
     Ok(document)
+}
+
+/// Returns true if a document ends as it should: with the position of its table of references.
+fn has_end(bytes: &[u8]) -> bool {
+    const MARK: &[u8] = b"startxref";
+    let end = bytes.get(bytes.len().saturating_sub(END_BYTES)..).unwrap_or_default();
+    end.windows(MARK.len()).any(|window| window == MARK)
 }
 
 /// Decodes a text of the properties: UTF-16 or UTF-8 with a byte order mark, or an encoding close to Windows-1252.
@@ -153,8 +169,13 @@ mod tests {
 
     #[test]
     fn documents_without_text_are_named() {
-        let error = extract_pdf(pdf("q 10 0 0 10 0 0 cm /Im1 Do Q", HELVETICA)).unwrap_err();
-        assert!(error.contains("no text layer on its 1 page;"), "{error}");
+        let cut = pdf("q 10 0 0 10 0 0 cm /Im1 Do Q", HELVETICA);
+        let whole = [cut.as_slice(), b"startxref\n0\n%%EOF\n"].concat();
+        for (document, reason) in [(whole, "(OCR) is not supported"), (cut, "the end of the file is missing")]
+        {
+            let error = extract_pdf(document).unwrap_err();
+            assert!(error.contains("no text layer on its 1 page;") && error.contains(reason), "{error}");
+        }
         for broken in [&b"%PDF-1.4"[..], b"", b"%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 1 0 R>>\nendobj"] {
             assert!(extract_pdf(broken.to_vec()).is_err());
         }

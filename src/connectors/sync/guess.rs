@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::super::ImportError;
-use super::super::files::{Found, detect_kind, special_file, walk};
+use super::super::files::{FolderEntry, detect_kind, special_file, walk};
 use super::super::item::{FileKind, Item};
 use super::kind::ImportKind;
 use super::store_files::StoreFiles;
@@ -52,7 +52,7 @@ pub fn guess_kind(path: &Path, kind: Option<ImportKind>, store: &StoreFiles) -> 
     let (mut files, mut bytes) = (0, 0);
     if kind != ImportKind::Git {
         walk(path, &mut |found| {
-            if let Found::File { file, .. } = found
+            if let FolderEntry::File { file, .. } = found
                 && !store.contains(&file)
             {
                 files += 1;

@@ -102,8 +102,8 @@ pub struct ImportOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Origin of the categories of documents.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub category_from: Option<CategoryFrom>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub category_from: CategoryFrom,
 }
 
 /// The error for a name that is no kind of import.
@@ -113,7 +113,17 @@ pub struct UnknownKind {
     name: String,
 }
 
+fn is_default(category_from: &CategoryFrom) -> bool {
+    *category_from == CategoryFrom::default()
+}
+
 impl ImportOptions {
+    /// Reads options as a store has them. Options of another version of the program are left out.
+    #[must_use]
+    pub fn from_json(json: &str) -> Self {
+        serde_json::from_str(json).unwrap_or_default()
+    }
+
     /// Returns the options as JSON, as a store has them.
     #[must_use]
     pub fn to_json(&self) -> String {
@@ -159,7 +169,7 @@ impl ImportKind {
             ("title", title.is_some() && !has_fields),
             ("time", time.is_some() && !has_fields),
             ("url", url.is_some() && !has_fields),
-            ("category-from", category_from.is_some() && !self.is_docs()),
+            ("category-from", !is_default(category_from) && !self.is_docs()),
         ]
         .into_iter()
         .find_map(|(option, is_unused)| is_unused.then_some(option))
@@ -228,8 +238,7 @@ mod tests {
         assert_eq!(ImportKind::Git.unused_option(&named), Some("stream"));
         assert_eq!(serde_json::to_string(&named).unwrap(), r#"{"stream":"s"}"#);
         let docs: ImportKind = "docs".parse().unwrap();
-        let sorted =
-            ImportOptions { category_from: Some(CategoryFrom::FrontMatter), ..ImportOptions::default() };
+        let sorted = ImportOptions { category_from: CategoryFrom::FrontMatter, ..ImportOptions::default() };
         assert_eq!((docs.unused_option(&sorted), docs.unused_option(&named)), (None, Some("stream")));
         assert_eq!(ImportKind::Csv.unused_option(&sorted), Some("category-from"));
         assert_eq!(sorted.to_json(), r#"{"category_from":"front-matter"}"#);

@@ -11,7 +11,9 @@ use super::super::ImportError;
 use super::super::archive::unzip_input;
 use super::super::csv::import_csv;
 use super::super::field_names::FieldNames;
-use super::super::files::{DocumentReader, FileReader, FileSelection, Found, ParseInput, Parsed, parse_all};
+use super::super::files::{
+    DocumentReader, FileReader, FileSelection, FolderEntry, ListEntry, ParseInput, parse_all,
+};
 use super::super::git::import_git;
 use super::super::input::Input;
 use super::super::intake::Intake;
@@ -70,11 +72,12 @@ impl OriginReader<'_> {
         let origin = self.origin;
         let stream = self.options.stream.clone();
         let selection = FileSelection { kinds: set.kinds.to_vec(), stream, program: self.program.clone() };
-        let list = |visit: &mut dyn FnMut(Found) -> Result<(), ImportError>| {
-            files
-                .iter()
-                .try_for_each(|file| visit(Found::File { file: file.file.clone(), path: file.path.clone() }))
+        let list = |visit: &mut dyn FnMut(FolderEntry) -> Result<(), ImportError>| {
+            files.iter().try_for_each(|file| {
+                visit(FolderEntry::File { file: file.file.clone(), path: file.path.clone() })
+            })
         };
+        let progress = intake.progress();
         let input = ParseInput {
             root: origin,
             selection: &selection,
@@ -89,7 +92,10 @@ impl OriginReader<'_> {
         parse_all(&input, &mut |parsed, fingerprint| {
             reader.check_stop()?;
             match listed.next() {
-                Some(file) => take(origin, file, parsed, fingerprint.flatten(), &mut reader, counts),
+                Some(file) => {
+                    progress.read(file.bytes);
+                    take(origin, file, parsed, fingerprint.flatten(), &mut reader, counts)
+                }
                 None => Ok(()),
             }
         })?;
@@ -125,7 +131,7 @@ impl OriginReader<'_> {
     fn import(&self, file: &Path, intake: &mut Intake<'_>) -> Result<(), ImportError> {
         let unreadable =
             |error: io::Error| ImportError::Unreadable { path: file.to_owned(), problem: error.to_string() };
-        let open = || Input::open_text(file, self.stop).map_err(unreadable);
+        let open = || Input::open_text(file, self.stop, intake.progress()).map_err(unreadable);
         let ImportOptions { stream, key, title, time, url, category_from: _ } = self.options.clone();
         let names = FieldNames { key, title, time, url };
         let own_stream = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -150,18 +156,18 @@ impl OriginReader<'_> {
 fn take(
     origin: &Path,
     file: &ScannedFile,
-    parsed: Parsed,
+    parsed: ListEntry,
     fingerprint: Option<Fingerprint>,
     reader: &mut FileReader<'_, '_>,
     counts: &mut ReadFiles,
 ) -> Result<(), ImportError> {
     let mut state = state_of(file, fingerprint);
     let opened = match &parsed {
-        Parsed::Other(_) => Some(Item::open(file.path.clone(), &file.file)),
-        Parsed::Record { .. } | Parsed::Rejected { .. } | Parsed::Unopened { .. } => None,
+        ListEntry::Other(_) => Some(Item::open(file.path.clone(), &file.file)),
+        ListEntry::Record { .. } | ListEntry::Rejected { .. } | ListEntry::Unopened { .. } => None,
     };
     let unopened = match (&parsed, &opened) {
-        (Parsed::Unopened { error, .. }, _) | (_, Some(Err(error))) => Some(error),
+        (ListEntry::Unopened { error, .. }, _) | (_, Some(Err(error))) => Some(error),
         _ => None,
     };
     // It was deleted since the scan. The next synchronization finds it missing.
@@ -170,14 +176,14 @@ fn take(
     }
     begin(reader.intake(), file);
     match (parsed, opened) {
-        (Parsed::Record { record, .. }, _) => reader.take_parsed(*record)?,
-        (Parsed::Rejected { path, reason, .. }, _) => reader.reject(&path, &reason),
-        (Parsed::Unopened { error, .. }, _) | (_, Some(Err(error))) => {
+        (ListEntry::Record { record, .. }, _) => reader.take_parsed(*record)?,
+        (ListEntry::Rejected { path, reason, .. }, _) => reader.reject(&path, &reason),
+        (ListEntry::Unopened { error, .. }, _) | (_, Some(Err(error))) => {
             state.stamp = None;
             reader.reject(&file.path, &error.to_string());
         }
-        (Parsed::Other(_), Some(Ok(item))) => reader.read_file(item, file.file == origin)?,
-        (Parsed::Other(_), None) => {}
+        (ListEntry::Other(_), Some(Ok(item))) => reader.read_file(item, file.file == origin)?,
+        (ListEntry::Other(_), None) => {}
     }
     state.problem = reader.take_problem();
     end(reader.intake(), file, state, counts)

@@ -17,7 +17,7 @@ use super::read::{OriginReader, ReadFiles};
 use super::scan::Scan;
 use super::store_files::StoreFiles;
 use crate::source::store::{
-    ImportStatus, ItemId, KnownItem, Manifest, Missing, NewConnection, RememberedImport, StoreError,
+    ImportStatus, ItemId, KnownItem, Manifest, MissingCounts, NewConnection, RememberedImport, StoreError,
     SyncStore, SyncWriter, Tally,
 };
 
@@ -54,7 +54,9 @@ pub struct SyncOutcome {
     /// Number of files of kinds that are not read.
     pub skipped: u64,
     /// Missing items and records that were kept, if there are any.
-    pub held: Option<Missing>,
+    pub held: Option<MissingCounts>,
+    /// Warning about documents that are not stored as their files have them, if there is one.
+    pub warning: Option<String>,
     /// Error that prevents use of the search index, if there is one.
     pub index_problem: Option<StoreError>,
 }
@@ -115,7 +117,7 @@ impl Synchronization<'_> {
         let kind: ImportKind = settings.kind.parse().map_err(|error: super::kind::UnknownKind| {
             ImportError::Unreadable { path: settings.origin.clone(), problem: error.to_string() }
         })?;
-        let options: ImportOptions = serde_json::from_str(&settings.options).unwrap_or_default();
+        let options: ImportOptions = ImportOptions::from_json(&settings.options);
         let store_files = StoreFiles::new(store.path(), &settings.origin);
         let scan = match Scan::read(&settings.origin, kind, &store_files) {
             // A user who prunes an import says that the origin is gone for good.
@@ -137,7 +139,7 @@ impl Synchronization<'_> {
         // Counted before the files are read. A synchronization without changes has nothing to delete.
         let has_changes = !plan.files.is_empty() || !plan.missing.is_empty() || writer.has_stale()?;
         let present =
-            if has_changes { writer.present(!plan.missing.is_empty())? } else { Missing::default() };
+            if has_changes { writer.present(!plan.missing.is_empty())? } else { MissingCounts::default() };
         let manifest = manifest.and_then(Manifest::from_stored);
         let mut intake = Intake::synchronize(writer, connection, manifest, &mut *report, stop);
         for (place, reason) in &scan.unreadable {
@@ -160,6 +162,7 @@ impl Synchronization<'_> {
         let held = run.remove(&plan, present, prune, &mut intake)?;
         let unchanged = scan.files.len() as u64;
         let (unchanged, read) = (unchanged.saturating_sub(run.counts.read), run.counts.read);
+        let warning = run.reader.documents.as_ref().and_then(DocumentReader::warning);
         let skipped = intake.skipped();
         let (imported, mut rejected) = intake.finish()?;
         let (tally, index_problem) = (imported.tally, imported.index_problem);
@@ -169,7 +172,7 @@ impl Synchronization<'_> {
                 report.still_rejected(&path, &reason);
             }
         }
-        Ok(SyncOutcome { tally, read, unchanged, rejected, skipped, held, index_problem })
+        Ok(SyncOutcome { tally, read, unchanged, rejected, skipped, held, warning, index_problem })
     }
 }
 
@@ -186,7 +189,7 @@ fn document_reader(
     let present: HashSet<&str> = scan.files.iter().map(|file| file.path.as_str()).collect();
     // A file that cannot be read is not missing.
     let ids = DocumentIds::new(known, |path| present.contains(path) || scan.is_unreadable(path));
-    Ok(DocumentReader { ids, category_from: options.category_from })
+    Ok(DocumentReader::new(ids, options.category_from))
 }
 
 /// A synchronization in progress.
@@ -224,8 +227,9 @@ impl Run<'_> {
             }
             let has_others = !is_last && files.len() < self.scan.files.len();
             intake.begin_pass(items.union(&missing).copied().collect(), has_others);
-            let chosen = files.iter().filter_map(|at| self.scan.files.get(*at));
-            self.reader.read(chosen, intake, &mut self.counts)?;
+            let chosen = || files.iter().filter_map(|at| self.scan.files.get(*at));
+            intake.progress().expect(chosen().map(|file| file.bytes).sum());
+            self.reader.read(chosen(), intake, &mut self.counts)?;
             intake.flush()?;
             items = intake.sync_writer().map(SyncWriter::take_conflicts).unwrap_or_default();
             files.clear();
@@ -240,10 +244,10 @@ impl Run<'_> {
     fn remove(
         &self,
         plan: &Plan,
-        present: Missing,
+        present: MissingCounts,
         prune: bool,
         intake: &mut Intake<'_>,
-    ) -> Result<Option<Missing>, ImportError> {
+    ) -> Result<Option<MissingCounts>, ImportError> {
         let missing: HashSet<ItemId> = plan.missing.iter().map(|(item, _)| *item).collect();
         let Some(writer) = intake.sync_writer() else { return Ok(None) };
         let fingerprints = if missing.is_empty() { HashSet::new() } else { writer.fingerprints(&missing)? };

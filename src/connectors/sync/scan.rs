@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::ImportError;
-use super::super::files::{Found, SkippedFiles, walk};
+use super::super::files::{FolderEntry, SkippedFiles, walk};
 use super::super::git::refs_digest;
 use super::kind::ImportKind;
 use super::stamp::Stamp;
@@ -31,6 +31,8 @@ pub(super) struct ScannedFile {
     /// Path on disk.
     pub(super) file: PathBuf,
     pub(super) stamp: Stamp,
+    /// Size in bytes.
+    pub(super) bytes: u64,
 }
 
 impl Scan {
@@ -43,7 +45,8 @@ impl Scan {
         let mut scan = Self::default();
         if kind == ImportKind::Git {
             let stamp = Stamp { text: refs_digest(origin)?, is_recent: false };
-            scan.files.push(ScannedFile { path: REPOSITORY.to_owned(), file: origin.to_owned(), stamp });
+            let (path, file) = (REPOSITORY.to_owned(), origin.to_owned());
+            scan.files.push(ScannedFile { path, file, stamp, bytes: 0 });
             return Ok(scan);
         }
         let unsuitable = |problem| ImportError::Unsuitable { path: origin.to_owned(), problem };
@@ -61,19 +64,19 @@ impl Scan {
         }
         walk(origin, &mut |found| {
             match found {
-                Found::File { file, .. } if store.contains(&file) => {}
-                Found::File { file, path } => match fs::metadata(&file) {
+                FolderEntry::File { file, .. } if store.contains(&file) => {}
+                FolderEntry::File { file, path } => match fs::metadata(&file) {
                     Ok(metadata) => {
-                        let stamp = Stamp::read(&file, &metadata);
-                        scan.files.push(ScannedFile { path, file, stamp });
+                        let (stamp, bytes) = (Stamp::read(&file, &metadata), metadata.len());
+                        scan.files.push(ScannedFile { path, file, stamp, bytes });
                     }
                     // It was deleted a moment ago.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                     Err(error) => scan.unreadable.push((path, error.to_string())),
                 },
-                Found::Hidden => scan.skipped.count_hidden(),
-                Found::Link => scan.skipped.count_link(),
-                Found::Unreadable { place, reason } => {
+                FolderEntry::Hidden => scan.skipped.count_hidden(),
+                FolderEntry::Link => scan.skipped.count_link(),
+                FolderEntry::Unreadable { place, reason } => {
                     let within = Path::new(&place).strip_prefix(origin).map(Path::to_path_buf);
                     let pieces: Vec<String> = within
                         .unwrap_or_else(|_relative| PathBuf::from(&place))

@@ -2,11 +2,12 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
 
+use super::super::item::FileKind;
 use crate::source::store::Fingerprint;
 
 /// Maximum size in bytes of a file that has a fingerprint. Larger ones are read again if only their times changed.
@@ -28,21 +29,26 @@ impl Stamp {
     /// Reads the state of a file. That of a database includes its write-ahead log.
     pub(super) fn read(file: &Path, metadata: &Metadata) -> Self {
         let (mut text, mut newest) = describe(metadata);
-        let is_database = file.extension().is_some_and(|ending| {
-            ["db", "sqlite", "sqlite3"].iter().any(|name| ending.eq_ignore_ascii_case(name))
-        });
-        if is_database {
-            let mut log = file.as_os_str().to_owned();
-            log.push("-wal");
-            if let Ok(metadata) = fs::metadata(log) {
-                let (log, changed_at) = describe(&metadata);
-                text = format!("{text}+{log}");
-                newest = newest.max(changed_at);
-            }
+        if let Some(metadata) = log_of(file).and_then(|log| fs::metadata(log).ok()) {
+            let (log, changed_at) = describe(&metadata);
+            text = format!("{text}+{log}");
+            newest = newest.max(changed_at);
         }
         let limit = SystemTime::now().checked_sub(COARSE_TIME).unwrap_or(UNIX_EPOCH);
         Self { text, is_recent: newest > limit }
     }
+}
+
+/// Returns the path that the write-ahead log of a file has if it is a database. Files of other kinds by their extension
+/// have none.
+fn log_of(file: &Path) -> Option<PathBuf> {
+    let extension = file.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    let kind = FileKind::from_extension(&extension.unwrap_or_default());
+    kind.is_none_or(|kind| kind == FileKind::Sqlite).then(|| {
+        let mut log = file.as_os_str().to_owned();
+        log.push("-wal");
+        log.into()
+    })
 }
 
 /// Returns size, times and id of a file, and the newer one of its times.
@@ -61,13 +67,30 @@ fn describe(metadata: &Metadata) -> (String, SystemTime) {
     (format!("{}-{nanoseconds}", metadata.len()), modified)
 }
 
-/// Returns the fingerprint of a file, or `None` for a large one.
+/// Returns the fingerprint of a file, or `None` for a large one. That of a database includes its write-ahead log.
 pub(super) fn fingerprint(file: &Path) -> io::Result<Option<Fingerprint>> {
-    let mut file = File::open(file)?;
-    if file.metadata()?.len() > MAX_FINGERPRINT_BYTES {
+    let mut hash = Sha256::new();
+    if !add_content(&mut hash, file)? {
         return Ok(None);
     }
-    let (mut hash, mut buffer, mut bytes) = (Sha256::new(), vec![0; 64 * 1024], 0_u64);
+    if let Some(log) = log_of(file) {
+        match add_content(&mut hash, &log) {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(hash.finalize().first_chunk().copied())
+}
+
+/// Adds the content of a file to a hash. Returns false if it is too large.
+fn add_content(hash: &mut Sha256, file: &Path) -> io::Result<bool> {
+    let mut file = File::open(file)?;
+    if file.metadata()?.len() > MAX_FINGERPRINT_BYTES {
+        return Ok(false);
+    }
+    let (mut buffer, mut bytes) = (vec![0; 64 * 1024], 0_u64);
     loop {
         let count = match file.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -78,11 +101,11 @@ pub(super) fn fingerprint(file: &Path) -> io::Result<Option<Fingerprint>> {
             break;
         }
         if bytes > MAX_FINGERPRINT_BYTES {
-            return Ok(None);
+            return Ok(false);
         }
         hash.update(buffer.get(..count).unwrap_or_default());
     }
-    Ok(hash.finalize().first_chunk().copied())
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -112,9 +135,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.db");
         fs::write(&file, "data").unwrap();
-        let before = stamp(&file);
+        let (before, content) = (stamp(&file), fingerprint(&file).unwrap());
         fs::write(folder.path().join("a.db-wal"), "log").unwrap();
         assert_ne!(stamp(&file).text, before.text);
+        assert_ne!(fingerprint(&file).unwrap(), content);
     }
 
     #[test]

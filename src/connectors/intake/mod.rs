@@ -1,40 +1,31 @@
 //! The checks and the writing of records, shared by all importers.
+//!
+//! * `ahead`: pieces of a file, parsed on several threads
+//! * `report`: receivers of rejections and of the progress
+
+mod ahead;
+mod report;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+pub(super) use self::ahead::{Piece, PieceSink, parse_ahead};
+pub use self::report::{NoProgress, Progress, Report};
 use super::ImportError;
 use super::key::canonical_key;
 use super::lines::MAX_LINE_BYTES;
 use crate::handle::{Handle, RecordAddress, RecordId, StreamName};
 use crate::record::RecordData;
 use crate::source::store::{
-    Change, Imported, Incoming, ItemId, Manifest, NewConnection, StoreError, StoreWriter, SyncWriter, Tally,
+    Change, ImportResult, IncomingRecord, ItemId, Manifest, NewConnection, StoreError, SyncWriter, Tally,
 };
-
-/// A receiver of an import's rejections.
-pub trait Report {
-    /// Reports a rejected piece of the file. `place` is a line number, an item number or a file name.
-    fn rejected(&mut self, place: &dyn fmt::Display, reason: &str);
-
-    /// Reports a file that an earlier synchronization rejected, and that has not changed since.
-    fn still_rejected(&mut self, _path: &str, _reason: &str) {}
-
-    /// Reports the number of files of kinds that are not read, with a description of them.
-    fn skipped(&mut self, _files: u64, _description: &str) {}
-
-    /// Reports a file of a kind that is not read.
-    fn skipped_file(&mut self, _path: &str) {}
-
-    /// Reports that a record was accepted.
-    fn accepted(&mut self) {}
-}
+use crate::source::{ImportTarget, ImportWriter};
 
 /// The checks and the store of one import. The store and its connection are created with the first record, so an
 /// import that fails earlier leaves nothing behind.
@@ -53,10 +44,10 @@ pub struct Intake<'a> {
 
 /// The writer of an import.
 enum Writer<'a> {
-    /// An import into the store at this path, which is opened with the first record.
-    Unopened(PathBuf),
+    /// An import into this store, which is opened with the first record.
+    Unopened(ImportTarget),
     /// An import to its end.
-    Import(Box<StoreWriter>),
+    Import(ImportWriter),
     /// The synchronization of an import.
     Sync(Box<SyncWriter<'a>>),
 }
@@ -65,11 +56,13 @@ impl Writer<'_> {
     fn write(
         &mut self,
         connection: &NewConnection,
-        record: Incoming,
+        record: IncomingRecord,
         bytes: usize,
+        report: &dyn Report,
     ) -> Result<(), StoreError> {
         if let Self::Unopened(store) = self {
-            *self = Self::Import(Box::new(StoreWriter::open(store, connection)?));
+            let progress = report.progress();
+            *self = Self::Import(store.open(connection, &|added, missing| progress.index(added, missing))?);
         }
         match self {
             Self::Unopened(_) => Ok(()),
@@ -97,12 +90,12 @@ pub(super) struct Draft<'a> {
     /// Size of the record in the file, in bytes.
     pub(super) bytes: usize,
     /// Handling of a key that occurred before in this import.
-    pub(super) repeated: Repeated,
+    pub(super) repeated: DuplicatePolicy,
 }
 
 /// The handling of a record with a key that occurred before in the same import.
 #[derive(Debug)]
-pub(super) enum Repeated {
+pub(super) enum DuplicatePolicy {
     /// The record replaces the earlier one.
     Supersedes,
     /// The record is rejected, unless it is equal to the earlier one.
@@ -112,16 +105,16 @@ pub(super) enum Repeated {
 }
 
 impl<'a> Intake<'a> {
-    /// Creates an import into `connection` of the store at `store`. With a manifest, only its streams are accepted.
+    /// Creates an import into `connection` of the store `target`. With a manifest, only its streams are accepted.
     /// Setting `stop` ends the import at the next record.
     pub fn new(
-        store: &Path,
+        target: impl Into<ImportTarget>,
         connection: NewConnection,
         manifest: Option<Manifest>,
         report: &'a mut dyn Report,
         stop: &'a AtomicBool,
     ) -> Self {
-        Self::with_writer(Writer::Unopened(store.to_owned()), connection, manifest, report, stop)
+        Self::with_writer(Writer::Unopened(target.into()), connection, manifest, report, stop)
     }
 
     /// Creates the synchronization of an import.
@@ -180,13 +173,21 @@ impl<'a> Intake<'a> {
     /// # Errors
     ///
     /// The store cannot be written.
-    pub fn finish(self) -> Result<(Imported, u64), ImportError> {
+    pub fn finish(self) -> Result<(ImportResult, u64), ImportError> {
+        let progress = self.report.progress();
+        let index = |added, missing| progress.index(added, missing);
         let imported = match self.writer {
-            Writer::Unopened(_) => Imported { tally: Tally::default(), index_problem: None },
-            Writer::Import(writer) => writer.finish()?,
-            Writer::Sync(writer) => writer.finish()?,
+            Writer::Unopened(_) => ImportResult { tally: Tally::default(), index_problem: None },
+            Writer::Import(writer) => writer.finish(&index)?,
+            Writer::Sync(writer) => writer.finish(&index)?,
         };
         Ok((imported, self.rejected))
+    }
+
+    /// Returns the receiver of the progress.
+    #[must_use]
+    pub fn progress(&self) -> Arc<dyn Progress> {
+        self.report.progress()
     }
 
     /// Returns the number of accepted records so far.
@@ -196,6 +197,11 @@ impl<'a> Intake<'a> {
 
     pub(super) fn reject(&mut self, place: &dyn fmt::Display, reason: &str) {
         self.reject_many(1, place, reason);
+    }
+
+    /// Returns the flag that stops the import.
+    pub(super) fn stop_flag(&self) -> &'a AtomicBool {
+        self.stop
     }
 
     /// Returns true if the user stopped the import.
@@ -227,16 +233,22 @@ impl<'a> Intake<'a> {
 
     /// Checks and writes a record, or rejects it with a reason.
     pub(super) fn take(&mut self, place: &dyn fmt::Display, draft: Draft<'_>) -> Result<(), ImportError> {
-        if self.is_stopped() {
-            return Err(ImportError::Stopped);
-        }
+        if self.is_stopped() { Err(ImportError::Stopped) } else { self.take_ahead(place, draft) }
+    }
+
+    /// Checks and writes a record, or rejects it with a reason, also after a stop: it was read before.
+    pub(super) fn take_ahead(
+        &mut self,
+        place: &dyn fmt::Display,
+        draft: Draft<'_>,
+    ) -> Result<(), ImportError> {
         let bytes = draft.bytes;
         match self.accept(draft).and_then(|(incoming, repeated)| self.resolve_duplicate(incoming, &repeated))
         {
             Ok(incoming) => {
                 self.taken += 1;
                 self.report.accepted();
-                Ok(self.writer.write(&self.connection, incoming, bytes)?)
+                Ok(self.writer.write(&self.connection, incoming, bytes, &*self.report)?)
             }
             Err(reason) => {
                 self.reject(place, &reason);
@@ -249,7 +261,7 @@ impl<'a> Intake<'a> {
         }
     }
 
-    fn accept(&self, draft: Draft<'_>) -> Result<(Incoming, Repeated), String> {
+    fn accept(&self, draft: Draft<'_>) -> Result<(IncomingRecord, DuplicatePolicy), String> {
         if draft.bytes > MAX_LINE_BYTES {
             return Err(format!("it is longer than {MAX_LINE_BYTES} bytes"));
         }
@@ -270,7 +282,7 @@ impl<'a> Intake<'a> {
             Some(data) => Change::Put { data, emitted_at: draft.emitted_at },
             None => Change::Delete { deleted_at: draft.emitted_at },
         };
-        Ok((Incoming { stream, key, change }, draft.repeated))
+        Ok((IncomingRecord { stream, key, change }, draft.repeated))
     }
 
     /// Parses a key, and checks that the record and every part of it can have a handle.
@@ -288,11 +300,15 @@ impl<'a> Intake<'a> {
 
     /// Returns the record, with a key of its own if necessary, or rejects it, if another record of this import had
     /// its key.
-    fn resolve_duplicate(&mut self, incoming: Incoming, repeated: &Repeated) -> Result<Incoming, String> {
+    fn resolve_duplicate(
+        &mut self,
+        incoming: IncomingRecord,
+        repeated: &DuplicatePolicy,
+    ) -> Result<IncomingRecord, String> {
         let identity = match (&incoming.change, repeated) {
-            (Change::Delete { .. }, _) | (_, Repeated::Supersedes) => return Ok(incoming),
-            (Change::Put { data, .. }, Repeated::Refused) => data,
-            (_, Repeated::KeptApart(identity)) => identity,
+            (Change::Delete { .. }, _) | (_, DuplicatePolicy::Supersedes) => return Ok(incoming),
+            (Change::Put { data, .. }, DuplicatePolicy::Refused) => data,
+            (_, DuplicatePolicy::KeptApart(identity)) => identity,
         };
         let json = serde_json::to_vec(identity).unwrap_or_default();
         let data = hash_of(&json);
@@ -303,13 +319,13 @@ impl<'a> Intake<'a> {
         if let Writer::Sync(writer) = &mut self.writer {
             writer.depend(incoming.stream.clone(), incoming.key.clone());
         }
-        if matches!(repeated, Repeated::Refused) {
+        if matches!(repeated, DuplicatePolicy::Refused) {
             return Err("its key was already used by an earlier record of this file".to_owned());
         }
         let digest =
             Sha256::digest(&json).iter().take(8).fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
         let key = self.addressable(&incoming.stream, &format!("{}-{digest}", incoming.key))?;
-        Ok(Incoming { key, ..incoming })
+        Ok(IncomingRecord { key, ..incoming })
     }
 }
 

@@ -1,0 +1,46 @@
+//! Receivers of the rejections and of the progress of an import.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A receiver of an import's rejections.
+pub trait Report {
+    /// Reports a rejected piece of the file. `place` is a line number, an item number or a file name.
+    fn rejected(&mut self, place: &dyn fmt::Display, reason: &str);
+
+    /// Reports a file that an earlier synchronization rejected, and that has not changed since.
+    fn still_rejected(&mut self, _path: &str, _reason: &str) {}
+
+    /// Reports the number of files of kinds that are not read, with a description of them.
+    fn skipped(&mut self, _files: u64, _description: &str) {}
+
+    /// Reports a file of a kind that is not read.
+    fn skipped_file(&mut self, _path: &str) {}
+
+    /// Reports that a record was accepted.
+    fn accepted(&mut self) {}
+
+    /// Returns the receiver of the progress.
+    fn progress(&self) -> Arc<dyn Progress> {
+        Arc::new(NoProgress)
+    }
+}
+
+/// A receiver of the progress of an import.
+pub trait Progress: Send + Sync {
+    /// Adds bytes to those that will be read.
+    fn expect(&self, _bytes: u64) {}
+
+    /// Counts bytes that were read.
+    fn read(&self, _bytes: u64) {}
+
+    /// Reports that the search index is brought up to date, with the numbers of changes that were added to it and that are
+    /// missing. Both are 0 before they are known.
+    fn index(&self, _added: u64, _missing: u64) {}
+}
+
+/// A receiver that shows nothing.
+#[derive(Debug)]
+pub struct NoProgress;
+
+impl Progress for NoProgress {}
