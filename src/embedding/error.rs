@@ -52,6 +52,19 @@ pub enum EmbeddingError {
         /// Message of the service, only for a request that contains no text of records.
         message: Option<String>,
     },
+    /// The service failed.
+    #[error(
+        "the embedding service at {place} fails with status {status}{}; try again later, or look at its logs",
+        detail(.message.as_deref())
+    )]
+    ServiceFailed {
+        /// Host and port of the service.
+        place: String,
+        /// HTTP status of the reply, 500 or more.
+        status: u16,
+        /// Message of the service, only for a request that contains no text of records.
+        message: Option<String>,
+    },
     /// The answer is not one of an embedding service.
     #[error(
         "the answer of {place} is not one of an embedding service ({problem}); check `url` of [embedding]"
@@ -76,7 +89,7 @@ pub enum EmbeddingError {
     },
     /// The vectors have other dimensions than configured.
     #[error(
-        "the vectors of {place} have {found} dimensions, not {expected}; correct `dimensions` or `model` of [embedding]"
+        "Expected {expected} dimensions, got {found} from {place}; correct `dimensions` or `model` of [embedding]"
     )]
     WrongDimensions {
         /// Host and port of the service, or the model's folder.
@@ -126,11 +139,33 @@ pub enum EmbeddingError {
 }
 
 impl EmbeddingError {
+    /// Returns true if the service may accept other texts.
+    #[must_use]
+    pub fn concerns_texts(&self) -> bool {
+        matches!(self, Self::Refused { status: 400 | 413 | 422, .. })
+    }
+
+    /// Returns true if a query failed by itself, so that the model may embed another one: the service refused its text, or
+    /// answered it without a valid vector.
+    #[must_use]
+    pub fn concerns_one_query(&self) -> bool {
+        self.concerns_texts()
+            || matches!(
+                self,
+                Self::InvalidVector { .. }
+                    | Self::InvalidResponse { .. }
+                    | Self::WrongCount { .. }
+                    | Self::Failed { .. }
+            )
+    }
+
     /// Returns the code of the error, for `/health`.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Unavailable { .. } | Self::Timeout { .. } => "provider_unavailable",
+            Self::Unavailable { .. } | Self::Timeout { .. } | Self::ServiceFailed { .. } => {
+                "provider_unavailable"
+            }
             Self::Unauthorized { .. } => "provider_unauthorized",
             Self::RateLimited { .. } => "provider_rate_limited",
             Self::Refused { .. } => "provider_refused",

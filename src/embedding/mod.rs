@@ -34,7 +34,9 @@ pub use headings::Headings;
 pub use http::{Endpoint, HttpModel};
 #[cfg(feature = "local-embeddings")]
 pub use local::{LocalModel, LocalReranker};
-pub use model::{EmbeddingModel, PROBE_TEXT, Persistence, Purpose};
+pub use model::{
+    EmbeddingModel, MIN_PROBE_COSINE, ModelIdentity, PROBE_TEXT, Persistence, Purpose, probe_vector,
+};
 pub use pieces::{EstimatedPieces, PieceCount};
 pub use query::{QueryEmbedder, QueryVector};
 pub use rerank::{HttpReranker, RerankEndpoint, RerankError, Reranker, blend};

@@ -1,6 +1,7 @@
 //! The trait of embedding models, and the validation of the vectors that they return.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -34,6 +35,11 @@ pub trait EmbeddingModel: Debug + Send + Sync {
     /// Returns the identity of the model. Vectors of models with different identities are not comparable.
     fn id(&self) -> &str;
 
+    /// Returns the name of the model, without the place of its service: it is shown to callers.
+    fn name(&self) -> &str {
+        self.id()
+    }
+
     /// Returns the number of dimensions of every vector.
     fn dimensions(&self) -> usize;
 
@@ -46,12 +52,45 @@ pub trait EmbeddingModel: Debug + Send + Sync {
     /// Returns true if the texts leave this machine or are paid for.
     fn is_remote(&self) -> bool;
 
+    /// Returns true if the model embeds queries and documents differently.
+    fn has_purposes(&self) -> bool {
+        false
+    }
+
     /// Embeds texts: one vector of length 1 for each, in their order.
     ///
     /// # Errors
     ///
     /// The model cannot be used, or returned vectors that are not valid.
     async fn embed(&self, texts: &[String], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbeddingError>;
+}
+
+/// Identity of a model that embeds queries, by which its vectors are compared with those of a store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelIdentity {
+    /// Name of the model, with its place and dimensions.
+    pub id: Arc<str>,
+    /// Vector of [`PROBE_TEXT`]. A service can put another model behind the same name.
+    pub probe: Arc<[f32]>,
+}
+
+/// Embeds the fixed text by which a model is recognized.
+///
+/// # Errors
+///
+/// The model cannot be used, or returned a vector that is not valid.
+pub async fn probe_vector(model: &dyn EmbeddingModel) -> Result<Vec<f32>, EmbeddingError> {
+    let vectors = model.embed(&[PROBE_TEXT.to_owned()], Purpose::Document).await?;
+    Ok(vectors.into_iter().next().unwrap_or_default())
+}
+
+/// Minimum cosine of two vectors of one text by the same model. Services round in different ways.
+pub const MIN_PROBE_COSINE: f32 = 0.995;
+
+/// Returns true if two vectors of the fixed text are of the same model.
+pub(super) fn is_same_model(one: &[f32], other: &[f32]) -> bool {
+    let cosine: f32 = one.iter().zip(other).map(|(one, other)| one * other).sum();
+    one.len() == other.len() && cosine >= MIN_PROBE_COSINE
 }
 
 /// The expected form of a model's vectors.
@@ -129,8 +168,8 @@ mod tests {
         check(vec![vec![f32::MAX, 0.0]], Ok(vec![vec![1.0, 0.0, 0.0]]));
         check(vec![], Err("0 vectors for 1 texts"));
         check(vec![vec![1.0, 0.0]; 2], Err("2 vectors for 1 texts"));
-        check(vec![vec![1.0]], Err("1 dimensions, not 2"));
-        check(vec![vec![1.0, 0.0, 0.0]], Err("3 dimensions, not 2"));
+        check(vec![vec![1.0]], Err("Expected 2 dimensions, got 1 from "));
+        check(vec![vec![1.0, 0.0, 0.0]], Err("Expected 2 dimensions, got 3 from "));
         check(vec![vec![0.0, 0.0]], Err("that is zero"));
         check(vec![vec![f32::NAN, 1.0]], Err("that is not finite"));
         check(vec![vec![f32::INFINITY, 1.0]], Err("that is not finite"));

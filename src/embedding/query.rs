@@ -1,6 +1,8 @@
-//! Embeds the queries of searches: within a deadline, once for equal queries, and not again soon after a failure.
+//! Embeds the queries of searches: within a deadline, once for equal queries, and not again soon after a failure of the
+//! model. A failure that concerns one query pauses no other.
 //!
-//! The model is opened by the first query, because a local model takes about a second and many searches need none.
+//! The model is opened by the first query, because a local model takes about a second and many searches need none. With
+//! the first query it embeds the fixed text by which a changed model is recognized, and again once a minute.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,11 +10,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Mutex as AsyncMutex;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
+use tokio::{spawn, try_join};
 
 use super::error::EmbeddingError;
-use super::model::{EmbeddingModel, Purpose};
+use super::model::{EmbeddingModel, ModelIdentity, PROBE_TEXT, Purpose, is_same_model, probe_vector};
 use crate::lru::{LruCache, LruLimits};
 
 /// Time after a failure in which the model is not called, so that a service that is down does not delay each search.
@@ -30,11 +33,16 @@ const CACHED_QUERIES: u64 = 512;
 /// Number of locks that keep equal queries from being embedded twice at the same time.
 const LOCKS: usize = 16;
 
+/// Time after which a query has the model recognized again, in the background.
+const IDENTITY_LIFETIME: Duration = Duration::from_secs(60);
+
 /// Vector of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryVector {
     /// Identity of the model that made it.
-    pub model: Arc<str>,
+    pub model: ModelIdentity,
+    /// Name of that model.
+    pub name: Arc<str>,
     /// Numbers of the vector, which has length 1.
     pub numbers: Arc<[f32]>,
 }
@@ -43,20 +51,35 @@ type OpenModel = dyn Fn() -> Result<Arc<dyn EmbeddingModel>, EmbeddingError> + S
 
 /// Embeds queries with one model.
 pub struct QueryEmbedder {
-    shared: Arc<Shared>,
+    shared: Arc<SharedModel>,
     vectors: LruCache<String, QueryVector>,
     locks: [AsyncMutex<()>; LOCKS],
     failure: Mutex<Option<Failure>>,
 }
 
 /// The model, which a blocking thread opens.
-struct Shared {
+struct SharedModel {
     open: Box<OpenModel>,
     opening: Mutex<()>,
     model: OnceLock<Arc<dyn EmbeddingModel>>,
+    identity: Mutex<Option<KnownIdentity>>,
+    recognizing: AsyncMutex<()>,
 }
 
-/// The last failure, and the time until which the model is not called.
+/// The model as it was recognized last.
+struct KnownIdentity {
+    identity: ModelIdentity,
+    /// Time of the last recognition, or of its start if one runs.
+    checked: Instant,
+}
+
+/// Vector of a query with the model that made it.
+struct RecognizedVector {
+    numbers: Vec<f32>,
+    model: ModelIdentity,
+}
+
+/// The last failure of the model, and the time until which the model is not called.
 struct Failure {
     error: EmbeddingError,
     until: Instant,
@@ -73,7 +96,13 @@ impl QueryEmbedder {
     pub fn new(
         open: impl Fn() -> Result<Arc<dyn EmbeddingModel>, EmbeddingError> + Send + Sync + 'static,
     ) -> Self {
-        let shared = Shared { open: Box::new(open), opening: Mutex::default(), model: OnceLock::new() };
+        let shared = SharedModel {
+            open: Box::new(open),
+            opening: Mutex::default(),
+            model: OnceLock::new(),
+            identity: Mutex::default(),
+            recognizing: AsyncMutex::default(),
+        };
         Self {
             shared: Arc::new(shared),
             vectors: LruCache::new(LruLimits::new(CACHED_QUERIES)),
@@ -86,10 +115,10 @@ impl QueryEmbedder {
     ///
     /// # Errors
     ///
-    /// The model cannot be opened or called, is too slow, or failed a moment ago.
+    /// The model cannot be opened or called, is too slow, failed a moment ago, or has no vector for this query.
     pub async fn embed(&self, query: &str, within: Duration) -> Result<QueryVector, EmbeddingError> {
         let query = query.get(..query.floor_char_boundary(MAX_QUERY_BYTES)).unwrap_or_default();
-        if let Some(known) = self.vectors.get(query) {
+        if let Some(known) = self.known_vector(query) {
             return Ok(known);
         }
         if let Some(error) = self.recent_failure() {
@@ -97,7 +126,10 @@ impl QueryEmbedder {
         }
         let embedded = timeout(within, self.embed_now(query)).await;
         let embedded = embedded.unwrap_or(Err(EmbeddingError::Timeout { within }));
-        if let Err(error) = &embedded {
+        // The text of one caller must not keep the queries of others from the model.
+        if let Err(error) = &embedded
+            && !error.concerns_one_query()
+        {
             self.keep_failure(error);
         }
         embedded
@@ -111,15 +143,33 @@ impl QueryEmbedder {
             Some(lock) => Some(lock.lock().await),
             None => None,
         };
-        if let Some(known) = self.vectors.get(query) {
+        if let Some(known) = self.known_vector(query) {
             return Ok(known);
         }
-        let model = self.model().await?;
-        let vectors = model.embed(&[query.to_owned()], Purpose::Query).await?;
-        let numbers = vectors.into_iter().next().unwrap_or_default();
-        let vector = QueryVector { model: model.id().into(), numbers: numbers.into() };
+        let opened = self.model().await?;
+        let RecognizedVector { numbers, model } = self.vector(&opened, query).await?;
+        let vector = QueryVector { model, name: opened.name().into(), numbers: numbers.into() };
         self.vectors.insert(query.to_owned(), vector.clone());
         Ok(vector)
+    }
+
+    /// Embeds a query, and recognizes the model if it was not: in one request if the model allows that.
+    async fn vector(
+        &self,
+        model: &Arc<dyn EmbeddingModel>,
+        query: &str,
+    ) -> Result<RecognizedVector, EmbeddingError> {
+        let text = query.to_owned();
+        if !model.has_purposes() && !self.shared.is_recognized() {
+            let (shared, model, text) = (Arc::clone(&self.shared), Arc::clone(model), text.clone());
+            let both = join(spawn(async move { shared.recognize_with(&*model, text).await })).await?;
+            if let Some(both) = both {
+                return Ok(both);
+            }
+        }
+        let text = [text];
+        let (vectors, identity) = try_join!(model.embed(&text, Purpose::Query), self.identity(model))?;
+        Ok(RecognizedVector { numbers: vectors.into_iter().next().unwrap_or_default(), model: identity })
     }
 
     /// Returns the model, opened if it is not open. A model that opens too slowly for one query is there for a later one.
@@ -128,10 +178,36 @@ impl QueryEmbedder {
             return Ok(Arc::clone(model));
         }
         let shared = Arc::clone(&self.shared);
-        match spawn_blocking(move || shared.open()).await {
-            Ok(opened) => opened,
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        join(spawn_blocking(move || shared.open())).await
+    }
+
+    /// Returns the cached vector of a query, unless the model has changed since.
+    fn known_vector(&self, query: &str) -> Option<QueryVector> {
+        let known = self.vectors.get(query)?;
+        let identity = self.shared.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |current: &KnownIdentity| Arc::ptr_eq(&current.identity.probe, &known.model.probe);
+        identity.as_ref().is_some_and(is_same).then_some(known)
+    }
+
+    /// Recognizes the model anew beside the next query. For a model that does not fit the vectors of a store: they may have
+    /// been rebuilt.
+    pub fn forget_identity(&self) {
+        *self.shared.identity.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Returns the identity of a model. Waits for the model only if it was never recognized. A model that is too slow for one
+    /// query is recognized for a later one.
+    async fn identity(&self, model: &Arc<dyn EmbeddingModel>) -> Result<ModelIdentity, EmbeddingError> {
+        if let Some((known, is_old)) = self.shared.known_identity() {
+            if is_old {
+                let (shared, model) = (Arc::clone(&self.shared), Arc::clone(model));
+                // A failure is that of the next query as well.
+                spawn(async move { shared.recognize(&*model).await.ok() });
+            }
+            return Ok(known);
         }
+        let (shared, model) = (Arc::clone(&self.shared), Arc::clone(model));
+        join(spawn(async move { shared.recognize_once(&*model).await })).await
     }
 
     fn recent_failure(&self) -> Option<EmbeddingError> {
@@ -151,7 +227,71 @@ impl QueryEmbedder {
     }
 }
 
-impl Shared {
+/// Waits for a task, and panics if it did.
+async fn join<Answer>(task: JoinHandle<Answer>) -> Answer {
+    match task.await {
+        Ok(answer) => answer,
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}
+
+impl SharedModel {
+    fn is_recognized(&self) -> bool {
+        self.identity.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Returns the known identity, and true for the one caller that has to renew it.
+    fn known_identity(&self) -> Option<(ModelIdentity, bool)> {
+        let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = identity.as_mut()?;
+        let is_old = known.checked.elapsed() >= IDENTITY_LIFETIME;
+        if is_old {
+            known.checked = Instant::now();
+        }
+        Some((known.identity.clone(), is_old))
+    }
+
+    /// Recognizes a model unless a query at the same time did.
+    async fn recognize_once(&self, model: &dyn EmbeddingModel) -> Result<ModelIdentity, EmbeddingError> {
+        let _one_at_a_time = self.recognizing.lock().await;
+        match self.known_identity() {
+            Some((known, _)) => Ok(known),
+            None => self.recognize(model).await,
+        }
+    }
+
+    /// Embeds a query and the fixed text in one request. Returns `None` if another query recognized the model meanwhile.
+    async fn recognize_with(
+        &self,
+        model: &dyn EmbeddingModel,
+        query: String,
+    ) -> Result<Option<RecognizedVector>, EmbeddingError> {
+        let _one_at_a_time = self.recognizing.lock().await;
+        if self.is_recognized() {
+            return Ok(None);
+        }
+        let mut vectors = model.embed(&[query, PROBE_TEXT.to_owned()], Purpose::Query).await?.into_iter();
+        let numbers = vectors.next().unwrap_or_default();
+        let model = self.recognized(model, vectors.next().unwrap_or_default());
+        Ok(Some(RecognizedVector { numbers, model }))
+    }
+
+    /// Embeds the fixed text, and keeps the known identity if the model is the same.
+    async fn recognize(&self, model: &dyn EmbeddingModel) -> Result<ModelIdentity, EmbeddingError> {
+        let probe = probe_vector(model).await?;
+        Ok(self.recognized(model, probe))
+    }
+
+    /// Returns the identity of a model with this vector of the fixed text.
+    fn recognized(&self, model: &dyn EmbeddingModel, probe: Vec<f32>) -> ModelIdentity {
+        let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = identity.take().map(|known| known.identity);
+        let same = known.filter(|known| is_same_model(&known.probe, &probe));
+        let current = same.unwrap_or_else(|| ModelIdentity { id: model.id().into(), probe: probe.into() });
+        *identity = Some(KnownIdentity { identity: current.clone(), checked: Instant::now() });
+        current
+    }
+
     fn open(&self) -> Result<Arc<dyn EmbeddingModel>, EmbeddingError> {
         let _one_at_a_time = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(model) = self.model.get() {
@@ -164,7 +304,7 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use async_trait::async_trait;
 
@@ -174,10 +314,17 @@ mod tests {
     /// Deadline of the queries.
     const QUERY_TIMEOUT: Duration = Duration::from_secs(3);
 
-    /// A model that counts its calls and fails or hangs for some texts.
+    /// A model that counts its queries and fails or hangs for some texts.
     #[derive(Debug, Default)]
     struct FakeModel {
+        /// Number of requests with a query.
         calls: AtomicUsize,
+        /// Number of requests.
+        requests: AtomicUsize,
+        /// True if it embeds queries and documents differently.
+        has_purposes: bool,
+        /// True after another model took its name.
+        is_changed: AtomicBool,
     }
 
     #[async_trait]
@@ -202,21 +349,39 @@ mod tests {
             true
         }
 
+        fn has_purposes(&self) -> bool {
+            self.has_purposes
+        }
+
         async fn embed(&self, texts: &[String], _: Purpose) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+            self.requests.fetch_add(1, Ordering::Relaxed);
+            let sign = if self.is_changed.load(Ordering::Relaxed) { -1.0 } else { 1.0 };
+            let probe = texts.iter().filter(|text| *text == PROBE_TEXT).map(|_| vec![sign]);
+            let Some(query) = texts.first().filter(|text| *text != PROBE_TEXT) else {
+                return Ok(probe.collect());
+            };
             self.calls.fetch_add(1, Ordering::Relaxed);
-            match texts.first().map_or("", String::as_str) {
+            let place = "example.com".to_owned();
+            let vector = match query.as_str() {
                 "hangs" => std::future::pending().await,
-                "fails" => Err(EmbeddingError::Unavailable {
-                    place: "example.com".to_owned(),
-                    problem: "refused".to_owned(),
-                }),
-                text => Ok(vec![vec![text.len() as f32]]),
-            }
+                "fails" => {
+                    return Err(EmbeddingError::Unavailable { place, problem: "refused".to_owned() });
+                }
+                "zero" => return Err(EmbeddingError::InvalidVector { place, problem: "zero" }),
+                "refused" => return Err(EmbeddingError::Refused { place, status: 413, message: None }),
+                "broken" => return Err(EmbeddingError::ServiceFailed { place, status: 500, message: None }),
+                text => vec![text.len() as f32],
+            };
+            Ok([vector].into_iter().chain(probe).collect())
         }
     }
 
     fn embedder() -> (Arc<FakeModel>, QueryEmbedder) {
-        let model = Arc::new(FakeModel::default());
+        embedder_of(FakeModel::default())
+    }
+
+    fn embedder_of(model: FakeModel) -> (Arc<FakeModel>, QueryEmbedder) {
+        let model = Arc::new(model);
         let shared = Arc::clone(&model);
         (model, QueryEmbedder::new(move || Ok(Arc::clone(&shared) as _)))
     }
@@ -231,6 +396,21 @@ mod tests {
         assert_eq!(model.calls.load(Ordering::Relaxed), 1);
         let long = embedder.embed(&"é".repeat(5_000), QUERY_TIMEOUT).await.unwrap();
         assert_eq!(*long.numbers, [4_000.0]);
+    }
+
+    #[tokio::test]
+    async fn first_query_and_fixed_text_are_one_request() {
+        let (model, embedder) = embedder();
+        let vector = embedder.embed("pay", QUERY_TIMEOUT).await.unwrap();
+        assert_eq!((&*vector.numbers, &*vector.model.probe), (&[3.0][..], &[1.0][..]));
+        assert_eq!(model.requests.load(Ordering::Relaxed), 1);
+        embedder.embed("bill", QUERY_TIMEOUT).await.unwrap();
+        assert_eq!(model.requests.load(Ordering::Relaxed), 2);
+        // The fixed text is a document, so a model with purposes gets it alone.
+        let (model, embedder) = embedder_of(FakeModel { has_purposes: true, ..FakeModel::default() });
+        let vector = embedder.embed("pay", QUERY_TIMEOUT).await.unwrap();
+        assert_eq!((&*vector.numbers, &*vector.model.probe), (&[3.0][..], &[1.0][..]));
+        assert_eq!(model.requests.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test(start_paused = true)]
@@ -253,6 +433,39 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn failure_of_one_query_pauses_no_other() {
+        let (model, embedder) = embedder();
+        for (query, calls) in [("zero", 1), ("refused", 3), ("broken", 5)] {
+            embedder.embed(query, QUERY_TIMEOUT).await.unwrap_err();
+            assert_eq!(model.calls.load(Ordering::Relaxed), calls, "{query}");
+            let other = embedder.embed(&format!("pay after {query}"), QUERY_TIMEOUT).await;
+            assert_eq!(other.is_ok(), query != "broken", "{query}");
+        }
+        assert_eq!(model.calls.load(Ordering::Relaxed), 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn changed_model_is_noticed_after_a_minute() {
+        let (model, embedder) = embedder();
+        let probe = async |query: &str| embedder.embed(query, QUERY_TIMEOUT).await.unwrap().model.probe;
+        let before = probe("pay").await;
+        model.is_changed.store(true, Ordering::Relaxed);
+        assert!(Arc::ptr_eq(&before, &probe("bill").await));
+        tokio::time::advance(IDENTITY_LIFETIME).await;
+        // This query starts the recognition and does not wait for it.
+        assert!(Arc::ptr_eq(&before, &probe("due").await));
+        tokio::task::yield_now().await;
+        assert_eq!((&*before, &*probe("owed").await), (&[1.0][..], &[-1.0][..]));
+        // Cached vectors of the model before are not used any more.
+        assert_eq!(*probe("pay").await, [-1.0]);
+        assert_eq!(model.calls.load(Ordering::Relaxed), 5);
+        let now = probe("pay").await;
+        assert_eq!(model.calls.load(Ordering::Relaxed), 5);
+        embedder.forget_identity();
+        assert!(!Arc::ptr_eq(&now, &probe("pay").await));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn model_that_cannot_be_opened_is_tried_again() {
         let tries = AtomicUsize::new(0);
         let embedder = QueryEmbedder::new(move || match tries.fetch_add(1, Ordering::Relaxed) {
@@ -264,6 +477,6 @@ mod tests {
             EmbeddingError::LocalNotSupported
         );
         tokio::time::advance(FAILURE_PAUSE).await;
-        assert_eq!(&*embedder.embed("pay", QUERY_TIMEOUT).await.unwrap().model, "fake");
+        assert_eq!(&*embedder.embed("pay", QUERY_TIMEOUT).await.unwrap().model.id, "fake");
     }
 }

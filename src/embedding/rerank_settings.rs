@@ -32,6 +32,15 @@ pub struct RerankSettings {
 }
 
 impl RerankSettings {
+    /// Returns the name of the model, or of the provider if the model has none.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match &self.place {
+            RerankerPlace::Http { model, .. } => model.as_deref().unwrap_or("http"),
+            RerankerPlace::Local { .. } => "local",
+        }
+    }
+
     /// Describes the data that leaves this machine, and the place it goes to.
     #[must_use]
     pub fn disclosure(&self) -> String {

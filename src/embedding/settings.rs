@@ -53,6 +53,15 @@ impl EmbeddingSettings {
         matches!(self.place, ModelPlace::Local { .. })
     }
 
+    /// Returns the dimensions of stored vectors, or `None` for a model that has to be opened to know them.
+    #[must_use]
+    pub fn known_dimensions(&self) -> Option<usize> {
+        match &self.place {
+            ModelPlace::Http { dimensions, .. } => Some(self.pad_to.unwrap_or(*dimensions)),
+            ModelPlace::Local { .. } => self.pad_to,
+        }
+    }
+
     /// Returns true if the model of these settings has an identity, without opening the model: by its files, or by its name.
     ///
     /// # Errors

@@ -134,6 +134,14 @@ pub fn first_characters(text: &str, most: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
+/// Returns the longest end of `text` with at most `most` characters that begins between graphemes.
+#[must_use]
+pub fn last_characters(text: &str, most: usize) -> &str {
+    let start = most.checked_sub(1).and_then(|last| text.char_indices().nth_back(last));
+    let start = if most == 0 { text.len() } else { start.map_or(0, |(at, _)| at) };
+    text.get(boundary_at_or_after(text, start)..).unwrap_or_default()
+}
+
 /// Returns the number of characters of `text` before byte `at`.
 #[must_use]
 pub fn chars_before(text: &str, at: usize) -> usize {
@@ -208,6 +216,18 @@ mod tests {
         assert_eq!(passage("0123456789", 4..6, 2), ("234567", 2..4));
         assert_eq!(passage("0123456789", 0..1, 100), ("0123456789", 0..1));
         assert_eq!(passage("ééééé", 4..6, 1), ("éé", 2..4)); // byte 3 is inside the second é
+    }
+
+    #[test]
+    fn characters_are_counted_from_both_ends() {
+        assert_eq!((first_characters("abcde", 2), last_characters("abcde", 2)), ("ab", "de"));
+        assert_eq!(
+            (last_characters("abc", 3), last_characters("abc", 9), last_characters("abc", 0)),
+            ("abc", "abc", "")
+        );
+        // A family has five code points.
+        assert_eq!((first_characters("👩‍👩‍👧é", 4), last_characters("é👩‍👩‍👧", 4)), ("", ""));
+        assert_eq!(last_characters("é👩‍👩‍👧", 5), "👩‍👩‍👧");
     }
 
     proptest! {

@@ -178,7 +178,7 @@ pub struct MeasuredFields<'a> {
     data: &'a Map<String, Value>,
     /// Bytes of all fields with the same value at every width but previews, and of the names of the others.
     steady: usize,
-    long: Vec<Measured<'a>>,
+    long: Vec<SizedValue<'a>>,
 }
 
 impl<'a> MeasuredFields<'a> {
@@ -186,12 +186,12 @@ impl<'a> MeasuredFields<'a> {
     #[must_use]
     pub fn new(data: &'a Map<String, Value>) -> Self {
         let mut steady = 0;
-        let mut long: Vec<Measured<'_>> = Vec::new();
+        let mut long: Vec<SizedValue<'_>> = Vec::new();
         for (name, value) in data {
             steady += json_len(name) + "\"\":,".len();
             match value_len(value) {
                 bytes if bytes <= SHORTEST => steady += bytes,
-                bytes => long.push(Measured::new(value, bytes)),
+                bytes => long.push(SizedValue::new(value, bytes)),
             }
         }
         Self { data, steady, long }
@@ -245,14 +245,14 @@ impl<'a> MeasuredFields<'a> {
 
 /// Value with its size.
 #[derive(Debug)]
-struct Measured<'a> {
+struct SizedValue<'a> {
     value: &'a Value,
     bytes: usize,
     /// Number of digits of its length in characters, items or fields.
     digits: usize,
 }
 
-impl<'a> Measured<'a> {
+impl<'a> SizedValue<'a> {
     fn new(value: &'a Value, bytes: usize) -> Self {
         let count = match value {
             Value::String(text) => text.chars().count(),
@@ -328,7 +328,7 @@ fn shortened_part(value: Cow<'_, Value>, most: usize) -> Cow<'_, Value> {
 fn shortened_len(value: &Value, most: usize) -> usize {
     match value_len(value) {
         bytes if bytes <= most => bytes,
-        bytes => Measured::new(value, bytes).at_most(most),
+        bytes => SizedValue::new(value, bytes).at_most(most),
     }
 }
 

@@ -28,15 +28,15 @@ mod tokens;
 pub use chunk::{ChunkBudget, chunk_end};
 pub use content::{CHUNK_BYTES, Chunk, ContentChunks, ContentKind};
 pub use cut::{
-    bytes_of, characters, chars_before, clip, field_len, fields_len, first_characters, json_len, passage,
-    value_len,
+    bytes_of, characters, chars_before, clip, field_len, fields_len, first_characters, json_len,
+    last_characters, passage, value_len,
 };
 pub use excerpt::shorten;
 pub use fields::{
     FIELD_WIDTHS, FieldWidth, FieldsSize, MeasuredFields, NarrowedFields, narrow, shortened, widths_within,
 };
 pub use page::{PageItem, PagePlan, Pressure, plan_page};
-pub use preview::{LeftOut, Preview, left_out, preview};
+pub use preview::{OmittedField, Preview, left_out, preview};
 pub use protection::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};
 pub use rows::{FitRow, FittedRows, PageBudget, fit_rows};
 pub use shaping::{Shaping, Strategy};

@@ -27,12 +27,12 @@ pub struct Preview {
     /// Fields of the preview.
     pub summary: Map<String, Value>,
     /// Omitted or truncated fields, in the record's order.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<OmittedField>,
 }
 
 /// Field that a preview lacks or truncates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct OmittedField {
     /// Name of the field.
     pub field: String,
     /// Size in bytes of JSON.
@@ -86,9 +86,9 @@ pub fn preview(data: &Map<String, Value>, declared: &[FieldPath], room: usize) -
 
 /// Returns the fields of a record that a preview lacks or truncates.
 #[must_use]
-pub fn left_out(data: &Map<String, Value>, shown: &Map<String, Value>) -> Vec<LeftOut> {
+pub fn left_out(data: &Map<String, Value>, shown: &Map<String, Value>) -> Vec<OmittedField> {
     let cut = data.iter().filter(|(name, value)| shown.get(*name) != Some(value));
-    cut.map(|(name, value)| LeftOut {
+    cut.map(|(name, value)| OmittedField {
         field: name.clone(),
         bytes: bytes_of(value),
         items: value.as_array().map(Vec::len),

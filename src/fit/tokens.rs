@@ -29,7 +29,7 @@ pub fn tokens_within(text: &str, most: usize) -> Result<Option<usize>, usize> {
     if text.len() <= most {
         return Ok(None);
     }
-    let counted = Counted::up_to(text, most);
+    let counted = CountedPrefix::up_to(text, most);
     if counted.tokens <= most {
         return Ok(Some(counted.tokens));
     }
@@ -59,7 +59,7 @@ impl Estimator {
     #[must_use]
     pub fn tokens(self, text: &str, most: usize) -> usize {
         match self {
-            Self::O200k => Counted::up_to(text, most).with_the_rest(text),
+            Self::O200k => CountedPrefix::up_to(text, most).with_the_rest(text),
             Self::Chars4 => quarter_of_characters(text),
         }
     }
@@ -79,7 +79,7 @@ fn quarter_of_characters(text: &str) -> usize {
 
 /// Counted start of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Counted {
+struct CountedPrefix {
     tokens: usize,
     bytes: usize,
     /// Density of its densest piece.
@@ -108,7 +108,7 @@ impl Density {
     }
 }
 
-impl Counted {
+impl CountedPrefix {
     /// Counts until it is known if there are more than `most` tokens.
     fn up_to(text: &str, most: usize) -> Self {
         let mut counted = Self::default();
@@ -199,13 +199,13 @@ mod tests {
     #[test]
     fn counting_ends_at_the_limit() {
         let text = "word ".repeat(1_000_000);
-        let counted = Counted::up_to(&text, 4_000);
+        let counted = CountedPrefix::up_to(&text, 4_000);
         assert!(counted.tokens > 4_000 && counted.bytes < 4 * PIECE, "{counted:?}");
         let giant = "語".repeat(1_000_000);
-        let counted = Counted::up_to(&giant, 4_000);
+        let counted = CountedPrefix::up_to(&giant, 4_000);
         assert!(counted.tokens > 4_000 && counted.bytes <= MAX_SEAM, "{counted:?}");
         let chinese = "家家家，".repeat(100_000);
-        let counted = Counted::up_to(&chinese, 4_000);
+        let counted = CountedPrefix::up_to(&chinese, 4_000);
         assert!(counted.tokens > 4_000 && counted.bytes < 4 * PIECE, "{counted:?}");
     }
 
@@ -242,7 +242,7 @@ mod tests {
         ) {
             let text = words.concat();
             let whole = tiktoken_rs::o200k_base_singleton().count_ordinary(&text);
-            prop_assert_eq!(Counted::up_to(&text, usize::MAX).tokens, whole);
+            prop_assert_eq!(CountedPrefix::up_to(&text, usize::MAX).tokens, whole);
             prop_assert_eq!(count_tokens(&text), whole);
         }
     }

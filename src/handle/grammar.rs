@@ -166,7 +166,14 @@ fn survives_copying(text: &str) -> bool {
 
 /// Parses `rest` as `stream ":" record`: the plain forms, with or without a connection.
 fn parse_plain(text: &str, connection: Option<&str>, rest: &str) -> Result<Handle, InvalidHandle> {
-    let (stream, record) = rest.split_once(':').ok_or(HandleFault::NoSeparator)?;
+    let Some((stream, record)) = rest.split_once(':') else {
+        // In `stream:a/b`, the record has a `/` that is not escaped.
+        if let Some((stream, record)) = text.split_once(':') {
+            guard_plain(Segment::Stream, stream)?;
+            guard_plain(Segment::Record, record)?;
+        }
+        return Err(HandleFault::NoSeparator.into());
+    };
     if let Some(connection) = connection {
         guard_plain(Segment::Connection, connection)?;
     }

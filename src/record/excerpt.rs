@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// White space is folded to single spaces when the passage is created, because line breaks do not help in a list and
 /// each costs two bytes of JSON. `fit` shortens the passage around the match.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(from = "Kept")]
+#[serde(from = "ExcerptParts")]
 pub struct Excerpt {
     text: String,
     focus: Range<usize>,
@@ -17,13 +17,13 @@ pub struct Excerpt {
 
 /// The serialized form of an excerpt, which is folded again when it is read.
 #[derive(Deserialize)]
-struct Kept {
+struct ExcerptParts {
     text: String,
     focus: Range<usize>,
 }
 
-impl From<Kept> for Excerpt {
-    fn from(kept: Kept) -> Self {
+impl From<ExcerptParts> for Excerpt {
+    fn from(kept: ExcerptParts) -> Self {
         Self::new(&kept.text, kept.focus)
     }
 }

@@ -104,6 +104,18 @@ pub(crate) fn is_title_field(name: &str) -> bool {
     TITLE_FIELDS.iter().any(|title| is_same_name(name, title))
 }
 
+/// Returns true if a field of this name holds the author or sender.
+#[must_use]
+pub(crate) fn is_author_field(name: &str) -> bool {
+    AUTHOR_FIELDS.iter().any(|author| is_same_name(name, author))
+}
+
+/// Returns true if a field of this name holds the time at which a record was written.
+#[must_use]
+pub(crate) fn is_time_field(name: &str) -> bool {
+    AUTHORED_FIELDS.iter().any(|time| is_same_name(name, time))
+}
+
 /// Returns the record's own link: the first link field with a URL that a person can open.
 #[must_use]
 pub fn own_link(data: &RecordData) -> Option<WebLink> {

@@ -26,7 +26,9 @@ mod window;
 
 pub use document::document_text;
 pub use excerpt::Excerpt;
-pub(crate) use facts::{author_values, authored_values, field_named, is_same_name, is_title_field};
+pub(crate) use facts::{
+    author_values, authored_values, field_named, is_author_field, is_same_name, is_time_field, is_title_field,
+};
 pub use facts::{authored_at, own_link, own_title};
 pub use field_path::{FieldPath, InvalidPath, project};
 pub use hit::{Evidence, Hit, HitId, Score, fallback_title};
@@ -36,6 +38,7 @@ pub use schema::{ConnectionSchema, Schema, StreamSchema, short_connector_key};
 pub use stream::{Capability, FieldDetail, FieldGroup, Relation, RelationKind, StreamDetail, View};
 pub use unavailable::Unavailable;
 pub(crate) use value::decimal::Decimal;
+pub use value::kind::kind_name;
 pub(crate) use value::number::Numeric;
 pub use value::scalar::Scalar;
 pub use value::sort_value::SortValue;
@@ -66,7 +69,7 @@ pub struct Record {
     /// URL of the record on its record server. It requires a bearer token, so it is never used as a citation.
     pub record_url: Option<String>,
     /// Related records that were requested, by relation.
-    pub expanded: Vec<Expanded>,
+    pub expanded: Vec<ExpandedRelation>,
     /// Permit for the share of the memory budget that a long text takes.
     pub memory: MemoryPermit,
 }
@@ -90,7 +93,7 @@ impl Record {
 
 /// The records of one relation of a record.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Expanded {
+pub struct ExpandedRelation {
     /// Name of the relation.
     pub relation: String,
     /// True if the relation can have more than one record.

@@ -12,7 +12,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Shape};
 use super::in_flight::permit_of;
 use super::retry::{pause, retry_after};
 use crate::embedding::error::EmbeddingError;
@@ -23,8 +23,12 @@ use crate::outbound::{Exchange, InvalidRequest, Redactor, json_request};
 /// Timeout of one request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Deadline of a query, with retries. A search that waits longer answers by words.
-const QUERY_DEADLINE: Duration = Duration::from_secs(5);
+/// Deadline of a query, with retries. A search answers by words before, after its `query_timeout`.
+const QUERY_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Time after which a query is not repeated. It ends before the default timeout of searches, so that their warning names
+/// the answer of the service.
+const QUERY_RETRY_TIME: Duration = Duration::from_secs(2);
 
 /// Deadline of a batch of documents, with retries, for a command that a user waits for.
 const DOCUMENT_DEADLINE: Duration = Duration::from_secs(300);
@@ -121,6 +125,10 @@ impl HttpModel {
         deadline: Instant,
     ) -> Result<Vec<Vec<f32>>, EmbeddingError> {
         let _permit = self.permit.acquire().await;
+        let repeat_until = match purpose {
+            Purpose::Query => deadline.min(Instant::now() + QUERY_RETRY_TIME),
+            Purpose::Document => deadline,
+        };
         let mut attempt = 1;
         loop {
             let answer = self.exchange.send(self.http_request(texts, purpose)?).await;
@@ -132,7 +140,7 @@ impl HttpModel {
                 Err(_problem) => None,
             };
             let again = Instant::now().checked_add(pause(attempt, requested));
-            let Some(again) = again.filter(|again| *again < deadline) else {
+            let Some(again) = again.filter(|again| *again < repeat_until) else {
                 return Err(match answer {
                     Ok(response) => self.refusal(&response, texts),
                     Err(problem) => EmbeddingError::Unavailable { place: self.place(), problem },
@@ -188,7 +196,12 @@ impl HttpModel {
                 // A service may quote the texts of a request.
                 let is_probe = texts.iter().all(|text| text == PROBE_TEXT);
                 let message = is_probe.then(|| self.message(response.body())).flatten();
-                EmbeddingError::Refused { place, status: status.as_u16(), message }
+                let status = status.as_u16();
+                if status >= 500 {
+                    EmbeddingError::ServiceFailed { place, status, message }
+                } else {
+                    EmbeddingError::Refused { place, status, message }
+                }
             }
         }
     }
@@ -229,6 +242,10 @@ impl EmbeddingModel for HttpModel {
         &self.id
     }
 
+    fn name(&self) -> &str {
+        &self.model
+    }
+
     fn dimensions(&self) -> usize {
         self.form.padded
     }
@@ -243,6 +260,10 @@ impl EmbeddingModel for HttpModel {
 
     fn is_remote(&self) -> bool {
         !self.endpoint.url().is_this_machine()
+    }
+
+    fn has_purposes(&self) -> bool {
+        self.endpoint.shape() == Shape::Voyage
     }
 
     async fn embed(&self, texts: &[String], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbeddingError> {

@@ -120,7 +120,7 @@ async fn awkward_answers_are_typed_errors_without_key_and_text() {
         (ok("hidden"), "it is not JSON"),
         (ok(r#"{"data": []}"#), "returned 0 vectors for 1 texts"),
         (ok(r#"{"data": [{"embedding": [1, 0]}, {"embedding": [1, 0]}]}"#), "returned 2 vectors for 1 texts"),
-        (ok(r#"{"data": [{"embedding": [1, 0, 0]}]}"#), "have 3 dimensions, not 2"),
+        (ok(r#"{"data": [{"embedding": [1, 0, 0]}]}"#), "Expected 2 dimensions, got 3"),
         (ok(r#"{"data": [{"embedding": [0, 0]}]}"#), "vector that is zero"),
         (ok(r#"{"data": [{"embedding": [1e39, 0]}]}"#), "it is not JSON with finite numbers"),
         (ok(r#"{"data": [{"embedding": [NaN, 0]}]}"#), "it is not JSON"),

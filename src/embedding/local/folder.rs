@@ -34,6 +34,16 @@ pub(super) enum Pooling {
     First,
 }
 
+impl Pooling {
+    /// Returns the name in the id of a model, which is stored with its vectors.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Mean => "Mean",
+            Self::First => "First",
+        }
+    }
+}
+
 /// The files of a model.
 #[derive(Debug, Clone)]
 pub(super) struct ModelFolder {
@@ -88,7 +98,8 @@ impl ModelFolder {
         let digest = digest.finalize();
         let short: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
         let name = self.path.file_name().map(|name| name.to_string_lossy().into_owned());
-        Ok(format!("local:{}:{short}:{:?}:{}", name.unwrap_or_default(), self.pooling, self.limit))
+        let (name, pooling) = (name.unwrap_or_default(), self.pooling.as_str());
+        Ok(format!("local:{name}:{short}:{pooling}:{}", self.limit))
     }
 }
 
