@@ -85,6 +85,8 @@ pub struct TokenGrant {
     pub sources: Vec<SourceName>,
     /// Its bearer may see how the server is doing.
     pub metrics: bool,
+    /// Its bearer may clear caches and read the history of searches.
+    pub admin: bool,
 }
 
 /// Grant of a subject.
@@ -140,6 +142,8 @@ struct TokenTable {
     sources: Option<Vec<SourceTitle>>,
     #[serde(default)]
     metrics: bool,
+    #[serde(default)]
+    admin: bool,
 }
 
 #[derive(Deserialize)]
@@ -192,11 +196,12 @@ impl AuthTable {
                 let problem = format!("duplicate token name `{name}`; give each token its own name");
                 return Err(wrong(&["auth", "token", &number, "name"], problem));
             }
+            let TokenTable { sha256, metrics, admin, .. } = token;
             let granted = match token.sources {
                 Some(titles) => named(["auth", "token", &number], titles)?,
                 None => own_sources(sources),
             };
-            tokens.push(TokenGrant { name, sha256: token.sha256, sources: granted, metrics: token.metrics });
+            tokens.push(TokenGrant { name, sha256, sources: granted, metrics, admin });
         }
         let mut subjects = Vec::new();
         for (number, table) in self.subject.into_iter().enumerate() {

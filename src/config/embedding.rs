@@ -203,7 +203,7 @@ mod tests {
     fn mistakes_name_the_key_and_no_secret() {
         let http = "provider = \"http\"\nurl = \"https://x.example\"\n";
         for (text, expect) in [
-            (String::new(), "missing field `provider`"),
+            (String::new(), "the key `provider` is missing"),
             ("provider = \"x\"".to_owned(), "2: embedding.provider: "),
             ("provider = \"http\"".to_owned(), "2: embedding.provider: provider = \"http\" needs a url"),
             ("provider = \"local\"".to_owned(), "2: embedding.provider: provider = \"local\" needs a path"),
@@ -231,7 +231,7 @@ mod tests {
                 "provider = \"http\"\nurl = \"https://u:sekret@x\"".to_owned(),
                 "3: embedding.url: the URL has a user",
             ),
-            (format!("{http}keys = 1"), "4: embedding.keys: unknown field `keys`"),
+            (format!("{http}keys = 1"), "4: embedding.keys: unknown key `keys`"),
         ] {
             let problem = read(&text).unwrap_err();
             assert!(problem.contains(expect) && !problem.contains("sekret"), "{text}\n{problem}");

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use directories::BaseDirs;
 use secrecy::SecretString;
 
 /// Variables that contain credentials of an owner.
@@ -75,5 +76,13 @@ impl Environment {
         #[expect(clippy::disallowed_methods, reason = "this is the one place")]
         let value = std::env::var_os(variable)?;
         Some(SecretString::from(value.to_string_lossy().into_owned()))
+    }
+
+    /// Returns the password file of PostgreSQL clients: the one that `PGPASSFILE` names, or `~/.pgpass`.
+    #[must_use]
+    pub fn postgres_password_file(&self) -> Option<PathBuf> {
+        #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+        let named = std::env::var_os("PGPASSFILE").filter(|path| !path.is_empty()).map(PathBuf::from);
+        named.or_else(|| Some(BaseDirs::new()?.home_dir().join(".pgpass")))
     }
 }

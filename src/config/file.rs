@@ -36,7 +36,7 @@ use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, So
 use crate::cursor::VALID_FOR;
 use crate::fit::Protection;
 use crate::handle::{SourceName, StreamName};
-use crate::http::{DEFAULT_LISTEN, Guarded, ListenError, PublicUrl, RateLimit, may_listen};
+use crate::http::{CallerCheck, DEFAULT_LISTEN, ListenError, PublicUrl, RateLimit, may_listen};
 use crate::source::pdpp::{DEFAULT_DEADLINE, ProviderUrl};
 use crate::telemetry::{OtlpEndpoint, RECORDS_IN_MEMORY};
 use crate::tools::DEFAULT_CALL_DEADLINE;
@@ -178,7 +178,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
     let mistaken = |mistake| ConfigError::Invalid { path: path.to_owned(), mistake };
     let tree = Node::parse(text, path).map_err(mistaken)?;
     let file: File = tree.read().map_err(mistaken)?;
-    let guarded = if file.auth.is_some() { Guarded::ByAuthentication } else { Guarded::ByNobody };
+    let guarded = if file.auth.is_some() { CallerCheck::ByAuthentication } else { CallerCheck::ByNobody };
     listen(&tree, file.listen, guarded).map_err(mistaken)?;
     check_ops_listen(&tree, &file).map_err(mistaken)?;
     file.http.check(&tree, file.auth.is_some()).map_err(mistaken)?;
@@ -262,7 +262,8 @@ impl Source {
                     && self.cache_root.is_none()
                     && self.allow_insecure.is_none() =>
             {
-                SourcePlace::Store { path: folder.join(path) }
+                SourcePlace::from_store(&path, folder)
+                    .map_err(|problem| format!("source `{name}`: {problem}"))?
             }
             (Some(_), None) => {
                 return Err(format!(
@@ -296,7 +297,7 @@ impl Source {
 }
 
 /// Rejects an address that `serve` would not listen at.
-fn listen(tree: &Node, address: Option<SocketAddr>, guarded: Guarded) -> Result<(), Mistake> {
+fn listen(tree: &Node, address: Option<SocketAddr>, guarded: CallerCheck) -> Result<(), Mistake> {
     let refused = |problem: ListenError| Mistake {
         line: tree.line_of(&["listen"]),
         key: Some("listen".to_owned()),
@@ -353,7 +354,7 @@ mod tests {
         let text = format!("[[source]]\nname = \"work\"\nurl = \"records.example.com\"\n{line}\n");
         match read(&text).sources.remove(0).place {
             SourcePlace::Provider { credential, .. } => credential,
-            SourcePlace::Store { .. } => panic!("{text}"),
+            SourcePlace::Store { .. } | SourcePlace::Postgres { .. } => panic!("{text}"),
         }
     }
 
@@ -439,16 +440,13 @@ mod tests {
             (format!("{store}url = \"y\"\n"), "2: source[0].name: source `a` needs either store or url"),
             (format!("{store}credential = \"env:T\"\n"), "2: source[0].name: source `a` is a store"),
             (format!("{store}cache_root = \"c\"\n"), "2: source[0].name: source `a` is a store"),
-            (
-                "[[source]]\nname = \"a\"\nstor = \"x\"\n".to_owned(),
-                "3: source[0].stor: unknown field `stor`",
-            ),
-            ("lisen = 1\n".to_owned(), "1: lisen: unknown field `lisen`"),
+            ("[[source]]\nname = \"a\"\nstor = \"x\"\n".to_owned(), "3: source[0].stor: unknown key `stor`"),
+            ("lisen = 1\n".to_owned(), "1: lisen: unknown key `lisen`"),
             (
                 "[[source]]\nname = \"..\"\nstore = \"x\"\n".to_owned(),
                 "2: source[0].name: `..` cannot be the name",
             ),
-            ("[[source]]\nstore = \"x\"\n".to_owned(), "1: source[0]: missing field `name`"),
+            ("[[source]]\nstore = \"x\"\n".to_owned(), "1: source[0]: the key `name` is missing"),
             (
                 "[[source]]\nname = \"a\"\nurl = \"ftp://x\"\n".to_owned(),
                 "3: source[0].url: `ftp://x` is not a provider URL",
@@ -460,11 +458,11 @@ mod tests {
             (format!("{url}deadline = \"0s\"\n"), "4: source[0].deadline: `0s` is not between"),
             (
                 format!("{url}deadline = 2\n"),
-                "4: source[0].deadline: invalid type: integer `2`, expected a duration",
+                "4: source[0].deadline: expected a duration with its unit, such as \"2s\" or \"500ms\", found the number `2`",
             ),
             (
                 format!("{url}deadline_seconds = 2\n"),
-                "4: source[0].deadline_seconds: unknown field `deadline_seconds`",
+                "4: source[0].deadline_seconds: unknown key `deadline_seconds`",
             ),
             (format!("{url}credential = \"sekret\"\n"), "4: source[0].credential: the credential must be"),
             (

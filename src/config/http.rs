@@ -183,9 +183,9 @@ impl<Name> Default for Names<Name> {
 }
 
 /// One item of [`Names`].
-struct Named<Name>(Name);
+struct NameItem<Name>(Name);
 
-impl<'de, Name: FromStr<Err = String>> Deserialize<'de> for Named<Name> {
+impl<'de, Name: FromStr<Err = String>> Deserialize<'de> for NameItem<Name> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map(Self).map_err(D::Error::custom)
     }
@@ -203,7 +203,7 @@ impl<'de, Name: FromStr<Err = String>> Deserialize<'de> for Names<Name> {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Names<Name>, A::Error> {
                 let mut names = Vec::new();
-                while let Some(Named(name)) = list.next_element()? {
+                while let Some(NameItem(name)) = list.next_element()? {
                     if names.len() == MAX_NAMES {
                         return Err(A::Error::custom(format_args!(
                             "there are more than {MAX_NAMES}; use a network for many addresses"
@@ -284,7 +284,7 @@ mod tests {
         for (text, expect) in [
             ("public_url = \"http://records.example.com\"\n", "1: public_url: it is not https"),
             ("public_url = \"https://u:sekret@records.example.com\"\n", "1: public_url: it has a user name"),
-            ("[http]\nmax_conections = 5\n", "2: http.max_conections: unknown field"),
+            ("[http]\nmax_conections = 5\n", "2: http.max_conections: unknown key"),
             (
                 "[http]\nmax_connections = 0\n",
                 "2: http.max_connections: 0 is not between 1 and 1000000 connections",
@@ -324,12 +324,9 @@ mod tests {
                  [auth]\nissuer = \"https://as.example\"\n",
                 "3: http.allow_unauthenticated_proxy: this has no effect with [auth]",
             ),
-            (
-                "[http]\nallow_unauthenticated_proxy = 1\n",
-                "2: http.allow_unauthenticated_proxy: invalid type",
-            ),
-            ("[tls]\ncertificate = \"c.pem\"\n", "1: tls: missing field `key`"),
-            ("[tls]\ncertificate = \"c.pem\"\nkey = \"k.pem\"\nca = \"x\"\n", "4: tls.ca: unknown field"),
+            ("[http]\nallow_unauthenticated_proxy = 1\n", "2: http.allow_unauthenticated_proxy: expected"),
+            ("[tls]\ncertificate = \"c.pem\"\n", "1: tls: the key `key` is missing"),
+            ("[tls]\ncertificate = \"c.pem\"\nkey = \"k.pem\"\nca = \"x\"\n", "4: tls.ca: unknown key"),
         ] {
             let problem = read(text).unwrap_err();
             assert!(problem.starts_with(&format!("/etc/fetchwell/f.toml:{expect}")), "{text}{problem}");

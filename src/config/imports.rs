@@ -73,7 +73,7 @@ impl ImportSettings {
             |source: &&SourceSettings| self.source.as_ref().is_none_or(|name| *name == source.name);
         let mut stores = sources.iter().filter(is_chosen).filter_map(|source| match &source.place {
             SourcePlace::Store { path } => Some((&source.name, path.as_path())),
-            SourcePlace::Provider { .. } => None,
+            SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => None,
         });
         let store = stores.next()?;
         stores.next().is_none().then_some(store)
@@ -124,7 +124,7 @@ impl ImportTable {
     fn settings(self, folder: &Path) -> Result<ImportSettings, (&'static str, String)> {
         let Self { path, kind, connection, name, source, every, watch, stream, key, title, time, url } = self;
         let origin = folder.join(path);
-        let options = ImportOptions { stream, key, title, time, url, category_from: None };
+        let options = ImportOptions { stream, key, title, time, url, ..ImportOptions::default() };
         if let Some((kind, option)) = kind.and_then(|kind| Some((kind, kind.unused_option(&options)?))) {
             return Err((option, format!("{option} does not apply to imports of kind {kind}")));
         }
@@ -204,7 +204,7 @@ mod tests {
             ),
             (format!("{import}every = \"999ms\"\n"), "import[0].every: `999ms` is not an interval from"),
             (format!("{import}every = \"61m\"\n"), "import[0].every: `61m` is not an interval from"),
-            (format!("{import}pth = \"x\"\n"), "6: import[0].pth: unknown field `pth`"),
+            (format!("{import}pth = \"x\"\n"), "6: import[0].pth: unknown key `pth`"),
             (format!("{second}{import}"), "import[0].source: set source to the name"),
         ] {
             let problem = read(&text).unwrap_err();

@@ -31,7 +31,7 @@ mod trust;
 mod values;
 mod watch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use auth::{
@@ -52,10 +52,12 @@ pub use text::read_text;
 pub use tree::{Mistake, is_yaml};
 pub use trust::{RestrictedKey, TrustError, TrustedFile, TrustedFiles, restricted_keys};
 pub use values::{DurationText, Label, SourceTitle, without_user_info};
-pub use watch::{Noticed, WatchError, Watching, watch};
+pub use watch::{FileChange, WatchError, WatchHandle, watch};
 
 use crate::handle::{SourceName, StreamName};
+use crate::source::PostgresError;
 use crate::source::pdpp::{CommandLine, DEFAULT_DEADLINE, ProviderUrl};
+use crate::source::postgres::PostgresUrl;
 
 /// The settings of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +88,17 @@ impl SourceSettings {
     pub fn takes_callers_token(&self) -> bool {
         matches!(&self.place, SourcePlace::Provider { credential: CredentialSettings::Caller, .. })
     }
+
+    /// Returns the maximum time in which a search of a store can wait for the vector of its query. The rest of the deadline
+    /// is for the search itself: a second, or half of a short deadline.
+    #[must_use]
+    pub fn max_query_timeout(&self) -> Duration {
+        self.deadline.saturating_sub(SEARCH_RESERVE.min(self.deadline / 2))
+    }
 }
+
+/// Time of a deadline that is left for the search after the vector of its query.
+const SEARCH_RESERVE: Duration = Duration::from_secs(1);
 
 /// The location of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +108,11 @@ pub enum SourcePlace {
         /// Path of the store's file.
         path: PathBuf,
     },
+    /// A store in PostgreSQL.
+    Postgres {
+        /// Address of the database.
+        url: PostgresUrl,
+    },
     /// A remote record server.
     Provider {
         /// URL of the server.
@@ -103,6 +120,20 @@ pub enum SourcePlace {
         /// Location of the credential.
         credential: CredentialSettings,
     },
+}
+
+impl SourcePlace {
+    /// Returns the place of a store: a path below `folder`, or the URL of a database.
+    ///
+    /// # Errors
+    ///
+    /// The URL is not valid.
+    pub fn from_store(place: &Path, folder: &Path) -> Result<Self, PostgresError> {
+        Ok(match PostgresUrl::in_place_of(place) {
+            None => Self::Store { path: folder.join(place) },
+            Some(url) => Self::Postgres { url: url?.below(folder) },
+        })
+    }
 }
 
 /// The location of a record server's credential.

@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn mistakes_name_the_key_and_no_secret() {
         for (text, expect) in [
-            ("", "missing field `provider`"),
+            ("", "the key `provider` is missing"),
             ("provider = \"http\"", "2: rerank.provider: provider = \"http\" needs a url"),
             ("provider = \"local\"", "2: rerank.provider: provider = \"local\" needs a path"),
             ("provider = \"local\"\npath = \"a\"\nmodel = \"m\"", "4: rerank.model: model needs"),
@@ -128,7 +128,7 @@ mod tests {
             ),
             ("provider = \"http\"\nurl = \"https://u:sekret@x\"", "3: rerank.url: the URL has a user"),
             ("provider = \"http\"\nurl = \"https://x\"\nmodel = \" \"", "4: rerank.model: model is"),
-            ("provider = \"http\"\nkeys = 1", "3: rerank.keys: unknown field `keys`"),
+            ("provider = \"http\"\nkeys = 1", "3: rerank.keys: unknown key `keys`"),
         ] {
             let problem = read(text).unwrap_err();
             assert!(problem.contains(expect) && !problem.contains("sekret"), "{text}\n{problem}");

@@ -7,7 +7,7 @@ use crate::config::{ConfigError, Environment, FileSettings, settings_of};
 use crate::fit::{Estimator, Limits, Overrides};
 
 /// The reference configuration of the Context Protection API, unchanged.
-const SEED: &str = include_str!("../../../fixtures/configuration/seed.yaml");
+const CONTRACT: &str = include_str!("../../../fixtures/configuration/contract.yaml");
 
 fn read(text: &str, name: &str, variables: &[(&'static str, &str)]) -> Result<FileSettings, ConfigError> {
     let protection = variables.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
@@ -25,7 +25,7 @@ fn refused(text: &str, name: &str, variables: &[(&'static str, &str)], expect: &
 
 #[test]
 fn the_reference_configuration_is_valid() {
-    let protection = read(SEED, "c.yaml", &[]).unwrap().protection;
+    let protection = read(CONTRACT, "c.yaml", &[]).unwrap().protection;
     assert_eq!((protection.global, protection.estimator), (Limits::default(), Estimator::O200k));
     let listings = Overrides { page_size: Some(50), threshold: Some(4_000), ..Overrides::default() };
     let analytics = Overrides { summarization: Some(false), ..Overrides::default() };
@@ -67,18 +67,30 @@ fn mistakes_have_line_and_key_in_both_formats() {
         ("output_token_threshold = -5", "", "-5 is not between"),
         ("output_token_threshold = 1000001", "", "1000001 is not between"),
         ("output_token_threshold = 99999999999999999999", "", ""),
-        ("output_token_threshold = 1.5", "", "invalid type: floating point `1.5`, expected an integer"),
-        ("output_token_threshold = \"4000\"", "", "invalid type: string \"4000\", expected an integer"),
-        ("output_token_threshold = true", "", "invalid type: boolean"),
+        (
+            "output_token_threshold = 1.5",
+            "",
+            "expected an integer between 1 and 1000000, found the number `1.5`",
+        ),
+        (
+            "output_token_threshold = \"4000\"",
+            "",
+            "expected an integer between 1 and 1000000, found a string",
+        ),
+        (
+            "output_token_threshold = true",
+            "",
+            "expected an integer between 1 and 1000000, found the boolean `true`",
+        ),
         ("output_token_threshold = 12001", "", "the hard cap, 12000, is below the threshold, 12001"),
         ("hard_output_token_cap = 3999", "", "the hard cap, 3999, is below the threshold, 4000"),
         ("default_page_size = 201", "", "201 is not between 1 and 200 records"),
         ("max_page_size = 201", "", "201 is not between 1 and 200 records"),
         ("max_page_size = 49", "", "the page size, 50, is above the largest, 49"),
-        ("enable_pagination = \"true\"", "", "invalid type: string"),
-        ("enable_pagination = 1", "", "invalid type: integer"),
-        ("estimator = \"words\"", "", "unknown variant `words`"),
-        ("output_tokens = 1", "", "unknown field `output_tokens`"),
+        ("enable_pagination = \"true\"", "", "expected a boolean, found a string"),
+        ("enable_pagination = 1", "", "expected a boolean, found the number `1`"),
+        ("estimator = \"words\"", "", "`words` is unknown; use `o200k` or `chars4`"),
+        ("output_tokens = 1", "", "unknown key `output_tokens`"),
         ("threshold = 12001", "/a", "the hard cap, 12000, is below the threshold, 12001"),
         ("hard_cap = 3999", "/a", "the hard cap, 3999, is below the threshold, 4000"),
         ("page_size = 201", "/a", "201 is not between 1 and 200 records"),
@@ -86,9 +98,9 @@ fn mistakes_have_line_and_key_in_both_formats() {
         ("max_page_size = 0", "", "0 is not between 1 and 200 records"),
         ("max_page_size = 13000", "", "13000 is not between 1 and 200 records"),
         ("default_page_size = 0", "", "0 is not between 1 and 200 records"),
-        ("max_page_size = 10", "/a", "unknown field `max_page_size`"),
+        ("max_page_size = 10", "/a", "unknown key `max_page_size`"),
         ("hard_cap = 12001", "tool:fetch", "12001 is too much: a tool's answers never exceed 12000 tokens"),
-        ("exempt = 1", "tool:fetch", "invalid type"),
+        ("exempt = 1", "tool:fetch", "expected a boolean, found the number `1`"),
         ("exempt = true", "tool:fetch", "no tool is exempt"),
     ] {
         let (name, value) = line.split_once(" = ").unwrap();
@@ -226,7 +238,7 @@ fn a_file_that_is_not_a_table_of_keys_is_rejected() {
         (
             "context_protection:\n  endpoints: [1]\n",
             "c.yaml",
-            "c.yaml:2: context_protection.endpoints: invalid type",
+            "c.yaml:2: context_protection.endpoints: expected",
         ),
         ("a: &a {b: 1}\nc: {<<: *a}\n", "c.yaml", "c.yaml:2: "),
         ("rate_limit: {requests: 0, per: 1s}\n", "c.yaml", "c.yaml:1: rate_limit.requests: 0 is not between"),
@@ -240,8 +252,8 @@ fn a_file_that_is_not_a_table_of_keys_is_rejected() {
             "c.toml",
             "c.toml:2: telemetry.ring: 1000001 is not between 1 and 1000000",
         ),
-        ("telemetry: {rings: 1}\n", "c.yaml", "c.yaml:1: telemetry.rings: unknown field `rings`"),
-        ("rate_limit: {requests: 1}\n", "c.yaml", "c.yaml:1: rate_limit: missing field `per`"),
+        ("telemetry: {rings: 1}\n", "c.yaml", "c.yaml:1: telemetry.rings: unknown key `rings`"),
+        ("rate_limit: {requests: 1}\n", "c.yaml", "c.yaml:1: rate_limit: the key `per` is missing"),
         (
             "rate_limit: {requests: 1, per: soon}\n",
             "c.yaml",
@@ -269,7 +281,7 @@ fn messages_name_no_types_of_this_program() {
         (
             "[context_protection]\nestimator = 5\n",
             "c.toml",
-            "c.toml:2: context_protection.estimator: expected one of `o200k`, `chars4`, found a number",
+            "c.toml:2: context_protection.estimator: expected `o200k` or `chars4`, found a number",
         ),
     ] {
         refused(text, name, &[], expect);

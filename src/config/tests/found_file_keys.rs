@@ -20,7 +20,7 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// Rules by key. `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 106] = [
+const KEYS: [(&str, Decision); 108] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
@@ -35,6 +35,8 @@ const KEYS: [(&str, Decision); 106] = [
     ("source[].store", Allowed("\"../C:\\\\notes.db\"")),
     ("source[].store", NeedsTrust("\"\\\\\\\\evil\\\\share\\\\notes.db\"")),
     ("source[].store", NeedsTrust("\"//evil/share/notes.db\"")),
+    ("source[].store", NeedsTrust("\"postgres://db.example/mail\"")),
+    ("source[].store", NeedsTrust("\"PostgreSQL://u:env:HOME@db.example/mail\"")),
     ("source[].url", Allowed("\"https://a.example\"")),
     ("source[].url", Allowed("\"a.example:8443\"")),
     ("source[].url", NeedsTrust("\"http://a.example\"")),
@@ -152,7 +154,8 @@ fn header(table: &str) -> String {
 fn known_keys(table: &str) -> BTreeSet<String> {
     let refused = check_text(&format!("{}no_such_key = 1\n", header(table)), Path::new("f.toml"));
     let refused = refused.unwrap_err().to_string();
-    let (_, listed) = refused.split_once(", expected ").unwrap_or_else(|| panic!("{table}: {refused}"));
+    let (_, listed) =
+        refused.split_once("; the keys of this table are ").unwrap_or_else(|| panic!("{table}: {refused}"));
     listed.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 

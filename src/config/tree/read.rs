@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess, VariantAccess,
-    Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer, MapAccess, SeqAccess,
+    Unexpected, VariantAccess, Visitor,
 };
 
 use super::node::{Key, Mistake, Node, Value, key_of};
@@ -44,6 +44,67 @@ impl std::error::Error for Fault {}
 impl Error for Fault {
     fn custom<T: fmt::Display>(problem: T) -> Self {
         Self { problem: problem.to_string(), line: None, steps: Vec::new() }
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::custom(format_args!("expected {expected}, found {}", kind_of(&found)))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(found, expected)
+    }
+
+    fn unknown_variant(word: &str, known: &'static [&'static str]) -> Self {
+        Self::custom(format_args!("`{word}` is unknown; use {}", OneOf(known)))
+    }
+
+    fn unknown_field(key: &str, known: &'static [&'static str]) -> Self {
+        Self::custom(format_args!("unknown key `{key}`; the keys of this table are {}", Names(known)))
+    }
+
+    fn missing_field(key: &'static str) -> Self {
+        Self::custom(format_args!("the key `{key}` is missing"))
+    }
+}
+
+/// Returns the kind of a value that was found, with the value if it is short.
+fn kind_of(found: &Unexpected<'_>) -> String {
+    match found {
+        Unexpected::Bool(boolean) => format!("the boolean `{boolean}`"),
+        Unexpected::Unsigned(number) => format!("the number `{number}`"),
+        Unexpected::Signed(number) => format!("the number `{number}`"),
+        Unexpected::Float(number) => format!("the number `{number}`"),
+        Unexpected::Str(_) => "a string".to_owned(),
+        Unexpected::Unit | Unexpected::Option => "nothing".to_owned(),
+        Unexpected::Seq => "a list".to_owned(),
+        Unexpected::Map => "a table".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Names in code marks, separated by commas.
+struct Names(&'static [&'static str]);
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quoted: Vec<String> = self.0.iter().map(|name| format!("`{name}`")).collect();
+        f.write_str(&quoted.join(", "))
+    }
+}
+
+/// Names in code marks, the last one after "or".
+struct OneOf(&'static [&'static str]);
+
+impl fmt::Display for OneOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.split_last() {
+            Some((last, [])) => write!(f, "`{last}`"),
+            Some((last, others)) => {
+                let others: Vec<String> = others.iter().map(|name| format!("`{name}`")).collect();
+                write!(f, "{} or `{last}`", others.join(", "))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -90,11 +151,7 @@ impl<'de> Deserializer<'de> for &'de Node {
     ) -> Result<V::Value, Fault> {
         match &self.value {
             Value::Text(text) => visitor.visit_enum(UnitVariantName(text)),
-            other => {
-                let words: Vec<String> = variants.iter().map(|word| format!("`{word}`")).collect();
-                let problem = format!("expected one of {}, found {}", words.join(", "), other.kind());
-                Err(Fault::custom(problem))
-            }
+            other => Err(Fault::custom(format_args!("expected {}, found {}", OneOf(variants), other.kind()))),
         }
     }
 

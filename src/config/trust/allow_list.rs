@@ -8,6 +8,7 @@
 use std::path::Path;
 
 use crate::config::tree::{Leaf, Mistake, Node};
+use crate::source::is_database_url;
 use crate::source::pdpp::ProviderUrl;
 
 /// The values of a key that a found file may have.
@@ -98,8 +99,11 @@ impl Values {
             Self::Any => true,
             Self::HttpsUrl => text.parse().is_ok_and(|url: ProviderUrl| url.is_https()),
             Self::PdppCache => text == "pdpp-cache",
-            // Windows connects and signs in to the machine that such a path names.
-            Self::LocalPath => text.trim_start().chars().take_while(|c| matches!(c, '/' | '\\')).count() < 2,
+            // Windows connects and signs in to the machine that a path with two slashes names.
+            Self::LocalPath => {
+                let slashes = text.trim_start().chars().take_while(|c| matches!(c, '/' | '\\')).count();
+                slashes < 2 && !is_database_url(text.trim_start())
+            }
         }
     }
 }
@@ -119,7 +123,10 @@ fn effect(leaf: &Leaf) -> Option<&'static str> {
         ("source[].url", "sends queries and a credential there"),
         ("source[].allow_insecure", "sends the credential and the queries unencrypted"),
         ("source[].cache_root", "sends a credential of this folder to the source's url"),
-        ("source[].store", "opens a file of another machine"),
+        (
+            "source[].store",
+            "opens a file of another machine, or a database with the secrets that its URL names",
+        ),
         ("telemetry.otlp_endpoint", "sends a span of every call there"),
         ("telemetry.allow_insecure", "sends spans unencrypted"),
         ("embedding.url", "sends the text of records and queries there"),

@@ -38,7 +38,7 @@ const REPORTS_CLOSE: bool = cfg!(target_os = "linux");
 
 /// A change of the watched file.
 #[derive(Debug)]
-pub enum Noticed {
+pub enum FileChange {
     /// The file has another text.
     Text {
         /// The whole text.
@@ -62,11 +62,11 @@ pub struct WatchError {
 
 /// The handle of a watch, which ends when it is dropped.
 #[derive(Debug)]
-pub struct Watching {
+pub struct WatchHandle {
     sender: Sender<Message>,
 }
 
-impl Drop for Watching {
+impl Drop for WatchHandle {
     fn drop(&mut self) {
         // The thread may already have ended.
         let _ = self.sender.send(Message::Stop);
@@ -99,8 +99,8 @@ enum Relevance {
 pub fn watch(
     path: &Path,
     known: String,
-    on_change: impl FnMut(Noticed) + Send + 'static,
-) -> Result<Watching, WatchError> {
+    on_change: impl FnMut(FileChange) + Send + 'static,
+) -> Result<WatchHandle, WatchError> {
     let unwatched = |problem: String| WatchError { path: path.to_owned(), problem };
     let path = std::path::absolute(path).map_err(|error| unwatched(error.to_string()))?;
     let (sender, receiver) = channel();
@@ -124,7 +124,7 @@ pub fn watch(
     watch.follow().map_err(|error| unwatched(error.to_string()))?;
     let thread = std::thread::Builder::new().name("configuration".to_owned()).spawn(move || watch.run());
     thread.map_err(|error| unwatched(error.to_string()))?;
-    Ok(Watching { sender })
+    Ok(WatchHandle { sender })
 }
 
 /// The paths of a file, through all symbolic links to it.
@@ -169,7 +169,7 @@ struct Watch {
     known: String,
     /// Problem that was delivered last, since the last text.
     problem: Option<String>,
-    on_change: Box<dyn FnMut(Noticed) + Send>,
+    on_change: Box<dyn FnMut(FileChange) + Send>,
 }
 
 impl Watch {
@@ -289,12 +289,12 @@ impl Watch {
                 self.problem = None;
                 if text != self.known {
                     self.known.clone_from(&text);
-                    (self.on_change)(Noticed::Text { text, at });
+                    (self.on_change)(FileChange::Text { text, at });
                 }
                 return;
             }
-            Err(_) if is_missing => ("gone".to_owned(), Noticed::Removed),
-            Err(error) => (error.to_string(), Noticed::Unreadable(error)),
+            Err(_) if is_missing => ("gone".to_owned(), FileChange::Removed),
+            Err(error) => (error.to_string(), FileChange::Unreadable(error)),
         };
         // A problem that is found again and again is delivered once.
         if self.problem.as_ref() != Some(&problem) {

@@ -11,8 +11,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The changes that a watch delivers, in order.
 struct Changes {
-    news: Receiver<Noticed>,
-    _watching: Watching,
+    news: Receiver<FileChange>,
+    _watching: WatchHandle,
 }
 
 impl Changes {
@@ -26,7 +26,7 @@ impl Changes {
     #[track_caller]
     fn text(&self) -> String {
         match self.news.recv_timeout(TIMEOUT) {
-            Ok(Noticed::Text { text, .. }) => text,
+            Ok(FileChange::Text { text, .. }) => text,
             other => panic!("{other:?}"),
         }
     }
@@ -50,16 +50,16 @@ fn every_way_of_saving_is_detected() {
     fs::write(&file, "four").unwrap();
     assert_eq!(changes.text(), "four");
     fs::remove_file(&file).unwrap();
-    assert!(matches!(changes.news.recv_timeout(TIMEOUT), Ok(Noticed::Removed)));
+    assert!(matches!(changes.news.recv_timeout(TIMEOUT), Ok(FileChange::Removed)));
     // The same text again is not delivered, but a link with another text is.
     fs::write(&file, "four").unwrap();
     fs::write(at("other"), "five").unwrap();
     fs::remove_file(&file).unwrap();
     symlink("other", &file).unwrap();
     let next = match changes.news.recv_timeout(TIMEOUT).unwrap() {
-        Noticed::Removed => changes.text(),
-        Noticed::Text { text, .. } => text,
-        Noticed::Unreadable(error) => panic!("{error}"),
+        FileChange::Removed => changes.text(),
+        FileChange::Text { text, .. } => text,
+        FileChange::Unreadable(error) => panic!("{error}"),
     };
     assert_eq!(next, "five");
     fs::write(at("other"), "six").unwrap();
@@ -67,10 +67,10 @@ fn every_way_of_saving_is_detected() {
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     let next = match changes.news.recv_timeout(TIMEOUT).unwrap() {
-        Noticed::Removed => changes.news.recv_timeout(TIMEOUT).unwrap(),
+        FileChange::Removed => changes.news.recv_timeout(TIMEOUT).unwrap(),
         other => other,
     };
-    assert!(matches!(next, Noticed::Unreadable(_)), "{next:?}");
+    assert!(matches!(next, FileChange::Unreadable(_)), "{next:?}");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_folder_that_is_created_again_is_watched_again() {
     fs::write(inner.join("c.toml"), "one").unwrap();
     let changes = Changes::watch(&inner.join("c.toml"));
     fs::remove_dir_all(&inner).unwrap();
-    assert!(matches!(changes.news.recv_timeout(TIMEOUT), Ok(Noticed::Removed)));
+    assert!(matches!(changes.news.recv_timeout(TIMEOUT), Ok(FileChange::Removed)));
     fs::create_dir(&inner).unwrap();
     fs::write(inner.join("c.toml"), "two").unwrap();
     assert_eq!(changes.text(), "two");
