@@ -105,13 +105,16 @@ where
         value(&self.entries.remove(&KeyRef(&Lookup::<K, Q>(key, PhantomData)))?)
     }
 
-    /// Removes the entries of some keys.
-    pub(crate) fn remove_if(&self, is_removed: impl Fn(&K) -> bool) {
+    /// Removes the entries of some keys. Returns their number.
+    pub(crate) fn remove_if(&self, is_removed: impl Fn(&K) -> bool) -> usize {
+        let mut removed = 0;
         for (key, _) in &self.entries {
             if key.0.as_any().downcast_ref().is_some_and(&is_removed) {
                 self.entries.invalidate(&*key);
+                removed += 1;
             }
         }
+        removed
     }
 
     /// Evicts what exceeds the limits now, which otherwise happens some time after an insertion.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
-use super::AuthenticatedCaller;
+use super::{AuthenticatedCaller, GrantId};
 
 /// The context of one call: the caller, if callers are authenticated. Created once for each request; clones are cheap.
 ///
@@ -25,5 +25,17 @@ impl CallContext {
     #[must_use]
     pub fn token(&self) -> Option<&SecretString> {
         self.caller.as_ref().map(|caller| &caller.token)
+    }
+
+    /// Returns the id of the caller's grant, if callers are authenticated.
+    #[must_use]
+    pub fn grant_id(&self) -> Option<GrantId> {
+        self.caller.as_ref().map(|caller| caller.caller.grant_id())
+    }
+
+    /// Returns true if the caller may clear caches and read the history of searches. Without authentication no caller may.
+    #[must_use]
+    pub fn is_admin(&self) -> bool {
+        self.caller.as_ref().is_some_and(|caller| caller.is_admin)
     }
 }

@@ -204,13 +204,13 @@ pub fn seal(key: &Key, claims: &Claims) -> String {
 
 /// Decoded cursor, not yet verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sealed {
+pub struct UnverifiedCursor {
     bytes: [u8; BYTES],
     key: KeyId,
     claims: Claims,
 }
 
-impl Sealed {
+impl UnverifiedCursor {
     /// Decodes the text of a cursor.
     ///
     /// # Errors
@@ -285,7 +285,7 @@ mod tests {
     }
 
     fn open(key: &Key, text: &str, now: Duration) -> Result<Claims, CursorFault> {
-        let claims = Sealed::read(text)?.verified(key)?;
+        let claims = UnverifiedCursor::read(text)?.verified(key)?;
         claims.check_time(now, VALID_FOR).map(|()| claims)
     }
 
@@ -296,7 +296,7 @@ mod tests {
         assert!(cursor.len() <= MAX_CURSOR_CHARS);
         assert!(cursor.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)));
         assert_eq!(open(&key(), &cursor, NOW), Ok(claims()));
-        let sealed = Sealed::read(&cursor).unwrap();
+        let sealed = UnverifiedCursor::read(&cursor).unwrap();
         assert_eq!((sealed.key(), sealed.unverified(), ID.to_string().as_str()), (ID, claims(), "00000001"));
     }
 
@@ -348,7 +348,7 @@ mod tests {
         ];
         let texts = ["", "fw1_", "fw1_!!!!", cut].into_iter().chain(seeds).map(str::to_owned);
         for text in texts.chain(spellings).chain(loose).chain([format!(" {cursor}"), cursor.to_uppercase()]) {
-            assert_eq!(Sealed::read(&text), Err(CursorFault::Malformed), "{text}");
+            assert_eq!(UnverifiedCursor::read(&text), Err(CursorFault::Malformed), "{text}");
         }
     }
 
@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn rule_a_signature_is_valid_so_ten_thousand_bit_flips_are_refused() {
         let cursor = seal(&key(), &claims());
-        let bytes = Sealed::read(&cursor).unwrap().bytes;
+        let bytes = UnverifiedCursor::read(&cursor).unwrap().bytes;
         let bits = BYTES * 8;
         for flip in 0..10_000 {
             let mut flipped = bytes;
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_tag_over_another_text_is_no_cursors() {
-        let bytes = Sealed::read(&seal(&key(), &claims())).unwrap().bytes;
+        let bytes = UnverifiedCursor::read(&seal(&key(), &claims())).unwrap().bytes;
         let tag = key().mac_of(&[&bytes[..CLAIMS]]).finalize().into_bytes();
         assert_ne!(tag.as_slice(), &bytes[CLAIMS..]);
         let same = key().mac_of(&[b"ab", b"c"]).finalize().into_bytes();
@@ -435,14 +435,14 @@ mod tests {
 
         #[test]
         fn no_text_makes_it_panic(text in any::<String>()) {
-            let _ = Sealed::read(&text);
-            let _ = Sealed::read(&format!("{PREFIX}{text}"));
+            let _ = UnverifiedCursor::read(&text);
+            let _ = UnverifiedCursor::read(&format!("{PREFIX}{text}"));
         }
 
         #[test]
         fn a_text_that_reads_is_the_one_text_of_its_bytes(bytes in proptest::collection::vec(any::<u8>(), BYTES)) {
             let text = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(&bytes));
-            if let Ok(sealed) = Sealed::read(&text) {
+            if let Ok(sealed) = UnverifiedCursor::read(&text) {
                 prop_assert_eq!(sealed.bytes.as_slice(), bytes.as_slice());
                 prop_assert_eq!(sealed.verified(&key()), Err(CursorFault::Tampered));
             }

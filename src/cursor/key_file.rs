@@ -35,7 +35,7 @@ pub struct KeyFile {
 
 /// Contents of a key file, with its stamp.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedKeys {
     /// Keys of the file.
     pub ring: KeyRing,
     /// Number of keys.
@@ -55,14 +55,14 @@ pub struct Stamp {
 /// Serialized key file. Keys are in order of creation.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct KeyFileContent {
     version: u8,
-    keys: Vec<WrittenKey>,
+    keys: Vec<SerializedKey>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenKey {
+struct SerializedKey {
     id: String,
     /// Milliseconds since 1970.
     created_ms: u64,
@@ -87,7 +87,7 @@ impl KeyFile {
     /// # Errors
     ///
     /// It cannot be read, others can read it, or it is damaged.
-    pub fn load(&self) -> Result<Option<Loaded>, StateError> {
+    pub fn load(&self) -> Result<Option<LoadedKeys>, StateError> {
         Ok(self.read()?.map(|(_, loaded)| loaded))
     }
 
@@ -96,7 +96,7 @@ impl KeyFile {
     /// # Errors
     ///
     /// As [`KeyFile::load`], or the file cannot be made.
-    pub fn load_or_create(&self, now: Duration) -> Result<Loaded, StateError> {
+    pub fn load_or_create(&self, now: Duration) -> Result<LoadedKeys, StateError> {
         if let Some(loaded) = self.load()? {
             return Ok(loaded);
         }
@@ -105,7 +105,7 @@ impl KeyFile {
         if let Some(loaded) = self.load()? {
             return Ok(loaded);
         }
-        self.write(&Written { version: 1, keys: vec![WrittenKey::random(now)?] })
+        self.write(&KeyFileContent { version: 1, keys: vec![SerializedKey::random(now)?] })
     }
 
     /// Adds a key that signs from now on, and removes those that can no longer verify a valid cursor.
@@ -113,18 +113,18 @@ impl KeyFile {
     /// # Errors
     ///
     /// As [`KeyFile::load_or_create`].
-    pub fn rotate(&self, now: Duration) -> Result<Loaded, StateError> {
+    pub fn rotate(&self, now: Duration) -> Result<LoadedKeys, StateError> {
         let _lock = StateLock::acquire(&self.directory)?;
         let mut keys = self.read()?.map_or_else(Vec::new, |(written, _)| written.keys);
         let replaced_at: Vec<u64> = keys.iter().skip(1).map(|key| key.created_ms).collect();
         let dead = replaced_at.iter().filter(|at| now > Duration::from_millis(**at) + KEPT_FOR).count();
         keys.drain(..dead.max((keys.len() + 1).saturating_sub(MAX_KEYS)).min(keys.len()));
-        let mut new = WrittenKey::random(now)?;
+        let mut new = SerializedKey::random(now)?;
         while keys.iter().any(|key| key.id == new.id) {
-            new = WrittenKey::random(now)?;
+            new = SerializedKey::random(now)?;
         }
         keys.push(new);
-        self.write(&Written { version: 1, keys })
+        self.write(&KeyFileContent { version: 1, keys })
     }
 
     /// Returns the stamp of the file, or `None` if there is none.
@@ -133,7 +133,7 @@ impl KeyFile {
         fs::metadata(&self.path).ok().map(|metadata| Stamp::new(&metadata))
     }
 
-    fn read(&self) -> Result<Option<(Written, Loaded)>, StateError> {
+    fn read(&self) -> Result<Option<(KeyFileContent, LoadedKeys)>, StateError> {
         let unreadable = |error| StateError::unreadable(&self.path, &error);
         let file = match File::open(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -143,7 +143,7 @@ impl KeyFile {
         self.check_mode(&metadata)?;
         let damaged = |problem: String| StateError::DamagedKeys { path: self.path.clone(), problem };
         // The parser's own message would quote the unexpected text, which may be a secret.
-        let written: Written = serde_json::from_reader(std::io::BufReader::new(file))
+        let written: KeyFileContent = serde_json::from_reader(std::io::BufReader::new(file))
             .map_err(|error| damaged(format!("line {}, column {}", error.line(), error.column())))?;
         if written.version != 1 {
             return Err(damaged(format!("version {}, and 1 is known", written.version)));
@@ -169,7 +169,7 @@ impl KeyFile {
         Ok(())
     }
 
-    fn write(&self, written: &Written) -> Result<Loaded, StateError> {
+    fn write(&self, written: &KeyFileContent) -> Result<LoadedKeys, StateError> {
         let unwritable = |error| StateError::unwritable(&self.path, &error);
         // A temporary file has mode 0600 and a random name, which no file of the user has.
         let mut file = tempfile::NamedTempFile::new_in(&self.directory).map_err(unwritable)?;
@@ -192,17 +192,17 @@ impl Stamp {
     }
 }
 
-impl Written {
-    fn loaded(&self, stamp: Stamp) -> Option<Loaded> {
+impl KeyFileContent {
+    fn loaded(&self, stamp: Stamp) -> Option<LoadedKeys> {
         let (first, later) = self.keys.split_first()?;
         let ring = later.iter().try_fold(KeyRing::new(first.key()?), |ring, key| {
             Some(ring.replaced_by(key.key()?, Duration::from_millis(key.created_ms)))
         });
-        Some(Loaded { ring: ring?, count: self.keys.len(), stamp })
+        Some(LoadedKeys { ring: ring?, count: self.keys.len(), stamp })
     }
 }
 
-impl WrittenKey {
+impl SerializedKey {
     fn random(now: Duration) -> Result<Self, StateError> {
         let (mut id, mut secret) = ([0; 4], [0; 32]);
         getrandom::fill(&mut id)?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::CursorFault;
-use super::codec::{Claims, Key, KeyId, MAX_VALID_FOR, Sealed, VALID_FOR, seal};
+use super::codec::{Claims, Key, KeyId, MAX_VALID_FOR, UnverifiedCursor, VALID_FOR, seal};
 
 /// Time after which every process has noticed a new key.
 const NOTICED_WITHIN: Duration = Duration::from_secs(2);
@@ -81,7 +81,7 @@ impl KeyRing {
     ///
     /// It is malformed, tampered or expired.
     pub fn open(&self, text: &str, now: Duration) -> Result<Claims, CursorFault> {
-        let sealed = Sealed::read(text)?;
+        let sealed = UnverifiedCursor::read(text)?;
         // An unknown key was replaced long ago or is another server's. Key ids are no secret, so the error may say
         // so.
         let key = self.key(sealed.key(), now).ok_or(CursorFault::Expired)?;

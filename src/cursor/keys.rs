@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::CursorFault;
-use super::codec::{Claims, Key, KeyId, Sealed, VALID_FOR};
+use super::codec::{Claims, Key, KeyId, UnverifiedCursor, VALID_FOR};
 use super::key_file::{KeyFile, Stamp};
 use super::key_ring::KeyRing;
 use crate::state::StateError;
 
 /// Time after which a process that signs checks the file for a new key.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Keys that sign and verify.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Keys {
 struct CurrentKeys {
     ring: Arc<KeyRing>,
     stamp: Option<Stamp>,
-    looked: Instant,
+    checked_at: Instant,
 }
 
 impl Keys {
@@ -41,7 +41,7 @@ impl Keys {
     /// Creates keys that never change.
     #[must_use]
     pub fn new(ring: KeyRing) -> Self {
-        let held = CurrentKeys { ring: Arc::new(ring), stamp: None, looked: Instant::now() };
+        let held = CurrentKeys { ring: Arc::new(ring), stamp: None, checked_at: Instant::now() };
         Self { file: None, held: Mutex::new(held), valid_for: VALID_FOR }
     }
 
@@ -60,15 +60,18 @@ impl Keys {
     /// The file cannot be made or read, others can read it, or it is damaged.
     pub fn of_file(file: KeyFile, now: Duration) -> Result<Self, StateError> {
         let loaded = file.load_or_create(now)?;
-        let held =
-            CurrentKeys { ring: Arc::new(loaded.ring), stamp: Some(loaded.stamp), looked: Instant::now() };
+        let held = CurrentKeys {
+            ring: Arc::new(loaded.ring),
+            stamp: Some(loaded.stamp),
+            checked_at: Instant::now(),
+        };
         Ok(Self { file: Some(file), held: Mutex::new(held), valid_for: VALID_FOR })
     }
 
     /// Returns the key that signs.
     #[must_use]
     pub fn newest(&self, now: Duration) -> Key {
-        self.ring(now, |held| held.looked.elapsed() >= LOOK_EVERY).newest().clone()
+        self.ring(now, |held| held.checked_at.elapsed() >= CHECK_INTERVAL).newest().clone()
     }
 
     /// Returns the key of an id, while a cursor that it signed can still be valid.
@@ -82,7 +85,7 @@ impl Keys {
     /// Encodes and signs a cursor.
     #[must_use]
     pub fn seal(&self, claims: &Claims, now: Duration) -> String {
-        self.ring(now, |held| held.looked.elapsed() >= LOOK_EVERY).seal(claims)
+        self.ring(now, |held| held.checked_at.elapsed() >= CHECK_INTERVAL).seal(claims)
     }
 
     /// Returns the contents of a cursor if one of the keys signed it and it is valid at `now`.
@@ -91,7 +94,7 @@ impl Keys {
     ///
     /// It is malformed, tampered or expired.
     pub fn open(&self, text: &str, now: Duration) -> Result<Claims, CursorFault> {
-        let id = Sealed::read(text)?.key();
+        let id = UnverifiedCursor::read(text)?.key();
         self.ring(now, |held| held.ring.key(id, now).is_none()).open(text, now)
     }
 
@@ -99,7 +102,7 @@ impl Keys {
     fn ring(&self, now: Duration, has_reason: impl Fn(&CurrentKeys) -> bool) -> Arc<KeyRing> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = self.file.as_ref().filter(|_| has_reason(&held)) {
-            held.looked = Instant::now();
+            held.checked_at = Instant::now();
             if file.stamp() != held.stamp {
                 match file.load_or_create(now) {
                     Ok(loaded) => {

@@ -28,11 +28,13 @@ mod sqlite;
 
 pub use change_token::is_own_text;
 pub use clock::{Clock, NotASkew, Skew};
-pub use codec::{Claims, Key, KeyId, Kind, MAX_CURSOR_CHARS, PREFIX, Reference, Sealed, VALID_FOR, seal};
+pub use codec::{
+    Claims, Key, KeyId, Kind, MAX_CURSOR_CHARS, PREFIX, Reference, UnverifiedCursor, VALID_FOR, seal,
+};
 pub use cursors::{Cursors, NoPosition, POSITION_CONTEXT, Timing};
 pub use database::Database;
 pub use fault::CursorFault;
-pub use key_file::{KeyFile, Loaded, Stamp};
+pub use key_file::{KeyFile, LoadedKeys, Stamp};
 pub use key_ring::KeyRing;
 pub use keys::Keys;
 pub use positions::{Position, Positions};

@@ -138,8 +138,8 @@ impl SqlitePositions {
     /// # Errors
     ///
     /// The file cannot be read.
-    pub fn look(&self, reference: &Reference, now: Duration) -> Result<Option<StoredPosition>, StateError> {
-        self.database.with(|connection| look(connection, reference, now))
+    pub fn get(&self, reference: &Reference, now: Duration) -> Result<Option<StoredPosition>, StateError> {
+        self.database.with(|connection| stored_position(connection, reference, now))
     }
 
     async fn blocking<Answer: Send + 'static>(
@@ -191,7 +191,7 @@ impl Positions for SqlitePositions {
 
     async fn find(&self, reference: Reference, now: Duration) -> Result<Option<Position>, StateError> {
         self.blocking(move |database| {
-            let found = database.with(|connection| look(connection, &reference, now))?;
+            let found = database.with(|connection| stored_position(connection, &reference, now))?;
             if found.as_ref().is_some_and(|found| found.state == PositionState::Created) {
                 let used = database.with(|connection| {
                     write(connection, |transaction| {
@@ -291,14 +291,14 @@ fn halve(transaction: &Transaction<'_>) -> Result<(), rusqlite::Error> {
     transaction.execute(half, ()).map(|_rows| ())
 }
 
-fn look(
+fn stored_position(
     connection: &Connection,
     reference: &Reference,
     now: Duration,
 ) -> Result<Option<StoredPosition>, rusqlite::Error> {
-    let look = format!("SELECT {COLUMNS} FROM positions WHERE reference = ?1");
+    let query = format!("SELECT {COLUMNS} FROM positions WHERE reference = ?1");
     let found =
-        connection.prepare_cached(&look)?.query_one([reference], |row| stored(row, now)).optional()?;
+        connection.prepare_cached(&query)?.query_one([reference], |row| stored(row, now)).optional()?;
     Ok(found.flatten())
 }
 
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(states(&positions, at(2)), [(2, PositionState::Created), (1, PositionState::Active)]);
         assert_eq!(states(&positions, at(601)), [(2, PositionState::Created), (1, PositionState::Expired)]);
         // A lookup changes nothing, and does not return expired positions.
-        assert_eq!(positions.look(&[2; 16], at(2)).unwrap().unwrap().state, PositionState::Created);
+        assert_eq!(positions.get(&[2; 16], at(2)).unwrap().unwrap().state, PositionState::Created);
         assert_eq!(positions.find([1; 16], at(601)).await.unwrap(), None);
         positions.expire(at(601)).await.unwrap();
         assert_eq!(states(&positions, at(2)), [(2, PositionState::Created)]);

@@ -43,7 +43,7 @@ impl fmt::Display for Endpoint {
 
 /// Details of an error response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Refused {
+pub struct ErrorDetails {
     /// Size of the response body in bytes.
     pub bytes: usize,
     /// More specific reason than the error code, for the metrics of invalid cursors.
@@ -81,11 +81,11 @@ impl Call {
 
     /// Records an end with this error code.
     pub fn failed(self, code: &str) {
-        self.refused(code, Refused::default());
+        self.refused(code, ErrorDetails::default());
     }
 
     /// Records an end with this error code and details of the response.
-    pub fn refused(mut self, code: &str, refused: Refused) {
+    pub fn refused(mut self, code: &str, refused: ErrorDetails) {
         let shaping = Shaping { bytes: refused.bytes, ..Shaping::default() };
         self.end(Outcome::of_code(code), &shaping, refused.reason);
     }

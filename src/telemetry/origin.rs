@@ -54,7 +54,7 @@ impl TraceParent {
     #[must_use]
     pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let text = headers.get(HEADER)?.to_str().ok()?;
-        let context = TraceContextPropagator::new().extract(&Only(text));
+        let context = TraceContextPropagator::new().extract(&SingleHeader(text));
         let span = context.span().span_context().clone();
         let (trace, id, flags) = (span.trace_id(), span.span_id(), span.trace_flags());
         span.is_valid().then(|| Self(SpanContext::new(trace, id, flags, true, TraceState::default())))
@@ -64,9 +64,9 @@ impl TraceParent {
 const HEADER: &str = "traceparent";
 
 /// An extractor of the one header.
-struct Only<'a>(&'a str);
+struct SingleHeader<'a>(&'a str);
 
-impl Extractor for Only<'_> {
+impl Extractor for SingleHeader<'_> {
     fn get(&self, key: &str) -> Option<&str> {
         (key == HEADER).then_some(self.0)
     }

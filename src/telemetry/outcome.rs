@@ -5,7 +5,7 @@
 use std::fmt;
 
 /// Error codes of this program. A new error needs an entry here, or it counts as `source_error`.
-const CODES: [&str; 41] = [
+const CODES: [&str; 42] = [
     "ambiguous_connection",
     "ambiguous_schema_detail",
     "authorization_unavailable",
@@ -14,6 +14,7 @@ const CODES: [&str; 41] = [
     "connection_not_found",
     "cursor_expired",
     "document_not_found",
+    "embedding_error",
     "field_not_found",
     "field_not_text",
     "forbidden",

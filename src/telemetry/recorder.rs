@@ -56,24 +56,24 @@ pub struct Aggregates {
     /// Aggregates of all calls.
     pub context_protection: ContextProtection,
     /// State of the recorder.
-    pub telemetry: Keeping,
+    pub telemetry: StorageStatus,
 }
 
 /// State of the storage of call records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Keeping {
+pub struct StorageStatus {
     /// Calls with a record that can be listed.
     pub stored: u64,
     /// Calls with a lost record; the aggregates include them.
     pub dropped: u64,
     /// Place of the records.
-    pub state: KeepingState,
+    pub state: StorageState,
 }
 
 /// Place in which call records are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum KeepingState {
+pub enum StorageState {
     /// In memory, until the process ends.
     Memory,
     /// In a file.
@@ -219,11 +219,11 @@ impl Telemetry {
         });
         let totals = self.0.writer.as_ref().map_or(own, Writer::totals);
         let telemetry = match &self.0.writer {
-            None => Keeping { stored: whole(in_memory), dropped: 0, state: KeepingState::Memory },
-            Some(writer) => Keeping {
+            None => StorageStatus { stored: whole(in_memory), dropped: 0, state: StorageState::Memory },
+            Some(writer) => StorageStatus {
                 stored: writer.rows(),
                 dropped: writer.dropped(),
-                state: if writer.is_degraded() { KeepingState::Degraded } else { KeepingState::Ok },
+                state: if writer.is_degraded() { StorageState::Degraded } else { StorageState::Ok },
             },
         };
         Aggregates {
@@ -261,19 +261,19 @@ impl Telemetry {
         }
     }
 
-    fn recent<Answer>(&self, look: impl FnOnce(&mut Recent) -> Answer) -> Answer {
-        look(&mut self.0.recent.lock().unwrap_or_else(PoisonError::into_inner))
+    fn recent<Answer>(&self, read: impl FnOnce(&mut Recent) -> Answer) -> Answer {
+        read(&mut self.0.recent.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn with_embeddings<Answer>(&self, look: impl FnOnce(&mut EmbeddingBuilds) -> Answer) -> Answer {
-        look(&mut self.0.embeddings.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with_embeddings<Answer>(&self, read: impl FnOnce(&mut EmbeddingBuilds) -> Answer) -> Answer {
+        read(&mut self.0.embeddings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn with_imports<Answer>(&self, look: impl FnOnce(&mut ImportsProgress) -> Answer) -> Answer {
-        look(&mut self.0.imports.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with_imports<Answer>(&self, read: impl FnOnce(&mut ImportsProgress) -> Answer) -> Answer {
+        read(&mut self.0.imports.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn meters<Answer>(&self, look: impl FnOnce(&mut Meters) -> Answer) -> Answer {
-        look(&mut self.0.meters.lock().unwrap_or_else(PoisonError::into_inner))
+    fn meters<Answer>(&self, read: impl FnOnce(&mut Meters) -> Answer) -> Answer {
+        read(&mut self.0.meters.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use super::db::database::Database;
 use super::{
-    ContextProtection, Endpoint, EndpointAggregates, KeepingState, Origin, Refused, StoredCall, StoredCalls,
-    Telemetry, Wanted,
+    CallFilter, ContextProtection, Endpoint, EndpointAggregates, ErrorDetails, Origin, StorageState,
+    StoredCall, StoredCalls, Telemetry,
 };
 use crate::callers::Caller;
 use crate::fit::{Shaping, Strategy};
@@ -30,7 +30,7 @@ fn open(folder: &TempDir) -> Telemetry {
     Telemetry::in_directory(folder.path(), 1_000)
 }
 
-fn stored(directory: &Path, wanted: &Wanted) -> Vec<StoredCall> {
+fn stored(directory: &Path, wanted: &CallFilter) -> Vec<StoredCall> {
     StoredCalls::open(directory).unwrap().calls(wanted).unwrap()
 }
 
@@ -38,7 +38,7 @@ fn total(telemetry: &Telemetry) -> u64 {
     telemetry.aggregates().context_protection.total_requests
 }
 
-fn state(telemetry: &Telemetry) -> KeepingState {
+fn state(telemetry: &Telemetry) -> StorageState {
     telemetry.aggregates().telemetry.state
 }
 
@@ -61,12 +61,12 @@ fn a_call_becomes_a_row_with_all_that_is_known_of_it() {
     telemetry.call(Endpoint::tool("fetch"), Origin::named("not an id")).answered(&piece);
     telemetry
         .call(Endpoint::tool("search"), Origin::default())
-        .refused("invalid_cursor", Refused { bytes: 90, reason: Some("expired") });
+        .refused("invalid_cursor", ErrorDetails { bytes: 90, reason: Some("expired") });
     telemetry.call(Endpoint::tool("search"), Origin::default()).failed("grant revoked for bob@example.com");
     drop(telemetry.call(Endpoint::tool("aggregate"), Origin::default()));
     telemetry.flush(LONG);
 
-    let calls = stored(folder.path(), &Wanted::default());
+    let calls = stored(folder.path(), &CallFilter::default());
     let shown: Vec<String> = calls
         .iter()
         .map(|call| {
@@ -149,7 +149,7 @@ fn figures_survive_a_restart_and_the_rows_that_are_gone() {
     };
     assert_eq!((before.total_requests, before.pagination_adoption), (121, 1.0));
     assert_eq!(before.avg_response_size_bytes, 991.7355);
-    let calls = stored(folder.path(), &Wanted::default());
+    let calls = stored(folder.path(), &CallFilter::default());
     assert_eq!((calls.len(), calls[0].item_count, calls[49].outcome.as_str()), (50, 71, "cancelled"));
     // Percentiles are of the latest calls, of which fewer are left.
     let aggregates = |of: ContextProtection| ContextProtection {
@@ -186,12 +186,12 @@ fn two_processes_share_a_directory() {
                     answered(&telemetry, &page());
                 }
                 telemetry.flush(LONG);
-                assert_eq!(state(&telemetry), KeepingState::Ok);
+                assert_eq!(state(&telemetry), StorageState::Ok);
             });
         }
     });
     assert_eq!(total(&open(&folder)), 100);
-    assert_eq!(stored(folder.path(), &Wanted::default()).len(), 100);
+    assert_eq!(stored(folder.path(), &CallFilter::default()).len(), 100);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn memory_keeps_the_newest() {
     assert_eq!(kept, (15..25).rev().collect::<Vec<u64>>());
     assert_eq!(telemetry.latest(1).len(), 1);
     let aggregates = telemetry.aggregates();
-    assert_eq!((aggregates.telemetry.stored, aggregates.telemetry.state), (10, KeepingState::Memory));
+    assert_eq!((aggregates.telemetry.stored, aggregates.telemetry.state), (10, StorageState::Memory));
     assert_eq!(aggregates.context_protection.total_requests, 25);
 }
 
@@ -234,12 +234,12 @@ fn a_locked_file_delays_no_call_and_is_written_when_it_can_be() {
     }
     telemetry.flush(LONG);
     let aggregates = telemetry.aggregates();
-    assert_eq!((aggregates.telemetry.state, aggregates.telemetry.dropped), (KeepingState::Degraded, 5_990));
+    assert_eq!((aggregates.telemetry.state, aggregates.telemetry.dropped), (StorageState::Degraded, 5_990));
     assert_eq!(aggregates.context_protection.total_requests, 6_000);
     other.execute_batch("COMMIT").unwrap();
     telemetry.flush(LONG);
     let aggregates = telemetry.aggregates();
-    assert_eq!((aggregates.telemetry.state, aggregates.telemetry.stored), (KeepingState::Ok, 10));
+    assert_eq!((aggregates.telemetry.state, aggregates.telemetry.stored), (StorageState::Ok, 10));
     // Rows were lost, but the totals count them.
     assert_eq!(total(&open(&folder)), 6_000);
     assert!(telemetry.exposition().contains("\nfetchwell_telemetry_dropped_total 5990\n"));
@@ -251,19 +251,19 @@ fn a_damaged_file_fails_no_call_and_is_made_anew_when_it_is_gone() {
     let path = folder.path().join("telemetry.db");
     std::fs::write(&path, "no database, and longer than the header of one: ".repeat(5)).unwrap();
     let telemetry = open(&folder);
-    assert_eq!(state(&telemetry), KeepingState::Degraded);
+    assert_eq!(state(&telemetry), StorageState::Degraded);
     answered(&telemetry, &page());
     telemetry.flush(LONG);
-    assert_eq!((state(&telemetry), total(&telemetry)), (KeepingState::Degraded, 1));
+    assert_eq!((state(&telemetry), total(&telemetry)), (StorageState::Degraded, 1));
     assert!(matches!(StoredCalls::open(folder.path()), Err(StateError::Foreign { .. })));
     std::fs::remove_file(&path).unwrap();
     telemetry.flush(LONG);
-    assert_eq!((state(&telemetry), total(&telemetry)), (KeepingState::Ok, 1));
+    assert_eq!((state(&telemetry), total(&telemetry)), (StorageState::Ok, 1));
     // The file is deleted while the process runs.
     std::fs::remove_dir_all(folder.path()).unwrap();
     answered(&telemetry, &page());
     telemetry.flush(LONG);
-    assert_eq!(stored(folder.path(), &Wanted::default()).len(), 1);
+    assert_eq!(stored(folder.path(), &CallFilter::default()).len(), 1);
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn a_full_file_fails_no_call() {
         telemetry.flush(LONG);
         assert_eq!(total(&telemetry), number * 500);
     }
-    assert_eq!(state(&telemetry), KeepingState::Degraded);
+    assert_eq!(state(&telemetry), StorageState::Degraded);
 }
 
 #[cfg(target_os = "linux")]
@@ -311,7 +311,7 @@ fn a_place_that_cannot_be_written_fails_no_call() {
     let telemetry = Telemetry::in_directory(Path::new("/proc/fetchwell"), 10);
     answered(&telemetry, &page());
     telemetry.flush(LONG);
-    assert_eq!((state(&telemetry), total(&telemetry)), (KeepingState::Degraded, 1));
+    assert_eq!((state(&telemetry), total(&telemetry)), (StorageState::Degraded, 1));
 }
 
 #[cfg(unix)]
@@ -339,7 +339,7 @@ fn calls_are_filtered_by_endpoint_outcome_and_time() {
     telemetry.flush(LONG);
     let count = |endpoint: Option<&str>, outcome: Option<&str>, since: Option<&str>, most| {
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        let wanted = Wanted {
+        let wanted = CallFilter {
             endpoint: owned(endpoint),
             outcome: owned(outcome),
             since: owned(since),
@@ -355,7 +355,7 @@ fn calls_are_filtered_by_endpoint_outcome_and_time() {
     assert_eq!(count(None, None, Some("9999-01-01T00:00:00.000Z"), None), 0);
     assert_eq!(count(None, None, None, Some(2)), 2);
 
-    let aggregates = EndpointAggregates::from_calls(&stored(folder.path(), &Wanted::default()));
+    let aggregates = EndpointAggregates::from_calls(&stored(folder.path(), &CallFilter::default()));
     let of: Vec<(&str, u64, u64, f64)> = aggregates
         .iter()
         .map(|of| (of.endpoint.as_str(), of.calls, of.errors, of.pagination_adoption))
@@ -368,13 +368,13 @@ fn counters_name_what_failed_and_nothing_else() {
     let telemetry = Telemetry::default();
     let refused = |reason| {
         let call = telemetry.call(Endpoint::tool("search"), Origin::default());
-        call.refused("invalid_cursor", Refused { bytes: 10, reason });
+        call.refused("invalid_cursor", ErrorDetails { bytes: 10, reason });
     };
     refused(Some("expired"));
     refused(Some("expired"));
     refused(None);
     let call = telemetry.call(Endpoint::tool("fetch"), Origin::default());
-    call.refused("invalid_handle", Refused { bytes: 10, reason: Some("empty") });
+    call.refused("invalid_handle", ErrorDetails { bytes: 10, reason: Some("empty") });
     answered(&telemetry, &Shaping { bytes: 1_000, tokens: Some(250), ..Shaping::default() });
     telemetry.reloaded(Duration::from_millis(30));
     telemetry.reload_refused();
@@ -411,7 +411,7 @@ fn calls_are_filtered_by_caller_and_an_earlier_format_is_upgraded() {
     drop(telemetry);
     let as_it_was = "ALTER TABLE telemetry DROP COLUMN caller; ALTER TABLE totals DROP COLUMN lists; PRAGMA user_version = 1";
     Connection::open(folder.path().join("telemetry.db")).unwrap().execute_batch(as_it_was).unwrap();
-    assert_eq!(stored(folder.path(), &Wanted::default())[0].caller, None);
+    assert_eq!(stored(folder.path(), &CallFilter::default())[0].caller, None);
 
     Connection::open(folder.path().join("telemetry.db")).unwrap().execute_batch(as_it_was).unwrap();
     let telemetry = open(&folder);
@@ -422,13 +422,13 @@ fn calls_are_filtered_by_caller_and_an_earlier_format_is_upgraded() {
         telemetry.call(Endpoint::tool("search"), Origin::default().by(grant(name))).answered(&page());
     }
     telemetry.flush(LONG);
-    assert_eq!(state(&telemetry), KeepingState::Ok);
+    assert_eq!(state(&telemetry), StorageState::Ok);
     let of = |caller: String| {
-        let wanted = Wanted { caller: Some(caller.clone()), ..Wanted::default() };
+        let wanted = CallFilter { caller: Some(caller.clone()), ..CallFilter::default() };
         let calls = stored(folder.path(), &wanted);
         assert!(calls.iter().all(|call| call.caller.as_ref() == Some(&caller)), "{calls:?}");
         calls.len()
     };
     assert_eq!((of(grant("ann").short()), of(grant("bob").short()), of("0".repeat(8))), (2, 1, 0));
-    assert_eq!(stored(folder.path(), &Wanted::default()).len(), 4);
+    assert_eq!(stored(folder.path(), &CallFilter::default()).len(), 4);
 }

@@ -10,9 +10,9 @@ use std::ops::Deref;
 
 /// Text without hazardous characters. Only the functions of this module make it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Escaped<'a>(Cow<'a, str>);
+pub(crate) struct EscapedText<'a>(Cow<'a, str>);
 
-impl Deref for Escaped<'_> {
+impl Deref for EscapedText<'_> {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -20,14 +20,14 @@ impl Deref for Escaped<'_> {
     }
 }
 
-impl fmt::Display for Escaped<'_> {
+impl fmt::Display for EscapedText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
 }
 
-impl From<Escaped<'_>> for String {
-    fn from(text: Escaped<'_>) -> Self {
+impl From<EscapedText<'_>> for String {
+    fn from(text: EscapedText<'_>) -> Self {
         text.0.into_owned()
     }
 }
@@ -48,26 +48,26 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// Escapes a text that is a part of one line: `\n`, `\t`, `\r`, and `\u{1b}` for all others.
-pub(crate) fn escape_line(text: &str) -> Escaped<'_> {
-    Escaped(escaped(text, is_hazardous, |out, c| write!(out, "{}", c.escape_default())))
+pub(crate) fn escape_line(text: &str) -> EscapedText<'_> {
+    EscapedText(escaped(text, is_hazardous, |out, c| write!(out, "{}", c.escape_default())))
 }
 
 /// Escapes a text of several lines. Its line ends and tabs stay; `\r\n` becomes a line end.
-pub(crate) fn escape_lines(text: &str) -> Escaped<'_> {
+pub(crate) fn escape_lines(text: &str) -> EscapedText<'_> {
     fn escape(text: &str) -> Cow<'_, str> {
         let is_escaped = |c| is_hazardous(c) && !matches!(c, '\n' | '\t');
         escaped(text, is_escaped, |out, c| write!(out, "{}", c.escape_default()))
     }
     if text.contains("\r\n") {
-        return Escaped(Cow::Owned(escape(&text.replace("\r\n", "\n")).into_owned()));
+        return EscapedText(Cow::Owned(escape(&text.replace("\r\n", "\n")).into_owned()));
     }
-    Escaped(escape(text))
+    EscapedText(escape(text))
 }
 
 /// Escapes JSON text, which stays JSON with the same value: its C0 characters are spaces between values.
-pub(crate) fn escape_json(json: &str) -> Escaped<'_> {
+pub(crate) fn escape_json(json: &str) -> EscapedText<'_> {
     let is_escaped = |c| is_hazardous(c) && c >= '\u{7f}';
-    Escaped(escaped(json, is_escaped, |out, c| write!(out, "\\u{:04x}", u32::from(c))))
+    EscapedText(escaped(json, is_escaped, |out, c| write!(out, "\\u{:04x}", u32::from(c))))
 }
 
 fn escaped(

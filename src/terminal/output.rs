@@ -4,14 +4,14 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::OnceLock;
 
-use super::escape::{Escaped, escape_json, escape_line, escape_lines};
+use super::escape::{EscapedText, escape_json, escape_line, escape_lines};
 use super::line::Line;
 
 /// Text that is safe to write, because it is escaped.
 pub(crate) trait Safe: Display {}
 
 impl Safe for Line {}
-impl Safe for Escaped<'_> {}
+impl Safe for EscapedText<'_> {}
 
 /// First error of standard output, other than a pipe that its reader closed.
 static PROBLEM: OnceLock<String> = OnceLock::new();

@@ -18,6 +18,8 @@ pub struct AuthenticatedCaller {
     pub token: SecretString,
     /// Expiry of the token, if it has one.
     pub expires_at: Option<Timestamp>,
+    /// True if the caller may clear caches and read the history of searches. Only static tokens can allow that.
+    pub is_admin: bool,
 }
 
 /// The identity of a caller.

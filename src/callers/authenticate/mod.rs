@@ -180,7 +180,7 @@ impl Authenticator {
         if static_token::is_ours(&token) {
             let known = static_token::find(&self.settings.tokens, &token).ok_or(TokenFault::Unknown)?;
             let caller = Caller::Token { name: known.name.clone() };
-            return Ok(AuthenticatedCaller { caller, token, expires_at: None });
+            return Ok(AuthenticatedCaller { caller, token, expires_at: None, is_admin: known.admin });
         }
         match (&self.keys, &self.settings.issuer, &self.introspection) {
             (Some(keys), Some(issuer), _) if jwt::looks_like_jwt(token.expose_secret()) => {
@@ -209,7 +209,8 @@ impl Authenticator {
         let expected =
             ClaimRequirements { issuer, resources: &self.settings.resources, scopes: &self.settings.scopes };
         let subject = claims.check(&expected, now)?;
-        Ok(AuthenticatedCaller { caller: Caller::Subject(subject), token, expires_at: claims.expires_at() })
+        let (caller, expires_at) = (Caller::Subject(subject), claims.expires_at());
+        Ok(AuthenticatedCaller { caller, token, expires_at, is_admin: false })
     }
 }
 

@@ -68,6 +68,8 @@ pub struct StaticToken {
     pub sha256: [u8; 32],
     /// True if the token may read `/health` and `/metrics`.
     pub metrics: bool,
+    /// True if the token may clear caches and read the history of searches.
+    pub admin: bool,
 }
 
 impl AuthenticatorSettings {

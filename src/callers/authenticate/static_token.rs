@@ -74,6 +74,7 @@ mod tests {
             name: name.to_owned(),
             sha256: sha256(&token.token),
             metrics: false,
+            admin: false,
         };
         let tokens = [known("first", &first), known("second", &second)];
         for (token, name) in [(&first, "first"), (&second, "second")] {

@@ -229,7 +229,7 @@ mod tests {
 
     use super::*;
     use crate::fit::count_tokens;
-    use crate::source::pdpp::Recorded;
+    use crate::source::pdpp::RecordedSource;
     use crate::tools::{Profile, Toolbox};
 
     fn pages() -> RecordPages {
@@ -335,7 +335,7 @@ mod tests {
             "emitted_at": "2026-11-22T00:00:00Z", "data": {"text": text}});
         let [search, records, schema] = Default::default();
         let name = "home".parse().unwrap();
-        let source = Recorded { name, search, record: record.to_string(), records, schema };
+        let source = RecordedSource { name, search, record: record.to_string(), records, schema };
         let toolbox = Toolbox::new(Arc::new(source), Duration::from_secs(60)).unwrap();
         let toolbox = toolbox.with_pages(Some(pages().read_by(reader())));
         let (mut ids, mut read) = (vec!["cin_home/messages:m1".to_owned()], String::new());

@@ -85,7 +85,7 @@ mod tests {
 
     fn caller(name: &str) -> AuthenticatedCaller {
         let caller = Caller::Token { name: name.to_owned() };
-        AuthenticatedCaller { caller, token: SecretString::from("t"), expires_at: None }
+        AuthenticatedCaller { caller, token: SecretString::from("t"), expires_at: None, is_admin: false }
     }
 
     fn follow(name: &str, handle: &str, before: Option<Session>) -> Session {

@@ -51,7 +51,7 @@ pub struct StoredCall {
 
 /// A filter for stored calls. A `None` matches all calls.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct CallFilter {
     /// Endpoint of the calls.
     pub endpoint: Option<String>,
     /// Outcome of the calls.
@@ -88,12 +88,12 @@ impl StoredCalls {
     /// # Errors
     ///
     /// The file cannot be read.
-    pub fn calls(&self, wanted: &Wanted) -> Result<Vec<StoredCall>, StateError> {
+    pub fn calls(&self, wanted: &CallFilter) -> Result<Vec<StoredCall>, StateError> {
         let query = format!(
             "SELECT {COLUMNS} FROM telemetry WHERE (?1 IS NULL OR endpoint = ?1) AND (?2 IS NULL OR outcome = ?2) \
              AND (?3 IS NULL OR timestamp >= ?3) AND (?4 IS NULL OR caller = ?4) ORDER BY id DESC LIMIT ?5"
         );
-        let Wanted { endpoint, outcome, caller, since, most } = wanted;
+        let CallFilter { endpoint, outcome, caller, since, most } = wanted;
         let read = || {
             let mut statement = self.connection.prepare(&query)?;
             let most = most.map_or(-1, i64::from);

@@ -37,7 +37,7 @@ const MAX_RETRY: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(in crate::telemetry) struct Writer {
     queue: SyncSender<Message>,
-    shared: Arc<Shared>,
+    shared: Arc<WriterState>,
 }
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ enum Message {
 
 /// State that is shared by calls and the thread.
 #[derive(Debug, Default)]
-struct Shared {
+struct WriterState {
     /// Both fields change together, so that their sum is always right.
     tally: Mutex<Tally>,
     dropped: AtomicU64,
@@ -63,16 +63,16 @@ struct Tally {
     pending: Totals,
 }
 
-impl Shared {
-    fn tally<Answer>(&self, look: impl FnOnce(&mut Tally) -> Answer) -> Answer {
-        look(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner))
+impl WriterState {
+    fn tally<Answer>(&self, read: impl FnOnce(&mut Tally) -> Answer) -> Answer {
+        read(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Writer {
     /// Opens the file and starts the thread. Also returns the latencies, in microseconds, of the latest `most` calls.
     pub(in crate::telemetry) fn start(database: Database, most: usize) -> (Self, Vec<u64>) {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(WriterState::default());
         let (queue, messages) = sync_channel(QUEUE);
         let mut keeper = Keeper {
             connection: None,
@@ -141,7 +141,7 @@ impl Writer {
 struct Keeper {
     database: Database,
     connection: Option<Connection>,
-    shared: Arc<Shared>,
+    shared: Arc<WriterState>,
     /// Calls that are not in the file yet, up to a maximum.
     waiting: Ring<Arc<TelemetryRecord>>,
     next_try: Instant,

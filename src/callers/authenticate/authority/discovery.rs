@@ -36,11 +36,11 @@ pub(crate) async fn discover_endpoints(
 }
 
 /// Reads the metadata of an issuer. If the first document is unusable, the second is read, and its error is returned.
-async fn read_metadata<Found>(
+async fn read_metadata<Document>(
     client: &AuthorityClient,
     issuer: &AuthorityUrl,
-    read: impl Fn(&[u8], &AuthorityUrl) -> Result<Found, &'static str>,
-) -> Result<Found, AuthorityFault> {
+    read: impl Fn(&[u8], &AuthorityUrl) -> Result<Document, &'static str>,
+) -> Result<Document, AuthorityFault> {
     let [first, second] = document_urls(issuer.url());
     let found =
         |body: &[u8]| read(body, issuer).map_err(|problem| AuthorityFault::Unusable(problem.to_owned()));

@@ -86,13 +86,13 @@ impl KeySet {
         query: &KeyQuery,
         now: Timestamp,
     ) -> Result<Arc<DecodingKey>, Denial> {
-        match self.state().look(query, now) {
+        match self.state().find_key(query, now) {
             Lookup::Cached(key) => return Ok(key),
             Lookup::Refused(denial) => return Err(denial),
             Lookup::Stale(_) | Lookup::Fetch(_) => {}
         }
         self.refresh(query, now).await;
-        match self.state().look(query, now) {
+        match self.state().find_key(query, now) {
             Lookup::Cached(key) | Lookup::Stale(key) => Ok(key),
             Lookup::Refused(denial) => Err(denial),
             // The keys were fetched for another reason just now.
@@ -104,11 +104,11 @@ impl KeySet {
     async fn refresh(self: &Arc<Self>, query: &KeyQuery, now: Timestamp) {
         let fetch_lock = Arc::clone(&self.fetch_lock);
         // A request with a cached key does not wait for a fetch in progress.
-        let has_key = matches!(self.state().look(query, now), Lookup::Stale(_));
+        let has_key = matches!(self.state().find_key(query, now), Lookup::Stale(_));
         let fetch_lock =
             if has_key { fetch_lock.try_lock_owned().ok() } else { Some(fetch_lock.lock_owned().await) };
         let Some(fetch_lock) = fetch_lock else { return };
-        let reason = match self.state().look(query, now) {
+        let reason = match self.state().find_key(query, now) {
             Lookup::Stale(_) => FetchReason::Age,
             Lookup::Fetch(reason) => reason,
             // Another request has fetched the keys meanwhile.
@@ -119,7 +119,7 @@ impl KeySet {
         // The task fails only at shutdown.
         let _ = fetch.await;
         let mut state = self.state();
-        if matches!(state.look(query, now), Lookup::Fetch(FetchReason::UnknownKey)) {
+        if matches!(state.find_key(query, now), Lookup::Fetch(FetchReason::UnknownKey)) {
             // The keys are new, so fetching them again for this key is useless.
             state.unknown_at = Some(now);
         }
@@ -153,7 +153,7 @@ impl KeySet {
 }
 
 impl State {
-    fn look(&self, query: &KeyQuery, now: Timestamp) -> Lookup {
+    fn find_key(&self, query: &KeyQuery, now: Timestamp) -> Lookup {
         let good =
             self.keys.as_ref().filter(|(_, fetched_at)| is_within(MAX_STALE_AGE, Some(*fetched_at), now));
         let Some((keys, fetched_at)) = good else {

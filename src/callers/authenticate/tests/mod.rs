@@ -1,4 +1,8 @@
 //! Tests of authentication with all kinds of tokens and authorization servers.
+//!
+//! * `signed_tokens`, `key_rotation`: JWTs and the keys of their issuer
+//! * `introspected`, `checked_claims`, `hostile_headers`: introspection, claims, arbitrary headers
+//! * `authority`, `signer`, `keys/`: a mock authorization server, and keys
 
 mod authority;
 mod checked_claims;
@@ -136,6 +140,7 @@ async fn a_static_token_is_found_by_its_hash() {
         name: "ci".to_owned(),
         sha256: super::static_token::sha256(&new.token),
         metrics: true,
+        admin: false,
     };
     let authenticator = introspection_authenticator(&authority);
     let unknown = Denial::RenewToken(super::TokenFault::Unknown);
