@@ -21,7 +21,7 @@ use super::result::{failure, success, with_request_id};
 use super::tool_list::tool_list;
 use crate::fit::clip;
 use crate::record::RecordData;
-use crate::telemetry::{Endpoint, Origin, Refused, Telemetry};
+use crate::telemetry::{Call, Endpoint, ErrorDetails, Origin, Telemetry};
 use crate::tools::{Payload, Profile, ResourceCall, SharedToolbox, ToolError, Toolbox};
 
 /// Instructions for every client at the start of a session. The first 512 characters are useful by themselves.
@@ -107,30 +107,54 @@ impl Server {
         name: &str,
         arguments: RecordData,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Result<Payload, ToolError>, ErrorData> {
+    ) -> Result<ToolAnswer, ErrorData> {
         let toolbox = self.toolbox(context)?;
         // An unknown name is text of the client, so it is not recorded.
         let known = self.profile.tools().iter().find(|tool| tool.name == name);
         let endpoint = Endpoint::tool(known.map_or("unknown", |tool| tool.name));
         let record = self.telemetry.call(endpoint, origin(context));
         let call = Box::pin(toolbox.call(self.profile, name, arguments));
-        let answer = match AssertUnwindSafe(call).catch_unwind().await {
-            Ok(Some(answer)) => answer,
-            Ok(None) => {
-                let error = unknown_tool(self.profile, name);
-                record.refused("unknown_tool", Refused { bytes: error.message.len(), reason: None });
-                return Err(error);
-            }
-            Err(_panic) => Err(ToolError::Internal { problem: "internal error".to_owned() }),
+        let Some(answer) = answered(async { call.await.transpose() }).await.transpose() else {
+            let error = unknown_tool(self.profile, name);
+            record.refused("unknown_tool", ErrorDetails { bytes: error.message.len(), reason: None });
+            return Err(error);
         };
-        match &answer {
-            Ok(payload) => record.answered(payload.shaping()),
-            Err(error) => {
-                let body = error.body();
-                record.refused(error.code(), Refused { bytes: body.json().len(), reason: body.reason });
-            }
-        }
+        record_answer(record, &answer);
         Ok(answer)
+    }
+
+    /// Reads a project of documents for a resource, and logs the read as [`Self::call`] does.
+    async fn read_project(
+        &self,
+        named: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ToolAnswer, ErrorData> {
+        let toolbox = self.toolbox(context)?;
+        let record = self.telemetry.call(Endpoint::tool("project"), origin(context));
+        let answer = answered(toolbox.project_info(named)).await;
+        record_answer(record, &answer);
+        Ok(answer)
+    }
+}
+
+/// Result of a tool or a resource.
+type ToolAnswer = Result<Payload, ToolError>;
+
+/// Runs a call, and catches its panic.
+async fn answered<Answer>(
+    call: impl Future<Output = Result<Answer, ToolError>>,
+) -> Result<Answer, ToolError> {
+    let answer = AssertUnwindSafe(call).catch_unwind().await;
+    answer.unwrap_or_else(|_panic| Err(ToolError::Internal { problem: "internal error".to_owned() }))
+}
+
+fn record_answer(record: Call, answer: &ToolAnswer) {
+    match answer {
+        Ok(payload) => record.answered(payload.shaping()),
+        Err(error) => {
+            let body = error.body();
+            record.refused(error.code(), ErrorDetails { bytes: body.json().len(), reason: body.reason });
+        }
     }
 }
 
@@ -173,8 +197,10 @@ fn unknown_tool(profile: Profile, name: &str) -> ErrorData {
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = match self.profile {
-            Profile::Standard => ServerCapabilities::builder().enable_tools().enable_resources().build(),
-            Profile::OpenAi | Profile::Docs => ServerCapabilities::builder().enable_tools().build(),
+            Profile::Standard | Profile::Docs => {
+                ServerCapabilities::builder().enable_tools().enable_resources().build()
+            }
+            Profile::OpenAi => ServerCapabilities::builder().enable_tools().build(),
         };
         let identity = Implementation::new("fetchwell", env!("CARGO_PKG_VERSION")).with_title("fetchwell");
         ServerConfig::new(capabilities)
@@ -217,10 +243,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let list = match self.profile {
-            Profile::Standard => resources::templates(),
-            Profile::OpenAi | Profile::Docs => ListResourceTemplatesResult::default(),
-        };
+        let list = resources::templates(self.profile);
         if supports_cache_hints(&context) {
             return Ok(list.with_ttl_ms(TOOL_LIST_TTL_MS).with_cache_scope(CacheScope::Public));
         }
@@ -232,9 +255,16 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let ResourceCall { tool, arguments } = resources::parse_uri(&request.uri)?;
-        let call = self.call(tool, arguments, &context);
-        let answer = run_until_cancelled(context.ct.clone(), call).await??;
+        let answer = match resources::parse_uri(&request.uri)? {
+            ResourceCall::Tool { tool, arguments } => {
+                let call = self.call(tool, arguments, &context);
+                run_until_cancelled(context.ct.clone(), call).await??
+            }
+            ResourceCall::Project(project) => {
+                let read = self.read_project(&project, &context);
+                run_until_cancelled(context.ct.clone(), read).await??
+            }
+        };
         resources::contents(&request.uri, answer, supports_cache_hints(&context))
             .map(ReadResourceResponse::from)
     }

@@ -1,4 +1,4 @@
-//! Resources: the results of tools under URIs, with the same bytes and the same limits.
+//! Resources: the results of tools under URIs, with the same bytes and the same limits, and projects of documents.
 
 use rmcp::model::{
     CacheScope, ErrorData, ListResourceTemplatesResult, ReadResourceResult, ResourceContents,
@@ -7,7 +7,9 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use crate::fit::clip;
-use crate::tools::{Payload, RESOURCE_TEMPLATES, ResourceCall, ToolError, resource_call};
+use crate::tools::{
+    PROJECT_TEMPLATE, Payload, Profile, RESOURCE_TEMPLATES, ResourceCall, ToolError, resource_call,
+};
 
 const JSON: &str = "application/json";
 
@@ -17,17 +19,22 @@ const RESOURCE_TTL_MS: u64 = 0;
 /// Maximum length, in bytes, of a URI that an error repeats.
 const MAX_ECHOED_URI_BYTES: usize = 4_096;
 
-/// Returns the resource templates, which never change.
-pub(super) fn templates() -> ListResourceTemplatesResult {
+/// Returns the resource templates of a profile, which never change.
+pub(super) fn templates(profile: Profile) -> ListResourceTemplatesResult {
+    let templates: &[crate::tools::ResourceTemplate] = match profile {
+        Profile::Standard => &RESOURCE_TEMPLATES,
+        Profile::Docs => &[PROJECT_TEMPLATE],
+        Profile::OpenAi => &[],
+    };
     let template = |template: &crate::tools::ResourceTemplate| {
         ResourceTemplate::new(template.uri_template, template.name)
             .with_description(template.description)
             .with_mime_type(JSON)
     };
-    ListResourceTemplatesResult::with_all_items(RESOURCE_TEMPLATES.iter().map(template).collect())
+    ListResourceTemplatesResult::with_all_items(templates.iter().map(template).collect())
 }
 
-/// Parses a URI into the tool call that it stands for.
+/// Parses a URI into the read that it stands for.
 pub(super) fn parse_uri(uri: &str) -> Result<ResourceCall, ErrorData> {
     resource_call(uri).ok_or_else(|| {
         let templates: Vec<&str> = RESOURCE_TEMPLATES.iter().map(|template| template.uri_template).collect();

@@ -36,7 +36,7 @@ pub async fn serve_stdio(server: Server, stop: CancellationToken) -> Result<(), 
     let (input, output) = rmcp::transport::stdio_pipes();
     let end = Arc::new(EndOfInput::new());
     let transport = LineTransport::new(input, output, Arc::clone(&end));
-    match serve_server_with_ct(server, transport, stop).await {
+    match Box::pin(serve_server_with_ct(server, transport, stop)).await {
         Ok(running) => tokio::select! {
             ended = running.waiting() => ended.map(|_reason| ()).map_err(|failed| failed.to_string()),
             () = end.idle() => Ok(()),
@@ -106,8 +106,8 @@ where
     /// Queues a request or an invalid line until there is a permit for it. Returns any other message.
     fn sort(&mut self, line: &[u8]) -> Option<RxJsonRpcMessage<RoleServer>> {
         match read_line(line) {
-            Read::Waiting(line) => self.waiting.push(line),
-            Read::Other(message) if self.started => {
+            InputLine::Waiting(line) => self.waiting.push(line),
+            InputLine::Other(message) if self.started => {
                 if let Some(id) = cancelled_request(&message) {
                     self.waiting.cancel(id);
                     // rmcp would keep the notification in memory, although there is no call to cancel.
@@ -117,7 +117,7 @@ where
                 }
                 return Some(*message);
             }
-            Read::Other(_) | Read::Nothing => {}
+            InputLine::Other(_) | InputLine::Nothing => {}
         }
         None
     }
@@ -209,7 +209,7 @@ where
 }
 
 /// A line of input, parsed as far as necessary before there is a permit for it.
-enum Read {
+enum InputLine {
     /// Requires a response.
     Waiting(WaitingLine),
     /// A notification, or a response of the client.
@@ -218,24 +218,24 @@ enum Read {
     Nothing,
 }
 
-fn read_line(line: &[u8]) -> Read {
+fn read_line(line: &[u8]) -> InputLine {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.iter().all(u8::is_ascii_whitespace) {
-        return Read::Nothing;
+        return InputLine::Nothing;
     }
     let refused = match outline(line) {
-        Ok(Some(id)) => return Read::Waiting(WaitingLine::Request { id, line: line.to_vec() }),
+        Ok(Some(id)) => return InputLine::Waiting(WaitingLine::Request { id, line: line.to_vec() }),
         Ok(None) => match serde_json::from_slice(line) {
-            Ok(message) => return Read::Other(Box::new(message)),
+            Ok(message) => return InputLine::Other(Box::new(message)),
             Err(_unreadable) => unreadable(None),
         },
         Err(no_message) => no_message,
     };
     if refused.needs_no_answer {
-        return Read::Nothing;
+        return InputLine::Nothing;
     }
-    Read::Waiting(WaitingLine::Refused { error: refused.error, id: refused.id })
+    InputLine::Waiting(WaitingLine::Refused { error: refused.error, id: refused.id })
 }
 
 fn unreadable(id: Option<RequestId>) -> NoMessage {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::Toolbox;
-use crate::cursor::{CursorFault, Cursors, Sealed, is_own_text};
+use crate::cursor::{CursorFault, Cursors, UnverifiedCursor, is_own_text};
 use crate::source::{
     BoundSource, ChangesOrigin, ChangesToken, QueryFault, RecordsQuery, SourceError, Start, StreamQuery,
 };
@@ -78,7 +78,7 @@ impl ChangeTokenSealer {
 fn refused(text: &str, reason: CursorFault) -> SourceError {
     const AGAIN: &str = "Start again with `changes_since` set to \"beginning\", and discard earlier results.";
     let (fault, problem, hint) = match reason {
-        _ if Sealed::read(text).is_ok() => (
+        _ if UnverifiedCursor::read(text).is_ok() => (
             QueryFault::MalformedCursor,
             "`changes_since` holds a cursor",
             "Send it as `cursor`, without `changes_since`.",

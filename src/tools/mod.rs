@@ -6,7 +6,7 @@
 //! * `search`, `fetch`, `schema`, `query_records`, `aggregate`, `read_record_field`: the tools.
 //! * `search_docs`, `get_document`, `list_categories`: the tools of document search; `projects`: what they share.
 //! * `tool`: the interface of a tool.
-//! * `registry`: the tools of each profile, and calls by the name of a tool.
+//! * `profile`, `registry`: the profiles, the tools of each, and calls by the name of a tool.
 //! * `toolbox`: source, settings and caches of the calls of one grant.
 //! * `arguments`: arguments as clients send them, and typed ones.
 //! * `paging`: pages of a list and the cursors between them.
@@ -48,7 +48,7 @@ pub use error::{ErrorBody, ErrorContext, Overrun, ShownUnavailable, SourceHints,
 pub(crate) use paging::{Page, PageState, Paging, begin};
 pub use profile::Profile;
 pub(crate) use read_record_field::max_chunk_bytes;
-pub use resource::{RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_call};
+pub use resource::{PROJECT_TEMPLATE, RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_call};
 pub(crate) use search::{parse_query, parse_since};
 pub use tool::{Example, ToolSpec};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Toolbox};

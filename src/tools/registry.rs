@@ -136,7 +136,7 @@ impl Toolbox {
         answer.unwrap_or_else(|_elapsed| Err(self.deadline_exceeded()))
     }
 
-    fn deadline_exceeded(&self) -> ToolError {
+    pub(super) fn deadline_exceeded(&self) -> ToolError {
         ToolError::Timeout { seconds: self.call_deadline().as_secs() }
     }
 }

@@ -1,6 +1,7 @@
-//! Resources: tool calls in the form of URIs.
+//! Resources: tool calls in the form of URIs, and projects of documents.
 //!
-//! Each resource stands for a call of a tool and has the same answer, so that clients without resources miss nothing.
+//! A `pdpp:` resource stands for a call of a tool and has the same answer, so that clients without resources miss nothing. A
+//! `project:` resource is the project as `GET /api/v1/projects/{id}` has it.
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
@@ -19,7 +20,7 @@ pub struct ResourceTemplate {
 }
 
 /// All resource templates.
-pub const RESOURCE_TEMPLATES: [ResourceTemplate; 3] = [
+pub const RESOURCE_TEMPLATES: [ResourceTemplate; 4] = [
     ResourceTemplate {
         uri_template: "pdpp://stream/{name}",
         name: "stream",
@@ -35,21 +36,38 @@ pub const RESOURCE_TEMPLATES: [ResourceTemplate; 3] = [
         name: "field-window",
         description: "A piece of a long text field; the same as read_record_field.",
     },
+    PROJECT_TEMPLATE,
 ];
 
-/// The tool call that a resource stands for.
+/// The resource template of projects.
+pub const PROJECT_TEMPLATE: ResourceTemplate = ResourceTemplate {
+    uri_template: "project://{id}/info",
+    name: "project",
+    description: "A project of documents by its slug or id: name, settings, corpus_version and dates.",
+};
+
+/// The read that a resource stands for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ResourceCall {
-    /// Name of the tool.
-    pub tool: &'static str,
-    /// Arguments of the call.
-    pub arguments: RecordData,
+pub enum ResourceCall {
+    /// A call of a tool.
+    Tool {
+        /// Name of the tool.
+        tool: &'static str,
+        /// Arguments of the call.
+        arguments: RecordData,
+    },
+    /// A project of documents, by its slug or id.
+    Project(String),
 }
 
-/// Parses a URI into a tool call. Returns `None` if it matches no template. A handle may stand as printed, or with its `/`
+/// Parses a URI. Returns `None` if it matches no template. A handle may stand as printed, or with its `/`
 /// and `%` percent-encoded, as clients that expand the template send it.
 #[must_use]
 pub fn resource_call(uri: &str) -> Option<ResourceCall> {
+    if let Some(project) = uri.strip_prefix("project://") {
+        let project = decode(project.strip_suffix("/info")?)?;
+        return (!project.is_empty()).then_some(ResourceCall::Project(project));
+    }
     let (kind, rest) = uri.strip_prefix("pdpp://")?.split_once('/')?;
     // A printed handle may contain `?`. Only a field window has a query, which begins at the last one.
     let (name, query) = match kind {
@@ -62,11 +80,11 @@ pub fn resource_call(uri: &str) -> Option<ResourceCall> {
     let arguments =
         |pairs: Vec<(&str, Value)>| pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     match kind {
-        "stream" => Some(ResourceCall {
+        "stream" => Some(ResourceCall::Tool {
             tool: "schema",
             arguments: arguments(vec![("stream", decode(name)?.into())]),
         }),
-        "record" => Some(ResourceCall {
+        "record" => Some(ResourceCall::Tool {
             tool: "fetch",
             arguments: arguments(vec![("id", decode_handle(name)?.into())]),
         }),
@@ -81,7 +99,7 @@ pub fn resource_call(uri: &str) -> Option<ResourceCall> {
                     _ => return None,
                 }
             }
-            Some(ResourceCall { tool: "read_record_field", arguments: arguments(pairs) })
+            Some(ResourceCall::Tool { tool: "read_record_field", arguments: arguments(pairs) })
         }
         _ => None,
     }
@@ -107,7 +125,10 @@ mod tests {
 
     #[track_caller]
     fn check(uri: &str, expect: Option<&(&str, Value)>) {
-        let call = resource_call(uri).map(|call| (call.tool, Value::Object(call.arguments)));
+        let call = resource_call(uri).map(|call| match call {
+            ResourceCall::Tool { tool, arguments } => (tool, Value::Object(arguments)),
+            ResourceCall::Project(project) => ("project", json!(project)),
+        });
         assert_eq!(call.as_ref(), expect, "{uri}");
     }
 
@@ -124,7 +145,12 @@ mod tests {
             "pdpp://field-window/c/s:r?field=body&offset_chars=4096",
             Some(&("read_record_field", json!({"id": "c/s:r", "field": "body", "offset_chars": 4096}))),
         );
+        check("project://handbook/info", Some(&("project", json!("handbook"))));
+        check("project://handbook%40work/info", Some(&("project", json!("handbook@work"))));
         for nonsense in [
+            "project://handbook",
+            "project:///info",
+            "project://handbook/other",
             "pdpp://record/",
             "pdpp://other/x",
             "http://record/x",

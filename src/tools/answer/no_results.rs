@@ -81,14 +81,14 @@ const NO_RECORD_PASSES: &str = "No record passes the operators of the query. Lea
 
 async fn search_hint(source: &BoundSource, query: &SearchQuery) -> String {
     match matches_elsewhere(source, query).await {
-        Elsewhere::Found(hint) => hint,
-        Elsewhere::Unknown => NO_MATCH.to_owned(),
-        Elsewhere::Nothing => words_without_match(source, query).await,
+        WiderMatches::Found(hint) => hint,
+        WiderMatches::Unknown => NO_MATCH.to_owned(),
+        WiderMatches::Nothing => words_without_match(source, query).await,
     }
 }
 
 /// Results of a search without its narrowing arguments.
-enum Elsewhere {
+enum WiderMatches {
     /// There are matches; the hint names their streams.
     Found(String),
     /// There is no match, or the search is not narrowed.
@@ -98,7 +98,7 @@ enum Elsewhere {
 }
 
 /// Searches without the narrowing arguments and names the streams of the matches.
-async fn matches_elsewhere(source: &BoundSource, query: &SearchQuery) -> Elsewhere {
+async fn matches_elsewhere(source: &BoundSource, query: &SearchQuery) -> WiderMatches {
     let narrowing = [
         ("`streams`", !query.streams.is_empty()),
         ("`connection_id`", query.connection.is_some()),
@@ -108,22 +108,22 @@ async fn matches_elsewhere(source: &BoundSource, query: &SearchQuery) -> Elsewhe
     let given: Vec<&str> = narrowing.into_iter().filter_map(|(name, given)| given.then_some(name)).collect();
     let words = query.text.plain_words();
     if given.is_empty() || words.is_empty() {
-        return Elsewhere::Nothing;
+        return WiderMatches::Nothing;
     }
     let anywhere = SearchQuery { mode: query.mode, purpose: Purpose::Hint, ..SearchQuery::new(&words, 25) };
-    let Ok(page) = source.search(&anywhere).await else { return Elsewhere::Unknown };
+    let Ok(page) = source.search(&anywhere).await else { return WiderMatches::Unknown };
     let stream = |hit: &Hit| match &hit.id {
         HitId::Record(address) => Some(address.stream.as_str().to_owned()),
         HitId::Opaque(_) | HitId::Nameless => None,
     };
     let streams: BTreeSet<String> = page.hits.iter().filter_map(stream).collect();
     match (streams.is_empty(), page.unavailable.is_empty()) {
-        (true, true) => Elsewhere::Nothing,
-        (true, false) => Elsewhere::Unknown,
+        (true, true) => WiderMatches::Nothing,
+        (true, false) => WiderMatches::Unknown,
         (false, _) => {
             let names = names(streams.iter().map(String::as_str));
             let given = given.join(" and ");
-            Elsewhere::Found(format!("Search again without {given}: there are matches in {names}."))
+            WiderMatches::Found(format!("Search again without {given}: there are matches in {names}."))
         }
     }
 }

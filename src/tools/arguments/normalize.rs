@@ -8,7 +8,7 @@
 use serde_json::{Number, Value};
 
 use crate::fit::clip;
-use crate::record::RecordData;
+use crate::record::{RecordData, kind_name};
 use crate::tools::error::ToolError;
 use crate::tools::tool::ToolSpec;
 
@@ -268,13 +268,8 @@ fn one_of(choices: &[String], text: String) -> Result<Value, String> {
 
 fn describe(value: &Value) -> &'static str {
     match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
         Value::String(text) if text.is_empty() => "an empty string",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
+        value => kind_name(value),
     }
 }
 

@@ -23,11 +23,11 @@ const LIFETIME: Duration = Duration::from_secs(60);
 
 /// Previews and groups of one stream, by connection. Empty if the stream declares none.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Previews(HashMap<(ConnectionId, StreamName), Declared>);
+pub(crate) struct Previews(HashMap<(ConnectionId, StreamName), DeclaredPreviews>);
 
 /// Declarations of one stream of one connection.
 #[derive(Debug, Clone, Default)]
-struct Declared {
+struct DeclaredPreviews {
     preview: Vec<FieldPath>,
     groups: Vec<FieldGroup>,
 }
@@ -53,7 +53,7 @@ impl Previews {
         self.declared(address).map_or(&[], |declared| &declared.groups)
     }
 
-    fn declared(&self, address: &RecordAddress) -> Option<&Declared> {
+    fn declared(&self, address: &RecordAddress) -> Option<&DeclaredPreviews> {
         self.0.get(&(address.connection.clone()?, address.stream.clone()))
     }
 
@@ -67,7 +67,8 @@ impl Previews {
             // A name that cannot be parsed as a path is the name of a field.
             let path = |name: &String| name.parse().unwrap_or_else(|_no_path| FieldPath::field(name));
             let fields = detail.view(VIEW).map(|view| view.fields.as_slice()).unwrap_or_default();
-            let declared = Declared { preview: fields.iter().map(path).collect(), groups: detail.groups() };
+            let declared =
+                DeclaredPreviews { preview: fields.iter().map(path).collect(), groups: detail.groups() };
             ((detail.connection_id.clone(), detail.name.clone()), declared)
         };
         Self(details.iter().map(preview).collect())

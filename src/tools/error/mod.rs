@@ -112,6 +112,12 @@ pub enum ToolError {
         /// Handle of the first part.
         first: String,
     },
+    /// The document is another one than that of the part before.
+    #[error("the document has changed since its first part was read")]
+    DocumentChanged {
+        /// Handle of the first part.
+        first: String,
+    },
     /// There is no such project, or the caller may not read it.
     #[error("there is no project `{}`", quote(named))]
     ProjectNotFound {
@@ -196,6 +202,12 @@ impl ToolError {
         let choices = error.choices().unwrap_or_default();
         match error {
             DocsError::ProjectNotFound { named, .. } => Self::ProjectNotFound { named, choices },
+            DocsError::AmbiguousProject { named, choices } => {
+                let what = format!("`{}`", quote(&named));
+                // The tools take no `source`.
+                let error = SourceError::AmbiguousSource { what, sources: Vec::new(), choices };
+                Self::Source { source_name: None, error, context: Box::default() }
+            }
             DocsError::DocumentNotFound { project, named } => Self::DocumentNotFound { project, named },
             DocsError::InvalidQuery(problem) => Self::InvalidArgument {
                 tool: "search_docs",
@@ -238,9 +250,10 @@ impl ToolError {
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
-            Self::InvalidHandle { .. } | Self::PartNotFound { .. } | Self::PartOutOfRange { .. } => {
-                "invalid_handle"
-            }
+            Self::InvalidHandle { .. }
+            | Self::PartNotFound { .. }
+            | Self::PartOutOfRange { .. }
+            | Self::DocumentChanged { .. } => "invalid_handle",
             Self::InvalidArgument { .. } => "invalid_argument",
             Self::ConflictingConnection { .. } | Self::ConflictingQuery { .. } => "conflicting_connection_id",
             Self::InvalidSearchCursor(_) | Self::InvalidListCursor(_) | Self::InvalidTextCursor(_) => {
@@ -291,6 +304,9 @@ impl ToolError {
             }
             Self::PartNotFound { last, .. } => format!("The last part is `{last}`."),
             Self::PartOutOfRange { first } => format!("Fetch `{first}`, then each `metadata.next`."),
+            Self::DocumentChanged { first } => {
+                format!("Start again from the first part: call get_document with the path `{first}`.")
+            }
             Self::ProjectNotFound { choices, .. } => {
                 format!("Set `project_id` to the slug of a project; {choices}.")
             }
@@ -312,6 +328,7 @@ impl ToolError {
             Self::InvalidHandle { .. } => {
                 Some("Copy the `id` of a search result exactly; search again if you have none.")
             }
+            Self::DocumentChanged { .. } => Some("Call get_document without the part, then each `next`."),
             Self::PartNotFound { .. } | Self::PartOutOfRange { .. } => {
                 Some("Fetch the id without its part, then each `metadata.next`.")
             }

@@ -33,6 +33,12 @@ impl SourceHints {
         not_found: "Search for the record and fetch the id of the result.",
     };
 
+    /// Hints of a tool of the `docs` profile, which takes `project_id`.
+    pub(crate) const DOCS: Self = Self {
+        choose_connection: "Call again with `project_id` set to one of available_connections.",
+        ..Self::STANDARD
+    };
+
     /// Hints of a tool of the `openai` profile, which takes neither.
     pub(crate) const OPENAI: Self = Self {
         choose_connection: "The source wants one connection to be named, which this client cannot do; tell the user.",

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use page::{Fitted, PageRows, RecordPage, fit_page};
+use page::{FittedPage, PageRows, RecordPage, fit_page};
 use request::{PAGING, Request};
 use spec::QUERY_RECORDS;
 
@@ -80,10 +80,10 @@ async fn query_records(
         let context =
             PageContext { toolbox, source: &source, request: &request, budget, changes: changes.as_ref() };
         match fit_answer(context, answer, explanation, so_far.clone()).await? {
-            Fitted::Page { payload, .. } => return Ok(payload),
+            FittedPage::Page { payload, .. } => return Ok(payload),
             // The source is read again for as many as fit, so that its position is after the last record shown.
-            Fitted::Rows(fitting) if (1..limit).contains(&fitting) => query.limit = fitting,
-            Fitted::Rows(_) => {
+            FittedPage::Rows(fitting) if (1..limit).contains(&fitting) => query.limit = fitting,
+            FittedPage::Rows(_) => {
                 let hint = "Name `fields`, or fetch one record of a search result.".to_owned();
                 return Err(ToolError::ResponseTooLarge {
                     overrun: Overrun::Unmeasured { budget: budget.tokens },
@@ -111,7 +111,7 @@ async fn fit_answer(
     answer: RecordsPage,
     explanation: NoResults,
     so_far: Option<PageState>,
-) -> Result<Fitted, ToolError> {
+) -> Result<FittedPage, ToolError> {
     let (unavailable, more) = list_unavailable(&answer.unavailable);
     let warnings = answer.notes.into_iter().chain(more).collect();
     let mut page = RecordPage { unavailable, warnings, ..RecordPage::default() };
@@ -151,7 +151,7 @@ async fn fit_answer(
             let rows = PageRows::new(&rows);
             let fitted = fit_page(page.clone(), &rows, &Previews::default(), budget)?;
             match (known, &fitted) {
-                (Some(previews), Fitted::Page { has_previews: true, .. }) if !previews.is_empty() => {
+                (Some(previews), FittedPage::Page { has_previews: true, .. }) if !previews.is_empty() => {
                     fit_page(page, &rows, &previews, budget)
                 }
                 _ => Ok(fitted),
@@ -159,7 +159,7 @@ async fn fit_answer(
         })
         .await?
     };
-    let Fitted::Page { has_previews: true, .. } = fitted else { return Ok(fitted) };
+    let FittedPage::Page { has_previews: true, .. } = fitted else { return Ok(fitted) };
     if is_known {
         return Ok(fitted);
     }

@@ -42,7 +42,7 @@ pub(super) struct RecordPage<'a> {
 
 /// A fitted page, or the number of rows that would fit.
 #[derive(Debug)]
-pub(super) enum Fitted {
+pub(super) enum FittedPage {
     /// All rows fit.
     Page {
         payload: Payload,
@@ -75,7 +75,7 @@ pub(super) fn fit_page<'a>(
     PageRows { rows, omitted }: &'a PageRows<'a>,
     previews: &'a Previews,
     budget: PageBudget,
-) -> Result<Fitted, ToolError> {
+) -> Result<FittedPage, ToolError> {
     page.omitted = Some(*omitted).filter(|omitted| *omitted > 0);
     let beside = json_of(&page)?.len();
     let rows: Vec<Row<'_>> = rows.iter().map(|row| Row { row, previews }).collect();
@@ -84,7 +84,7 @@ pub(super) fn fit_page<'a>(
         json_of(&page)
     };
     match fit_rows(&rows, FieldWidth::None, budget.beside(beside), render)? {
-        FittedRows::Only(rows) => Ok(Fitted::Rows(rows)),
+        FittedRows::Only(rows) => Ok(FittedPage::Rows(rows)),
         FittedRows::All { json, widths, tokens, whole } => {
             let shaping = Shaping {
                 items: widths.len(),
@@ -96,7 +96,7 @@ pub(super) fn fit_page<'a>(
             };
             let has_previews = widths.iter().any(|width| matches!(width, FieldWidth::Preview(_)));
             let payload = Payload::from_fitted_json(json, tokens)?.with_shaping(shaping);
-            Ok(Fitted::Page { payload, has_previews })
+            Ok(FittedPage::Page { payload, has_previews })
         }
     }
 }

@@ -83,6 +83,7 @@ async fn search(
     labels.map_err(|error| ToolError::from_source(&source, error))?;
     let whole = request.criteria.query(&parsed, wanted.min(MAX_LIMIT))?;
     let mut notes = SearchNotes { warnings, ..SearchNotes::default() };
+    notes.warnings.extend(request.warning());
     notes.warnings.extend_from_slice(parsed.warnings());
     let (mut unapplied, mut problems) = (BTreeSet::new(), BTreeSet::new());
     for round in 0..MAX_READS {

@@ -147,7 +147,7 @@ fn next_piece(text: &str) -> (Piece<'_>, &str) {
     let word_len = text.find(char::is_whitespace).unwrap_or(text.len());
     let (word, after_word) = text.split_at_checked(word_len).unwrap_or((text, ""));
     let (positive, is_negative) = text.strip_prefix('-').map_or((text, false), |rest| (rest, true));
-    if let Some(Quoted { inner, after }) = Quoted::parse(positive) {
+    if let Some(QuotedText { inner, after }) = QuotedText::parse(positive) {
         let kind = if is_negative { PieceKind::Exclusion(inner) } else { PieceKind::Phrase(inner) };
         return (Piece { whole: word, kind }, after);
     }
@@ -156,7 +156,7 @@ fn next_piece(text: &str) -> (Piece<'_>, &str) {
     if let Some((name, value)) = positive_word.split_once(':')
         && let Some(field) = FieldName::parse(name)
     {
-        let quoted = positive.get(name.len() + 1..).and_then(Quoted::parse);
+        let quoted = positive.get(name.len() + 1..).and_then(QuotedText::parse);
         let (value, after) = quoted.map_or((value, after_word), |quoted| (quoted.inner, quoted.after));
         return match (is_value(value), is_negative) {
             (false, _) => plain,
@@ -174,13 +174,13 @@ fn next_piece(text: &str) -> (Piece<'_>, &str) {
 
 /// Text between quotes, straight or curly.
 #[derive(Debug, Clone, Copy)]
-struct Quoted<'a> {
+struct QuotedText<'a> {
     inner: &'a str,
     /// Text after the closing quote and its punctuation.
     after: &'a str,
 }
 
-impl<'a> Quoted<'a> {
+impl<'a> QuotedText<'a> {
     /// Parses a quoted text at the start. The closing quote has to end a word, so that lone quotes stay plain text.
     fn parse(text: &'a str) -> Option<Self> {
         let inside = text.strip_prefix(is_quote)?;

@@ -18,7 +18,7 @@ use crate::tools::paging::Paging;
 use crate::tools::profile::Profile;
 use crate::tools::toolbox::Toolbox;
 
-/// Maximum length of a query, in characters.
+/// Maximum length of a query, in characters. A longer one is cut.
 const MAX_QUERY_CHARS: usize = 1_000;
 
 /// Maximum number of hits on a page without `limit`.
@@ -73,6 +73,8 @@ pub(crate) struct Request {
     /// Requested number of hits.
     pub(super) limit: Option<usize>,
     pub(super) profile: Profile,
+    /// True if the query was longer than its maximum.
+    is_cut: bool,
 }
 
 /// The arguments that determine the hits. A cursor is bound to them; `limit` may change from page to page.
@@ -104,11 +106,13 @@ fn validate(args: SearchArgs, profile: Profile) -> Result<Request, ToolError> {
         return Err(SEARCH.invalid_argument("streams", TOO_MANY_STREAMS));
     }
     let query = args.query.ok_or_else(|| SEARCH.missing_argument("query"))?;
-    let text = trimmed(&SEARCH, "query", &query, MAX_QUERY_CHARS)?;
+    let query = trimmed(&SEARCH, "query", &query, usize::MAX)?;
+    let text = cut_query(&query);
+    let is_cut = text.len() < query.len();
     Ok(Request {
         criteria: Criteria {
             source: args.source,
-            text,
+            text: text.to_owned(),
             connection: args.connection_id,
             streams,
             filter: args.filter.unwrap_or_default(),
@@ -116,7 +120,17 @@ fn validate(args: SearchArgs, profile: Profile) -> Result<Request, ToolError> {
         },
         limit: args.limit,
         profile,
+        is_cut,
     })
+}
+
+/// Returns the words of a query within its maximum length.
+fn cut_query(query: &str) -> &str {
+    let Some((end, _)) = query.char_indices().nth(MAX_QUERY_CHARS) else { return query };
+    let (cut, rest) = query.split_at(end);
+    let is_between_words = rest.starts_with(char::is_whitespace);
+    let space = cut.rfind(char::is_whitespace).filter(|_| !is_between_words);
+    space.map_or(cut, |space| cut.get(..space).unwrap_or(cut)).trim_end()
 }
 
 impl Criteria {
@@ -141,6 +155,14 @@ impl Criteria {
 }
 
 impl Request {
+    /// Returns the warning that the end of the query was not searched.
+    pub(super) fn warning(&self) -> Option<String> {
+        let warning = || {
+            format!("the query is longer than {MAX_QUERY_CHARS} characters: only its beginning was searched")
+        };
+        self.is_cut.then(warning)
+    }
+
     /// Returns the maximum number of hits on the page.
     pub(super) fn max_hits(&self) -> usize {
         match (self.profile, self.limit) {

@@ -22,6 +22,7 @@ use crate::callers::{
 use crate::cursor::Cursors;
 use crate::fit::Protection;
 use crate::source::Sources;
+use crate::source::documents::Uuid;
 use crate::source::federation::CircuitReport;
 use crate::tools::Toolbox;
 
@@ -144,6 +145,11 @@ impl CallerToolboxes {
         Ok(Permit { toolbox: GrantToolbox(Arc::clone(&state.toolbox)), permit, person })
     }
 
+    /// Removes the cached answers to searches of some projects from the toolboxes of all callers. Returns their number.
+    pub fn clear_searches(&self, is_cleared: impl Fn(Uuid) -> bool) -> usize {
+        self.states.iter().map(|(_, state)| state.toolbox.searches().clear(&is_cleared)).sum()
+    }
+
     /// Returns the state of the circuit breaker of each source. Of several callers it is the one with most failures.
     #[must_use]
     pub fn circuits(&self) -> Vec<CircuitReport> {
@@ -223,7 +229,7 @@ mod tests {
     use super::*;
     use crate::callers::Subject;
     use crate::cursor::Skew;
-    use crate::source::pdpp::Recorded;
+    use crate::source::pdpp::RecordedSource;
 
     /// Grants the source to all callers except Eve.
     #[derive(Debug)]
@@ -245,12 +251,13 @@ mod tests {
             caller,
             token: SecretString::from(format!("token of {name}")),
             expires_at: None,
+            is_admin: false,
         }
     }
 
     fn toolboxes(calls_at_once: usize) -> CallerToolboxes {
         let [search, record, records, schema] = Default::default();
-        let source = Recorded { name: "a".parse().unwrap(), search, record, records, schema };
+        let source = RecordedSource { name: "a".parse().unwrap(), search, record, records, schema };
         let settings = CallerSettings {
             sources: Arc::new(AllButEve(source.into())),
             call_deadline: Duration::from_secs(1),
