@@ -100,6 +100,7 @@ pub(crate) fn authenticator_settings(
         name: grant.name.clone(),
         sha256: grant.sha256,
         metrics: grant.metrics,
+        admin: grant.admin,
     };
     Ok(AuthenticatorSettings {
         resources: audiences(settings, auth)?,

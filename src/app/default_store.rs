@@ -8,8 +8,10 @@ use directories::ProjectDirs;
 
 use super::failure::Failure;
 use crate::config::{
-    Environment, FileSettings, SourcePlace, SourceSettings, check_text, default_file, read_text,
+    Environment, FileSettings, SourcePlace, SourceSettings, check_text, default_file, read_text, settings_of,
 };
+use crate::source::store::StoreError;
+use crate::source::{PostgresError, is_database};
 use crate::state::create_private_directory;
 use crate::terminal::note;
 
@@ -22,20 +24,64 @@ pub(crate) fn default_store(environment: &Environment) -> Option<PathBuf> {
     environment.store.clone().or_else(of_user)
 }
 
+/// Returns an error for a store in PostgreSQL, where a command works on files only.
+pub(crate) fn refuse_database(store: &Path) -> Result<(), Failure> {
+    if is_database(store) {
+        return Err(StoreError::from(PostgresError::NotSupported { what: "this command on" }).into());
+    }
+    Ok(())
+}
+
 /// Returns the path of the default store for a command that reads it.
 ///
 /// # Errors
 ///
 /// There is no such file.
 pub(crate) fn existing_default_store(environment: &Environment) -> Result<PathBuf, Failure> {
+    existing_store(
+        environment,
+        "fill it with `fetchwell import files FOLDER --connection NAME`, or name a source: --store, --provider-url or \
+         --config, or add one with `fetchwell source add`",
+    )
+}
+
+/// Returns the path of the store of remembered imports: that of a named configuration, otherwise the default store.
+///
+/// # Errors
+///
+/// The configuration cannot be read or does not have exactly one store, or there is no such file.
+pub(crate) fn store_of_imports(config: Option<&Path>, environment: &Environment) -> Result<PathBuf, Failure> {
+    let Some(config) = config else {
+        return existing_store(
+            environment,
+            "add an import with `fetchwell add PATH`, or name the store with --store or --config",
+        );
+    };
+    let settings = settings_of(&read_text(config)?, config, environment)?;
+    let stores = settings.sources.into_iter().filter_map(|source| match source.place {
+        SourcePlace::Store { path } => Some(path),
+        SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => None,
+    });
+    let mut stores: Vec<PathBuf> = stores.collect();
+    match (stores.pop(), stores.is_empty()) {
+        (Some(store), true) => Ok(store),
+        (Some(_), false) => Err(Failure::usage(&format_args!(
+            "{} names several stores; name one with --store",
+            config.display()
+        ))),
+        (None, _) => existing_store(environment, "name the store with --store"),
+    }
+}
+
+/// Returns the path of the default store, or an error with a remedy.
+fn existing_store(environment: &Environment, remedy: &str) -> Result<PathBuf, Failure> {
     let path = default_store(environment).ok_or_else(unknown_folder)?;
+    if is_database(&path) {
+        return Ok(path);
+    }
     // A store that exists and cannot be read has an error of its own when it is opened.
     if std::fs::metadata(&path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-        return Err(Failure::usage(&format_args!(
-            "there is no store at {} yet; fill it with `fetchwell import files FOLDER --connection NAME`, or name a \
-             source: --store, --provider-url or --config, or add one with `fetchwell source add`",
-            path.display()
-        )));
+        return Err(Failure::usage(&format_args!("there is no store at {} yet; {remedy}", path.display())));
     }
     Ok(path)
 }
@@ -43,6 +89,7 @@ pub(crate) fn existing_default_store(environment: &Environment) -> Result<PathBu
 /// Returns the path of the default store for an import. Creates its folder with mode 0700.
 pub(crate) fn default_store_to_fill(environment: &Environment) -> Result<PathBuf, Failure> {
     let path = default_store(environment).ok_or_else(unknown_folder)?;
+    refuse_database(&path)?;
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         create_private_directory(folder).map_err(|error| {
             Failure::new(format!(
@@ -58,6 +105,7 @@ pub(crate) fn default_store_to_fill(environment: &Environment) -> Result<PathBuf
 /// is new, or that no command reads it.
 pub(crate) fn store_to_fill(named: Option<&Path>, environment: &Environment) -> Result<PathBuf, Failure> {
     if let Some(store) = named {
+        refuse_database(store)?;
         return Ok(store.to_owned());
     }
     let store = default_store_to_fill(environment)?;
@@ -92,7 +140,7 @@ pub(crate) fn unread_store_note(settings: &FileSettings, store: &Path) -> Option
 pub(crate) fn is_store_at(source: &SourceSettings, store: &Path) -> bool {
     match &source.place {
         SourcePlace::Store { path } => is_same_file(path, store),
-        SourcePlace::Provider { .. } => false,
+        SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => false,
     }
 }
 

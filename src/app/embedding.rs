@@ -10,12 +10,13 @@ use super::default_store::is_store_at;
 use super::failure::Failure;
 use super::secret::secret;
 use crate::config::{
-    ConfigError, ConfiguredEmbedding, Environment, FileSettings, default_file, read_text, settings_of,
+    ConfigError, ConfiguredEmbedding, Environment, FileSettings, SourcePlace, default_file, read_text,
+    settings_of,
 };
 use crate::embedding::{
     EmbeddingError, EmbeddingModel, EmbeddingSettings, Persistence, QueryEmbedder, open_model,
 };
-use crate::source::store::EmbeddedStreams;
+use crate::source::store::{EmbeddedStreams, VectorError, check_document_dimensions};
 use crate::terminal::note;
 
 /// Models of this machine that are open, so that searches and builds share the memory of one.
@@ -47,6 +48,44 @@ pub(crate) fn embedded_streams(settings: &FileSettings, store: &Path) -> Embedde
         // The store has a name without a list, or none.
         _ => EmbeddedStreams::default(),
     }
+}
+
+/// Returns a problem with its remedy for each store with projects of documents, if vectors of this many dimensions do not fit
+/// the contract of document search. A store that cannot be read has an error of its own when it is opened.
+pub(crate) fn dimension_problems(settings: &FileSettings, dimensions: usize) -> Vec<String> {
+    let unfit = settings.sources.iter().filter_map(|source| {
+        let SourcePlace::Store { path } = &source.place else { return None };
+        match check_document_dimensions(path, dimensions, &embedded_streams(settings, path)) {
+            Err(VectorError::DocumentDimensions(problem)) => {
+                Some(format!("the documents of `{}` cannot be embedded: {problem}", source.name))
+            }
+            _ => None,
+        }
+    });
+    unfit.collect()
+}
+
+/// Returns the [`dimension_problems`] as far as the configuration tells the dimensions of the model.
+pub(crate) fn known_dimension_problems(settings: &FileSettings) -> Vec<String> {
+    let configured = settings.embedding.as_ref();
+    let dimensions = configured.and_then(|configured| configured.settings.known_dimensions());
+    dimensions.map(|dimensions| dimension_problems(settings, dimensions)).unwrap_or_default()
+}
+
+/// Checks the dimensions of the model at the start of a server. A store that does not fit is an error if it is the only
+/// source; otherwise a note is printed, its documents are searched by words, and the other sources are served.
+///
+/// # Errors
+///
+/// The only source does not fit.
+pub(crate) fn check_dimensions_at_start(settings: &FileSettings) -> Result<(), Failure> {
+    for problem in known_dimension_problems(settings) {
+        if settings.sources.len() == 1 {
+            return Err(Failure::usage(&problem));
+        }
+        note(&problem);
+    }
+    Ok(())
 }
 
 /// Returns the settings for a command that names its store: those of a named file, or of the file that is found. Returns

@@ -4,7 +4,7 @@
 //! * `default_store`: the store that is used if no source is named
 //! * `open`: from settings to open sources
 //! * `embedding`, `rerank`, `secret`: the models of a configuration; secrets in variables and files
-//! * `background`, `imports`: builds of vectors, and imports, while a server runs
+//! * `background`, `imports`: builds of vectors, retention of histories, and imports, while a server runs
 //! * `auth_mode`, `caller_sources`: the authentication mode of a server, and the sources that each caller may read
 //! * `server`: assembly and end of a server
 //! * `reload`: a changed configuration file while calls are answered
@@ -24,7 +24,7 @@ pub(crate) mod imports;
 pub(crate) mod open;
 pub(crate) mod reload;
 pub(crate) mod rerank;
-mod secret;
+pub(crate) mod secret;
 pub(crate) mod server;
 pub(crate) mod settings;
 pub(crate) mod state;

@@ -10,6 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::embedding::SearchEmbedding;
 use super::failure::{Failure, OWNER};
 use super::rerank::reranking;
+use super::secret::postgres_pool;
 use super::settings::SourceArgs;
 use crate::callers::GrantToken;
 use crate::config::{
@@ -20,6 +21,7 @@ use crate::handle::SourceName;
 use crate::record::RecordData;
 use crate::source::federation::{Federation, Member};
 use crate::source::pdpp::{Connections, Credentials, Pdpp, ProviderUrl};
+use crate::source::postgres::{PostgresStore, PostgresUrl};
 use crate::source::store::{Store, StoreError};
 use crate::source::{AllowedStreams, LazySource, Source, SourceError, Sources};
 use crate::terminal::note;
@@ -56,7 +58,7 @@ impl OpenedSource {
     /// Returns true if the source searches with this embedding model, or has no use for one.
     fn has_embedding(&self, configured: Option<&ConfiguredEmbedding>) -> bool {
         match (&self.settings.place, &self.embedding) {
-            (SourcePlace::Provider { .. }, _) => true,
+            (SourcePlace::Provider { .. } | SourcePlace::Postgres { .. }, _) => true,
             (SourcePlace::Store { .. }, None) => configured.is_none(),
             (SourcePlace::Store { .. }, Some(embedding)) => embedding.is_of(configured),
         }
@@ -167,8 +169,7 @@ fn open_store(
     let store = Store::open(settings.name.clone(), path)?;
     Ok(match embedding {
         Some(embedding) => {
-            // The search itself needs the other half.
-            let deadline = (settings.deadline / 2).min(embedding.query_timeout());
+            let deadline = settings.max_query_timeout().min(embedding.query_timeout());
             store.with_embedder(Arc::clone(&embedding.embedder), embedding.vector_memory(), deadline)
         }
         None => store,
@@ -189,7 +190,8 @@ pub(crate) fn joined(mut opened: Vec<OpenedSource>, call_deadline: Duration) -> 
     if opened.len() == 1
         && let Some(only) = opened.pop()
     {
-        return Ok(only.source.into());
+        let OpenedSource { source, settings, .. } = only;
+        return Ok(Sources::single(source, settings.deadline.min(call_deadline)));
     }
     let name = "sources".parse().map_err(|error| Failure::usage(&error))?;
     // Combining and sending the answers takes time within the deadline of the call.
@@ -223,6 +225,7 @@ pub(crate) fn open_source(
             prepare(&store)?;
             Ok(Arc::new(store))
         }
+        SourcePlace::Postgres { url } => Ok(Arc::new(open_postgres(settings, url, environment)?)),
         SourcePlace::Provider { url, credential } => {
             refuse_owner(url, environment)?;
             let credentials = credentials(url, credential, environment);
@@ -231,6 +234,16 @@ pub(crate) fn open_source(
             Ok(remote(settings, url, credentials))
         }
     }
+}
+
+/// Prepares a store in PostgreSQL. The first call connects.
+pub(crate) fn open_postgres(
+    settings: &SourceSettings,
+    url: &PostgresUrl,
+    environment: &Environment,
+) -> Result<PostgresStore, StoreError> {
+    let pool = postgres_pool(url, environment)?;
+    Ok(PostgresStore::new(settings.name.clone(), pool, settings.deadline))
 }
 
 /// Warns of a credential that other users of the machine can read.
@@ -268,6 +281,18 @@ fn open_or_note(
                     Ok(Arc::new(open_store(&settings, &path, embedding.as_ref())?))
                 };
                 Arc::new(LazySource::new(name, identity, open))
+            }
+        },
+        SourcePlace::Postgres { url } => match open_postgres(settings, url, environment) {
+            Ok(store) => Arc::new(store),
+            Err(error) => {
+                print_note(&error.into());
+                let identity = PostgresStore::identity_at(name, url);
+                let (settings, url, environment) = (settings.clone(), url.clone(), environment.clone());
+                let open = move || -> Result<Arc<dyn Source>, SourceError> {
+                    Ok(Arc::new(open_postgres(&settings, &url, &environment)?))
+                };
+                Arc::new(LazySource::new(name.clone(), identity, open))
             }
         },
         SourcePlace::Provider { url, credential } => {

@@ -9,20 +9,20 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 
 use super::auth_mode::{authenticator_settings, caller_settings, has_sign_in, open_own};
-use super::background::BackgroundBuilds;
+use super::background::{BackgroundBuilds, HistoryRetention};
 use super::failure::Failure;
 use super::imports::{BackgroundImports, create_import_stores};
 use super::open::{OpenedSource, joined, reopen_sources};
 use super::rerank::reranking;
-use super::settings::Configured;
-use crate::config::{AuthSettings, Environment, FileSettings, Noticed, Watching, watch};
+use super::settings::ConfiguredSettings;
+use crate::config::{AuthSettings, Environment, FileChange, FileSettings, WatchHandle, watch};
 use crate::fit::Protection;
 use crate::http::{AuthMode, RateLimiter};
 use crate::telemetry::Telemetry;
 
 /// Running server with everything that a reload needs.
 pub(crate) struct Reload {
-    pub(crate) configured: Configured,
+    pub(crate) configured: ConfiguredSettings,
     pub(crate) environment: Environment,
     /// Open sources of `configured`.
     pub(crate) opened: Vec<OpenedSource>,
@@ -30,12 +30,13 @@ pub(crate) struct Reload {
     pub(crate) rate_limiter: RateLimiter,
     pub(crate) telemetry: Telemetry,
     pub(crate) background: BackgroundBuilds,
+    pub(crate) histories: HistoryRetention,
     pub(crate) imports: BackgroundImports,
 }
 
 impl Reload {
     /// Watches the file until the returned value is dropped. If the file cannot be watched, its settings stay in use.
-    pub(crate) fn follow(mut self, runtime: Handle) -> Option<Watching> {
+    pub(crate) fn follow(mut self, runtime: Handle) -> Option<WatchHandle> {
         let file = self.configured.file.as_ref()?;
         let (path, text) = (file.path().to_owned(), file.text.clone());
         let watching = watch(&path, text, move |noticed| {
@@ -52,14 +53,14 @@ impl Reload {
         }
     }
 
-    fn handle_change(&mut self, noticed: Noticed) {
+    fn handle_change(&mut self, noticed: FileChange) {
         let refused = match noticed {
-            Noticed::Text { text, at } => match self.apply(&text) {
+            FileChange::Text { text, at } => match self.apply(&text) {
                 Ok(()) => return self.record_reload(at),
                 Err(failure) => failure.message,
             },
-            Noticed::Removed => "the configuration file was removed".to_owned(),
-            Noticed::Unreadable(error) => error.to_string(),
+            FileChange::Removed => "the configuration file was removed".to_owned(),
+            FileChange::Unreadable(error) => error.to_string(),
         };
         self.telemetry.reload_refused();
         tracing::warn!("{refused}; the previous configuration stays in use");
@@ -114,6 +115,7 @@ impl Reload {
         }
         self.rate_limiter.replace(settings.rate_limit);
         self.background.follow(&settings);
+        self.histories.follow(&settings);
         self.imports.follow(&settings);
         warn_restart_needed(before, &settings);
         // A setting that requires a restart is reported once, not at every later change.
@@ -210,6 +212,7 @@ mod tests {
                 rate_limiter,
                 telemetry,
                 background,
+                histories: HistoryRetention::new(CancellationToken::new()),
                 imports,
             },
         )
@@ -241,7 +244,7 @@ mod tests {
         assert!(
             after.len() == 3 && Arc::ptr_eq(&after[1], &sources[0]) && Arc::ptr_eq(&after[2], &sources[1])
         );
-        // A single source is not wrapped in a federation.
+        // A single source stays open, too, and is no federation.
         reload.apply(THIRD).unwrap();
         assert!(asked(&reload).is_same(&Arc::clone(&after[0]).into()));
         reload.apply(&format!("call_deadline = \"3s\"\n{THIRD}")).unwrap();
@@ -282,12 +285,12 @@ mod tests {
             "[[source]]\nname = \"a\"\nstore = \"nowhere.db\"\n",
             "[context_protection]\nmax_page_size = 1\n",
         ] {
-            reload.handle_change(Noticed::Text { text: text.to_owned(), at: now });
+            reload.handle_change(FileChange::Text { text: text.to_owned(), at: now });
             assert!(before.is_same(&asked(&reload)), "{text}");
         }
-        reload.handle_change(Noticed::Removed);
+        reload.handle_change(FileChange::Removed);
         assert_eq!(counted(&reload), [0, 5]);
-        reload.handle_change(Noticed::Text { text: format!("{TWO}# the same\n"), at: now });
+        reload.handle_change(FileChange::Text { text: format!("{TWO}# the same\n"), at: now });
         assert_eq!(counted(&reload), [1, 5]);
         assert!(before.is_same(&asked(&reload)));
     }

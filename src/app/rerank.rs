@@ -14,7 +14,7 @@ use crate::terminal::note;
 pub(crate) fn reranking(settings: &FileSettings, environment: &Environment) -> Option<Reranking> {
     let configured = settings.rerank.as_ref()?;
     match open_configured_reranker(configured, environment) {
-        Ok(reranker) => Some(Reranking::new(reranker, configured.timeout)),
+        Ok(reranker) => Some(Reranking::new(configured.settings.name(), reranker, configured.timeout)),
         Err(failure) => {
             note(&format_args!("searches are not reranked: {failure}"));
             None

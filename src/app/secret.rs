@@ -4,6 +4,8 @@ use secrecy::SecretString;
 
 use super::failure::Failure;
 use crate::config::{Environment, SecretPlace};
+use crate::source::PostgresError;
+use crate::source::postgres::{PasswordPlace, PostgresPool, PostgresUrl};
 
 /// Maximum size in bytes of a secret in a file.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
@@ -30,4 +32,23 @@ pub(crate) fn secret(
         }
     };
     Ok(text)
+}
+
+/// Prepares the connections to a database, with the password that its URL or the password file has.
+pub(crate) fn postgres_pool(
+    url: &PostgresUrl,
+    environment: &Environment,
+) -> Result<PostgresPool, PostgresError> {
+    let place = match url.password() {
+        PasswordPlace::Url(password) => return PostgresPool::new(url, Some(password), None),
+        PasswordPlace::PasswordFile => {
+            let file = environment.postgres_password_file();
+            return PostgresPool::new(url, None, file.as_deref());
+        }
+        PasswordPlace::Variable(name) => SecretPlace::Variable(name.clone()),
+        PasswordPlace::File(path) => SecretPlace::File(path.clone()),
+    };
+    let password = secret(&place, environment, "the password of the store")
+        .map_err(|failure| PostgresError::Secret { database: url.to_string(), problem: failure.message })?;
+    PostgresPool::new(url, Some(&password), None)
 }

@@ -8,17 +8,18 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::auth_mode::{open_own, served};
-use super::background::BackgroundBuilds;
+use super::background::{BackgroundBuilds, HistoryRetention};
+use super::embedding::check_dimensions_at_start;
 use super::failure::Failure;
 use super::imports::BackgroundImports;
 use super::reload::Reload;
-use super::settings::Configured;
+use super::settings::ConfiguredSettings;
 use super::state::StateArgs;
 use super::{circuits, stop};
 use crate::config::{Environment, FileSettings, HttpSettings, OTLP_ENDPOINT_VARIABLE, insecure_spans};
 use crate::cursor::{Cursors, Skew, Timing};
 use crate::http::{
-    AuthMode, DEFAULT_LISTEN, Guarded, RateLimiter, Site, Tls, bind, bind_ops, serve, serve_ops,
+    AuthMode, CallerCheck, DEFAULT_LISTEN, RateLimiter, Site, Tls, bind, bind_ops, serve, serve_ops,
 };
 use crate::mcp::{Server, serve_stdio};
 use crate::state::StateError;
@@ -46,7 +47,7 @@ const LAST_SPANS: Duration = Duration::from_secs(2);
 
 /// Runs a server until it is stopped.
 pub(crate) fn run_server(
-    configured: Configured,
+    configured: ConfiguredSettings,
     environment: &Environment,
     state: StateArgs,
     transport: Transport,
@@ -56,6 +57,7 @@ pub(crate) fn run_server(
     let is_stdio = matches!(transport, Transport::Stdio(_));
     // Over stdio the client started the server itself, and needs no token.
     let auth = settings.auth.as_ref().filter(|_| !is_stdio);
+    check_dimensions_at_start(&settings)?;
     let opened = open_own(&settings, auth, environment, &[])?;
     let state = state.server_directory(settings.state_dir.clone());
     // Many clients start one process for each call, and none of them should wait for a disk at the start. A process
@@ -89,7 +91,7 @@ pub(crate) fn run_server(
     if let Some(state) = state {
         runtime.spawn(circuits::report(served.clone(), state, stop.clone()));
     }
-    let (background, imports) = start_background(environment, &telemetry, &stop, &settings);
+    let (background, histories, imports) = start_background(environment, &telemetry, &stop, &settings);
     let reload = Reload {
         configured,
         environment: environment.clone(),
@@ -98,6 +100,7 @@ pub(crate) fn run_server(
         rate_limiter: rate_limiter.clone(),
         telemetry: telemetry.clone(),
         background,
+        histories,
         imports,
     };
     let _watching = reload.follow(runtime.handle().clone());
@@ -125,18 +128,20 @@ pub(crate) fn run_server(
     ended
 }
 
-/// Starts the builds of vectors and the imports of a configuration.
+/// Starts the builds of vectors, the retention of histories and the imports of a configuration.
 fn start_background(
     environment: &Environment,
     telemetry: &Telemetry,
     stop: &CancellationToken,
     settings: &FileSettings,
-) -> (BackgroundBuilds, BackgroundImports) {
+) -> (BackgroundBuilds, HistoryRetention, BackgroundImports) {
     let background = BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone());
     background.follow(settings);
+    let histories = HistoryRetention::new(stop.clone());
+    histories.follow(settings);
     let imports = BackgroundImports::new(telemetry.clone(), stop.clone());
     imports.follow(settings);
-    (background, imports)
+    (background, histories, imports)
 }
 
 /// Returns the endpoint for spans: that of the environment, otherwise that of the file.
@@ -194,8 +199,8 @@ async fn serve_http(
 ) -> Result<(), Failure> {
     let tls = http.tls.map(Tls::load).transpose()?;
     let guarded = match site.served {
-        AuthMode::Unauthenticated(_) => Guarded::ByNobody,
-        AuthMode::Authenticated(_) => Guarded::ByAuthentication,
+        AuthMode::Unauthenticated(_) => CallerCheck::ByNobody,
+        AuthMode::Authenticated(_) => CallerCheck::ByAuthentication,
     };
     let listener = bind(addresses.main, guarded).await?;
     let address = listener.local_addr().unwrap_or(addresses.main);
@@ -206,7 +211,7 @@ async fn serve_http(
     if let Some(address) = ops.as_ref().and_then(|listener| listener.local_addr().ok()) {
         note_ops(address);
     }
-    if guarded == Guarded::ByNobody && http.allow_unauthenticated_proxy {
+    if guarded == CallerCheck::ByNobody && http.allow_unauthenticated_proxy {
         note(
             &"http.allow_unauthenticated_proxy is set: everyone who reaches a trusted proxy can read every record",
         );

@@ -19,7 +19,7 @@ pub(crate) struct SourceArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
 
-    /// A configuration file [default: fetchwell.toml in this folder, or else the user's own]
+    /// A configuration file [default: fetchwell.toml in this folder, or else the one in your configuration folder]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -36,8 +36,8 @@ pub(crate) struct SourceArgs {
 #[derive(Debug, Clone, Args)]
 #[group(multiple = false)]
 pub(crate) struct PlaceArgs {
-    /// An embedded store, created by `fetchwell import` [default: `FETCHWELL_STORE`, or else the user's own, if no
-    /// configuration names sources]
+    /// A store, created by `fetchwell import`: a file, or the URL of a PostgreSQL database [default: `FETCHWELL_STORE`,
+    /// or else the default store, if no configuration names sources]
     #[arg(long, value_name = "DB")]
     pub(crate) store: Option<PathBuf>,
 
@@ -48,7 +48,7 @@ pub(crate) struct PlaceArgs {
 
 /// Settings, with the data to parse a later text of the file.
 #[derive(Debug, Clone)]
-pub(crate) struct Configured {
+pub(crate) struct ConfiguredSettings {
     pub(crate) settings: FileSettings,
     pub(crate) file: Option<ReadFile>,
     /// Source that a flag names.
@@ -81,7 +81,7 @@ impl SourceArgs {
     }
 
     /// Returns the settings with their origin.
-    pub(crate) fn configured(&self, environment: &Environment) -> Result<Configured, Failure> {
+    pub(crate) fn configured(&self, environment: &Environment) -> Result<ConfiguredSettings, Failure> {
         let flag_source = self.flag_source()?;
         let named = match (&self.config, &flag_source) {
             (Some(path), _) => Some(FileOrigin::ByUser(path.clone())),
@@ -91,14 +91,14 @@ impl SourceArgs {
         let Some(named) = named else {
             let source = match &flag_source {
                 Some(flag) => flag.source.clone(),
-                None => embedded_store(existing_default_store(environment)?)?,
+                None => embedded_store(&existing_default_store(environment)?)?,
             };
             let settings = FileSettings::new(source, environment)?;
-            return Ok(Configured { settings, file: None, flag_source });
+            return Ok(ConfiguredSettings { settings, file: None, flag_source });
         };
         let file = ReadFile { text: read_text(named.path())?, named };
         let settings = file.parse(&file.text, flag_source.as_ref(), environment)?;
-        Ok(Configured { settings, file: Some(file), flag_source })
+        Ok(ConfiguredSettings { settings, file: Some(file), flag_source })
     }
 
     /// Returns the file that is used without `--config`, if there is one.
@@ -114,14 +114,14 @@ impl SourceArgs {
                 let name = "provider".parse().map_err(|error| Failure::usage(&error))?;
                 ("--provider-url", SourceSettings::new(name, place))
             }
-            PlaceArgs { store: Some(path), .. } => ("--store", embedded_store(path.clone())?),
+            PlaceArgs { store: Some(path), .. } => ("--store", embedded_store(path)?),
             PlaceArgs { .. } => return Ok(None),
         };
         Ok(Some(FlagSource { flag, source }))
     }
 }
 
-impl Configured {
+impl ConfiguredSettings {
     /// Parses another text of the file. Without a file the settings stay the same.
     pub(crate) fn reparse(&self, text: &str, environment: &Environment) -> Result<FileSettings, Failure> {
         match &self.file {
@@ -162,7 +162,7 @@ impl ReadFile {
                 } else {
                     default_store_to_fill(environment)?
                 };
-                Ok(FileSettings { sources: vec![embedded_store(store)?], ..settings })
+                Ok(FileSettings { sources: vec![embedded_store(&store)?], ..settings })
             }
             None => Ok(settings),
             Some(FlagSource { source, .. }) if settings.sources.is_empty() => {
@@ -191,10 +191,11 @@ pub(crate) fn remote(text: &str) -> Result<ProviderUrl, Failure> {
     Ok(text.parse::<ProviderUrl>()?)
 }
 
-/// Returns the settings of a store that no configuration names.
-fn embedded_store(path: PathBuf) -> Result<SourceSettings, Failure> {
+/// Returns the settings of a store that no configuration names: a file, or the URL of a database.
+fn embedded_store(path: &Path) -> Result<SourceSettings, Failure> {
     let name: SourceName = "store".parse().map_err(|error| Failure::usage(&error))?;
-    Ok(SourceSettings::new(name, SourcePlace::Store { path }))
+    let place = SourcePlace::from_store(path, Path::new("")).map_err(|error| Failure::usage(&error))?;
+    Ok(SourceSettings::new(name, place))
 }
 
 /// Returns the configuration file that is found if none was named.

@@ -27,12 +27,12 @@ const START_DELAY: Duration = Duration::from_secs(1);
 pub(crate) struct BackgroundImports {
     telemetry: Telemetry,
     server: CancellationToken,
-    running: Mutex<Running>,
+    running: Mutex<RunningImports>,
 }
 
 /// The imports that run now.
 #[derive(Default)]
-struct Running {
+struct RunningImports {
     imports: Vec<(String, FollowedImport)>,
     stop: CancellationToken,
 }
@@ -51,7 +51,7 @@ impl BackgroundImports {
             return;
         }
         running.stop.cancel();
-        *running = Running { imports: imports.clone(), stop: self.server.child_token() };
+        *running = RunningImports { imports: imports.clone(), stop: self.server.child_token() };
         let connections: Vec<&str> = imports.iter().map(|(_, import)| import.connection().as_str()).collect();
         self.telemetry.retain_imports(&connections);
         for (source, import) in &imports {

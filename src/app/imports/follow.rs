@@ -13,7 +13,8 @@ use tokio::time::{Instant, sleep, timeout};
 use super::watch::{OriginWatch, WatchedPlace};
 use crate::config::ImportSettings;
 use crate::connectors::{
-    ImportError, ImportKind, Report, StoreFiles, SyncOutcome, Synchronization, guess_kind, without_links,
+    ImportError, ImportKind, ImportOptions, Report, StoreFiles, SyncOutcome, Synchronization, guess_kind,
+    without_links,
 };
 use crate::handle::ConnectionId;
 use crate::source::store::{NewConnection, NewImport, RememberedImport, StoreError, SyncStore};
@@ -101,7 +102,7 @@ pub(crate) async fn follow_imports(
 
 async fn follow(import: FollowedImport, observer: Arc<dyn ImportObserver>, stop: Arc<AtomicBool>) {
     let changed = Arc::new(Notify::new());
-    let mut watching = Watching::default();
+    let mut watching = ActiveWatch::default();
     let (mut store, mut attempt, mut watch_problem) = (None, 0_u32, None);
     loop {
         // Watched first, so that a change during the synchronization is seen.
@@ -140,12 +141,12 @@ async fn follow(import: FollowedImport, observer: Arc<dyn ImportObserver>, stop:
 
 /// The watch of an origin, and the place where it is watched. Without a place, the origin is not watched.
 #[derive(Default)]
-struct Watching {
+struct ActiveWatch {
     watch: Option<OriginWatch>,
     place: Option<WatchedPlace>,
 }
 
-impl Watching {
+impl ActiveWatch {
     /// Watches an origin, or its folder again if it was replaced. Returns the reason why an origin that exists cannot be
     /// watched.
     fn renew(self, origin: &Path, store: &Path, changed: &Arc<Notify>) -> (Self, Option<String>) {
@@ -250,7 +251,12 @@ fn remembered(import: &FollowedImport, store: &SyncStore) -> Result<RememberedIm
             guess_kind(&origin, None, &store_files)?.kind.as_str().to_owned()
         }
     };
-    let options = settings.options.to_json();
+    let mut options = settings.options.clone();
+    if let Some(known) = &known {
+        // Set by `fetchwell import docs`.
+        options.category_from = ImportOptions::from_json(&known.settings.options).category_from;
+    }
+    let options = options.to_json();
     let new = NewImport { origin, kind, options };
     match known {
         Some(known) if known.settings == new => Ok(known),

@@ -13,8 +13,8 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::embedding::{embedded_streams, open_background_model};
-use super::failure::Failure;
+use super::super::embedding::{embedded_streams, open_background_model};
+use super::super::failure::Failure;
 use crate::config::{ConfiguredEmbedding, Environment, FileSettings, SourcePlace};
 use crate::embedding::{EmbeddingError, EmbeddingModel};
 use crate::handle::SourceName;
@@ -47,12 +47,12 @@ pub(crate) struct BackgroundBuilds {
     environment: Environment,
     telemetry: Telemetry,
     server: CancellationToken,
-    running: Mutex<Running>,
+    running: Mutex<RunningBuilds>,
 }
 
 /// The builds that run now.
 #[derive(Default)]
-struct Running {
+struct RunningBuilds {
     plan: Option<BuildPlan>,
     stop: CancellationToken,
 }
@@ -81,7 +81,7 @@ impl BuildPlan {
                 path: path.clone(),
                 streams: embedded_streams(settings, path),
             }),
-            SourcePlace::Provider { .. } => None,
+            SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => None,
         });
         Some(Self { embedding, stores: stores.collect() })
     }
@@ -101,7 +101,7 @@ impl BackgroundBuilds {
             return;
         }
         running.stop.cancel();
-        *running = Running { plan: plan.clone(), stop: self.server.child_token() };
+        *running = RunningBuilds { plan: plan.clone(), stop: self.server.child_token() };
         let stores = plan.iter().flat_map(|plan| &plan.stores);
         let names: Vec<&str> = stores.map(|store| store.name.as_str()).collect();
         self.telemetry.retain_embeddings(&names);
