@@ -13,7 +13,7 @@ use crate::fit::{Protection, budget, count_tokens};
 use crate::mcp::{instructions, tool_list_json};
 use crate::record::RecordData;
 use crate::source::pdpp::{
-    Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
+    RecordedSource, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
 };
 use crate::terminal::Line;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
@@ -174,7 +174,7 @@ async fn answer_rows() -> Result<Vec<Row>, Failure> {
 fn fixture(text: &str) -> Result<Arc<Toolbox>, Failure> {
     let name = "fixture".parse().map_err(|error| Failure::usage(&error))?;
     let (search, record, records) = (fat_search_reply(), long_record_reply(text), fat_records_reply());
-    let recorded = Recorded { name, search, record, records, schema: wide_schema_reply(24, 30) };
+    let recorded = RecordedSource { name, search, record, records, schema: wide_schema_reply(24, 30) };
     toolbox(Arc::new(recorded), DEFAULT_CALL_DEADLINE, &Protection::default())
 }
 

@@ -74,7 +74,7 @@ fn imports(sources: &[SourceSettings]) -> Imports {
             let imports = SyncStore::open(path).and_then(|store| store.imports()).ok()?;
             Some(imports.into_iter().map(|import| (source.name.clone(), import)))
         }
-        SourcePlace::Provider { .. } => None,
+        SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => None,
     });
     imports.flatten().collect()
 }

@@ -12,8 +12,8 @@ use super::print::Printer;
 use crate::app::failure::Failure;
 use crate::app::state::ServerStateArgs;
 use crate::cursor::{
-    Clock, CursorFault, Database, KeyFile, KeyId, KeyRing, POSITION_CONTEXT, PositionState, Sealed, Skew,
-    SqlitePositions, StoredPosition, open_text,
+    Clock, CursorFault, Database, KeyFile, KeyId, KeyRing, POSITION_CONTEXT, PositionState, Skew,
+    SqlitePositions, StoredPosition, UnverifiedCursor, open_text,
 };
 use crate::record::RecordData;
 use crate::state::StateError;
@@ -129,14 +129,12 @@ impl State {
     }
 
     fn inspect(&self, printer: Printer, token: &str) -> Result<(), Failure> {
-        let sealed = Sealed::read(token)?;
+        let sealed = UnverifiedCursor::read(token)?;
         let claims = sealed.unverified();
         let signature = self.signature(&sealed)?;
         let kept = match &self.positions {
             // The position of a forged cursor is not shown, because it can belong to another caller.
-            Some(positions) if signature == Signature::Valid => {
-                positions.look(&claims.reference, self.now)?
-            }
+            Some(positions) if signature == Signature::Valid => positions.get(&claims.reference, self.now)?,
             _ => None,
         };
         // By the lifetime of the server that issued it.
@@ -177,7 +175,7 @@ impl State {
         Ok(Position::new(kept, &text))
     }
 
-    fn signature(&self, sealed: &Sealed) -> Result<Signature, StateError> {
+    fn signature(&self, sealed: &UnverifiedCursor) -> Result<Signature, StateError> {
         let ring = self.keys()?;
         let key = ring.as_ref().and_then(|ring| ring.key(sealed.key(), self.now));
         Ok(match key.map(|key| sealed.verified(key)) {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::client_config::{Client, Launch, absolute, program, shell_word, snippet};
 use super::print::{FAINT, Printer, STRONG, grouped};
+use crate::app::default_store::refuse_database;
 use crate::app::failure::Failure;
 use crate::app::open::{call, runtime, toolbox};
 use crate::connectors::{ImportError, SampleAccount, hostaway, import_account, import_records};
@@ -17,7 +18,7 @@ use crate::source::store::Store;
 use crate::terminal::Line;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Payload, Toolbox};
 
-/// Try fetchwell on bundled sample data: two accounts of one connector with colliding record ids.
+/// Try fetchwell on bundled sample data: two accounts that have records of the same ids.
 #[derive(Debug, Args)]
 pub(super) struct Demo {
     /// The sample.
@@ -90,6 +91,7 @@ impl Demo {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
         let Self { sample, store } = self;
         let store = store.unwrap_or_else(|| default_store(sample));
+        refuse_database(&store)?;
         let records = sample.import(&store)?;
         let name = "demo".parse().map_err(|error| Failure::usage(&error))?;
         let toolbox = toolbox(

@@ -1,9 +1,15 @@
 //! The command line: one file per command.
 //!
 //! Commands print results to standard output through `print`, as text or with `--json` as one JSON value; problems go
-//! to standard error with their remedy. `probe` reads the schema of a source for several commands. The wiring that
-//! commands share is in `app`; `mode` has the modes of a search, `rejections` what imports and
-//! synchronizations print.
+//! to standard error with their remedy. The wiring that commands share is in `app`.
+//!
+//! * `serve`, `demo`: the server, and the sample data
+//! * `search`, `fetch`, `connections`, `project`: reads of records, projects of documents
+//! * `source`, `config`, `client_config`, `doctor`, `token`: sources, configuration files, clients, checks, static tokens
+//! * `import`, `sync`, `store`, `backup`, `embeddings`: imports and what stores have; `read_pdf`: the process of a document
+//! * `telemetry`, `cursor`, `tokens`, `budget`, `bench`, `eval`: recorded calls, cursors, token counts, measurements
+//! * `completions`: completion scripts of shells
+//! * `print`, `mode`, `probe`, `rejections`: output, `--mode`, the schema of a source, the output of imports
 
 mod backup;
 mod bench;

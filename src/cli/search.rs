@@ -34,8 +34,8 @@ pub(super) struct Search {
     source: SourceArgs,
 
     /// Maximum number of results, 1 to 100.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    limit: usize,
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    limit: u16,
 
     /// Only this account.
     #[arg(long, value_name = "ID")]
@@ -76,7 +76,8 @@ impl Search {
         let source = source.reranked_by(reranking(&settings, environment));
         let toolbox = toolbox(source, settings.call_deadline, &settings.protection)?;
         let since = self.since.map(|since| format!("since:{since}"));
-        let query = self.words.into_iter().chain(since).collect::<Vec<_>>().join(" ");
+        // The end of a very long query is not searched, so the age comes first.
+        let query = since.into_iter().chain(self.words).collect::<Vec<_>>().join(" ");
         let matched = MatchedWords::new(&parse_query(&query, toolbox.now()).text().plain_words());
         let mut arguments = RecordData::new();
         arguments.insert("query".to_owned(), query.into());

@@ -13,7 +13,7 @@ use crate::config::Environment;
 use crate::cursor::Skew;
 use crate::tools::Profile;
 
-/// Serve MCP and the record-server API (/v1) over HTTP on this machine, or MCP over standard input and output.
+/// Serve MCP and the APIs /v1 and /api/v1 over HTTP, or MCP over standard input and output.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     #[command(flatten)]

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::print::{Printer, grouped};
 use crate::app::failure::Failure;
 use crate::app::state::ServerStateArgs;
-use crate::telemetry::{EndpointAggregates, StoredCall, StoredCalls, Wanted};
+use crate::telemetry::{CallFilter, EndpointAggregates, StoredCall, StoredCalls};
 
 /// Show the calls that HTTP servers recorded: time, latency and size, never the query.
 #[derive(Debug, Args)]
@@ -95,10 +95,10 @@ impl Telemetry {
             Command::Tail { number, endpoint, outcome, caller, since } => {
                 let most = number.or((!printer.json).then_some(DEFAULT_NUMBER));
                 let since = since.map(Ago::timestamp);
-                tail(printer, &stored.calls(&Wanted { endpoint, outcome, caller, since, most })?);
+                tail(printer, &stored.calls(&CallFilter { endpoint, outcome, caller, since, most })?);
             }
             Command::Endpoints { caller, since } => {
-                let wanted = Wanted { caller, since: since.map(Ago::timestamp), ..Wanted::default() };
+                let wanted = CallFilter { caller, since: since.map(Ago::timestamp), ..CallFilter::default() };
                 endpoints(printer, &EndpointAggregates::from_calls(&stored.calls(&wanted)?));
             }
         }

@@ -6,7 +6,11 @@ use clap::Args;
 
 use crate::app::failure::Failure;
 use crate::app::settings::SourceArgs;
-use crate::config::{Environment, FileSettings, FoundFile, SourcePlace, TrustedFiles, read_text};
+use crate::config::{
+    Environment, FileSettings, FoundFile, SourcePlace, SourceSettings, TrustedFiles, read_text,
+};
+use crate::source::PostgresError;
+use crate::source::store::StoreError;
 
 /// The arguments that name a store.
 #[derive(Debug, Clone, Args)]
@@ -30,7 +34,7 @@ impl StoreArgs {
         let settings = self.args.settings(environment)?;
         let stores = settings.sources.iter().filter_map(|source| match &source.place {
             SourcePlace::Store { path } => Some((source.name.as_str(), path)),
-            SourcePlace::Provider { .. } => None,
+            SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => None,
         });
         let is_meant = |name: &str| self.source.as_deref().is_none_or(|meant| meant == name);
         let stores: Vec<_> = stores.collect();
@@ -40,6 +44,9 @@ impl StoreArgs {
         }
         let names: Vec<String> = stores.iter().map(|(name, _)| format!("`{name}`")).collect();
         Err(match (&self.source, names.as_slice()) {
+            (_, []) if settings.sources.iter().any(is_in_postgres) => {
+                StoreError::from(PostgresError::NotSupported { what: "this command on" }).into()
+            }
             (_, []) => {
                 Failure::usage(&"no store is configured, and this command needs one; name one with --store")
             }
@@ -70,4 +77,8 @@ impl StoreArgs {
         }
         self.path(environment)
     }
+}
+
+fn is_in_postgres(source: &SourceSettings) -> bool {
+    matches!(source.place, SourcePlace::Postgres { .. })
 }

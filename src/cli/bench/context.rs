@@ -99,8 +99,8 @@ fn calls(server: &Server) -> Result<Vec<CallTimes>, Failure> {
     ])
 }
 
-fn compared(call: &'static str, (with, bytes): (Times, usize), (without, raw): (Times, usize)) -> CallTimes {
-    CallTimes { call, bytes, with, raw_bytes: Some(raw), without: Some(without) }
+fn compared(call: &'static str, fitted: (Times, usize), raw: (Times, usize)) -> CallTimes {
+    CallTimes { call, bytes: fitted.1, with: fitted.0, raw_bytes: Some(raw.1), without: Some(raw.0) }
 }
 
 /// Measures telemetry records that are also written to a file in the background.

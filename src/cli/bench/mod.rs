@@ -1,7 +1,8 @@
 //! `fetchwell bench`: benchmarks of the parts of a call and of a configuration reload.
 //!
-//! One file per benchmark; `texts` generates the texts, `times` measures, `machine` describes the
-//! machine, `server` is the server that several of them call.
+//! * `all`, `context`, `cursor`, `reload`, `tokens`: the benchmarks, one per file; `chunks`: the last part of `context`
+//! * `texts`, `server`: generated texts, and the server that several benchmarks call
+//! * `times`, `machine`: measurement of times, description of the machine
 
 mod all;
 mod chunks;
@@ -28,15 +29,15 @@ pub(super) struct Bench {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Writing and reading the text of a cursor.
+    /// Measure writing and reading the text of a cursor.
     Cursor,
-    /// A change of the configuration file, from the write until it takes effect, while calls are answered.
+    /// Measure the time until a change of the configuration file takes effect, while calls are answered.
     Reload,
-    /// Estimates of tokens against the exact count, for fifteen kinds of text.
+    /// Compare estimates of tokens with the exact count, for fifteen kinds of text.
     Tokens,
-    /// Calls with and without fitting their answers into a model's context, and chunks of a long text.
+    /// Measure calls with and without fitting their answers into a model's context, and chunks of a long text.
     Context,
-    /// All of these.
+    /// Run all of these.
     All,
 }
 

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::times::percentile;
-use crate::app::background::BackgroundBuilds;
+use crate::app::background::{BackgroundBuilds, HistoryRetention};
 use crate::app::failure::Failure;
 use crate::app::imports::BackgroundImports;
 use crate::app::open::{AS_IT_IS, joined, open_sources};
@@ -25,9 +25,9 @@ use crate::app::reload::Reload;
 use crate::app::settings::{PlaceArgs, SourceArgs};
 use crate::cli::demo::import_mail;
 use crate::cli::print::{Printer, grouped};
-use crate::config::{DEFAULT_CACHE_ROOT, Environment, Watching};
+use crate::config::{DEFAULT_CACHE_ROOT, Environment, WatchHandle};
 use crate::cursor::{Cursors, Skew};
-use crate::http::{AuthMode, Guarded, RateLimiter, Site, bind, serve};
+use crate::http::{AuthMode, CallerCheck, RateLimiter, Site, bind, serve};
 use crate::state::StateError;
 use crate::telemetry::Telemetry;
 use crate::tools::{SharedToolbox, Toolbox};
@@ -74,7 +74,7 @@ struct Server {
     toolbox: SharedToolbox,
     address: SocketAddr,
     stop: CancellationToken,
-    _watching: Watching,
+    _watching: WatchHandle,
 }
 
 pub(super) fn run(printer: Printer) -> Result<(), Failure> {
@@ -129,7 +129,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
         SharedToolbox::new(Toolbox::with_cursors(source, Arc::new(cursors), settings.call_deadline));
     let rate_limiter = RateLimiter::default();
     let stop = CancellationToken::new();
-    let listener = runtime.block_on(bind(SocketAddr::from(([127, 0, 0, 1], 0)), Guarded::ByNobody))?;
+    let listener = runtime.block_on(bind(SocketAddr::from(([127, 0, 0, 1], 0)), CallerCheck::ByNobody))?;
     let address = listener.local_addr().map_err(|error| failed("no address", &error))?;
     let site = Site::of_this_machine(toolbox.clone(), Telemetry::default(), rate_limiter.clone());
     runtime.spawn(serve(listener, None, site, stop.clone()));
@@ -137,6 +137,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     let reload = Reload {
         configured,
         background: BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone()),
+        histories: HistoryRetention::new(stop.clone()),
         imports: BackgroundImports::new(telemetry.clone(), stop.clone()),
         environment,
         opened,

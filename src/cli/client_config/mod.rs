@@ -24,8 +24,10 @@ use crate::app::failure::Failure;
 use crate::app::settings::{SourceArgs, remote};
 use crate::cli::print::{FAINT, Printer};
 use crate::config::{
-    CredentialSettings, DEFAULT_CACHE_ROOT, Environment, FoundFile, SourcePlace, check_text, read_text,
+    CredentialSettings, DEFAULT_CACHE_ROOT, Environment, FoundFile, SecretPlace, SourcePlace, check_text,
+    read_text,
 };
+use crate::source::is_database;
 use crate::terminal::{Line, escape_line};
 
 /// Print the configuration that makes a client use fetchwell.
@@ -121,15 +123,23 @@ impl SourceArgs {
     }
 }
 
-/// Returns the environment variables that sources of a configuration take their credentials from, each once.
+/// Returns the environment variables that a configuration takes credentials and keys of services from, each once.
 fn credential_variables(path: &Path, text: &str) -> Result<Vec<String>, Failure> {
     let settings = check_text(text, path)?;
     let variable = |place: &SourcePlace| match place {
         SourcePlace::Provider { credential: CredentialSettings::Variable(name), .. } => Some(name.clone()),
-        SourcePlace::Provider { .. } | SourcePlace::Store { .. } => None,
+        SourcePlace::Provider { .. } | SourcePlace::Postgres { .. } | SourcePlace::Store { .. } => None,
     };
-    let mut variables: Vec<String> =
-        settings.sources.iter().filter_map(|source| variable(&source.place)).collect();
+    let of_sources = settings.sources.iter().filter_map(|source| variable(&source.place));
+    let keys = [
+        settings.embedding.and_then(|embedding| embedding.api_key),
+        settings.rerank.and_then(|rerank| rerank.api_key),
+    ];
+    let of_services = keys.into_iter().flatten().filter_map(|key| match key {
+        SecretPlace::Variable(name) => Some(name),
+        SecretPlace::File(_) => None,
+    });
+    let mut variables: Vec<String> = of_sources.chain(of_services).collect();
     variables.sort();
     variables.dedup();
     Ok(variables)
@@ -155,6 +165,12 @@ pub(super) fn program() -> Result<String, Failure> {
 
 /// A path as any process would find it.
 pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
+    if is_database(path) {
+        return Err(Failure::usage(
+            &"name the database in a configuration file and that file with --config, so that no password gets into the \
+              configuration of the client",
+        ));
+    }
     let absolute: PathBuf = std::path::absolute(path)
         .map_err(|error| Failure::new(format!("{} is not a path ({error})", path.display())))?;
     absolute.into_os_string().into_string().map_err(|path| {

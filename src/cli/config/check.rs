@@ -5,16 +5,19 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
+use crate::app::embedding::known_dimension_problems;
 use crate::app::failure::Failure;
 use crate::app::settings::found_file;
 use crate::cli::print::{Printer, grouped, note};
-use crate::config::{ConfigError, Environment, FileSettings, read_text, refuse_blank, settings_of};
+use crate::config::{
+    ConfigError, Environment, FileSettings, SourcePlace, SourceSettings, read_text, refuse_blank, settings_of,
+};
 use crate::http::TlsSettings;
 
 /// Check a whole file, with the environment variables that override it; no source is called.
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// The file [default: fetchwell.toml in this folder, or else the user's own]
+    /// The file [default: fetchwell.toml in this folder, or else the one in your configuration folder]
     file: Option<PathBuf>,
 
     /// The same as FILE, as in other commands.
@@ -54,11 +57,13 @@ impl Check {
 fn print_valid(printer: Printer, path: &Path, settings: &FileSettings) {
     let protection = &settings.protection;
     let (threshold, hard_cap) = (protection.global.threshold, protection.global.hard_cap);
-    let warning = settings.http.tls.as_ref().and_then(TlsSettings::exposed_key_warning);
+    let of_key = settings.http.tls.as_ref().and_then(TlsSettings::exposed_key_warning);
+    let of_models = short_deadlines(settings).into_iter().chain(known_dimension_problems(settings));
+    let warnings: Vec<String> = of_key.into_iter().chain(of_models).collect();
     if printer.json {
         printer.value(&json!({
             "ok": true,
-            "warnings": warning.iter().collect::<Vec<_>>(),
+            "warnings": warnings,
             "config": path,
             "sources": settings.sources.len(),
             "output_token_threshold": threshold,
@@ -94,9 +99,26 @@ fn print_valid(printer: Printer, path: &Path, settings: &FileSettings) {
         grouped(threshold),
         grouped(hard_cap)
     ));
-    if let Some(warning) = warning {
+    for warning in warnings {
         note(&format_args!("warning: {warning}"));
     }
+}
+
+/// Returns a warning for each store with a deadline that is too short for the time a search may wait for a vector.
+fn short_deadlines(settings: &FileSettings) -> Vec<String> {
+    let Some(embedding) = &settings.embedding else { return Vec::new() };
+    let stores = settings.sources.iter().filter(|source| matches!(source.place, SourcePlace::Store { .. }));
+    let short = stores.filter(|source| source.max_query_timeout() < embedding.query_timeout);
+    let warning = |source: &SourceSettings| {
+        format!(
+            "embedding.query_timeout is {:?}, and searches of `{}` wait at most {:?}, since its deadline is {:?}; raise its deadline or lower query_timeout",
+            embedding.query_timeout,
+            source.name,
+            source.max_query_timeout(),
+            source.deadline
+        )
+    };
+    short.map(warning).collect()
 }
 
 fn refusal(path: &Path, error: &ConfigError) -> serde_json::Value {

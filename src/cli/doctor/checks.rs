@@ -7,39 +7,41 @@ use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 
 use super::check::Check;
-use crate::app::open::{allowed, credentials, refuse_owner};
+use crate::app::open::{allowed, credentials, open_postgres, refuse_owner};
 use crate::callers::CallContext;
 use crate::cli::print::grouped;
 use crate::cli::probe::{OF_CALLERS, absent_streams, error_with_remedy, probe, with_deadline};
 use crate::config::{CredentialSettings, Environment, SourcePlace, SourceSettings};
 use crate::record::Schema;
 use crate::source::pdpp::{Pdpp, ProviderUrl};
+use crate::source::postgres::PostgresUrl;
 use crate::source::store::{IndexState, Store, StoreError};
-use crate::source::{SearchQuery, Source, SourceError};
+use crate::source::{QueryFault, SearchQuery, Source, SourceError};
 
 /// Results of checking one source.
-pub(super) struct Examined {
+pub(super) struct SourceChecks {
     pub(super) checks: Vec<Check>,
     /// Schema of the source, if it could be read.
     pub(super) schema: Option<Schema>,
 }
 
 /// Checks one source.
-pub(super) async fn examine(settings: &SourceSettings, environment: &Environment) -> Examined {
+pub(super) async fn examine(settings: &SourceSettings, environment: &Environment) -> SourceChecks {
     let mut checks = vec![Check::for_source(settings, "settings", Ok(described(settings)))];
     if settings.takes_callers_token() {
         checks.push(Check::for_source(settings, "credential", Ok(OF_CALLERS.to_owned())));
-        return Examined { checks, schema: None };
+        return SourceChecks { checks, schema: None };
     }
     let source = match &settings.place {
         SourcePlace::Store { path } => open_store(settings, path.clone(), &mut checks).await,
+        SourcePlace::Postgres { url } => check_postgres(settings, url, environment, &mut checks).await,
         SourcePlace::Provider { url, credential } => {
             open_remote(settings, url, credential, environment, &mut checks).await
         }
     };
-    let Some(source) = source else { return Examined { checks, schema: None } };
+    let Some(source) = source else { return SourceChecks { checks, schema: None } };
     let schema = ask(settings, &*allowed(settings, source), &mut checks).await;
-    Examined { checks, schema }
+    SourceChecks { checks, schema }
 }
 
 async fn open_store(
@@ -64,6 +66,29 @@ async fn open_store(
         }
         Err(error) => {
             checks.push(Check::for_source(settings, "open", Err(error.to_string())));
+            None
+        }
+    }
+}
+
+/// Checks the connection to a database, its tables and its extension.
+async fn check_postgres(
+    settings: &SourceSettings,
+    url: &PostgresUrl,
+    environment: &Environment,
+    checks: &mut Vec<Check>,
+) -> Option<Arc<dyn Source>> {
+    let opened = match open_postgres(settings, url, environment) {
+        Ok(store) => store.state().await.map(|state| (store, state)).map_err(StoreError::from),
+        Err(error) => Err(error),
+    };
+    match opened {
+        Ok((store, state)) => {
+            checks.push(Check::for_source(settings, "database", Ok(state.to_string())));
+            Some(Arc::new(store))
+        }
+        Err(error) => {
+            checks.push(Check::for_source(settings, "database", Err(error.to_string())));
             None
         }
     }
@@ -121,7 +146,13 @@ async fn ask(settings: &SourceSettings, source: &dyn Source, checks: &mut Vec<Ch
 async fn searched(settings: &SourceSettings, source: &dyn Source) -> Result<String, SourceError> {
     let query = SearchQuery::new("fetchwell doctor", 1);
     let started = Instant::now();
-    let page = with_deadline(settings.deadline, source.search(&CallContext::default(), &query)).await?;
+    let page = match with_deadline(settings.deadline, source.search(&CallContext::default(), &query)).await {
+        // The source works, and has no search.
+        Err(SourceError::InvalidQuery { fault: QueryFault::NotSupported, problem, .. }) => {
+            return Ok(problem);
+        }
+        answer => answer?,
+    };
     let answered = format!("answers in {} ms", started.elapsed().as_millis());
     // Notes say, for example, how many records are not searchable yet.
     Ok([answered].into_iter().chain(page.notes).collect::<Vec<_>>().join("; "))
@@ -151,6 +182,7 @@ fn described(settings: &SourceSettings) -> String {
     let SourceSettings { name, place, deadline, streams, .. } = settings;
     let place = match place {
         SourcePlace::Store { path } => format!("{name}: the store {}", path.display()),
+        SourcePlace::Postgres { url } => format!("{name}: the store {url}, deadline {deadline:?}"),
         SourcePlace::Provider { url, credential } => {
             format!("{name}: {url}, credential {}, deadline {deadline:?}", credential.shown())
         }

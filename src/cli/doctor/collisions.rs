@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::check::Check;
-use super::checks::Examined;
+use super::checks::SourceChecks;
 use crate::config::SourceSettings;
 
 /// Maximum number of collisions that are listed; the rest are counted.
 const MAX_NAMED: usize = 12;
 
 /// Checks for connections of the same id in several sources, and for sources configured twice.
-pub(super) fn collisions(settings: &[SourceSettings], examined: &[Examined]) -> Vec<Check> {
+pub(super) fn collisions(settings: &[SourceSettings], examined: &[SourceChecks]) -> Vec<Check> {
     let mut owners: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (source, examined) in settings.iter().zip(examined) {
         for connection in examined.schema.iter().flat_map(|schema| &schema.connections) {

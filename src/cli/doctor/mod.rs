@@ -13,20 +13,20 @@ use clap::Args;
 use futures_util::future::join_all;
 
 use self::check::Check;
-use self::checks::{Examined, examine};
+use self::checks::{SourceChecks, examine};
 use self::collisions::collisions;
 use self::imports::check_imports;
 use super::print::{BAD, FAINT, GOOD, Printer, STRONG, UNSURE};
 use crate::app::circuits::reported;
-use crate::app::embedding::{embedded_streams, open_embedding_model};
+use crate::app::embedding::{dimension_problems, embedded_streams, open_embedding_model};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::rerank::open_configured_reranker;
 use crate::app::settings::SourceArgs;
 use crate::app::state::StateArgs;
-use crate::config::{Environment, FileSettings, SourcePlace};
-use crate::embedding::{PROBE_TEXT, Purpose};
-use crate::source::store::vector_status;
+use crate::config::{Environment, FileSettings, SourcePlace, SourceSettings};
+use crate::embedding::{ModelIdentity, PROBE_TEXT, probe_vector};
+use crate::source::store::{VectorError, VectorIndex, check_vectors, vector_status};
 use crate::terminal::Line;
 
 /// Check the configured sources, and print a remedy for each problem.
@@ -64,12 +64,13 @@ impl Doctor {
             Err(failure) => return Ok(vec![Check::for_all("settings", Err(failure.message))]),
         };
         let examined = settings.sources.iter().map(|source| examine(source, environment));
-        let examined: Vec<Examined> = runtime()?.block_on(join_all(examined));
+        let examined: Vec<SourceChecks> = runtime()?.block_on(join_all(examined));
         let imports = settings.sources.iter().filter_map(|source| match &source.place {
             SourcePlace::Store { path } => check_imports(source, path),
-            SourcePlace::Provider { .. } => None,
+            SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => None,
         });
         let imports: Vec<Check> = imports.collect();
+        let vectors: Vec<Check> = settings.sources.iter().filter_map(damaged_vectors).collect();
         let together = collisions(&settings.sources, &examined);
         let tls = settings.http.tls.as_ref().map(|tls| {
             let found = format!("the key is in {}", tls.key.display());
@@ -78,11 +79,14 @@ impl Doctor {
         let embedding = settings.embedding.as_ref().map(|configured| {
             let opened = open_embedding_model(configured, environment);
             let probed = opened.and_then(|model| {
-                let texts = [PROBE_TEXT.to_owned()];
-                Ok(runtime()?.block_on(model.embed(&texts, Purpose::Query)).map(drop)?)
+                if let Some(problem) = dimension_problems(&settings, model.dimensions()).pop() {
+                    return Err(Failure::new(problem));
+                }
+                let probe = runtime()?.block_on(probe_vector(&*model))?.into();
+                Ok(ModelIdentity { id: model.id().into(), probe })
             });
-            let missing = stores_without_vectors(&settings);
-            let found = probed.map(|()| format!("answers{missing}")).map_err(|failure| failure.message);
+            let found = probed.map(|model| format!("answers{}", problems_of_vectors(&settings, &model)));
+            let found = found.map_err(|failure| failure.message);
             Check::for_all("embedding", found).warning(Some(configured.settings.disclosure()))
         });
         let rerank = settings.rerank.as_ref().map(|configured| {
@@ -104,6 +108,7 @@ impl Doctor {
             .into_iter()
             .flat_map(|source| source.checks)
             .chain(imports)
+            .chain(vectors)
             .chain(together)
             .chain(tls)
             .chain(embedding)
@@ -113,12 +118,25 @@ impl Doctor {
     }
 }
 
-/// Returns a sentence for each store with records that lack vectors, in the streams that the configuration shows. A store
-/// that cannot be read has a check of its own.
-fn stores_without_vectors(settings: &FileSettings) -> String {
-    let missing = settings.sources.iter().filter_map(|source| {
+/// Returns the failed check of a store with vectors that cannot be used. A store that cannot be read has a check of its own.
+fn damaged_vectors(source: &SourceSettings) -> Option<Check> {
+    let SourcePlace::Store { path } = &source.place else { return None };
+    match check_vectors(path) {
+        Ok(()) | Err(VectorError::Store(_)) => None,
+        Err(error) => Some(Check::for_source(source, "vectors", Err(error.to_string()))),
+    }
+}
+
+/// Returns a sentence for each store with vectors of another model than the configured one, or with records that lack
+/// vectors, in the streams that the configuration shows. A store that cannot be read has a check of its own.
+fn problems_of_vectors(settings: &FileSettings, model: &ModelIdentity) -> String {
+    let problems = settings.sources.iter().filter_map(|source| {
         let SourcePlace::Store { path } = &source.place else { return None };
         let status = vector_status(path, &embedded_streams(settings, path)).ok()?;
+        let stored = VectorIndex::new(path, 0).model().ok()?;
+        if let Some(Err(problem)) = stored.map(|stored| stored.check(model)) {
+            return Some(format!("; `{}` is searched by words: {problem}", source.name));
+        }
         match status.current {
             None => Some(format!("; `{}` has no vectors yet", source.name)),
             Some(current) if current.missing_records > 0 => Some(format!(
@@ -128,7 +146,7 @@ fn stores_without_vectors(settings: &FileSettings) -> String {
             Some(_) => None,
         }
     });
-    missing.collect()
+    problems.collect()
 }
 
 fn print_text(printer: Printer, checks: &[Check]) {

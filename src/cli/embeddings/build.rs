@@ -1,12 +1,15 @@
 //! `fetchwell embeddings build` and `rebuild`: embeds the records of a store.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
+use tokio::time::sleep;
 
 use crate::app::embedding::{embedded_streams, embedding_settings, open_embedding_model};
 use crate::app::failure::Failure;
@@ -16,7 +19,9 @@ use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, grouped, note};
 use crate::config::Environment;
 use crate::embedding::EmbeddingModel;
-use crate::source::store::{BuildMode, BuildProgress, EmbeddedStreams, VectorBuilder, estimate_build};
+use crate::source::store::{
+    BuildMode, BuildProgress, EmbeddedStreams, VectorBuilder, check_vectors, estimate_build,
+};
 
 /// Embed the records that have no vectors yet. An interrupted build continues where it stopped.
 #[derive(Debug, Args)]
@@ -64,6 +69,7 @@ impl BuildArgs {
         let settings = self.store.settings(environment)?;
         let configured = embedding_settings(&settings)?;
         let store = self.store.path_to_write(environment)?;
+        check_vectors(&store)?;
         let model = open_embedding_model(configured, environment)?;
         let streams = embedded_streams(&settings, &store);
         let estimate = estimate_build(&store, &*model, mode, &streams)?;
@@ -91,14 +97,35 @@ pub(super) struct BuildJob {
     pub(super) streams: EmbeddedStreams,
 }
 
+/// Time without a batch after which the user is told what the command waits for.
+const WAITING_NOTE: Duration = Duration::from_secs(10);
+
+/// Prints a note each time that no batch was embedded for a while.
+async fn note_waiting(bar: &ProgressBar, batches: &AtomicUsize) -> Infallible {
+    let mut noted = None;
+    loop {
+        let before = batches.load(Ordering::Relaxed);
+        sleep(WAITING_NOTE).await;
+        if batches.load(Ordering::Relaxed) == before && noted != Some(before) {
+            noted = Some(before);
+            let waiting = "the embedding model does not answer; it is tried again for up to 5 minutes (Ctrl-C stops, and \
+                           what is embedded is kept)";
+            bar.suspend(|| note(&waiting));
+        }
+    }
+}
+
 /// Embeds what is missing until the end, or until the user stops it. Prints the progress.
 pub(super) async fn embed(job: BuildJob, estimate: BuildProgress) -> Result<BuildProgress, Failure> {
     let BuildJob { store, model, mode, streams } = job;
     let bar = progress_bar(estimate.chunks);
-    let stop = AtomicBool::new(false);
+    let (stop, batches) = (AtomicBool::new(false), AtomicUsize::new(0));
     let work = async {
         let mut builder = VectorBuilder::open(&store, model, mode, streams).await?;
-        let report = |done: BuildProgress| bar.set_position(u64::try_from(done.chunks).unwrap_or(u64::MAX));
+        let report = |done: BuildProgress| {
+            batches.fetch_add(1, Ordering::Relaxed);
+            bar.set_position(u64::try_from(done.chunks).unwrap_or(u64::MAX));
+        };
         let done = builder.build(&stop, report).await;
         bar.finish_and_clear();
         done
@@ -107,6 +134,7 @@ pub(super) async fn embed(job: BuildJob, estimate: BuildProgress) -> Result<Buil
     let signal = tokio::select! {
         done = &mut work => return Ok(done?),
         signal = stop::requested() => signal,
+        never = note_waiting(&bar, &batches) => match never {},
     };
     stop.store(true, Ordering::Relaxed);
     // The batch in progress is stored first: it may be paid for. A second signal ends the program at once.

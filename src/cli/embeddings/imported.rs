@@ -15,7 +15,7 @@ use crate::source::store::{BuildMode, estimate_build};
 #[derive(Debug, Clone, Args)]
 pub(in crate::cli) struct EmbedArgs {
     /// A configuration file with [embedding]; the records are embedded after the import [default: fetchwell.toml in
-    /// this folder, or else the user's own]
+    /// this folder, or else the one in your configuration folder]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -29,6 +29,11 @@ pub(in crate::cli) struct EmbedArgs {
 }
 
 impl EmbedArgs {
+    /// Returns the named configuration file.
+    pub(in crate::cli) fn config(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
     /// Embeds the records of a store that have no vectors, if an embedding model is configured. Returns the number of
     /// embedded chunks, or `None` if nothing was sent to a model.
     pub(in crate::cli) async fn embed_imported(

@@ -8,7 +8,11 @@ use crate::app::failure::Failure;
 use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, grouped};
 use crate::config::Environment;
-use crate::source::store::{GenerationStatus, vector_status};
+use crate::source::store::{GenerationStatus, check_vectors, vector_status};
+
+/// Remark on vectors that no search uses.
+const OTHER_MODEL: &str =
+    "searches are by words: the configured model is another one; run `fetchwell embeddings build`";
 
 /// Show the vectors of a store: their model, their number, and the records that they lack.
 #[derive(Debug, Args)]
@@ -21,10 +25,20 @@ impl Status {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let settings = self.store.settings(environment)?;
         let store = self.store.path(environment)?;
+        check_vectors(&store)?;
         let status = vector_status(&store, &embedded_streams(&settings, &store))?;
         let disclosure = settings.embedding.as_ref().map(|configured| configured.settings.disclosure());
+        let is_configured = match (&status.current, &settings.embedding) {
+            (Some(current), Some(configured)) => configured.settings.is_identity(&current.model).ok(),
+            _ => None,
+        };
         if printer.json {
-            printer.value(&json!({ "store": store, "vectors": status, "disclosure": disclosure }));
+            printer.value(&json!({
+                "store": store,
+                "vectors": status,
+                "is_configured_model": is_configured,
+                "disclosure": disclosure,
+            }));
             return Ok(());
         }
         match &status.current {
@@ -35,6 +49,9 @@ impl Status {
                 described(current),
                 grouped(status.bytes)
             )),
+        }
+        if is_configured == Some(false) {
+            printer.line(OTHER_MODEL);
         }
         if let Some(building) = &status.building {
             printer.line(format_args!("being built: {}", described(building)));

@@ -38,7 +38,7 @@ pub(super) struct Make {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// The new file. It has words of your records.
+    /// The new file. It contains words of your records.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 

@@ -80,18 +80,14 @@ impl FilesCommand {
         self.parts().1
     }
 
-    pub(super) fn read_into(
-        &self,
-        intake: &mut Intake<'_>,
-        progress: &dyn Fn(u64),
-    ) -> Result<(), ImportError> {
+    pub(super) fn read_into(&self, intake: &mut Intake<'_>) -> Result<(), ImportError> {
         let (PathArgs { path, .. }, name) = self.parts();
         if let Self::Git(_) = self {
             return import_git(path, intake);
         }
         let program = std::env::current_exe().ok();
         let kinds = file_kinds(name).unwrap_or_default().to_vec();
-        import_files(path, &FileSelection { kinds, stream: None, program }, intake, progress)
+        import_files(path, &FileSelection { kinds, stream: None, program }, intake)
     }
 
     /// Returns the arguments and the name of a subcommand.

@@ -1,13 +1,12 @@
 //! The kinds of imports with their arguments, and the calls of the importers.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
-use indicatif::ProgressBar;
 
 use super::files_command::FilesCommand;
 use super::target::TargetArgs;
@@ -141,13 +140,11 @@ impl Kind {
     pub(super) fn read_into(
         &self,
         intake: &mut Intake<'_>,
-        bar: &ProgressBar,
         stop: &Arc<AtomicBool>,
     ) -> Result<(), ImportError> {
+        let progress = intake.progress();
         let open = |path: &Path| {
-            let file = Input::open(path, stop);
-            let file = file.map(|file| BufReader::with_capacity(1 << 16, bar.wrap_read(file)));
-            file.and_then(skip_byte_order_mark).map_err(|error| unreadable(path, &error))
+            Input::open_text(path, stop, Arc::clone(&progress)).map_err(|error| unreadable(path, &error))
         };
         match self {
             Self::Records { file, .. } => import_records(&mut open(file)?, file, intake),
@@ -171,9 +168,9 @@ impl Kind {
                 }
                 let kinds = vec![FileKind::Markdown];
                 let selection = FileSelection { kinds, stream: Some(stream.clone()), program: None };
-                import_files(path, &selection, intake, &|bytes| bar.inc(bytes))
+                import_files(path, &selection, intake)
             }
-            Self::Files(command) => command.read_into(intake, &|bytes| bar.inc(bytes)),
+            Self::Files(command) => command.read_into(intake),
         }
     }
 }
@@ -182,15 +179,6 @@ impl Kind {
 fn stream_of(file: &Path, named: Option<&str>) -> String {
     let stem = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     named.map(str::to_owned).or_else(stem).unwrap_or_default()
-}
-
-/// Skips the byte order mark that some programs write before UTF-8.
-fn skip_byte_order_mark<R: BufRead>(mut file: R) -> io::Result<R> {
-    const MARK: &[u8] = b"\xEF\xBB\xBF";
-    if file.fill_buf()?.starts_with(MARK) {
-        file.consume(MARK.len());
-    }
-    Ok(file)
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> ImportError {

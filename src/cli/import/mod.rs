@@ -1,4 +1,4 @@
-//! `fetchwell import`: imports files into an embedded store.
+//! `fetchwell import`: imports files into a store.
 //!
 //! Documents are imported by `sync`, which keeps them current.
 //!
@@ -25,16 +25,17 @@ use self::kind::Kind;
 use self::report::{Counts, Summary};
 use super::print::{Printer, note};
 use super::rejections::{Progress, Rejections, ReportFile};
-use super::sync::ImportDocs;
+use super::sync::{ImportDocs, note_lock};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
 use crate::config::Environment;
 use crate::connectors::{ImportError, Intake, PARSER_STACK_BYTES, special_file};
 use crate::handle::ConnectionId;
-use crate::source::store::{Imported, Manifest, NewConnection, Tally};
+use crate::source::ImportTarget;
+use crate::source::store::{ImportResult, Manifest, NewConnection, Tally};
 
-/// Import files into an embedded store. A repeated import changes nothing.
+/// Import files into a store. A repeated import changes nothing.
 #[derive(Debug, Args)]
 pub(super) struct Import {
     #[command(subcommand)]
@@ -80,12 +81,12 @@ impl RecordImport {
                 note(&stays);
             }
             let embed = self.kind.place().0.embed.clone();
-            let place = store.clone();
+            let target = store.target();
             // Registered before there is something to save, so that a signal never loses records.
             let first_signal = stop::requested();
             let (sender, mut ended) = oneshot::channel();
             let requested = Arc::clone(&stop);
-            let import = move || drop(sender.send(self.import(&place, manifest, printer, &requested)));
+            let import = move || drop(sender.send(self.import(target, manifest, printer, &requested)));
             let thread = thread::Builder::new().name("import".to_owned()).stack_size(PARSER_STACK_BYTES);
             thread
                 .spawn(import)
@@ -93,7 +94,7 @@ impl RecordImport {
             let signal = tokio::select! {
                 result = &mut ended => {
                     let outcome = result.unwrap_or_else(|_panic| Err(panicked()))?;
-                    return outcome.finish(embed.embed_imported(&store, environment).await, printer);
+                    return outcome.finish(store.embed(&embed, environment).await, printer);
                 }
                 signal = first_signal => signal,
             };
@@ -112,7 +113,7 @@ impl RecordImport {
 
     fn import(
         &self,
-        store: &Path,
+        target: ImportTarget,
         manifest: Option<Manifest>,
         printer: Printer,
         stop: &Arc<AtomicBool>,
@@ -148,11 +149,13 @@ impl RecordImport {
         } else {
             Progress::for_file(metadata.len())
         };
-        let bar = progress.bar.clone();
         let mut report_file = into.report.as_deref().map(ReportFile::create).transpose()?;
         let mut report = Rejections::new(path, progress.clone(), report_file.as_mut());
-        let mut intake = Intake::new(store, connection, manifest, &mut report, stop);
-        let ended = self.kind.read_into(&mut intake, &bar, stop);
+        if let ImportTarget::File(store) = &target {
+            note_lock(store);
+        }
+        let mut intake = Intake::new(target, connection, manifest, &mut report, stop);
+        let ended = self.kind.read_into(&mut intake, stop);
         // Stopping makes the input fail, which each importer reports in its own way.
         let ended =
             ended.map_err(|error| if stop.load(Ordering::Relaxed) { ImportError::Stopped } else { error });
@@ -160,9 +163,8 @@ impl RecordImport {
         // Records read before a stop or an error are kept. Records written before the disk was full are counted.
         let ended = ended.and_then(|()| intake.flush());
         let skipped = intake.skipped();
-        progress.start_indexing();
-        let (Imported { tally, index_problem }, rejected) = intake.finish()?;
-        bar.finish_and_clear();
+        let (ImportResult { tally, index_problem }, rejected) = intake.finish()?;
+        progress.finish();
         report.finish();
         let reported = report_file.map_or(Ok(()), ReportFile::finish);
         let summary = Summary::new(&into.connection, Counts { tally, rejected, skipped, stopped });

@@ -9,8 +9,7 @@ use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::record::RecordData;
-use crate::source::documents::{DocumentStore, NewProject, ProjectName, ProjectSlug};
+use crate::source::documents::{DocumentStore, NewProject, ProjectName, ProjectSettings, ProjectSlug};
 use crate::source::store::{Store, SyncStore};
 
 /// Create a project without documents.
@@ -24,10 +23,10 @@ pub(super) struct Create {
     /// Keep no history of searches.
     #[arg(long, conflicts_with = "history_days")]
     no_history: bool,
-    /// The number of days after which a search is deleted from the history [default: 90]
+    /// The number of days after which a search is deleted from the history; 0 keeps nothing [default: 90]
     #[arg(long, value_name = "DAYS")]
-    history_days: Option<u16>,
-    /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the user's own]
+    history_days: Option<u32>,
+    /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the default store]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
 }
@@ -38,13 +37,11 @@ impl Create {
         drop(SyncStore::open_or_create(&path)?);
         let store = Store::open("store".parse().map_err(|error| Failure::usage(&error))?, &path)?;
         let name = self.name.unwrap_or_else(|| ProjectName::from(&self.slug));
-        let mut settings = RecordData::new();
-        if self.no_history {
-            settings.insert("history".to_owned(), false.into());
-        }
-        if let Some(days) = self.history_days {
-            settings.insert("history_days".to_owned(), days.into());
-        }
+        let settings = ProjectSettings {
+            history: !self.no_history,
+            history_days: self.history_days,
+            ..ProjectSettings::default()
+        };
         let new = NewProject { slug: self.slug, name, settings };
         let Some(project) = runtime()?.block_on(store.create_project(&new))? else {
             return Err(Failure::usage(&format_args!(

@@ -1,10 +1,11 @@
-//! `fetchwell project`: creates, lists, shows and removes projects of documents.
+//! `fetchwell project`: creates, lists, shows, changes and removes projects of documents.
 //!
-//! * `create`, `list`, `show`, `remove`: a file per command
+//! * `create`, `list`, `show`, `set`, `remove`: a file per command
 
 mod create;
 mod list;
 mod remove;
+mod set;
 mod show;
 
 use clap::{Args, Subcommand};
@@ -25,6 +26,7 @@ enum Command {
     Create(create::Create),
     List(list::List),
     Show(show::Show),
+    Set(set::Set),
     Remove(remove::Remove),
 }
 
@@ -34,6 +36,7 @@ impl Project {
             Command::Create(command) => command.run(printer, environment),
             Command::List(command) => command.run(printer, environment),
             Command::Show(command) => command.run(printer, environment),
+            Command::Set(command) => command.run(printer, environment),
             Command::Remove(command) => command.run(printer, environment),
         }
     }

@@ -29,7 +29,7 @@ pub(super) struct Remove {
     #[command(flatten)]
     state: StateArgs,
 
-    /// Remove without a question.
+    /// Remove without asking.
     #[arg(long)]
     yes: bool,
 

@@ -9,7 +9,7 @@ use crate::app::open::runtime;
 use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
-use crate::source::documents::{DocumentStore, ProjectRef};
+use crate::source::documents::{DocumentStore, ProjectRef, ProjectSettings};
 use crate::source::store::{Store, SyncStore};
 use crate::terminal::Line;
 
@@ -52,7 +52,17 @@ impl Show {
         if let Some(origin) = origin {
             printer.line(format_args!("  imported from {origin}"));
         }
+        printer.line(format_args!("  {}", described_history(&project.settings)));
         Ok(())
+    }
+}
+
+/// Describes the search history of a project.
+pub(super) fn described_history(settings: &ProjectSettings) -> String {
+    match settings.kept_days() {
+        0 => "no search history".to_owned(),
+        1 => "searches are kept for 1 day".to_owned(),
+        days => format!("searches are kept for {} days", grouped(u64::from(days))),
     }
 }
 

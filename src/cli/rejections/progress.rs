@@ -1,15 +1,16 @@
-//! The progress of an import on a terminal: bytes, records, rate and remaining time.
+//! The progress of an import on a terminal: bytes, records, rate and remaining time, and the same of the search index.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use walkdir::WalkDir;
 
 use super::super::print::grouped;
+use crate::connectors;
 
 /// Number of records between two updates of the number.
 const UPDATE_EVERY: u64 = 256;
@@ -17,59 +18,129 @@ const UPDATE_EVERY: u64 = 256;
 /// Interval between two frames of a spinner.
 const TICK: Duration = Duration::from_millis(120);
 
+/// Output while the bytes are known, and while they are not.
+const READING: [&str; 2] =
+    ["{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} {msg}", "{spinner} {bytes} {bytes_per_sec} {msg}"];
+
+/// Output while the search index is completed: with and without the number of changes.
+const INDEXING: [&str; 2] = [
+    "{bar:30} {pos}/{len} {per_sec} {eta} completing the search index",
+    "{spinner} {elapsed} completing the search index",
+];
+
 /// Progress of an import. Shows nothing if standard error is not a terminal.
 #[derive(Clone)]
 pub(in crate::cli) struct Progress {
-    pub(in crate::cli) bar: ProgressBar,
-    records: u64,
+    pub(super) bar: ProgressBar,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    started: Instant,
+    records: AtomicU64,
+    phase: Mutex<Phase>,
+}
+
+/// Bytes that were read, and the part of the import that is shown.
+#[derive(Debug, Default)]
+struct Phase {
+    read: u64,
+    /// Number of bytes to read, if it is known.
+    expected: Option<u64>,
+    is_indexing: bool,
 }
 
 impl Progress {
     /// Shows the progress of a file of `bytes`.
     pub(in crate::cli) fn for_file(bytes: u64) -> Self {
-        Self::new(ProgressBar::new(bytes), "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} {msg}")
+        let progress = Self::for_unknown();
+        connectors::Progress::expect(&progress, bytes);
+        progress
     }
 
     /// Shows the progress of a folder, with the remaining time as soon as its files are counted.
     pub(in crate::cli) fn for_folder(folder: &Path, stop: &Arc<AtomicBool>) -> Self {
-        let progress = Self::new(ProgressBar::no_length(), "{spinner} {bytes} {bytes_per_sec} {msg}");
+        let progress = Self::for_unknown();
         if !progress.bar.is_hidden() {
-            progress.bar.enable_steady_tick(TICK);
-            let (bar, folder, stop) = (progress.bar.clone(), folder.to_owned(), Arc::clone(stop));
+            let (counted, folder, stop) = (progress.clone(), folder.to_owned(), Arc::clone(stop));
             // The count is only for display, so an import goes on without it.
-            let count = move || count_bytes(&folder, &bar, &stop);
+            let count = move || count_bytes(&folder, &counted, &stop);
             let _ = thread::Builder::new().name("count".to_owned()).spawn(count);
         }
         progress
     }
 
-    /// Creates a progress that is not shown.
-    pub(in crate::cli) fn hidden() -> Self {
-        Self { bar: ProgressBar::hidden(), records: 0 }
-    }
-
-    fn new(bar: ProgressBar, template: &str) -> Self {
-        let bar = bar.with_style(style(template));
-        Self { bar, records: 0 }
+    /// Shows the progress of an import with a number of bytes that is reported later.
+    pub(in crate::cli) fn for_unknown() -> Self {
+        let bar = ProgressBar::no_length().with_style(style(READING[1]));
+        if !bar.is_hidden() {
+            bar.enable_steady_tick(TICK);
+        }
+        let shared = Shared { started: Instant::now(), records: AtomicU64::new(0), phase: Mutex::default() };
+        Self { bar, shared: Arc::new(shared) }
     }
 
     /// Counts a record.
-    pub(in crate::cli) fn count_record(&mut self) {
-        self.records += 1;
-        if self.records.is_multiple_of(UPDATE_EVERY) && !self.bar.is_hidden() {
-            let seconds = self.bar.elapsed().as_secs().max(1);
-            let rate = grouped(self.records / seconds);
-            self.bar.set_message(format!("{} records, {rate}/s", grouped(self.records)));
+    pub(super) fn count_record(&self) {
+        let records = self.shared.records.fetch_add(1, Ordering::Relaxed) + 1;
+        if records.is_multiple_of(UPDATE_EVERY) && !self.bar.is_hidden() {
+            let rate = grouped(records / self.shared.started.elapsed().as_secs().max(1));
+            self.bar.set_message(format!("{} records, {rate}/s", grouped(records)));
         }
     }
 
-    /// Shows that the records are read, and the index is completed.
-    pub(in crate::cli) fn start_indexing(&self) {
-        if !self.bar.is_hidden() {
-            self.bar.set_style(style("{spinner} {elapsed} {msg}"));
-            self.bar.set_message("completing the search index");
-            self.bar.enable_steady_tick(TICK);
+    /// Removes the progress from the terminal.
+    pub(in crate::cli) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.shared.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows the bytes of a phase.
+    fn show_reading(&self, phase: &mut Phase) {
+        phase.is_indexing = false;
+        let [known, unknown] = READING;
+        self.bar.set_style(style(if phase.expected.is_some() { known } else { unknown }));
+        if let Some(bytes) = phase.expected {
+            self.bar.set_length(bytes);
         }
+        self.bar.set_position(phase.read);
+    }
+}
+
+impl connectors::Progress for Progress {
+    fn expect(&self, bytes: u64) {
+        let mut phase = self.phase();
+        *phase.expected.get_or_insert(0) += bytes;
+        self.show_reading(&mut phase);
+    }
+
+    fn read(&self, bytes: u64) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        let mut phase = self.phase();
+        phase.read += bytes;
+        if phase.is_indexing {
+            self.bar.reset();
+            self.show_reading(&mut phase);
+        } else {
+            self.bar.inc(bytes);
+        }
+    }
+
+    fn index(&self, added: u64, missing: u64) {
+        let mut phase = self.phase();
+        if !phase.is_indexing {
+            phase.is_indexing = true;
+            self.bar.reset();
+        }
+        let [known, unknown] = INDEXING;
+        self.bar.set_style(style(if missing > 0 { known } else { unknown }));
+        self.bar.set_length(missing);
+        self.bar.set_position(added);
     }
 }
 
@@ -78,16 +149,15 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// Adds up the sizes of all files of a folder, and shows them as the whole.
-fn count_bytes(folder: &Path, bar: &ProgressBar, stop: &AtomicBool) {
+fn count_bytes(folder: &Path, progress: &Progress, stop: &AtomicBool) {
     let mut bytes = 0;
     for entry in WalkDir::new(folder).into_iter().flatten() {
-        if stop.load(Ordering::Relaxed) || bar.is_finished() {
+        if stop.load(Ordering::Relaxed) || progress.bar.is_finished() {
             return;
         }
         if entry.file_type().is_file() {
             bytes += entry.metadata().map_or(0, |metadata| metadata.len());
         }
     }
-    bar.set_length(bytes);
-    bar.set_style(style("{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} {msg}"));
+    connectors::Progress::expect(progress, bytes);
 }

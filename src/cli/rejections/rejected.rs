@@ -5,20 +5,21 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::json;
 
 use super::super::print::{counted, grouped, note, note_skipped};
 use super::progress::Progress;
 use crate::app::failure::Failure;
-use crate::connectors::Report;
+use crate::connectors::{self, Report};
 use crate::state::{not_a_file, private_options};
 
 /// Number of rejections that are printed at once.
-const MAX_IMMEDIATE: usize = 4;
+const MAX_IMMEDIATE: usize = 3;
 
 /// Number of rejections that are printed one by one; of more, the most frequent reasons are.
-const MAX_LISTED: usize = 8;
+const MAX_LISTED: usize = 7;
 
 /// Number of reasons that are printed.
 const MAX_REASONS: usize = 3;
@@ -63,13 +64,9 @@ impl<'r> Rejections<'r> {
         Self { file: file.to_owned(), progress, listed, rejected: 0, still_rejected: 0, reasons, report }
     }
 
-    /// Creates the receiver for a synchronization of `file`, which shows no progress.
-    pub(in crate::cli) fn without_progress(file: &Path, report: Option<&'r mut ReportFile>) -> Self {
-        Self::new(file, Progress::hidden(), report)
-    }
-
-    /// Prints what was not printed at once.
+    /// Prints what was not printed at once, and removes the progress from the terminal.
     pub(in crate::cli) fn finish(self) {
+        self.progress.finish();
         if self.still_rejected > 0 && self.report.is_none() {
             let files = counted(self.still_rejected, "file");
             note(&format_args!(
@@ -146,6 +143,10 @@ impl Report for Rejections<'_> {
 
     fn accepted(&mut self) {
         self.progress.count_record();
+    }
+
+    fn progress(&self) -> Arc<dyn connectors::Progress> {
+        Arc::new(self.progress.clone())
     }
 }
 

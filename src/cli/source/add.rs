@@ -16,18 +16,20 @@ use crate::config::{
     SourceTitle, check_text, read_text, with_source,
 };
 use crate::handle::StreamName;
+use crate::source::is_database;
+use crate::source::postgres::{PasswordPlace, PostgresUrl};
 
 /// Add a source to the configuration file, which is created if it does not exist
 #[derive(Debug, Args)]
 pub(super) struct Add {
-    /// Its name in answers and errors.
+    /// The name of the source in answers and errors.
     #[arg(value_parser = |text: &str| text.parse::<SourceTitle>())]
     name: SourceTitle,
 
     #[command(flatten)]
     place: Place,
 
-    /// The location of its credential: `pdpp-cache`, `env:NAME`, `file:PATH` or `command:LINE`
+    /// The location of the credential: `pdpp-cache`, `env:NAME`, `file:PATH` or `command:LINE`
     #[arg(long, value_name = "PLACE", conflicts_with = "store")]
     credential: Option<String>,
 
@@ -35,7 +37,7 @@ pub(super) struct Add {
     #[arg(long, value_name = "DIR", conflicts_with = "store", default_value = DEFAULT_CACHE_ROOT)]
     cache_root: PathBuf,
 
-    /// The deadline of a request to it, such as 2s or 500ms [default: 5s]
+    /// The deadline of a request to the source, such as 2s or 500ms [default: 5s]
     #[arg(long, value_name = "DURATION", value_parser = |text: &str| text.parse::<DurationText>().map(|_| text.to_owned()))]
     deadline: Option<String>,
 
@@ -54,7 +56,7 @@ pub(super) struct Add {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Place {
-    /// An embedded store, created by `fetchwell import` [default: `FETCHWELL_STORE`, or else the user's own]
+    /// A store, created by `fetchwell import` [default: `FETCHWELL_STORE`, or else the default store]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
 
@@ -115,7 +117,10 @@ impl Add {
             })
         };
         let url = self.place.url.as_deref().map(remote).transpose()?;
-        let store = self.place.store.as_deref().map(from_file).transpose()?;
+        let store = match self.place.store.as_deref() {
+            Some(place) if is_database(place) => Some(database_url(place)?),
+            store => store.map(from_file).transpose()?,
+        };
         let credential = match self.credential {
             None => None,
             Some(text) => {
@@ -144,6 +149,18 @@ impl Add {
             streams: self.streams.iter().map(ToString::to_string).collect(),
         })
     }
+}
+
+/// Returns the URL of a database as it was given, unless it has a password.
+fn database_url(place: &Path) -> Result<String, Failure> {
+    if let Some(url) = PostgresUrl::in_place_of(place)
+        && let PasswordPlace::Url(_) = url.map_err(|error| Failure::usage(&error))?.password()
+    {
+        return Err(Failure::usage(
+            &"the password would be readable in the file; write password=env:NAME or password=file:PATH into the URL",
+        ));
+    }
+    Ok(place.display().to_string())
 }
 
 fn is_missing(path: &Path) -> bool {

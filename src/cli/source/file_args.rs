@@ -14,7 +14,7 @@ use crate::config::{
 /// The configuration file to change.
 #[derive(Debug, Clone, Args)]
 pub(super) struct FileArgs {
-    /// The configuration file [default: fetchwell.toml in this folder, or else the user's own]
+    /// The configuration file [default: fetchwell.toml in this folder, or else the one in your configuration folder]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 }

@@ -65,7 +65,7 @@ fn shown(settings: &SourceSettings) -> SourceOutput<'_> {
         label: settings.label.as_deref(),
         place: place(settings),
         credential: match &settings.place {
-            SourcePlace::Store { .. } => None,
+            SourcePlace::Store { .. } | SourcePlace::Postgres { .. } => None,
             SourcePlace::Provider { credential, .. } => Some(credential.shown()),
         },
         deadline_ms: settings.deadline.as_millis(),

@@ -1,5 +1,6 @@
-//! `fetchwell source`: adds, lists, tests and removes the sources of a configuration file, one command per file.
+//! `fetchwell source`: changes and tests the sources of a configuration file.
 //!
+//! * `add`, `list`, `test`, `remove`: the commands
 //! * `file_args`: the configuration file, which all of them read
 
 mod add;

@@ -11,7 +11,7 @@ use crate::config::{ConfigError, check_text, without_source};
 /// Remove a source from the configuration file; the store or server is not changed
 #[derive(Debug, Args)]
 pub(super) struct Remove {
-    /// Its name.
+    /// The name of the source.
     name: String,
 
     #[command(flatten)]

@@ -17,7 +17,7 @@ use super::print::Printer;
 use crate::app::failure::Failure;
 use crate::config::Environment;
 
-/// Show what a store has.
+/// Show the path, sizes and counts of a store.
 #[derive(Debug, Args)]
 pub(super) struct Store {
     #[command(subcommand)]

@@ -14,8 +14,9 @@ use crate::cli::print::{Printer, counted, note};
 use crate::config::Environment;
 use crate::cursor::delete_positions;
 use crate::handle::RecordScope;
+use crate::source::documents::DOCS_KIND;
 use crate::source::store::{
-    RemovalCounts, Removed, SyncStore, count_removal, finish_removal, remove_records,
+    RemovalCounts, RemovalResult, SyncStore, count_removal, finish_removal, remove_records,
 };
 use crate::terminal::err_is_terminal;
 
@@ -34,7 +35,7 @@ pub(in crate::cli) struct Remove {
     #[command(flatten)]
     pub(in crate::cli) state: StateArgs,
 
-    /// Remove without a question.
+    /// Remove without asking.
     #[arg(long)]
     pub(in crate::cli) yes: bool,
 
@@ -64,7 +65,8 @@ impl Remove {
         if !yes {
             confirm(&store, &scope, counts)?;
         }
-        let Removed { counts, vectors, mut problems } = runtime.block_on(remove_records(&store, &scope))?;
+        let RemovalResult { counts, vectors, mut problems } =
+            runtime.block_on(remove_records(&store, &scope))?;
         // Positions of lists have records that were read and not shown yet.
         if let Some(directory) = state_directory
             && let Err(error) = delete_positions(&directory)
@@ -138,9 +140,14 @@ fn note_import(store: &Path, scope: &RecordScope) -> Result<(), Failure> {
             "the removal of `{connection}` forgets its import of {origin}; a server that has it in [[import]] imports it again"
         ));
     } else {
+        let again = if import.settings.kind == DOCS_KIND {
+            format!("fetchwell import docs {origin} --project {connection}")
+        } else {
+            format!("fetchwell add {origin} --connection {connection}")
+        };
         note(&format_args!(
             "`{connection}` is kept current with {origin}: `fetchwell sync` brings removed records back when their file \
-             changes, and `fetchwell add {origin} --connection {connection} --store {}` at once",
+             changes, and `{again} --store {}` at once",
             store.display()
         ));
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::super::embeddings::EmbedArgs;
 use super::super::print::{Printer, grouped, note};
 use super::super::rejections::ReportFile;
-use super::run::{run_stoppable, synchronize};
+use super::run::{note_lock, run_stoppable, synchronize};
 use crate::app::default_store::store_to_fill;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
@@ -25,7 +25,7 @@ use crate::source::store::{Manifest, NewConnection, NewImport, RememberedImport,
 pub(in crate::cli) struct Add {
     /// The file or folder.
     path: PathBuf,
-    /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the user's own]
+    /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the default store]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
     /// The kind of the import, a subcommand of `fetchwell import` [default: guessed from the content and the name]
@@ -128,6 +128,7 @@ impl Add {
             }
             return Ok(());
         }
+        note_lock(&path);
         let store = SyncStore::open_or_create(&path)?;
         let import = match target {
             Target::Known(import) => self.refresh(&store, *import)?,
@@ -241,7 +242,7 @@ impl Add {
             title: title.clone(),
             time: time.clone(),
             url: url.clone(),
-            category_from: None,
+            ..ImportOptions::default()
         }
     }
 }

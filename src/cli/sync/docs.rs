@@ -13,7 +13,7 @@ use crate::app::default_store::store_to_fill;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::config::Environment;
-use crate::connectors::{CategoryFrom, ImportError, ImportOptions};
+use crate::connectors::{CategoryFrom, ImportOptions};
 use crate::source::documents::{DOCS_KIND, ProjectSlug};
 use crate::source::store::{NewConnection, NewImport, RememberedImport, SyncStore};
 
@@ -25,11 +25,12 @@ pub(in crate::cli) struct ImportDocs {
     /// The project, made by `fetchwell project create`.
     #[arg(long, value_name = "SLUG")]
     project: ProjectSlug,
-    /// The store [default: `FETCHWELL_STORE`, or else the user's own]
+    /// The store [default: `FETCHWELL_STORE`, or else the default store]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
-    /// Take the category of a document from its first folder, or from its front matter [default: general]
-    #[arg(long, value_name = "folder|front-matter")]
+    /// Take the category of a document from its first folder or from its front matter, or use `general` for all [default:
+    /// that of the last import, at first `general`]
+    #[arg(long, value_name = "folder|front-matter|general")]
     category_from: Option<CategoryFrom>,
     /// Delete the documents that are missing, even if more than half of them are.
     #[arg(long)]
@@ -55,20 +56,28 @@ impl ImportDocs {
             } else {
                 report.print(printer);
             }
-            self.embed.embed_imported(&path, environment).await?;
+            self.embed.embed_imported(&path, environment).await.map_err(unembedded)?;
             if report.is_complete() { Ok(()) } else { Err(Failure::without_message()) }
         })
     }
 
-    /// Remembers the folder as the origin of the project. A project has one.
+    /// Remembers the folder as the origin of the project. A project has one, and as long as it has no documents, it can be
+    /// another one. The origin of the categories stays unless the command names one. Documents that were removed are read
+    /// again.
     fn remember(&self, store: &SyncStore, origin: &Path) -> Result<RememberedImport, Failure> {
         let connection_id = self.project.connection().clone();
         let known = store.imports()?.into_iter().find(|known| known.connection_id == connection_id);
-        if let Some(known) = known.filter(|known| known.settings.origin != origin) {
-            let (connection, origin) = (connection_id.to_string(), known.settings.origin);
-            return Err(ImportError::OtherOrigin { connection, origin }.into());
+        let mut options = ImportOptions::default();
+        if let Some(NewImport { origin: earlier, options: json, .. }) = known.map(|known| known.settings) {
+            let has_documents = || {
+                store.known_documents(&connection_id).map(|known| known.is_some_and(|all| !all.is_empty()))
+            };
+            if earlier != origin && has_documents()? {
+                return Err(self.other_folder(&earlier));
+            }
+            options = ImportOptions::from_json(&json);
         }
-        let options = ImportOptions { category_from: self.category_from, ..ImportOptions::default() };
+        options.category_from = self.category_from.unwrap_or(options.category_from);
         let connection = NewConnection {
             connection_id,
             connector_key: DOCS_KIND.to_owned(),
@@ -77,8 +86,29 @@ impl ImportDocs {
         };
         let import =
             NewImport { origin: origin.to_owned(), kind: DOCS_KIND.to_owned(), options: options.to_json() };
-        Ok(store.remember(&connection, &import)?)
+        let import = store.remember(&connection, &import)?;
+        store.restore_removed(import.id)?;
+        Ok(import)
     }
+
+    /// Returns the error for a project with the documents of another folder.
+    fn other_folder(&self, origin: &Path) -> Failure {
+        Failure::usage(&format_args!(
+            "the project `{0}` has the documents of {1}, and a project has one folder; create another project for this one, \
+             or remove the documents with `fetchwell project remove {0}`",
+            self.project,
+            origin.display()
+        ))
+    }
+}
+
+/// Returns the failure of the embedding after an import. Documents without vectors are found by their words.
+fn unembedded(failure: Failure) -> Failure {
+    let problem = failure.message;
+    let message = format!(
+        "the documents are imported, and not all of them are embedded: {problem}. The same command embeds the rest"
+    );
+    Failure { message, ..failure }
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {

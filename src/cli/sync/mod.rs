@@ -18,12 +18,13 @@ use clap::Args;
 pub(super) use self::add::Add;
 pub(super) use self::docs::ImportDocs;
 use self::report::{SyncReport, print_total};
+pub(super) use self::run::note_lock;
 use self::run::{run_stoppable, synchronize};
 use self::watch::watch;
 use super::embeddings::EmbedArgs;
 use super::print::Printer;
 use super::rejections::ReportFile;
-use crate::app::default_store::existing_default_store;
+use crate::app::default_store::store_of_imports;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::config::Environment;
@@ -34,7 +35,7 @@ use crate::source::store::{RememberedImport, SyncStore};
 pub(super) struct Sync {
     /// The import, by the id of its connection [default: all imports]
     name: Option<String>,
-    /// The store of the imports [default: `FETCHWELL_STORE`, or else the user's own]
+    /// The store of the imports [default: the store of --config, or else `FETCHWELL_STORE`, or else the user's own]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
     /// Delete what is missing, even if more than half of it is, or the file or folder is gone.
@@ -52,7 +53,8 @@ pub(super) struct Sync {
 
 impl Sync {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let path = self.store.clone().map_or_else(|| existing_default_store(environment), Ok)?;
+        let named = self.store.clone();
+        let path = named.map_or_else(|| store_of_imports(self.embed.config(), environment), Ok)?;
         let store = Arc::new(SyncStore::open(&path)?);
         let imports = chosen(store.imports()?, self.name.as_deref())?;
         if self.watch {

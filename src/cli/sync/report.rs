@@ -29,6 +29,8 @@ pub(super) struct SyncReport {
     /// Number of records that are missing and were kept.
     held: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 
@@ -53,6 +55,7 @@ impl SyncReport {
             files_read: outcome.read,
             files_unchanged: outcome.unchanged,
             held: outcome.held.map_or(0, |missing| missing.records),
+            warning: outcome.warning.clone(),
             error,
         }
     }
@@ -94,6 +97,9 @@ impl SyncReport {
             counts.push(format!("{} {files} unchanged", grouped(self.files_unchanged)));
         }
         printer.line(format_args!("{connection_id}: {}", counts.join(", ")));
+        if let Some(warning) = &self.warning {
+            note(&format_args!("{connection_id}: {warning}"));
+        }
         if self.held > 0 {
             note(&describe_held_records(connection_id, &grouped(self.held)));
         }

@@ -1,17 +1,26 @@
 //! Runs synchronizations on a thread that a signal stops.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::super::rejections::{Rejections, ReportFile};
+use super::super::print::note;
+use super::super::rejections::{Progress, Rejections, ReportFile};
 use super::report::SyncReport;
 use crate::app::failure::Failure;
 use crate::app::stop;
 use crate::connectors::{ImportError, PARSER_STACK_BYTES, Synchronization};
-use crate::source::store::{RememberedImport, SyncStore};
+use crate::source::store::{RememberedImport, SyncStore, is_store_locked};
+
+/// Interval at which a command looks whether another process still holds the lock of the store.
+const LOCK_POLL: Duration = Duration::from_millis(50);
+
+/// Number of times after which the command says so.
+const LOCK_POLLS: usize = 20;
 
 /// Runs a job on a thread of its own. The first signal asks it to stop, which keeps what was read; the second one ends the
 /// program.
@@ -41,6 +50,23 @@ pub(super) async fn run_stoppable<Answer: Send + 'static>(
     }
 }
 
+/// Says that a command waits while another process writes to the store for longer than a batch takes.
+pub(in crate::cli) fn note_lock(store: &Path) {
+    let is_locked = |_attempt: &usize| {
+        let is_locked = is_store_locked(store);
+        if is_locked {
+            thread::park_timeout(LOCK_POLL);
+        }
+        is_locked
+    };
+    if (0..LOCK_POLLS).take_while(is_locked).count() == LOCK_POLLS {
+        note(&format_args!(
+            "another process writes to {}; waiting for it for up to a minute",
+            store.display()
+        ));
+    }
+}
+
 /// Synchronizes an import. Only a stop is a failure; others are part of the report.
 pub(super) fn synchronize(
     store: &SyncStore,
@@ -49,7 +75,7 @@ pub(super) fn synchronize(
     report: Option<&mut ReportFile>,
     stop: &Arc<AtomicBool>,
 ) -> Result<SyncReport, Failure> {
-    let mut rejections = Rejections::without_progress(&import.settings.origin, report);
+    let mut rejections = Rejections::new(&import.settings.origin, Progress::for_unknown(), report);
     let program = std::env::current_exe().ok();
     let synchronization = Synchronization { store, import, prune, program, report: &mut rejections, stop };
     match synchronization.run() {
