@@ -35,14 +35,14 @@ fuzz_target!(|text: &[u8]| {
     }
 });
 
-fn import(mut mailbox: &[u8], manifest: Option<Manifest>) -> (Result<(), ImportError>, Rejected) {
+fn import(mut mailbox: &[u8], manifest: Option<Manifest>) -> (Result<(), ImportError>, RejectedLines) {
     let connection = NewConnection {
         connection_id: "c".parse().unwrap(),
         connector_key: String::new(),
         display_name: None,
         manifest: None,
     };
-    let (mut rejected, stop) = (Rejected(Vec::new()), AtomicBool::new(false));
+    let (mut rejected, stop) = (RejectedLines(Vec::new()), AtomicBool::new(false));
     let mut intake = Intake::new(Path::new(NO_STORE), connection, manifest, &mut rejected, &stop);
     let outcome = import_mbox(&mut mailbox, Path::new("fuzz.mbox"), "messages", &mut intake);
     drop(intake);
@@ -50,9 +50,9 @@ fn import(mut mailbox: &[u8], manifest: Option<Manifest>) -> (Result<(), ImportE
 }
 
 /// The lines of the messages that were rejected.
-struct Rejected(Vec<u64>);
+struct RejectedLines(Vec<u64>);
 
-impl Report for Rejected {
+impl Report for RejectedLines {
     fn rejected(&mut self, place: &dyn fmt::Display, reason: &str) {
         assert!(!reason.is_empty());
         self.0.push(place.to_string().parse().unwrap());

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use fetchwell::fit::budget;
 use fetchwell::record::RecordData;
-use fetchwell::source::pdpp::Recorded;
+use fetchwell::source::pdpp::RecordedSource;
 use fetchwell::source::{BoundSource, RecordsPosition, RecordsQuery, Start};
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 use libfuzzer_sys::fuzz_target;
@@ -14,7 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().enable_time().build().unwrap());
 
 fuzz_target!(|body: &str| {
-    let source = Recorded {
+    let source = RecordedSource {
         name: "fuzz".parse().unwrap(),
         search: body.to_owned(),
         record: body.to_owned(),
