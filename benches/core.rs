@@ -10,7 +10,7 @@ use fetchwell::cursor::{Claims, Cursors, Key, KeyId, KeyRing, Kind, Skew, seal};
 use fetchwell::fit::{ChunkBudget, PageItem, Pressure, Shaping, chunk_end, plan_page, shorten};
 use fetchwell::handle::Handle;
 use fetchwell::record::{Excerpt, RecordData};
-use fetchwell::source::pdpp::{Recorded, fat_records_reply, fat_search_reply, long_record_reply};
+use fetchwell::source::pdpp::{RecordedSource, fat_records_reply, fat_search_reply, long_record_reply};
 use fetchwell::source::{BoundSource, SearchQuery};
 use fetchwell::telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
@@ -32,7 +32,7 @@ fn handles(criterion: &mut Criterion) {
 
 fn search(criterion: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let source = Recorded {
+    let source = RecordedSource {
         name: "fixture".parse().unwrap(),
         search: fat_search_reply(),
         record: long_record_reply("a text"),

@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
-use fetchwell::embedding::QueryVector;
+use fetchwell::embedding::{ModelIdentity, QueryVector};
 use fetchwell::source::store::{VectorIndex, VectorScope};
 use rusqlite::{Connection, params};
 
@@ -90,7 +90,8 @@ fn measure(chunks: usize, dimensions: usize) {
         };
         let (mut times, mut found) = (Vec::new(), 0);
         for query in &queries {
-            let query_vector = QueryVector { model: "bench".into(), numbers: query.as_slice().into() };
+            let model = ModelIdentity { id: "bench".into(), probe: vectors[0].as_slice().into() };
+            let query_vector = QueryVector { model, name: "bench".into(), numbers: query.as_slice().into() };
             let start = Instant::now();
             let hits = index.search(&query_vector, 50, &scope).unwrap().hits;
             times.push(start.elapsed().as_secs_f64() * 1_000.0);
@@ -111,6 +112,13 @@ fn measure(chunks: usize, dimensions: usize) {
     }
 }
 
+/// Returns the scale and the 16-bit codes of a vector.
+fn coded(vector: &[f32]) -> (f32, Vec<u8>) {
+    let scale = vector.iter().fold(0.0_f32, |most, number| most.max(number.abs()));
+    let code = |number: &f32| ((number / scale * 32_767.0).round() as i16).to_le_bytes();
+    (scale, vector.iter().flat_map(code).collect())
+}
+
 /// Writes a file of vectors as a build does, with 16-bit codes.
 fn write(path: &Path, vectors: &[Vec<f32>]) {
     let mut sqlite = Connection::open(path).unwrap();
@@ -120,14 +128,14 @@ fn write(path: &Path, vectors: &[Vec<f32>]) {
     sqlite.execute_batch("PRAGMA user_version = 1;").unwrap();
     let transaction = sqlite.transaction().unwrap();
     let dimensions = vectors[0].len();
-    let generation = "INSERT INTO generations VALUES (1, 'bench', ?1, 's', 1, 1, 1, 0, x'')";
-    transaction.execute(generation, [dimensions as i64]).unwrap();
+    let generation = "INSERT INTO generations VALUES (1, 'bench', ?1, 's', 1, 1, 1, 0, ?2)";
+    let (scale, codes) = coded(&vectors[0]);
+    let probe: Vec<u8> = scale.to_le_bytes().into_iter().chain(codes).collect();
+    transaction.execute(generation, params![dimensions as i64, probe]).unwrap();
     let chunk = "INSERT INTO chunks VALUES (NULL, 1, ?1, ?2, 1, 0, 0, x'', ?3, ?4)";
     let mut insert = transaction.prepare(chunk).unwrap();
     for (record, vector) in (0_i64..).zip(vectors) {
-        let scale = vector.iter().fold(0.0_f32, |most, number| most.max(number.abs()));
-        let code = |number: &f32| ((number / scale * 32_767.0).round() as i16).to_le_bytes();
-        let codes: Vec<u8> = vector.iter().flat_map(code).collect();
+        let (scale, codes) = coded(vector);
         insert.execute(params![record, record % 5, f64::from(scale), codes]).unwrap();
     }
     drop(insert);
