@@ -14,7 +14,7 @@ pub(crate) struct Block {
 
 /// A command of a `console` block, with the output below it.
 #[derive(Debug)]
-pub(crate) struct Shown {
+pub(crate) struct ShownCommand {
     pub(crate) command: String,
     /// The comment after the command.
     pub(crate) comment: String,
@@ -67,13 +67,13 @@ pub(crate) fn blocks(name: &str) -> Vec<Block> {
 
 impl Block {
     /// Returns the commands of a `console` block. In a `sh` block every line is a command.
-    pub(crate) fn commands(&self) -> Vec<Shown> {
-        let mut commands: Vec<Shown> = Vec::new();
+    pub(crate) fn commands(&self) -> Vec<ShownCommand> {
+        let mut commands: Vec<ShownCommand> = Vec::new();
         for line in self.text.lines() {
             let command = if self.language == "sh" { Some(line) } else { line.strip_prefix("$ ") };
             if let Some(command) = command {
                 let (command, comment) = command.split_once("  #").unwrap_or((command, ""));
-                commands.push(Shown {
+                commands.push(ShownCommand {
                     command: command.trim().to_owned(),
                     comment: comment.trim().to_owned(),
                     output: String::new(),

@@ -24,6 +24,8 @@ pub(crate) enum Mood {
     Limited { retry_after: &'static str },
     /// This status and body.
     Status(u16, &'static str),
+    /// Status 400 for requests with a text that has this word, and vectors for others.
+    Refusing(&'static str),
     /// This vector for each text.
     Vector(Value),
     /// One vector less than texts.
@@ -104,6 +106,10 @@ fn answer(request: &Request, mood: Mood, sent: &Mutex<Vec<String>>) -> Reply {
             std::thread::park_timeout(pause);
             0
         }
+        Mood::Refusing(word) if texts.iter().any(|text| text.contains(word)) => {
+            return Reply::Json(400, "{}".to_owned());
+        }
+        Mood::Refusing(_) => 0,
         Mood::Healthy { salt } => salt,
     };
     let of_records = texts.iter().filter(|text| !text.starts_with("fetchwell checks that this model"));

@@ -38,7 +38,7 @@ pub(crate) struct FederationClient {
 
 /// The result of a call.
 #[derive(Debug)]
-pub(crate) struct Called {
+pub(crate) struct CallResult {
     pub(crate) body: Value,
     pub(crate) is_error: bool,
     pub(crate) took: Duration,
@@ -46,7 +46,7 @@ pub(crate) struct Called {
 
 /// The resources of a process.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Vitals {
+pub(crate) struct ProcessUsage {
     pub(crate) resident_kb: usize,
     pub(crate) descriptors: usize,
     pub(crate) threads: usize,
@@ -73,7 +73,7 @@ impl FederationClient {
         self.requests
     }
 
-    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Called {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> CallResult {
         let started = Instant::now();
         let id = self.send(tool, arguments);
         let message = self.server.receive();
@@ -84,7 +84,7 @@ impl FederationClient {
         let body =
             if is_error { &result["structuredContent"]["error"] } else { &result["structuredContent"] };
         assert!(body.is_object(), "{message}");
-        Called { body: body.clone(), is_error, took }
+        CallResult { body: body.clone(), is_error, took }
     }
 
     /// Checks that the process is the one that was started, and answers.
@@ -95,9 +95,9 @@ impl FederationClient {
         assert!(self.server.process.try_wait().unwrap().is_none(), "it ended");
     }
 
-    pub(crate) fn vitals(&self) -> Vitals {
+    pub(crate) fn process_usage(&self) -> ProcessUsage {
         let of = |name: &str| PathBuf::from(format!("/proc/{}/{name}", self.server.process.id()));
-        Vitals {
+        ProcessUsage {
             resident_kb: memory_kib(self.server.process.id(), "VmRSS"),
             descriptors: std::fs::read_dir(of("fd")).unwrap().count(),
             threads: std::fs::read_dir(of("task")).unwrap().count(),
@@ -105,7 +105,7 @@ impl FederationClient {
     }
 }
 
-impl Called {
+impl CallResult {
     /// Returns the handles of the rows.
     pub(crate) fn ids(&self) -> Vec<String> {
         rows_of(&self.body)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fetchwell::callers::CallContext;
 use fetchwell::handle::SourceName;
-use fetchwell::http::{Guarded, Limits, RateLimiter, Site, Tls, bind, serve};
+use fetchwell::http::{CallerCheck, Limits, RateLimiter, Site, Tls, bind, serve};
 use fetchwell::record::{Record, Schema, Window};
 use fetchwell::source::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
@@ -44,7 +44,7 @@ impl OwnServer {
         let source = Arc::new(Gate { name: "gate".parse().unwrap(), came: Notify::new(), go: Notify::new() });
         let toolbox = Toolbox::new(Arc::clone(&source) as Arc<dyn Source>, call_deadline).unwrap();
         let live = SharedToolbox::new(toolbox);
-        let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap(), Guarded::ByNobody)).unwrap();
+        let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap(), CallerCheck::ByNobody)).unwrap();
         let address: SocketAddr = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let site = Site::of_this_machine(live, Telemetry::default(), RateLimiter::default());

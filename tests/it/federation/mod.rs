@@ -1,0 +1,6 @@
+//! Several sources as one.
+
+mod faults;
+mod shared_connections;
+mod turns;
+mod walk;

@@ -1,0 +1,12 @@
+//! The HTTP server: connections, hosts, proxies, statistics.
+
+mod limits;
+mod names;
+mod operations;
+mod ops_listener;
+mod proxied_requests;
+mod raw_http_2;
+mod spans;
+mod telemetry;
+mod tls;
+mod unread;

@@ -1,0 +1,16 @@
+//! `fetchwell import`, `add` and `sync`.
+
+mod batches;
+pub(crate) mod commands;
+mod documents;
+mod exports;
+pub(crate) mod files;
+mod hostile_files;
+mod notes;
+mod order;
+mod real_mail;
+mod report;
+mod stalled_imports;
+pub(crate) mod sync;
+mod sync_states;
+pub(crate) mod values;

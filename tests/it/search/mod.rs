@@ -1,0 +1,12 @@
+//! Search: the language of queries, ranking, meaning, and properties.
+
+mod by_meaning;
+mod embeddings;
+mod excerpts;
+mod hostile_corpus;
+mod modes;
+mod properties;
+mod query_language;
+mod query_operators;
+mod ranking;
+mod rerank;

@@ -1,0 +1,11 @@
+//! Record servers, and the behaviour that every source must have.
+
+pub(crate) mod conformance;
+mod dotted_keys;
+mod hostaway;
+mod outgoing_credentials;
+mod parallel_reads;
+mod record_server;
+mod remote_aggregates;
+mod remote_reads;
+mod transport;

@@ -1,0 +1,16 @@
+//! The embedded store and its files.
+
+mod aggregates;
+mod backup;
+mod export;
+mod foreign_files;
+mod full_disk;
+mod index_files;
+mod info;
+mod old_store;
+#[cfg(unix)]
+mod permissions;
+mod read_only;
+mod removal;
+mod searches;
+mod walk;
