@@ -17,7 +17,7 @@
 //! * `history_queue`: searches to be remembered
 //! * `vectors`: vectors of records, for search by meaning
 //! * `place`, `info`, `export`, `removal`: the names of a command as rows; description, export and removal of records
-//! * `traces`: text of removed records in free pages, `tables`: the tables that there are
+//! * `traces`: text of removed records in free pages, `tables`: the tables that there are, and SQL that they share
 //! * `meaning`: the use of vectors by one search
 
 mod backup;

@@ -2,6 +2,9 @@
 
 use rusqlite::Connection;
 
+/// SQL for the present time in RFC 3339.
+pub(super) const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
+
 /// Returns true if a store has a table, also if another connection has just created it: `Connection::table_exists` would
 /// answer from the schema that this connection last read.
 pub(super) fn has_table(sqlite: &Connection, name: &str) -> Result<bool, rusqlite::Error> {
@@ -18,8 +21,8 @@ pub(super) fn has_projects(sqlite: &Connection) -> Result<bool, rusqlite::Error>
 /// Raises the version of all projects, after something else than their documents changed the answers.
 pub(super) fn raise_versions(sqlite: &Connection) -> Result<(), rusqlite::Error> {
     if has_projects(sqlite)? {
-        let sql = "UPDATE projects SET corpus_version = corpus_version + 1, updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
-        sqlite.execute(sql, ())?;
+        let sql = format!("UPDATE projects SET corpus_version = corpus_version + 1, updated_at = {NOW}");
+        sqlite.execute(&sql, ())?;
     }
     Ok(())
 }

@@ -12,9 +12,10 @@ use crate::source::documents::{
 };
 use crate::source::store::database::{Database, identity};
 use crate::source::store::documents::{
-    DocumentWriter, NOW, create_tables, delete_expired_of, has_tables, new_uuid, project,
+    DocumentWriter, create_tables, delete_expired_of, has_tables, new_uuid, project,
 };
 use crate::source::store::import::{OpenStream, WriteOutcome, put_connection};
+use crate::source::store::tables::NOW;
 use crate::source::store::write_lock::{LOCK_TIMEOUT, WriteLock};
 use crate::source::store::{Change, NewConnection, StoreError, Tally};
 

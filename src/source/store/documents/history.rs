@@ -4,10 +4,9 @@ use rusqlite::{Connection, Row, params};
 
 use super::create_tables;
 use super::read::{project as found_project, projects};
-use super::writer::NOW;
 use crate::source::documents::{Feedback, NewSearch, Project, ProjectRef, SearchRecord, Uuid};
 use crate::source::store::read::rows::name;
-use crate::source::store::tables::has_table;
+use crate::source::store::tables::{NOW, has_table};
 
 /// Table of the callers of searches. Stores of earlier releases do not have it.
 const CALLERS: &str = "search_callers";

@@ -23,7 +23,7 @@ pub(super) use self::read::{
     categories, chunks, document, document_text, documents, known_documents, passages, project, projects,
 };
 pub(super) use self::search::chunks_of;
-pub(super) use self::writer::{DocumentWriter, NOW, new_uuid};
+pub(super) use self::writer::{DocumentWriter, new_uuid};
 use super::tables::has_table;
 use crate::handle::ConnectionId;
 

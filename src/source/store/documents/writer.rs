@@ -5,9 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::has_tables;
 use crate::record::RecordData;
 use crate::source::documents::{NewDocument, Uuid, content_hash, tiles};
-
-/// SQL for the present time in RFC 3339.
-pub(in crate::source::store) const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
+use crate::source::store::tables::NOW;
 
 /// Writer of the documents of one project. All of its calls of one transaction are one commit of the corpus.
 #[derive(Debug)]
