@@ -179,7 +179,7 @@ impl DocumentError {
 
     /// Creates the error of a deadline that passed.
     pub(super) fn timeout(deadline: Duration) -> Self {
-        let detail = format!("no answer within {deadline:?}");
+        let detail = format!("no answer within {} ms", deadline.as_millis());
         Self::new(StatusCode::GATEWAY_TIMEOUT, "Source timeout", &detail, "SOURCE_TIMEOUT")
     }
 

@@ -3,11 +3,13 @@
 //! * `route`: the paths
 //! * `parameters`: parameters of bodies and query strings, `request`: a search, and its validation
 //! * `response`: the bodies of searches, `answer`: a response with its headers, `stream`: a search as events
+//! * `deadline`: the end of a call, also of one with events
 //! * `list`: documents, `admin`: requests of a token with `admin = true`
 //! * `error`: errors with the codes of the contract, `openapi`: the description in `/openapi.json`
 
 mod admin;
 mod answer;
+mod deadline;
 mod error;
 mod list;
 pub(super) mod openapi;
@@ -32,6 +34,7 @@ use futures_util::FutureExt;
 use serde_json::Value;
 
 use self::answer::{Answer, SearchHeaders, json_response};
+use self::deadline::CallDeadline;
 use self::error::DocumentError;
 use self::request::{ValidSearch, feedback_of};
 use self::response::{ChunkResults, ProjectList, SearchResponse};
@@ -95,6 +98,7 @@ impl DocumentApi {
             return Err(DocumentError::method(route.method()));
         }
         let toolbox = toolbox_of(&request.extensions).ok_or_else(DocumentError::internal)?;
+        let deadline = CallDeadline::from_now(toolbox.call_deadline());
         let work = async {
             let query = request.uri.query();
             Ok(DocumentResponse::Whole(match route {
@@ -104,7 +108,7 @@ impl DocumentApi {
                     let projects = ReadableProjects::in_source(toolbox.source()).await?;
                     let found = projects.find(&search.project_id).await?;
                     let (toolbox, request_id) = (Arc::clone(&toolbox), request_id.as_str().to_owned());
-                    let streamed = StreamedSearch { toolbox, found, search, request_id };
+                    let streamed = StreamedSearch { toolbox, found, search, request_id, deadline };
                     return Ok(DocumentResponse::Events(Box::new(streamed)));
                 }
                 Route::Feedback(id) => feedback(&toolbox, &id, &read_json(request, body).await?).await?,
@@ -115,8 +119,7 @@ impl DocumentApi {
                 Route::ClearCache => admin::clear_cache(&self.served, &toolbox, query).await?,
             }))
         };
-        let answered = tokio::time::timeout(toolbox.call_deadline(), work).await;
-        answered.unwrap_or_else(|_late| Err(DocumentError::timeout(toolbox.call_deadline())))
+        deadline.limit(work).await
     }
 }
 

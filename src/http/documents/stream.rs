@@ -17,9 +17,9 @@ use futures_util::stream::unfold;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::deadline::CallDeadline;
 use super::error::DocumentError;
 use super::request::ValidSearch;
 use super::response::ChunkResults;
@@ -43,6 +43,8 @@ pub(super) struct StreamedSearch {
     pub(super) search: ValidSearch,
     /// Id of the request, for an error.
     pub(super) request_id: String,
+    /// Deadline of the call, which began before the search.
+    pub(super) deadline: CallDeadline,
 }
 
 impl StreamedSearch {
@@ -60,14 +62,9 @@ impl StreamedSearch {
     }
 
     async fn run(self, mut events: EventSender, call: Call) {
-        let deadline = self.toolbox.call_deadline();
-        let searched = AssertUnwindSafe(timeout(deadline, self.search(&mut events))).catch_unwind().await;
-        let searched = match searched {
-            Ok(Ok(searched)) => searched,
-            Ok(Err(_late)) => Err(DocumentError::timeout(deadline)),
-            Err(_panic) => Err(DocumentError::internal()),
-        };
-        match searched {
+        let searching = self.deadline.limit(self.search(&mut events));
+        let searched = AssertUnwindSafe(searching).catch_unwind().await;
+        match searched.unwrap_or_else(|_panic| Err(DocumentError::internal())) {
             Ok(items) => {
                 let shaping = Shaping { items, strategy: Strategy::List, ..Shaping::default() };
                 call.answered(&Shaping { bytes: events.bytes, ..shaping });
