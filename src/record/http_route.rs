@@ -21,6 +21,9 @@ const MAX_TYPE_BYTES: usize = 64;
 /// First segments after the base that are reserved for fetchwell.
 const RESERVED: [&str; 4] = ["content", "search", "projects", "admin"];
 
+/// First segment of the documents of projects. Streams of this name share it, those of projects among them.
+const DOCUMENTS: &str = "documents";
+
 /// A path with the stream that it serves and the type name of its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRoute {
@@ -50,6 +53,9 @@ pub enum InvalidRoute {
     /// The path is reserved for fetchwell.
     #[error("it begins with `{BASE}` and one of {}, which are taken", RESERVED.join(", "))]
     Reserved,
+    /// The path belongs to streams of the name `documents`.
+    #[error("it begins with `{BASE}{DOCUMENTS}`, which only a stream named `{DOCUMENTS}` can have")]
+    Documents,
     /// The type is not a valid name.
     #[error("its `type` is not 1 to {MAX_TYPE_BYTES} letters, digits, `.`, `_` and `-`")]
     Type,
@@ -62,7 +68,7 @@ impl HttpRoute {
     ///
     /// The path or the type is not plain.
     pub fn new(path: &str, stream: StreamName, record_type: Option<&str>) -> Result<Self, InvalidRoute> {
-        check_path(path)?;
+        check_path(path, &stream)?;
         if record_type.is_some_and(|name| name.len() > MAX_TYPE_BYTES || !is_plain(name)) {
             return Err(InvalidRoute::Type);
         }
@@ -70,7 +76,7 @@ impl HttpRoute {
     }
 }
 
-fn check_path(path: &str) -> Result<(), InvalidRoute> {
+fn check_path(path: &str, stream: &StreamName) -> Result<(), InvalidRoute> {
     let below = path.strip_prefix(BASE).ok_or(InvalidRoute::OutsideBase)?;
     if path.len() > MAX_PATH_BYTES {
         return Err(InvalidRoute::TooLong);
@@ -81,10 +87,11 @@ fn check_path(path: &str) -> Result<(), InvalidRoute> {
     if !below.split('/').all(|segment| is_plain(segment) && segment != "." && segment != "..") {
         return Err(InvalidRoute::Segment);
     }
-    if below.split('/').next().is_some_and(|first| RESERVED.contains(&first)) {
-        return Err(InvalidRoute::Reserved);
+    match below.split('/').next() {
+        Some(first) if RESERVED.contains(&first) => Err(InvalidRoute::Reserved),
+        Some(DOCUMENTS) if stream.as_str() != DOCUMENTS => Err(InvalidRoute::Documents),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn is_plain(name: &str) -> bool {
@@ -120,6 +127,10 @@ mod tests {
             check(&format!("/api/v1/{reserved}"), Err(InvalidRoute::Reserved));
         }
         check("/api/v1/searches", Ok(()));
+        check("/api/v1/documents", Err(InvalidRoute::Documents));
+        check("/api/v1/documents/old", Err(InvalidRoute::Documents));
+        assert!(HttpRoute::new("/api/v1/documents", "documents".parse().unwrap(), None).is_ok());
+        check("/api/v1/documents-of-guests", Ok(()));
         check(&format!("/api/v1/{}", "a".repeat(192)), Ok(()));
         check(&format!("/api/v1/{}", "a".repeat(193)), Err(InvalidRoute::TooLong));
     }

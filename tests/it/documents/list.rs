@@ -1,6 +1,8 @@
 //! `GET /api/v1/documents` over a real socket, and streams whose paths are reserved.
 
 use std::fs;
+use std::path::Path;
+use std::process::Output;
 
 use serde_json::{Value, json};
 
@@ -130,28 +132,41 @@ fn a_stream_named_documents_is_read_without_a_project() {
     assert_eq!(list(&site, &format!("&id={id}"))["id"], id);
 }
 
+/// Imports a record of a stream whose manifest has one route.
+fn import_routed(folder: &Path, stream: &str, route: &str) -> Output {
+    let [store, manifest, records] = ["s.db", "m.json", "r.ndjson"].map(|name| folder.join(name));
+    let record = json!({"stream": stream, "key": "p1", "data": {"title": "A house"}});
+    fs::write(&records, record.to_string() + "\n").unwrap();
+    let routes = json!([{"path": route, "stream": stream, "type": "Paper"}]);
+    fs::write(&manifest, json!({"streams": [{"name": stream}], "routes": routes}).to_string()).unwrap();
+    let [store, manifest, records] = [&store, &manifest, &records].map(|path| text(path));
+    fetchwell(["import", "records", records, "--store", store, "--connection", "c", "--manifest", manifest])
+}
+
+#[test]
+fn a_manifest_gives_the_path_of_documents_only_to_their_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    for route in ["/api/v1/documents", "/api/v1/documents/old"] {
+        let refused = import_routed(folder.path(), "files", route);
+        let expect = "which only a stream named `documents` can have";
+        assert!(!refused.status.success() && stderr(&refused).contains(expect), "{refused:?}");
+    }
+    stdout(&import_routed(folder.path(), "documents", "/api/v1/documents"));
+    let server = HttpServer::start(["--store", text(&folder.path().join("s.db"))]);
+    assert_eq!(get(&server.address, "/api/v1/documents").json()["items"][0]["title"], "A house");
+    let index = get(&server.address, "/api/v1").json();
+    assert_eq!(
+        index["routes"],
+        json!([{"path": "/api/v1/documents", "stream": "documents", "type": "Paper"}])
+    );
+    refused(&get(&server.address, "/api/v1/documents?project_id=c"), 404, "PROJECT_NOT_FOUND");
+}
+
 #[test]
 fn a_manifest_cannot_have_a_reserved_path() {
     let folder = tempfile::tempdir().unwrap();
-    let [store, manifest, records] = ["s.db", "m.json", "r.ndjson"].map(|name| folder.path().join(name));
-    let line = json!({"stream": "projects", "key": "p1", "data": {"title": "A house"}}).to_string() + "\n";
-    fs::write(&records, line).unwrap();
-    let import = |path: &str| {
-        let route = json!({"path": path, "stream": "projects"});
-        fs::write(&manifest, json!({"streams": [{"name": "projects"}], "routes": [route]}).to_string())
-            .unwrap();
-        fetchwell([
-            "import",
-            "records",
-            text(&records),
-            "--store",
-            text(&store),
-            "--connection",
-            "c",
-            "--manifest",
-            text(&manifest),
-        ])
-    };
+    let store = folder.path().join("s.db");
+    let import = |path: &str| import_routed(folder.path(), "projects", path);
     for reserved in ["search", "search/stream", "projects", "projects/all", "admin", "admin/cache/clear"] {
         let refused = import(&format!("/api/v1/{reserved}"));
         assert!(!refused.status.success() && stderr(&refused).contains("taken"), "{refused:?}");
