@@ -126,7 +126,9 @@ fn feedback_is_of_the_caller_of_the_search() {
     assert_eq!(feedback(BOB, &id).status, 204);
     assert_eq!(history(&server, ANN, "").json()["searches"][0]["feedback"], "helpful");
     // The store does not have the name of the caller, and two searches of one caller are not alike.
-    search(&server, BOB, "JWT");
+    let second = search(&server, BOB, "JWT").header("search-id").unwrap().to_owned();
+    // A search is written behind its answer, and before any feedback on it.
+    assert_eq!(feedback(BOB, &second).status, 204);
     let database = rusqlite::Connection::open(place.path("shared.db")).unwrap();
     let mut callers = database.prepare("SELECT DISTINCT caller FROM search_callers").unwrap();
     let callers: Vec<String> = callers.query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect();
