@@ -143,6 +143,33 @@ fn feedback_is_of_the_caller_of_the_search() {
 }
 
 #[test]
+fn a_request_without_a_token_is_refused_as_described() {
+    let place = Place::new();
+    let server = server(&place);
+    let description = ask(&server.address, "GET", "/openapi.json", &[&bearer(BOB)]).json();
+    let paths = description["paths"].as_object().unwrap().iter().filter(|(path, _)| {
+        ["search", "projects", "documents", "admin"]
+            .iter()
+            .any(|first| path.starts_with(&format!("/api/v1/{first}")))
+    });
+    let mut checked = 0;
+    for (path, operations) in paths {
+        for (method, operation) in operations.as_object().unwrap() {
+            let target = path.replace("{id}", "handbook");
+            let headers = ["content-length: 0", "content-type: application/json"];
+            let answer = ask(&server.address, &method.to_uppercase(), &target, &headers);
+            let error = refused(&answer, 401, "UNAUTHORIZED");
+            assert!(answer.header("www-authenticate").unwrap().starts_with("Bearer"), "{answer:?}");
+            let schema = &operation["responses"]["401"]["content"]["application/json"]["schema"];
+            let validator = jsonschema::validator_for(schema).unwrap();
+            assert!(schema.is_object() && validator.is_valid(&error), "{method} {path}: {error} {schema}");
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 8);
+}
+
+#[test]
 fn without_authentication_no_caller_is_an_administrator() {
     let site = Site::new();
     let address = &site.server.address;

@@ -7,7 +7,9 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::support::{EmbeddingService, HttpServer, Model, Mood, binary, post, stderr, stdout, text};
+use crate::support::{
+    EmbeddingService, HttpServer, Model, Mood, binary, fetchwell, post, stderr, stdout, text,
+};
 
 /// Number of parts of a document. They are more than one batch of texts.
 const PARTS: i64 = 90;
@@ -132,6 +134,22 @@ async fn a_document_has_all_of_its_vectors_or_none() {
         |text: &&String| ["a", "b", "d", "e"].iter().any(|name| text.contains(&format!("{name} has words")));
     let sent: Vec<_> = counts.keys().filter(of_others).map(|text| counts[text]).collect();
     assert!(sent.len() >= 300 && sent.iter().all(|count| *count == 1), "{sent:?}");
+}
+
+#[test]
+fn sync_reads_its_store_and_model_from_a_configuration() {
+    let place = Place::new();
+    place.write("a", "zebra");
+    stdout(&place.import(&[]));
+    assert_eq!(place.vectors().keys().collect::<Vec<_>>(), ["a.md"]);
+    place.write("b", "horse");
+    fs::remove_file(place.origin().join("a.md")).unwrap();
+    let config = place.config();
+    let synced = stdout(&fetchwell(["sync", "default", "--prune", "--config", text(&config), "--json"]));
+    let report: Value = serde_json::from_str(&synced).unwrap();
+    assert_eq!((&report[0]["added"], &report[0]["deleted"]), (&json!(1), &json!(1)), "{report}");
+    let vectors = place.vectors();
+    assert!(vectors.keys().eq(["b.md"]) && vectors["b.md"] >= PARTS, "{vectors:?}");
 }
 
 #[test]

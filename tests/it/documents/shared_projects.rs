@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, Model, fetchwell, post, stdout, text};
+use crate::support::handbook::refused;
+use crate::support::{HttpServer, Model, fetchwell, get, post, stderr, stdout, text};
 
 /// Two stores as the sources `home` and `work`.
 struct Place {
@@ -168,4 +169,77 @@ fn a_shared_slug_is_refused_over_http_with_choices() {
         assert_eq!(found["project_id"], *project);
     }
     assert_eq!(search("handbook@none").status, 404);
+}
+
+#[test]
+fn projects_of_several_sources_are_listed_with_their_source() {
+    let place = Place::new();
+    let server = HttpServer::start(["--config", text(&place.config())]);
+    let list = get(&server.address, "/api/v1/projects").json();
+    let listed = list["projects"].as_array().unwrap().iter();
+    let listed: Vec<_> =
+        listed.map(|project| [&project["slug"], &project["source"]].map(|name| name.as_str())).collect();
+    let expect = [["handbook", "home"], ["handbook", "work"], ["notes", "work"]];
+    assert_eq!(listed, expect.map(|row| row.map(Some)));
+    // One project and the list of one source have the fields of the contract alone.
+    assert_eq!(get(&server.address, "/api/v1/projects/notes").json().get("source"), None);
+    let server = HttpServer::start(["--store", text(&place.store("work"))]);
+    let list = get(&server.address, "/api/v1/projects").json();
+    let projects = list["projects"].as_array().unwrap();
+    assert!(projects.len() == 2 && projects.iter().all(|project| project.get("source").is_none()), "{list}");
+}
+
+#[test]
+fn sync_needs_one_store_in_its_configuration() {
+    let place = Place::new();
+    let refused = fetchwell(["sync", "--config", text(&place.config())]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(stderr(&refused).contains("names several stores; name one with --store"), "{refused:?}");
+}
+
+#[test]
+fn a_broken_source_hides_no_project_of_others() {
+    let place = Place { folder: tempfile::tempdir().unwrap() };
+    place.import("home", "handbook");
+    fs::write(place.store("work"), "This is not a database. ".repeat(1_000)).unwrap();
+    place.configure();
+    let server = HttpServer::start(["--config", text(&place.config())]);
+    let address = &server.address;
+    let search = |project: &str| {
+        let body = json!({"query": "zebra", "project_id": project});
+        post(address, "/api/v1/search", &[], &body.to_string())
+    };
+    for named in ["handbook", "handbook@home"] {
+        let found = search(named).json();
+        assert!(found["results"][0]["content"].as_str().unwrap().contains("home handbook"), "{found}");
+        let target = format!("/api/v1/search/stream?query=zebra&project_id={named}");
+        assert!(get(address, &target).text.contains("event: complete"));
+        assert_eq!(get(address, &format!("/api/v1/documents?project_id={named}")).status, 200);
+    }
+    let list = get(address, "/api/v1/projects").json();
+    assert_eq!(
+        (list["projects"].as_array().unwrap().len(), &list["projects"][0]["slug"]),
+        (1, &json!("handbook"))
+    );
+    // The source that is named does not have the project.
+    refused(&search("notes@home"), 404, "PROJECT_NOT_FOUND");
+    // The broken source may have it.
+    let id = "550e8400-e29b-41d4-a716-446655440000";
+    let feedback = post(address, &format!("/api/v1/search/{id}/feedback"), &[], r#"{"feedback": null}"#);
+    let mut answers = vec![feedback];
+    for named in ["notes", "handbook@work", id] {
+        answers.push(search(named));
+        for target in [
+            format!("/api/v1/search/stream?query=zebra&project_id={named}"),
+            format!("/api/v1/documents?project_id={named}"),
+            format!("/api/v1/projects/{named}"),
+        ] {
+            answers.push(get(address, &target));
+        }
+    }
+    let expect = "it was not found, and a source that may have it is not available: `work`";
+    for answer in answers {
+        let detail = refused(&answer, 503, "SOURCE_UNAVAILABLE")["detail"].clone();
+        assert!(detail.as_str().unwrap().starts_with(expect), "{detail}");
+    }
 }

@@ -161,6 +161,29 @@ fn events_come_while_the_search_runs() {
     assert_eq!(queries(), 1);
 }
 
+#[test]
+fn all_candidates_are_reranked() {
+    let service = FakeServer::start(|request| {
+        let body: Value = serde_json::from_str(&request.body).unwrap();
+        let count = body["documents"].as_array().unwrap().len();
+        let score = |index: usize| json!({"index": index, "relevance_score": index});
+        Reply::Json(200, json!({"results": (0..count).map(score).collect::<Vec<_>>()}).to_string())
+    });
+    let site = Site::configured(&format!(
+        "[rerank]\nprovider = \"http\"\nurl = \"{}/v1\"\nmodel = \"r\"\n",
+        service.url
+    ));
+    for top_k in [1, 3, 12, 20, 50] {
+        let target = format!("/api/v1/search/stream?query=queue&project_id=handbook&top_k={top_k}");
+        let stages = events(&EventReader::open(&site.server.address, &target).rest());
+        assert_eq!(names(&stages), ["search_started", "cache_check", "search_results", "rerank", "complete"]);
+        let posted = site.found(&json!({"query": "queue", "project_id": "handbook", "top_k": top_k}));
+        let (found, rerank) = (&posted["total_found"], &stages[3].1);
+        assert_eq!((found, &stages[2].1["count"], &rerank["input"]), (&json!(20), found, found), "{top_k}");
+        assert_eq!(rerank["output"], posted["results"].as_array().unwrap().len(), "{top_k}");
+    }
+}
+
 /// Starts an embedding service that never answers the query of [`TARGET`].
 fn silent_service() -> FakeServer {
     FakeServer::start(|request| {
@@ -187,11 +210,14 @@ fn a_client_that_disconnects_cancels_the_work() {
 #[test]
 fn an_error_is_the_last_event() {
     let service = silent_service();
-    let site = Site::embedded(&service, "call_deadline = \"1s\"\n");
+    let site = Site::embedded(&service, "call_deadline = \"1500ms\"\n");
     let body = EventReader::open(&site.server.address, TARGET).rest();
     let stages = events(&body);
     assert_eq!(names(&stages), ["search_started", "cache_check", "error"]);
     assert_eq!(stages[2].1["code"], "SOURCE_TIMEOUT");
+    assert_eq!(stages[2].1["detail"], "no answer within 1500 ms");
+    let posted = site.search(&json!({"query": "JWT tokens", "project_id": "handbook"}));
+    assert_eq!(refused(&posted, 504, "SOURCE_TIMEOUT")["detail"], "no answer within 1500 ms");
     assert!(stages[2].1["request_id"].as_str().unwrap().starts_with("req_"), "{stages:?}");
     site.server.wait_until("the stream is recorded", || recorded(&site).len() == 1);
     let record = &recorded(&site)[0];
