@@ -12,10 +12,10 @@ use crate::config::Environment;
 use crate::source::documents::{DocumentStore, NewProject, ProjectName, ProjectSettings, ProjectSlug};
 use crate::source::store::{Store, SyncStore};
 
-/// Create a project without documents.
+/// Create an empty project; `fetchwell import docs` then imports its documents.
 #[derive(Debug, Args)]
 pub(super) struct Create {
-    /// The slug: 1 to 100 of the characters a-z, 0-9, _ and -.
+    /// The short name of the project in commands and calls: a letter or digit, then up to 99 of a-z, 0-9, _ and -.
     slug: ProjectSlug,
     /// A name for people, such as `Team handbook` [default: the slug]
     #[arg(long, value_name = "NAME")]
@@ -23,7 +23,7 @@ pub(super) struct Create {
     /// Keep no history of searches.
     #[arg(long, conflicts_with = "history_days")]
     no_history: bool,
-    /// The number of days after which a search is deleted from the history; 0 keeps nothing [default: 90]
+    /// Delete searches from the history after this number of days; 0 keeps no history [default: 90]
     #[arg(long, value_name = "DAYS")]
     history_days: Option<u32>,
     /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the default store]

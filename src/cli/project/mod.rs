@@ -14,7 +14,7 @@ use super::print::Printer;
 use crate::app::failure::Failure;
 use crate::config::Environment;
 
-/// Manage projects: collections of documents for search.
+/// Manage projects: collections of documents for search. `fetchwell import docs` imports the documents.
 #[derive(Debug, Args)]
 pub(super) struct Project {
     #[command(subcommand)]

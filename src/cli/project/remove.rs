@@ -14,9 +14,7 @@ use crate::handle::RecordScope;
 use crate::source::documents::{DocumentStore, ProjectRef};
 use crate::source::store::Store;
 
-/// Remove a project with its documents, its place in the index, its vectors and its search history.
-///
-/// The files that were imported stay.
+/// Remove a project with its documents, vectors and search history; the imported files stay.
 #[derive(Debug, Args)]
 pub(super) struct Remove {
     /// The slug or the id of the project.

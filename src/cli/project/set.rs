@@ -27,7 +27,7 @@ pub(super) struct Set {
     /// Keep no history of searches, and delete those that it has.
     #[arg(long, conflicts_with_all = ["history", "history_days"], group = "change")]
     no_history: bool,
-    /// The number of days after which a search is deleted from the history; 0 keeps nothing.
+    /// Delete searches from the history after this number of days; 0 keeps no history.
     #[arg(long, value_name = "DAYS", group = "change")]
     history_days: Option<u32>,
     #[command(flatten)]

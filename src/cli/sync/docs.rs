@@ -17,22 +17,22 @@ use crate::connectors::{CategoryFrom, ImportOptions};
 use crate::source::documents::{DOCS_KIND, ProjectSlug};
 use crate::source::store::{NewConnection, NewImport, RememberedImport, SyncStore};
 
-/// Import a folder of text, Markdown, HTML, PDF and office files into a project, a document per file.
+/// Import a folder of text, Markdown, HTML, PDF, EPUB and office files into a project, a document per file.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ImportDocs {
-    /// The folder with the documents.
+    /// The folder; its subfolders are imported, too.
     path: PathBuf,
-    /// The project, made by `fetchwell project create`.
+    /// The project; create it first with `fetchwell project create SLUG`.
     #[arg(long, value_name = "SLUG")]
     project: ProjectSlug,
     /// The store [default: `FETCHWELL_STORE`, or else the default store]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
-    /// Take the category of a document from its first folder or from its front matter, or use `general` for all [default:
-    /// that of the last import, at first `general`]
+    /// The source of each document's category: the first folder of its path, the field `category` of its front matter, or
+    /// `general` for all documents [default: that of the last import, at first `general`]
     #[arg(long, value_name = "folder|front-matter|general")]
     category_from: Option<CategoryFrom>,
-    /// Delete the documents that are missing, even if more than half of them are.
+    /// Delete the documents of missing files, even if more than half of the files are missing.
     #[arg(long)]
     prune: bool,
     #[command(flatten)]
