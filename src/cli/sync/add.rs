@@ -202,6 +202,7 @@ impl Add {
         if manifest.is_some() && guess.kind != ImportKind::Records {
             return Err(Failure::usage(&"--manifest needs --kind records"));
         }
+        guess.check_readable(origin)?;
         let connection_id = self.connection_id(origin, known)?;
         describe(origin, &guess, &connection_id);
         let key =
@@ -249,7 +250,7 @@ impl Add {
 
 /// Prints what will be imported.
 fn describe(origin: &Path, guess: &Guess, connection: &ConnectionId) {
-    let Guess { kind, files, bytes, has_repository } = guess;
+    let Guess { kind, files, bytes, has_repository, .. } = guess;
     let size = match (kind, files) {
         (ImportKind::Git, _) => String::new(),
         (_, 1) => format!(" (1 file, {})", indicatif::HumanBytes(*bytes)),

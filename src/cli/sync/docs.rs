@@ -13,7 +13,7 @@ use crate::app::default_store::store_to_fill;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::config::Environment;
-use crate::connectors::{CategoryFrom, ImportOptions};
+use crate::connectors::{CategoryFrom, ImportOptions, StoreFiles, guess_kind};
 use crate::source::documents::{DOCS_KIND, ProjectSlug};
 use crate::source::store::{NewConnection, NewImport, RememberedImport, SyncStore};
 
@@ -67,12 +67,14 @@ impl ImportDocs {
     fn remember(&self, store: &SyncStore, origin: &Path) -> Result<RememberedImport, Failure> {
         let connection_id = self.project.connection().clone();
         let known = store.imports()?.into_iter().find(|known| known.connection_id == connection_id);
+        let documents = store.known_documents(&connection_id)?;
+        if documents.as_ref().is_some_and(Vec::is_empty) {
+            let store_files = StoreFiles::new(store.path(), origin);
+            guess_kind(origin, DOCS_KIND.parse().ok(), &store_files)?.check_readable(origin)?;
+        }
         let mut options = ImportOptions::default();
         if let Some(NewImport { origin: earlier, options: json, .. }) = known.map(|known| known.settings) {
-            let has_documents = || {
-                store.known_documents(&connection_id).map(|known| known.is_some_and(|all| !all.is_empty()))
-            };
-            if earlier != origin && has_documents()? {
+            if earlier != origin && documents.is_some_and(|all| !all.is_empty()) {
                 return Err(self.other_folder(&earlier));
             }
             options = ImportOptions::from_json(&json);

@@ -28,7 +28,7 @@ pub(super) use self::folder::{FolderEntry, walk};
 pub(super) use self::parse::{ListEntry, ParseInput, parse_all};
 pub use self::project_documents::{CategoryFrom, InvalidCategoryFrom};
 pub(super) use self::project_documents::{DocumentIds, DocumentReader};
-pub(super) use self::read::FileReader;
+pub(super) use self::read::{FileReader, detect_selected};
 pub use self::selection::FileSelection;
 pub(super) use self::skipped::SkippedFiles;
 use super::ImportError;

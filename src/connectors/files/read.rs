@@ -258,7 +258,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
 
 /// Returns the kind of a file, if it is selected. A file that the user named is read as the selected kind, even if its
 /// content is not recognized.
-pub(super) fn detect_selected(
+pub(in crate::connectors) fn detect_selected(
     item: &Item<'_>,
     selection: &FileSelection,
     is_named: bool,

@@ -17,7 +17,7 @@ pub struct FileSelection {
 
 impl FileSelection {
     /// Returns true if files of a kind are read.
-    pub(super) fn has(&self, kind: FileKind) -> bool {
+    pub(in crate::connectors) fn has(&self, kind: FileKind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 
@@ -27,10 +27,17 @@ impl FileSelection {
     }
 
     /// Returns a phrase for the error of a folder without such a file.
-    pub(super) fn description(&self) -> String {
-        match self.kinds.first() {
-            Some(kind) => kind.description(),
-            None => "file of a known kind".to_owned(),
+    pub(in crate::connectors) fn description(&self) -> String {
+        let all: Vec<FileKind> = FileKind::all().collect();
+        let kinds = if self.kinds.is_empty() { &all } else { &self.kinds };
+        // Archives are read for the files in them.
+        let mut read = kinds.iter().filter(|kind| !kind.is_archive());
+        match (kinds.first(), read.next(), read.next()) {
+            (_, Some(kind), None) | (Some(kind), None, _) => kind.description(),
+            _ => {
+                let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+                format!("file of a kind that is read ({})", names.join(", "))
+            }
         }
     }
 }

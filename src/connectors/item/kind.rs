@@ -84,6 +84,11 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 24] = [
 ];
 
 impl FileKind {
+    /// Returns all kinds.
+    pub(in crate::connectors) fn all() -> impl Iterator<Item = Self> {
+        KINDS.iter().map(|(kind, ..)| *kind)
+    }
+
     /// Returns the name of the kind: the subcommand of `fetchwell import` and the field `format` of documents.
     pub fn as_str(self) -> &'static str {
         self.row().1

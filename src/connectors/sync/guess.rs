@@ -7,7 +7,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::super::ImportError;
-use super::super::files::{FolderEntry, detect_kind, special_file, walk};
+use super::super::files::{
+    FileSelection, FolderEntry, SkippedFiles, detect_kind, detect_selected, special_file, walk,
+};
 use super::super::item::{FileKind, Item};
 use super::kind::ImportKind;
 use super::store_files::StoreFiles;
@@ -27,13 +29,37 @@ pub struct Guess {
     pub bytes: u64,
     /// True if the folder is also a repository.
     pub has_repository: bool,
+    /// Description of the content, if no file is of a kind that the import reads.
+    unread: Option<String>,
+}
+
+impl Guess {
+    /// Refuses a path of which no file would be read.
+    ///
+    /// # Errors
+    ///
+    /// The folder is empty, or none of its files is of a kind that the import reads.
+    pub fn check_readable(&self, path: &Path) -> Result<(), ImportError> {
+        let Some(found) = self.unread.clone() else { return Ok(()) };
+        let expected = selection_of(self.kind).unwrap_or_default().description();
+        Err(ImportError::Nothing { path: path.to_owned(), expected, found })
+    }
+}
+
+/// Search for a file of a kind that an import reads. Files after the first one are not opened.
+struct ReadableSearch<'a> {
+    path: &'a Path,
+    kind: ImportKind,
+    selection: FileSelection,
+    is_found: bool,
+    skipped: SkippedFiles,
 }
 
 /// Returns the kind of a file or folder. With `kind`, only its size is determined. The files of the store are not counted.
 ///
 /// # Errors
 ///
-/// The path cannot be read, has no file, or is a file of an unknown kind.
+/// The path cannot be read, or is a file of an unknown kind.
 pub fn guess_kind(path: &Path, kind: Option<ImportKind>, store: &StoreFiles) -> Result<Guess, ImportError> {
     let unsuitable = |problem| ImportError::Unsuitable { path: path.to_owned(), problem };
     let metadata = fs::metadata(path)
@@ -50,19 +76,65 @@ pub fn guess_kind(path: &Path, kind: Option<ImportKind>, store: &StoreFiles) -> 
         None => file_kind(path)?.ok_or_else(|| ImportError::UnknownKind(path.to_owned()))?,
     };
     let (mut files, mut bytes) = (0, 0);
+    let mut search = ReadableSearch::new(path, kind);
     if kind != ImportKind::Git {
         walk(path, &mut |found| {
-            if let FolderEntry::File { file, .. } = found
-                && !store.contains(&file)
-            {
+            if let FolderEntry::File { file, .. } = &found {
+                if store.contains(file) {
+                    return Ok(());
+                }
                 files += 1;
                 bytes += file.metadata().map_or(0, |metadata| metadata.len());
             }
+            search.visit(found);
             Ok(())
         })?;
     }
     let has_repository = kind != ImportKind::Git && path.join(".git").exists();
-    Ok(Guess { kind, files, bytes, has_repository })
+    let unread = (!search.is_found).then(|| search.skipped.to_string());
+    Ok(Guess { kind, files, bytes, has_repository, unread })
+}
+
+impl<'a> ReadableSearch<'a> {
+    fn new(path: &'a Path, kind: ImportKind) -> Self {
+        let selection = selection_of(kind);
+        // The other kinds read one named file, or a repository.
+        let is_found = selection.is_none();
+        let (selection, skipped) = (selection.unwrap_or_default(), SkippedFiles::default());
+        Self { path, kind, selection, is_found, skipped }
+    }
+
+    fn visit(&mut self, found: FolderEntry) {
+        match found {
+            FolderEntry::File { .. } if self.is_found => {}
+            FolderEntry::File { file, path } => match Item::open(path, &file) {
+                Ok(item) if self.reads(&item, &file) => self.is_found = true,
+                Ok(item) => self.skipped.count(&item.extension()),
+                // An import names it with the error.
+                Err(_unreadable) => self.is_found = true,
+            },
+            FolderEntry::Unreadable { .. } => self.is_found = true,
+            FolderEntry::Hidden => self.skipped.count_hidden(),
+            FolderEntry::Link => self.skipped.count_link(),
+        }
+    }
+
+    fn reads(&self, item: &Item<'_>, file: &Path) -> bool {
+        let by_name = || FileKind::from_extension(&item.extension());
+        detect_selected(item, &self.selection, file == self.path).is_some()
+            // A file of a project that has a wrong extension is rejected, and not skipped.
+            || self.kind.is_docs() && by_name().is_some_and(|kind| self.selection.has(kind))
+    }
+}
+
+/// Returns the files that an import of a kind selects, or `None` for a kind without a selection.
+fn selection_of(kind: ImportKind) -> Option<FileSelection> {
+    match kind {
+        ImportKind::Files(set) => {
+            Some(FileSelection { kinds: set.kinds.to_vec(), ..FileSelection::default() })
+        }
+        _ => None,
+    }
 }
 
 /// Returns a connection id from the name of a file or folder: lower case, with hyphens.
@@ -139,6 +211,29 @@ mod tests {
             let name = connection_name(Path::new(path));
             assert_eq!(name.as_ref().map(ConnectionId::as_str), expect);
         }
+    }
+
+    #[test]
+    fn a_folder_without_a_file_that_is_read_is_refused() {
+        let (folder, none) = (tempfile::tempdir().unwrap(), StoreFiles::default());
+        let check = |kind: Option<&str>| {
+            let kind = kind.map(|kind| kind.parse().unwrap());
+            let guess = guess_kind(folder.path(), kind, &none).unwrap();
+            guess.check_readable(folder.path()).map_err(|error| error.to_string())
+        };
+        let refused = check(None).unwrap_err();
+        assert!(refused.contains("a kind that is read (text, markdown, html, eml,"), "{refused}");
+        assert!(refused.ends_with("github); it is empty"), "{refused}");
+        fs::write(folder.path().join("x.rs"), "fn main() {}").unwrap();
+        assert!(check(None).unwrap_err().ends_with("found: 1 .rs"));
+        fs::write(folder.path().join("a.md"), "# Note\n").unwrap();
+        assert_eq!(check(None), Ok(()));
+        assert!(
+            check(Some("pdf")).unwrap_err().contains("it has no PDF document (.pdf); found: 1 .md, 1 .rs")
+        );
+        // A project names a file with a wrong extension.
+        fs::write(folder.path().join("a.md"), "a\0b").unwrap();
+        assert_eq!((check(None).is_err(), check(Some("docs"))), (true, Ok(())));
     }
 
     #[test]

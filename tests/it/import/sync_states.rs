@@ -1,6 +1,7 @@
 //! States of imports that are not up to date: replaced origins, rejected files, removed records, and paths that are no files.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -120,6 +121,37 @@ fn adding_again_renames_and_a_dry_run_prints_its_plan() {
     let info = report(&place.run(&["store", "info", "--json"]));
     assert_eq!(info["imports"][0]["connection_id"], "notes", "{info}");
     assert!(info["imports"][0]["last_sync"].is_string(), "{info}");
+}
+
+#[test]
+fn a_folder_without_files_that_are_read_is_refused() {
+    let place = Place::new();
+    let origin = place.origin();
+    let origin = text(&origin);
+    let check = |arguments: &[&str], parts: [&str; 2]| {
+        let refused = place.run(arguments);
+        let said = stderr(&refused);
+        assert!(refused.status.code() == Some(1) && refused.stdout.is_empty(), "{arguments:?}: {refused:?}");
+        assert!(said.contains("there is nothing to import in ") && said.contains(origin), "{said}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{arguments:?}: {said}");
+    };
+    let (add, import) = (["add", origin], ["import", "files", origin, "--connection", "c"]);
+    for arguments in [&add[..], &import[..], &["add", origin, "--dry-run"]] {
+        check(arguments, ["a kind that is read (text, markdown, html, ", "; it is empty"]);
+    }
+    check(&["add", origin, "--kind", "pdf"], ["it has no PDF document (.pdf)", "; it is empty"]);
+    place.write("main.rs", "fn main() {}");
+    for arguments in [&add[..], &import[..]] {
+        check(arguments, ["a kind that is read (text, markdown, html, ", "; found: 1 .rs"]);
+    }
+    assert!(!Path::new(&place.store()).exists());
+    stdout(&place.run(&["project", "create", "handbook"]));
+    let docs = ["import", "docs", origin, "--project", "handbook"];
+    check(&docs, ["a kind that is read (markdown, text, html, pdf, ", "; found: 1 .rs"]);
+    let sync = place.run(&["sync"]);
+    assert!(stderr(&sync).contains("the store remembers no import"), "{sync:?}");
+    place.notes(0..1);
+    assert_eq!(place.add()["added"], 1);
 }
 
 #[cfg(unix)]
