@@ -34,6 +34,19 @@ fn is_full(store: &Path) -> bool {
     return false;
 }
 
+/// Returns true if a message of the index quotes the error of the system for a full disk. Errors from the index's own
+/// threads arrive as messages without a kind, and the file that filled the disk may be deleted by then.
+fn is_no_space(message: &str) -> bool {
+    #[cfg(unix)]
+    return [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT].into_iter().any(|error| {
+        let text = std::io::Error::from(error).to_string();
+        // The index quotes it with or without the number, which the standard library adds.
+        text.split(" (os error").next().is_some_and(|text| message.contains(text))
+    });
+    #[cfg(not(unix))]
+    return message.is_empty();
+}
+
 impl StoreError {
     /// Converts a SQLite error of the store at `path`.
     pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
@@ -61,8 +74,10 @@ impl StoreError {
     pub(super) fn from_index(store: &Path, folder: &Path, error: &TantivyError) -> Self {
         match error {
             TantivyError::LockFailure(LockError::LockBusy, _) => Self::Locked(store.to_owned()),
-            // Errors from the index's own threads arrive as strings without a kind.
-            other if is_full(store) => Self::DiskFull { folder: disk_of(store), problem: other.to_string() },
+            other if is_full(store) || is_no_space(&other.to_string()) => Self::DiskFull {
+                folder: disk_of(store),
+                problem: format!("the search index of the store {} cannot be written", store.display()),
+            },
             other => Self::Index { path: folder.to_owned(), problem: other.to_string() },
         }
     }

@@ -110,4 +110,9 @@ fn import_on_a_full_disk_names_it_and_counts_what_was_written() {
     assert!(said.contains("run the command again"), "{said}");
     assert!(!said.contains("permissions") && !said.contains("delete"), "{said}");
     assert!(counted.contains("added"), "{counted}{said}");
+    let index = format!("the search index of the store {} cannot be written", store.display());
+    assert!(said.contains(&index) && said.contains("free space there"), "{said}");
+    for foreign in ["IoError", "thread", "os error", "code: 28", "Internal"] {
+        assert!(!said.contains(foreign), "{foreign}: {said}");
+    }
 }
