@@ -12,8 +12,10 @@ use crate::config::{
 use crate::source::PostgresError;
 use crate::source::store::StoreError;
 
-/// The arguments that name a store.
+/// The arguments that name a store. Those of record servers are accepted for scripts that pass them to every command, and
+/// hidden, because a store is a file.
 #[derive(Debug, Clone, Args)]
+#[command(mut_arg("provider_url", |arg| arg.hide(true)), mut_arg("cache_root", |arg| arg.hide(true)))]
 pub(in crate::cli) struct StoreArgs {
     #[command(flatten)]
     args: SourceArgs,

@@ -249,6 +249,29 @@ fn completions_and_help_are_printed() {
 }
 
 #[test]
+fn commands_of_stores_list_no_options_of_servers() {
+    let commands = [
+        &["backup"][..],
+        &["restore"],
+        &["export"],
+        &["remove"],
+        &["store", "info"],
+        &["embeddings", "build"],
+        &["project", "list"],
+    ];
+    for command in commands {
+        let help = stdout(&binary().args(command).arg("--help").output().unwrap());
+        assert!(help.contains("--store <DB>") && help.contains("--config <FILE>"), "{help}");
+        assert!(!help.contains("--provider-url") && !help.contains("--cache-root"), "{help}");
+    }
+    assert!(stdout(&fetchwell(["search", "--help"])).contains("--provider-url <URL>"));
+    // A script that passes them gets the error of the command, and none of the arguments.
+    let url = ["--provider-url", "http://127.0.0.1:9", "--cache-root", "."];
+    let refused = binary().args(["export", "c", "--format", "csv"]).args(url).output().unwrap();
+    assert!(stderr(&refused).contains("no store is configured"), "{refused:?}");
+}
+
+#[test]
 fn measured_budgets_hold() {
     let shown = stdout(&fetchwell(["budget"]));
     assert!(shown.contains("search, fat, no limit"), "{shown}");
