@@ -234,3 +234,37 @@ fn results_that_cannot_be_written_are_an_error() {
     drop(closed.stdout.take());
     assert!(closed.wait().unwrap().success());
 }
+
+#[test]
+fn large_synchronizations_are_indexed_to_their_last_record() {
+    let place = Place::new();
+    let table = |numbers: std::ops::Range<usize>, suffix: &str| {
+        let rows = numbers.map(|number| format!("{number},{}{suffix}\n", word(number)));
+        place.write("words.csv", &format!("id,title\n{}", rows.collect::<String>()));
+    };
+    // A search would complete the index, so its version is compared first.
+    let check_complete = || {
+        let index = fs::read_to_string(place.path("store.db-index/meta.json")).unwrap();
+        // A checksum follows the JSON.
+        let mut values = serde_json::Deserializer::from_str(&index).into_iter::<Value>();
+        let payload = values.next().unwrap().unwrap()["payload"].clone();
+        let payload: Value = serde_json::from_str(payload.as_str().unwrap()).unwrap();
+        let info = report(&place.run(&["store", "info", "--json"]));
+        assert_eq!(payload["version"], info["version"], "{payload} {info}");
+    };
+    table(0..9_000, "");
+    assert_eq!(place.add()["added"], 9_000);
+    check_complete();
+    let id = |number: usize| format!("notes/rows/words.csv%2F{number}");
+    for number in [0, 1_999, 2_000, 5_000, 8_999] {
+        assert_eq!(place.search(&word(number)), [id(number)]);
+    }
+    // The records of all batches change, the first thousand disappear, and others are new.
+    table(1_000..9_500, "zq");
+    assert_eq!(place.sync(&[])[..3], [500, 8_000, 1_000]);
+    check_complete();
+    for number in [1_000, 4_000, 8_999, 9_499] {
+        assert_eq!(place.search(&format!("\"{}zq\"", word(number))), [id(number)]);
+    }
+    assert!(place.search(&format!("\"{}\"", word(999))).is_empty());
+}

@@ -17,6 +17,7 @@ use crate::handle::{RecordId, StreamName};
 use crate::source::manifest::Manifest;
 use crate::source::store::database::identity;
 use crate::source::store::documents::DocumentWriter;
+use crate::source::store::fulltext::index::IndexFollower;
 use crate::source::store::import::{OpenStream, WriteOutcome};
 use crate::source::store::{Change, ImportResult, IncomingRecord, IndexProgress};
 use crate::source::store::{StoreError, Tally, no_progress};
@@ -27,8 +28,8 @@ pub(super) const BATCH_RECORDS: usize = 2_000;
 /// Maximum bytes of record text per transaction.
 const BATCH_BYTES: usize = 8_000_000;
 
-/// Number of changed records after which the search index is completed during a synchronization.
-const INDEX_EVERY: i64 = 20_000;
+/// Number of changed records after which a thread of its own adds them to the search index, instead of the end.
+const FOLLOW_AFTER: i64 = 2_000;
 
 /// A step of a batch.
 #[derive(Debug)]
@@ -74,9 +75,10 @@ pub struct SyncWriter<'s> {
     state: State,
     steps: Vec<Step>,
     bytes: usize,
-    /// Version up to which the search index was completed.
-    indexed: i64,
-    index_problem: Option<StoreError>,
+    /// Version of the store when the writer was opened.
+    opened_at: i64,
+    /// Search index, after many changes.
+    index: Option<IndexFollower>,
 }
 
 /// State that the steps of a batch change.
@@ -137,7 +139,7 @@ impl<'s> SyncWriter<'s> {
             counts: HashMap::new(),
             tally: Tally::default(),
         };
-        Ok(Self { store, sqlite, state, steps: Vec::new(), bytes: 0, indexed: version, index_problem: None })
+        Ok(Self { store, sqlite, state, steps: Vec::new(), bytes: 0, opened_at: version, index: None })
     }
 
     /// Saves the states of items with unchanged content.
@@ -235,18 +237,19 @@ impl<'s> SyncWriter<'s> {
         self.state.tally
     }
 
-    /// Writes the last batch and completes the search index. Calls `progress` with the numbers of changes that were added to
-    /// the index, and of those that it lacks.
+    /// Writes the last batch and completes the search index. Calls `progress` with the numbers of added and missing changes.
     ///
     /// # Errors
     ///
     /// The last batch could not be written.
     pub fn finish(mut self, progress: IndexProgress<'_>) -> Result<ImportResult, StoreError> {
         self.flush()?;
-        if self.state.version > self.indexed {
-            self.complete_index(progress);
-        }
-        Ok(ImportResult { tally: self.state.tally, index_problem: self.index_problem })
+        let index_problem = match self.index {
+            Some(index) => index.finish(progress),
+            None if self.state.version > self.opened_at => self.store.complete_index(progress).err(),
+            None => None,
+        };
+        Ok(ImportResult { tally: self.state.tally, index_problem })
     }
 
     fn push(&mut self, step: Step) -> Result<(), StoreError> {
@@ -270,7 +273,7 @@ impl<'s> SyncWriter<'s> {
     /// They could not be written. Earlier batches stay written.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         let steps = std::mem::take(&mut self.steps);
-        self.bytes = 0;
+        let bytes = std::mem::take(&mut self.bytes);
         if steps.is_empty() {
             return Ok(());
         }
@@ -294,15 +297,12 @@ impl<'s> SyncWriter<'s> {
                 return Err(store.database.error(&error));
             }
         }
-        if self.state.version - self.indexed >= INDEX_EVERY {
-            self.complete_index(&no_progress);
+        if let Some(index) = &self.index {
+            index.add_written(bytes);
+        } else if self.state.version - self.opened_at >= FOLLOW_AFTER {
+            self.index = Some(IndexFollower::open(&store.database, &no_progress));
         }
         Ok(())
-    }
-
-    fn complete_index(&mut self, progress: IndexProgress<'_>) {
-        self.index_problem = self.store.complete_index(progress).err();
-        self.indexed = self.state.version;
     }
 }
 

@@ -114,6 +114,13 @@ impl IndexFollower {
         let _ = self.batches.send(batch);
     }
 
+    /// Adds the records of a batch, which are read from the store. `bytes` is the size of their text.
+    pub(in crate::source::store) fn add_written(&self, bytes: usize) {
+        // No index has this version, so all missing changes are read.
+        let (before, after) = (i64::MIN, i64::MIN);
+        self.add(IndexBatch { changes: Vec::new(), before, after, bytes });
+    }
+
     /// Adds what is missing, commits, and waits until segments are merged. Reopens an index that failed, which rebuilds a
     /// damaged one. Returns the error that remains.
     pub(in crate::source::store) fn finish(self, progress: IndexProgress<'_>) -> Option<StoreError> {
