@@ -13,9 +13,8 @@ use crate::support::{CREDENTIAL, FakeServer, Reply, StdioServer, connect, demo_s
 /// Number of requests of a client that does not read. Together they are longer than the server's read-ahead.
 const REQUESTS: usize = 4_000;
 
-/// Maximum memory of the server in KiB. A debug build takes 53 MiB; without the limit its memory grows with every
-/// request.
-const MAX_KIB: usize = 70 * 1024;
+/// Maximum memory that the server allocates, in KiB. Without the limit of requests in flight it grows with every request.
+const MAX_KIB: usize = 40 * 1024;
 
 fn tool_list(id: usize) -> String {
     let cursor = "x".repeat(500);

@@ -540,7 +540,7 @@ fn a_huge_answer_takes_little_memory_and_delays_no_call() {
         let said = answer.pointer("/error/code").or_else(|| answer.get("recall"));
         assert_eq!(said, Some(&expect), "{answer}");
         let peak = memory_kib(server.process.id(), "VmHWM") / 1024;
-        assert!(peak <= 80, "{peak} MB");
+        assert!(peak <= 40, "{peak} MB");
     }
 }
 

@@ -16,9 +16,13 @@ pub(crate) fn starter(program: &str) -> Command {
     command
 }
 
-/// Returns a memory value of a process, such as `VmRSS` or `VmHWM`, in KiB.
+/// Returns the memory that a process has allocated, in KiB: `VmRSS` or the peak `VmHWM`, without the pages of files. The
+/// pages of a debug binary alone are more than 50 MB, and change with each line of the program.
 pub(crate) fn memory_kib(process: u32, name: &str) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let figure = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap();
-    figure.trim().trim_end_matches(" kB").parse().unwrap()
+    let read = |name: &str| {
+        let value = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap();
+        value.trim().trim_end_matches(" kB").parse::<usize>().unwrap()
+    };
+    read(name) - read("RssFile")
 }
