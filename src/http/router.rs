@@ -19,7 +19,7 @@ use super::middleware::request_id::set_request_id;
 use super::middleware::served::AuthMode;
 use super::middleware::timeout::{RequestTimeout, timeout};
 use super::ops::{health, metrics};
-use super::pages::{record_page, root, well_known};
+use super::pages::{self, well_known};
 use super::server::forwarded::resolve_client_ip;
 use super::site::Site;
 use super::v1::RecordServer;
@@ -68,8 +68,7 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         .merge(RecordServer::new(telemetry.clone(), openapi::json).routes())
         .layer(from_fn_with_state(authentication, authenticate))
         .merge(open)
-        .merge(root::routes(public_url.clone()))
-        .merge(record_page::routes(served, telemetry, public_url))
+        .merge(pages::routes(served, telemetry, public_url))
         .fallback(unknown_path)
         .layer(from_fn_with_state(rate_limits, rate_limit))
         .merge(watch)

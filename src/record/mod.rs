@@ -6,6 +6,7 @@
 //!
 //! * `hit`, `excerpt`, `window`: a search result, the passage that matched, a piece of a text field
 //! * `schema`, `stream`, `http_route`: connections with their streams, the fields of a stream, API paths of streams
+//! * `html_text`: the visible text of HTML
 //! * `document`, `facts`, `link`: the text, title, link and time of a record
 //! * `field_path`: paths to values inside a record
 //! * `value`: comparing, adding and ordering values
@@ -16,6 +17,7 @@ mod excerpt;
 mod facts;
 mod field_path;
 mod hit;
+mod html_text;
 mod http_route;
 mod link;
 mod schema;
@@ -32,6 +34,7 @@ pub(crate) use facts::{
 pub use facts::{authored_at, own_link, own_title};
 pub use field_path::{FieldPath, InvalidPath, project};
 pub use hit::{Evidence, Hit, HitId, Score, fallback_title};
+pub(crate) use html_text::html_to_text;
 pub use http_route::{HttpRoute, InvalidRoute};
 pub use link::WebLink;
 pub use schema::{ConnectionSchema, Schema, StreamSchema, short_connector_key};

@@ -55,15 +55,16 @@ export async function assertAccessible(page, where) {
   assert.deepEqual(told, [], where);
 }
 
-/** Fails unless a page has a language, a title, one first heading, and a name for each field. */
+/** Fails unless a page has a language, a title, one heading of the first level before all others, and a name for each field. */
 export async function assertNamed(page, title) {
   const found = await page.evaluate(() => ({
     lang: document.documentElement.lang,
     title: document.title,
-    headings: [...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map((heading) => heading.localName),
+    heading: document.querySelector('h1,h2,h3,h4,h5,h6')?.localName,
+    first: document.querySelectorAll('h1').length,
     mains: document.querySelectorAll('main').length,
-    unnamed: [...document.querySelectorAll('input:not([type=hidden])')].filter((field) => !field.labels.length).length,
+    unnamed: [...document.querySelectorAll('input:not([type=hidden]),select')].filter((field) => !field.labels.length).length,
     empty: [...document.querySelectorAll('a,button,nav,h1')].filter((element) => !element.textContent.trim()).length,
   }));
-  assert.deepEqual(found, { lang: 'en', title, headings: ['h1'], mains: 1, unnamed: 0, empty: 0 });
+  assert.deepEqual(found, { lang: 'en', title, heading: 'h1', first: 1, mains: 1, unnamed: 0, empty: 0 });
 }

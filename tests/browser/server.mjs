@@ -58,15 +58,34 @@ sources = ["ann"]
 `;
 }
 
-/** Starts a server that accepts `people`, or all requests if that is left out; with `authority`, people sign in there. */
-export async function start(binary, folder, people, authority) {
+/** Creates a store with records, each a stream, a key and data. */
+export function importStore(binary, folder, name, connection, records) {
+  const file = join(folder, `${name}.ndjson`);
+  const line = ({ stream, key, data }) => JSON.stringify({ stream, key, data, emitted_at: '2026-11-02T09:15:00Z' });
+  writeFileSync(file, `${records.map(line).join('\n')}\n`);
+  run(binary, folder, 'import', 'records', file, '--store', join(folder, `${name}.db`), '--connection', connection);
+}
+
+/** Runs a command of fetchwell in a folder. */
+export function run(binary, folder, ...args) {
+  execFileSync(binary, args, { cwd: folder });
+}
+
+/** Returns the lines of a source with a store. */
+export const sourceOf = (name) => `[[source]]\nname = "${name}"\nstore = "${name}.db"\n`;
+
+/**
+ * Starts a server that accepts `people`, or all requests if that is left out; with `authority`, people sign in there. `more` has
+ * the lines of further sources.
+ */
+export async function start(binary, folder, people, authority, more = '') {
   const port = await freePort();
   const origin = `http://localhost:${port}`;
   const name = authority ? 'sign-in' : people ? 'hosted' : 'open';
   const file = join(folder, `${name}.toml`);
   const letInOnly = (some) => {
     const auth = (authority ? signIn(authority) : '') + (some ?? []).map(letIn).join('');
-    writeFileSync(file, `public_url = "${origin}"\n${auth}${SOURCES}`);
+    writeFileSync(file, `public_url = "${origin}"\n${auth}${SOURCES}${more}`);
   };
   letInOnly(people);
   const state = join(folder, `${name}-state`);

@@ -4,7 +4,7 @@ use html5gum::{DefaultEmitter, Token, Tokenizer};
 
 use super::super::item::{FileKind, FileRecord, Item};
 use super::document::Document;
-use super::html_text::html_to_text;
+use crate::record::html_to_text;
 
 /// Maximum length of a title in bytes.
 const MAX_TITLE_BYTES: usize = 1_000;

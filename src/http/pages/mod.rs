@@ -1,9 +1,56 @@
 //! Pages for people and documents for clients outside the APIs.
 //!
+//! * `layout`: header, navigation, style and headers of all pages
+//! * `access`: sessions of browsers, sign-in, and the grant that a page is read with
 //! * `root`: `/`
-//! * `record_page`: `/records/`
+//! * `search`: the search page
+//! * `record`: `/records/`
+//! * `sources`: `/sources`
+//! * `projects`: `/projects`
+//! * `model`: `/model`
 //! * `well_known`: `/.well-known/`
 
-pub(in crate::http) mod record_page;
-pub(in crate::http) mod root;
+mod access;
+mod layout;
+mod model;
+mod projects;
+mod record;
+mod root;
+mod search;
+mod sources;
 pub(in crate::http) mod well_known;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+use self::access::{BEGIN, CALLBACK, Pages, SIGN_IN, callback, sign_in_with_token, sign_out, start_sign_in};
+use self::layout::SIGN_OUT;
+use super::middleware::served::AuthMode;
+use super::public_url::PublicUrl;
+use crate::telemetry::Telemetry;
+
+/// Returns the routes of all pages. With authentication, pages with records exist only if the server has a public URL: forms are
+/// checked against it.
+pub(in crate::http) fn routes(
+    served: AuthMode,
+    telemetry: Telemetry,
+    public_url: Option<PublicUrl>,
+) -> Router {
+    let has_records = matches!(served, AuthMode::Unauthenticated(_)) || public_url.is_some();
+    let pages = Pages::new(served, telemetry, public_url);
+    if !has_records {
+        return root::routes(pages);
+    }
+    let others = Router::new()
+        .route(SIGN_IN, post(sign_in_with_token))
+        .route(SIGN_OUT, post(sign_out))
+        .route(BEGIN, get(start_sign_in))
+        .route(CALLBACK, get(callback))
+        .route("/sources", get(sources::show))
+        .route("/model", get(model::show))
+        .with_state(pages.clone());
+    root::routes(pages.clone())
+        .merge(projects::routes(pages.clone()))
+        .merge(record::routes(pages))
+        .merge(others)
+}

@@ -1,5 +1,6 @@
-//! `/`, which people open and clients are configured with by mistake: a short page for browsers, a pointer for
-//! others. It is unauthenticated and reveals nothing about records or callers.
+//! `/`: the search page for browsers, and a pointer for programs that are configured with it by mistake.
+//!
+//! The pointer and the page for visitors who are not signed in reveal nothing about records or callers.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -10,9 +11,11 @@ use axum::routing::any;
 use maud::html;
 use serde_json::json;
 
-use super::record_page::information_page;
+use super::access::{AccessMethod, Pages, ReturnPath, serve_page, sign_in_form};
+use super::layout::{Page, Visitor};
+use super::search::search_page;
 use crate::http::mcp::json_rpc_error;
-use crate::http::public_url::PublicUrl;
+use crate::http::middleware::served::AuthMode;
 
 /// Description of the server in one sentence.
 const ABOUT: &str = "fetchwell lets AI clients search and read records across connected accounts, over MCP.";
@@ -21,17 +24,26 @@ const ABOUT: &str = "fetchwell lets AI clients search and read records across co
 const NOT_AN_ENDPOINT: i32 = -32_600;
 
 /// Returns the route of `/`.
-pub(in crate::http) fn routes(public_url: Option<PublicUrl>) -> Router {
-    Router::new().route("/", any(answer).with_state(public_url))
+pub(super) fn routes(pages: Pages) -> Router {
+    Router::new().route("/", any(answer).with_state(pages))
 }
 
-async fn answer(State(public_url): State<Option<PublicUrl>>, request: Request) -> Response {
-    let mcp = match &public_url {
+async fn answer(State(pages): State<Pages>, request: Request) -> Response {
+    let mcp = match &pages.public_url {
         Some(url) => url.at("/mcp"),
         None => requested_url(&request, "/mcp"),
     };
     match *request.method() {
-        Method::GET | Method::HEAD if accepts_html(&request) => page(&mcp),
+        Method::GET | Method::HEAD if accepts_html(&request) => {
+            if is_about_server(&pages, &request) {
+                about(&pages, &mcp)
+            } else {
+                serve_page(&pages, "/", request, |pages, visit, request| {
+                    Box::pin(search_page(pages, visit, request))
+                })
+                .await
+            }
+        }
         Method::GET | Method::HEAD => {
             let pointer =
                 json!({ "name": "fetchwell", "about": ABOUT, "mcp": mcp, "openapi": "/openapi.json" });
@@ -46,6 +58,18 @@ async fn answer(State(public_url): State<Option<PublicUrl>>, request: Request) -
         _ => {
             let problem = format!("There is nothing here. The MCP endpoints are {mcp} and {mcp}/openai.\n");
             (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")], problem).into_response()
+        }
+    }
+}
+
+/// Returns true if a browser gets the page about the server: it has no session and searches for nothing, or the server has no
+/// pages with records.
+fn is_about_server(pages: &Pages, request: &Request) -> bool {
+    match &pages.served {
+        AuthMode::Unauthenticated(_) => false,
+        AuthMode::Authenticated(_) => {
+            let session = pages.sessions.get(request.headers()).filter(|session| session.shows_all());
+            pages.public_url.is_none() || (session.is_none() && request.uri().query().is_none())
         }
     }
 }
@@ -69,13 +93,27 @@ fn accepts_html(request: &Request) -> bool {
         .any(|value| value.to_ascii_lowercase().contains("text/html"))
 }
 
-fn page(mcp: &str) -> Response {
+/// Renders the page about the server for a visitor who is not signed in.
+fn about(pages: &Pages, mcp: &str) -> Response {
+    let method = match &pages.served {
+        AuthMode::Authenticated(callers) if pages.public_url.is_some() => {
+            Some(AccessMethod::offered_by(callers))
+        }
+        AuthMode::Authenticated(_) | AuthMode::Unauthenticated(_) => None,
+    };
     let body = html! {
         h1 { "fetchwell" }
         p { (ABOUT) }
-        p { "Add this URL to your client as an MCP server (Streamable HTTP):" }
-        pre { (mcp) }
-        p { "ChatGPT takes " code { (mcp) "/openai" } "." }
+        p { "Add this URL to your client as an MCP server (Streamable HTTP). ChatGPT takes " code { (mcp) "/openai" } "." }
+        pre class="box" { (mcp) }
+        @if let Some(method) = method {
+            h2 { "Your records" }
+            p { "Sign in to search and read the records that you may see." }
+            (sign_in_form(&ReturnPath::page("/", None), method))
+        } @else {
+            p class="soft" { "To search records on this page, the operator sets " code { "public_url" } " in the configuration." }
+        }
     };
-    information_page("fetchwell", &body)
+    let page = Page { title: "fetchwell", section: None, visitor: Visitor::Unknown };
+    page.render(StatusCode::OK, &body)
 }

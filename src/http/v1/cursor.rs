@@ -32,7 +32,7 @@ const SEALED: &str = "s.";
 const LIST: &str = "a list of records";
 
 /// Encrypts positions with the cursor keys, bound to their sources.
-pub(super) struct Seal {
+pub(in crate::http) struct Seal {
     cursors: Arc<Cursors>,
     sources: String,
     /// True if every position is encrypted: because callers have different grants, or because streams are hidden that
@@ -48,20 +48,20 @@ impl fmt::Debug for Seal {
 
 impl Seal {
     /// Creates a seal for the positions of a toolbox's source.
-    pub(super) fn new(toolbox: &Toolbox) -> Self {
+    pub(in crate::http) fn new(toolbox: &Toolbox) -> Self {
         let cursors = Arc::clone(toolbox.cursors());
         let is_sealed = toolbox.is_granted() || toolbox.source().hides_streams();
         Self { cursors, sources: toolbox.identity(), is_sealed }
     }
 
     /// Returns the cursor of a position in the search `question`.
-    pub(super) async fn close(&self, question: &str, position: String) -> IssuedCursor {
+    pub(in crate::http) async fn close(&self, question: &str, position: String) -> IssuedCursor {
         let issued = self.keep(Kind::V1Search, question, &position).await;
         issued.or_sealed(self.seal(question, &position)).await
     }
 
     /// Returns the position of a cursor of the search `question`.
-    pub(super) async fn open(&self, question: &str, cursor: &str) -> Result<String, RequestError> {
+    pub(in crate::http) async fn open(&self, question: &str, cursor: &str) -> Result<String, RequestError> {
         match self.kept(Kind::V1Search, question, cursor).await {
             Some(position) => position,
             None => self.unseal(question, cursor).await,
@@ -149,8 +149,8 @@ impl Seal {
 
 /// Cursor for a client.
 #[derive(Debug)]
-pub(super) struct IssuedCursor {
-    pub(super) cursor: String,
+pub(in crate::http) struct IssuedCursor {
+    pub(in crate::http) cursor: String,
     /// Warning about a cursor that is longer than it should be.
     pub(super) warning: Option<Warning>,
 }

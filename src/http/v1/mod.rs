@@ -31,9 +31,9 @@ use axum::routing::any;
 use futures_util::FutureExt;
 use percent_encoding::percent_decode_str;
 
+pub(super) use self::cursor::Seal;
 pub(super) use self::envelope::VERSION;
 
-use self::cursor::Seal;
 use self::envelope::{Answer, Call, response};
 use self::error::ErrorEnvelope;
 use self::operation::Operation;

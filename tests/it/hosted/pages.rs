@@ -125,3 +125,64 @@ fn the_first_link_of_a_long_research_still_opens() {
         assert!(page(&server, path, &cookie).text.contains("kept for ann"), "{url}");
     }
 }
+
+/// Requests a page as a browser does.
+fn browse(server: &HttpServer, target: &str, cookie: &str) -> Answer {
+    ask(&server.address, "GET", target, &["accept: text/html", &format!("cookie: {cookie}")])
+}
+
+#[test]
+fn each_person_searches_only_their_own_records() {
+    let place = Place::new();
+    let server = start(&place.of_two());
+    let about = browse(&server, "/", "");
+    assert!(about.status == 200 && about.text.contains("Sign in"), "{about:?}");
+    for secret in ["cin_ann", "cin_bob", "letters"] {
+        assert!(!about.text.contains(secret), "{secret}: {about:?}");
+    }
+    let closed = browse(&server, "/?q=letter", "");
+    assert!(closed.status == 401 && !closed.text.contains("cin_"), "{closed:?}");
+    let to = "/?q=letter";
+    let [ann, bob] =
+        [ANN, BOB].map(|token| send(&server, "/records/-/sign-in", "", &[("to", to), ("token", token)]));
+    for (cookie, own, other) in [(&ann, "ann", "bob"), (&bob, "bob", "ann")] {
+        for target in [to, "/", "/?account=cin_ann", "/?account=cin_bob", "/?stream=letters"] {
+            let page = browse(&server, target, cookie);
+            let shows = |who: &str| {
+                page.text.contains(&format!("{who} letter")) || page.text.contains(&format!("cin_{who}/"))
+            };
+            assert!(!shows(other), "{own} at {target}: {page:?}");
+            assert!(target.contains("cin_") || target == "/" || shows(own), "{own} at {target}: {page:?}");
+        }
+    }
+    // A session of a link opens one record, and searches nothing.
+    let (path, key) = linked(&server, ANN, "cin_ann/letters:ann01");
+    let cookie = send(&server, &path, "", &[("link", &key)]);
+    assert_eq!(browse(&server, to, &cookie).status, 401);
+    // A session ends with its token.
+    place.configure(&format!("{HEAD}{}{STORES}", token("bob", BOB)));
+    server.wait_until("the token is gone", || browse(&server, to, &ann).status == 401);
+    assert_eq!(browse(&server, to, &bob).status, 200);
+}
+
+#[test]
+fn a_sign_in_returns_only_to_pages_of_this_server() {
+    let place = Place::new();
+    let server = start(&place.of_two());
+    let form = |to: &str| format!("to={}&token={ANN}", utf8_percent_encode(to, NON_ALPHANUMERIC));
+    let origin = format!("origin: {PUBLIC}");
+    for to in
+        ["//evil.example", "https://evil.example/", "/\\evil.example", "/mcp", "javascript:alert(1)", ""]
+    {
+        let answer = post(&server.address, "/records/-/sign-in", &[&origin], &form(to));
+        assert!(answer.status == 400 && answer.header("set-cookie").is_none(), "{to}: {answer:?}");
+    }
+    let answer = post(&server.address, "/records/-/sign-in", &[&origin], &form("/?q=a+b"));
+    assert_eq!((answer.status, answer.header("location")), (303, Some("/?q=a+b")));
+    // A form of another site is refused, with and without a session.
+    for headers in [vec!["origin: https://evil.example"], vec![]] {
+        let answer = post(&server.address, "/records/-/sign-in", &headers, &form("/"));
+        assert!(answer.status == 403 && answer.header("set-cookie").is_none(), "{answer:?}");
+        assert_eq!(post(&server.address, "/records/-/sign-out", &headers, "").status, 403);
+    }
+}

@@ -1,8 +1,8 @@
-//! Sign-in at the authorization server on the way to a record page.
+//! Sign-in at the authorization server on the way to a page.
 //!
-//! The server keeps no state of an attempt: a cookie holds the verifier and the record, sealed with the keys of cursors and bound
+//! The server keeps no state of an attempt: a cookie holds the verifier and the page, sealed with the keys of cursors and bound
 //! to the issuer and the `state` of the attempt. Requests therefore cannot exhaust memory, a reply is useless in another browser,
-//! and several tabs can sign in at a time. The record is read from the cookie, never from the reply.
+//! and several tabs can sign in at a time. The page is read from the cookie, never from the reply.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,24 +14,24 @@ use axum::response::Response;
 use secrecy::{ExposeSecret, SecretString};
 use url::form_urlencoded;
 
-use super::cookies::Cookies;
+use super::pages::{PageRefusal, Pages, begin_session};
+use super::parameters::parameter;
 use super::responses::{add_cookie, finish, redirect};
-use super::state::{PageRefusal, Pages, begin_session};
-use super::view::{self, sentence};
+use super::return_path::ReturnPath;
+use super::sign_in_page::{BEGIN, not_signed_in};
 use crate::callers::{
-    Attempt, AuthenticatedCaller, Authenticator, AuthorizationReply, Denial, RecordPages, Session,
-    SignInFault,
+    Attempt, AuthenticatedCaller, Authenticator, AuthorizationReply, Denial, Session, SignInFault,
 };
-use crate::handle::Handle;
 use crate::http::middleware::authenticate::client_of;
 use crate::http::middleware::served::{AuthMode, Callers};
+use crate::http::pages::layout::{Visitor, problem, sentence};
 use crate::telemetry::{Call, Endpoint, Origin};
 
 /// Path of the redirect URI. No handle has this form.
-pub(super) const CALLBACK: &str = "/records/-/callback";
+pub(in crate::http::pages) const CALLBACK: &str = "/records/-/callback";
 
 /// Query parameter of a record page after a sign-in. If the browser then has no session, it is not redirected to sign in again.
-pub(super) const SIGNED_IN: &str = "signed-in";
+const SIGNED_IN: &str = "signed-in";
 
 /// Prefix of the names of cookies that hold an attempt. The first characters of its state follow.
 const COOKIE: &str = "fetchwell_sign_in_";
@@ -45,25 +45,49 @@ const ATTEMPT_LIFE: Duration = Duration::from_secs(10 * 60);
 /// Maximum number of concurrent attempts of one browser. A further attempt deletes the cookies of all others.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Maximum total size of their cookies in bytes. With the cookie of one more attempt for a long handle, the headers of a request
+/// Maximum total size of their cookies in bytes. With the cookie of one more attempt for a long path, the headers of a request
 /// stay below 8 KiB, the limit of many proxies.
 const MAX_COOKIE_BYTES: usize = 4 * 1024;
 
 /// Context that is sealed with an attempt, so that no other sealed text is accepted in its place.
-const CONTEXT: &str = "sign-in for a record page";
+const CONTEXT: &str = "sign-in for a page";
 
-/// Redirects a browser to the authorization server, and stores the record to return to in a cookie.
-pub(super) async fn begin(
+/// Returns true if the browser returned from a sign-in within the last 30 seconds. The parameter stays in the URL, so an
+/// older time is ignored.
+pub(in crate::http::pages) fn is_just_signed_in(callers: &Callers, request: &Parts) -> bool {
+    let at = parameter(request.uri.query().unwrap_or_default().as_bytes(), SIGNED_IN);
+    let at = at.and_then(|at| at.parse().ok()).map(Duration::from_secs);
+    at.is_some_and(|at| callers.toolboxes.cursors().now().abs_diff(at) < Duration::from_secs(30))
+}
+
+/// Sends a browser that followed the link of a sign-in page to the authorization server.
+pub(in crate::http::pages) async fn start_sign_in(State(pages): State<Pages>, request: Request) -> Response {
+    let (request, _) = request.into_parts();
+    let record = pages.telemetry.call(Endpoint::route(BEGIN), Origin::from_extensions(&request.extensions));
+    let to = parameter(request.uri.query().unwrap_or_default().as_bytes(), "to");
+    let to = to.and_then(|to| to.parse().ok()).unwrap_or_else(|| ReturnPath::page("/", None));
+    let response = match &pages.served {
+        AuthMode::Unauthenticated(_) => redirect(&to.to_string(), None),
+        AuthMode::Authenticated(callers) => match begin(&pages, callers, &request, &to).await {
+            Ok(response) => response,
+            Err(fault) => not_signed_in(&fault, &to),
+        },
+    };
+    finish(record, response)
+}
+
+/// Redirects a browser to the authorization server, and stores the page to return to in a cookie.
+pub(in crate::http::pages) async fn begin(
     pages: &Pages,
     callers: &Callers,
     request: &Parts,
-    handle: &Handle,
+    to: &ReturnPath,
 ) -> Result<Response, SignInFault> {
     let authenticator = callers.authenticator();
     let (Some(sign_in), Some(attempt)) = (authenticator.sign_in(), Attempt::random()) else {
         return Err(SignInFault::Unavailable);
     };
-    let url = sign_in.authorization_url(&attempt, &pages.public_url.at(CALLBACK)).await?;
+    let url = sign_in.authorization_url(&attempt, &pages.url_at(CALLBACK)).await?;
     let mut response = redirect(url.as_str(), None);
     let cookies = pages.cookies();
     let others: Vec<(&str, &str)> = cookies.beginning_with(&request.headers, COOKIE).collect();
@@ -75,7 +99,7 @@ pub(super) async fn begin(
     }
     let cursors = callers.toolboxes.cursors();
     let verifier = attempt.verifier.expose_secret();
-    let kept = format!("{}.{verifier}.{}", cursors.now().as_secs(), handle.as_str());
+    let kept = format!("{}.{verifier}.{}", cursors.now().as_secs(), to.as_short());
     let sealed = cursors.seal_text(&[CONTEXT, sign_in.issuer(), &attempt.state], &kept).await;
     let name = cookie_of(&attempt.state).ok_or(SignInFault::Unavailable)?;
     add_cookie(&mut response, &cookies.set(&name, &sealed, ATTEMPT_LIFE));
@@ -83,7 +107,7 @@ pub(super) async fn begin(
 }
 
 /// Ends an attempt: exchanges the code for a token, and begins a session with it.
-pub(super) async fn callback(State(pages): State<Pages>, request: Request) -> Response {
+pub(in crate::http::pages) async fn callback(State(pages): State<Pages>, request: Request) -> Response {
     let (request, _) = request.into_parts();
     let mut record =
         pages.telemetry.call(Endpoint::route(CALLBACK), Origin::from_extensions(&request.extensions));
@@ -92,17 +116,13 @@ pub(super) async fn callback(State(pages): State<Pages>, request: Request) -> Re
 }
 
 impl Pages {
-    pub(super) fn cookies(&self) -> Cookies {
-        self.sessions.cookies()
-    }
-
     async fn finish_sign_in(&self, request: &Parts, record: &mut Call) -> Response {
         let answer = Answer::read(request.uri.query().unwrap_or_default());
         let callers = match &self.served {
             AuthMode::Authenticated(callers) if callers.authenticator().sign_in().is_some() => callers,
             AuthMode::Authenticated(_) | AuthMode::Unauthenticated(_) => {
-                let problem = "This server does not support sign-in.";
-                return view::problem(StatusCode::NOT_FOUND, "Nothing here", problem, false);
+                let text = "This server does not support sign-in.";
+                return problem(StatusCode::NOT_FOUND, "Nothing here", text, Visitor::Unknown);
             }
         };
         // The configuration is read once, so that a code is sent to the server that issued it.
@@ -111,26 +131,30 @@ impl Pages {
             Some(state) => self.pending(callers, &authenticator, &request.headers, state).await,
             None => None,
         };
-        let Some(PendingSignIn { attempt, handle }) = pending else {
-            let problem = "This browser did not begin this sign-in, or it took longer than 10 minutes. Open the record again.";
-            return view::problem(StatusCode::BAD_REQUEST, "You are not signed in", problem, false);
+        let Some(PendingSignIn { attempt, to }) = pending else {
+            let text = "This browser did not begin this sign-in, or it took longer than 10 minutes. Open the page again.";
+            return problem(StatusCode::BAD_REQUEST, "You are not signed in", text, Visitor::Unknown);
         };
         let client = client_of(&request.extensions);
-        let path = RecordPages::path(&handle);
         let name = cookie_of(&attempt.state).unwrap_or_default();
         let mut response = match self.caller(callers, &authenticator, &attempt, answer.reply, client).await {
             Ok(caller) => {
                 record.is_by(caller.caller.grant_id());
-                let to = format!("{path}?{SIGNED_IN}={}", callers.toolboxes.cursors().now().as_secs());
-                self.with_session(callers, &request.headers, caller, &to).await
+                let path = match &to {
+                    ReturnPath::Record(_) => {
+                        format!("{to}?{SIGNED_IN}={}", callers.toolboxes.cursors().now().as_secs())
+                    }
+                    ReturnPath::Page(path) => path.to_string(),
+                };
+                self.with_session(callers, &request.headers, caller, &path).await
             }
-            Err(Rejection::SignIn(fault)) => view::not_signed_in(&fault, &path),
+            Err(Rejection::SignIn(fault)) => not_signed_in(&fault, &to),
             Err(Rejection::Token(denial)) if denial.retry_after().is_some() => {
-                view::not_signed_in(&SignInFault::Unavailable, &path)
+                not_signed_in(&SignInFault::Unavailable, &to)
             }
             Err(Rejection::Token(denial)) => {
-                let problem = format!("{} Tell the operator of this server.", sentence(&denial.to_string()));
-                view::problem(denial.status(), "You are not signed in", &problem, false)
+                let text = format!("{} Tell the operator of this server.", sentence(&denial.to_string()));
+                problem(denial.status(), "You are not signed in", &text, Visitor::Unknown)
             }
         };
         // Each attempt is used once.
@@ -153,9 +177,9 @@ impl Pages {
         let mut parts = kept.splitn(3, '.');
         let begun_at = Duration::from_secs(parts.next()?.parse().ok()?);
         let verifier = SecretString::from(parts.next()?.to_owned());
-        let handle: Handle = parts.next()?.parse().ok()?;
+        let to = ReturnPath::from_short(parts.next()?)?;
         let is_current = cursors.now().saturating_sub(begun_at) < ATTEMPT_LIFE;
-        is_current.then_some(PendingSignIn { attempt: Attempt { state, verifier }, handle })
+        is_current.then_some(PendingSignIn { attempt: Attempt { state, verifier }, to })
     }
 
     /// Exchanges the code of a reply for a token, and returns its person after the checks of every bearer token.
@@ -168,7 +192,7 @@ impl Pages {
         client: IpAddr,
     ) -> Result<AuthenticatedCaller, Rejection> {
         let sign_in = authenticator.sign_in().ok_or(SignInFault::Unavailable)?;
-        let redirect_uri = self.public_url.at(CALLBACK);
+        let redirect_uri = self.url_at(CALLBACK);
         let token = sign_in.access_token(attempt, reply, &redirect_uri, client).await?;
         Ok(callers.authenticator().authenticate_token(&token, client).await?)
     }
@@ -182,21 +206,21 @@ impl Pages {
         to: &str,
     ) -> Response {
         if let Err(reason) = callers.toolboxes.admit(&caller).await {
-            let PageRefusal { status, problem } = reason.into();
+            let PageRefusal { status, problem: text } = reason.into();
             let title = match status {
-                StatusCode::FORBIDDEN => "You cannot read this record",
+                StatusCode::FORBIDDEN => "You cannot read any records",
                 _ => "You are not signed in",
             };
-            return view::problem(status, title, &sentence(&problem), false);
+            return problem(status, title, &sentence(&text), Visitor::Unknown);
         }
         begin_session(self, headers, Session::from_sign_in(caller), to)
     }
 }
 
-/// An attempt of a browser, and the record that it leads to.
+/// An attempt of a browser, and the page that it leads to.
 struct PendingSignIn {
     attempt: Attempt,
-    handle: Handle,
+    to: ReturnPath,
 }
 
 /// Reason why a sign-in failed.

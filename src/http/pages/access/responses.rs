@@ -18,7 +18,7 @@ pub(super) fn finish(record: Call, response: Response) -> Response {
 }
 
 /// Returns the outcome code of a status for telemetry; empty for a success.
-pub(super) fn code_of(status: StatusCode) -> &'static str {
+pub(in crate::http::pages) fn code_of(status: StatusCode) -> &'static str {
     match status {
         StatusCode::UNAUTHORIZED => "unauthorized",
         StatusCode::FORBIDDEN => "forbidden",

@@ -74,7 +74,7 @@ const PARAGRAPHS: [&str; 13] =
 const BARRIERS: [&str; 4] = ["caption", "table", "td", "th"];
 
 /// Returns the visible text of an HTML document.
-pub(in crate::connectors) fn html_to_text(html: &str) -> String {
+pub(crate) fn html_to_text(html: &str) -> String {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
     let mut page = Page::default();

@@ -1,4 +1,4 @@
-//! Cookies of record pages.
+//! Cookies of pages.
 //!
 //! Over https their names begin with `__Host-`. Browsers accept such a cookie only from this host, so that no other host of the
 //! domain can set it.
@@ -38,8 +38,8 @@ impl Cookies {
     pub(super) fn set(&self, name: &str, value: &str, life: Duration) -> String {
         let (name, seconds) = (self.name(name), life.as_secs());
         // `__Host-` requires the path `/`.
-        let (path, secure) = if self.is_secure { ("/", "; Secure") } else { ("/records", "") };
-        format!("{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
+        let secure = if self.is_secure { "; Secure" } else { "" };
+        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
     }
 
     fn name(&self, name: &str) -> String {
@@ -60,10 +60,7 @@ mod tests {
             secure.set("a", "x", minute),
             "__Host-a=x; Path=/; Max-Age=60; HttpOnly; SameSite=Lax; Secure"
         );
-        assert_eq!(
-            plain.set("a", "", Duration::ZERO),
-            "a=; Path=/records; Max-Age=0; HttpOnly; SameSite=Lax"
-        );
+        assert_eq!(plain.set("a", "", Duration::ZERO), "a=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
         let lines =
             ["a=1; __Host-a=2;b_x=", "b_y=3; b_z=4"].map(|line| (header::COOKIE, line.parse().unwrap()));
         let headers = HeaderMap::from_iter(lines);

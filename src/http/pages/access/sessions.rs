@@ -16,7 +16,7 @@ const LIMITS: TokenLimits =
 
 /// The sessions of all browsers.
 #[derive(Debug, Clone)]
-pub(super) struct Sessions {
+pub(in crate::http::pages) struct Sessions {
     known: TokenStore<Session>,
     cookies: Cookies,
 }
@@ -32,7 +32,7 @@ impl Sessions {
     }
 
     /// Returns the session of a browser.
-    pub(super) fn get(&self, headers: &HeaderMap) -> Option<Session> {
+    pub(in crate::http::pages) fn get(&self, headers: &HeaderMap) -> Option<Session> {
         self.known.get(self.cookies.value(headers, COOKIE)?)
     }
 

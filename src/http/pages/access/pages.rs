@@ -1,0 +1,145 @@
+//! Settings and sessions of all pages, and the errors of tokens that do not open one.
+
+use std::net::IpAddr;
+
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+
+use super::cookies::Cookies;
+use super::responses::redirect;
+use super::sessions::Sessions;
+use crate::callers::{AdmissionError, AuthenticatedCaller, Denial, GrantToken, Session};
+use crate::http::middleware::served::{AuthMode, Callers};
+use crate::http::pages::layout::{Visitor, problem, sentence};
+use crate::http::public_url::PublicUrl;
+use crate::telemetry::{Call, Telemetry};
+use crate::tools::Permit;
+
+/// Settings and sessions of all pages.
+#[derive(Debug, Clone)]
+pub(in crate::http::pages) struct Pages {
+    pub(in crate::http::pages) served: AuthMode,
+    pub(in crate::http::pages) telemetry: Telemetry,
+    pub(in crate::http::pages) public_url: Option<PublicUrl>,
+    pub(in crate::http::pages) sessions: Sessions,
+}
+
+/// Ways to open a page that is not public.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http::pages) enum AccessMethod {
+    /// By a token, or for one record by a link that an assistant gives.
+    Link,
+    /// By signing in at the authorization server.
+    SignIn,
+}
+
+impl AccessMethod {
+    /// Returns the way in which people without a session can open pages.
+    pub(in crate::http::pages) fn offered_by(callers: &Callers) -> Self {
+        match callers.authenticator().sign_in() {
+            Some(_) => Self::SignIn,
+            None => Self::Link,
+        }
+    }
+}
+
+impl Pages {
+    /// Creates the pages of a server, without sessions.
+    pub(in crate::http::pages) fn new(
+        served: AuthMode,
+        telemetry: Telemetry,
+        public_url: Option<PublicUrl>,
+    ) -> Self {
+        let is_secure = public_url.as_ref().is_some_and(|url| url.as_str().starts_with("https:"));
+        Self { served, telemetry, public_url, sessions: Sessions::new(Cookies { is_secure }) }
+    }
+
+    pub(super) fn cookies(&self) -> Cookies {
+        self.sessions.cookies()
+    }
+
+    /// Returns the URL of a path, or the path itself if the server does not know its URL.
+    pub(in crate::http::pages) fn url_at(&self, path: &str) -> String {
+        self.public_url.as_ref().map_or_else(|| path.to_owned(), |url| url.at(path))
+    }
+
+    /// Authenticates the latest token of a grant, and returns its caller with a permit for one call.
+    pub(in crate::http::pages) async fn admit(
+        &self,
+        callers: &Callers,
+        cell: &GrantToken,
+        client: IpAddr,
+        record: &mut Call,
+    ) -> Result<(AuthenticatedCaller, Permit), PageRefusal> {
+        let token = cell.latest().ok_or_else(|| PageRefusal {
+            status: StatusCode::UNAUTHORIZED,
+            problem: "The link or session has expired.".to_owned(),
+        })?;
+        let caller = match callers.authenticator().authenticate_token(&token, client).await {
+            Ok(caller) => caller,
+            Err(denial) => {
+                if denial.retry_after().is_none() {
+                    cell.forget(&token);
+                }
+                return Err(denial.into());
+            }
+        };
+        record.is_by(caller.caller.grant_id());
+        let permit = callers.toolboxes.admit(&caller).await?;
+        Ok((caller, permit))
+    }
+
+    /// Returns true if a form was sent from one of these pages.
+    pub(super) fn is_from_here(&self, headers: &HeaderMap) -> bool {
+        let Some(public_url) = &self.public_url else { return false };
+        headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes() == public_url.as_str().as_bytes())
+    }
+
+    /// Returns true if people sign in at an authorization server.
+    pub(in crate::http::pages) fn has_sign_in(&self) -> bool {
+        match &self.served {
+            AuthMode::Authenticated(callers) => AccessMethod::offered_by(callers) == AccessMethod::SignIn,
+            AuthMode::Unauthenticated(_) => false,
+        }
+    }
+}
+
+/// Reason why a token does not open a page.
+#[derive(Debug)]
+pub(in crate::http::pages) struct PageRefusal {
+    /// Status of the page; 401 if another token can succeed.
+    pub(in crate::http::pages) status: StatusCode,
+    pub(in crate::http::pages) problem: String,
+}
+
+impl From<Denial> for PageRefusal {
+    fn from(denial: Denial) -> Self {
+        Self { status: denial.status(), problem: sentence(&denial.to_string()) }
+    }
+}
+
+impl From<AdmissionError> for PageRefusal {
+    fn from(reason: AdmissionError) -> Self {
+        let status = match reason {
+            AdmissionError::NoSources => StatusCode::FORBIDDEN,
+            AdmissionError::TooManyCalls => StatusCode::TOO_MANY_REQUESTS,
+        };
+        Self { status, problem: sentence(&reason.to_string()) }
+    }
+}
+
+/// Begins a session and sends the browser to a page.
+pub(in crate::http::pages) fn begin_session(
+    pages: &Pages,
+    headers: &HeaderMap,
+    session: Session,
+    path: &str,
+) -> Response {
+    match pages.sessions.begin(headers, session) {
+        Some(cookie) => redirect(path, Some(&cookie)),
+        None => {
+            let text = "The system provides no random bytes; try again.";
+            problem(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong", text, Visitor::Unknown)
+        }
+    }
+}

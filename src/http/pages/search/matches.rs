@@ -1,0 +1,226 @@
+//! Searches of the page: reads of the source, and cursors.
+//!
+//! The query is parsed and the source is read as by the tool `search`, so the order is the same. A cursor contains its position
+//! encrypted and does not expire: the back button works as long as the server has its keys.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use maud::Markup;
+
+use super::choices::{Choices, label};
+use super::highlight::QueryWords;
+use super::request::SearchRequest;
+use crate::callers::RecordPages;
+use crate::fit::shorten;
+use crate::handle::{ConnectionId, Handle, StreamName};
+use crate::http::error::RequestError;
+use crate::http::v1::Seal;
+use crate::record::{Excerpt, Hit, HitId};
+use crate::source::{Accuracy, Count, SearchOperator, SearchPosition, SearchQuery, SourceError};
+use crate::tools::{Toolbox, parse_query, parse_since};
+
+/// Number of hits in one read of the source.
+const HITS: usize = 20;
+
+/// Minimum number of hits on a page that is not the last, if hits of other kinds are left out.
+const MIN_HITS: usize = 10;
+
+/// Maximum number of reads for one page.
+const MAX_READS: usize = 5;
+
+/// Maximum length of a passage in bytes of JSON.
+const MAX_PASSAGE_BYTES: usize = 420;
+
+/// A page of results.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) hits: Vec<FoundHit>,
+    pub(super) count: Option<Count>,
+    /// Cursor of the next page.
+    pub(super) next: Option<String>,
+    /// True for the first page.
+    pub(super) is_first: bool,
+    pub(super) notes: Vec<String>,
+}
+
+/// A hit as the page shows it.
+#[derive(Debug)]
+pub(super) struct FoundHit {
+    pub(super) title: Markup,
+    /// Path of the record's page, or the link of a record without one.
+    pub(super) path: Option<String>,
+    /// Id by which `fetch` reads the record.
+    pub(super) handle: Option<String>,
+    pub(super) time: Option<String>,
+    pub(super) account: Option<String>,
+    pub(super) stream: Option<String>,
+    pub(super) kind: Option<String>,
+    pub(super) passage: Markup,
+    pub(super) by_meaning: bool,
+    pub(super) near_copies: u32,
+}
+
+/// Searches for a page of hits.
+pub(super) async fn find(
+    toolbox: &Toolbox,
+    request: &SearchRequest,
+    choices: &Choices<'_>,
+) -> Result<Found, RequestError> {
+    let (source, seal) = (toolbox.source(), Seal::new(toolbox));
+    let mut started = toolbox.now();
+    let mut position = None;
+    if !request.cursor.is_empty() {
+        let opened = seal.open(&request.question(), &request.cursor).await?;
+        let (at, rest) = split_position(&opened).ok_or(SourceError::InvalidCursor)?;
+        (started, position) = (at, Some(SearchPosition(rest.to_owned())));
+    }
+    let mut parsed = parse_query(&request.q, started);
+    parsed.resolve_labels(source).await?;
+    let words = QueryWords::new(&parsed.text().plain_words());
+    let kinds = KindFilter::new(request, choices);
+    let mut whole = parsed
+        .apply(kinds.query(request)?)
+        .map_err(|conflict| RequestError::request(conflict.to_string()))?;
+    whole.text.after = whole.text.after.max(parse_since(&request.age, started));
+    let mut found = Found { is_first: position.is_none(), ..Found::default() };
+    found.notes.extend_from_slice(parsed.warnings());
+    let (mut unapplied, mut problems) = (BTreeSet::new(), BTreeSet::new());
+    for _ in 0..MAX_READS {
+        let page = source.search(&SearchQuery { position: position.take(), ..whole.clone() }).await?;
+        let hits = page.hits.into_iter().filter(|hit| kinds.includes(hit));
+        found.hits.extend(hits.map(|hit| FoundHit::new(&hit, &words, choices)));
+        found.count = page.count.filter(|_| kinds.is_exact()).or(found.count);
+        found.notes.extend(page.notes);
+        let missing = page
+            .unavailable
+            .iter()
+            .map(|missing| format!("source {} did not answer ({})", missing.source, missing.code));
+        found.notes.extend(missing);
+        unapplied.extend(page.unapplied);
+        problems.extend(page.meaning_problems);
+        position = page.next;
+        if position.is_none() || found.hits.len() >= MIN_HITS {
+            break;
+        }
+    }
+    found.notes.extend(SearchOperator::warning(&unapplied));
+    found.notes.extend(problems.first().map(|problem| format!("searched by words only: {problem}")));
+    found.notes.dedup();
+    if let Some(SearchPosition(rest)) = position {
+        let position = format!("{} {rest}", started.as_second());
+        found.next = Some(seal.close(&request.question(), position).await.cursor);
+    }
+    Ok(found)
+}
+
+/// Limits a search to the connections of a kind. A source searches one connection or all of them, so hits of other connections
+/// are left out here.
+struct KindFilter {
+    /// Connections of the kind; `None` without a kind.
+    connections: Option<Vec<ConnectionId>>,
+    /// Streams of these connections.
+    streams: Vec<StreamName>,
+}
+
+impl KindFilter {
+    fn new(request: &SearchRequest, choices: &Choices<'_>) -> Self {
+        if request.kind.is_empty() {
+            return Self { connections: None, streams: Vec::new() };
+        }
+        let of_kind = || choices.of_kind(&request.kind);
+        let mut streams: Vec<StreamName> =
+            of_kind().flat_map(|connection| &connection.streams).map(|stream| stream.name.clone()).collect();
+        streams.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
+        streams.dedup();
+        Self { connections: Some(of_kind().map(|one| one.connection_id.clone()).collect()), streams }
+    }
+
+    /// Returns the query without its text.
+    fn query(&self, request: &SearchRequest) -> Result<SearchQuery, RequestError> {
+        let unknown =
+            |what: &str, name: &str| RequestError::not_found(format!("there is no {what} `{name}`"));
+        let connection = match (request.account.as_str(), self.connections.as_deref()) {
+            ("", Some([])) => return Err(unknown("kind of account", &request.kind)),
+            ("", Some([only])) => Some(only.clone()),
+            ("", _) => None,
+            (account, _) => Some(account.parse().map_err(|_no_name| unknown("account", account))?),
+        };
+        let streams = match request.stream.as_str() {
+            "" => self.streams.clone(),
+            stream => vec![stream.parse().map_err(|_no_name| unknown("stream", stream))?],
+        };
+        Ok(SearchQuery { connection, streams, ..SearchQuery::new("", HITS) })
+    }
+
+    fn includes(&self, hit: &Hit) -> bool {
+        let Some(connections) = &self.connections else { return true };
+        let HitId::Record(address) = &hit.id else { return false };
+        address.connection.as_ref().is_some_and(|connection| connections.contains(connection))
+    }
+
+    /// Returns true if a source counts the same hits as the page.
+    fn is_exact(&self) -> bool {
+        self.connections.as_ref().is_none_or(|connections| connections.len() == 1)
+    }
+}
+
+impl FoundHit {
+    fn new(hit: &Hit, words: &QueryWords, choices: &Choices<'_>) -> Self {
+        let address = match &hit.id {
+            HitId::Record(address) => Some(address),
+            HitId::Opaque(_) | HitId::Nameless => None,
+        };
+        let handle = address.and_then(Handle::mint);
+        let opaque = match &hit.id {
+            HitId::Opaque(id) => Some(id.clone()),
+            HitId::Record(_) | HitId::Nameless => None,
+        };
+        let id = address.and_then(|address| address.connection.as_ref());
+        let connection = id.and_then(|id| choices.connection(id));
+        let account = connection.map(|connection| label(connection).to_owned());
+        Self {
+            title: words.mark(title(hit), 0..0),
+            path: handle
+                .as_ref()
+                .map(RecordPages::path)
+                .or_else(|| hit.link.as_ref().map(ToString::to_string)),
+            handle: handle.map(|handle| handle.to_string()).or(opaque),
+            time: hit.time.clone(),
+            account: account.or_else(|| hit.account.clone()).or_else(|| id.map(ToString::to_string)),
+            stream: address.map(|address| address.stream.to_string()),
+            kind: connection.and_then(|connection| connection.connector_key.clone()),
+            passage: passage(&hit.excerpt, words),
+            by_meaning: hit.by_meaning,
+            near_copies: hit.near_copies,
+        }
+    }
+}
+
+fn title(hit: &Hit) -> &str {
+    if hit.title.trim().is_empty() { "Untitled record" } else { hit.title.as_str() }
+}
+
+/// Renders the passage of a hit, shortened around its match.
+fn passage(excerpt: &Excerpt, words: &QueryWords) -> Markup {
+    let shown = shorten(excerpt, MAX_PASSAGE_BYTES);
+    let focus = excerpt.text().get(excerpt.focus()).filter(|focus| !focus.is_empty());
+    let start = focus.and_then(|focus| shown.find(focus).map(|start| start..start + focus.len()));
+    words.mark(&shown, start.unwrap_or(0..0))
+}
+
+/// Splits a position into the time of the first page and the position of the source.
+fn split_position(position: &str) -> Option<(Timestamp, &str)> {
+    let (started, rest) = position.split_once(' ')?;
+    Some((Timestamp::from_second(started.parse().ok()?).ok()?, rest))
+}
+
+/// Writes a count of results.
+pub(super) fn count_text(count: Count, quantity: &str) -> String {
+    let noun = if count.value == 1 { "record" } else { "records" };
+    match count.accuracy {
+        Accuracy::Exact => format!("{quantity} {noun}"),
+        Accuracy::Estimated => format!("About {quantity} {noun}"),
+        Accuracy::LowerBound => format!("At least {quantity} {noun}"),
+    }
+}
