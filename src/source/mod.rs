@@ -10,7 +10,7 @@
 //! * `allowed_streams`, `lazy_source`: decorators that restrict a source or open it lazily
 //! * `sources`, `bound`: one source or a federation, and a source with the context of one call
 //! * `manifest`: manifests of connectors, which stores keep
-//! * `relational`: reads of records from the tables of a database, `lexical`: search by words
+//! * `relational`: reads of records from the tables of a database, `lexical`: search by words, `meaning`: hits by meaning
 //! * `reranking`: the first hits of a search in a better order
 //! * `query`: typed queries and answers
 //! * `error`, `store_error`, `postgres_error`, `unknown_place`: errors
@@ -30,6 +30,7 @@ mod import_target;
 mod lazy_source;
 mod lexical;
 mod manifest;
+mod meaning;
 mod merge;
 pub mod pdpp;
 pub mod postgres;
