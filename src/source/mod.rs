@@ -14,7 +14,7 @@
 //! * `reranking`: the first hits of a search in a better order
 //! * `query`: typed queries and answers
 //! * `error`, `store_error`, `postgres_error`, `unknown_place`: errors
-//! * `store_place`, `import_target`: files and databases as stores, and the writers of imports
+//! * `store_place`, `import_target`, `sync_target`: files and databases as stores, and the writers of imports
 //! * `accumulator`: accumulators of aggregates
 //!
 //! **Invariant:** nothing here knows MCP, and text from a source never becomes a header, a path, a log line or an
@@ -42,6 +42,7 @@ mod sources;
 pub mod store;
 mod store_error;
 mod store_place;
+mod sync_target;
 mod unknown_place;
 
 use std::fmt;
@@ -64,6 +65,7 @@ pub use query::{
 pub use reranking::Reranking;
 pub use sources::Sources;
 pub use store_place::{is_database, is_database_url};
+pub use sync_target::{ImportLock, SyncTarget, SyncTargetWriter};
 
 use self::documents::DocumentStores;
 use crate::callers::CallContext;

@@ -69,6 +69,7 @@ pub use sync::{
     Fingerprint, ImportId, ImportStatus, ItemId, ItemState, KnownItem, MissingCounts, NewImport,
     RememberedImport, SyncLock, SyncStore, SyncWriter,
 };
+pub(in crate::source) use sync::{Role, is_document};
 pub use vectors::{
     BackgroundBuild, BuildMode, BuildProgress, EmbeddedStreams, GenerationStatus, StoreVersion, StoredModel,
     VectorBuilder, VectorError, VectorHits, VectorIndex, VectorScope, VectorStatus,
