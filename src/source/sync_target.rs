@@ -14,9 +14,9 @@ use crate::handle::{ConnectionId, RecordId, StreamName};
 /// A store with synchronized imports.
 #[derive(Debug)]
 pub enum SyncTarget {
-    /// A file.
+    /// Imports into a file.
     File(Box<SyncStore>),
-    /// A database.
+    /// Imports into a database.
     Postgres(Box<PostgresSyncStore>),
 }
 

@@ -17,9 +17,9 @@ use crate::source::store::StoreError;
 /// Store that a command means.
 #[derive(Debug, Clone)]
 pub(in crate::cli) enum StorePlace {
-    /// A file.
+    /// Path of a file.
     File(PathBuf),
-    /// A database.
+    /// Connections to a database.
     Postgres(PostgresPool),
 }
 

@@ -75,6 +75,8 @@ impl BuildArgs {
             check_vectors(store)?;
         }
         let model = open_embedding_model(configured, environment)?;
+        // The connections of a database belong to the runtime that opened them.
+        let runtime = runtime()?;
         let (place, estimate) = match place {
             StorePlace::File(store) => {
                 let streams = embedded_streams(&settings, &store);
@@ -82,7 +84,7 @@ impl BuildArgs {
                 (BuildPlace::File { store, streams }, estimate)
             }
             StorePlace::Postgres(pool) => {
-                let estimate = runtime()?.block_on(estimate(&pool, &*model, mode, &settings))?;
+                let estimate = runtime.block_on(estimate(&pool, &*model, mode, &settings))?;
                 (BuildPlace::Postgres(pool), estimate)
             }
         };
@@ -96,7 +98,7 @@ impl BuildArgs {
                 "nothing was sent; run the command again with --yes to embed these chunks",
             ));
         }
-        let done = runtime()?.block_on(embed(place, model, mode, estimate))?;
+        let done = runtime.block_on(embed(place, model, mode, estimate))?;
         print_summary(printer, done);
         Ok(())
     }
@@ -106,7 +108,7 @@ impl BuildArgs {
 pub(super) enum BuildPlace {
     /// A file, of which some streams are embedded.
     File { store: PathBuf, streams: EmbeddedStreams },
-    /// A database.
+    /// Connections to a database.
     Postgres(PostgresPool),
 }
 

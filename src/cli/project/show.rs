@@ -27,17 +27,17 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let place = self.store.place(environment)?;
-        let store = store::open(&place)?;
+        let store = store::open(&self.store.place(environment)?)?;
         let runtime = runtime()?;
         let Some(project) = runtime.block_on(store.project(&self.project))? else {
             return Err(no_project(&self.project));
         };
         let categories = runtime.block_on(store.categories(project.id))?;
         let connection = project.slug.connection();
-        let imports = match &place {
-            StorePlace::File(path) => SyncStore::open(path)?.imports()?,
-            StorePlace::Postgres(pool) => PostgresSyncStore::open(pool.clone())?.imports()?,
+        let imports = match self.store.place(environment)? {
+            StorePlace::File(path) => SyncStore::open(&path)?.imports()?,
+            // It has connections of its own, since those above belong to this runtime.
+            StorePlace::Postgres(pool) => PostgresSyncStore::open(pool)?.imports()?,
         };
         let import = imports.into_iter().find(|import| import.connection_id == *connection);
         let origin = import.map(|import| import.settings.origin.display().to_string());

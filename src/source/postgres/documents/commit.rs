@@ -6,7 +6,7 @@ use deadpool_postgres::Transaction;
 use jiff::Timestamp;
 use tokio_postgres::Error;
 
-use super::project::find;
+use super::read::find;
 use crate::source::documents::{CommitSummary, DOCUMENTS_STREAM, DocumentChange, ProjectRef, Uuid};
 use crate::source::postgres::document_rows::DocumentRows;
 use crate::source::postgres::writer::{OpenBatch, lock_version};

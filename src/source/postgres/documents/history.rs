@@ -4,8 +4,7 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row};
 
-use super::project::find;
-use super::read::{project, project_of, select_projects, time};
+use super::read::{find, project, project_of, select_projects, time};
 use crate::source::SourceError;
 use crate::source::documents::{
     EMBEDDING_DIMENSIONS, Feedback, NewSearch, Project, ProjectRef, SearchRecord, Uuid,

@@ -4,7 +4,7 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Error;
 
 use super::history::delete_expired_of;
-use super::read::{project_of, project_sql, select_projects};
+use super::read::{find, project_of, select_projects};
 use crate::source::documents::{
     DOCS_KIND, DOCUMENTS_STREAM, NewProject, Project, ProjectChange, ProjectRef, Uuid,
 };
@@ -54,15 +54,6 @@ pub(super) async fn change(
         delete_expired_of(transaction.client(), after).await?;
     }
     Ok(after)
-}
-
-/// Returns a project.
-pub(super) async fn find(
-    transaction: &Transaction<'_>,
-    named: &ProjectRef,
-) -> Result<Option<Project>, Error> {
-    let found = transaction.query_opt(&project_sql(named), &[&named.to_string()]).await?;
-    Ok(found.as_ref().and_then(project_of))
 }
 
 /// Removes a project with its documents, chunks, records, imports and history. Returns false if there is none.

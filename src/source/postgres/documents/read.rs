@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row};
 
@@ -59,8 +60,17 @@ pub(super) fn project(
     Ok(rows.first().and_then(project_of))
 }
 
+/// Returns a project within a write.
+pub(super) async fn find(
+    transaction: &Transaction<'_>,
+    named: &ProjectRef,
+) -> Result<Option<Project>, Error> {
+    let found = transaction.query_opt(&project_sql(named), &[&named.to_string()]).await?;
+    Ok(found.as_ref().and_then(project_of))
+}
+
 /// Returns the query for a project, whose slug or id is the first value.
-pub(super) fn project_sql(named: &ProjectRef) -> String {
+fn project_sql(named: &ProjectRef) -> String {
     let condition = match named {
         ProjectRef::Slug(_) => "slug = $1",
         ProjectRef::Id(_) => "id = $1::text::uuid",
