@@ -123,6 +123,17 @@ pub(crate) fn store_to_fill(named: Option<&Path>, environment: &Environment) -> 
     Ok(store)
 }
 
+/// Returns the path or the URL of a store that gets records, as [`store_to_fill`] does for files alone.
+pub(crate) fn store_or_database_to_fill(
+    named: Option<&Path>,
+    environment: &Environment,
+) -> Result<PathBuf, Failure> {
+    match named.or(environment.store.as_deref()) {
+        Some(store) if is_database(store) => Ok(store.to_owned()),
+        _ => store_to_fill(named, environment),
+    }
+}
+
 /// Returns a note if a configuration has sources and the default store is none of them, so that no command reads it.
 pub(crate) fn unread_store_note(settings: &FileSettings, store: &Path) -> Option<String> {
     let is_read = settings.sources.iter().any(|source| is_store_at(source, store));

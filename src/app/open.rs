@@ -58,9 +58,11 @@ impl OpenedSource {
     /// Returns true if the source searches with this embedding model, or has no use for one.
     fn has_embedding(&self, configured: Option<&ConfiguredEmbedding>) -> bool {
         match (&self.settings.place, &self.embedding) {
-            (SourcePlace::Provider { .. } | SourcePlace::Postgres { .. }, _) => true,
-            (SourcePlace::Store { .. }, None) => configured.is_none(),
-            (SourcePlace::Store { .. }, Some(embedding)) => embedding.is_of(configured),
+            (SourcePlace::Provider { .. }, _) => true,
+            (SourcePlace::Store { .. } | SourcePlace::Postgres { .. }, None) => configured.is_none(),
+            (SourcePlace::Store { .. } | SourcePlace::Postgres { .. }, Some(embedding)) => {
+                embedding.is_of(configured)
+            }
         }
     }
 }
@@ -134,7 +136,7 @@ fn open_all(
         } else {
             open_or_note(source, environment, prepare, embedding.as_ref())
         };
-        let embedding = embedding.clone().filter(|_| matches!(source.place, SourcePlace::Store { .. }));
+        let embedding = embedding.clone().filter(|_| !matches!(source.place, SourcePlace::Provider { .. }));
         Ok(OpenedSource { source: allowed(source, fresh), settings: source.clone(), embedding })
     };
     settings.sources.iter().map(one).collect()
@@ -225,7 +227,9 @@ pub(crate) fn open_source(
             prepare(&store)?;
             Ok(Arc::new(store))
         }
-        SourcePlace::Postgres { url } => Ok(Arc::new(open_postgres(settings, url, environment)?)),
+        SourcePlace::Postgres { url } => {
+            Ok(Arc::new(embedding_queries(open_postgres(settings, url, environment)?, settings, embedding)))
+        }
         SourcePlace::Provider { url, credential } => {
             refuse_owner(url, environment)?;
             let credentials = credentials(url, credential, environment);
@@ -244,6 +248,21 @@ pub(crate) fn open_postgres(
 ) -> Result<PostgresStore, StoreError> {
     let pool = postgres_pool(url, environment)?;
     Ok(PostgresStore::new(settings.name.clone(), pool, settings.deadline))
+}
+
+/// Returns a store in PostgreSQL with searches by meaning, if a model is configured.
+fn embedding_queries(
+    store: PostgresStore,
+    settings: &SourceSettings,
+    embedding: Option<&SearchEmbedding>,
+) -> PostgresStore {
+    match embedding {
+        Some(embedding) => {
+            let deadline = settings.max_query_timeout().min(embedding.query_timeout());
+            store.with_embedder(Arc::clone(&embedding.embedder), deadline)
+        }
+        None => store,
+    }
 }
 
 /// Warns of a credential that other users of the machine can read.
@@ -284,13 +303,15 @@ fn open_or_note(
             }
         },
         SourcePlace::Postgres { url } => match open_postgres(settings, url, environment) {
-            Ok(store) => Arc::new(store),
+            Ok(store) => Arc::new(embedding_queries(store, settings, embedding)),
             Err(error) => {
                 print_note(&error.into());
                 let identity = PostgresStore::identity_at(name, url);
                 let (settings, url, environment) = (settings.clone(), url.clone(), environment.clone());
+                let embedding = embedding.cloned();
                 let open = move || -> Result<Arc<dyn Source>, SourceError> {
-                    Ok(Arc::new(open_postgres(&settings, &url, &environment)?))
+                    let store = open_postgres(&settings, &url, &environment)?;
+                    Ok(Arc::new(embedding_queries(store, &settings, embedding.as_ref())))
                 };
                 Arc::new(LazySource::new(name.clone(), identity, open))
             }

@@ -212,7 +212,7 @@ mod tests {
                 rate_limiter,
                 telemetry,
                 background,
-                histories: HistoryRetention::new(CancellationToken::new()),
+                histories: HistoryRetention::new(Environment::default(), CancellationToken::new()),
                 imports,
             },
         )

@@ -137,7 +137,7 @@ fn start_background(
 ) -> (BackgroundBuilds, HistoryRetention, BackgroundImports) {
     let background = BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone());
     background.follow(settings);
-    let histories = HistoryRetention::new(stop.clone());
+    let histories = HistoryRetention::new(environment.clone(), stop.clone());
     histories.follow(settings);
     let imports = BackgroundImports::new(telemetry.clone(), stop.clone());
     imports.follow(settings);

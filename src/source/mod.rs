@@ -10,11 +10,11 @@
 //! * `allowed_streams`, `lazy_source`: decorators that restrict a source or open it lazily
 //! * `sources`, `bound`: one source or a federation, and a source with the context of one call
 //! * `manifest`: manifests of connectors, which stores keep
-//! * `relational`: reads of records from the tables of a database, `lexical`: search by words
+//! * `relational`: reads of records from the tables of a database, `lexical`: search by words, `meaning`: hits by meaning
 //! * `reranking`: the first hits of a search in a better order
 //! * `query`: typed queries and answers
 //! * `error`, `store_error`, `postgres_error`, `unknown_place`: errors
-//! * `store_place`, `import_target`: files and databases as stores, and the writers of imports
+//! * `store_place`, `import_target`, `sync_target`: files and databases as stores, and the writers of imports
 //! * `accumulator`: accumulators of aggregates
 //!
 //! **Invariant:** nothing here knows MCP, and text from a source never becomes a header, a path, a log line or an
@@ -30,6 +30,7 @@ mod import_target;
 mod lazy_source;
 mod lexical;
 mod manifest;
+mod meaning;
 mod merge;
 pub mod pdpp;
 pub mod postgres;
@@ -41,6 +42,7 @@ mod sources;
 pub mod store;
 mod store_error;
 mod store_place;
+mod sync_target;
 mod unknown_place;
 
 use std::fmt;
@@ -63,6 +65,7 @@ pub use query::{
 pub use reranking::Reranking;
 pub use sources::Sources;
 pub use store_place::{is_database, is_database_url};
+pub use sync_target::{ImportLock, SyncTarget, SyncTargetWriter};
 
 use self::documents::DocumentStores;
 use crate::callers::CallContext;

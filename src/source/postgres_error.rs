@@ -142,6 +142,14 @@ pub enum PostgresError {
         /// Encoding of the database.
         encoding: String,
     },
+    /// Documents and vectors need pgvector, and it cannot be used.
+    #[error("the database {database} cannot have projects of documents and vectors: {problem}")]
+    NoPgvector {
+        /// Host, port and name of the database.
+        database: String,
+        /// State of the extension, with the remedy.
+        problem: String,
+    },
     /// A statement took too long.
     #[error("the database {database} did not answer in time")]
     Timeout {

@@ -9,7 +9,10 @@ use tokio::runtime::Builder;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{FileSettings, SourcePlace};
+use super::super::secret::postgres_pool;
+use crate::config::{Environment, FileSettings, SourcePlace};
+use crate::source::pdpp::DEFAULT_DEADLINE;
+use crate::source::postgres::{PostgresStore, PostgresUrl};
 use crate::source::store::delete_expired_searches;
 
 /// Time from the start of a server to the first deletion. Some clients start a server for each call.
@@ -18,8 +21,16 @@ const START_DELAY: Duration = Duration::from_secs(1);
 /// Interval of deletions.
 const INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// A store with histories.
+#[derive(Debug, Clone, PartialEq)]
+enum Histories {
+    File(PathBuf),
+    Postgres(PostgresUrl),
+}
+
 /// The retention of search histories in the stores of a server. It ends with the server's token.
 pub(crate) struct HistoryRetention {
+    environment: Environment,
     server: CancellationToken,
     running: Mutex<Running>,
 }
@@ -27,23 +38,24 @@ pub(crate) struct HistoryRetention {
 /// The stores that are looked at.
 #[derive(Default)]
 struct Running {
-    stores: Vec<PathBuf>,
+    stores: Vec<Histories>,
     stop: CancellationToken,
 }
 
 impl HistoryRetention {
     /// Creates the retention of no store.
-    pub(crate) fn new(server: CancellationToken) -> Self {
-        Self { server, running: Mutex::default() }
+    pub(crate) fn new(environment: Environment, server: CancellationToken) -> Self {
+        Self { environment, server, running: Mutex::default() }
     }
 
     /// Follows the stores of a configuration.
     pub(crate) fn follow(&self, settings: &FileSettings) {
         let stores = settings.sources.iter().filter_map(|source| match &source.place {
-            SourcePlace::Store { path } => Some(path.clone()),
-            SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => None,
+            SourcePlace::Store { path } => Some(Histories::File(path.clone())),
+            SourcePlace::Postgres { url } => Some(Histories::Postgres(url.clone())),
+            SourcePlace::Provider { .. } => None,
         });
-        let stores: Vec<PathBuf> = stores.collect();
+        let stores: Vec<Histories> = stores.collect();
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if stores == running.stores {
             return;
@@ -53,8 +65,9 @@ impl HistoryRetention {
         if stores.is_empty() {
             return;
         }
-        let stop = running.stop.clone();
-        let spawned = thread::Builder::new().name("history".to_owned()).spawn(move || run(&stores, &stop));
+        let (stop, environment) = (running.stop.clone(), self.environment.clone());
+        let retention = move || run(&stores, &environment, &stop);
+        let spawned = thread::Builder::new().name("history".to_owned()).spawn(retention);
         if let Err(error) = spawned {
             tracing::warn!(%error, "old searches are not deleted once a day: no thread can be started");
         }
@@ -62,8 +75,8 @@ impl HistoryRetention {
 }
 
 /// Deletes old searches until the token is cancelled.
-fn run(stores: &[PathBuf], stop: &CancellationToken) {
-    let runtime = match Builder::new_current_thread().enable_time().build() {
+fn run(stores: &[Histories], environment: &Environment, stop: &CancellationToken) {
+    let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             tracing::warn!(%error, "old searches are not deleted once a day");
@@ -73,7 +86,12 @@ fn run(stores: &[PathBuf], stop: &CancellationToken) {
     let daily = async {
         sleep(START_DELAY).await;
         loop {
-            stores.iter().for_each(|store| delete_expired(store));
+            for store in stores {
+                match store {
+                    Histories::File(path) => delete_expired(path),
+                    Histories::Postgres(url) => delete_expired_in(url, environment).await,
+                }
+            }
             sleep(INTERVAL).await;
         }
     };
@@ -87,5 +105,15 @@ fn delete_expired(store: &Path) {
         Ok(deleted) => tracing::info!(deleted, "old searches deleted from the history"),
         // No read shows them, and the next search or the next day deletes them.
         Err(error) => tracing::debug!(%error, "old searches are not deleted"),
+    }
+}
+
+/// Deletes the old searches of a database. A database without projects, or one that only reads, has nothing to delete.
+async fn delete_expired_in(url: &PostgresUrl, environment: &Environment) {
+    let (Ok(pool), Ok(name)) = (postgres_pool(url, environment), "store".parse()) else { return };
+    match PostgresStore::new(name, pool, DEFAULT_DEADLINE).delete_expired_searches().await {
+        Ok(0) => {}
+        Ok(deleted) => tracing::info!(deleted, "old searches deleted from the history"),
+        Err(error) => tracing::debug!(code = error.code(), "old searches are not deleted"),
     }
 }

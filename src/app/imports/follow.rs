@@ -17,6 +17,7 @@ use crate::connectors::{
     without_links,
 };
 use crate::handle::ConnectionId;
+use crate::source::SyncTarget;
 use crate::source::store::{NewConnection, NewImport, RememberedImport, StoreError, SyncStore};
 
 /// Time without changes after which an import is synchronized.
@@ -211,10 +212,11 @@ fn backoff(attempt: u32) -> Duration {
 /// Synchronizes an import once. Returns the open store for the next time.
 fn synchronize(
     import: &FollowedImport,
-    store: Option<SyncStore>,
+    store: Option<SyncTarget>,
     stop: &Arc<AtomicBool>,
-) -> (Option<SyncStore>, Result<SyncOutcome, ImportError>) {
-    let store = match store.map_or_else(|| SyncStore::open_or_create(&import.store), Ok) {
+) -> (Option<SyncTarget>, Result<SyncOutcome, ImportError>) {
+    let open = || SyncStore::open_or_create(&import.store).map(SyncTarget::from);
+    let store = match store.map_or_else(open, Ok) {
         Ok(store) => store,
         Err(error) => return (None, Err(error.into())),
     };
@@ -228,7 +230,7 @@ fn synchronize(
 }
 
 /// Returns the import as the store has it. One of a configuration is added or changed.
-fn remembered(import: &FollowedImport, store: &SyncStore) -> Result<RememberedImport, ImportError> {
+fn remembered(import: &FollowedImport, store: &SyncTarget) -> Result<RememberedImport, ImportError> {
     let known = store.imports()?.into_iter().find(|known| known.connection_id == *import.connection());
     let ImportTarget::Configured(settings) = &import.target else {
         return known.ok_or_else(|| StoreError::ImportRemoved(import.store.clone()).into());

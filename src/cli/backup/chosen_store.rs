@@ -5,12 +5,23 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::app::failure::Failure;
+use crate::app::secret::postgres_pool;
 use crate::app::settings::SourceArgs;
 use crate::config::{
     Environment, FileSettings, FoundFile, SourcePlace, SourceSettings, TrustedFiles, read_text,
 };
 use crate::source::PostgresError;
+use crate::source::postgres::PostgresPool;
 use crate::source::store::StoreError;
+
+/// Store that a command means.
+#[derive(Debug, Clone)]
+pub(in crate::cli) enum StorePlace {
+    /// Path of a file.
+    File(PathBuf),
+    /// Connections to a database.
+    Postgres(PostgresPool),
+}
 
 /// The arguments that name a store. Those of record servers are accepted for scripts that pass them to every command, and
 /// hidden, because a store is a file.
@@ -62,8 +73,40 @@ impl StoreArgs {
         })
     }
 
+    /// Returns the store: a file or a database.
+    pub(in crate::cli) fn place(&self, environment: &Environment) -> Result<StorePlace, Failure> {
+        let settings = self.args.settings(environment)?;
+        let is_meant = |source: &&SourceSettings| {
+            self.source.as_deref().is_none_or(|meant| meant == source.name.as_str())
+                && !matches!(source.place, SourcePlace::Provider { .. })
+        };
+        let meant: Vec<&SourceSettings> = settings.sources.iter().filter(is_meant).collect();
+        if let [only] = meant.as_slice()
+            && let SourcePlace::Postgres { url } = &only.place
+        {
+            return Ok(StorePlace::Postgres(postgres_pool(url, environment).map_err(StoreError::from)?));
+        }
+        self.path(environment).map(StorePlace::File)
+    }
+
+    /// Returns the store for a command that writes. Refuses one that only a found and untrusted file names.
+    pub(in crate::cli) fn place_to_write(&self, environment: &Environment) -> Result<StorePlace, Failure> {
+        match self.place(environment)? {
+            StorePlace::File(_) => self.path_to_write(environment).map(StorePlace::File),
+            StorePlace::Postgres(pool) => {
+                self.refuse_found(environment)?;
+                Ok(StorePlace::Postgres(pool))
+            }
+        }
+    }
+
     /// Returns the path for a command that writes. Refuses a store that only a found and untrusted file names.
     pub(in crate::cli) fn path_to_write(&self, environment: &Environment) -> Result<PathBuf, Failure> {
+        self.refuse_found(environment)?;
+        self.path(environment)
+    }
+
+    fn refuse_found(&self, environment: &Environment) -> Result<(), Failure> {
         let is_named = self.args.config.is_some()
             || self.args.place.store.is_some()
             || self.args.place.provider_url.is_some();
@@ -77,7 +120,8 @@ impl StoreArgs {
                 )));
             }
         }
-        self.path(environment)
+        // Checks the file as a whole, too.
+        self.args.settings(environment).map(drop)
     }
 }
 

@@ -10,7 +10,7 @@ mod restore;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-pub(super) use chosen_store::StoreArgs;
+pub(super) use chosen_store::{StoreArgs, StorePlace};
 pub(super) use create::Backup;
 pub(super) use restore::Restore;
 

@@ -137,7 +137,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     let reload = Reload {
         configured,
         background: BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone()),
-        histories: HistoryRetention::new(stop.clone()),
+        histories: HistoryRetention::new(environment.clone(), stop.clone()),
         imports: BackgroundImports::new(telemetry.clone(), stop.clone()),
         environment,
         opened,

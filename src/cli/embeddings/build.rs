@@ -11,14 +11,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use tokio::time::sleep;
 
+use super::database::estimate;
 use crate::app::embedding::{embedded_streams, embedding_settings, open_embedding_model};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
-use crate::cli::backup::StoreArgs;
+use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::print::{Printer, grouped, note};
 use crate::config::Environment;
 use crate::embedding::EmbeddingModel;
+use crate::source::postgres::{PostgresPool, PostgresVectorBuilder};
 use crate::source::store::{
     BuildMode, BuildProgress, EmbeddedStreams, VectorBuilder, check_vectors, estimate_build,
 };
@@ -68,11 +70,24 @@ impl BuildArgs {
     fn run(self, mode: BuildMode, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let settings = self.store.settings(environment)?;
         let configured = embedding_settings(&settings)?;
-        let store = self.store.path_to_write(environment)?;
-        check_vectors(&store)?;
+        let place = self.store.place_to_write(environment)?;
+        if let StorePlace::File(store) = &place {
+            check_vectors(store)?;
+        }
         let model = open_embedding_model(configured, environment)?;
-        let streams = embedded_streams(&settings, &store);
-        let estimate = estimate_build(&store, &*model, mode, &streams)?;
+        // The connections of a database belong to the runtime that opened them.
+        let runtime = runtime()?;
+        let (place, estimate) = match place {
+            StorePlace::File(store) => {
+                let streams = embedded_streams(&settings, &store);
+                let estimate = estimate_build(&store, &*model, mode, &streams)?;
+                (BuildPlace::File { store, streams }, estimate)
+            }
+            StorePlace::Postgres(pool) => {
+                let estimate = runtime.block_on(estimate(&pool, &*model, mode, &settings))?;
+                (BuildPlace::Postgres(pool), estimate)
+            }
+        };
         let needs_consent = model.is_remote() && estimate.embedded > 0;
         if self.dry_run || needs_consent && !self.yes {
             print_estimate(printer, &configured.settings.disclosure(), estimate);
@@ -83,18 +98,18 @@ impl BuildArgs {
                 "nothing was sent; run the command again with --yes to embed these chunks",
             ));
         }
-        let done = runtime()?.block_on(embed(BuildJob { store, model, mode, streams }, estimate))?;
+        let done = runtime.block_on(embed(place, model, mode, estimate))?;
         print_summary(printer, done);
         Ok(())
     }
 }
 
-/// A build of the vectors of a store.
-pub(super) struct BuildJob {
-    pub(super) store: PathBuf,
-    pub(super) model: Arc<dyn EmbeddingModel>,
-    pub(super) mode: BuildMode,
-    pub(super) streams: EmbeddedStreams,
+/// The store of a build.
+pub(super) enum BuildPlace {
+    /// A file, of which some streams are embedded.
+    File { store: PathBuf, streams: EmbeddedStreams },
+    /// Connections to a database.
+    Postgres(PostgresPool),
 }
 
 /// Time without a batch after which the user is told what the command waits for.
@@ -116,17 +131,29 @@ async fn note_waiting(bar: &ProgressBar, batches: &AtomicUsize) -> Infallible {
 }
 
 /// Embeds what is missing until the end, or until the user stops it. Prints the progress.
-pub(super) async fn embed(job: BuildJob, estimate: BuildProgress) -> Result<BuildProgress, Failure> {
-    let BuildJob { store, model, mode, streams } = job;
+pub(super) async fn embed(
+    place: BuildPlace,
+    model: Arc<dyn EmbeddingModel>,
+    mode: BuildMode,
+    estimate: BuildProgress,
+) -> Result<BuildProgress, Failure> {
     let bar = progress_bar(estimate.chunks);
     let (stop, batches) = (AtomicBool::new(false), AtomicUsize::new(0));
     let work = async {
-        let mut builder = VectorBuilder::open(&store, model, mode, streams).await?;
         let report = |done: BuildProgress| {
             batches.fetch_add(1, Ordering::Relaxed);
             bar.set_position(u64::try_from(done.chunks).unwrap_or(u64::MAX));
         };
-        let done = builder.build(&stop, report).await;
+        let done = match place {
+            BuildPlace::File { store, streams } => {
+                VectorBuilder::open(&store, model, mode, streams).await?.build(&stop, report).await
+            }
+            // A database without chunks has nothing to embed, whatever the model is.
+            BuildPlace::Postgres(_) if estimate.chunks == 0 => Ok(BuildProgress::default()),
+            BuildPlace::Postgres(pool) => {
+                PostgresVectorBuilder::open(&pool, model, mode).await?.build(&stop, report).await
+            }
+        };
         bar.finish_and_clear();
         done
     };

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::build::{BuildJob, counted, described, embed};
+use super::build::{BuildPlace, counted, described, embed};
+use super::database::estimate_imported;
 use crate::app::embedding::{embedded_streams, open_embedding_model, settings_beside_store};
 use crate::app::failure::Failure;
+use crate::app::sync_target::database_at;
 use crate::cli::print::note;
 use crate::config::Environment;
 use crate::source::store::{BuildMode, estimate_build};
@@ -48,8 +50,18 @@ impl EmbedArgs {
         let Some(settings) = settings else { return Ok(None) };
         let Some(configured) = &settings.embedding else { return Ok(None) };
         let (model, mode) = (open_embedding_model(configured, environment)?, BuildMode::Missing);
-        let streams = embedded_streams(&settings, store);
-        let estimate = estimate_build(store, &*model, mode, &streams)?;
+        let (place, estimate) = match database_at(store, environment)? {
+            Some(pool) => {
+                let estimate = estimate_imported(&pool, &*model, &settings).await?;
+                let Some(estimate) = estimate else { return Ok(None) };
+                (BuildPlace::Postgres(pool), estimate)
+            }
+            None => {
+                let streams = embedded_streams(&settings, store);
+                let estimate = estimate_build(store, &*model, mode, &streams)?;
+                (BuildPlace::File { store: store.to_owned(), streams }, estimate)
+            }
+        };
         if estimate.records == 0 {
             return Ok(Some(0));
         }
@@ -62,7 +74,7 @@ impl EmbedArgs {
             ));
             return Ok(None);
         }
-        let done = embed(BuildJob { store: store.to_owned(), model, mode, streams }, estimate).await?;
+        let done = embed(place, model, mode, estimate).await?;
         note(&format_args!("{} chunks embedded; the vectors are complete", counted(done.embedded)));
         Ok(Some(done.embedded))
     }

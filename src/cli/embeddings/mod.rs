@@ -1,9 +1,10 @@
 //! `fetchwell embeddings`: the vectors of a store, for search by meaning.
 //!
 //! * `status`, `build`, `remove`: the commands
-//! * `imported`: embedding after an import
+//! * `imported`: embedding after an import, `database`: the vectors of a store in PostgreSQL
 
 mod build;
+mod database;
 mod imported;
 mod remove;
 mod status;

@@ -3,9 +3,10 @@
 use clap::Args;
 use serde_json::json;
 
+use super::database::remove;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
-use crate::cli::backup::StoreArgs;
+use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::print::Printer;
 use crate::config::Environment;
 use crate::source::store::remove_vectors;
@@ -19,7 +20,10 @@ pub(super) struct Remove {
 
 impl Remove {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let store = self.store.path_to_write(environment)?;
+        let store = match self.store.place_to_write(environment)? {
+            StorePlace::File(store) => store,
+            StorePlace::Postgres(pool) => return runtime()?.block_on(remove(&pool, printer)),
+        };
         let removed = runtime()?.block_on(remove_vectors(&store))?;
         if printer.json {
             printer.value(&json!({ "store": store, "removed": removed }));

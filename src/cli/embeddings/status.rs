@@ -3,9 +3,11 @@
 use clap::Args;
 use serde_json::json;
 
+use super::database::print_status;
 use crate::app::embedding::embedded_streams;
 use crate::app::failure::Failure;
-use crate::cli::backup::StoreArgs;
+use crate::app::open::runtime;
+use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::print::{Printer, grouped};
 use crate::config::Environment;
 use crate::source::store::{GenerationStatus, check_vectors, vector_status};
@@ -24,7 +26,12 @@ pub(super) struct Status {
 impl Status {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let settings = self.store.settings(environment)?;
-        let store = self.store.path(environment)?;
+        let store = match self.store.place(environment)? {
+            StorePlace::File(store) => store,
+            StorePlace::Postgres(pool) => {
+                return runtime()?.block_on(print_status(&pool, &settings, printer));
+            }
+        };
         check_vectors(&store)?;
         let status = vector_status(&store, &embedded_streams(&settings, &store))?;
         let disclosure = settings.embedding.as_ref().map(|configured| configured.settings.disclosure());

@@ -4,13 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::app::default_store::store_to_fill;
+use super::store;
+use crate::app::default_store::store_or_database_to_fill;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
+use crate::app::sync_target::database_at;
+use crate::cli::backup::StorePlace;
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::documents::{DocumentStore, NewProject, ProjectName, ProjectSettings, ProjectSlug};
-use crate::source::store::{Store, SyncStore};
+use crate::source::documents::{NewProject, ProjectName, ProjectSettings, ProjectSlug};
+use crate::source::store::SyncStore;
 
 /// Create an empty project; `fetchwell import docs` then imports its documents.
 #[derive(Debug, Args)]
@@ -26,16 +29,23 @@ pub(super) struct Create {
     /// Delete searches from the history after this number of days; 0 keeps no history [default: 90]
     #[arg(long, value_name = "DAYS")]
     history_days: Option<u32>,
-    /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the default store]
+    /// The store: a file, or the URL of a PostgreSQL database; created if it does not exist [default: `FETCHWELL_STORE`, or
+    /// else the default store]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
 }
 
 impl Create {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let path = store_to_fill(self.store.as_deref(), environment)?;
-        drop(SyncStore::open_or_create(&path)?);
-        let store = Store::open("store".parse().map_err(|error| Failure::usage(&error))?, &path)?;
+        let path = store_or_database_to_fill(self.store.as_deref(), environment)?;
+        let place = match database_at(&path, environment)? {
+            Some(pool) => StorePlace::Postgres(pool),
+            None => {
+                drop(SyncStore::open_or_create(&path)?);
+                StorePlace::File(path)
+            }
+        };
+        let store = store::open(&place)?;
         let name = self.name.unwrap_or_else(|| ProjectName::from(&self.slug));
         let settings = ProjectSettings {
             history: !self.no_history,

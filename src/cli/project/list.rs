@@ -2,13 +2,13 @@
 
 use clap::Args;
 
+use super::store;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, grouped};
 use crate::config::Environment;
-use crate::source::documents::{CategoryCount, DocumentStore};
-use crate::source::store::Store;
+use crate::source::documents::CategoryCount;
 
 /// List the projects of a store.
 #[derive(Debug, Args)]
@@ -19,8 +19,7 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let path = self.store.path(environment)?;
-        let store = Store::open("store".parse().map_err(|error| Failure::usage(&error))?, &path)?;
+        let store = store::open(&self.store.place(environment)?)?;
         let runtime = runtime()?;
         let projects = runtime.block_on(store.projects())?;
         if printer.json {

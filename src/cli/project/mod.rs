@@ -1,12 +1,13 @@
 //! `fetchwell project`: creates, lists, shows, changes and removes projects of documents.
 //!
-//! * `create`, `list`, `show`, `set`, `remove`: a file per command
+//! * `create`, `list`, `show`, `set`, `remove`: a file per command, `store`: the store that they mean
 
 mod create;
 mod list;
 mod remove;
 mod set;
 mod show;
+mod store;
 
 use clap::{Args, Subcommand};
 

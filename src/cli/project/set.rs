@@ -3,13 +3,13 @@
 use clap::{ArgGroup, Args};
 
 use super::show::{described_history, no_project};
+use super::store::open;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::cli::backup::StoreArgs;
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::documents::{DocumentStore, ProjectChange, ProjectName, ProjectRef};
-use crate::source::store::Store;
+use crate::source::documents::{ProjectChange, ProjectName, ProjectRef};
 
 /// Change the name or the search history of a project. Its slug, its id and its documents stay.
 #[derive(Debug, Args)]
@@ -37,8 +37,7 @@ pub(super) struct Set {
 impl Set {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let Self { project, name, history, no_history, history_days, store } = self;
-        let path = store.path_to_write(environment)?;
-        let store = Store::open("store".parse().map_err(|error| Failure::usage(&error))?, &path)?;
+        let store = open(&store.place_to_write(environment)?)?;
         // A number of days means a history.
         let has_history = history || history_days.is_some();
         let history = (has_history || no_history).then_some(has_history);

@@ -4,13 +4,15 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::list::documents_of;
+use super::store;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
-use crate::cli::backup::StoreArgs;
+use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
-use crate::source::documents::{DocumentStore, ProjectRef, ProjectSettings};
-use crate::source::store::{Store, SyncStore};
+use crate::source::documents::{ProjectRef, ProjectSettings};
+use crate::source::postgres::PostgresSyncStore;
+use crate::source::store::SyncStore;
 use crate::terminal::Line;
 
 /// Show a project, the folder of its documents and its categories.
@@ -25,15 +27,18 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let path = self.store.path(environment)?;
-        let store = Store::open("store".parse().map_err(|error| Failure::usage(&error))?, &path)?;
+        let store = store::open(&self.store.place(environment)?)?;
         let runtime = runtime()?;
         let Some(project) = runtime.block_on(store.project(&self.project))? else {
             return Err(no_project(&self.project));
         };
         let categories = runtime.block_on(store.categories(project.id))?;
         let connection = project.slug.connection();
-        let imports = SyncStore::open(&path)?.imports()?;
+        let imports = match self.store.place(environment)? {
+            StorePlace::File(path) => SyncStore::open(&path)?.imports()?,
+            // It has connections of its own, since those above belong to this runtime.
+            StorePlace::Postgres(pool) => PostgresSyncStore::open(pool)?.imports()?,
+        };
         let import = imports.into_iter().find(|import| import.connection_id == *connection);
         let origin = import.map(|import| import.settings.origin.display().to_string());
         if printer.json {

@@ -12,20 +12,23 @@ use super::super::embeddings::EmbedArgs;
 use super::super::print::{Printer, grouped, note};
 use super::super::rejections::ReportFile;
 use super::run::{note_lock, run_stoppable, synchronize};
-use crate::app::default_store::store_to_fill;
+use crate::app::default_store::store_or_database_to_fill;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
+use crate::app::sync_target::{create_sync_target, open_sync_target};
 use crate::config::Environment;
 use crate::connectors::{Guess, ImportKind, ImportOptions, StoreFiles, connection_name, guess_kind};
 use crate::handle::ConnectionId;
 use crate::source::store::{Manifest, NewConnection, NewImport, RememberedImport, StoreError, SyncStore};
+use crate::source::{SyncTarget, is_database};
 
 /// Import a file or folder of any kind, and remember it for `fetchwell sync`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Add {
     /// The file or folder.
     path: PathBuf,
-    /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the default store]
+    /// The store: a file, or the URL of a PostgreSQL database; created if it does not exist [default: `FETCHWELL_STORE`, or
+    /// else the default store]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
     /// The kind of the import, a subcommand of `fetchwell import` [default: guessed from the content and the name]
@@ -110,10 +113,14 @@ impl Add {
         if origin.to_str().is_none() {
             return Err(Failure::new(format!("the path {} is not UTF-8; rename it", origin.display())));
         }
-        let path = store_to_fill(self.store.as_deref(), environment)?;
-        let known = match SyncStore::open(&path) {
-            Err(StoreError::Missing(_)) => Vec::new(),
-            store => store?.imports()?,
+        let path = store_or_database_to_fill(self.store.as_deref(), environment)?;
+        let known = if is_database(&path) {
+            open_sync_target(&path, environment)?.imports()?
+        } else {
+            match SyncStore::open(&path) {
+                Err(StoreError::Missing(_)) => Vec::new(),
+                store => store?.imports()?,
+            }
         };
         let target = match self.known(&origin, &known)? {
             Some(import) => {
@@ -129,7 +136,7 @@ impl Add {
             return Ok(());
         }
         note_lock(&path);
-        let store = SyncStore::open_or_create(&path)?;
+        let store = create_sync_target(&path, environment)?;
         let import = match target {
             Target::Known(import) => self.refresh(&store, *import)?,
             Target::New { connection, import, .. } => store.remember(&connection, &import)?,
@@ -151,7 +158,7 @@ impl Add {
 
     /// Renames the connection of a known import if a label is named, and schedules the files of which records were removed
     /// to be read again.
-    fn refresh(&self, store: &SyncStore, import: RememberedImport) -> Result<RememberedImport, Failure> {
+    fn refresh(&self, store: &SyncTarget, import: RememberedImport) -> Result<RememberedImport, Failure> {
         store.restore_removed(import.id)?;
         if self.name.is_none() {
             return Ok(import);

@@ -9,13 +9,15 @@ use clap::Args;
 use super::super::embeddings::EmbedArgs;
 use super::super::print::Printer;
 use super::run::{run_stoppable, synchronize};
-use crate::app::default_store::store_to_fill;
+use crate::app::default_store::store_or_database_to_fill;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
+use crate::app::sync_target::open_sync_target;
 use crate::config::Environment;
 use crate::connectors::{CategoryFrom, ImportOptions, StoreFiles, guess_kind};
+use crate::source::SyncTarget;
 use crate::source::documents::{DOCS_KIND, ProjectSlug};
-use crate::source::store::{NewConnection, NewImport, RememberedImport, SyncStore};
+use crate::source::store::{NewConnection, NewImport, RememberedImport};
 
 /// Import a folder of text, Markdown, HTML, PDF, EPUB and office files into a project, a document per file.
 #[derive(Debug, Args)]
@@ -25,7 +27,7 @@ pub(in crate::cli) struct ImportDocs {
     /// The project; create it first with `fetchwell project create SLUG`.
     #[arg(long, value_name = "SLUG")]
     project: ProjectSlug,
-    /// The store [default: `FETCHWELL_STORE`, or else the default store]
+    /// The store: a file, or the URL of a PostgreSQL database [default: `FETCHWELL_STORE`, or else the default store]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
     /// The source of each document's category: the first folder of its path, the field `category` of its front matter, or
@@ -45,8 +47,8 @@ impl ImportDocs {
         if origin.to_str().is_none() {
             return Err(Failure::new(format!("the path {} is not UTF-8; rename it", origin.display())));
         }
-        let path = store_to_fill(self.store.as_deref(), environment)?;
-        let store = Arc::new(SyncStore::open(&path)?);
+        let path = store_or_database_to_fill(self.store.as_deref(), environment)?;
+        let store = Arc::new(open_sync_target(&path, environment)?);
         let import = self.remember(&store, &origin)?;
         let prune = self.prune;
         runtime()?.block_on(async move {
@@ -64,12 +66,12 @@ impl ImportDocs {
     /// Remembers the folder as the origin of the project. A project has one, and as long as it has no documents, it can be
     /// another one. The origin of the categories stays unless the command names one. Documents that were removed are read
     /// again.
-    fn remember(&self, store: &SyncStore, origin: &Path) -> Result<RememberedImport, Failure> {
+    fn remember(&self, store: &SyncTarget, origin: &Path) -> Result<RememberedImport, Failure> {
         let connection_id = self.project.connection().clone();
         let known = store.imports()?.into_iter().find(|known| known.connection_id == connection_id);
         let documents = store.known_documents(&connection_id)?;
         if documents.as_ref().is_some_and(Vec::is_empty) {
-            let store_files = StoreFiles::new(store.path(), origin);
+            let store_files = store.path().map(|path| StoreFiles::new(path, origin)).unwrap_or_default();
             guess_kind(origin, DOCS_KIND.parse().ok(), &store_files)?.check_readable(origin)?;
         }
         let mut options = ImportOptions::default();

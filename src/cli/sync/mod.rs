@@ -24,11 +24,12 @@ use self::watch::watch;
 use super::embeddings::EmbedArgs;
 use super::print::Printer;
 use super::rejections::ReportFile;
-use crate::app::default_store::store_of_imports;
+use crate::app::default_store::{refuse_database, store_of_imports};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
+use crate::app::sync_target::open_sync_target;
 use crate::config::Environment;
-use crate::source::store::{RememberedImport, SyncStore};
+use crate::source::store::RememberedImport;
 
 /// Bring imports up to date with their files and folders: new, changed, moved and deleted records.
 #[derive(Debug, Args)]
@@ -55,9 +56,10 @@ impl Sync {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let named = self.store.clone();
         let path = named.map_or_else(|| store_of_imports(self.embed.config(), environment), Ok)?;
-        let store = Arc::new(SyncStore::open(&path)?);
+        let store = Arc::new(open_sync_target(&path, environment)?);
         let imports = chosen(store.imports()?, self.name.as_deref())?;
         if self.watch {
+            refuse_database(&path)?;
             return watch(&path, imports, printer);
         }
         let prune = self.prune;

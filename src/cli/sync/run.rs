@@ -14,7 +14,8 @@ use super::report::SyncReport;
 use crate::app::failure::Failure;
 use crate::app::stop;
 use crate::connectors::{ImportError, PARSER_STACK_BYTES, Synchronization};
-use crate::source::store::{RememberedImport, SyncStore, is_store_locked};
+use crate::source::SyncTarget;
+use crate::source::store::{RememberedImport, is_store_locked};
 
 /// Interval at which a command looks whether another process still holds the lock of the store.
 const LOCK_POLL: Duration = Duration::from_millis(50);
@@ -69,7 +70,7 @@ pub(in crate::cli) fn note_lock(store: &Path) {
 
 /// Synchronizes an import. Only a stop is a failure; others are part of the report.
 pub(super) fn synchronize(
-    store: &SyncStore,
+    store: &SyncTarget,
     import: &RememberedImport,
     prune: bool,
     report: Option<&mut ReportFile>,

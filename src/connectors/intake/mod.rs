@@ -23,9 +23,9 @@ use super::lines::MAX_LINE_BYTES;
 use crate::handle::{Handle, RecordAddress, RecordId, StreamName};
 use crate::record::RecordData;
 use crate::source::store::{
-    Change, ImportResult, IncomingRecord, ItemId, Manifest, NewConnection, StoreError, SyncWriter, Tally,
+    Change, ImportResult, IncomingRecord, ItemId, Manifest, NewConnection, StoreError, Tally,
 };
-use crate::source::{ImportTarget, ImportWriter};
+use crate::source::{ImportTarget, ImportWriter, SyncTargetWriter};
 
 /// The checks and the store of one import. The store and its connection are created with the first record, so an
 /// import that fails earlier leaves nothing behind.
@@ -49,7 +49,7 @@ enum Writer<'a> {
     /// An import to its end.
     Import(ImportWriter),
     /// The synchronization of an import.
-    Sync(Box<SyncWriter<'a>>),
+    Sync(SyncTargetWriter<'a>),
 }
 
 impl Writer<'_> {
@@ -119,13 +119,13 @@ impl<'a> Intake<'a> {
 
     /// Creates the synchronization of an import.
     pub(super) fn synchronize(
-        writer: SyncWriter<'a>,
+        writer: SyncTargetWriter<'a>,
         connection: NewConnection,
         manifest: Option<Manifest>,
         report: &'a mut dyn Report,
         stop: &'a AtomicBool,
     ) -> Self {
-        Self::with_writer(Writer::Sync(Box::new(writer)), connection, manifest, report, stop)
+        Self::with_writer(Writer::Sync(writer), connection, manifest, report, stop)
     }
 
     fn with_writer(
@@ -140,7 +140,7 @@ impl<'a> Intake<'a> {
     }
 
     /// Returns the writer of a synchronization.
-    pub(super) fn sync_writer(&mut self) -> Option<&mut SyncWriter<'a>> {
+    pub(super) fn sync_writer(&mut self) -> Option<&mut SyncTargetWriter<'a>> {
         match &mut self.writer {
             Writer::Sync(writer) => Some(writer),
             Writer::Unopened(_) | Writer::Import(_) => None,

@@ -18,8 +18,9 @@ use super::scan::Scan;
 use super::store_files::StoreFiles;
 use crate::source::store::{
     ImportStatus, ItemId, KnownItem, Manifest, MissingCounts, NewConnection, RememberedImport, StoreError,
-    SyncStore, SyncWriter, Tally,
+    Tally,
 };
+use crate::source::{SyncTarget, SyncTargetWriter};
 
 /// Maximum number of passes over files that share keys. After that, all files are read.
 const MAX_PASSES: usize = 8;
@@ -27,7 +28,7 @@ const MAX_PASSES: usize = 8;
 /// A synchronization of an import.
 pub struct Synchronization<'a> {
     /// Store of the import.
-    pub store: &'a SyncStore,
+    pub store: &'a SyncTarget,
     /// Import to be synchronized.
     pub import: &'a RememberedImport,
     /// True to delete what is missing, however much it is, also if the origin is missing.
@@ -118,14 +119,15 @@ impl Synchronization<'_> {
             ImportError::Unreadable { path: settings.origin.clone(), problem: error.to_string() }
         })?;
         let options: ImportOptions = ImportOptions::from_json(&settings.options);
-        let store_files = StoreFiles::new(store.path(), &settings.origin);
+        let store_files =
+            store.path().map(|path| StoreFiles::new(path, &settings.origin)).unwrap_or_default();
         let scan = match Scan::read(&settings.origin, kind, &store_files) {
             // A user who prunes an import says that the origin is gone for good.
             Err(ImportError::Unreadable { .. }) if prune => Scan::default(),
             scan => scan?,
         };
         // Opened before the items are read, so that it notices when the store was changed since.
-        let writer = SyncWriter::open(store, import)?;
+        let writer = store.writer(import)?;
         let items = store.items(import.id)?;
         let plan = Plan::new(&scan, &items);
         writer.save_states(&plan.touched)?;
@@ -178,7 +180,7 @@ impl Synchronization<'_> {
 
 /// Returns the reader of the documents of a project.
 fn document_reader(
-    store: &SyncStore,
+    store: &SyncTarget,
     import: &RememberedImport,
     scan: &Scan,
     options: &ImportOptions,
@@ -194,7 +196,7 @@ fn document_reader(
 
 /// A synchronization in progress.
 struct Run<'a> {
-    store: &'a SyncStore,
+    store: &'a SyncTarget,
     import: &'a RememberedImport,
     scan: &'a Scan,
     items: &'a HashMap<String, KnownItem>,
@@ -231,7 +233,7 @@ impl Run<'_> {
             intake.progress().expect(chosen().map(|file| file.bytes).sum());
             self.reader.read(chosen(), intake, &mut self.counts)?;
             intake.flush()?;
-            items = intake.sync_writer().map(SyncWriter::take_conflicts).unwrap_or_default();
+            items = intake.sync_writer().map(SyncTargetWriter::take_conflicts).unwrap_or_default();
             files.clear();
             if items.is_empty() {
                 return Ok(());

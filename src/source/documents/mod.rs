@@ -7,12 +7,13 @@
 //! * `slug`, `uuid`, `category`: the names of projects, identifiers, categories
 //! * `project`, `document`, `history`: the rows of the contract as values
 //! * `record`: documents as records, `tiles`: the chunks of a text
-//! * `search`: searches for chunks, `stages`: their stages as events
+//! * `search`: searches for chunks, `chunk_ranking`: the order of chunks, `stages`: their stages as events
 //! * `conformance`: the rules of a store as tests
 //!
 //! **Invariant:** the chunks of a document, in their order, are its text, byte for byte.
 
 mod category;
+pub(super) mod chunk_ranking;
 #[cfg(test)]
 pub(crate) mod conformance;
 mod document;
@@ -44,7 +45,7 @@ pub use search::{
 };
 pub use slug::{InvalidSlug, ProjectRef, ProjectSlug};
 pub use stages::{CacheStage, RerankStage, ResultsStage, SearchStage, StageSender};
-pub use tiles::{Tile, leading_headings, tiles};
+pub use tiles::{Tile, tiles};
 pub use uuid::{InvalidUuid, Uuid};
 
 use super::SourceError;

@@ -68,7 +68,7 @@ fn part_ends(text: &str) -> Vec<usize> {
 
 /// Returns the blank lines and headings at the start of a part.
 #[must_use]
-pub fn leading_headings(part: &str) -> &str {
+pub(super) fn leading_headings(part: &str) -> &str {
     let lines = part.split_inclusive('\n');
     let is_leading = |line: &&str| line.trim().is_empty() || line.starts_with('#');
     let length = lines.take_while(is_leading).map(str::len).sum();

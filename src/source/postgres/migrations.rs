@@ -10,11 +10,14 @@ use super::url::PostgresUrl;
 use crate::source::postgres_error::PostgresError;
 
 /// SQL of each version, from version 1.
-const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001_records.sql"), include_str!("migrations/0002_search.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_records.sql"),
+    include_str!("migrations/0002_search.sql"),
+    include_str!("migrations/0003_imports.sql"),
+];
 
 /// Key of the advisory lock: `fwel` and `migr`.
-const LOCK: i64 = 0x6677_656C_6D69_6772;
+pub(super) const LOCK: i64 = 0x6677_656C_6D69_6772;
 
 /// Version of the tables that this release reads and writes.
 pub(super) fn known_version() -> i32 {

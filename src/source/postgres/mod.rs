@@ -8,11 +8,16 @@
 //! * `url`: the URL of a database, `password_file`: PGPASSFILE, `tls`: encryption as `sslmode` says
 //! * `pool`: connections, `migrations`: the tables and their versions, `failure`: errors of the server
 //! * `search`: search by words, `words`: the words of a record as a vector
-//! * `writer`: imports, `batch`: the rows that a batch changes
+//! * `extension`: pgvector and the tables that need it, `document_rows`: the rows of documents that imports write
+//! * `documents`: projects and their documents, `vectors`: searches and builds of their vectors
+//! * `writer`: imports, `batch`: the rows that a batch changes, `sync`: imports that stay current
 //!
 //! **Invariant:** no password, no value of a query and no text of a record is in an error or a log line.
 
 mod batch;
+mod document_rows;
+mod documents;
+mod extension;
 mod failure;
 mod migrations;
 mod password_file;
@@ -21,14 +26,22 @@ mod read;
 mod search;
 mod sort_key;
 mod store;
+mod sync;
 mod tables;
 mod tls;
 mod url;
+mod vectors;
 mod waiting;
 mod words;
 mod writer;
 
+pub use extension::PgvectorState;
 pub use pool::PostgresPool;
-pub use store::{PgvectorState, PostgresState, PostgresStore};
+pub use store::{PostgresState, PostgresStore};
+pub use sync::{PostgresSyncLock, PostgresSyncStore, PostgresSyncWriter};
 pub use url::{PasswordPlace, PostgresUrl, SslMode};
+pub use vectors::{
+    ModelStatus, PostgresVectorBuilder, PostgresVectorStatus, estimate_postgres_build,
+    postgres_vector_status, remove_postgres_vectors,
+};
 pub use writer::PostgresWriter;

@@ -12,6 +12,7 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Config, Error};
 
+use super::extension::migrate_documents;
 use super::failure::{failure, pool_failure};
 use super::migrations;
 use super::password_file::{self, PasswordQuery};
@@ -112,7 +113,11 @@ impl PostgresPool {
     pub(super) async fn connection(&self) -> Result<Object, PostgresError> {
         let mut connection = self.unchecked_connection().await?;
         let url = self.url();
-        self.inner.migrated.get_or_try_init(|| migrations::migrate(&mut connection, url)).await?;
+        let migrated = self.inner.migrated.get_or_try_init(async || {
+            migrations::migrate(&mut connection, url).await?;
+            migrate_documents(&mut connection, url).await
+        });
+        migrated.await?;
         Ok(connection)
     }
 

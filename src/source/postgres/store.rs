@@ -1,20 +1,26 @@
 //! The source that reads a store in PostgreSQL.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
+use super::extension::state::{PGVECTOR_COLUMNS, PgvectorState};
 use super::pool::PostgresPool;
 use super::read::read;
 use super::search::run::search;
 use super::tables::PostgresTables;
 use super::url::PostgresUrl;
+use super::vectors::embedder::StoreEmbedder;
 use crate::callers::CallContext;
+use crate::embedding::QueryEmbedder;
 use crate::handle::{RecordAddress, SourceName};
 use crate::memory::MemoryPermit;
 use crate::record::{Record, Schema, Unavailable, Window};
+use crate::source::documents::DocumentStores;
 use crate::source::postgres_error::PostgresError;
 use crate::source::relational::allowance::{Allowance, MeasuredRead, with_memory};
 use crate::source::relational::interrupt::{Interrupt, ReadBounds};
@@ -31,9 +37,13 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
 /// Store in PostgreSQL. Clones share the connections.
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
-    name: SourceName,
-    pool: PostgresPool,
-    deadline: Duration,
+    pub(super) name: SourceName,
+    pub(super) pool: PostgresPool,
+    pub(super) deadline: Duration,
+    /// Embedder of queries, if an embedding model is configured.
+    pub(super) embedder: Option<StoreEmbedder>,
+    /// Set when the tables of documents are known to exist.
+    pub(super) documents: Arc<OnceCell<()>>,
 }
 
 /// State of a database, for checks.
@@ -60,34 +70,17 @@ impl fmt::Display for PostgresState {
     }
 }
 
-impl fmt::Display for PgvectorState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unavailable => f.write_str("the server has no pgvector, which records do not need"),
-            Self::NotCreated => {
-                f.write_str("pgvector is not created in the database, which records do not need")
-            }
-            Self::Created(version) => write!(f, "pgvector {version}"),
-        }
-    }
-}
-
-/// State of the extension `vector`, which searches by meaning need.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PgvectorState {
-    /// The server does not have the extension.
-    Unavailable,
-    /// The server has the extension, and the database does not.
-    NotCreated,
-    /// Version in the database.
-    Created(String),
-}
-
 impl PostgresStore {
     /// Creates a store whose reads take at most `deadline`. The first read connects.
     #[must_use]
     pub fn new(name: SourceName, pool: PostgresPool, deadline: Duration) -> Self {
-        Self { name, pool, deadline }
+        Self { name, pool, deadline, embedder: None, documents: Arc::default() }
+    }
+
+    /// Returns the store with searches by meaning, for which queries are embedded within `deadline`.
+    #[must_use]
+    pub fn with_embedder(self, embedder: Arc<QueryEmbedder>, deadline: Duration) -> Self {
+        Self { embedder: Some(StoreEmbedder { embedder, deadline }), ..self }
     }
 
     /// Returns the identity of a store, whether the database can be reached or not.
@@ -103,27 +96,23 @@ impl PostgresStore {
     /// The database cannot be used.
     pub async fn state(&self) -> Result<PostgresState, PostgresError> {
         let connection = self.pool.connection().await?;
-        let sql = "SELECT current_setting('server_version'),
+        let sql = format!(
+            "SELECT current_setting('server_version'),
                 coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
                 pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean
                     OR NOT has_table_privilege('fetchwell.records', 'INSERT'),
                 (SELECT max(version) FROM fetchwell.migrations),
-                (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
-                EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector')";
-        let row = connection.query_one(sql, &[]).await.map_err(|error| self.pool.failure(&error))?;
+                {PGVECTOR_COLUMNS}"
+        );
+        let row = connection.query_one(&sql, &[]).await.map_err(|error| self.pool.failure(&error))?;
         let server: String = row.get(0);
-        let pgvector = match (row.get::<_, Option<String>>(4), row.get(5)) {
-            (Some(version), _) => PgvectorState::Created(version),
-            (None, true) => PgvectorState::NotCreated,
-            (None, false) => PgvectorState::Unavailable,
-        };
         Ok(PostgresState {
             // Debian adds the version of its package.
             server: server.split(' ').next().unwrap_or_default().to_owned(),
             is_encrypted: row.get(1),
             is_read_only: row.get(2),
             tables: row.get(3),
-            pgvector,
+            pgvector: PgvectorState::from_row(&row, 4),
         })
     }
 
@@ -181,6 +170,10 @@ impl Source for PostgresStore {
         }
     }
 
+    async fn document_stores(&self) -> Result<DocumentStores, SourceError> {
+        Ok(DocumentStores { stores: vec![Arc::new(self.clone())], ..DocumentStores::default() })
+    }
+
     async fn schema(&self, _context: &CallContext) -> Result<Schema, SourceError> {
         self.read(|tables, _| tables.schema()).await
     }
@@ -192,7 +185,8 @@ impl Source for PostgresStore {
 
     async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let query = query.clone();
-        let read = move |tables: &PostgresTables<'_>, bounds: ReadBounds<'_>| search(tables, &query, bounds);
+        let read =
+            move |tables: &PostgresTables<'_>, bounds: ReadBounds<'_>| search(tables, &query, None, bounds);
         Ok(self.reading(read).await?.0)
     }
 

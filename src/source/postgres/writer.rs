@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use tokio_postgres::Error;
 
 use super::batch::{Batch, ChangedRows, RecordPlace, RecordState, sort_value, without_nul};
+use super::document_rows::{DocumentRows, is_project};
 use super::pool::PostgresPool;
 use super::search::backfill::add_missing_words;
 use super::search::index::put_words;
@@ -67,8 +68,8 @@ impl std::fmt::Debug for PostgresWriter {
 
 /// Stream that is being written to.
 #[derive(Debug)]
-struct OpenStream {
-    row: i64,
+pub(super) struct OpenStream {
+    pub(super) row: i64,
     cursor_field: Option<String>,
     fields: ObservedFields,
 }
@@ -87,6 +88,9 @@ impl PostgresWriter {
         let NewConnection { connection_id, connector_key, display_name, manifest } = connection;
         let opened = wait(runtime, pool, async {
             let database = pool.connection().await?;
+            if is_project(&database, connection_id).await.map_err(|error| pool.failure(&error))? {
+                return Ok(None);
+            }
             let sql =
                 "INSERT INTO fetchwell.connections (connection_id, connector_key, display_name, manifest)
                  VALUES ($1, $2, coalesce($3, $1), $4)
@@ -100,9 +104,11 @@ impl PostgresWriter {
                 .query_one(sql, &[&connection_id.as_str(), &connector_key, &display_name, manifest])
                 .await
                 .map_err(|error| pool.failure(&error))?;
-            Ok((database, row.get::<_, i64>(0), row.get::<_, Option<String>>(1)))
+            Ok(Some((database, row.get::<_, i64>(0), row.get::<_, Option<String>>(1))))
         });
-        let (mut database, connection, manifest) = opened?;
+        let Some((mut database, connection, manifest)) = opened? else {
+            return Err(StoreError::IsProject(connection_id.to_string()));
+        };
         // Each step is a transaction of its own, so that an import can be interrupted.
         while wait(runtime, pool, async {
             add_missing_words(&mut database).await.map_err(|error| pool.failure(&error))
@@ -164,7 +170,8 @@ impl PostgresWriter {
         }
         let Self { pool, runtime, database, connection, manifest, streams, tally, .. } = self;
         let written = wait(runtime, pool, async {
-            let writing = OpenBatch { connection: *connection, manifest: manifest.as_ref(), streams };
+            let manifest = manifest.as_ref();
+            let writing = OpenBatch { connection: *connection, manifest, streams, documents: None };
             Box::pin(writing.write(database, &incoming, *tally)).await.map_err(|error| pool.failure(&error))
         });
         match written {
@@ -180,7 +187,7 @@ impl PostgresWriter {
 }
 
 /// Waits for a step of an import on its own thread.
-fn wait<Answer>(
+pub(super) fn wait<Answer>(
     runtime: &Handle,
     pool: &PostgresPool,
     step: impl Future<Output = Result<Answer, PostgresError>>,
@@ -191,10 +198,18 @@ fn wait<Answer>(
 }
 
 /// Batch that is being written.
-struct OpenBatch<'a> {
-    connection: i64,
-    manifest: Option<&'a Manifest>,
-    streams: &'a mut HashMap<StreamName, OpenStream>,
+pub(super) struct OpenBatch<'a> {
+    pub(super) connection: i64,
+    pub(super) manifest: Option<&'a Manifest>,
+    pub(super) streams: &'a mut HashMap<StreamName, OpenStream>,
+    /// Writer of the documents, if the connection is a project.
+    pub(super) documents: Option<&'a mut DocumentRows>,
+}
+
+/// Takes the lock that all writers of records take first. Returns the version of the newest change.
+pub(super) async fn lock_version(transaction: &Transaction<'_>) -> Result<i64, Error> {
+    let sql = "SELECT version FROM fetchwell.store WHERE id = 1 FOR UPDATE";
+    Ok(transaction.query_one(sql, &[]).await?.get(0))
 }
 
 impl OpenBatch<'_> {
@@ -208,14 +223,26 @@ impl OpenBatch<'_> {
         let transaction = database.transaction().await?;
         let milliseconds = BATCH_TIMEOUT.as_millis();
         transaction.batch_execute(&format!("SET LOCAL statement_timeout = {milliseconds}")).await?;
-        let locked =
-            transaction.query_one("SELECT version FROM fetchwell.store WHERE id = 1 FOR UPDATE", &[]).await?;
+        let version = lock_version(&transaction).await?;
+        let tally = self.apply(&transaction, version, incoming, tally).await?;
+        transaction.commit().await?;
+        Ok(tally)
+    }
+
+    /// Writes records in a transaction that has the lock of the store's version. Returns the counts of the import.
+    pub(super) async fn apply(
+        &mut self,
+        transaction: &Transaction<'_>,
+        version: i64,
+        incoming: &[IncomingRecord],
+        tally: Tally,
+    ) -> Result<Tally, Error> {
         for record in incoming {
-            self.open_stream(&transaction, &record.stream).await?;
+            self.open_stream(transaction, &record.stream).await?;
         }
         let places: Vec<RecordPlace> = incoming.iter().filter_map(|record| self.place(record)).collect();
-        let states = existing(&transaction, &places).await?;
-        let mut batch = Batch::new(self.connection, states, tally, locked.get(0));
+        let states = existing(transaction, &places).await?;
+        let mut batch = Batch::new(self.connection, states, tally, version);
         for (record, place) in incoming.iter().zip(places) {
             let Some(stream) = self.streams.get_mut(&record.stream) else { continue };
             // Done for unchanged records too: an older import may have known fewer types.
@@ -225,19 +252,25 @@ impl OpenBatch<'_> {
             batch.apply(place, &record.change, stream.cursor_field.as_deref());
         }
         let rows = batch.take_rows();
-        put_rows(&transaction, &rows).await?;
-        put_words(&transaction, rows).await?;
+        put_rows(transaction, &rows).await?;
+        if let Some(documents) = &mut self.documents {
+            let data = |data: &String| serde_json::from_str::<RecordData>(data).ok();
+            let changed = rows.key.iter().zip(&rows.data);
+            let changed = changed.map(|(key, text)| (key.clone(), text.as_ref().and_then(data)));
+            documents.write(transaction, changed.collect()).await?;
+            documents.commit(transaction).await?;
+        }
+        put_words(transaction, rows).await?;
         for (stream, by) in &batch.counts {
             let sql = "UPDATE fetchwell.streams SET record_count = record_count + $2 WHERE id = $1";
             transaction.execute(sql, &[stream, by]).await?;
         }
         for stream in self.streams.values_mut() {
-            stream.save_fields(&transaction).await?;
+            stream.save_fields(transaction).await?;
         }
         transaction
             .execute("UPDATE fetchwell.store SET version = $1 WHERE id = 1", &[&batch.version])
             .await?;
-        transaction.commit().await?;
         Ok(batch.tally)
     }
 

@@ -51,6 +51,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 pub use super::manifest::{Manifest, ManifestError, StreamDeclaration};
+pub use super::meaning::{ScoreSpread, VectorHit};
 pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_store};
 pub use document_store::delete_expired_searches;
 pub use documents::KnownDocument;
@@ -68,9 +69,10 @@ pub use sync::{
     Fingerprint, ImportId, ImportStatus, ItemId, ItemState, KnownItem, MissingCounts, NewImport,
     RememberedImport, SyncLock, SyncStore, SyncWriter,
 };
+pub(in crate::source) use sync::{Role, is_document};
 pub use vectors::{
-    BackgroundBuild, BuildMode, BuildProgress, EmbeddedStreams, GenerationStatus, ScoreSpread, StoreVersion,
-    StoredModel, VectorBuilder, VectorError, VectorHit, VectorHits, VectorIndex, VectorScope, VectorStatus,
+    BackgroundBuild, BuildMode, BuildProgress, EmbeddedStreams, GenerationStatus, StoreVersion, StoredModel,
+    VectorBuilder, VectorError, VectorHits, VectorIndex, VectorScope, VectorStatus,
     check_document_dimensions, check_vectors, estimate_build, remove_vectors, vector_status,
 };
 

@@ -464,9 +464,9 @@ fn no_file_names_the_folder_beside_the_clone() {
 fn lints_are_not_allowed_silently() {
     let offenders = rust_files("src").into_iter().filter(|file| {
         let code = read(file);
-        code.contains("#[allow(") || code.contains("#![allow(") || code.contains("#[ignore")
+        code.contains("#[allow(") || code.contains("#![allow(") || code.contains("#[ignore]")
     });
-    none(offenders, "files with `allow`; use `expect` with a reason");
+    none(offenders, "files with `allow` or with `ignore` without a reason; use `expect` with a reason");
 }
 
 #[test]

@@ -64,11 +64,11 @@ struct Meaning {
 
 /// Conditions on records besides their words.
 #[derive(Debug)]
-pub(super) struct Conditions {
-    pub(super) constraints: Option<TextQuery>,
+pub(in crate::source::postgres) struct Conditions {
+    pub(in crate::source::postgres) constraints: Option<TextQuery>,
     /// Earliest second at which a record was written, and the second before which it was.
-    pub(super) after: Option<i64>,
-    pub(super) before: Option<i64>,
+    pub(in crate::source::postgres) after: Option<i64>,
+    pub(in crate::source::postgres) before: Option<i64>,
 }
 
 /// Selection of candidates for one search.
@@ -92,7 +92,7 @@ pub(super) struct Selected {
 
 impl Conditions {
     /// Returns SQL for the conditions on the table `t`, beginning with `AND`, for values after the first `used` ones.
-    pub(super) fn sql(&self, used: usize) -> String {
+    pub(in crate::source::postgres) fn sql(&self, used: usize) -> String {
         format!(
             " AND (${0}::bigint IS NULL OR t.time >= ${0}) AND (${1}::bigint IS NULL OR (t.time < ${1} AND t.time > {NO_TIME}))",
             used + 1,

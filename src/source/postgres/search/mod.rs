@@ -10,11 +10,11 @@
 //! * `run`: a search from its query to its hits
 
 pub(super) mod backfill;
-mod candidates;
+pub(super) mod candidates;
 pub(super) mod index;
 mod list;
 mod position;
 pub(super) mod run;
-mod scope;
+pub(super) mod scope;
 mod tsquery;
 mod vocabulary;

@@ -58,6 +58,7 @@ impl Position {
                 clippy::cast_sign_loss,
                 reason = "scores are small and not negative"
             )]
+            // A record without a score of words has 0.
             let score = (found.score * SCORE_UNITS).round() as u16;
             let copies = if found.copies > 0 { format!("/{}", found.copies) } else { String::new() };
             format!("{}:{score}{copies}", found.row)

@@ -7,8 +7,8 @@ use super::position::{Place, Position, Rest};
 use super::scope::Scope;
 use super::tsquery::constraints;
 use super::vocabulary::Terms;
-use crate::record::{Excerpt, Hit, RecordData};
-use crate::source::lexical::expansion::look_up;
+use crate::record::{Hit, RecordData};
+use crate::source::lexical::expansion::{Lookups, look_up};
 use crate::source::lexical::hits::{excerpt_terms, hit_of};
 use crate::source::lexical::matching::{ExcerptTerms, ScanAllowance};
 use crate::source::lexical::question::{is_lexical_instead, lists_records, page_without_words};
@@ -16,6 +16,9 @@ use crate::source::lexical::record_filter::{CHUNK, MAX_EXAMINED, RecordFilter};
 use crate::source::lexical::scoring::score;
 use crate::source::lexical::selection::{Copies, LikeHit, Match, arrange};
 use crate::source::lexical::terms::QueryTerms;
+use crate::source::meaning::{
+    NearestHit, NearestRecords, Placement, Placements, WordHit, passage_of, place_all, place_among,
+};
 use crate::source::relational::interrupt::ReadBounds;
 use crate::source::relational::streams::stream_rows;
 use crate::source::relational::tables::RecordKey;
@@ -37,15 +40,53 @@ struct MatchPage {
     next: Option<Place>,
 }
 
+/// Reader of the records that are nearest to the query of one search.
+pub(in crate::source::postgres) trait NearestReader {
+    /// Returns true if records are found by meaning alone, and not by words.
+    fn is_alone(&self) -> bool;
+
+    /// Returns the nearest records in scope that meet the conditions.
+    fn nearest(
+        &self,
+        tables: &PostgresTables<'_>,
+        scope: &Scope,
+        conditions: &Conditions,
+    ) -> Result<NearestRecords, SourceError>;
+}
+
+/// Ranked records of one page, and everything that reading their hits needs.
+#[derive(Debug, Default)]
+pub(in crate::source::postgres) struct RankedPage {
+    pub(in crate::source::postgres) rows: Vec<Match>,
+    pub(in crate::source::postgres) words: ExcerptTerms,
+    /// Records that their meaning placed; none on later pages.
+    placed: Placements,
+    /// The page without its hits.
+    pub(in crate::source::postgres) page: SearchPage,
+}
+
 /// Runs a search.
 pub(in crate::source::postgres) fn search(
     tables: &PostgresTables<'_>,
     query: &SearchQuery,
+    nearest: Option<&dyn NearestReader>,
     bounds: ReadBounds<'_>,
 ) -> Result<SearchPage, SourceError> {
+    let RankedPage { rows, words, placed, page } = rank(tables, query, nearest, bounds)?;
+    let hits = read_hits(tables, &rows, &words, &placed, bounds)?;
+    Ok(SearchPage { hits, ..page })
+}
+
+/// Ranks the records of one page.
+pub(in crate::source::postgres) fn rank(
+    tables: &PostgresTables<'_>,
+    query: &SearchQuery,
+    nearest: Option<&dyn NearestReader>,
+    bounds: ReadBounds<'_>,
+) -> Result<RankedPage, SourceError> {
     let terms = QueryTerms::new(&query.text);
     if terms.is_empty() && !lists_records(query) {
-        return Ok(page_without_words(query));
+        return Ok(RankedPage { page: page_without_words(query), ..RankedPage::default() });
     }
     let position = query.position.as_ref();
     let position =
@@ -63,40 +104,39 @@ pub(in crate::source::postgres) fn search(
         before: query.text.before.map(jiff::Timestamp::as_second),
     };
     let candidates = Candidates::new(tables, &vocabulary, &lookups, &scope, &conditions)?;
-    let Position { place, ranked, count } = match position {
+    let is_first = position.is_none();
+    let found = match position {
         Some(position) => position,
         None if terms.is_empty() => {
             let rest = Rest::Times { before: (i64::MAX, i64::MAX) };
             Position { place: Place { ranked: 0, rest }, ranked: Vec::new(), count: None }
         }
-        None => {
-            let selected = candidates.select()?;
-            let rest = if selected.is_complete { Rest::Nothing } else { Rest::Words { before: i64::MAX } };
-            let scored = score(&terms, &lookups, selected.evidence);
-            let like: Vec<LikeHit> = scored.iter().map(LikeHit::from).collect();
-            let ranked = arrange(scored, &Copies::by_likeness(&like));
-            let found = ranked.len() as u64;
-            let is_plain = query.text.is_plain();
-            let count = match rest {
-                Rest::Nothing => Count::exact(found),
-                _ if is_plain && candidates.is_one_word() => Count::exact(candidates.least_matches()),
-                _ if is_plain => Count::exact(candidates.least_matches().max(found)).at_least(),
-                _ => Count::exact(found).at_least(),
-            };
-            Position { place: Place { ranked: 0, rest }, ranked, count: Some(count) }
+        None => first_position(&candidates, &terms, &lookups, query)?,
+    };
+    let near = match nearest.filter(|_| is_first && !terms.is_empty()) {
+        Some(reader) => {
+            let mut near = reader.nearest(tables, &scope, &conditions)?;
+            if let Some(filter) = &filter {
+                near.hits = passing_hits(tables, near.hits, filter, bounds)?;
+            }
+            Some(Near { near, is_alone: reader.is_alone() })
         }
+        None => None,
+    };
+    let is_by_words = near.is_none();
+    let (Position { place, ranked, count }, placed) = match near {
+        Some(near) => near.place(found, lookups.possible_coverage()),
+        None => (found, Placements::default()),
     };
     let (any, most_matches) = (candidates.any(), candidates.most_matches());
     let list = List { tables, conditions: &conditions, any, most_matches, ranked };
     let found = page_of(&list, place, query.limit, filter.as_ref(), bounds)?;
-    let hits = read_hits(tables, &found.rows, &excerpt_terms(&lookups), bounds)?;
     let count = count.unwrap_or_else(|| {
         let shown = Count::exact(found.rows.len() as u64);
         if found.next.is_some() { shown.at_least() } else { shown }
     });
     let next = found.next.map(|place| Position { place, ranked: list.ranked, count: Some(count) }.write());
-    Ok(SearchPage {
-        hits,
+    let page = SearchPage {
         next,
         count: filter.is_none().then_some(count),
         notes: scope
@@ -105,9 +145,101 @@ pub(in crate::source::postgres) fn search(
             .into_iter()
             .chain(terms.cut_note())
             .collect(),
-        lexical_instead: is_lexical_instead(query),
+        lexical_instead: is_by_words && is_lexical_instead(query),
         ..SearchPage::default()
-    })
+    };
+    Ok(RankedPage { rows: found.rows, words: excerpt_terms(&lookups), placed, page })
+}
+
+/// Ranks the records that have words of a query, for its first page.
+fn first_position(
+    candidates: &Candidates<'_>,
+    terms: &QueryTerms,
+    lookups: &Lookups,
+    query: &SearchQuery,
+) -> Result<Position, SourceError> {
+    let selected = candidates.select()?;
+    let rest = if selected.is_complete { Rest::Nothing } else { Rest::Words { before: i64::MAX } };
+    let scored = score(terms, lookups, selected.evidence);
+    let like: Vec<LikeHit> = scored.iter().map(LikeHit::from).collect();
+    let ranked = arrange(scored, &Copies::by_likeness(&like));
+    let found = ranked.len() as u64;
+    let is_plain = query.text.is_plain();
+    let count = match rest {
+        Rest::Nothing => Count::exact(found),
+        _ if is_plain && candidates.is_one_word() => Count::exact(candidates.least_matches()),
+        _ if is_plain => Count::exact(candidates.least_matches().max(found)).at_least(),
+        _ => Count::exact(found).at_least(),
+    };
+    Ok(Position { place: Place { ranked: 0, rest }, ranked, count: Some(count) })
+}
+
+/// Records that are near to the query of a first page.
+struct Near {
+    near: NearestRecords,
+    /// True if records are found by meaning alone.
+    is_alone: bool,
+}
+
+impl Near {
+    /// Places the records in the list of the words of a query.
+    fn place(self, found: Position, possible: f32) -> (Position, Placements) {
+        let Self { near, is_alone } = self;
+        let Position { place, ranked, count } = found;
+        if is_alone {
+            let placed = place_all(&near);
+            let ranked = merged(&placed, Vec::new());
+            let count = Count::exact(ranked.len() as u64);
+            let count = Some(if near.is_cut { count.at_least() } else { count });
+            let place = Place { ranked: 0, rest: Rest::Nothing };
+            return (Position { place, ranked, count }, placed);
+        }
+        let placed = place_among(&word_hits(&ranked, possible), &near);
+        let ranked = merged(&placed, ranked);
+        // Hits by meaning may be among the hits by words that were not read.
+        let most = |count: Count| Count { value: count.value.max(ranked.len() as u64), ..count }.at_least();
+        let count = if placed.is_empty() { count } else { count.map(most) };
+        (Position { place, ranked, count }, placed)
+    }
+}
+
+/// Returns the ranked records as hits by words. A record cannot have words that no record has.
+fn word_hits(ranked: &[Match], possible: f32) -> Vec<WordHit> {
+    let coverage = |found: &Match| if possible > 0.0 { found.coverage / possible } else { 0.0 };
+    let hit = |found: &Match| WordHit {
+        row: found.row,
+        score: found.score,
+        coverage: coverage(found),
+        copies: found.copies,
+        original: found.original,
+    };
+    ranked.iter().map(hit).collect()
+}
+
+/// Returns the ranked records with those that their meaning placed.
+fn merged(placed: &Placements, ranked: Vec<Match>) -> Vec<Match> {
+    let others = |_: usize| Ok::<_, std::convert::Infallible>(ranked);
+    let row = |placed: &Placement, known: Option<Match>| {
+        // A record that only its meaning found has no score of words.
+        let found = known.unwrap_or_else(|| Match::new(placed.row, f32::NAN));
+        Match { copies: placed.copies, ..found }
+    };
+    match placed.merge(0, usize::MAX, others, |found: &Match| found.row, row) {
+        Ok(merged) => merged,
+        Err(never) => match never {},
+    }
+}
+
+/// Returns the near records that pass a filter.
+fn passing_hits(
+    tables: &PostgresTables<'_>,
+    hits: Vec<NearestHit>,
+    filter: &RecordFilter,
+    bounds: ReadBounds<'_>,
+) -> Result<Vec<NearestHit>, SourceError> {
+    let matches: Vec<Match> = hits.iter().map(|near| Match::new(near.hit.record, 0.0)).collect();
+    let passing = passing(tables, &matches, filter, bounds)?;
+    Ok(hits.into_iter().zip(passing).filter(|(_, passes)| *passes).map(|(near, _)| near).collect())
 }
 
 /// Reads matches from a place on until the page is full, and those that pass the filter if there is one.
@@ -188,6 +320,7 @@ fn read_hits(
     tables: &PostgresTables<'_>,
     matches: &[Match],
     terms: &ExcerptTerms,
+    placed: &Placements,
     bounds: ReadBounds<'_>,
 ) -> Result<Vec<Hit>, SourceError> {
     let ids: Vec<i64> = matches.iter().map(|found| found.row).collect();
@@ -206,7 +339,8 @@ fn read_hits(
         let found = matches.get(place.saturating_sub(1));
         let record = tables.record(row, 1, bounds.allowance)?.record;
         if let (Some(found), Some(record)) = (found, record) {
-            let passage: Option<fn(&RecordData) -> Option<Excerpt>> = None;
+            let placement = placed.iter().find(|placed| placed.row == found.row).copied();
+            let passage = placement.map(|placed| move |data: &RecordData| passage_of(data, &placed));
             hits.push(hit_of(record, found, terms, &mut scan, passage));
         }
         Ok(true)

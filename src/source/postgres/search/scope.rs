@@ -10,9 +10,9 @@ use crate::source::{SearchQuery, SourceError};
 
 /// Streams of a store and those that a search covers.
 #[derive(Debug)]
-pub(super) struct Scope {
+pub(in crate::source::postgres) struct Scope {
     /// Row ids of the streams in scope; `None` for all streams.
-    pub(super) streams: Option<Vec<i64>>,
+    pub(in crate::source::postgres) streams: Option<Vec<i64>>,
     /// Words of which a record in scope has one; none for all streams.
     pub(super) words: Vec<String>,
     /// Number of records and of their words in all streams.

@@ -11,7 +11,7 @@ use crate::source::lexical::vocabulary::Vocabulary as _;
 
 /// Part of a query, which is complete in itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TextQuery(pub(super) String);
+pub(in crate::source::postgres) struct TextQuery(pub(in crate::source::postgres) String);
 
 impl TextQuery {
     pub(super) fn word(word: &str) -> Self {

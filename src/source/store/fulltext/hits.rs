@@ -4,16 +4,13 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::meaning::{Placement, Placements};
-use crate::record::{Excerpt, Hit, RecordData, document_text};
+use crate::record::{Hit, RecordData};
 use crate::source::lexical::hits::hit_of;
 use crate::source::lexical::matching::{ExcerptTerms, ScanAllowance};
 use crate::source::lexical::selection::Match;
+use crate::source::meaning::{Placements, passage_of};
 use crate::source::relational::allowance::Allowance;
 use crate::source::store::read::rows::{RECORD_COLUMNS, RECORD_TABLES, record_of};
-
-/// Maximum length of a passage that only its meaning matches, in bytes.
-const PASSAGE_BYTES: usize = 800;
 
 /// Reads the hits of some matches, in their order. A record that was deleted in the meantime is left out. A placed record
 /// without a word of the query has the passage that is nearest to the query.
@@ -67,13 +64,4 @@ pub(super) fn compared_texts(
         }
     }
     Ok(texts)
-}
-
-/// Returns the passage of a record that is nearest to the query, unless the record has become shorter.
-fn passage_of(data: &RecordData, placed: &Placement) -> Option<Excerpt> {
-    let text = document_text(data);
-    let range = usize::try_from(placed.first_byte).ok()?..usize::try_from(placed.end_byte).ok()?;
-    let passage = text.get(range)?;
-    let passage = passage.get(..passage.floor_char_boundary(PASSAGE_BYTES))?;
-    Some(Excerpt::new(passage, 0..0))
 }

@@ -11,10 +11,7 @@ use tantivy::TantivyError;
 
 use super::hits::{compared_texts, read_hits};
 use super::index::{CurrentIndex, IndexFault, Snapshot, folder_of, guard};
-use super::meaning::{
-    MAX_PLACED, NearestError, Placement, Placements, QueryMeaning, WordHit, nearest_records, place_all,
-    place_among,
-};
+use super::meaning::{NearestError, QueryMeaning, nearest_records};
 use super::post_filter::{MatchPage, PostFilter};
 use super::ranked_list::{CopySource, RANKED, RankedList};
 use super::scope::Scope;
@@ -24,6 +21,7 @@ use crate::source::lexical::question::{is_lexical_instead, lists_records, page_w
 use crate::source::lexical::ranking::WEIGHTS;
 use crate::source::lexical::selection::{Copies, Match};
 use crate::source::lexical::terms::QueryTerms;
+use crate::source::meaning::{MAX_PLACED, Placement, Placements, WordHit, place_all, place_among};
 use crate::source::relational::allowance::Allowance;
 use crate::source::store::database::Database;
 use crate::source::store::error::StoreError;

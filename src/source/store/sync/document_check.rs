@@ -4,7 +4,7 @@ use crate::source::documents::{DOCUMENTS_STREAM, NewDocument, Uuid};
 use crate::source::store::{Change, IncomingRecord};
 
 /// Returns true for a document of a project, or its deletion.
-pub(super) fn is_document(incoming: &IncomingRecord) -> bool {
+pub(in crate::source) fn is_document(incoming: &IncomingRecord) -> bool {
     let is_put = match &incoming.change {
         Change::Put { data, .. } => NewDocument::is_record(data),
         Change::Delete { .. } => true,

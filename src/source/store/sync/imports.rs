@@ -11,7 +11,7 @@ use crate::source::store::tables::has_table;
 
 /// Row id of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ImportId(pub(super) i64);
+pub struct ImportId(pub(in crate::source) i64);
 
 /// An import to be remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ pub type Fingerprint = [u8; 16];
 
 /// Row id of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ItemId(pub(super) i64);
+pub struct ItemId(pub(in crate::source) i64);
 
 /// A file as it was when it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

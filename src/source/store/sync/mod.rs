@@ -22,10 +22,12 @@ mod store;
 mod tests;
 mod writer;
 
+pub(in crate::source) use document_check::is_document;
 pub use imports::{ImportId, ImportStatus, NewImport, RememberedImport};
 pub(super) use items::note_removed_items;
 pub use items::{Fingerprint, ItemId, ItemState, KnownItem};
 pub use lock::SyncLock;
 pub use removal::MissingCounts;
+pub(in crate::source) use role::Role;
 pub use store::SyncStore;
 pub use writer::SyncWriter;

@@ -4,7 +4,7 @@ use rusqlite::types::{ToSql, ToSqlOutput};
 
 /// The relation of an item to a record, as a number in the table `item_records`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(in crate::source) enum Role {
     /// The item gave the record when it was read before, and has not given it since.
     Stale,
     /// The item gives the record.
@@ -16,7 +16,7 @@ pub(super) enum Role {
 
 impl Role {
     /// Returns the number of the role. A partial index is used only for a number in the text of a statement.
-    pub(super) fn number(self) -> i64 {
+    pub(in crate::source) fn number(self) -> i64 {
         match self {
             Self::Stale => 0,
             Self::Gives => 1,

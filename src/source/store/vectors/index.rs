@@ -10,9 +10,10 @@ use super::codes::{QueryCodes, add_small_codes, exact_score};
 use super::error::VectorError;
 use super::file::{Generation, open, vectors_path};
 use super::probe::StoredModel;
-use super::scan::{Block, Candidate, Candidates, ChunkRow, ScoreSpread, by_score};
+use super::scan::{Block, Candidate, Candidates, ChunkRow, by_score};
 use super::scope::VectorScope;
 use crate::embedding::QueryVector;
+use crate::source::meaning::{ScoreSpread, VectorHit};
 use crate::source::store::database::FileIdentity;
 
 /// Maximum number of rows of a block.
@@ -63,19 +64,6 @@ struct RevisionVectors {
     generation: i64,
     revision: i64,
     blocks: Vec<Arc<Block>>,
-}
-
-/// A record that a vector search found.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct VectorHit {
-    /// Row of the record in the store. The record may have been deleted since.
-    pub record: i64,
-    /// Cosine of the query and the best chunk.
-    pub score: f32,
-    /// First and last byte of the best chunk in the record's text.
-    pub first_byte: i64,
-    /// End of the best chunk in the record's text.
-    pub end_byte: i64,
 }
 
 /// Answer of a vector search.

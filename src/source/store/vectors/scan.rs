@@ -7,6 +7,7 @@ use rten_simd::{Isa, SimdOp};
 
 use super::codes::QueryCodes;
 use super::scope::VectorScope;
+use crate::source::meaning::ScoreSpread;
 
 /// A chunk of a block, without its codes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,15 +51,6 @@ struct ScoreSums {
     count: u64,
     scores: f64,
     squares: f64,
-}
-
-/// Mean and standard deviation of the scores of all chunks in scope. A score is only high if it stands out from these.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct ScoreSpread {
-    /// Mean of the scores.
-    pub mean: f32,
-    /// Standard deviation of the scores; 0 for fewer than two.
-    pub deviation: f32,
 }
 
 impl Candidates {

@@ -10,40 +10,21 @@ use tantivy::query::{BooleanQuery, Occur, Query, TermSetQuery};
 use tantivy::{SegmentOrdinal, SegmentReader, TantivyError, Term};
 
 use super::QueryMeaning;
-use super::placements::MAX_PLACED;
 use crate::source::SearchText;
 use crate::source::lexical::selection::Likeness;
 use crate::source::lexical::terms::QueryTerms;
+use crate::source::meaning::{MAX_PLACED, NearestHit, NearestRecords};
 use crate::source::store::StoreError;
 use crate::source::store::fulltext::candidates::{Candidate, CandidateFilter, newest_candidates};
 use crate::source::store::fulltext::index::{Fields, Snapshot, guard, row_term};
 use crate::source::store::fulltext::scope::Scope;
-use crate::source::store::vectors::{ScoreSpread, VectorError, VectorHit, VectorScope};
+use crate::source::store::vectors::{VectorError, VectorScope};
 
 /// Maximum number of records that pass the operators, for a scan of these alone.
 const MAX_SELECTED: usize = 10_000;
 
 /// Number of records that the scan returns if they are filtered after it.
 const DEEP: usize = 1_000;
-
-/// Records nearest to a query.
-#[derive(Debug, Default)]
-pub(in crate::source::store::fulltext) struct NearestRecords {
-    /// Records, the nearest first.
-    pub(in crate::source::store::fulltext) hits: Vec<NearestHit>,
-    /// Cosines of all chunks in scope.
-    pub(super) spread: ScoreSpread,
-    /// True if there may be more records than these.
-    pub(in crate::source::store::fulltext) is_cut: bool,
-}
-
-/// A record near to a query.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::source::store::fulltext) struct NearestHit {
-    pub(in crate::source::store::fulltext) hit: VectorHit,
-    /// Likeness to other records; `None` if the index does not have it.
-    pub(super) likeness: Option<Likeness>,
-}
 
 /// Reason why there are no nearest records.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ use crate::embedding::{
     EmbeddingError, EmbeddingModel, EstimatedPieces, ModelIdentity, PROBE_TEXT, PieceCount, Purpose,
     QueryVector,
 };
+use crate::source::meaning::{ScoreSpread, VectorHit};
 use crate::source::store::{Change, IncomingRecord, NewConnection, StoreWriter, no_progress};
 
 /// A word that the model refuses to embed.

@@ -10,10 +10,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::nearest::{NearestHit, NearestRecords};
+use super::nearest::{NearestHit, NearestRecords, ScoreSpread, VectorHit};
 use super::placements::{MAX_PLACED, Placement, Placements};
 use crate::source::lexical::selection::{Copies, Fold, LikeHit, by_rank, demoted, fold_copies};
-use crate::source::store::vectors::{ScoreSpread, VectorHit};
 
 /// Number of first hits by words of which one has to have the whole query.
 const JUDGED: usize = 3;
@@ -44,21 +43,21 @@ const NEARNESS: f32 = 1.6;
 
 /// A hit by words.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::source::store::fulltext) struct WordHit {
+pub(in crate::source) struct WordHit {
     /// Row id of the record.
-    pub(in crate::source::store::fulltext) row: i64,
+    pub(in crate::source) row: i64,
     /// Score of the words.
-    pub(in crate::source::store::fulltext) score: f32,
+    pub(in crate::source) score: f32,
     /// Share of the query that the record has, 0 to 1. Words that no record has do not count.
-    pub(in crate::source::store::fulltext) coverage: f32,
+    pub(in crate::source) coverage: f32,
     /// Number of near-copies that are folded into the hit.
-    pub(in crate::source::store::fulltext) copies: u32,
+    pub(in crate::source) copies: u32,
     /// Row id of the hit that this one is a folded near-copy of.
-    pub(in crate::source::store::fulltext) original: Option<i64>,
+    pub(in crate::source) original: Option<i64>,
 }
 
 /// Places records by their nearness alone.
-pub(in crate::source::store::fulltext) fn place_all(nearest: &NearestRecords) -> Placements {
+pub(in crate::source) fn place_all(nearest: &NearestRecords) -> Placements {
     let near = near_records(&[], nearest).into_iter();
     let (mut ranked, last): (Vec<_>, Vec<_>) = near.partition(|near| near.fold.rank.is_some());
     ranked.sort_by(|one, other| by_rank(&one.fold, &other.fold));
@@ -66,10 +65,7 @@ pub(in crate::source::store::fulltext) fn place_all(nearest: &NearestRecords) ->
 }
 
 /// Places records among the hits by words.
-pub(in crate::source::store::fulltext) fn place_among(
-    words: &[WordHit],
-    nearest: &NearestRecords,
-) -> Placements {
+pub(in crate::source) fn place_among(words: &[WordHit], nearest: &NearestRecords) -> Placements {
     let coverage = words.iter().take(JUDGED).map(|hit| hit.coverage).fold(0.0, f32::max);
     let near = near_records(words, nearest);
     let order =

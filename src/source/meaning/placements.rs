@@ -6,49 +6,49 @@
 use std::collections::HashSet;
 
 /// Maximum number of placed records. A position of so many takes about 2.5 KB.
-pub(in crate::source::store::fulltext) const MAX_PLACED: usize = 100;
+pub(in crate::source) const MAX_PLACED: usize = 100;
 
 /// A record at a place of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::source::store::fulltext) struct Placement {
+pub(in crate::source) struct Placement {
     /// Index in the list.
-    pub(in crate::source::store::fulltext) index: u32,
+    pub(in crate::source) index: u32,
     /// Row id of the record.
-    pub(in crate::source::store::fulltext) row: i64,
+    pub(in crate::source) row: i64,
     /// Number of near-copies that are folded into the record and follow later.
-    pub(in crate::source::store::fulltext) copies: u32,
+    pub(in crate::source) copies: u32,
     /// Passage of the record's text that is nearest to the query, in bytes.
-    pub(in crate::source::store::fulltext) first_byte: u32,
-    pub(in crate::source::store::fulltext) end_byte: u32,
+    pub(in crate::source) first_byte: u32,
+    pub(in crate::source) end_byte: u32,
 }
 
 /// Placed records in the order of their places.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(in crate::source::store::fulltext) struct Placements(Vec<Placement>);
+pub(in crate::source) struct Placements(Vec<Placement>);
 
 impl Placements {
     /// Creates placements in the order of the list.
-    pub(super) fn new(mut placed: Vec<Placement>) -> Self {
+    pub(in crate::source) fn new(mut placed: Vec<Placement>) -> Self {
         placed.truncate(MAX_PLACED);
         Self(placed)
     }
 
-    pub(in crate::source::store::fulltext) fn iter(&self) -> impl Iterator<Item = &Placement> {
+    pub(in crate::source) fn iter(&self) -> impl Iterator<Item = &Placement> {
         self.0.iter()
     }
 
-    pub(in crate::source::store::fulltext) fn is_empty(&self) -> bool {
+    pub(in crate::source) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(in crate::source::store::fulltext) fn len(&self) -> usize {
+    pub(in crate::source) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Returns at most `limit` rows after the first `offset` of the list: placed rows at their places, and other rows, in
     /// their order, at all others. `others` returns the first rows of the list without placements. `placed_row` makes the row
     /// of a placement, and is given the one that `others` has.
-    pub(in crate::source::store::fulltext) fn merge<Row: Copy, Error>(
+    pub(in crate::source) fn merge<Row: Copy, Error>(
         &self,
         offset: usize,
         limit: usize,
@@ -80,7 +80,7 @@ impl Placements {
     }
 
     /// Writes the placements for a position.
-    pub(in crate::source::store::fulltext) fn write(&self) -> String {
+    pub(in crate::source) fn write(&self) -> String {
         let one = |placed: &Placement| {
             let Placement { index, row, copies, first_byte, end_byte } = placed;
             let mut text = format!("{index:x}-{row:x}-{first_byte:x}-{end_byte:x}");
@@ -93,7 +93,7 @@ impl Placements {
     }
 
     /// Reads placements of a position.
-    pub(in crate::source::store::fulltext) fn parse(text: &str) -> Option<Self> {
+    pub(in crate::source) fn parse(text: &str) -> Option<Self> {
         let pieces = text.split('_').filter(|piece| !piece.is_empty());
         let placed: Vec<Placement> = pieces.take(MAX_PLACED + 1).map(parse_one).collect::<Option<_>>()?;
         let is_ordered = placed.is_sorted_by(|one, other| one.index < other.index);

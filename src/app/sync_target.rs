@@ -1,0 +1,33 @@
+//! Opening the store of imports that stay current, a file or a database.
+
+use std::path::Path;
+
+use super::failure::Failure;
+use super::secret::postgres_pool;
+use crate::config::Environment;
+use crate::source::SyncTarget;
+use crate::source::postgres::{PostgresPool, PostgresSyncStore, PostgresUrl};
+use crate::source::store::{StoreError, SyncStore};
+
+/// Returns the connections to the database that a path names; `None` for the path of a file.
+pub(crate) fn database_at(path: &Path, environment: &Environment) -> Result<Option<PostgresPool>, Failure> {
+    let Some(url) = PostgresUrl::in_place_of(path) else { return Ok(None) };
+    let url = url.map_err(|error| Failure::usage(&error))?;
+    Ok(Some(postgres_pool(&url, environment).map_err(StoreError::from)?))
+}
+
+/// Opens an existing store of imports. Called on a thread that is not one of a runtime.
+pub(crate) fn open_sync_target(path: &Path, environment: &Environment) -> Result<SyncTarget, Failure> {
+    match database_at(path, environment)? {
+        None => Ok(SyncStore::open(path)?.into()),
+        Some(pool) => Ok(SyncTarget::Postgres(Box::new(PostgresSyncStore::open(pool)?))),
+    }
+}
+
+/// Opens a store of imports, and creates a file that does not exist.
+pub(crate) fn create_sync_target(path: &Path, environment: &Environment) -> Result<SyncTarget, Failure> {
+    match database_at(path, environment)? {
+        None => Ok(SyncStore::open_or_create(path)?.into()),
+        Some(pool) => Ok(SyncTarget::Postgres(Box::new(PostgresSyncStore::open(pool)?))),
+    }
+}

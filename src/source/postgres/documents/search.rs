@@ -1,0 +1,135 @@
+//! The chunks of the documents that a search ranked.
+//!
+//! Documents are ranked as records, by their words and their vectors, as in a file. Their chunks are read for the comparison
+//! one document after another.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use super::read::{categories, project};
+use crate::embedding::QueryVector;
+use crate::record::Scalar;
+use crate::source::documents::chunk_ranking::{ChunkRanking, ChunkShares, ComparedChunk, MAX_SCANNED_BYTES};
+use crate::source::documents::{
+    Candidates, CategoryCount, DOCUMENTS_STREAM, DocumentSearch, Project, ProjectRef, Uuid,
+};
+use crate::source::lexical::matching::ExcerptTerms;
+use crate::source::lexical::ranking::WEIGHTS;
+use crate::source::lexical::selection::Match;
+use crate::source::postgres::search::run::{NearestReader, RankedPage, rank};
+use crate::source::postgres::tables::{PostgresTables, length, optional_text, text};
+use crate::source::postgres::vectors::nearest::NearestDocuments;
+use crate::source::relational::interrupt::ReadBounds;
+use crate::source::{Condition, Filter, SearchMode, SearchQuery, SearchText, SourceError, Test};
+
+/// Chunks of ranked documents, in the order of the documents and of their text.
+const CHUNKS: &str = "SELECT r.place, c.id::text, octet_length(c.content),
+         CASE WHEN (c.metadata ->> 'start')::integer < $3 THEN c.content END, c.metadata ->> 'heading_path'
+     FROM unnest($1::bigint[]) WITH ORDINALITY AS r (id, place)
+     CROSS JOIN LATERAL (SELECT key FROM fetchwell.texts WHERE id = r.id LIMIT 1) t
+     JOIN fetchwell.chunks c ON c.document_id = t.key::uuid
+     WHERE c.project_id = $2::text::uuid ORDER BY r.place, c.chunk_index";
+
+/// Returns the query by which the records of a project are ranked.
+fn ranking_query(project: &Project, search: &DocumentSearch) -> SearchQuery {
+    let category = search.category.as_ref().map(|category| Condition {
+        field: "category".to_owned(),
+        test: Test::Equal(Scalar::Text(category.to_string())),
+    });
+    SearchQuery {
+        text: SearchText::plain(&search.topic),
+        connection: Some(project.slug.connection().clone()),
+        streams: DOCUMENTS_STREAM.parse().into_iter().collect(),
+        filter: Filter(category.into_iter().collect()),
+        mode: search.mode,
+        ..SearchQuery::new("", search.depth)
+    }
+}
+
+/// Searches for the chunks of a project. `vector` is that of the query, with the labels of
+/// the vectors to compare with.
+pub(super) fn search(
+    tables: &PostgresTables<'_>,
+    searched: &Project,
+    search: &DocumentSearch,
+    vector: Option<&(QueryVector, Vec<String>)>,
+    bounds: ReadBounds<'_>,
+) -> Result<Candidates, SourceError> {
+    let known = project(tables, &ProjectRef::Id(searched.id))?;
+    let corpus_version = known.map_or(0, |project| project.corpus_version);
+    let nothing = Candidates { corpus_version, ..Candidates::default() };
+    // A stream without records has no field to filter by.
+    let is_searched =
+        |known: &CategoryCount| search.category.as_ref().is_none_or(|only| known.category == *only);
+    if !categories(tables, searched.id)?.iter().any(is_searched) {
+        return Ok(nothing);
+    }
+    let nearest = vector.map(|(vector, labels)| NearestDocuments {
+        project: searched,
+        category: search.category.as_ref(),
+        vector: &vector.numbers,
+        labels,
+        is_alone: search.mode == SearchMode::Semantic,
+        chunks: RefCell::default(),
+    });
+    let query = ranking_query(searched, search);
+    let reader = nearest.as_ref().map(|nearest| nearest as &dyn NearestReader);
+    let RankedPage { rows, words, page, .. } = rank(tables, &query, reader, bounds)?;
+    let near = nearest.map(|nearest| nearest.chunks.into_inner()).unwrap_or_default();
+    let ranked = RankedDocuments { project: searched.id, rows: &rows, words: &words, near: &near };
+    let chunks = ranked.ranking(tables, bounds)?.best(search.depth);
+    Ok(Candidates { chunks, problems: page.notes.into_iter().collect(), ..nothing })
+}
+
+/// Documents that a search ranked.
+struct RankedDocuments<'a> {
+    project: Uuid,
+    rows: &'a [Match],
+    words: &'a ExcerptTerms,
+    /// Chunk of each document that is nearest to the query.
+    near: &'a HashMap<i64, Uuid>,
+}
+
+impl RankedDocuments<'_> {
+    /// Compares the chunks of the documents. One that was deleted or changed meanwhile has none.
+    fn ranking(
+        &self,
+        tables: &PostgresTables<'_>,
+        bounds: ReadBounds<'_>,
+    ) -> Result<ChunkRanking, SourceError> {
+        let ids: Vec<i64> = self.rows.iter().map(|found| found.row).collect();
+        let last = i32::try_from(MAX_SCANNED_BYTES).unwrap_or(i32::MAX);
+        let (mut ranking, mut at, mut shares) = (ChunkRanking::default(), 0, ChunkShares::new());
+        tables.batches(CHUNKS, &[&ids, &self.project.to_string(), &last], &mut |row| {
+            bounds.interrupt.check()?;
+            // A chunk is dropped before the next one is compared.
+            bounds.allowance.clear();
+            if !bounds.allowance.take(usize::try_from(length(row, 2)).unwrap_or_default()) {
+                return Ok(false);
+            }
+            let place = usize::try_from(row.try_get::<_, i64>(0).unwrap_or_default()).unwrap_or_default();
+            let place = place.saturating_sub(1);
+            if place != at {
+                self.add(&mut ranking, at, std::mem::take(&mut shares));
+                at = place;
+            }
+            let Ok(id) = text(row, 1).parse() else { return Ok(true) };
+            let nearest = self.rows.get(at).and_then(|found| self.near.get(&found.row));
+            let chunk = ComparedChunk {
+                text: optional_text(row, 3),
+                headings: optional_text(row, 4).unwrap_or_default(),
+                is_nearest: nearest == Some(&id),
+            };
+            shares.push((id, chunk.share(self.words)));
+            Ok(true)
+        })?;
+        self.add(&mut ranking, at, shares);
+        Ok(ranking)
+    }
+
+    fn add(&self, ranking: &mut ChunkRanking, at: usize, shares: ChunkShares) {
+        let score = self.rows.get(at).map_or(f32::NAN, |found| found.score);
+        let score = score.is_finite().then(|| (score / WEIGHTS.most()).clamp(0.0, 1.0));
+        ranking.add(score, shares);
+    }
+}

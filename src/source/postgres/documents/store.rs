@@ -1,0 +1,278 @@
+//! A store in PostgreSQL as a store of documents.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use deadpool_postgres::Transaction;
+use futures_util::future::BoxFuture;
+use tokio::time::timeout;
+use tokio_postgres::{Error, IsolationLevel};
+
+use super::{commit, history, project, read, search};
+use crate::handle::SourceName;
+use crate::source::documents::{
+    Candidates, CategoryCount, CommitSummary, Document, DocumentChange, DocumentChunk, DocumentList,
+    DocumentRef, DocumentSearch, DocumentStore, EMBEDDING_DIMENSIONS, EmbeddingStage, Feedback, NewProject,
+    NewSearch, Passage, Project, ProjectChange, ProjectRef, SearchRecord, SearchStage, StageSender, Uuid,
+    WrongDimensions, whole_millis,
+};
+use crate::source::postgres::extension::{migrate_documents, problem};
+use crate::source::postgres::read::read as read_tables;
+use crate::source::postgres::store::PostgresStore;
+use crate::source::postgres::tables::PostgresTables;
+use crate::source::postgres::vectors::embedder::QueryMeaning;
+use crate::source::postgres::vectors::models::StoredModel;
+use crate::source::postgres_error::PostgresError;
+use crate::source::relational::allowance::{MeasuredRead, with_memory};
+use crate::source::relational::interrupt::ReadBounds;
+use crate::source::store::StoreError;
+use crate::source::{SearchMode, SourceError};
+
+/// Returns the warning of a search that is not by meaning.
+fn by_words_only(problem: &str) -> String {
+    format!("searched by words only: {problem}")
+}
+
+impl PostgresStore {
+    /// Checks once that the database has the tables of documents. Creates them if pgvector was created since the store was
+    /// opened.
+    pub(in crate::source::postgres) async fn check_documents(&self) -> Result<(), PostgresError> {
+        let check = async || {
+            let mut connection = self.pool.connection().await?;
+            migrate_documents(&mut connection, self.pool.url()).await?;
+            let problem = problem(&connection).await.map_err(|error| self.pool.failure(&error))?;
+            match problem {
+                None => Ok(()),
+                Some(problem) => {
+                    Err(PostgresError::NoPgvector { database: self.pool.url().to_string(), problem })
+                }
+            }
+        };
+        self.documents.get_or_try_init(check).await.map(drop)
+    }
+
+    /// Runs a read of documents.
+    async fn read_documents<Answer: Send + 'static>(
+        &self,
+        run: impl FnOnce(&PostgresTables<'_>) -> Result<Answer, SourceError> + Send + 'static,
+    ) -> Result<Answer, SourceError> {
+        self.check_documents().await?;
+        read_tables(&self.pool, self.deadline, move |tables, _| run(tables)).await
+    }
+
+    /// Runs a write of documents in one transaction, within the deadline of the source.
+    async fn write_documents<Answer>(
+        &self,
+        run: impl for<'t> FnOnce(&'t Transaction<'t>) -> BoxFuture<'t, Result<Answer, Error>>,
+    ) -> Result<Answer, SourceError> {
+        self.check_documents().await?;
+        let write = async {
+            let mut connection = self.pool.connection().await?;
+            let written = async {
+                let builder = connection.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
+                let transaction = builder.start().await?;
+                let answer = run(&transaction).await?;
+                transaction.commit().await?;
+                Ok(answer)
+            };
+            written.await.map_err(|error| self.pool.failure(&error))
+        };
+        let written = timeout(self.deadline, write).await;
+        Ok(written.map_err(|_elapsed| SourceError::Timeout { after: self.deadline })??)
+    }
+
+    /// Embeds the query of a search, if its mode wants that and a model is configured.
+    async fn meaning_of(&self, search: &DocumentSearch) -> Result<QueryMeaning, SourceError> {
+        let Some(embedder) = &self.embedder else { return Ok(QueryMeaning::default()) };
+        if search.mode == SearchMode::Lexical || search.text.trim().is_empty() {
+            return Ok(QueryMeaning::default());
+        }
+        let stored = self.read_documents(StoredModel::read_all).await?;
+        let stored = stored.into_iter().filter(|model| model.dimensions == EMBEDDING_DIMENSIONS);
+        let stored: Vec<StoredModel> = stored.collect();
+        let meaning = embedder.embed(&search.text, search.mode, &stored).await;
+        let dimensions = meaning.vector.as_ref().map(|(vector, _)| vector.numbers.len());
+        Ok(match dimensions.filter(|found| *found != EMBEDDING_DIMENSIONS) {
+            Some(found) => QueryMeaning::invalid_vector(&WrongDimensions(found)),
+            None => meaning,
+        })
+    }
+}
+
+#[async_trait]
+impl DocumentStore for PostgresStore {
+    fn source_name(&self) -> &SourceName {
+        &self.name
+    }
+
+    async fn projects(&self) -> Result<Vec<Project>, SourceError> {
+        match self.read_documents(read::projects).await {
+            // Records of such a database are searched, and it can have no project.
+            Err(SourceError::Store(StoreError::Postgres(PostgresError::NoPgvector { .. }))) => Ok(Vec::new()),
+            projects => projects,
+        }
+    }
+
+    async fn project(&self, named: &ProjectRef) -> Result<Option<Project>, SourceError> {
+        let named = named.clone();
+        self.read_documents(move |tables| read::project(tables, &named)).await
+    }
+
+    async fn create_project(&self, new: &NewProject) -> Result<Option<Project>, SourceError> {
+        let new = new.clone();
+        self.write_documents(move |transaction| {
+            Box::pin(async move { project::create(transaction, &new).await })
+        })
+        .await
+    }
+
+    async fn change_project(&self, id: Uuid, change: &ProjectChange) -> Result<Option<Project>, SourceError> {
+        let change = change.clone();
+        self.write_documents(move |transaction| {
+            Box::pin(async move { project::change(transaction, id, &change).await })
+        })
+        .await
+    }
+
+    #[cfg(test)]
+    async fn remove_project(&self, id: Uuid) -> Result<bool, SourceError> {
+        self.delete_project(id).await
+    }
+
+    async fn commit(
+        &self,
+        project: Uuid,
+        changes: Vec<DocumentChange>,
+    ) -> Result<Option<CommitSummary>, SourceError> {
+        self.write_documents(move |transaction| {
+            Box::pin(async move { commit::commit(transaction, project, changes).await })
+        })
+        .await
+    }
+
+    async fn documents(&self, project: Uuid, list: &DocumentList) -> Result<Vec<Document>, SourceError> {
+        let list = list.clone();
+        self.read_documents(move |tables| read::documents(tables, project, &list)).await
+    }
+
+    async fn document(&self, project: Uuid, named: &DocumentRef) -> Result<Option<Document>, SourceError> {
+        let named = named.clone();
+        self.read_documents(move |tables| read::document(tables, project, &named)).await
+    }
+
+    async fn text(&self, project: Uuid, document: Uuid) -> Result<Option<String>, SourceError> {
+        self.read_documents(move |tables| read::document_text(tables, project, document)).await
+    }
+
+    async fn chunks(
+        &self,
+        project: Uuid,
+        document: Uuid,
+        numbers: Range<u32>,
+    ) -> Result<Vec<DocumentChunk>, SourceError> {
+        self.read_documents(move |tables| read::chunks(tables, project, document, &numbers)).await
+    }
+
+    async fn passages(&self, project: Uuid, chunks: &[Uuid]) -> Result<Vec<Passage>, SourceError> {
+        let chunks = chunks.to_vec();
+        self.read_documents(move |tables| read::passages(tables, project, &chunks)).await
+    }
+
+    async fn categories(&self, project: Uuid) -> Result<Vec<CategoryCount>, SourceError> {
+        self.read_documents(move |tables| read::categories(tables, project)).await
+    }
+
+    async fn search(
+        &self,
+        project: &Project,
+        search: &DocumentSearch,
+        stages: &StageSender,
+    ) -> Result<Candidates, SourceError> {
+        let started = Instant::now();
+        let QueryMeaning { vector, problem, is_invalid_vector } = self.meaning_of(search).await?;
+        let embedding = vector.as_ref().map(|(vector, _)| EmbeddingStage {
+            model: vector.name.to_string(),
+            latency_ms: whole_millis(started.elapsed()),
+        });
+        if let Some(embedding) = &embedding {
+            stages.send(SearchStage::Embedding(embedding.clone()));
+        }
+        let embedding_error = problem.clone().filter(|_| is_invalid_vector);
+        let found = with_memory(|granted| {
+            let (project, search, vector) = (project.clone(), search.clone(), vector.clone());
+            read_tables(&self.pool, self.deadline, move |tables, interrupt| {
+                Ok(MeasuredRead::new(granted, |allowance| {
+                    let bounds = ReadBounds { interrupt, allowance };
+                    search::search(tables, &project, &search, vector.as_ref(), bounds)
+                }))
+            })
+        });
+        self.check_documents().await?;
+        let mut candidates = found.await?.0;
+        candidates.problems.extend(problem.map(|problem| by_words_only(&problem)));
+        Ok(Candidates { embedding, embedding_error, ..candidates })
+    }
+
+    async fn vectors_identity(&self) -> Result<Option<String>, SourceError> {
+        if self.embedder.is_none() {
+            return Ok(None);
+        }
+        // Each build raises the versions of projects, which keys of cached answers have.
+        let models = self.read_documents(StoredModel::read_all).await?;
+        Ok(models.last().map(|model| format!("{} {}", model.id, model.name)))
+    }
+
+    async fn remember_search(&self, project: Uuid, search: &NewSearch) -> Result<(), SourceError> {
+        let search = search.clone();
+        self.write_documents(move |transaction| {
+            Box::pin(async move { history::remember(transaction, project, &search).await })
+        })
+        .await
+    }
+
+    async fn set_feedback(
+        &self,
+        search: Uuid,
+        caller: Option<&str>,
+        feedback: Option<Feedback>,
+    ) -> Result<bool, SourceError> {
+        let caller = caller.map(str::to_owned);
+        self.write_documents(move |transaction| {
+            Box::pin(async move {
+                history::set_feedback(transaction.client(), search, caller.as_deref(), feedback).await
+            })
+        })
+        .await
+    }
+
+    async fn history(&self, project: Uuid, limit: usize) -> Result<Vec<SearchRecord>, SourceError> {
+        self.read_documents(move |tables| history::searches(tables, project, limit)).await
+    }
+}
+
+impl PostgresStore {
+    /// Removes a project with its documents, chunks, records, import and history. Returns false if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be used.
+    pub async fn delete_project(&self, id: Uuid) -> Result<bool, SourceError> {
+        self.write_documents(move |transaction| {
+            Box::pin(async move { project::remove_project_rows(transaction, id).await })
+        })
+        .await
+    }
+
+    /// Deletes the searches that are older than their projects keep them. Returns their number.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be used.
+    pub async fn delete_expired_searches(&self) -> Result<u64, SourceError> {
+        self.write_documents(move |transaction| {
+            Box::pin(async move { history::delete_expired(transaction.client()).await })
+        })
+        .await
+    }
+}

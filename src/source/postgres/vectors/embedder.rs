@@ -1,0 +1,87 @@
+//! The embedding of queries for a store.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::models::StoredModel;
+use crate::embedding::{EmbeddingError, QueryEmbedder, QueryVector};
+use crate::source::SearchMode;
+use crate::source::store::VectorError;
+
+/// Embedder of the queries of a store, within a deadline.
+#[derive(Debug, Clone)]
+pub(in crate::source::postgres) struct StoreEmbedder {
+    pub(in crate::source::postgres) embedder: Arc<QueryEmbedder>,
+    pub(in crate::source::postgres) deadline: Duration,
+}
+
+/// The way in which one search uses vectors.
+#[derive(Debug, Default, Clone)]
+pub(in crate::source::postgres) struct QueryMeaning {
+    /// Vector of the query, with the labels of the vectors that it is compared with.
+    pub(in crate::source::postgres) vector: Option<(QueryVector, Vec<String>)>,
+    /// Reason why the search is by words alone.
+    pub(in crate::source::postgres) problem: Option<String>,
+    /// True if the problem is a vector that is not valid, and not a model that cannot be called.
+    pub(in crate::source::postgres) is_invalid_vector: bool,
+}
+
+impl QueryMeaning {
+    fn problem(problem: &dyn Display) -> Self {
+        Self { problem: Some(problem.to_string()), ..Self::default() }
+    }
+
+    /// Creates the meaning of a query whose vector is not valid.
+    pub(in crate::source::postgres) fn invalid_vector(problem: &dyn Display) -> Self {
+        Self { is_invalid_vector: true, ..Self::problem(problem) }
+    }
+}
+
+impl StoreEmbedder {
+    /// Embeds a query that is compared with the vectors of one of these models. Without any, a search in mode auto is by
+    /// words, and others say so.
+    pub(in crate::source::postgres) async fn embed(
+        &self,
+        text: &str,
+        mode: SearchMode,
+        stored: &[StoredModel],
+    ) -> QueryMeaning {
+        let Some(newest) = stored.last() else {
+            return match mode {
+                SearchMode::Auto => QueryMeaning::default(),
+                _ => QueryMeaning::problem(&"the store has no vectors; run `fetchwell embeddings build`"),
+            };
+        };
+        match self.embedder.embed(text, self.deadline).await {
+            Ok(vector) => {
+                // A rebuild gives vectors of the same model another label.
+                let same = stored.iter().filter(|stored| stored.check(&vector.model).is_ok());
+                let labels: Vec<String> = same.map(StoredModel::label).collect();
+                match newest.check(&vector.model) {
+                    Err(error) if labels.is_empty() => {
+                        // After a rebuild the next query is compared with the new vectors.
+                        if matches!(error, VectorError::ModelChanged(_)) {
+                            self.embedder.forget_identity();
+                        }
+                        QueryMeaning::problem(&error)
+                    }
+                    _ => QueryMeaning { vector: Some((vector, labels)), ..QueryMeaning::default() },
+                }
+            }
+            Err(error) if is_invalid_answer(&error) => QueryMeaning::invalid_vector(&error),
+            Err(error) => QueryMeaning::problem(&error),
+        }
+    }
+}
+
+/// Returns true if a model has answered, but not with one valid vector.
+fn is_invalid_answer(error: &EmbeddingError) -> bool {
+    matches!(
+        error,
+        EmbeddingError::InvalidVector { .. }
+            | EmbeddingError::WrongDimensions { .. }
+            | EmbeddingError::WrongCount { .. }
+            | EmbeddingError::InvalidResponse { .. }
+    )
+}

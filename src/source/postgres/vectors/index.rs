@@ -1,0 +1,60 @@
+//! The index of the vectors of chunks. It takes a fraction of the time to build it over many vectors that it takes to change
+//! it as often, so it is dropped before they are written. Searches meanwhile read all vectors.
+
+use deadpool_postgres::Object;
+use tokio_postgres::{Client, Error};
+
+use crate::source::postgres::extension::use_extension;
+
+/// Minimum number of chunks for which the index is dropped, and the least share of all chunks, as a divisor.
+const MANY_CHUNKS: i64 = 2_000;
+const MANY_SHARE: i64 = 3;
+
+/// Statement that creates the index of the contract.
+const CREATE_INDEX: &str = "CREATE INDEX IF NOT EXISTS idx_chunks_embedding ON fetchwell.chunks
+     USING hnsw (embedding vector_cosine_ops) WITH (m = 16, ef_construction = 64)";
+
+/// True for the role that can drop the index.
+const IS_OWNER: &str = "(SELECT pg_get_userbyid(relowner) = current_user FROM pg_class WHERE oid = 'fetchwell.chunks'::regclass)";
+
+/// Drops the index if most chunks get new vectors, with another label than this one. Only its owner can do that; others
+/// change it vector by vector.
+pub(super) async fn drop_index_for(client: &Client, label: &str) -> Result<(), Error> {
+    let sql = format!(
+        "SELECT count(*), count(*) FILTER (WHERE metadata ->> 'embedding' IS DISTINCT FROM $1), {IS_OWNER}
+         FROM fetchwell.chunks"
+    );
+    let row = client.query_one(&sql, &[&label]).await?;
+    let (all, missing, is_owner): (i64, i64, bool) = (row.get(0), row.get(1), row.get(2));
+    if is_owner && missing >= MANY_CHUNKS && missing >= all / MANY_SHARE {
+        client.batch_execute("DROP INDEX IF EXISTS fetchwell.idx_chunks_embedding").await?;
+    }
+    Ok(())
+}
+
+/// Drops the index if there are no chunks yet, before an import. A table that others use keeps it.
+pub(in crate::source::postgres) async fn drop_empty_index(connection: &mut Object) -> Result<(), Error> {
+    let sql = format!("SELECT NOT EXISTS (SELECT 1 FROM fetchwell.chunks) AND {IS_OWNER}");
+    if connection.query_one(&sql, &[]).await?.get::<_, bool>(0) {
+        let transaction = connection.transaction().await?;
+        transaction.batch_execute("SET LOCAL lock_timeout = '1s'").await?;
+        let dropped = transaction.batch_execute("DROP INDEX IF EXISTS fetchwell.idx_chunks_embedding").await;
+        if dropped.is_ok() {
+            transaction.commit().await?;
+        }
+    }
+    Ok(())
+}
+
+/// Creates the index if it does not exist.
+pub(in crate::source::postgres) async fn create_index(connection: &mut Object) -> Result<(), Error> {
+    let exists = "SELECT to_regclass('fetchwell.idx_chunks_embedding') IS NOT NULL";
+    if connection.query_one(exists, &[]).await?.get::<_, bool>(0) {
+        return Ok(());
+    }
+    let transaction = connection.transaction().await?;
+    use_extension(transaction.client()).await?;
+    transaction.batch_execute("SET LOCAL maintenance_work_mem = '512MB'").await?;
+    transaction.batch_execute(CREATE_INDEX).await?;
+    transaction.commit().await
+}

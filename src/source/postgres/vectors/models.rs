@@ -1,0 +1,87 @@
+//! The models that made vectors of a database.
+
+use tokio_postgres::{Client, Error, Row};
+
+use crate::embedding::{MIN_PROBE_COSINE, ModelIdentity};
+use crate::source::SourceError;
+use crate::source::postgres::tables::{PostgresTables, text};
+use crate::source::store::VectorError;
+
+/// A model that made vectors.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::source::postgres) struct StoredModel {
+    /// Row id, which is also the label of the model's vectors.
+    pub(in crate::source::postgres) id: i64,
+    /// Name of the model, with its place and dimensions.
+    pub(in crate::source::postgres) name: String,
+    pub(in crate::source::postgres) dimensions: usize,
+    probe: Vec<f32>,
+}
+
+/// Query for all models.
+const SELECT: &str = "SELECT id, model, dimensions, probe FROM fetchwell.embedding_models ORDER BY id";
+
+impl StoredModel {
+    /// Returns all models of a database.
+    pub(in crate::source::postgres) async fn all(client: &Client) -> Result<Vec<Self>, Error> {
+        Ok(client.query(SELECT, &[]).await?.iter().map(Self::from_row).collect())
+    }
+
+    /// Returns all models of a database, as a read sees them.
+    pub(in crate::source::postgres) fn read_all(
+        tables: &PostgresTables<'_>,
+    ) -> Result<Vec<Self>, SourceError> {
+        Ok(tables.query(SELECT, &[])?.iter().map(Self::from_row).collect())
+    }
+
+    fn from_row(row: &Row) -> Self {
+        Self {
+            id: row.try_get(0).unwrap_or_default(),
+            name: text(row, 1).to_owned(),
+            dimensions: usize::try_from(row.try_get::<_, i32>(2).unwrap_or_default()).unwrap_or_default(),
+            probe: row.try_get(3).unwrap_or_default(),
+        }
+    }
+
+    /// Inserts a model and returns it.
+    pub(in crate::source::postgres) async fn insert(
+        client: &Client,
+        name: &str,
+        probe: &[f32],
+    ) -> Result<Self, Error> {
+        let sql = "INSERT INTO fetchwell.embedding_models (model, dimensions, probe) VALUES ($1, $2, $3)
+             RETURNING id, model, dimensions, probe";
+        let dimensions = i32::try_from(probe.len()).unwrap_or(i32::MAX);
+        Ok(Self::from_row(&client.query_one(sql, &[&name, &dimensions, &probe]).await?))
+    }
+
+    /// Returns the label of the model's vectors in the metadata of chunks.
+    pub(in crate::source::postgres) fn label(&self) -> String {
+        self.id.to_string()
+    }
+
+    /// Returns true if a vector of the fixed text is of this model.
+    pub(in crate::source::postgres) fn made(&self, name: &str, probe: &[f32]) -> bool {
+        self.name == name && self.is_near(probe)
+    }
+
+    fn is_near(&self, probe: &[f32]) -> bool {
+        let cosine: f32 = self.probe.iter().zip(probe).map(|(one, other)| one * other).sum();
+        self.probe.len() == probe.len() && cosine >= MIN_PROBE_COSINE
+    }
+
+    /// Compares the model with the one that embeds queries.
+    ///
+    /// # Errors
+    ///
+    /// It has another name, or returns other vectors than before.
+    pub(in crate::source::postgres) fn check(&self, model: &ModelIdentity) -> Result<(), VectorError> {
+        if self.name != *model.id {
+            return Err(VectorError::OtherModel(self.name.clone()));
+        }
+        if !self.is_near(&model.probe) {
+            return Err(VectorError::ModelChanged(self.name.clone()));
+        }
+        Ok(())
+    }
+}
