@@ -51,8 +51,7 @@ impl GrantToken {
     /// Removes a token that was rejected, unless another one is stored.
     pub fn forget(&self, token: &SecretString) {
         let latest = self.0.load();
-        let is_it = |latest: &Arc<LatestToken>| latest.token.expose_secret() == token.expose_secret();
-        if latest.as_ref().is_some_and(is_it) {
+        if latest.as_ref().is_some_and(|latest| latest.token.expose_secret() == token.expose_secret()) {
             // Another thread may have stored a newer token since the load.
             self.0.compare_and_swap(&*latest, None);
         }

@@ -128,7 +128,7 @@ async fn answer_rows() -> Result<Vec<Row>, Failure> {
         arguments.extend(limit.map(|limit| ("limit".to_owned(), limit.into())));
         arguments
     };
-    for (surface, tokens_surface, limit, bytes, most) in [
+    for (surface, tokens_surface, limit, bytes, max_tokens) in [
         (
             "query_records, fat, no limit",
             "query_records, fat, no limit",
@@ -147,7 +147,7 @@ async fn answer_rows() -> Result<Vec<Row>, Failure> {
         let json = answer(&fat, Profile::Standard, "query_records", list(limit)).await?;
         let tokens = count_tokens(&json);
         rows.push(Row::bytes(surface, &json, bytes));
-        rows.push(Row::new(tokens_surface, "tokens", tokens, tokens, most));
+        rows.push(Row::new(tokens_surface, "tokens", tokens, tokens, max_tokens));
     }
     let overview = answer(&fat, Profile::Standard, "schema", RecordData::new()).await?;
     rows.push(Row::bytes("schema, 24 streams of 30 fields", &overview, budget::SCHEMA));

@@ -18,7 +18,7 @@ use crate::cursor::{
 use crate::record::RecordData;
 use crate::state::StateError;
 
-/// Inspect cursors of HTTP servers, and rotate the key that signs them.
+/// Inspect cursors of servers, and rotate the key that signs them.
 #[derive(Debug, Args)]
 pub(super) struct Cursor {
     #[command(subcommand)]

@@ -34,7 +34,7 @@ pub(super) struct Search {
     source: SourceArgs,
 
     /// Maximum number of results, 1 to 100.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_limit)]
     limit: u16,
 
     /// Only this account.
@@ -52,6 +52,11 @@ pub(super) struct Search {
     /// Only records since a date or an age: 2026-01-31, 12h, 30d, 2w, 6m, 1y.
     #[arg(long, value_name = "AGE", value_parser = check_since)]
     since: Option<String>,
+}
+
+/// Parses `--limit`. More than 100 is reduced later, with a warning.
+fn parse_limit(limit: &str) -> Result<u16, &'static str> {
+    limit.parse().ok().filter(|limit| *limit > 0).ok_or("write a number from 1 to 100")
 }
 
 /// Refuses a value of `--since` that is neither an age nor a date.

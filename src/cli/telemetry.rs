@@ -93,9 +93,9 @@ impl Telemetry {
         let stored = StoredCalls::open(&self.state.directory()?)?;
         match self.command {
             Command::Tail { number, endpoint, outcome, caller, since } => {
-                let most = number.or((!printer.json).then_some(DEFAULT_NUMBER));
+                let max_calls = number.or((!printer.json).then_some(DEFAULT_NUMBER));
                 let since = since.map(Ago::timestamp);
-                tail(printer, &stored.calls(&CallFilter { endpoint, outcome, caller, since, most })?);
+                tail(printer, &stored.calls(&CallFilter { endpoint, outcome, caller, since, max_calls })?);
             }
             Command::Endpoints { caller, since } => {
                 let wanted = CallFilter { caller, since: since.map(Ago::timestamp), ..CallFilter::default() };

@@ -130,13 +130,13 @@ fn read(path: &Path) -> Result<String, TextError> {
     read_within(&name, file, MAX_TEXT_BYTES)
 }
 
-/// Reads a text of at most `most` bytes; of a larger one no more than that is read.
-fn read_within(name: &str, from: impl Read, most: usize) -> Result<String, TextError> {
+/// Reads a text of at most `max_bytes` bytes; of a larger one no more than that is read.
+fn read_within(name: &str, from: impl Read, max_bytes: usize) -> Result<String, TextError> {
     let mut bytes = Vec::new();
-    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
     let read = from.take(limit).read_to_end(&mut bytes);
     read.map_err(|problem| TextError::Unreadable(name.to_owned(), problem))?;
-    if bytes.len() > most {
+    if bytes.len() > max_bytes {
         return Err(TextError::TooLarge(name.to_owned()));
     }
     String::from_utf8(bytes).map_err(|_no_text| TextError::NotUtf8(name.to_owned()))

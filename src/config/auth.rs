@@ -180,10 +180,9 @@ impl AuthTable {
             return Err(wrong(&["auth"], problem.to_owned()));
         }
         let named = |place: [&str; 3], titles: Vec<SourceTitle>| {
-            let known = |title: SourceTitle| check_source(title.0, sources);
             titles
                 .into_iter()
-                .map(known)
+                .map(|title| check_source(title.0, sources))
                 .collect::<Result<Vec<_>, String>>()
                 .map_err(|problem| wrong(&place, problem))
         };

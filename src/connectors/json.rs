@@ -107,7 +107,7 @@ enum Place {
 }
 
 /// The items of a piece, and the error of a line after them.
-struct Parsed {
+struct ParsedPiece {
     items: Vec<ParsedItem>,
     problem: Option<String>,
 }
@@ -131,7 +131,7 @@ struct Item {
 }
 
 impl Content {
-    fn parse(self, names: &FieldNames) -> Parsed {
+    fn parse(self, names: &FieldNames) -> ParsedPiece {
         let mut parser = Parser { names, items: Vec::new() };
         let problem = match self {
             Self::Line(line) => {
@@ -149,7 +149,7 @@ impl Content {
                 None
             }
         };
-        Parsed { items: parser.items, problem }
+        ParsedPiece { items: parser.items, problem }
     }
 }
 
@@ -293,10 +293,10 @@ struct UnkeyedItems {
 
 impl Items<'_, '_> {
     /// Imports the items of a piece, or rejects them with the reason.
-    fn take(&mut self, place: Place, parsed: Result<Parsed, String>) -> Result<(), ImportError> {
-        let Parsed { items, problem } = match (parsed, place) {
+    fn take(&mut self, place: Place, parsed: Result<ParsedPiece, String>) -> Result<(), ImportError> {
+        let ParsedPiece { items, problem } = match (parsed, place) {
             (Ok(parsed), _) => parsed,
-            (Err(reason), Place::Line(..)) => Parsed { items: Vec::new(), problem: Some(reason) },
+            (Err(reason), Place::Line(..)) => ParsedPiece { items: Vec::new(), problem: Some(reason) },
             (Err(reason), Place::Item) => {
                 return self.take_item(ParsedItem { stream: None, item: Err(reason) });
             }

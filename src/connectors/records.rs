@@ -127,8 +127,10 @@ pub(super) fn json_problem(error: &serde_json::Error) -> String {
     let reason = text.split(" at line ").next().unwrap_or(&text);
     match error.classify() {
         Category::Eof => format!("it ends too early (column {column})"),
-        // The parser reports words that are not JSON as a missing part of `true`, `false` or `null`.
-        Category::Syntax if reason == "expected ident" => format!("it is not JSON (column {column})"),
+        // The parser reports words that are not JSON as a missing value, or a missing part of `true`, `false` or `null`.
+        Category::Syntax if matches!(reason, "expected ident" | "expected value") => {
+            format!("it is not JSON (column {column})")
+        }
         Category::Syntax => format!("it is not JSON: {reason} (column {column})"),
         Category::Data | Category::Io => format!("{reason} (column {column})"),
     }

@@ -204,7 +204,7 @@ impl Cursors {
         text: String,
     ) -> Result<String, StateError> {
         if text.len() > MAX_POSITION_BYTES {
-            return Err(StateError::TooLarge { bytes: text.len(), most: MAX_POSITION_BYTES });
+            return Err(StateError::TooLarge { bytes: text.len(), max_bytes: MAX_POSITION_BYTES });
         }
         let mut reference = Reference::default();
         getrandom::fill(&mut reference)?;

@@ -24,7 +24,7 @@ const KIND: FileKind = FileKind {
         "ALTER TABLE positions ADD COLUMN expires_ms INTEGER;
          CREATE INDEX positions_by_expiry ON positions (coalesce(expires_ms, issued_ms + 3600000));",
     )],
-    pages_most: 80_000,
+    max_pages: 80_000,
     overwrites: true,
 };
 

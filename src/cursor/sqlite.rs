@@ -340,9 +340,9 @@ mod tests {
         Position { kind: Kind::Records, issued, offset: 7, binding: "b".to_owned(), text }
     }
 
-    fn open(folder: &tempfile::TempDir, pages_most: i64) -> Result<SqlitePositions, StateError> {
+    fn open(folder: &tempfile::TempDir, max_pages: i64) -> Result<SqlitePositions, StateError> {
         let mut database = Database::in_directory(folder.path());
-        database.file.pages_most = pages_most;
+        database.file.max_pages = max_pages;
         database.prepare()?;
         Ok(SqlitePositions::new(Arc::new(database)))
     }

@@ -185,8 +185,10 @@ impl QueryEmbedder {
     fn known_vector(&self, query: &str) -> Option<QueryVector> {
         let known = self.vectors.get(query)?;
         let identity = self.shared.identity.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |current: &KnownIdentity| Arc::ptr_eq(&current.identity.probe, &known.model.probe);
-        identity.as_ref().is_some_and(is_same).then_some(known)
+        identity
+            .as_ref()
+            .is_some_and(|current| Arc::ptr_eq(&current.identity.probe, &known.model.probe))
+            .then_some(known)
     }
 
     /// Recognizes the model anew beside the next query. For a model that does not fit the vectors of a store: they may have

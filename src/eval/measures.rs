@@ -32,9 +32,8 @@ impl Measures {
         }
         let mut ideal = grades.to_vec();
         ideal.sort_unstable_by(|one, other| other.cmp(one));
-        let is_relevant = |gain: &&u8| **gain > 0;
         let first = gains.iter().take(TOP).position(|gain| *gain > 0);
-        let found = gains.iter().take(MAX_RANK).filter(is_relevant).count();
+        let found = gains.iter().take(MAX_RANK).filter(|gain| **gain > 0).count();
         let share = |is_so: bool| if is_so { 1.0 } else { 0.0 };
         Some(Self {
             hit_1: share(first == Some(0)),

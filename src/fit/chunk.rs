@@ -39,16 +39,16 @@ pub fn chunk_end(text: &str, start: usize, budget: ChunkBudget) -> usize {
     start + tidy
 }
 
-/// Returns a prefix of `piece` with at most `most` tokens as JSON.
-fn within(mut piece: &str, most: usize) -> &str {
-    while json_len(piece) > most {
+/// Returns a prefix of `piece` with at most `max_tokens` tokens as JSON.
+fn within(mut piece: &str, max_tokens: usize) -> &str {
+    while json_len(piece) > max_tokens {
         let tokens = count_tokens(&as_json(piece));
-        if tokens <= most {
+        if tokens <= max_tokens {
             break;
         }
         // Tokens are spread unevenly, so a proportional cut may need another round; the last hundredth makes that
         // rare. Each round cuts at least a hundredth, so the loop ends.
-        let shorter = piece.len() * most / tokens * 99 / 100;
+        let shorter = piece.len() * max_tokens / tokens * 99 / 100;
         let cut = boundary_at_or_before(piece, shorter);
         let end = if cut == 0 { piece.floor_char_boundary(shorter.max(1)) } else { cut };
         let end = if end == 0 { piece.chars().next().map_or(0, char::len_utf8) } else { end };
@@ -65,9 +65,9 @@ fn as_json(piece: &str) -> String {
 }
 
 /// Returns as many characters as fit, and at least one.
-fn characters(rest: &str, most: usize) -> &str {
-    let mut end = rest.floor_char_boundary(most);
-    while end > 0 && json_len(rest.get(..end).unwrap_or_default()) > most {
+fn characters(rest: &str, max_bytes: usize) -> &str {
+    let mut end = rest.floor_char_boundary(max_bytes);
+    while end > 0 && json_len(rest.get(..end).unwrap_or_default()) > max_bytes {
         end = rest.floor_char_boundary(end - 1);
     }
     let first = rest.chars().next().map_or(0, char::len_utf8);
@@ -75,9 +75,9 @@ fn characters(rest: &str, most: usize) -> &str {
 }
 
 fn tidy_end(piece: &str) -> usize {
-    let least = piece.floor_char_boundary(piece.len() - piece.len() / TIDY_SHARE);
-    let tail = piece.get(least..).unwrap_or_default();
-    let after = |at: Option<usize>| at.map(|at| least + at + 1);
+    let earliest = piece.floor_char_boundary(piece.len() - piece.len() / TIDY_SHARE);
+    let tail = piece.get(earliest..).unwrap_or_default();
+    let after = |at: Option<usize>| at.map(|at| earliest + at + 1);
     let end = after(tail.rfind('\n')).or_else(|| after(tail.rfind(' '))).unwrap_or(piece.len());
     // A space can be the base of a grapheme; a cut there would split it.
     if boundary_at_or_before(piece, end) == end { end } else { piece.len() }

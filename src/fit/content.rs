@@ -85,15 +85,15 @@ enum Pause {
 }
 
 impl ContentChunks {
-    /// Splits a text into chunks of at most `most` bytes, or [`CHUNK_BYTES`] if that is less, that take no more as
+    /// Splits a text into chunks of at most `max_bytes` bytes, or [`CHUNK_BYTES`] if that is less, that take no more as
     /// JSON.
     #[must_use]
-    pub fn new(text: &str, most: usize) -> Self {
-        let most = most.min(CHUNK_BYTES);
+    pub fn new(text: &str, max_bytes: usize) -> Self {
+        let max_bytes = max_bytes.min(CHUNK_BYTES);
         let kind = kind_of(text);
         let (mut chunks, mut start, mut line) = (Vec::new(), 0, 0);
         while start < text.len() {
-            let (end, is_hard_split) = end_of_chunk(text, start, kind, most);
+            let (end, is_hard_split) = end_of_chunk(text, start, kind, max_bytes);
             let piece = text.get(start..end).unwrap_or_default();
             let breaks = line_breaks(piece);
             let end_line = line + breaks - usize::from(piece.ends_with('\n'));
@@ -168,9 +168,9 @@ fn line_breaks(text: &str) -> usize {
 }
 
 /// Returns the end of the chunk that starts at a byte, and true if that is not a natural boundary.
-fn end_of_chunk(text: &str, start: usize, kind: ContentKind, most: usize) -> (usize, bool) {
+fn end_of_chunk(text: &str, start: usize, kind: ContentKind, max_bytes: usize) -> (usize, bool) {
     let rest = text.get(start..).unwrap_or_default();
-    let room = room(rest, most);
+    let room = room(rest, max_bytes);
     if room == rest.len() {
         return (text.len(), false);
     }
@@ -196,21 +196,21 @@ fn end_of_chunk(text: &str, start: usize, kind: ContentKind, most: usize) -> (us
 
 /// Returns the maximum length of a chunk by its bytes, its bytes as JSON and its lines, at a grapheme boundary if
 /// possible.
-fn room(rest: &str, most: usize) -> usize {
-    let window = rest.get(..rest.floor_char_boundary(most.saturating_add(64))).unwrap_or(rest);
+fn room(rest: &str, max_bytes: usize) -> usize {
+    let window = rest.get(..rest.floor_char_boundary(max_bytes.saturating_add(64))).unwrap_or(rest);
     let lines = window.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').nth(CHUNK_LINES - 1);
     let by_lines = lines.map_or(rest.len(), |(at, _)| at + 1);
-    if rest.len() <= most && by_lines >= rest.len() && prefix(rest, most).len() == rest.len() {
+    if rest.len() <= max_bytes && by_lines >= rest.len() && prefix(rest, max_bytes).len() == rest.len() {
         return rest.len();
     }
-    let fitting = prefix(window, most).len();
-    let fitting = if fitting <= most { fitting } else { boundary_at_or_before(window, most) };
+    let fitting = prefix(window, max_bytes).len();
+    let fitting = if fitting <= max_bytes { fitting } else { boundary_at_or_before(window, max_bytes) };
     let fitting = fitting.min(by_lines);
     if fitting > 0 {
         return fitting;
     }
     // A single grapheme that is larger than a chunk is cut between its characters.
-    rest.floor_char_boundary(most).max(rest.chars().next().map_or(0, char::len_utf8))
+    rest.floor_char_boundary(max_bytes).max(rest.chars().next().map_or(0, char::len_utf8))
 }
 
 /// Returns the strongest end of a line in the second half of the room, otherwise the last one.

@@ -84,25 +84,25 @@ impl std::io::Write for Counter {
     }
 }
 
-/// Returns `text` if it fits into `most` bytes of JSON, otherwise its start with an ellipsis.
+/// Returns `text` if it fits into `max_bytes` bytes of JSON, otherwise its start with an ellipsis.
 ///
 /// For quotations in errors and for titles, which only have to be recognised. A budget too small even
 /// for the ellipsis gives the empty text.
 #[must_use]
-pub fn clip(text: &str, most: usize) -> String {
-    if json_len(text) <= most {
+pub fn clip(text: &str, max_bytes: usize) -> String {
+    if json_len(text) <= max_bytes {
         return text.to_owned();
     }
-    match most.checked_sub(ELLIPSIS.len()) {
+    match max_bytes.checked_sub(ELLIPSIS.len()) {
         Some(room) => format!("{}{ELLIPSIS}", prefix(text, room).trim_end()),
         None => String::new(),
     }
 }
 
 /// Returns the bytes of [`clip`] as JSON.
-pub(super) fn clipped_len(text: &str, text_len: usize, most: usize) -> usize {
-    match most.checked_sub(ELLIPSIS.len()) {
-        _ if text_len <= most => text_len,
+pub(super) fn clipped_len(text: &str, text_len: usize, max_bytes: usize) -> usize {
+    match max_bytes.checked_sub(ELLIPSIS.len()) {
+        _ if text_len <= max_bytes => text_len,
         Some(room) => json_len(prefix(text, room).trim_end()) + ELLIPSIS.len(),
         None => 0,
     }
@@ -127,18 +127,18 @@ pub fn characters(text: &str, start: usize, count: usize) -> &str {
     rest.get(..offset(rest, count)).unwrap_or_default()
 }
 
-/// Returns the longest prefix of `text` with at most `most` characters that ends between graphemes.
+/// Returns the longest prefix of `text` with at most `count` characters that ends between graphemes.
 #[must_use]
-pub fn first_characters(text: &str, most: usize) -> &str {
-    let end = boundary_at_or_before(text, characters(text, 0, most).len());
+pub fn first_characters(text: &str, count: usize) -> &str {
+    let end = boundary_at_or_before(text, characters(text, 0, count).len());
     text.get(..end).unwrap_or_default()
 }
 
-/// Returns the longest end of `text` with at most `most` characters that begins between graphemes.
+/// Returns the longest end of `text` with at most `count` characters that begins between graphemes.
 #[must_use]
-pub fn last_characters(text: &str, most: usize) -> &str {
-    let start = most.checked_sub(1).and_then(|last| text.char_indices().nth_back(last));
-    let start = if most == 0 { text.len() } else { start.map_or(0, |(at, _)| at) };
+pub fn last_characters(text: &str, count: usize) -> &str {
+    let start = count.checked_sub(1).and_then(|last| text.char_indices().nth_back(last));
+    let start = if count == 0 { text.len() } else { start.map_or(0, |(at, _)| at) };
     text.get(boundary_at_or_after(text, start)..).unwrap_or_default()
 }
 
@@ -148,16 +148,16 @@ pub fn chars_before(text: &str, at: usize) -> usize {
     text.get(..at).unwrap_or(text).chars().count()
 }
 
-/// Returns the longest prefix of `text` that takes at most `most` bytes of JSON and ends between graphemes.
-pub(super) fn prefix(text: &str, most: usize) -> &str {
-    let over = match text.as_bytes().get(..most) {
+/// Returns the longest prefix of `text` that takes at most `max_bytes` bytes of JSON and ends between graphemes.
+pub(super) fn prefix(text: &str, max_bytes: usize) -> &str {
+    let over = match text.as_bytes().get(..max_bytes) {
         None if !has_escapes(text.as_bytes()) => None,
-        Some(start) if !has_escapes(start) => Some(most).filter(|most| *most < text.len()),
+        Some(start) if !has_escapes(start) => Some(max_bytes).filter(|max_bytes| *max_bytes < text.len()),
         _ => {
             let mut taken = 0;
             text.bytes().position(|byte| {
                 taken += json_byte_len(byte);
-                taken > most
+                taken > max_bytes
             })
         }
     };
@@ -165,12 +165,12 @@ pub(super) fn prefix(text: &str, most: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// Returns the longest suffix of `text` that takes at most `most` bytes of JSON and starts between graphemes.
-pub(super) fn suffix(text: &str, most: usize) -> &str {
+/// Returns the longest suffix of `text` that takes at most `max_bytes` bytes of JSON and starts between graphemes.
+pub(super) fn suffix(text: &str, max_bytes: usize) -> &str {
     let mut taken = 0;
     let over = text.bytes().rev().position(|byte| {
         taken += json_byte_len(byte);
-        taken > most
+        taken > max_bytes
     });
     let start = over.map_or(0, |from_end| boundary_at_or_after(text, text.len() - from_end));
     text.get(start..).unwrap_or_default()
@@ -245,10 +245,10 @@ mod tests {
         }
 
         #[test]
-        fn cuts_fit_are_pieces_and_fall_between_graphemes(text in any::<String>(), most in 0usize..64) {
-            let (start, end) = (prefix(&text, most), suffix(&text, most));
+        fn cuts_fit_are_pieces_and_fall_between_graphemes(text in any::<String>(), max_bytes in 0usize..64) {
+            let (start, end) = (prefix(&text, max_bytes), suffix(&text, max_bytes));
             prop_assert!(text.starts_with(start) && text.ends_with(end));
-            prop_assert!(json_len(start) <= most && json_len(end) <= most);
+            prop_assert!(json_len(start) <= max_bytes && json_len(end) <= max_bytes);
             let mut boundaries: Vec<usize> = text.grapheme_indices(true).map(|(at, _)| at).collect();
             boundaries.push(text.len());
             prop_assert!(boundaries.contains(&start.len()));
@@ -256,9 +256,9 @@ mod tests {
         }
 
         #[test]
-        fn a_clip_never_exceeds_its_budget(text in any::<String>(), most in 0usize..64) {
-            prop_assert!(json_len(&clip(&text, most)) <= most);
-            prop_assert_eq!(clipped_len(&text, json_len(&text), most), json_len(&clip(&text, most)));
+        fn a_clip_never_exceeds_its_budget(text in any::<String>(), max_bytes in 0usize..64) {
+            prop_assert!(json_len(&clip(&text, max_bytes)) <= max_bytes);
+            prop_assert_eq!(clipped_len(&text, json_len(&text), max_bytes), json_len(&clip(&text, max_bytes)));
         }
 
         #[test]

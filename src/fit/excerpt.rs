@@ -6,15 +6,15 @@ use crate::record::Excerpt;
 /// Maximum number of bytes by which a cut moves towards the match to fall between words.
 const WORD_SEARCH: usize = 12;
 
-/// Returns the excerpt in at most `most` bytes of JSON: all of it, or the match with as much of both sides as fits,
+/// Returns the excerpt in at most `max_bytes` bytes of JSON: all of it, or the match with as much of both sides as fits,
 /// with ellipses for omitted text. Empty if not even an ellipsis and a word fit.
 #[must_use]
-pub fn shorten(excerpt: &Excerpt, most: usize) -> String {
+pub fn shorten(excerpt: &Excerpt, max_bytes: usize) -> String {
     let text = excerpt.text();
-    if json_len(text) <= most {
+    if json_len(text) <= max_bytes {
         return text.to_owned();
     }
-    let Some(room) = most.checked_sub(2 * ELLIPSIS.len()).filter(|room| *room >= WORD_SEARCH) else {
+    let Some(room) = max_bytes.checked_sub(2 * ELLIPSIS.len()).filter(|room| *room >= WORD_SEARCH) else {
         return String::new();
     };
     let focus = excerpt.focus();
@@ -63,9 +63,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, word: &str, most: usize, expect: &str) {
+    fn check(text: &str, word: &str, max_bytes: usize, expect: &str) {
         let at = text.find(word).unwrap();
-        assert_eq!(shorten(&Excerpt::new(text, at..at + word.len()), most), expect);
+        assert_eq!(shorten(&Excerpt::new(text, at..at + word.len()), max_bytes), expect);
     }
 
     const LETTER: &str =
@@ -91,9 +91,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_excerpt_never_exceeds_its_room(text in any::<String>(), from in 0usize..40, len in 0usize..20, most in 0usize..60) {
+        fn an_excerpt_never_exceeds_its_room(text in any::<String>(), from in 0usize..40, len in 0usize..20, max_bytes in 0usize..60) {
             let excerpt = Excerpt::new(&text, from..from + len);
-            prop_assert!(json_len(&shorten(&excerpt, most)) <= most);
+            prop_assert!(json_len(&shorten(&excerpt, max_bytes)) <= max_bytes);
         }
 
         #[test]

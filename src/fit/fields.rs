@@ -114,18 +114,19 @@ pub fn narrow<'a>(
     width: FieldWidth,
     declared: &[FieldPath],
 ) -> (Option<NarrowedFields<'a>>, usize) {
-    let shortened = |(name, value): (&'a String, &'a Value), most| (name.as_str(), shortened(value, most));
+    let shortened =
+        |(name, value): (&'a String, &'a Value), max_bytes| (name.as_str(), shortened(value, max_bytes));
     let shown: Vec<ShownField<'a>> = match width {
         FieldWidth::Whole => return (Some(NarrowedFields::Whole(data)), 0),
         FieldWidth::None => return (None, data.len()),
-        FieldWidth::Values(most) => data.iter().map(|field| shortened(field, most)).collect(),
-        FieldWidth::Preview(most) => {
+        FieldWidth::Values(max_bytes) => data.iter().map(|field| shortened(field, max_bytes)).collect(),
+        FieldWidth::Preview(max_bytes) => {
             let declared = declared_fields(data, declared);
             if declared.is_empty() {
-                telling(data, most).map(|field| shortened(field, most)).collect()
+                telling(data, max_bytes).map(|field| shortened(field, max_bytes)).collect()
             } else {
-                let declared = declared.into_iter().filter(|(name, _)| name.len() <= most);
-                declared.map(|(name, value)| (name, shortened_part(value, most))).collect()
+                let declared = declared.into_iter().filter(|(name, _)| name.len() <= max_bytes);
+                declared.map(|(name, value)| (name, shortened_part(value, max_bytes))).collect()
             }
         }
     };
@@ -155,9 +156,9 @@ fn declared_fields<'a>(data: &'a Map<String, Value>, declared: &[FieldPath]) -> 
 }
 
 /// Returns the fields of a preview without declared fields.
-fn telling(data: &Map<String, Value>, most: usize) -> impl Iterator<Item = (&String, &Value)> {
+fn telling(data: &Map<String, Value>, max_bytes: usize) -> impl Iterator<Item = (&String, &Value)> {
     let is_short = |value: &Value| !matches!(value, Value::Null | Value::Array(_) | Value::Object(_));
-    let fields = data.iter().filter(move |(name, value)| name.len() <= most && is_short(value));
+    let fields = data.iter().filter(move |(name, value)| name.len() <= max_bytes && is_short(value));
     fields.take(PREVIEW_FIELDS)
 }
 
@@ -208,35 +209,38 @@ impl<'a> MeasuredFields<'a> {
     pub fn widths(&self, declared: &[FieldPath]) -> [FieldsSize; FIELD_WIDTHS.len()] {
         let declared = declared_fields(self.data, declared);
         let has_id = self.data.contains_key(ID);
-        let values = |most| FieldsSize { bytes: self.at_most(most), left_out: 0, has_id };
+        let values = |max_bytes| FieldsSize { bytes: self.at_most(max_bytes), left_out: 0, has_id };
         FIELD_WIDTHS.map(|width| match width {
             FieldWidth::Whole => values(usize::MAX),
-            FieldWidth::Values(most) => values(most),
-            FieldWidth::Preview(most) => {
+            FieldWidth::Values(max_bytes) => values(max_bytes),
+            FieldWidth::Preview(max_bytes) => {
                 if declared.is_empty() {
-                    self.preview(telling(self.data, most).map(|(name, value)| (name.as_str(), value)), most)
+                    self.preview(
+                        telling(self.data, max_bytes).map(|(name, value)| (name.as_str(), value)),
+                        max_bytes,
+                    )
                 } else {
-                    let declared = declared.iter().filter(|(name, _)| name.len() <= most);
-                    self.preview(declared.map(|(name, value)| (*name, value.as_ref())), most)
+                    let declared = declared.iter().filter(|(name, _)| name.len() <= max_bytes);
+                    self.preview(declared.map(|(name, value)| (*name, value.as_ref())), max_bytes)
                 }
             }
             FieldWidth::None => FieldsSize { bytes: 0, left_out: self.data.len(), has_id: false },
         })
     }
 
-    /// Returns the bytes of all fields with values of at most `most` bytes, and placeholders for longer ones.
+    /// Returns the bytes of all fields with values of at most `max_bytes` bytes, and placeholders for longer ones.
     #[must_use]
-    pub fn at_most(&self, most: usize) -> usize {
-        let long: usize = self.long.iter().map(|value| value.at_most(most)).sum();
+    pub fn at_most(&self, max_bytes: usize) -> usize {
+        let long: usize = self.long.iter().map(|value| value.at_most(max_bytes)).sum();
         // Each field but the first has a comma, the first has a brace, and the other brace is added.
         if self.data.is_empty() { "{}".len() } else { self.steady + long + "{".len() }
     }
 
-    fn preview<'b>(&self, shown: impl Iterator<Item = (&'b str, &'b Value)>, most: usize) -> FieldsSize {
+    fn preview<'b>(&self, shown: impl Iterator<Item = (&'b str, &'b Value)>, max_bytes: usize) -> FieldsSize {
         let (mut bytes, mut fields, mut has_id) = (0, 0, false);
         for (name, value) in shown {
             has_id |= name == ID;
-            bytes += json_len(name) + "\"\":,".len() + shortened_len(value, most);
+            bytes += json_len(name) + "\"\":,".len() + shortened_len(value, max_bytes);
             fields += 1;
         }
         FieldsSize { bytes: "{}".len() + bytes.saturating_sub(1), left_out: self.data.len() - fields, has_id }
@@ -264,14 +268,14 @@ impl<'a> SizedValue<'a> {
         Self { value, bytes, digits }
     }
 
-    /// Returns its size if it is replaced by its placeholder above `most` bytes.
-    fn at_most(&self, most: usize) -> usize {
-        if self.bytes <= most {
+    /// Returns its size if it is replaced by its placeholder above `max_bytes` bytes.
+    fn at_most(&self, max_bytes: usize) -> usize {
+        if self.bytes <= max_bytes {
             return self.bytes;
         }
         match self.value {
             Value::String(text) => {
-                let shown = clipped_len(text, self.bytes - "\"\"".len(), most.saturating_sub(MARK));
+                let shown = clipped_len(text, self.bytes - "\"\"".len(), max_bytes.saturating_sub(MARK));
                 "{\"preview\":\"\",\"chars\":}".len() + shown + self.digits
             }
             Value::Array(_) => "{\"items\":}".len() + self.digits,
@@ -286,11 +290,11 @@ impl<'a> SizedValue<'a> {
 #[must_use]
 pub fn widths_within(sizes: &[[usize; FIELD_WIDTHS.len()]], room: usize) -> Option<Vec<FieldWidth>> {
     // Chooses the widest step of a record below a common size, otherwise the narrowest.
-    let step = |own: &[usize; FIELD_WIDTHS.len()], most: usize| {
-        own.iter().position(|size| *size <= most).unwrap_or(FIELD_WIDTHS.len() - 1)
+    let step = |own: &[usize; FIELD_WIDTHS.len()], max_bytes: usize| {
+        own.iter().position(|size| *size <= max_bytes).unwrap_or(FIELD_WIDTHS.len() - 1)
     };
-    let total = |most: usize| -> usize {
-        sizes.iter().map(|own| own.get(step(own, most)).copied().unwrap_or(0)).sum()
+    let total = |max_bytes: usize| -> usize {
+        sizes.iter().map(|own| own.get(step(own, max_bytes)).copied().unwrap_or(0)).sum()
     };
     if total(0) > room {
         return None;
@@ -298,43 +302,43 @@ pub fn widths_within(sizes: &[[usize; FIELD_WIDTHS.len()]], room: usize) -> Opti
     let mut commons: Vec<usize> = sizes.iter().flatten().copied().collect();
     commons.sort_unstable();
     let fitting = commons.partition_point(|common| total(*common) <= room);
-    let most = fitting.checked_sub(1).and_then(|last| commons.get(last)).copied().unwrap_or(0);
-    Some(sizes.iter().filter_map(|own| FIELD_WIDTHS.get(step(own, most)).copied()).collect())
+    let max_bytes = fitting.checked_sub(1).and_then(|last| commons.get(last)).copied().unwrap_or(0);
+    Some(sizes.iter().filter_map(|own| FIELD_WIDTHS.get(step(own, max_bytes)).copied()).collect())
 }
 
 /// Returns a value, or a placeholder with its kind and length.
 #[must_use]
-pub fn shortened(value: &Value, most: usize) -> Cow<'_, Value> {
+pub fn shortened(value: &Value, max_bytes: usize) -> Cow<'_, Value> {
     match value {
-        Value::String(text) if json_len(text) + 2 > most => {
-            let preview = clip(text, most.saturating_sub(MARK));
+        Value::String(text) if json_len(text) + 2 > max_bytes => {
+            let preview = clip(text, max_bytes.saturating_sub(MARK));
             Cow::Owned(json!({ "preview": preview, "chars": text.chars().count() }))
         }
-        Value::Array(items) if is_longer(value, most) => Cow::Owned(json!({ "items": items.len() })),
-        Value::Object(fields) if is_longer(value, most) => Cow::Owned(json!({ "fields": fields.len() })),
+        Value::Array(items) if is_longer(value, max_bytes) => Cow::Owned(json!({ "items": items.len() })),
+        Value::Object(fields) if is_longer(value, max_bytes) => Cow::Owned(json!({ "fields": fields.len() })),
         other => Cow::Borrowed(other),
     }
 }
 
 /// Returns a part of a value, or a placeholder.
-fn shortened_part(value: Cow<'_, Value>, most: usize) -> Cow<'_, Value> {
+fn shortened_part(value: Cow<'_, Value>, max_bytes: usize) -> Cow<'_, Value> {
     match value {
-        Cow::Borrowed(value) => shortened(value, most),
-        Cow::Owned(value) => Cow::Owned(shortened(&value, most).into_owned()),
+        Cow::Borrowed(value) => shortened(value, max_bytes),
+        Cow::Owned(value) => Cow::Owned(shortened(&value, max_bytes).into_owned()),
     }
 }
 
 /// Returns the bytes of a value, or of its placeholder.
-fn shortened_len(value: &Value, most: usize) -> usize {
+fn shortened_len(value: &Value, max_bytes: usize) -> usize {
     match value_len(value) {
-        bytes if bytes <= most => bytes,
-        bytes => SizedValue::new(value, bytes).at_most(most),
+        bytes if bytes <= max_bytes => bytes,
+        bytes => SizedValue::new(value, bytes).at_most(max_bytes),
     }
 }
 
-/// Returns true if a value takes more than `most` bytes. Serializes no more than that.
-fn is_longer(value: &Value, most: usize) -> bool {
-    serde_json::to_writer(Room(most), value).is_err()
+/// Returns true if a value takes more than `max_bytes` bytes. Serializes no more than that.
+fn is_longer(value: &Value, max_bytes: usize) -> bool {
+    serde_json::to_writer(Room(max_bytes), value).is_err()
 }
 
 /// Writer that stores nothing and fails beyond its limit.
@@ -450,9 +454,9 @@ mod tests {
             for own in &mut sizes {
                 own.sort_unstable_by(|a, b| b.cmp(a));
             }
-            let least: usize = sizes.iter().filter_map(|own| own.last()).sum();
+            let minimal: usize = sizes.iter().filter_map(|own| own.last()).sum();
             match widths_within(&sizes, room) {
-                None => prop_assert!(least > room),
+                None => prop_assert!(minimal > room),
                 Some(widths) => {
                     let at = |width: &FieldWidth| FIELD_WIDTHS.iter().position(|known| known == width).unwrap();
                     let total: usize = sizes.iter().zip(&widths).map(|(own, width)| own[at(width)]).sum();

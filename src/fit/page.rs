@@ -54,7 +54,7 @@ pub fn plan_page(items: &[PageItem<'_>], budget: usize, pressure: Pressure) -> P
         .iter()
         .map(|item| (item.bare < budget).then(|| (item.bare, json_len(item.excerpt.text()).min(MAX_EXCERPT))))
         .collect();
-    let taken_with = |most: usize| count_fitting(&sizes, budget, most);
+    let taken_with = |max_excerpt: usize| count_fitting(&sizes, budget, max_excerpt);
     let (taken, room) = match pressure {
         Pressure::KeepExcerpts => {
             let taken = taken_with(MIN_EXCERPT);
@@ -71,11 +71,11 @@ pub fn plan_page(items: &[PageItem<'_>], budget: usize, pressure: Pressure) -> P
     let shown = items.iter().zip(&sizes).take(taken).map(|(item, size)| {
         size.map(|(_, full)| {
             // Below the minimum useful width, excerpts go to the best hits until the room is used up.
-            let most = if room >= MIN_EXCERPT { room } else { spare.min(MIN_EXCERPT) };
-            if most < full.min(MIN_EXCERPT) {
+            let max_excerpt = if room >= MIN_EXCERPT { room } else { spare.min(MIN_EXCERPT) };
+            if max_excerpt < full.min(MIN_EXCERPT) {
                 return String::new();
             }
-            let text = shorten(item.excerpt, most);
+            let text = shorten(item.excerpt, max_excerpt);
             spare = spare.saturating_sub(json_len(&text));
             text
         })
@@ -85,17 +85,17 @@ pub fn plan_page(items: &[PageItem<'_>], budget: usize, pressure: Pressure) -> P
 
 type Size = Option<(usize, usize)>;
 
-/// Returns the bytes of the first `taken` items with excerpts of at most `most` bytes.
-fn cost(sizes: &[Size], taken: usize, most: usize) -> usize {
-    sizes.iter().take(taken).flatten().map(|(bare, full)| bare + 1 + full.min(&most)).sum()
+/// Returns the bytes of the first `taken` items with excerpts of at most `max_excerpt` bytes.
+fn cost(sizes: &[Size], taken: usize, max_excerpt: usize) -> usize {
+    sizes.iter().take(taken).flatten().map(|(bare, full)| bare + 1 + full.min(&max_excerpt)).sum()
 }
 
-fn count_fitting(sizes: &[Size], budget: usize, most: usize) -> usize {
+fn count_fitting(sizes: &[Size], budget: usize, max_excerpt: usize) -> usize {
     let mut left = budget;
     sizes
         .iter()
         .take_while(|size| {
-            let needed = size.map_or(0, |(bare, full)| bare + 1 + full.min(most));
+            let needed = size.map_or(0, |(bare, full)| bare + 1 + full.min(max_excerpt));
             left.checked_sub(needed).inspect(|rest| left = *rest).is_some()
         })
         .count()

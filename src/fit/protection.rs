@@ -112,13 +112,14 @@ impl Protection {
             let limits = self.global.with(*overrides);
             let own = overrides.own();
             if endpoint.starts_with(TOOL) {
-                let most = budget::DOCUMENT_TOKENS;
+                let max_tokens = budget::DOCUMENT_TOKENS;
                 for (limit, tokens) in
                     [(Limit::HardCap, overrides.hard_cap), (Limit::Threshold, overrides.threshold)]
                 {
-                    if let Some(tokens) = tokens.filter(|tokens| *tokens > most) {
-                        let problem =
-                            format!("{tokens} is too much: a tool's answers never exceed {most} tokens");
+                    if let Some(tokens) = tokens.filter(|tokens| *tokens > max_tokens) {
+                        let problem = format!(
+                            "{tokens} is too much: a tool's answers never exceed {max_tokens} tokens"
+                        );
                         return Err(Contradiction {
                             endpoint: Some(endpoint.clone()),
                             limits: vec![limit],
@@ -127,7 +128,8 @@ impl Protection {
                     }
                 }
                 if overrides.exempt == Some(true) {
-                    let problem = format!("no tool is exempt: a tool's answers never exceed {most} tokens");
+                    let problem =
+                        format!("no tool is exempt: a tool's answers never exceed {max_tokens} tokens");
                     let limits = vec![Limit::Exempt];
                     return Err(Contradiction { endpoint: Some(endpoint.clone()), limits, problem });
                 }

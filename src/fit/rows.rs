@@ -32,7 +32,7 @@ impl PageBudget {
 
     /// Returns the maximum of an answer: its hard cap, unless that is waived.
     #[must_use]
-    pub fn most(limits: &Limits) -> Self {
+    pub fn cap(limits: &Limits) -> Self {
         if limits.exempt { Self { bytes: usize::MAX, tokens: usize::MAX } } else { Self::whole(limits) }
     }
 
@@ -58,10 +58,10 @@ impl PageBudget {
 
     /// Doubles the budget, up to another one.
     #[must_use]
-    pub fn doubled(self, most: Self) -> Self {
+    pub fn doubled(self, max: Self) -> Self {
         Self {
-            bytes: self.bytes.saturating_mul(2).min(most.bytes),
-            tokens: self.tokens.saturating_mul(2).min(most.tokens),
+            bytes: self.bytes.saturating_mul(2).min(max.bytes),
+            tokens: self.tokens.saturating_mul(2).min(max.tokens),
         }
     }
 

@@ -20,17 +20,17 @@ const SAMPLE: usize = 2 * 1024;
 /// Number of samples.
 const SAMPLES: usize = 8;
 
-/// Returns the tokens of `text` if they are at most `most`, or `None` if they need not be counted.
+/// Returns the tokens of `text` if they are at most `max_tokens`, or `None` if they need not be counted.
 ///
 /// # Errors
 ///
 /// There are more: so many, or about so many in a text that is longer than any answer.
-pub fn tokens_within(text: &str, most: usize) -> Result<Option<usize>, usize> {
-    if text.len() <= most {
+pub fn tokens_within(text: &str, max_tokens: usize) -> Result<Option<usize>, usize> {
+    if text.len() <= max_tokens {
         return Ok(None);
     }
-    let counted = CountedPrefix::up_to(text, most);
-    if counted.tokens <= most {
+    let counted = CountedPrefix::up_to(text, max_tokens);
+    if counted.tokens <= max_tokens {
         return Ok(Some(counted.tokens));
     }
     // The caller fits the answer again with this number, and an estimate would make it smaller than necessary.
@@ -54,12 +54,12 @@ pub fn count_tokens(text: &str) -> usize {
 }
 
 impl Estimator {
-    /// Returns the tokens of `text`: exactly, up to `most`. Beyond that, the rest is assumed to be as dense as the
+    /// Returns the tokens of `text`: exactly, up to `max_tokens`. Beyond that, the rest is assumed to be as dense as the
     /// densest piece, so that the estimate is not too low, and the work does not grow with the text.
     #[must_use]
-    pub fn tokens(self, text: &str, most: usize) -> usize {
+    pub fn tokens(self, text: &str, max_tokens: usize) -> usize {
         match self {
-            Self::O200k => CountedPrefix::up_to(text, most).with_the_rest(text),
+            Self::O200k => CountedPrefix::up_to(text, max_tokens).with_the_rest(text),
             Self::Chars4 => quarter_of_characters(text),
         }
     }
@@ -109,10 +109,10 @@ impl Density {
 }
 
 impl CountedPrefix {
-    /// Counts until it is known if there are more than `most` tokens.
-    fn up_to(text: &str, most: usize) -> Self {
+    /// Counts until it is known if there are more than `max_tokens` tokens.
+    fn up_to(text: &str, max_tokens: usize) -> Self {
         let mut counted = Self::default();
-        while counted.bytes < text.len() && counted.tokens <= most {
+        while counted.bytes < text.len() && counted.tokens <= max_tokens {
             let rest = text.get(counted.bytes..).unwrap_or_default();
             let piece = rest.get(..seam(rest, MAX_SEAM)).unwrap_or(rest);
             let density = Density::new(piece);
@@ -141,21 +141,21 @@ impl CountedPrefix {
 }
 
 /// Returns the end of the first piece of `text`: after [`PIECE`] bytes, at the first position where the encoding
-/// never joins, or at `most` if there is none before.
-fn seam(text: &str, most: usize) -> usize {
+/// never joins, or at `max_bytes` if there is none before.
+fn seam(text: &str, max_bytes: usize) -> usize {
     if text.len() <= PIECE {
         return text.len();
     }
-    let most = text.floor_char_boundary(most.min(text.len()));
+    let max_bytes = text.floor_char_boundary(max_bytes.min(text.len()));
     let start = text.floor_char_boundary(PIECE - 1);
     let mut before = None;
-    for (at, after) in text.get(start..most).unwrap_or_default().char_indices() {
+    for (at, after) in text.get(start..max_bytes).unwrap_or_default().char_indices() {
         if before.is_some_and(|before| never_joins(before, after)) {
             return start + at;
         }
         before = Some(after);
     }
-    most
+    max_bytes
 }
 
 /// Returns true if no token contains both of two adjacent characters, whatever surrounds them.

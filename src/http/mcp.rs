@@ -123,8 +123,8 @@ fn too_long() -> Response {
 
 /// Returns true if a client waits for `100 Continue` before sending an oversized body.
 fn is_refused_before_sending(headers: &HeaderMap, body: &Body) -> bool {
-    let most = u64::try_from(MAX_REQUEST_BYTES).unwrap_or(u64::MAX);
-    headers.contains_key(header::EXPECT) && body.size_hint().lower() > most
+    let max_bytes = u64::try_from(MAX_REQUEST_BYTES).unwrap_or(u64::MAX);
+    headers.contains_key(header::EXPECT) && body.size_hint().lower() > max_bytes
 }
 
 /// Adds `Connection: close` to a response, so that the rest of the request is not read.

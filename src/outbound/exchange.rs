@@ -16,13 +16,13 @@ pub(crate) struct Exchange {
     /// Timeout of a request, including its body.
     within: Duration,
     /// Maximum size of a response body in bytes.
-    body_most: usize,
+    max_body_bytes: usize,
 }
 
 impl Exchange {
     /// Creates a client for the origin of `url`.
-    pub(crate) fn new(url: &Url, within: Duration, body_most: usize) -> Result<Self, String> {
-        Ok(Self { client: build_client(url)?, within, body_most })
+    pub(crate) fn new(url: &Url, within: Duration, max_body_bytes: usize) -> Result<Self, String> {
+        Ok(Self { client: build_client(url)?, within, max_body_bytes })
     }
 
     /// Returns the response, or a description of the failure that contains no part of the request.
@@ -36,8 +36,8 @@ impl Exchange {
         let request = reqwest::Request::try_from(request).map_err(|error| broken(&error))?;
         let answer = self.client.execute(request).await.map_err(|error| broken(&error))?;
         let (status, headers) = (answer.status(), answer.headers().clone());
-        let body = read_body(answer, self.body_most).await.map_err(|fault| match fault {
-            BodyFault::TooLarge => format!("an answer of more than {} bytes", self.body_most),
+        let body = read_body(answer, self.max_body_bytes).await.map_err(|fault| match fault {
+            BodyFault::TooLarge => format!("an answer of more than {} bytes", self.max_body_bytes),
             BodyFault::Broken(error) => broken(&error),
         })?;
         let mut response = Response::new(body);

@@ -95,8 +95,8 @@ fn check_path(path: &str, stream: &StreamName) -> Result<(), InvalidRoute> {
 }
 
 fn is_plain(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    !name.is_empty() && name.bytes().all(plain)
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
 }
 
 #[cfg(test)]

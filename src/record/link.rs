@@ -43,8 +43,10 @@ impl FromStr for WebLink {
         let has_scheme = ["http://", "https://"].iter().any(|scheme| {
             trimmed.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
         });
-        let is_refused = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
-        if !has_scheme || trimmed.len() > MAX_LINK_BYTES || trimmed.contains(is_refused) {
+        if !has_scheme
+            || trimmed.len() > MAX_LINK_BYTES
+            || trimmed.contains(|c: char| c == '\\' || c.is_whitespace() || c.is_control())
+        {
             return Err(InvalidLink);
         }
         let url = Url::parse(trimmed).map_err(|_not_a_url| InvalidLink)?;

@@ -53,7 +53,7 @@ impl Accumulator {
                 sum.add(value);
             }
             (Self::Mean(sum, count), Some(value)) => *count += u64::from(sum.add(value)),
-            (Self::Least(least), Some(value)) => least.add(value, Ordering::Less),
+            (Self::Least(smallest), Some(value)) => smallest.add(value, Ordering::Less),
             (Self::Greatest(greatest), Some(value)) => greatest.add(value, Ordering::Greater),
             (Self::Distinct(seen), Some(value)) => seen.extend(fingerprint(value)),
         }

@@ -37,8 +37,8 @@ pub(crate) fn unknown_stream(
     let shown = known.get(..MAX_STREAMS).unwrap_or(&known).join(", ");
     let hint = match known.len().saturating_sub(MAX_STREAMS) {
         _ if known.is_empty() => "There is no stream to read here; `schema` tells what there is.".to_owned(),
-        0 => format!("Streams there are: {shown}."),
-        rest => format!("Streams there are: {shown} and {rest} more."),
+        0 => format!("Existing streams: {shown}."),
+        rest => format!("Existing streams: {shown} and {rest} more."),
     };
     SourceError::InvalidQuery {
         fault: QueryFault::UnknownStream,

@@ -116,12 +116,12 @@ pub enum StateError {
         problem: String,
     },
     /// A cursor position exceeds its maximum size.
-    #[error("a position would take {bytes} bytes, and {most} is the most; ask for less at once")]
+    #[error("a position would take {bytes} bytes, and {max_bytes} is the most; ask for less at once")]
     TooLarge {
         /// Size of the position in bytes.
         bytes: usize,
         /// Maximum size in bytes.
-        most: usize,
+        max_bytes: usize,
     },
     /// The system provides no random bytes.
     #[error("the system provides no random bytes ({0})")]

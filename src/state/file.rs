@@ -21,7 +21,7 @@ pub struct StateFile {
     directory: PathBuf,
     path: PathBuf,
     /// Maximum number of pages of 4,096 bytes.
-    pub(crate) pages_most: i64,
+    pub(crate) max_pages: i64,
 }
 
 impl StateFile {
@@ -31,7 +31,7 @@ impl StateFile {
         Self {
             directory: directory.to_owned(),
             path: directory.join(kind.name),
-            pages_most: kind.pages_most,
+            max_pages: kind.max_pages,
             kind,
         }
     }
@@ -133,7 +133,7 @@ impl StateFile {
             // ones.
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             connection.pragma_update(None, "secure_delete", self.kind.overwrites)?;
-            connection.pragma_update(None, "max_page_count", self.pages_most)?;
+            connection.pragma_update(None, "max_page_count", self.max_pages)?;
             Ok(connection)
         };
         connect().map_err(|error| self.error(&error))

@@ -18,7 +18,7 @@ pub struct FileKind {
     /// Earlier format versions that can be upgraded, each with the SQL that upgrades it to the next version.
     pub upgrades: &'static [(i64, &'static str)],
     /// Maximum number of pages of 4,096 bytes.
-    pub pages_most: i64,
+    pub max_pages: i64,
     /// True if deleted content is overwritten with zeros (SQLite's `secure_delete`).
     pub overwrites: bool,
 }

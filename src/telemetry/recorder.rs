@@ -27,7 +27,7 @@ pub struct Telemetry(Arc<Recorder>);
 #[derive(Debug)]
 struct Recorder {
     started: Instant,
-    recent: Mutex<Recent>,
+    recent: Mutex<LatestCalls>,
     /// Metrics of this process.
     meters: Mutex<Meters>,
     /// Builds of vectors in the background.
@@ -42,7 +42,7 @@ struct Recorder {
 
 /// The latest calls.
 #[derive(Debug)]
-struct Recent {
+struct LatestCalls {
     records: Ring<Arc<TelemetryRecord>>,
     /// Latencies in microseconds, including those of an earlier process.
     latencies: Ring<u64>,
@@ -89,30 +89,30 @@ impl Default for Telemetry {
 }
 
 impl Telemetry {
-    /// Creates a recorder that keeps the latest `most` calls until the process ends.
+    /// Creates a recorder that keeps the latest `max_calls` calls until the process ends.
     #[must_use]
-    pub fn in_memory(most: usize) -> Self {
-        Self::new(None, Vec::new(), most)
+    pub fn in_memory(max_calls: usize) -> Self {
+        Self::new(None, Vec::new(), max_calls)
     }
 
-    /// Creates a recorder that stores calls in a state directory and keeps the latest `most` in memory. It also works
+    /// Creates a recorder that stores calls in a state directory and keeps the latest `max_calls` in memory. It also works
     /// if the directory is unusable; its state is then degraded.
     #[must_use]
-    pub fn in_directory(directory: &Path, most: usize) -> Self {
-        Self::in_database(Database::in_directory(directory), most)
+    pub fn in_directory(directory: &Path, max_calls: usize) -> Self {
+        Self::in_database(Database::in_directory(directory), max_calls)
     }
 
-    pub(super) fn in_database(database: Database, most: usize) -> Self {
-        let (writer, latencies) = Writer::start(database, most);
-        Self::new(Some(writer), latencies, most)
+    pub(super) fn in_database(database: Database, max_calls: usize) -> Self {
+        let (writer, latencies) = Writer::start(database, max_calls);
+        Self::new(Some(writer), latencies, max_calls)
     }
 
-    fn new(writer: Option<Writer>, earlier: Vec<u64>, most: usize) -> Self {
-        let mut latencies = Ring::new(most);
+    fn new(writer: Option<Writer>, earlier: Vec<u64>, max_calls: usize) -> Self {
+        let mut latencies = Ring::new(max_calls);
         for latency in earlier {
             latencies.push(latency);
         }
-        let recent = Recent { records: Ring::new(most), latencies, totals: Totals::default() };
+        let recent = LatestCalls { records: Ring::new(max_calls), latencies, totals: Totals::default() };
         Self(Arc::new(Recorder {
             started: Instant::now(),
             recent: Mutex::new(recent),
@@ -157,10 +157,10 @@ impl Telemetry {
         let _ = self.0.spans.set(spans);
     }
 
-    /// Sends the queued spans, for at most `most`, and stops the export.
-    pub fn stop_exporting(&self, most: Duration) {
+    /// Sends the queued spans, for at most `timeout`, and stops the export.
+    pub fn stop_exporting(&self, timeout: Duration) {
         if let Some(spans) = self.0.spans.get() {
-            spans.stop(most);
+            spans.stop(timeout);
         }
     }
 
@@ -250,18 +250,18 @@ impl Telemetry {
 
     /// Returns the latest calls of this process, the newest first.
     #[must_use]
-    pub fn latest(&self, most: usize) -> Vec<Arc<TelemetryRecord>> {
-        self.recent(|recent| recent.records.iter().rev().take(most).cloned().collect())
+    pub fn latest(&self, max_calls: usize) -> Vec<Arc<TelemetryRecord>> {
+        self.recent(|recent| recent.records.iter().rev().take(max_calls).cloned().collect())
     }
 
-    /// Waits until all calls so far are in the file, for at most `most`.
-    pub fn flush(&self, most: Duration) {
+    /// Waits until all calls so far are in the file, for at most `timeout`.
+    pub fn flush(&self, timeout: Duration) {
         if let Some(writer) = &self.0.writer {
-            writer.flush(most);
+            writer.flush(timeout);
         }
     }
 
-    fn recent<Answer>(&self, read: impl FnOnce(&mut Recent) -> Answer) -> Answer {
+    fn recent<Answer>(&self, read: impl FnOnce(&mut LatestCalls) -> Answer) -> Answer {
         read(&mut self.0.recent.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

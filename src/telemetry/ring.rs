@@ -5,19 +5,19 @@ use std::collections::VecDeque;
 /// The newest items, up to a maximum.
 #[derive(Debug)]
 pub(super) struct Ring<Item> {
-    most: usize,
+    capacity: usize,
     items: VecDeque<Item>,
 }
 
 impl<Item> Ring<Item> {
-    pub(super) fn new(most: usize) -> Self {
-        Self { most, items: VecDeque::new() }
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { capacity, items: VecDeque::new() }
     }
 
     /// Appends an item. Returns the oldest item if it was evicted.
     pub(super) fn push(&mut self, item: Item) -> Option<Item> {
         self.items.push_back(item);
-        if self.items.len() > self.most { self.items.pop_front() } else { None }
+        if self.items.len() > self.capacity { self.items.pop_front() } else { None }
     }
 
     /// Iterates over the items, the oldest first.
@@ -35,7 +35,7 @@ impl<Item> Ring<Item> {
 
     /// Returns true if the next push evicts an item.
     pub(super) fn is_full(&self) -> bool {
-        self.items.len() >= self.most
+        self.items.len() >= self.capacity
     }
 
     pub(super) fn clear(&mut self) {

@@ -173,12 +173,12 @@ impl Spans {
         span.end_with_timestamp(ended);
     }
 
-    /// Sends the queued spans, for at most `most`, and stops the export.
-    pub(super) fn stop(&self, most: Duration) {
+    /// Sends the queued spans, for at most `timeout`, and stops the export.
+    pub(super) fn stop(&self, timeout: Duration) {
         let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(runtime) = runtime {
             // All failures have already been logged.
-            let _ = self.provider.shutdown_with_timeout(most);
+            let _ = self.provider.shutdown_with_timeout(timeout);
             runtime.shutdown_background();
         }
     }

@@ -292,7 +292,7 @@ fn rule_no_figure_is_negative_and_no_call_is_a_page_and_a_chunk() {
 fn a_full_file_fails_no_call() {
     let folder = tempfile::tempdir().unwrap();
     let mut database = Database::in_directory(folder.path());
-    database.file.pages_most = 20;
+    database.file.max_pages = 20;
     let telemetry = Telemetry::in_database(database, 5_000);
     for number in 1..=4_u64 {
         for _ in 0..500 {
@@ -337,13 +337,13 @@ fn calls_are_filtered_by_endpoint_outcome_and_time() {
     telemetry.call(Endpoint::tool("fetch"), Origin::default()).failed("not_found");
     telemetry.call(Endpoint::tool("search"), Origin::default()).failed("invalid_cursor");
     telemetry.flush(LONG);
-    let count = |endpoint: Option<&str>, outcome: Option<&str>, since: Option<&str>, most| {
+    let count = |endpoint: Option<&str>, outcome: Option<&str>, since: Option<&str>, max_calls| {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         let wanted = CallFilter {
             endpoint: owned(endpoint),
             outcome: owned(outcome),
             since: owned(since),
-            most,
+            max_calls,
             caller: None,
         };
         stored(folder.path(), &wanted).len()

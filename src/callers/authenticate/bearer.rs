@@ -55,8 +55,7 @@ fn check_token(token: &str) -> Result<SecretString, Denial> {
 /// Returns true for `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="`.
 fn is_b64token(text: &str) -> bool {
     let text = text.trim_end_matches('=');
-    let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
-    !text.is_empty() && text.bytes().all(usual)
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte))
 }
 
 #[cfg(test)]

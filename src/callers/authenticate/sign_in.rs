@@ -193,8 +193,10 @@ impl SignIn {
         if let Some(error) = &reply.error {
             return Err(self.refused(error));
         }
-        let is_short = |code: &SecretString| code.expose_secret().len() <= MAX_CODE_BYTES;
-        let code = reply.code.filter(is_short).ok_or(SignInFault::Malformed)?;
+        let code = reply
+            .code
+            .filter(|code| code.expose_secret().len() <= MAX_CODE_BYTES)
+            .ok_or(SignInFault::Malformed)?;
         // Waiting in the queue is not a failure of the authorization server, so it is not logged.
         let Ok(Ok(_permit)) = timeout(self.deadline, self.queue.acquire(client)).await else {
             return Err(SignInFault::Unavailable);

@@ -58,8 +58,8 @@ impl Draw {
         self.0
     }
 
-    fn below(&mut self, most: u64) -> u64 {
-        self.bits() % most
+    fn below(&mut self, bound: u64) -> u64 {
+        self.bits() % bound
     }
 
     fn one_of<'a>(&mut self, words: &[&'a str]) -> &'a str {

@@ -68,12 +68,12 @@ pub(super) fn measure() -> Vec<Row> {
 }
 
 fn row(kind: &'static str, text: &str, times: usize) -> Row {
-    let (exact, most) = (count_tokens(text), budget::DOCUMENT_TOKENS);
-    let chars4 = Estimator::Chars4.tokens(text, most);
+    let (exact, max_tokens) = (count_tokens(text), budget::DOCUMENT_TOKENS);
+    let chars4 = Estimator::Chars4.tokens(text, max_tokens);
     let (mut o200k, mut taken) = (0, Vec::with_capacity(times));
     for _ in 0..times {
         let started = Instant::now();
-        o200k = Estimator::O200k.tokens(black_box(text), most);
+        o200k = Estimator::O200k.tokens(black_box(text), max_tokens);
         taken.push(started.elapsed());
     }
     taken.sort_unstable();

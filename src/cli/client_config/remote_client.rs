@@ -39,8 +39,8 @@ impl FromStr for VariableName {
     type Err = InvalidVariableName;
 
     fn from_str(text: &str) -> Result<Self, InvalidVariableName> {
-        let usual = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        let is_name = !text.is_empty() && text.bytes().all(usual);
+        let is_name =
+            !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         // A token has the form of a name and would be printed.
         let is_ours = is_name && !text.starts_with("fwt_") && !text.starts_with(|c: char| c.is_ascii_digit());
         if is_ours { Ok(Self(text.to_owned())) } else { Err(InvalidVariableName) }

@@ -27,8 +27,7 @@ pub(in crate::cli) struct Snippet {
 
 /// Quotes a word for a POSIX shell, if necessary.
 pub(in crate::cli) fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+    if !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c)) {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))

@@ -49,7 +49,7 @@ impl Status {
             return Ok(());
         }
         match &status.current {
-            None => printer.line(format_args!("{}: no vectors are searched", store.display())),
+            None => printer.line(format_args!("{} has no vectors to search", store.display())),
             Some(current) => printer.line(format_args!(
                 "{}: {}, {} bytes",
                 store.display(),

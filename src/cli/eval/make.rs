@@ -148,18 +148,18 @@ async fn read_records(source: &dyn Source) -> Result<(Vec<TextRecord>, bool), So
     Ok((records, has_more))
 }
 
-/// Reads at most `most` records of a stream. Returns true if it has more.
+/// Reads at most `max_records` records of a stream. Returns true if it has more.
 async fn read_stream(
     source: &dyn Source,
     place: &Place,
-    most: usize,
+    max_records: usize,
     records: &mut Vec<TextRecord>,
 ) -> Result<bool, SourceError> {
     let mut query = RecordsQuery {
         connection: Some(place.connection.clone()),
         ..RecordsQuery::new(place.stream.clone(), PAGE)
     };
-    let mut left = most;
+    let mut left = max_records;
     while left > 0 {
         query.limit = left.min(PAGE);
         let page = source.records(&CallContext::default(), &query).await?;

@@ -120,7 +120,8 @@ fn open(settings: &FileSettings, environment: &Environment) -> Result<BoundSourc
 
 fn read_questions(path: &Path) -> Result<Vec<Question>, Failure> {
     let failure = |problem: &str| Failure::with_code(&format!("{}: {problem}", path.display()), 1);
-    let file = File::open(path).map_err(|error| failure(&error.to_string()))?;
+    let file =
+        File::open(path).map_err(|error| failure(&format!("it cannot be read ({error}); check the path")))?;
     let mut bytes = Vec::new();
     let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     file.take(limit).read_to_end(&mut bytes).map_err(|error| failure(&error.to_string()))?;

@@ -32,10 +32,11 @@ const INDEXING: [&str; 2] = [
 #[derive(Clone)]
 pub(in crate::cli) struct Progress {
     pub(super) bar: ProgressBar,
-    shared: Arc<Shared>,
+    shared: Arc<ProgressState>,
 }
 
-struct Shared {
+/// State that the thread of the progress line reads.
+struct ProgressState {
     started: Instant,
     records: AtomicU64,
     phase: Mutex<Phase>,
@@ -76,7 +77,8 @@ impl Progress {
         if !bar.is_hidden() {
             bar.enable_steady_tick(TICK);
         }
-        let shared = Shared { started: Instant::now(), records: AtomicU64::new(0), phase: Mutex::default() };
+        let shared =
+            ProgressState { started: Instant::now(), records: AtomicU64::new(0), phase: Mutex::default() };
         Self { bar, shared: Arc::new(shared) }
     }
 

@@ -88,8 +88,9 @@ fn print_text(printer: Printer, info: &StoreInfo, imports: &[RememberedImport]) 
             };
             printer.line(format_args!("  {}  {}{deleted}", stream.name, counted(stream.records, "record")));
         }
-        let is_its = |import: &&RememberedImport| import.connection_id.as_str() == connection.connection_id;
-        if let Some(import) = imports.iter().find(is_its) {
+        if let Some(import) =
+            imports.iter().find(|import| import.connection_id.as_str() == connection.connection_id)
+        {
             print_import(printer, import);
         }
     }

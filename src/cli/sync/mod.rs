@@ -36,7 +36,7 @@ use crate::source::store::RememberedImport;
 pub(super) struct Sync {
     /// The import, by the id of its connection [default: all imports]
     name: Option<String>,
-    /// The store of the imports [default: the store of --config, or else `FETCHWELL_STORE`, or else the user's own]
+    /// The store of the imports [default: the store of --config, or else `FETCHWELL_STORE`, or else the default store]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
     /// Delete what is missing, even if more than half of it is, or the file or folder is gone.

@@ -73,8 +73,10 @@ impl ImportObserver for PrintingObserver {
     fn started(&self, _import: &FollowedImport) {}
 
     fn ended(&self, import: &FollowedImport, outcome: &Result<SyncOutcome, ImportError>) {
-        let is_this = |known: &&RememberedImport| known.connection_id == *import.connection();
-        let Some(known) = self.imports.iter().find(is_this) else { return };
+        let Some(known) = self.imports.iter().find(|known| known.connection_id == *import.connection())
+        else {
+            return;
+        };
         if matches!(outcome, Err(ImportError::Stopped)) {
             return;
         }

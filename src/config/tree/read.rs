@@ -237,7 +237,7 @@ impl<'de> VariantAccess<'de> for UnitVariantName<'de> {
         Err(Fault::custom("expected a string"))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _most: usize, _visitor: V) -> Result<V::Value, Fault> {
+    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, _visitor: V) -> Result<V::Value, Fault> {
         Err(Fault::custom("expected a string"))
     }
 

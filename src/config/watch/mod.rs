@@ -227,8 +227,7 @@ impl Watch {
             self.paths = FilePaths::resolve(&self.path);
             return Relevance::Changed;
         }
-        let is_watched_file = |path: &&PathBuf| self.paths.files.contains(path);
-        let it = event.paths.iter().find(is_watched_file);
+        let it = event.paths.iter().find(|path| self.paths.files.contains(path));
         let relevance = relevance(event, it.map(PathBuf::as_path));
         if relevance == Relevance::None || relevance == Relevance::Writing {
             return relevance;

@@ -16,17 +16,17 @@ pub(in crate::connectors) fn gzip_entry<'a>(
     let path = path.or_else(|| item.path.strip_suffix(".gz").map(str::to_owned));
     let (path, changed_at) = (path.unwrap_or_else(|| item.path.clone()), item.changed_at.clone());
     let name = item.name().to_owned();
-    let reader = limits.limit(Named { name, reader: MultiGzDecoder::new(item.into_reader()) });
+    let reader = limits.limit(NamedReader { name, reader: MultiGzDecoder::new(item.into_reader()) });
     Item::from_reader(path, changed_at, Box::new(reader)).map_err(|error| error.to_string())
 }
 
 /// A reader with errors that name the gzip file, since its content has another name.
-struct Named<R> {
+struct NamedReader<R> {
     name: String,
     reader: R,
 }
 
-impl<R: Read> Read for Named<R> {
+impl<R: Read> Read for NamedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let incomplete = |error| io::Error::other(format!("{} is incomplete or damaged: {error}", self.name));
         self.reader.read(buffer).map_err(incomplete)

@@ -238,8 +238,7 @@ fn is_slack_day(path: &str) -> bool {
 /// Returns true if the start of a file is text: without control characters, or UTF-16 with a byte order mark.
 pub(super) fn is_text(head: &[u8]) -> bool {
     let is_utf16 = head.starts_with(b"\xFF\xFE") || head.starts_with(b"\xFE\xFF");
-    let is_control = |byte: &u8| matches!(byte, 0..=8 | 14..=26 | 28..=31);
-    is_utf16 || !head.iter().any(is_control)
+    is_utf16 || !head.iter().any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31))
 }
 
 #[cfg(test)]

@@ -20,9 +20,10 @@ pub(super) fn reports(account: &Account) -> Vec<Value> {
 
 fn report(account: &Account, number: i64, stays: &[Stay]) -> Value {
     let first = month(number);
-    let is_in = |stay: &&Stay| stay.check_in.first_of_month() == first;
-    let (began, cancelled): (Vec<&Stay>, Vec<&Stay>) =
-        stays.iter().filter(is_in).partition(|stay| stay.is_active());
+    let (began, cancelled): (Vec<&Stay>, Vec<&Stay>) = stays
+        .iter()
+        .filter(|stay| stay.check_in.first_of_month() == first)
+        .partition(|stay| stay.is_active());
     let nights: i64 = began.iter().map(|stay| stay.nights).sum();
     let revenue: i64 = began.iter().map(|stay| stay.total).sum();
     let accommodation: i64 = began.iter().map(|stay| stay.accommodation).sum();

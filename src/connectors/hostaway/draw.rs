@@ -26,9 +26,9 @@ impl Draw {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number from `least` to `most`, inclusive.
-    pub(super) fn between(&mut self, least: u64, most: u64) -> u64 {
-        least + self.next() % (most.saturating_sub(least) + 1)
+    /// Returns a number from `min` to `max`, inclusive.
+    pub(super) fn between(&mut self, min: u64, max: u64) -> u64 {
+        min + self.next() % (max.saturating_sub(min) + 1)
     }
 
     /// Returns one of the items.

@@ -53,13 +53,13 @@ impl Package {
             }
             Err(error) => return Err(format!("its part {name} is broken: {error}")),
         };
-        let most = self.left.min(MAX_PART_BYTES);
+        let max_bytes = self.left.min(MAX_PART_BYTES);
         let mut bytes = Vec::new();
-        part.take(most + 1)
+        part.take(max_bytes + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| format!("its part {name} is broken: {error}"))?;
         self.left = self.left.saturating_sub(bytes.len() as u64);
-        if bytes.len() as u64 > most {
+        if bytes.len() as u64 > max_bytes {
             return Err(format!("its parts are larger than {MAX_PART_BYTES} bytes"));
         }
         decode(bytes).map(Some).ok_or_else(|| format!("its part {name} is not text"))

@@ -71,8 +71,9 @@ impl Column {
             DateOrder::DayFirst => DateOrder::MonthFirst,
             DateOrder::MonthFirst => DateOrder::DayFirst,
         };
-        let reads = |order: &DateOrder| values.iter().all(|value| read_time(value, *order).is_some());
-        let order = [locale.order, other].into_iter().find(reads)?;
+        let order = [locale.order, other]
+            .into_iter()
+            .find(|order| values.iter().all(|value| read_time(value, *order).is_some()))?;
         Some(Self::Time(Locale { order, ..locale }))
     }
 

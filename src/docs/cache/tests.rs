@@ -117,13 +117,13 @@ async fn equal_searches_at_a_time_run_once() {
 
 /// A reranker that waits for a permit. If it fails, answers have a warning and are not stored.
 #[derive(Debug)]
-struct Gated {
+struct GatedReranker {
     fails: bool,
     calls: AtomicUsize,
     permits: Semaphore,
 }
 
-impl Gated {
+impl GatedReranker {
     /// Waits until a search has called the reranker.
     async fn wait_for_call(&self) {
         while self.calls.load(Ordering::SeqCst) == 0 {
@@ -133,7 +133,7 @@ impl Gated {
 }
 
 #[async_trait]
-impl Reranker for Gated {
+impl Reranker for GatedReranker {
     async fn scores(&self, _query: &str, passages: &[String]) -> Result<Vec<f32>, RerankError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         self.permits.acquire().await.unwrap().forget();
@@ -146,10 +146,10 @@ impl Reranker for Gated {
 }
 
 /// Returns a project of two documents whose candidates are reranked.
-async fn reranked(folder: &std::path::Path, fails: bool) -> (Arc<Gated>, FoundProject) {
+async fn reranked(folder: &std::path::Path, fails: bool) -> (Arc<GatedReranker>, FoundProject) {
     let of = found(folder).await;
     conformance::put(&*of.store, &of.project, "b.md", "Another zebra.").await;
-    let gated = Arc::new(Gated { fails, calls: AtomicUsize::new(0), permits: Semaphore::new(0) });
+    let gated = Arc::new(GatedReranker { fails, calls: AtomicUsize::new(0), permits: Semaphore::new(0) });
     let shared: Arc<dyn Reranker> = Arc::clone(&gated) as _;
     let reranking = Some(Reranking::new("gated", shared, Duration::from_secs(60)));
     (gated, FoundProject { reranking, ..again(&of).await })

@@ -13,7 +13,7 @@ use crate::embedding::{EmbeddingError, EmbeddingModel, PROBE_TEXT, Purpose};
 struct Service {
     url: String,
     requests: Arc<Mutex<Vec<String>>>,
-    most_at_once: Arc<AtomicUsize>,
+    max_at_once: Arc<AtomicUsize>,
 }
 
 impl Service {
@@ -21,16 +21,16 @@ impl Service {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}{path}", listener.local_addr().unwrap());
         let requests: Arc<Mutex<Vec<String>>> = Arc::default();
-        let most_at_once: Arc<AtomicUsize> = Arc::default();
-        let (seen, most) = (Arc::clone(&requests), Arc::clone(&most_at_once));
+        let max_at_once: Arc<AtomicUsize> = Arc::default();
+        let (seen, peak) = (Arc::clone(&requests), Arc::clone(&max_at_once));
         tokio::spawn(async move {
             let now = Arc::new(AtomicUsize::new(0));
             while let Ok((mut stream, _)) = listener.accept().await {
-                let (seen, most, now) = (Arc::clone(&seen), Arc::clone(&most), Arc::clone(&now));
+                let (seen, peak, now) = (Arc::clone(&seen), Arc::clone(&peak), Arc::clone(&now));
                 let answers = answers.clone();
                 tokio::spawn(async move {
                     let request = read_request(&mut stream).await;
-                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     let number = {
                         let mut seen = seen.lock().unwrap();
                         seen.push(request);
@@ -43,7 +43,7 @@ impl Service {
                 });
             }
         });
-        Self { url, requests, most_at_once }
+        Self { url, requests, max_at_once }
     }
 
     fn model(&self) -> HttpModel {
@@ -164,7 +164,7 @@ async fn one_request_is_in_flight_for_each_key() {
     for answer in answers.await {
         answer.unwrap();
     }
-    assert_eq!(service.most_at_once.load(Ordering::SeqCst), 1);
+    assert_eq!(service.max_at_once.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]

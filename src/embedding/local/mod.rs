@@ -2,6 +2,7 @@
 //!
 //! * `folder`: the files of a model, and the settings in them
 //! * `tokens`: the tokenizer
+//! * `structure`: the check of an ONNX file
 //! * `network`: the network of a model
 //! * `model`: `LocalModel`, which embeds texts
 //! * `reranker`: `LocalReranker`, which scores passages
@@ -10,6 +11,7 @@ mod folder;
 mod model;
 mod network;
 mod reranker;
+mod structure;
 mod tokens;
 
 pub use model::LocalModel;

@@ -179,6 +179,11 @@ mod tests {
             let error = LocalModel::open(folder.path(), None).unwrap_err();
             assert!(matches!(error, EmbeddingError::InvalidModel { .. }), "{error}");
         }
+        // A length that overflows to the start of its field, which rten would read for ever.
+        let back = [0x7A, 0xF5, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01];
+        fs::write(folder.path().join("model.onnx"), [&onnx[..], &back].concat()).unwrap();
+        let error = LocalModel::open(folder.path(), None).unwrap_err().to_string();
+        assert!(error.contains("it is incomplete or damaged at byte"), "{error}");
         // Any single damaged byte gives an error or a model, and never a panic.
         for at in (0..onnx.len()).step_by(7) {
             let mut damaged = onnx.clone();

@@ -8,6 +8,7 @@ use rten_tensor::prelude::*;
 use rten_tensor::{NdTensor, Tensor};
 
 use super::folder::{ModelFolder, Pooling};
+use super::structure::check_structure;
 use super::tokens::Tokens;
 use crate::embedding::EmbeddingError;
 
@@ -57,7 +58,8 @@ impl Network {
     pub(super) fn open(folder: ModelFolder) -> Result<Self, EmbeddingError> {
         let tokens = Tokens::open(&folder)?;
         let invalid = |problem: String| EmbeddingError::InvalidModel { file: folder.onnx.clone(), problem };
-        // A damaged file must not end the process.
+        // A damaged file must not end the process, nor keep it busy for ever.
+        check_structure(&folder.onnx).map_err(invalid)?;
         let loaded = catch_unwind(AssertUnwindSafe(|| Model::load_file(&folder.onnx)));
         let loaded = loaded.map_err(|_panic| invalid("it is damaged".to_owned()))?;
         let model = loaded.map_err(|error| invalid(error.to_string()))?;

@@ -78,8 +78,8 @@ impl Reranker for LocalReranker {
                 if stop.load(Ordering::Relaxed) {
                     return Err(network.failed("it was stopped").into());
                 }
-                let pair = |passage: &String| Pieces::from_pair(&network.tokens, &query, passage);
-                let pairs: Vec<Pieces> = batch.iter().map(pair).collect();
+                let pairs: Vec<Pieces> =
+                    batch.iter().map(|passage| Pieces::from_pair(&network.tokens, &query, passage)).collect();
                 scores.extend(scores_of(&network, &pairs)?);
             }
             Ok(scores)

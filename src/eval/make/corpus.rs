@@ -111,12 +111,12 @@ impl Corpus {
     }
 
     /// Returns the numbers of all records in random order, several times.
-    pub(super) fn shuffled(&self, passes: usize, most: usize, random: &mut Random) -> Vec<usize> {
+    pub(super) fn shuffled(&self, passes: usize, max_count: usize, random: &mut Random) -> Vec<usize> {
         let mut numbers: Vec<usize> = (0..self.records.len()).collect();
         for at in (1..numbers.len()).rev() {
             numbers.swap(at, random.below(at + 1));
         }
-        let all = numbers.len().saturating_mul(passes).min(most);
+        let all = numbers.len().saturating_mul(passes).min(max_count);
         numbers.iter().copied().cycle().take(all).collect()
     }
 
@@ -145,8 +145,11 @@ impl Corpus {
         let mut lists: Vec<&[usize]> = words.iter().map(|word| self.with(*word)).collect();
         lists.sort_unstable_by_key(|list| list.len());
         let Some((shortest, others)) = lists.split_first() else { return Vec::new() };
-        let is_in_all = |number: &&usize| others.iter().all(|list| list.binary_search(number).is_ok());
-        shortest.iter().filter(is_in_all).copied().collect()
+        shortest
+            .iter()
+            .filter(|number| others.iter().all(|list| list.binary_search(number).is_ok()))
+            .copied()
+            .collect()
     }
 
     /// Returns the records with some words in sequence.
@@ -180,21 +183,21 @@ impl Corpus {
     }
 
     /// Returns `count` typical words of a record in the order of its text: frequent in it, rare elsewhere, but in
-    /// `least` records or more.
+    /// `min_records` records or more.
     pub(super) fn topic(
         &self,
         number: usize,
         count: usize,
-        least: usize,
+        min_records: usize,
         random: &mut Random,
     ) -> Option<Vec<usize>> {
         let sequence = &self.records.get(number)?.sequence;
-        let most = (self.records.len() / 25).max(20);
+        let max_records = (self.records.len() / 25).max(20);
         let mut counts: HashMap<usize, usize> = HashMap::new();
         sequence.iter().for_each(|word| *counts.entry(*word).or_default() += 1);
         let is_typical = |word: &usize| {
             let text = self.word(*word);
-            (least..=most).contains(&self.with(*word).len())
+            (min_records..=max_records).contains(&self.with(*word).len())
                 && text.chars().count() >= MIN_TOPIC_CHARS
                 && text.chars().all(char::is_alphabetic)
                 && !is_stop_word(text)

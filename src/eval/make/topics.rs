@@ -177,6 +177,6 @@ pub(super) fn unanswerable(corpus: &Corpus, _number: usize, random: &mut Random)
 }
 
 /// Returns true for a word of at least so many letters, all ASCII.
-fn is_plain(word: &str, least: usize) -> bool {
-    word.len() >= least && word.bytes().all(|byte| byte.is_ascii_lowercase())
+fn is_plain(word: &str, min_len: usize) -> bool {
+    word.len() >= min_len && word.bytes().all(|byte| byte.is_ascii_lowercase())
 }

@@ -5,15 +5,15 @@ use proptest::prelude::*;
 use super::*;
 use crate::fit::json_len;
 
-fn pieces(text: &str, most: usize) -> (ContentChunks, Vec<&str>) {
-    let chunks = ContentChunks::new(text, most);
+fn pieces(text: &str, max_bytes: usize) -> (ContentChunks, Vec<&str>) {
+    let chunks = ContentChunks::new(text, max_bytes);
     let pieces = chunks.chunks.iter().map(|chunk| text.get(chunk.start..chunk.end).unwrap()).collect();
     (chunks, pieces)
 }
 
 #[track_caller]
-fn check(text: &str, most: usize, kind: ContentKind, expect: &[&str]) {
-    let (chunks, pieces) = pieces(text, most);
+fn check(text: &str, max_bytes: usize, kind: ContentKind, expect: &[&str]) {
+    let (chunks, pieces) = pieces(text, max_bytes);
     assert_eq!((chunks.kind, pieces.as_slice()), (kind, expect));
     assert!(chunks.chunks.iter().all(|chunk| !chunk.is_hard_split), "{chunks:?}");
 }
@@ -150,15 +150,15 @@ proptest! {
     #[test]
     fn rule_chunks_put_together_are_the_text(
         parts in proptest::collection::vec("[a-z .!?]{0,40}\n|\n\n|# [a-z]{3}\n|\\PC{0,9}|    x;\n|\u{1}{1,9}|👩‍👩‍👧|2025-01-01 [a-z]{5}\n|e\u{301}{1,80}", 0..60),
-        most in 16_usize..400,
+        max_bytes in 16_usize..400,
     ) {
         let text = parts.concat();
-        let (chunks, pieces) = pieces(&text, most);
+        let (chunks, pieces) = pieces(&text, max_bytes);
         prop_assert_eq!(pieces.concat(), text.clone());
         let (mut line, mut at) = (0, 0);
         for (index, (piece, chunk)) in pieces.iter().zip(&chunks.chunks).enumerate() {
-            prop_assert!(!piece.is_empty() && piece.len() <= most);
-            prop_assert!(json_len(piece) <= most || piece.chars().count() * 6 <= most * 6);
+            prop_assert!(!piece.is_empty() && piece.len() <= max_bytes);
+            prop_assert!(json_len(piece) <= max_bytes || piece.chars().count() * 6 <= max_bytes * 6);
             prop_assert_eq!((chunk.start, chunk.start_line), (at, line));
             prop_assert!(chunk.start_line <= chunk.end_line && chunk.end_line < chunks.total_lines());
             prop_assert_eq!(chunks.at(at), Some(index));

@@ -75,7 +75,8 @@ pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Ap
     let toolbox = call.toolbox;
     let (text, piece) = match cursor {
         None => {
-            let query = TextQuery { address: handle.address().clone(), field, most: max_chunk_bytes(budget) };
+            let query =
+                TextQuery { address: handle.address().clone(), field, max_bytes: max_chunk_bytes(budget) };
             (read_chunked(toolbox, toolbox.source(), query).await?, piece)
         }
         Some(cursor) => {

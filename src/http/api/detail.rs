@@ -73,7 +73,7 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
     }
     let request = RecordRequest { fields, with_meta, connection, endpoint };
     let (limits, estimator, compares) = (call.limits, call.toolbox.protection().estimator, call.compares);
-    let cap = PageBudget::most(&limits);
+    let cap = PageBudget::cap(&limits);
     let shaped = run_blocking(move || {
         let data = match &request.fields {
             Fields::Paths(paths) => with_id(&record, select_paths(&record, paths, &previews)),
@@ -162,10 +162,10 @@ impl RecordView {
         let Self { record, previews, budget, cap, .. } = self;
         let share = budget.estimated_tokens() * SUMMARY_SHARE.0 / SUMMARY_SHARE.1;
         let tokens = budget.threshold().min(cap.tokens).min(share.max(MIN_SUMMARY_TOKENS));
-        let most = PageBudget { bytes: tokens * BYTES_PER_TOKEN, tokens };
+        let max_budget = PageBudget { bytes: tokens * BYTES_PER_TOKEN, tokens };
         [OmissionDetail::Each, OmissionDetail::Together, OmissionDetail::Counted]
             .into_iter()
-            .find_map(|naming| self.preview_within(most, naming))
+            .find_map(|naming| self.preview_within(max_budget, naming))
             // If the threshold is too small for any summary, the smallest one exceeds it.
             .or_else(|| {
                 let (answer, _) = self.preview_in(0, OmissionDetail::Counted, *cap)?.ok()?;
@@ -182,16 +182,16 @@ impl RecordView {
 
     /// Returns the largest summary that fits a budget and shows more than the id, if there is more. Returns `None` if
     /// the names of the omitted fields take too much.
-    fn preview_within(&self, most: PageBudget, naming: OmissionDetail) -> Option<Answer> {
-        let mut room = most.bytes;
+    fn preview_within(&self, max_budget: PageBudget, naming: OmissionDetail) -> Option<Answer> {
+        let mut room = max_budget.bytes;
         loop {
-            match self.preview_in(room, naming, most)? {
+            match self.preview_in(room, naming, max_budget)? {
                 // With the whole budget available, only the id can be shown.
-                Ok((answer, shown)) => return (shown > 1 || room == most.bytes).then_some(answer),
+                Ok((answer, shown)) => return (shown > 1 || room == max_budget.bytes).then_some(answer),
                 // Omitted fields are named one by one only while that takes at most half of the budget.
-                Err(_) if naming == OmissionDetail::Each && room < most.bytes / 2 => return None,
+                Err(_) if naming == OmissionDetail::Each && room < max_budget.bytes / 2 => return None,
                 Err(_) if room == 0 => return None,
-                Err((bytes, tokens)) => room = most.less_room(room, bytes, tokens),
+                Err((bytes, tokens)) => room = max_budget.less_room(room, bytes, tokens),
             }
         }
     }
@@ -202,7 +202,7 @@ impl RecordView {
         &self,
         room: usize,
         naming: OmissionDetail,
-        most: PageBudget,
+        max_budget: PageBudget,
     ) -> Option<Result<(Answer, usize), (usize, usize)>> {
         let Self { record, previews, .. } = self;
         let data = &record.data;
@@ -218,8 +218,8 @@ impl RecordView {
             shown.summary = only_id(record);
         }
         let body = self.enveloped("preview", &shown.summary, &shown.left_out, naming)?;
-        Some(match tokens_within(&body, most.tokens) {
-            Ok(_) if body.len() > most.bytes => Err((body.len(), most.tokens)),
+        Some(match tokens_within(&body, max_budget.tokens) {
+            Ok(_) if body.len() > max_budget.bytes => Err((body.len(), max_budget.tokens)),
             Ok(tokens) => {
                 let fields = Some((data.len(), shown.summary.len()));
                 let shaping = Shaping { summarized: true, tokens, fields, ..self.shaping() };

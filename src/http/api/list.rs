@@ -19,7 +19,7 @@ use super::page::{FitResult, PageWork, PaginatedResponse};
 use super::parameters;
 use super::routes::Route;
 use crate::cursor::Kind;
-use crate::fit::{FieldWidth, Limits, PageBudget, bytes_of};
+use crate::fit::{FieldWidth, Limits, PageBudget, bytes_of, clip};
 use crate::handle::ConnectionId;
 use crate::http::error::RequestError;
 use crate::record::{Record, RecordData, Unavailable};
@@ -100,7 +100,7 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer,
     let stream = StreamQuery { stream: route.stream.clone(), connection: request.connection.clone() };
     let previews = call.toolbox.previews(stream.clone()).await;
     let (mut wanted, mut narrowing) = (size, narrowing(&request, &limits));
-    let (mut budget, most) = page_budgets(&request, &limits);
+    let (mut budget, max_budget) = page_budgets(&request, &limits);
     // A request with a limit is paginated, whatever the configuration says.
     let in_pages = limits.pagination || request.limit.is_some();
     // The names in `fields` are checked for the first page only.
@@ -122,7 +122,7 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer,
             FitResult::Page(answer) => return Ok(answer),
             FitResult::Rows(fitting) if in_pages && (1..rows).contains(&fitting) => wanted = fitting,
             // The request set no size, so the small default budget may grow.
-            FitResult::Rows(_) if budget != most => budget = budget.doubled(most),
+            FitResult::Rows(_) if budget != max_budget => budget = budget.doubled(max_budget),
             FitResult::Rows(_) if !in_pages => return Err(too_many(&limits).into()),
             // A single record that does not fit gets placeholders with the URLs of its longest values.
             FitResult::Rows(_) if narrowing == Narrowing::None => {
@@ -198,8 +198,10 @@ fn order(order_by: Option<&str>) -> Result<(Option<String>, bool), String> {
         Some(("created", descending)) => Ok((None, descending)),
         Some((field, descending)) if !field.is_empty() => Ok((Some(field.to_owned()), descending)),
         _ => {
-            Err("it is not `created_desc`, `created_asc`, or a field with `_desc` or `_asc` behind it"
-                .to_owned())
+            let name = clip(order_by, 60);
+            Err(format!(
+                "`{name}` is not `created_desc`, `created_asc`, or a field with `_desc` or `_asc` after it"
+            ))
         }
     }
 }
@@ -406,13 +408,13 @@ fn accuracy(accuracy: Accuracy) -> Option<&'static str> {
 
 /// Returns the initial budget, which is small unless the request asks for more, and the maximum budget.
 fn page_budgets(request: &ListRequest, limits: &Limits) -> (PageBudget, PageBudget) {
-    let most = PageBudget::most(limits);
+    let max_budget = PageBudget::cap(limits);
     let budget = match request.limit {
-        _ if limits.exempt => most,
+        _ if limits.exempt => max_budget,
         None if limits.summarization && request.fields != Fields::All => PageBudget::unasked(limits),
-        _ => most,
+        _ => max_budget,
     };
-    (budget, most)
+    (budget, max_budget)
 }
 
 #[cfg(test)]

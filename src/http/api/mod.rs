@@ -110,7 +110,7 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
 
 fn check_method(request: &Parts) -> Result<(), RequestError> {
     if request.method != Method::GET {
-        let problem = "records are read with GET".to_owned();
+        let problem = "records are read-only; use GET".to_owned();
         return Err(RequestError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));
     }
     Ok(())

@@ -165,7 +165,7 @@ impl KnownRoutes {
         let problem = format!("there is nothing at `{BASE}/{}`", clip(rest, 200));
         RequestError::not_found(problem).hinting(&match paths.as_slice() {
             [] => "No stream is served: import one.".to_owned(),
-            paths => format!("There are {}, and records below them by their id.", paths.join(", ")),
+            paths => format!("The paths are {}, and records below them by their id.", paths.join(", ")),
         })
     }
 
@@ -175,7 +175,7 @@ impl KnownRoutes {
             let Route { path, stream, record_type, .. }: &Route = route;
             IndexRow { path, stream: stream.as_str(), record_type: record_type.as_deref() }
         };
-        let cap = PageBudget::most(&call.limits);
+        let cap = PageBudget::cap(&call.limits);
         let mut shown = self.0.len();
         loop {
             let more = self.0.len() - shown;

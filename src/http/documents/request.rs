@@ -95,9 +95,9 @@ mod tests {
     #[test]
     fn searches_have_defaults_and_bounds() {
         let parse = |body: Value| ValidSearch::from_body(body).unwrap();
-        let least = parse(json!({"query": "q", "project_id": "p"}));
+        let minimal = parse(json!({"query": "q", "project_id": "p"}));
         assert_eq!(
-            (least.request.top_k, least.request.use_reranker, least.include_metadata),
+            (minimal.request.top_k, minimal.request.use_reranker, minimal.include_metadata),
             (5, true, false)
         );
         for (top_k, expect) in [(json!(1), 1), (json!(50), 50), (json!("5"), 5), (json!(7.0), 7)] {

@@ -173,8 +173,8 @@ fn challenge(denial: &Denial, sign_in: &SignIn) -> Option<HeaderValue> {
     }
     let mut parameters = Vec::new();
     parameters.extend(denial.error().map(|error| format!("error=\"{error}\"")));
-    let described = |_| format!("error_description=\"{}\"", quotable(&denial.to_string()));
-    parameters.extend(denial.error().map(described));
+    parameters
+        .extend(denial.error().map(|_| format!("error_description=\"{}\"", quotable(&denial.to_string()))));
     let scopes = match denial {
         Denial::AskForScopes { needed } => needed,
         _ => &sign_in.scopes,
@@ -190,8 +190,7 @@ fn challenge(denial: &Denial, sign_in: &SignIn) -> Option<HeaderValue> {
 
 /// Removes the characters that RFC 6750 does not allow in a quoted value.
 fn quotable(text: &str) -> String {
-    let is_allowed = |c: &char| (' '..='~').contains(c) && *c != '"' && *c != '\\';
-    text.chars().filter(is_allowed).collect()
+    text.chars().filter(|c| (' '..='~').contains(c) && *c != '"' && *c != '\\').collect()
 }
 
 fn too_much_unsent() -> Refusal {

@@ -25,16 +25,16 @@ pub(in crate::http) async fn timeout(
     request: Request,
     next: Next,
 ) -> Response {
-    let most = request_timeout.served.call_deadline() + request_timeout.beyond_call;
+    let limit = request_timeout.served.call_deadline() + request_timeout.beyond_call;
     let context = ErrorContext::new(&request);
-    match tokio::time::timeout(most, next.run(request)).await {
+    match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
         Err(_late) => {
             let refusal = Refusal::new(
                 StatusCode::GATEWAY_TIMEOUT,
                 "source_timeout",
                 -32603,
-                format!("there was no answer after {} seconds; call again", most.as_secs()),
+                format!("there was no answer after {} seconds; call again", limit.as_secs()),
             );
             context.refused(&refusal, &request_timeout.responder)
         }

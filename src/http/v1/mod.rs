@@ -201,11 +201,11 @@ impl RecordServer {
         request: &Parts,
     ) -> Result<Answer, RequestError> {
         let Some(route) = route else {
-            let problem = "there is no such route; /openapi.json lists the routes there are".to_owned();
+            let problem = "there is no such route; /openapi.json lists all routes".to_owned();
             return Err(RequestError::not_found(problem));
         };
         if request.method != Method::GET {
-            let problem = "this contract is read with GET".to_owned();
+            let problem = "this API is read-only; use GET".to_owned();
             return Err(RequestError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));
         }
         let Some(operation) = route.operation() else {

@@ -116,11 +116,11 @@ fn schema_of(takes: ParameterType) -> Value {
             "anyOf": [{ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT }, { "type": "string" }],
             "default": DEFAULT_LIMIT,
         }),
-        ParameterType::Whole { least, most, default } => {
+        ParameterType::Whole { min, max, default } => {
             let mut schema = Map::new();
             schema.insert("type".to_owned(), json!("integer"));
-            schema.insert("minimum".to_owned(), json!(least));
-            schema.extend(most.map(|most| ("maximum".to_owned(), json!(most))));
+            schema.insert("minimum".to_owned(), json!(min));
+            schema.extend(max.map(|max| ("maximum".to_owned(), json!(max))));
             schema.extend(default.map(|default| ("default".to_owned(), json!(default))));
             Value::Object(schema)
         }

@@ -113,23 +113,23 @@ impl Parameters {
     }
 
     /// Adds a warning that a value was reduced to the maximum.
-    pub(super) fn warn_clamped(&mut self, name: &str, most: usize) {
-        let message = format!("{name} is at most {most} and was set to it");
+    pub(super) fn warn_clamped(&mut self, name: &str, max: usize) {
+        let message = format!("{name} is at most {max} and was set to it");
         self.warnings.push(Warning::new("limit_clamped", message).about(name));
     }
 
-    /// Returns an integer between `least` and `most`, or `None` if the parameter is missing.
+    /// Returns an integer between `min` and `max`, or `None` if the parameter is missing.
     ///
     /// # Errors
     ///
     /// Returns a sentence that says which numbers are valid.
-    pub(super) fn whole(&self, name: &str, least: usize, most: usize) -> Result<Option<usize>, String> {
+    pub(super) fn whole(&self, name: &str, min: usize, max: usize) -> Result<Option<usize>, String> {
         let Some(value) = self.text(name) else { return Ok(None) };
-        match digits(value).filter(|number| (least..=most).contains(number)) {
+        match digits(value).filter(|number| (min..=max).contains(number)) {
             Some(number) => Ok(Some(number)),
-            None if (least, most) == (0, usize::MAX) => Err(format!("{name} must be a non-negative integer")),
-            None if most == usize::MAX => Err(format!("{name} must be an integer of at least {least}")),
-            None => Err(format!("{name} must be an integer from {least} to {most}")),
+            None if (min, max) == (0, usize::MAX) => Err(format!("{name} must be a non-negative integer")),
+            None if max == usize::MAX => Err(format!("{name} must be an integer of at least {min}")),
+            None => Err(format!("{name} must be an integer from {min} to {max}")),
         }
     }
 

@@ -24,9 +24,9 @@ pub(super) enum ParameterType {
     /// Integer in decimal digits.
     Whole {
         /// Minimum of the integer.
-        least: usize,
+        min: usize,
         /// Maximum of the integer; `None` if it is unlimited or reduced to a maximum.
-        most: Option<usize>,
+        max: Option<usize>,
         /// Default value of the integer.
         default: Option<usize>,
     },

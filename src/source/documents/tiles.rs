@@ -70,8 +70,7 @@ fn part_ends(text: &str) -> Vec<usize> {
 #[must_use]
 pub(super) fn leading_headings(part: &str) -> &str {
     let lines = part.split_inclusive('\n');
-    let is_leading = |line: &&str| line.trim().is_empty() || line.starts_with('#');
-    let length = lines.take_while(is_leading).map(str::len).sum();
+    let length = lines.take_while(|line| line.trim().is_empty() || line.starts_with('#')).map(str::len).sum();
     part.get(..length).unwrap_or_default()
 }
 

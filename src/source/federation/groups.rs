@@ -183,12 +183,12 @@ impl Groups {
         self.groups.keys().filter(|keys| keys.first != GroupKey::Missing).count()
     }
 
-    /// Returns how many of the largest groups, at most `groups`, can be completed by at most `most` reads, and these
+    /// Returns how many of the largest groups, at most `groups`, can be completed by at most `max_reads` reads, and these
     /// reads.
     ///
     /// Records without a value cannot be asked for by it. Where a source did not tell their group it is left
     /// out, as a group that is not whole.
-    pub(super) fn missing(&mut self, groups: usize, most: usize) -> (usize, Vec<MissingGroup>) {
+    pub(super) fn missing(&mut self, groups: usize, max_reads: usize) -> (usize, Vec<MissingGroup>) {
         let cut: Vec<usize> = self.cut.iter().map(|cut| cut.source).collect();
         self.groups.retain(|keys, merged| {
             !keys.lacks_value() || cut.iter().all(|source| merged.sources.contains(source))
@@ -197,7 +197,7 @@ impl Groups {
         for (keys, merged) in self.largest().into_iter().take(groups) {
             let silent = cut.iter().filter(|source| !merged.sources.contains(source));
             let silent: Vec<usize> = silent.copied().collect();
-            if missing.len() + silent.len() > most {
+            if missing.len() + silent.len() > max_reads {
                 break;
             }
             missing.extend(silent.into_iter().map(|source| MissingGroup {
@@ -233,22 +233,22 @@ impl Groups {
     }
 
     /// Returns the largest groups, and the others.
-    pub(super) fn by_size(&self, most: usize) -> (Vec<Group>, Vec<Group>) {
-        split(self.largest(), most)
+    pub(super) fn by_size(&self, max_groups: usize) -> (Vec<Group>, Vec<Group>) {
+        split(self.largest(), max_groups)
     }
 
     /// Returns the newest groups in chronological order, and the others.
-    pub(super) fn by_time(&self, most: usize) -> (Vec<Group>, Vec<Group>) {
+    pub(super) fn by_time(&self, max_groups: usize) -> (Vec<Group>, Vec<Group>) {
         let mut groups = self.largest();
         groups.sort_by(|(a, _), (b, _)| b.first.cmp(&a.first));
-        let rest = groups.split_off(most.min(groups.len()));
+        let rest = groups.split_off(max_groups.min(groups.len()));
         groups.sort_by(|(a, _), (b, _)| a.first.cmp(&b.first));
         (merged_groups(groups), merged_groups(rest))
     }
 }
 
-fn split(mut groups: Vec<(&GroupKeys, &MergedGroup)>, most: usize) -> (Vec<Group>, Vec<Group>) {
-    let rest = groups.split_off(most.min(groups.len()));
+fn split(mut groups: Vec<(&GroupKeys, &MergedGroup)>, max_groups: usize) -> (Vec<Group>, Vec<Group>) {
+    let rest = groups.split_off(max_groups.min(groups.len()));
     (merged_groups(groups), merged_groups(rest))
 }
 

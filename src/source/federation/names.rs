@@ -74,8 +74,7 @@ impl Names {
         }
         let qualified = format!("{own}@{source}").parse::<ConnectionId>();
         // A connection that really has this id would be indistinguishable.
-        let is_free = |id: &ConnectionId| known.values().all(|ids| !ids.contains(id));
-        qualified.ok().filter(is_free).unwrap_or_else(|| own.clone())
+        qualified.ok().filter(|id| known.values().all(|ids| !ids.contains(id))).unwrap_or_else(|| own.clone())
     }
 
     /// Returns the printer for answers of a source to a call that named a connection.

@@ -106,8 +106,13 @@ impl Slot {
         if asked_at.elapsed() >= self.source.deadline() {
             return Err(SourceError::Timeout { after: self.source.deadline() });
         }
-        let is_new = |known: &SchemaSnapshot| known.read_at > asked_at;
-        if self.known.read().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(is_new) {
+        if self
+            .known
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+            .is_some_and(|known| known.read_at > asked_at)
+        {
             return Ok(());
         }
         self.learn(&self.source.own_schema(context).await?);

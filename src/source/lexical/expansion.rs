@@ -159,9 +159,9 @@ pub(in crate::source) fn look_up<V: Vocabulary>(
             }
         }
         let importance = if slot.kind == WordKind::Part { PART_WEIGHT } else { 1.0 };
-        let most = alternatives.iter().map(|alternative| alternative.frequency).max().unwrap_or(0);
+        let max_frequency = alternatives.iter().map(|alternative| alternative.frequency).max().unwrap_or(0);
         let is_looked_up = frequency > 0 && !alternatives.is_empty();
-        let known = if is_looked_up { frequency } else { most };
+        let known = if is_looked_up { frequency } else { max_frequency };
         let weight = if known > 0 { rarity(known, expansion.records) * importance } else { 0.0 };
         lookups.push(Lookup { kind: slot.kind, alternatives, weight });
     }

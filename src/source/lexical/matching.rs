@@ -62,11 +62,11 @@ impl ExcerptTerms {
 
     /// Returns the share of the words' weight that a part of a text has, with the headings above it: 0 to 1.
     pub(in crate::source) fn share_of(&self, part: &str, headings: &str) -> f32 {
-        let mut most = vec![0.0_f32; self.slots];
+        let mut weights = vec![0.0_f32; self.slots];
         for term in self.words.values() {
-            raise(&mut most, term.slot, term.weight);
+            raise(&mut weights, term.slot, term.weight);
         }
-        let total: f32 = most.iter().sum::<f32>() * (1.0 + REPETITION_SHARE);
+        let total: f32 = weights.iter().sum::<f32>() * (1.0 + REPETITION_SHARE);
         if total <= 0.0 {
             return 0.0;
         }
@@ -156,8 +156,8 @@ pub(in crate::source) fn locate_match(
     let mut rests: Vec<(&str, &str, usize)> = Vec::new();
     for (name, text) in &texts {
         let is_title = title.is_some_and(|title| repeats_title(text, title));
-        let most = if is_title { SCAN_BYTES } else { budget };
-        let scanned = text.get(..end_of_piece(text, 0, most)).unwrap_or_default();
+        let max_bytes = if is_title { SCAN_BYTES } else { budget };
+        let scanned = text.get(..end_of_piece(text, 0, max_bytes)).unwrap_or_default();
         if scanned.len() < text.len() {
             rests.push((*name, &**text, scanned.len()));
         }
@@ -173,7 +173,7 @@ pub(in crate::source) fn locate_match(
             continue;
         }
         budget -= scanned.len().min(budget);
-        if best.as_ref().is_none_or(|(most, ..)| weight > *most) {
+        if best.as_ref().is_none_or(|(best_weight, ..)| weight > *best_weight) {
             best = Some((weight, name, text, range));
         }
     }
@@ -283,7 +283,7 @@ fn best_cluster(text: &str, terms: &ExcerptTerms) -> Option<(f32, Range<usize>)>
             }
         }
         let weight = weights.iter().sum();
-        if best.as_ref().is_none_or(|(most, _)| weight > *most) {
+        if best.as_ref().is_none_or(|(best_weight, _)| weight > *best_weight) {
             best = Some((weight, first.start..end));
         }
         if weights.iter().all(|weight| *weight > 0.0) {

@@ -125,7 +125,7 @@ pub(in crate::source) struct Features {
 
 impl Weights {
     /// Returns the score of a record with all features.
-    pub(in crate::source) fn most(&self) -> f32 {
+    pub(in crate::source) fn max_score(&self) -> f32 {
         let all = Features {
             frequency: 1.0,
             coverage: 1.0,
@@ -298,8 +298,8 @@ fn nearness(first: &[u32], second: &[u32], gap: u32) -> f32 {
     let mut at = 0;
     for position in first {
         let expected = position.saturating_add(gap);
-        let least = position.saturating_sub(NEAR);
-        while second.get(at).is_some_and(|other| *other < least) {
+        let from = position.saturating_sub(NEAR);
+        while second.get(at).is_some_and(|other| *other < from) {
             at += 1;
         }
         for other in second.iter().skip(at).take_while(|other| **other <= expected.saturating_add(NEAR)) {

@@ -28,8 +28,11 @@ pub(in crate::source) struct SimilarityHash {
 impl SimilarityHash {
     /// Adds a text. Words are runs of letters and digits; case is ignored for ASCII.
     pub(in crate::source) fn add(&mut self, text: &str) {
-        let is_separator = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric();
-        for word in text.as_bytes().split(is_separator).filter(|word| !word.is_empty()) {
+        for word in text
+            .as_bytes()
+            .split(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric())
+            .filter(|word| !word.is_empty())
+        {
             if self.words == MAX_WORDS {
                 return;
             }
@@ -51,8 +54,7 @@ impl SimilarityHash {
             let digits = self.counts.iter().enumerate();
             digits.fold(0, |count, (digit, counts)| count + (((counts >> bit) & 1) << digit))
         };
-        let is_majority = |bit: &usize| 2 * count(*bit) > self.words as u64;
-        (0..64).filter(is_majority).fold(0, |hash, bit| hash | (1 << bit))
+        (0..64).filter(|bit| 2 * count(*bit) > self.words as u64).fold(0, |hash, bit| hash | (1 << bit))
     }
 
     /// Adds one to the count of each bit of a pair.

@@ -12,6 +12,10 @@ use crate::source::{SearchField, SearchText};
 /// Maximum number of places of a text that are looked at. Later words are ignored.
 const MAX_PLACES: usize = 400;
 
+/// Maximum number of units that are looked up as a whole, and of the words of one.
+const MAX_UNITS: usize = 4;
+const MAX_UNIT_WORDS: usize = 8;
+
 /// Different word of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::source) struct Slot {
@@ -51,6 +55,8 @@ pub(in crate::source) struct PhraseWord {
 pub(in crate::source) struct QueryTerms {
     pub(in crate::source) slots: Vec<Slot>,
     pub(in crate::source) places: Vec<Place>,
+    /// First units of several words, such as identifiers and quotations.
+    pub(in crate::source) units: Vec<Phrase>,
     /// Phrases that a record must contain.
     pub(in crate::source) required: Vec<Phrase>,
     /// Phrases that a record must not contain.
@@ -100,11 +106,20 @@ impl QueryTerms {
         let mut rest = text;
         while let Some((before, quoted)) = rest.split_once(['"', '“', '„', '«']) {
             let Some((quoted, after)) = quoted.split_once(['"', '”', '“', '»']) else { break };
-            before.split_whitespace().for_each(|piece| self.add_unit(piece, slots));
-            self.add_unit(quoted, slots);
+            before.split_whitespace().for_each(|piece| self.add_whole_unit(piece, slots));
+            self.add_whole_unit(quoted, slots);
             rest = after;
         }
-        rest.split_whitespace().for_each(|piece| self.add_unit(piece, slots));
+        rest.split_whitespace().for_each(|piece| self.add_whole_unit(piece, slots));
+    }
+
+    /// Adds a unit, and its phrase if it has several words.
+    fn add_whole_unit(&mut self, piece: &str, slots: &mut HashMap<String, usize>) {
+        self.add_unit(piece, slots);
+        if self.units.len() < MAX_UNITS {
+            let phrase = Phrase::new(piece);
+            self.units.extend(phrase.filter(|Phrase(words)| (2..=MAX_UNIT_WORDS).contains(&words.len())));
+        }
     }
 
     fn add_unit(&mut self, piece: &str, slots: &mut HashMap<String, usize>) {
@@ -193,6 +208,16 @@ mod tests {
         check("say \"good day\" now", &[("say", 0, 0), ("good", 1, 1), ("day", 2, 1), ("now", 3, 2)]);
         check("say \"good day", &[("say", 0, 0), ("good", 1, 1), ("day", 2, 2)]);
         check("parseFile x", &[("parsefile", 0, 0), ("parse", 0, 0), ("file", 1, 0), ("x", 2, 1)]);
+    }
+
+    #[test]
+    fn units_of_several_words_are_phrases() {
+        let text = "at user_123 parseFile \"good day\" 1.2.3.4.5.6.7.8.9 a/b c-d e.f";
+        let units = QueryTerms::new(&SearchText::plain(text)).units;
+        let words =
+            |Phrase(words): &Phrase| -> Vec<String> { words.iter().map(|word| word.text.clone()).collect() };
+        let units: Vec<Vec<String>> = units.iter().map(words).collect();
+        assert_eq!(units, [["user", "123"], ["good", "day"], ["a", "b"], ["c", "d"]]);
     }
 
     #[test]

@@ -157,8 +157,7 @@ fn camel_case_parts(text: &str, word: &Range<usize>) -> Vec<Range<usize>> {
     }
     let ends = starts.iter().skip(1).copied().chain([bytes.len()]);
     let parts: Vec<_> = starts.iter().copied().zip(ends).collect();
-    let is_long = |(start, end): &(usize, usize)| end - start >= 2;
-    if !(2..=MAX_PARTS).contains(&parts.len()) || !parts.iter().all(is_long) {
+    if !(2..=MAX_PARTS).contains(&parts.len()) || !parts.iter().all(|(start, end)| end - start >= 2) {
         return Vec::new();
     }
     parts.into_iter().map(|(start, end)| word.start + start..word.start + end).collect()

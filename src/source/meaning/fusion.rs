@@ -173,9 +173,10 @@ fn by_sum(words: &[WordHit], near: &[NearRecord], missing: f32) -> Vec<ListRow> 
     let originals = || near.iter().enumerate().filter(|(_, near)| near.fold.original.is_none());
     // In a large store the nearest of many records stand out by chance.
     let by_chance = originals().nth(MAX_SCORED - 1).map_or(MIN_DISTANCE, |(_, near)| near.distance);
-    let least = by_chance.max(MIN_DISTANCE);
-    let nearness = |near: &NearRecord| NEARNESS * missing * (near.distance - least).clamp(0.0, MAX_EXCESS);
-    let scored = originals().take(MAX_SCORED).filter(|(_, near)| near.distance > least);
+    let min_distance = by_chance.max(MIN_DISTANCE);
+    let nearness =
+        |near: &NearRecord| NEARNESS * missing * (near.distance - min_distance).clamp(0.0, MAX_EXCESS);
+    let scored = originals().take(MAX_SCORED).filter(|(_, near)| near.distance > min_distance);
     let scored: Vec<(usize, &NearRecord)> = scored.collect();
     let by_row: HashMap<i64, &NearRecord> = scored.iter().map(|(_, near)| (near.row, *near)).collect();
     let (mut placed, mut last): (Vec<(f32, ListRow)>, Vec<ListRow>) = (Vec::new(), Vec::new());

@@ -213,8 +213,8 @@ impl Client<'_> {
             WindowStart::Around { text, before, after } => {
                 // The server adds these three up for the length of such a window; they are limited here.
                 let room = query.limit_chars.saturating_sub(text.chars().count());
-                let most = |chars: &usize| (*chars).min(MAX_AROUND_CHARS);
-                let (before, after) = share(most(before), most(after), room);
+                let bounded = |chars: &usize| (*chars).min(MAX_AROUND_CHARS);
+                let (before, after) = share(bounded(before), bounded(after), room);
                 (params.and("q", text).and("before_chars", &before).and("after_chars", &after), 0)
             }
         };

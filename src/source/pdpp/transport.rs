@@ -321,8 +321,10 @@ fn unreachable(problem: &str) -> SourceError {
 fn check_json(response: &Response, redactor: &Redactor) -> Result<(), SourceError> {
     let Some(content_type) = response.headers().get(CONTENT_TYPE) else { return Ok(()) };
     let media_type = content_type.to_str().ok().and_then(|text| text.parse::<mime::Mime>().ok());
-    let is_json = |mime: &mime::Mime| mime.subtype() == mime::JSON || mime.suffix() == Some(mime::JSON);
-    if media_type.as_ref().is_some_and(is_json) {
+    if media_type
+        .as_ref()
+        .is_some_and(|mime| mime.subtype() == mime::JSON || mime.suffix() == Some(mime::JSON))
+    {
         return Ok(());
     }
     let content_type = media_type

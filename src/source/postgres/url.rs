@@ -226,8 +226,8 @@ mod tests {
         assert_eq!((full.user.as_deref(), full.ssl_mode), (Some("ann"), SslMode::VerifyFull));
         assert_eq!(full.clone().below(Path::new("/etc")).root_certificate, Some("/etc/ca.pem".into()));
         assert!(matches!(full.password(), PasswordPlace::Url(secret) if secret.expose_secret() == "s@cret"));
-        let least = url("postgres://[::1]/mail");
-        assert_eq!((least.host.as_str(), least.port, least.ssl_mode), ("::1", 5432, SslMode::Prefer));
+        let minimal = url("postgres://[::1]/mail");
+        assert_eq!((minimal.host.as_str(), minimal.port, minimal.ssl_mode), ("::1", 5432, SslMode::Prefer));
         let socket = url("postgres:///mail?host=/var/run/postgresql&user=ann");
         assert_eq!((socket.host.as_str(), socket.user.as_deref()), ("/var/run/postgresql", Some("ann")));
     }

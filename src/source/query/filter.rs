@@ -143,8 +143,7 @@ impl Filter {
     /// Returns the conditions in order, as `[field, operator, value]`.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let condition = |Condition { field, test }: &Condition| json!([field, test.operator(), test.value()]);
-        self.0.iter().map(condition).collect()
+        self.0.iter().map(|Condition { field, test }| json!([field, test.operator(), test.value()])).collect()
     }
 
     /// Returns true if there are no conditions.

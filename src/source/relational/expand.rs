@@ -32,10 +32,10 @@ pub(in crate::source) fn check(expand: &[Expansion], stream: &StreamDetail) -> R
             };
             return Err(refused(format!("stream `{}` has no relation `{name}`", stream.name), hint));
         };
-        let most = relation.max_limit.unwrap_or(MAX_LIMIT);
-        if limit.is_some_and(|limit| limit == 0 || limit > most) {
-            let problem = format!("the limit of relation `{name}` is not between 1 and {most}");
-            return Err(refused(problem, format!("Ask for at most {most} records of each.")));
+        let max_limit = relation.max_limit.unwrap_or(MAX_LIMIT);
+        if limit.is_some_and(|limit| limit == 0 || limit > max_limit) {
+            let problem = format!("the limit of relation `{name}` is not between 1 and {max_limit}");
+            return Err(refused(problem, format!("Ask for at most {max_limit} records of each.")));
         }
     }
     Ok(())

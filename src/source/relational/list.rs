@@ -84,8 +84,10 @@ fn missing_order_note(query: &RecordsQuery, streams: &[StreamRow], places: &[Sor
     if first.is_none_or(|first| first.value != SortValue::Missing) {
         return Vec::new();
     }
-    let cursor_field = || streams.iter().find_map(|stream| stream.detail.cursor_field.as_deref());
-    let by = query.sort.as_deref().or_else(cursor_field);
+    let by = query
+        .sort
+        .as_deref()
+        .or_else(|| streams.iter().find_map(|stream| stream.detail.cursor_field.as_deref()));
     let missing = by.map_or_else(|| "a time".to_owned(), |field| format!("`{field}`"));
     vec![format!("no record of `{}` has {missing} to order by; they are ordered by key", query.stream)]
 }
@@ -211,7 +213,7 @@ impl<T: Tables> ListScan<'_, T> {
         let is_number =
             stream.detail.field(field).is_some_and(|field| field.capabilities.contains(&Capability::Sum));
         let direction = self.query.direction;
-        let most = self.query.limit + 1;
+        let wanted = self.query.limit + 1;
         let mut places: Vec<SortPosition> = Vec::new();
         let mut picked = Vec::new();
         self.each(stream, None, true, |row| {
@@ -224,14 +226,14 @@ impl<T: Tables> ListScan<'_, T> {
             if after.is_none_or(|after| compare_positions(direction, &place, after).is_gt()) {
                 places.push(place);
             }
-            if places.len() >= 4 * most.max(64) {
-                places.select_nth_unstable_by(most, |a, b| compare_positions(direction, a, b));
-                places.truncate(most);
+            if places.len() >= 4 * wanted.max(64) {
+                places.select_nth_unstable_by(wanted, |a, b| compare_positions(direction, a, b));
+                places.truncate(wanted);
             }
             Ok(true)
         })?;
         places.sort_unstable_by(|a, b| compare_positions(direction, a, b));
-        places.truncate(most);
+        places.truncate(wanted);
         Ok(places)
     }
 

@@ -52,8 +52,13 @@ struct TextComparand {
 
 impl Predicate {
     pub(in crate::source) fn new(filter: &Filter, reader: &mut FieldReader) -> Self {
-        let compile = |Condition { field, test }: &Condition| (reader.select(field), ParsedTest::new(test));
-        Self(filter.0.iter().map(compile).collect())
+        Self(
+            filter
+                .0
+                .iter()
+                .map(|Condition { field, test }| (reader.select(field), ParsedTest::new(test)))
+                .collect(),
+        )
     }
 
     /// Returns true if a record with these values passes. A missing field fails every condition but `exists: false`.
@@ -228,9 +233,10 @@ pub(in crate::source) fn check(filter: &Filter, stream: &StreamDetail) -> Result
 /// Returns true for the path to a value inside of an object or a list. A stream describes its fields, not these values.
 fn is_inside(stream: &StreamDetail, path: &str) -> bool {
     let Ok(path) = path.parse::<FieldPath>() else { return false };
-    let holds = |kind: &String| matches!(kind.as_str(), "array" | "object");
     let root = stream.field(path.root()).filter(|_| !path.is_whole_field());
-    root.is_some_and(|root| root.types.is_empty() || root.types.iter().any(holds))
+    root.is_some_and(|root| {
+        root.types.is_empty() || root.types.iter().any(|kind| matches!(kind.as_str(), "array" | "object"))
+    })
 }
 
 /// Returns problem and hint if a field does not have a capability, or `None` if it does. The hint lists the fields

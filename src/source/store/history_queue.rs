@@ -29,7 +29,7 @@ pub(super) struct HistoryQueue {
 
 /// The place of a search in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Queued {
+pub(super) enum QueuePlace {
     /// It is the first, and the queue has to be written.
     First,
     /// It is written with those before it.
@@ -40,13 +40,13 @@ pub(super) enum Queued {
 
 impl HistoryQueue {
     /// Adds a search.
-    pub(super) fn push(&self, project: Uuid, search: NewSearch) -> Queued {
+    pub(super) fn push(&self, project: Uuid, search: NewSearch) -> QueuePlace {
         let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
         if queued.len() >= MAX_QUEUED {
-            return Queued::Full;
+            return QueuePlace::Full;
         }
         queued.push((project, search));
-        if queued.len() == 1 { Queued::First } else { Queued::Behind }
+        if queued.len() == 1 { QueuePlace::First } else { QueuePlace::Behind }
     }
 
     /// Writes all queued searches at once, in their order. Searches that cannot be written are lost.

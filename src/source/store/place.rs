@@ -44,8 +44,8 @@ fn choices(known: &[String], what: &str) -> String {
     let shown: Vec<&str> = known.iter().take(MAX_CHOICES).map(String::as_str).collect();
     match known.len().saturating_sub(shown.len()) {
         _ if shown.is_empty() => format!("there are no {what}"),
-        0 => format!("{what} there are: {}", shown.join(", ")),
-        more => format!("{what} there are: {} and {more} more", shown.join(", ")),
+        0 => format!("existing {what}: {}", shown.join(", ")),
+        more => format!("existing {what}: {} and {more} more", shown.join(", ")),
     }
 }
 

@@ -20,7 +20,7 @@ const KIND: FileKind = FileKind {
             "ALTER TABLE totals ADD COLUMN lists INTEGER NOT NULL DEFAULT 0; UPDATE totals SET lists = paginated",
         ),
     ],
-    pages_most: 32_768,
+    max_pages: 32_768,
     overwrites: false,
 };
 

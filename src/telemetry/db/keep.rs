@@ -72,11 +72,11 @@ pub(in crate::telemetry) fn read_totals(connection: &Connection) -> Result<FileT
 /// Returns the latencies of the latest calls in microseconds, the oldest first.
 pub(in crate::telemetry) fn latencies(
     connection: &Connection,
-    most: usize,
+    max_rows: usize,
 ) -> Result<Vec<u64>, rusqlite::Error> {
     let latest = "SELECT latency_us FROM telemetry ORDER BY id DESC LIMIT ?1";
     let mut statement = connection.prepare(latest)?;
-    let rows = statement.query_map([i64::try_from(most).unwrap_or(i64::MAX)], |row| unsigned(row, 0))?;
+    let rows = statement.query_map([i64::try_from(max_rows).unwrap_or(i64::MAX)], |row| unsigned(row, 0))?;
     let mut latencies = rows.collect::<Result<Vec<u64>, _>>()?;
     latencies.reverse();
     Ok(latencies)

@@ -61,7 +61,7 @@ pub struct CallFilter {
     /// Earliest end of the calls: UTC with milliseconds.
     pub since: Option<String>,
     /// Maximum number of calls, the latest.
-    pub most: Option<u32>,
+    pub max_calls: Option<u32>,
 }
 
 /// The stored calls of a state directory.
@@ -93,11 +93,11 @@ impl StoredCalls {
             "SELECT {COLUMNS} FROM telemetry WHERE (?1 IS NULL OR endpoint = ?1) AND (?2 IS NULL OR outcome = ?2) \
              AND (?3 IS NULL OR timestamp >= ?3) AND (?4 IS NULL OR caller = ?4) ORDER BY id DESC LIMIT ?5"
         );
-        let CallFilter { endpoint, outcome, caller, since, most } = wanted;
+        let CallFilter { endpoint, outcome, caller, since, max_calls } = wanted;
         let read = || {
             let mut statement = self.connection.prepare(&query)?;
-            let most = most.map_or(-1, i64::from);
-            let rows = statement.query_map(params![endpoint, outcome, since, caller, most], stored)?;
+            let max_calls = max_calls.map_or(-1, i64::from);
+            let rows = statement.query_map(params![endpoint, outcome, since, caller, max_calls], stored)?;
             rows.collect::<Result<Vec<StoredCall>, _>>()
         };
         let mut calls = read().map_err(|error| self.database.file.error(&error))?;

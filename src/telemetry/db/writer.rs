@@ -70,19 +70,19 @@ impl WriterState {
 }
 
 impl Writer {
-    /// Opens the file and starts the thread. Also returns the latencies, in microseconds, of the latest `most` calls.
-    pub(in crate::telemetry) fn start(database: Database, most: usize) -> (Self, Vec<u64>) {
+    /// Opens the file and starts the thread. Also returns the latencies, in microseconds, of the latest `max_calls` calls.
+    pub(in crate::telemetry) fn start(database: Database, max_calls: usize) -> (Self, Vec<u64>) {
         let shared = Arc::new(WriterState::default());
         let (queue, messages) = sync_channel(QUEUE);
         let mut keeper = Keeper {
             connection: None,
             shared: Arc::clone(&shared),
-            waiting: Ring::new(most),
+            waiting: Ring::new(max_calls),
             next_try: Instant::now(),
             failures: 0,
             database,
         };
-        let latencies = keeper.open(most);
+        let latencies = keeper.open(max_calls);
         let started =
             thread::Builder::new().name("telemetry".to_owned()).spawn(move || keeper.run(&messages));
         if let Err(error) = started {
@@ -120,9 +120,9 @@ impl Writer {
         self.shared.is_degraded.load(Ordering::Relaxed)
     }
 
-    /// Waits until all calls so far are written, for at most `most`.
-    pub(in crate::telemetry) fn flush(&self, most: Duration) {
-        let until = Instant::now() + most;
+    /// Waits until all calls so far are written, for at most `timeout`.
+    pub(in crate::telemetry) fn flush(&self, timeout: Duration) {
+        let until = Instant::now() + timeout;
         let (done, is_done) = sync_channel(1);
         // `SyncSender` has no send with a timeout.
         while let Err(TrySendError::Full(_)) = self.queue.try_send(Message::Flush(done.clone())) {
@@ -150,9 +150,9 @@ struct Keeper {
 
 impl Keeper {
     /// Opens the file. If that fails, the first write tries again.
-    fn open(&mut self, most: usize) -> Vec<u64> {
+    fn open(&mut self, max_calls: usize) -> Vec<u64> {
         let opened = self.database.file.prepare().and_then(|connection| {
-            let read = || Ok((read_totals(&connection)?, latencies(&connection, most)?));
+            let read = || Ok((read_totals(&connection)?, latencies(&connection, max_calls)?));
             let (held, latencies) = read().map_err(|error| self.database.file.error(&error))?;
             Ok((connection, held, latencies))
         });

@@ -79,12 +79,12 @@ mod tests {
 
     #[tokio::test]
     async fn concurrency_is_limited_by_the_permits() {
-        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (now, peak) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let calls: Vec<_> = (0..40)
             .map(|_| {
-                let (now, most) = (Arc::clone(&now), Arc::clone(&most));
+                let (now, peak) = (Arc::clone(&now), Arc::clone(&peak));
                 tokio::spawn(run_blocking(move || {
-                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     std::thread::park_timeout(Duration::from_millis(5));
                     now.fetch_sub(1, Ordering::SeqCst);
                     Ok(())
@@ -95,7 +95,7 @@ mod tests {
             call.await.unwrap().unwrap();
         }
         let cores = available_parallelism().unwrap().get().max(MIN_PERMITS);
-        assert!(most.load(Ordering::SeqCst) <= cores, "{most:?} of {cores}");
+        assert!(peak.load(Ordering::SeqCst) <= cores, "{peak:?} of {cores}");
     }
 
     #[tokio::test]

@@ -31,7 +31,8 @@ struct ChunkPosition {
     address: RecordAddress,
     field: Option<String>,
     version: String,
-    most: usize,
+    #[serde(rename = "most")]
+    max_bytes: usize,
     index: usize,
     /// Byte of the text to continue from, if an answer by lines ended inside the chunk.
     #[serde(default)]
@@ -56,7 +57,7 @@ impl ChunkedText {
             address: self.address.clone(),
             field: self.field.clone(),
             version: self.version.clone(),
-            most: self.most,
+            max_bytes: self.max_bytes,
             index,
             from,
         };
@@ -84,13 +85,13 @@ pub(crate) async fn read_chunked(
     let whole = RecordQuery::new(query.address.clone());
     let record = source.record(&whole).await.map_err(failed)?;
     let text = field_text(&record.data, query.field.as_deref()).map_err(failed)?;
-    let TextQuery { field, most, .. } = query.clone();
+    let TextQuery { field, max_bytes, .. } = query.clone();
     let has_version = version.is_some();
     let text = run_blocking(move || {
         let _memory = record.memory;
-        let chunks = ContentChunks::new(&text, most);
+        let chunks = ContentChunks::new(&text, max_bytes);
         let version = version.unwrap_or_else(|| digest(&text));
-        Ok(Arc::new(ChunkedText { address: record.address, field, text, chunks, version, most }))
+        Ok(Arc::new(ChunkedText { address: record.address, field, text, chunks, version, max_bytes }))
     });
     let text = text.await?;
     // Without a version, only reading the record again could tell whether it is unchanged.
@@ -121,8 +122,8 @@ pub(crate) async fn continue_chunked(
     let (_, position) =
         load::<ChunkPosition>(toolbox, Kind::Chunk, ToolError::InvalidTextCursor, cursor).await?;
     let source = toolbox.named_source("read_record_field", position.source.as_ref())?;
-    let ChunkPosition { address, field, most, .. } = &position;
-    let query = TextQuery { address: address.clone(), field: field.clone(), most: *most };
+    let ChunkPosition { address, field, max_bytes, .. } = &position;
+    let query = TextQuery { address: address.clone(), field: field.clone(), max_bytes: *max_bytes };
     let text = read_chunked(toolbox, &source, query).await?;
     if text.version != position.version || position.index >= text.chunks.len() {
         return Err(ToolError::InvalidTextCursor(CursorFault::RecordChanged));

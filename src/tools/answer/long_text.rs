@@ -34,8 +34,8 @@ impl LongText<'_> {
         stopped: &AtomicBool,
     ) -> Result<(usize, usize), ToolError> {
         let room = room_beside(without_text, self.budget);
-        let least = MIN_TEXT_BYTES.min(self.budget.tokens / 2);
-        let left = |room: usize| room.saturating_sub(reserved).max(least);
+        let min_bytes = MIN_TEXT_BYTES.min(self.budget.tokens / 2);
+        let left = |room: usize| room.saturating_sub(reserved).max(min_bytes);
         let chunks = ChunkBudget { bytes: left(room.bytes), tokens: left(room.tokens) };
         let query =
             PartQuery { address: self.handle.address(), text: self.text, chunks, number: self.number };

@@ -139,7 +139,7 @@ async fn words_without_match(source: &BoundSource, query: &SearchQuery) -> Strin
     }
     match words.as_slice() {
         [] if !query.text.is_plain() => return NO_RECORD_PASSES.to_owned(),
-        [] => return "The query has no letters or digits to search for.".to_owned(),
+        [] => return "Search for words or numbers, or use an operator such as `since:30d`.".to_owned(),
         [word] => return format!("No record has {}. Search for another word.", names([*word])),
         [_, _, ..] if words.len() > MAX_WORDS => return NO_MATCH.to_owned(),
         _ => {}
@@ -273,8 +273,8 @@ impl NoRecords<'_> {
             let query = self.query(metric, Some(field.to_owned()));
             source.aggregate(&query).await.ok()?.value.map(shown)
         };
-        let least = value(Metric::Min).await?;
-        Some(json!({ "min": least, "max": value(Metric::Max).await? }))
+        let smallest = value(Metric::Min).await?;
+        Some(json!({ "min": smallest, "max": value(Metric::Max).await? }))
     }
 
     fn query(&self, metric: Metric, field: Option<String>) -> AggregateQuery {

@@ -33,7 +33,7 @@ pub(crate) struct ChunkedText {
     /// Version of the text, which changes with it.
     pub(crate) version: String,
     /// Maximum size of a chunk in bytes.
-    pub(crate) most: usize,
+    pub(crate) max_bytes: usize,
 }
 
 /// A text of a record to divide.
@@ -44,7 +44,7 @@ pub(crate) struct TextQuery {
     /// Name of the field; `None` for the whole record as one text.
     pub(crate) field: Option<String>,
     /// Maximum size of a chunk in bytes, also as JSON.
-    pub(crate) most: usize,
+    pub(crate) max_bytes: usize,
 }
 
 /// A place in a text from which to read to the end of a chunk.

@@ -156,7 +156,7 @@ impl ErrorContext {
             Some(RecordAddress { connection: Some(_), .. }) => {
                 "The id names its connection before the first `/`; search for the record and fetch the id of the result."
             }
-            _ => "Set `connection_id` to one that is there, or leave it out.",
+            _ => "Set `connection_id` to an existing one, or leave it out.",
         }
     }
 }

@@ -55,7 +55,7 @@ pub(super) async fn read_chunk(toolbox: &Toolbox, request: ChunkRequest) -> Resu
     let (text, start, named) = match cursor {
         None => {
             let reader = toolbox.named_source("read_record_field", source.as_ref())?;
-            let query = TextQuery { address, field: Some(field), most: max_chunk_bytes(budget) };
+            let query = TextQuery { address, field: Some(field), max_bytes: max_chunk_bytes(budget) };
             (read_chunked(toolbox, &reader, query).await?, ChunkStart::default(), source)
         }
         Some(cursor) => {

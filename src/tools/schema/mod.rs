@@ -318,8 +318,8 @@ fn variant(detail: &StreamDetail, wanted: Detail) -> Variant {
             RelationKind::HasOne | RelationKind::BelongsTo => "one",
         };
         let mut shown = json!({ "stream": relation.stream.as_str(), "kind": kind });
-        if let (Some(shown), Some(most)) = (shown.as_object_mut(), relation.max_limit) {
-            shown.insert("max_limit".to_owned(), most.into());
+        if let (Some(shown), Some(max_limit)) = (shown.as_object_mut(), relation.max_limit) {
+            shown.insert("max_limit".to_owned(), max_limit.into());
         }
         (relation.name.clone(), shown)
     };

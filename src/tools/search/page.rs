@@ -211,11 +211,14 @@ fn add_page_link(hit: &mut Hit, pages: &RecordPages) {
     }
 }
 
-/// Returns the label of each connection of some hits in at most `most` bytes, or nothing if all hits are of one connection.
-fn account_labels<'a>(hits: impl Iterator<Item = &'a Hit>, most: usize) -> BTreeMap<ConnectionId, String> {
+/// Returns the label of each connection of some hits in at most `max_bytes` bytes, or nothing if all hits are of one connection.
+fn account_labels<'a>(
+    hits: impl Iterator<Item = &'a Hit>,
+    max_bytes: usize,
+) -> BTreeMap<ConnectionId, String> {
     let mut labels = BTreeMap::new();
     let mut connections = BTreeSet::new();
-    let mut left = most;
+    let mut left = max_bytes;
     for hit in hits {
         let HitId::Record(address) = &hit.id else { continue };
         let Some(connection) = &address.connection else { continue };
@@ -270,7 +273,7 @@ fn plan_results(
         let planned = plan(layout)?;
         let shown = planned.shown(hits).count();
         let is_enough = shown >= MIN_HITS || planned.plan.shown.len() >= hits.len();
-        if best.as_ref().is_none_or(|(most, _)| shown > *most) {
+        if best.as_ref().is_none_or(|(most_shown, _)| shown > *most_shown) {
             best = Some((shown, planned));
         }
         if is_enough {

@@ -109,12 +109,12 @@ mod tests {
             assert!(room < 800 || result.bare_len() < room, "{room}");
             (result.title, result.url)
         };
-        for (profile, without, least) in
+        for (profile, without, minimal) in
             [(Profile::Standard, None, 735), (Profile::OpenAi, Some(String::new()), 744)]
         {
             assert_eq!(shown(profile, 2_000), ("Title".to_owned(), Some(link.clone())));
             assert_eq!(shown(profile, 1_700), ("Title".to_owned(), without.clone()));
-            assert_eq!(shown(profile, least), (String::new(), without));
+            assert_eq!(shown(profile, minimal), (String::new(), without));
         }
     }
 }

@@ -10,6 +10,20 @@ const QUESTION_WORDS: [&str; 10] =
 /// Pronouns that hide the subject of a comment.
 const PRONOUNS: [&str; 4] = ["whoever", "nobody", "somebody", "everybody"];
 
+/// Declarations of bounds that are called `max_x` or `min_x` with what they bound.
+const BOUND_NAMES: [&str; 10] = [
+    " most:",
+    "(most:",
+    " least:",
+    "(least:",
+    "_most:",
+    "_least:",
+    "let most ",
+    "let least ",
+    "let (most",
+    "(most)",
+];
+
 /// Comments that begin with a question word.
 const MAX_QUESTION_WORDS: usize = 0;
 /// Doc comments of fewer than three words: help texts such as "The file".
@@ -19,8 +33,8 @@ const MAX_PRONOUNS: usize = 0;
 /// Functions called `of`: two helpers of unit tests.
 const MAX_OF: usize = 2;
 
-/// Named closures per 1,000 lines.
-const MAX_CLOSURES: usize = 8;
+/// Named closures per 10,000 lines.
+const MAX_CLOSURES: usize = 77;
 
 /// Counts in some folders. Lower a maximum with each change that lowers its count.
 #[derive(Debug, Default)]
@@ -30,7 +44,7 @@ struct Counts {
     short_docs: Vec<String>,
     pronouns: Vec<String>,
     tuple_parameters: Vec<String>,
-    bound_suffixes: Vec<String>,
+    bound_names: Vec<String>,
     of_constructors: Vec<String>,
     named_closures: Vec<String>,
     lines: usize,
@@ -83,9 +97,13 @@ impl Counts {
             let is_tuple_line =
                 trimmed.starts_with('(') && trimmed.contains("): (") && trimmed.ends_with("),");
             self.tuple_parameters.extend((is_tuple || is_tuple_line).then(place));
-            let is_bound = trimmed.contains("const ")
+            let is_constant = trimmed.contains("const ")
                 && words(trimmed).any(|word| word.ends_with("_MOST") || word.ends_with("_LEAST"));
-            self.bound_suffixes.extend(is_bound.then(place));
+            let declares_bound = trimmed
+                .split('"')
+                .step_by(2)
+                .any(|code| BOUND_NAMES.iter().any(|declaration| code.contains(declaration)));
+            self.bound_names.extend((is_constant || declares_bound).then(place));
             let is_of = after_fn.is_some_and(|after| after.starts_with("of(") || after.starts_with("of<"));
             self.of_constructors.extend(is_of.then(place));
             let is_closure = trimmed.strip_prefix("let ").is_some_and(|rest| {
@@ -144,9 +162,9 @@ fn habits_that_the_style_rules_out_become_fewer() {
         above(MAX_SHORT_DOCS, &counts.short_docs, "docs have fewer than three words"),
         above(MAX_PRONOUNS, &counts.pronouns, "comments hide their subject"),
         above(0, &counts.tuple_parameters, "parameters are tuples"),
-        above(0, &counts.bound_suffixes, "constants end in _MOST or _LEAST"),
+        above(0, &counts.bound_names, "names of bounds are not `max_` or `min_`"),
         above(MAX_OF, &counts.of_constructors, "functions are called `of`"),
-        above(MAX_CLOSURES * counts.lines / 1_000, &counts.named_closures, "closures have a name"),
+        above(MAX_CLOSURES * counts.lines / 10_000, &counts.named_closures, "closures have a name"),
     ]
     .into_iter()
     .flatten()
@@ -170,11 +188,11 @@ fn comments_of_tests_begin_with_plain_words() {
 fn habits_are_counted() {
     let mut counts = Counts::default();
     let text = "//! Whose it is.\n\n/// Yes.\nconst A_MOST: u8 = 1;\n/// A doc of enough words,\n/// and more.\n\
-        fn of((a, b): (u8, u8)) {}\nfn f(\n    (a, b): (u8, u8),\n) {}\n// nobody\nlet f = |x| x;\n// What.\n// What is continued.\nlet g = (1, 2);\n";
+        fn of((a, b): (u8, u8)) {}\nfn f(\n    (a, b): (u8, u8),\n) {}\n// nobody\nlet f = |x| x;\nfn g(most: u8) {}\nlet h = \"let most \";\n// What.\n// What is continued.\nlet g = (1, 2);\n";
     counts.add("f.rs", text);
     let Counts { docs, question_words, short_docs, pronouns, .. } = &counts;
     assert_eq!((*docs, question_words.len(), short_docs.len(), pronouns.len()), (3, 2, 1, 1), "{counts:?}");
-    let Counts { tuple_parameters, bound_suffixes, of_constructors, named_closures, .. } = &counts;
-    let form = [tuple_parameters, bound_suffixes, of_constructors, named_closures].map(Vec::len);
-    assert_eq!(form, [2, 1, 1, 1], "{counts:?}");
+    let Counts { tuple_parameters, bound_names, of_constructors, named_closures, .. } = &counts;
+    let form = [tuple_parameters, bound_names, of_constructors, named_closures].map(Vec::len);
+    assert_eq!(form, [2, 2, 1, 1], "{counts:?}");
 }

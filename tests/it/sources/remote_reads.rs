@@ -735,7 +735,7 @@ async fn a_missing_stream_is_refused_with_the_existing_ones() {
     });
     let expect = (
         QueryFault::UnknownStream,
-        "Streams there are: attachments, daily_stats, labels, messages.".to_owned(),
+        "Existing streams: attachments, daily_stats, labels, messages.".to_owned(),
     );
     assert_eq!(fault(remote.pdpp.stream(&described(None)).await), expect);
     assert_eq!(fault(remote.pdpp.stream(&described(Some("cin_work"))).await), expect);

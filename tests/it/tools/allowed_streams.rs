@@ -49,7 +49,7 @@ impl Talkative {
         SourceError::InvalidQuery {
             fault: QueryFault::UnknownStream,
             problem: format!("there is no stream `{stream}`"),
-            hint: "Streams there are: files, messages, secrets.".to_owned(),
+            hint: "Existing streams: files, messages, secrets.".to_owned(),
         }
     }
 }
@@ -234,7 +234,7 @@ async fn only_listed_streams_are_shown() {
 async fn a_hidden_stream_is_refused_as_one_that_does_not_exist() {
     let (_, source) = shown(&["messages", "files", "none"]);
     let unknown = |stream: &str| {
-        format!("stream_not_declared: there is no stream `{stream}`. Streams there are: files, messages.")
+        format!("stream_not_declared: there is no stream `{stream}`. Existing streams: files, messages.")
     };
     // A stream that is listed and does not exist, one that exists and is not listed, and one that is neither.
     for stream in ["none", "secrets", "nowhere"] {
@@ -333,7 +333,7 @@ async fn only_listed_streams_of_a_store_are_shown() {
         assert!(source.search(&query).await.is_ok());
     }
     let refused = refusal(source.records(&RecordsQuery::new(name("files"), 1)).await);
-    assert_eq!(refused, "stream_not_declared: there is no stream `files`. Streams there are: messages.");
+    assert_eq!(refused, "stream_not_declared: there is no stream `files`. Existing streams: messages.");
     assert_eq!(
         refused.replace("files", "tasks"),
         refusal(source.records(&RecordsQuery::new(name("tasks"), 1)).await)

@@ -89,7 +89,7 @@ fn tool_lists_and_instructions_fit_their_budgets() {
 #[tokio::test]
 async fn large_hits_fit_the_search_budgets() {
     let toolbox = toolbox(fat_search_reply(), long_record_reply("short"));
-    for (name, profile, arguments, most, least_hits) in [
+    for (name, profile, arguments, most, min_hits) in [
         ("fat search, no limit", Profile::Standard, json!({"query": "x"}), 1_800, 12),
         ("fat search, limit 20", Profile::Standard, json!({"query": "x", "limit": 20}), 5_120, 20),
         ("fat search, limit 100", Profile::Standard, json!({"query": "x", "limit": 100}), 16_384, 100),
@@ -99,7 +99,7 @@ async fn large_hits_fit_the_search_budgets() {
         assert!(json.len() <= most, "{name}: {} bytes", json.len());
         let value: Value = serde_json::from_str(&json).unwrap();
         let results = value["results"].as_array().unwrap();
-        assert!(results.len() >= least_hits, "{name}: {} hits", results.len());
+        assert!(results.len() >= min_hits, "{name}: {} hits", results.len());
         // Every handle is complete, and every hit has an excerpt.
         for (number, hit) in results.iter().enumerate() {
             assert_eq!(hit["id"], format!("conn_1/mail:m{number}"));

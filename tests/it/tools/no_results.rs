@@ -25,7 +25,7 @@ async fn a_search_without_results_says_which_words_have_no_match() {
         for (query, parts) in [
             ("xylophone", vec!["No record has `xylophone`"]),
             ("xylophone zeppelin", vec!["any of `xylophone`, `zeppelin`", "other words"]),
-            ("?!", vec!["no letters or digits"]),
+            ("?!", vec!["Search for words or numbers"]),
         ] {
             let found = model.call("search", json!({"query": query})).await;
             assert_eq!(found["results"], json!([]));

@@ -93,7 +93,7 @@ async fn check(model: &Model, source: &str, streams: &str) {
         let told = common(model, unknown_stream(connection), &["code", "message", "hint"]).await;
         assert_eq!(told["code"], "stream_not_declared");
         assert_eq!(told["message"], format!("source `{source}`: {place}"));
-        assert_eq!(told["hint"], format!("Streams there are: {streams}."));
+        assert_eq!(told["hint"], format!("Existing streams: {streams}."));
     }
 }
 

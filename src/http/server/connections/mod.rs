@@ -101,8 +101,9 @@ impl Connections {
     /// Accepts connections until the server is stopped; then drains the requests in flight for a while and drops the
     /// rest.
     pub(in crate::http) async fn serve(self, listener: TcpListener) {
-        let most = allowed_connections(self.limits.connections);
-        let slots = Arc::new(Semaphore::new(usize::try_from(most).unwrap_or(Semaphore::MAX_PERMITS)));
+        let max_connections = allowed_connections(self.limits.connections);
+        let slots =
+            Arc::new(Semaphore::new(usize::try_from(max_connections).unwrap_or(Semaphore::MAX_PERMITS)));
         let (open, hang_up) = (TaskTracker::new(), CancellationToken::new());
         let addresses = Addresses::new(self.limits.connections_per_address, self.proxies.clone());
         let (mut warned, mut refused_logged_at) = (false, None);
@@ -110,7 +111,7 @@ impl Connections {
             if !warned && slots.available_permits() == 0 {
                 warned = true;
                 tracing::warn!(
-                    connections = most,
+                    connections = max_connections,
                     "all connections are taken; more clients wait until one ends"
                 );
             }

@@ -54,7 +54,7 @@ pub(in crate::http::v1) const OPERATION: Operation = Operation {
         },
         Parameter {
             name: "limit",
-            takes: ParameterType::Whole { least: 1, most: Some(MAX_LIMIT), default: Some(DEFAULT_LIMIT) },
+            takes: ParameterType::Whole { min: 1, max: Some(MAX_LIMIT), default: Some(DEFAULT_LIMIT) },
             about: "Maximum number of groups.",
         },
         FILTER,

@@ -34,12 +34,12 @@ pub(in crate::http::v1) const OPERATION: Operation = Operation {
         Parameter { name: "field", takes: ParameterType::NeededText, about: "A top-level text field." },
         Parameter {
             name: "offset_chars",
-            takes: ParameterType::Whole { least: 0, most: None, default: None },
+            takes: ParameterType::Whole { min: 0, max: None, default: None },
             about: "The start of the window; an offset past the end gives an empty window. Not with `q`.",
         },
         Parameter {
             name: "limit_chars",
-            takes: ParameterType::Whole { least: 1, most: None, default: Some(DEFAULT_CHARS) },
+            takes: ParameterType::Whole { min: 1, max: None, default: Some(DEFAULT_CHARS) },
             about: "Maximum length. A value over 16,384 becomes 16,384, with a `limit_clamped` warning.",
         },
         Parameter {
@@ -49,12 +49,12 @@ pub(in crate::http::v1) const OPERATION: Operation = Operation {
         },
         Parameter {
             name: "before_chars",
-            takes: ParameterType::Whole { least: 0, most: Some(MAX_AROUND), default: Some(DEFAULT_AROUND) },
+            takes: ParameterType::Whole { min: 0, max: Some(MAX_AROUND), default: Some(DEFAULT_AROUND) },
             about: "Code points before the match; needs `q`.",
         },
         Parameter {
             name: "after_chars",
-            takes: ParameterType::Whole { least: 0, most: Some(MAX_AROUND), default: Some(DEFAULT_AROUND) },
+            takes: ParameterType::Whole { min: 0, max: Some(MAX_AROUND), default: Some(DEFAULT_AROUND) },
             about: "Code points after the match; needs `q`.",
         },
         CONNECTION,
@@ -132,8 +132,7 @@ fn parse_query(sent: &mut Parameters, address: RecordAddress) -> Result<WindowQu
         return Err(RequestError::bad("invalid_field_path", problem).about("field"));
     };
     let invalid = |param: &str, problem: String| RequestError::bad("invalid_window", problem).about(param);
-    let whole =
-        |name: &str, least, most| sent.whole(name, least, most).map_err(|problem| invalid(name, problem));
+    let whole = |name: &str, min, max| sent.whole(name, min, max).map_err(|problem| invalid(name, problem));
     let offset = whole("offset_chars", 0, usize::MAX)?;
     let limit = whole("limit_chars", 1, usize::MAX)?;
     let before = whole("before_chars", 0, MAX_AROUND)?;

@@ -188,9 +188,11 @@ mod tests {
     /// Returns the rows of copies with those of their originals, for records with these bodies.
     fn found(bodies: &[(i64, &str)], candidates: &[ScoredCandidate]) -> Vec<(i64, i64)> {
         let read = |rows: &[i64]| -> HashMap<i64, RecordData> {
-            let of_row = |row: &i64| bodies.iter().find(|(known, _)| known == row);
             let data = |body: &str| json!({ "body": body }).as_object().unwrap().clone();
-            rows.iter().filter_map(of_row).map(|(row, body)| (*row, data(body))).collect()
+            rows.iter()
+                .filter_map(|row| bodies.iter().find(|(known, _)| known == row))
+                .map(|(row, body)| (*row, data(body)))
+                .collect()
         };
         let copies = Copies::find(candidates, &Texts { asked: HashSet::new(), read: &read });
         assert_eq!(Copies::parse(&copies.write()).as_ref(), Some(&copies));

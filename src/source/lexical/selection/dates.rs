@@ -137,8 +137,11 @@ fn kind_of(piece: &str) -> Kind {
     if is_capital && (MONTHS.iter().any(is_short_form) || SHORT_MONTHS.contains(&&*word)) {
         return Kind::Month;
     }
-    let is_weekday = |name: &&str| name.starts_with(&word) && (word.len() <= 3 || word.len() == name.len());
-    if is_capital && WEEKDAYS.iter().any(is_weekday) {
+    if is_capital
+        && WEEKDAYS
+            .iter()
+            .any(|name| name.starts_with(&word) && (word.len() <= 3 || word.len() == name.len()))
+    {
         return Kind::Weekday;
     }
     match &*word {
@@ -151,8 +154,9 @@ fn kind_of(piece: &str) -> Kind {
 /// Returns the kind of a piece that begins with a digit.
 fn kind_of_number(core: &str) -> Kind {
     let (date, time) = core.split_once(['T', 't']).map_or((core, None), |(date, time)| (date, Some(time)));
-    let is_time = |time: &str| is_clock(time.split(['+', '-', 'Z', 'z', '.']).next().unwrap_or_default());
-    if is_numeric_date(date) && time.is_none_or(is_time) {
+    if is_numeric_date(date)
+        && time.is_none_or(|time| is_clock(time.split(['+', '-', 'Z', 'z', '.']).next().unwrap_or_default()))
+    {
         return Kind::Date;
     }
     let clock = core.trim_end_matches(|character: char| character.is_ascii_alphabetic());
@@ -172,7 +176,7 @@ fn is_numeric_date(text: &str) -> bool {
         return false;
     };
     let parts: Vec<&str> = text.split(separator).collect();
-    let is_day = |text: &str, most: u32| number(text, 1..=2).is_some_and(|day| (1..=most).contains(&day));
+    let is_day = |text: &str, max: u32| number(text, 1..=2).is_some_and(|day| (1..=max).contains(&day));
     match parts[..] {
         [year, month, day] if year.len() == 4 => is_year(year) && is_day(month, 12) && is_day(day, 31),
         // The month is first in America.
@@ -185,7 +189,7 @@ fn is_numeric_date(text: &str) -> bool {
 
 fn is_clock(text: &str) -> bool {
     let parts: Vec<&str> = text.split(':').collect();
-    let is_part = |text: &str, most: u32| number(text, 1..=2).is_some_and(|part| part <= most);
+    let is_part = |text: &str, max: u32| number(text, 1..=2).is_some_and(|part| part <= max);
     match parts[..] {
         [hour, minute] => is_part(hour, 24) && is_part(minute, 59),
         [hour, minute, second] => is_part(hour, 24) && is_part(minute, 59) && is_part(second, 60),

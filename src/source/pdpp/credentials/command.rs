@@ -154,10 +154,10 @@ impl CachedToken {
     }
 }
 
-async fn run(line: &CommandLine, started: Timestamp, most: Duration) -> Outcome {
-    let output = timeout(most, output(line)).await;
+async fn run(line: &CommandLine, started: Timestamp, limit: Duration) -> Outcome {
+    let output = timeout(limit, output(line)).await;
     let output = output
-        .unwrap_or_else(|_elapsed| Err(CredentialFault::failed(format!("it did not end within {most:?}"))));
+        .unwrap_or_else(|_elapsed| Err(CredentialFault::failed(format!("it did not end within {limit:?}"))));
     Credential::of_text(output?.expose_secret(), started)
 }
 
@@ -172,8 +172,8 @@ async fn output(line: &CommandLine) -> Result<SecretString, CredentialFault> {
     let mut running = Group::new(shell.spawn().map_err(failed)?);
     let mut printed = Vec::new();
     if let Some(stdout) = running.child.stdout.take() {
-        let most = u64::try_from(MAX_OUTPUT).unwrap_or(u64::MAX) + 1;
-        stdout.take(most).read_to_end(&mut printed).await.map_err(failed)?;
+        let max_bytes = u64::try_from(MAX_OUTPUT).unwrap_or(u64::MAX) + 1;
+        stdout.take(max_bytes).read_to_end(&mut printed).await.map_err(failed)?;
     }
     if printed.len() > MAX_OUTPUT {
         return Err(CredentialFault::malformed(format!("it is more than {MAX_OUTPUT} bytes")));

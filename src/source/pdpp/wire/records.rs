@@ -65,10 +65,9 @@ fn descend(value: Value, found: &mut RecordList, levels: usize) -> Option<Vec<Va
         found.next_changes.take().or_else(|| own(&["next_changes_since", "nextChangesSince"]));
     found.has_more = found.has_more.or_else(|| member(&body, &["has_more", "hasMore"])?.as_bool());
     found.count = found.count.or_else(|| count(body.get("meta")?.as_object()?));
-    let holds_one = |value: &Value| value.is_array() || value.is_object();
     let name = ["data", "records", "results", "hits", "items"]
         .into_iter()
-        .find(|name| body.get(*name).is_some_and(holds_one))?;
+        .find(|name| body.get(*name).is_some_and(|value| value.is_array() || value.is_object()))?;
     let inner = body.get_mut(name).map(Value::take)?;
     descend(inner, found, levels - 1)
 }

@@ -134,13 +134,13 @@ impl<'a> Candidates<'a> {
     }
 
     /// Returns an upper bound of the number of records with any of the words.
-    pub(super) fn most_matches(&self) -> u64 {
+    pub(super) fn max_matches(&self) -> u64 {
         let sum: u64 = self.clauses.iter().map(|clause| clause.frequency).sum();
         sum.min(self.scope.records_in_scope)
     }
 
     /// Returns the number of records in scope that have the most frequent word.
-    pub(super) fn least_matches(&self) -> u64 {
+    pub(super) fn min_matches(&self) -> u64 {
         self.clauses.last().map_or(0, |clause| clause.frequency)
     }
 
@@ -155,7 +155,7 @@ impl<'a> Candidates<'a> {
             return Ok(Selected { evidence: Vec::new(), is_complete: true });
         };
         let mut found = Found::default();
-        if self.most_matches() <= MAX_SCORED {
+        if self.max_matches() <= MAX_SCORED {
             found.add(self.read(&any, DEPTH)?);
             if found.evidence.len() < DEPTH {
                 return Ok(Selected { evidence: found.evidence, is_complete: true });

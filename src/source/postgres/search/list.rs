@@ -20,7 +20,7 @@ pub(super) struct List<'a> {
     /// Query for records with any word.
     pub(super) any: Option<TextQuery>,
     /// Upper bound of the number of matches.
-    pub(super) most_matches: u64,
+    pub(super) max_matches: u64,
     pub(super) ranked: Vec<Match>,
 }
 
@@ -57,7 +57,7 @@ impl List<'_> {
         let query = TextQuery::all(self.any.clone().into_iter().chain(self.conditions.constraints.clone()));
         let Some(TextQuery(query)) = query else { return Ok(Vec::new()) };
         let ranked: Vec<i64> = self.ranked.iter().map(|found| found.row).collect();
-        let fence = if self.most_matches <= MAX_SELECTED { "OFFSET 0" } else { "" };
+        let fence = if self.max_matches <= MAX_SELECTED { "OFFSET 0" } else { "" };
         let sql = format!(
             "SELECT id FROM (
                  SELECT t.id FROM fetchwell.texts t WHERE t.words @@ CAST($1::text AS tsquery) AND t.id < $2 AND t.id <> ALL ($3){} {fence}

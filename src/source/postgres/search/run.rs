@@ -128,8 +128,8 @@ pub(in crate::source::postgres) fn rank(
         Some(near) => near.place(found, lookups.possible_coverage()),
         None => (found, Placements::default()),
     };
-    let (any, most_matches) = (candidates.any(), candidates.most_matches());
-    let list = List { tables, conditions: &conditions, any, most_matches, ranked };
+    let (any, max_matches) = (candidates.any(), candidates.max_matches());
+    let list = List { tables, conditions: &conditions, any, max_matches, ranked };
     let found = page_of(&list, place, query.limit, filter.as_ref(), bounds)?;
     let count = count.unwrap_or_else(|| {
         let shown = Count::exact(found.rows.len() as u64);
@@ -167,8 +167,8 @@ fn first_position(
     let is_plain = query.text.is_plain();
     let count = match rest {
         Rest::Nothing => Count::exact(found),
-        _ if is_plain && candidates.is_one_word() => Count::exact(candidates.least_matches()),
-        _ if is_plain => Count::exact(candidates.least_matches().max(found)).at_least(),
+        _ if is_plain && candidates.is_one_word() => Count::exact(candidates.min_matches()),
+        _ if is_plain => Count::exact(candidates.min_matches().max(found)).at_least(),
         _ => Count::exact(found).at_least(),
     };
     Ok(Position { place: Place { ranked: 0, rest }, ranked, count: Some(count) })

@@ -258,9 +258,9 @@ fn refused(problem: String, hint: &str) -> SourceError {
     SourceError::InvalidQuery { fault: QueryFault::InvalidAggregate, problem, hint: hint.to_owned() }
 }
 
-fn too_many(most: usize) -> SourceError {
+fn too_many(max_values: usize) -> SourceError {
     refused(
-        format!("there are more than {most} different values to tell apart"),
+        format!("there are more than {max_values} different values to tell apart"),
         "Narrow it with `filter`, or group by time.",
     )
 }

@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 pub use self::retention::delete_expired_searches;
 use super::blocking::spawn_read;
 use super::documents::{self, chunks_of};
-use super::history_queue::{Queued, check_writable};
+use super::history_queue::{QueuePlace, check_writable};
 use super::meaning::SearchMeaning;
 use super::{Inner, Store, StoreError};
 use crate::handle::SourceName;
@@ -229,14 +229,14 @@ impl DocumentStore for Store {
     async fn remember_search(&self, project: Uuid, search: &NewSearch) -> Result<(), SourceError> {
         self.writing(|inner| check_writable(&inner.database)).await?;
         match self.inner.history.push(project, search.clone()) {
-            Queued::First => {
+            QueuePlace::First => {
                 let inner = Arc::clone(&self.inner);
                 // The answer to the search does not wait for it.
                 drop(spawn_blocking(move || write_history(&inner)));
                 Ok(())
             }
-            Queued::Behind => Ok(()),
-            Queued::Full => Err(SourceError::Busy),
+            QueuePlace::Behind => Ok(()),
+            QueuePlace::Full => Err(SourceError::Busy),
         }
     }
 

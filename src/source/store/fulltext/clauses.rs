@@ -9,14 +9,18 @@ use tantivy::query::{
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Searcher, TantivyError, Term};
 
+use super::dictionary::Dictionary;
 use super::index::Fields;
 use super::scope::Scope;
 use crate::source::lexical::expansion::Lookups;
 use crate::source::lexical::spelling::spellings;
-use crate::source::lexical::terms::{Phrase, QueryTerms};
+use crate::source::lexical::terms::{Phrase, PhraseWord, QueryTerms};
 
 /// Weight of a word in the title beside its weight in the text.
 const TITLE_BOOST: f32 = 0.6;
+
+/// Maximum number of records with the rarest word of a unit that is looked up as a whole.
+const MAX_UNIT_RECORDS: u64 = 20_000;
 
 /// Maximum number of words of a query with a lookup of other forms in titles, too.
 const MAX_WORDS_WITH_FORMS_IN_TITLES: usize = 4;
@@ -65,6 +69,33 @@ impl Fields {
         };
         clauses.insert(0, (Occur::Must, any));
         Ok(CandidateQuery::Other(Box::new(BooleanQuery::new(clauses))))
+    }
+
+    /// Returns the query for the records that have a unit of the query as a whole and pass the constraints, or `None` if no
+    /// unit has a word that is rare enough to look for it.
+    pub(super) fn whole_units(
+        self,
+        dictionary: &Dictionary<'_>,
+        constraints: &Constraints<'_>,
+    ) -> Result<Option<Box<dyn Query>>, TantivyError> {
+        let mut phrases: Vec<Box<dyn Query>> = Vec::new();
+        for Phrase(words) in &constraints.terms.units {
+            let term = |word: &PhraseWord| (word.position, Term::from_field_text(self.text, &word.text));
+            let terms: Vec<(usize, Term)> = words.iter().map(term).collect();
+            let mut rarest = u64::MAX;
+            for (_, term) in &terms {
+                rarest = rarest.min(dictionary.frequency(term)?);
+            }
+            if (1..=MAX_UNIT_RECORDS).contains(&rarest) {
+                phrases.push(Box::new(PhraseQuery::new_with_offset(terms)));
+            }
+        }
+        if phrases.is_empty() {
+            return Ok(None);
+        }
+        let mut clauses = self.constraint_clauses(constraints)?;
+        clauses.insert(0, (Occur::Must, Box::new(BooleanQuery::union(phrases))));
+        Ok(Some(Box::new(BooleanQuery::new(clauses))))
     }
 
     /// Returns the query for the records that pass the required parts of a query, whatever other words they have.

@@ -56,8 +56,8 @@ pub(super) fn compared_texts(
     let mut texts = HashMap::new();
     let mut left = MAX_ALL_COMPARED_BYTES;
     for row in rows {
-        let most = i64::try_from(left.min(MAX_COMPARED_BYTES)).unwrap_or(0);
-        let data: Option<String> = statement.query_row((row, most), |row| row.get(0)).optional()?;
+        let max_bytes = i64::try_from(left.min(MAX_COMPARED_BYTES)).unwrap_or(0);
+        let data: Option<String> = statement.query_row((row, max_bytes), |row| row.get(0)).optional()?;
         if let Some(data) = data {
             left = left.saturating_sub(data.len());
             texts.extend(serde_json::from_str(&data).ok().map(|data| (*row, data)));

@@ -1,7 +1,8 @@
 //! The matches of one search in their order, read as far as they are needed.
 //!
 //! The first [`RANKED`] candidates are ranked by their features. If most of them are of one stream, the best candidates
-//! of other streams are ranked with them: short rows of a table would hide longer texts that match as well. Later ones
+//! of other streams are ranked with them: short rows of a table would hide longer texts that match as well. So are records
+//! with an identifier or a quotation of the query as a whole: short records with its parts would hide them. Later ones
 //! follow in the order of their candidates, in tiers that double: what a tier adds is what earlier tiers do not have.
 //! Each tier is a function of the query and the snapshot alone, so pages that are read one by one, each by a new list,
 //! have no gaps and no duplicates.
@@ -13,6 +14,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use tantivy::columnar::Column;
+use tantivy::query::Query;
 use tantivy::{DocAddress, Searcher, SegmentOrdinal, TantivyError};
 
 use super::candidates::{Candidate, CandidateFilter, best_candidates, best_of_words, newest_candidates};
@@ -34,6 +36,9 @@ pub(super) const RANKED: usize = 200;
 /// Number of candidates of other streams that are ranked beside those of one stream.
 const RANKED_OTHERS: usize = 50;
 
+/// Number of candidates with a whole unit of the query that are ranked beside the others.
+const RANKED_UNITS: usize = 50;
+
 /// Number of the first candidates beyond which their stream hides others: the share that a page may have of one stream.
 const DOMINANT: usize = RANKED * 6 / 10;
 
@@ -44,6 +49,8 @@ pub(super) struct RankedList<'a> {
     dictionary: Dictionary<'a>,
     pub(super) lookups: Lookups,
     query: CandidateQuery,
+    /// Query for the records that have a unit of the query as a whole.
+    whole_units: Option<Box<dyn Query>>,
     filter: CandidateFilter,
     /// True if records are selected by their words alone.
     has_words_only: bool,
@@ -90,6 +97,7 @@ impl<'a> RankedList<'a> {
         let constraints =
             Constraints { searcher, terms, scope: if wide.is_some() { None } else { Some(scope) } };
         let query = fields.candidates(&lookups, &constraints)?;
+        let whole_units = fields.whole_units(&dictionary, &constraints)?;
         let mut filter = wide.unwrap_or_default();
         filter.after = text.after.map(jiff::Timestamp::as_second);
         filter.before = text.before.map(jiff::Timestamp::as_second);
@@ -103,6 +111,7 @@ impl<'a> RankedList<'a> {
             dictionary,
             lookups,
             query,
+            whole_units,
             filter,
             has_words_only,
             has_one_stream,
@@ -138,13 +147,13 @@ impl<'a> RankedList<'a> {
         let has_deletes =
             self.snapshot.searcher.segment_readers().iter().any(|segment| segment.has_deletes());
         let alternatives = || self.lookups.words.iter().flat_map(|word| &word.alternatives);
-        let most = alternatives().map(|alternative| alternative.frequency).max().unwrap_or(0);
+        let max_frequency = alternatives().map(|alternative| alternative.frequency).max().unwrap_or(0);
         if !self.has_words_only || has_deletes {
             return Count { value: found, accuracy: Accuracy::LowerBound };
         }
         let is_one_word = alternatives().count() == 1;
         let accuracy = if is_one_word { Accuracy::Exact } else { Accuracy::LowerBound };
-        Count { value: most.max(found), accuracy }
+        Count { value: max_frequency.max(found), accuracy }
     }
 
     fn read_tier(&self, read: &mut ReadMatches) -> Result<(), TantivyError> {
@@ -153,14 +162,9 @@ impl<'a> RankedList<'a> {
         let by_time = self.terms.is_empty();
         let mut candidates = self.candidates(&self.filter, depth)?;
         read.is_complete = candidates.len() < depth;
-        if is_first
-            && !by_time
-            && !read.is_complete
-            && let Some(stream) = self.dominant_stream(&candidates)?
-        {
-            let mut others = self.filter.clone();
-            others.without_stream = Some(stream);
-            candidates.extend(self.candidates(&others, RANKED_OTHERS)?);
+        if is_first && !by_time && !read.is_complete {
+            let beside = self.candidates_beside(&candidates)?;
+            candidates.extend(beside);
         }
         read.depth = depth;
         let new: Vec<Candidate> =
@@ -186,6 +190,21 @@ impl<'a> RankedList<'a> {
             }
             CandidateQuery::Other(query) => best_candidates(searcher, &**query, filter, count),
         }
+    }
+
+    /// Returns the candidates to rank beside the best ones: those of other streams if one stream hides them, and those with a
+    /// whole unit of the query.
+    fn candidates_beside(&self, best: &[Candidate]) -> Result<Vec<Candidate>, TantivyError> {
+        let mut beside = Vec::new();
+        if let Some(stream) = self.dominant_stream(best)? {
+            let mut others = self.filter.clone();
+            others.without_stream = Some(stream);
+            beside = self.candidates(&others, RANKED_OTHERS)?;
+        }
+        if let Some(units) = &self.whole_units {
+            beside.extend(best_candidates(&self.snapshot.searcher, &**units, &self.filter, RANKED_UNITS)?);
+        }
+        Ok(beside)
     }
 
     /// Returns the row of the stream that most candidates are of, if the search covers others.

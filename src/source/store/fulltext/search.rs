@@ -138,10 +138,10 @@ impl StoreSearch {
             let placed = placed.iter().find(|placed| placed.row == row)?;
             Some(usize::try_from(placed.first_byte).ok()?..usize::try_from(placed.end_byte).ok()?)
         };
-        let most = WEIGHTS.most();
+        let max_score = WEIGHTS.max_score();
         let record = |found: &Match| RankedRecord {
             row: found.row,
-            score: found.score.is_finite().then(|| (found.score / most).clamp(0.0, 1.0)),
+            score: found.score.is_finite().then(|| (found.score / max_score).clamp(0.0, 1.0)),
             passage: passage(found.row),
         };
         let records = rows.iter().map(record).collect();

@@ -188,7 +188,7 @@ impl StoreWriter {
             self.streams.clear();
         }
         let (mut tally, mut version) = (self.tally, before);
-        let mut written: Vec<Option<Written>> = Vec::with_capacity(batch.len());
+        let mut written: Vec<Option<RecordChange>> = Vec::with_capacity(batch.len());
         let mut counts: HashMap<i64, i64> = HashMap::new();
         for incoming in batch {
             let known = match self.streams.get_mut(&incoming.stream) {
@@ -210,7 +210,7 @@ impl StoreWriter {
                 WriteOutcome::Deleted(_) => *counts.entry(stream).or_default() -= 1,
                 WriteOutcome::Changed(_) | WriteOutcome::Unchanged(_) => {}
             }
-            let change = Written::new(stream, &outcome);
+            let change = RecordChange::new(stream, &outcome);
             version += i64::from(change.is_some());
             written.push(change);
         }
@@ -235,17 +235,17 @@ struct WrittenBatch {
     /// Version of the store after the batch.
     after: i64,
     /// Each record of the batch, if it was changed.
-    written: Vec<Option<Written>>,
+    written: Vec<Option<RecordChange>>,
 }
 
 /// A record that was changed.
-struct Written {
+struct RecordChange {
     record: i64,
     stream: i64,
     is_new: bool,
 }
 
-impl Written {
+impl RecordChange {
     fn new(stream: i64, outcome: &WriteOutcome) -> Option<Self> {
         let (record, is_new) = match outcome {
             WriteOutcome::Added(record) => (*record, true),

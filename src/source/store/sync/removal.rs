@@ -41,8 +41,9 @@ impl MissingCounts {
     /// Returns true if more than half, and more than 20, of the items or records are missing.
     #[must_use]
     pub fn is_suspicious(&self) -> bool {
-        let most = |missing: u64, of: u64| missing > MAX_UNCONDITIONAL && missing.saturating_mul(2) > of;
-        most(self.items, self.of_items) || most(self.records, self.of_records)
+        let is_majority =
+            |missing: u64, of: u64| missing > MAX_UNCONDITIONAL && missing.saturating_mul(2) > of;
+        is_majority(self.items, self.of_items) || is_majority(self.records, self.of_records)
     }
 }
 

@@ -98,8 +98,9 @@ impl VectorIndex {
     ///
     /// The file cannot be read.
     pub fn identity(&self) -> Result<Option<String>, VectorError> {
-        let identity = |Generation { id, revision, model, .. }| format!("{id} {revision} {model}");
-        Ok(self.generation()?.map(identity))
+        Ok(self
+            .generation()?
+            .map(|Generation { id, revision, model, .. }| format!("{id} {revision} {model}")))
     }
 
     fn generation(&self) -> Result<Option<Generation>, VectorError> {

@@ -116,8 +116,7 @@ impl Plan {
         let texts: HashMap<&TextDigest, &String> =
             texts.iter().map(|(digest, text)| (digest, text)).collect();
         let text_of = |chunk: &PlannedChunk| Some((chunk.digest, (*texts.get(&chunk.digest)?).clone()));
-        let of_record = |record: &PlannedRecord| record.chunks.iter().filter_map(text_of).collect();
-        let all = self.records.iter().map(of_record);
+        let all = self.records.iter().map(|record| record.chunks.iter().filter_map(text_of).collect());
         all.filter(|texts: &Vec<NewText>| !texts.is_empty()).collect()
     }
 

@@ -34,6 +34,8 @@ pub(in crate::http::v1) fn routes_of(
 ) -> Vec<HttpRouteRow> {
     let connection = known.iter().find(|known| known.connection_id.as_str() == connection_id);
     let routes = connection.into_iter().flat_map(|connection| &connection.routes);
-    let asked = |route: &&HttpRoute| stream.is_none_or(|stream| route.stream.as_str() == stream);
-    routes.filter(asked).map(HttpRouteRow::new).collect()
+    routes
+        .filter(|route| stream.is_none_or(|stream| route.stream.as_str() == stream))
+        .map(HttpRouteRow::new)
+        .collect()
 }

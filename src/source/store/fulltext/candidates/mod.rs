@@ -130,8 +130,8 @@ impl CandidateFilter {
         };
         let has_times = self.after.is_some() || self.before.is_some();
         let times = if has_times { columns.i64("time").ok() } else { None };
-        let least = self.after.unwrap_or(i64::MIN);
-        let times = has_times.then_some((times, least, self.before));
+        let after = self.after.unwrap_or(i64::MIN);
+        let times = has_times.then_some((times, after, self.before));
         Ok(SegmentFilter { alive: segment.alive_bitset(), scope, without_stream, times, excluded })
     }
 }
@@ -173,9 +173,9 @@ impl SegmentFilter<'_> {
         {
             return false;
         }
-        let Some((column, least, before)) = &self.times else { return true };
+        let Some((column, after, before)) = &self.times else { return true };
         let time = column.as_ref().and_then(|column| column.first(document));
-        time.is_some_and(|time| time >= *least && before.is_none_or(|before| time < before))
+        time.is_some_and(|time| time >= *after && before.is_none_or(|before| time < before))
     }
 }
 
@@ -221,14 +221,14 @@ pub(super) fn best_candidates(
     let mut best = LeastElements::new(count);
     for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
         let filter = filter.for_segment(searcher, ordinal)?;
-        let least = best.threshold();
+        let threshold = best.threshold();
         let mut push = |document: DocId, score: Score| {
             if score > best.threshold() && filter.passes(document) {
                 best.push(Candidate { score, address: DocAddress::new(ordinal, document) });
             }
             best.threshold()
         };
-        weight.for_each_pruning(least, segment, &mut push)?;
+        weight.for_each_pruning(threshold, segment, &mut push)?;
     }
     Ok(best.heap.into_sorted_vec())
 }

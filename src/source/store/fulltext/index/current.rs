@@ -224,8 +224,7 @@ impl CurrentIndex {
             self.verify_in_background(unverified);
         }
         let snapshot = view.snapshot();
-        let is_known = |recent: &Snapshot| recent.is_at(view.version, view.is_previous);
-        if !state.recent.front().is_some_and(is_known) {
+        if !state.recent.front().is_some_and(|recent| recent.is_at(view.version, view.is_previous)) {
             state.recent.push_front(snapshot.clone());
             state.recent.truncate(MAX_SNAPSHOTS);
         }

@@ -322,9 +322,10 @@ fn is_segment_file(name: &str) -> bool {
 /// Returns true for files that were being written when a process ended: ours, and those of earlier releases (`.tmp`
 /// and six characters).
 fn is_temporary(name: &str) -> bool {
-    let is_earlier = |rest: &str| rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());
     (name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1))
-        || name.strip_prefix(".tmp").is_some_and(is_earlier)
+        || name
+            .strip_prefix(".tmp")
+            .is_some_and(|rest| rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 /// Reads a regular file up to the maximum length.

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tantivy::index::{SegmentId, SegmentMeta};
-use tantivy::schema::Schema;
 use tantivy::{Index, IndexReader, IndexSettings, ReloadPolicy, TantivyError};
 
 use super::directory::FileDirectory;
@@ -43,8 +42,9 @@ impl OpenIndex {
         let index =
             guard(|| Index::open(directory.clone())).map_err(|error| IndexFault::from_tantivy(&error))?;
         let layouts = [(Fields::schema(), false), (Fields::previous_schema(), true)];
-        let is_layout = |((schema, _), _): &((Schema, Fields), bool)| *schema == index.schema();
-        let Some(((_, fields), is_previous)) = layouts.into_iter().find(is_layout) else {
+        let Some(((_, fields), is_previous)) =
+            layouts.into_iter().find(|((schema, _), _)| *schema == index.schema())
+        else {
             return Err(IndexFault::Outdated);
         };
         index.tokenizers().register("fetchwell", StoreTokenizer::default());
