@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::print::{Printer, STRONG, grouped};
+use super::print::{Printer, STRONG, counted, grouped};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::settings::SourceArgs;
@@ -125,8 +125,9 @@ fn print_text(printer: Printer, schema: &Schema, imports: &Imports) {
         let beside: Vec<&str> = [label, connection.connector_key.as_deref()].into_iter().flatten().collect();
         printer.styled(Line::default().styled(STRONG, id).text("  ").text(beside.join(", ")));
         for stream in &connection.streams {
-            let count =
-                stream.record_count.map_or_else(String::new, |count| format!("  {} records", grouped(count)));
+            let count = stream
+                .record_count
+                .map_or_else(String::new, |count| format!("  {}", counted(count, "record")));
             printer.line(format_args!("  {}{count}", stream.name));
         }
         if let Some(import) = import_of(connection, imports) {
@@ -148,6 +149,6 @@ pub(super) fn print_import(printer: Printer, import: &RememberedImport) {
         printer.line(format_args!("  {} records are missing there and were not deleted", grouped(held)));
     }
     if unreadable_files > 0 {
-        printer.line(format_args!("  {} files there cannot be read", grouped(unreadable_files)));
+        printer.line(format_args!("  {} there cannot be read", counted(unreadable_files, "file")));
     }
 }

@@ -1,7 +1,7 @@
 """Writes calendars, contacts and feeds of `fixtures/samples/` with the libraries that programs write them with.
 
 Usage: tests/samples/exports.py FOLDER, with icalendar 7.3.0, vobject 0.9.9 and feedgen 1.0.0 from PyPI. Every sample has
-a sentence with a rare word in its middle, which `tests/it/real_samples.rs` searches for.
+a sentence with a rare word in its middle, which `tests/it/readers/samples.rs` searches for.
 """
 
 import datetime

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
+use super::super::print::counted;
 use super::check::Check;
 use crate::config::SourceSettings;
 use crate::connectors::describe_held_records;
@@ -52,7 +53,8 @@ fn problem(import: &RememberedImport, now: Timestamp) -> Option<String> {
     let unreadable = status.unreadable;
     (unreadable > 0).then(|| {
         format!(
-            "{unreadable} files of `{connection}` cannot be read; `fetchwell sync {connection} --report FILE` lists them"
+            "{} of `{connection}` cannot be read; `fetchwell sync {connection} --report FILE` lists them",
+            counted(unreadable, "file")
         )
     })
 }

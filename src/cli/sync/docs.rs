@@ -1,15 +1,18 @@
 //! `fetchwell import docs`: imports a folder of documents into a project, and remembers it for `fetchwell sync`.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 
 use super::super::embeddings::EmbedArgs;
 use super::super::print::Printer;
+use super::super::rejections::ReportFile;
 use super::run::{run_stoppable, synchronize};
-use crate::app::default_store::store_or_database_to_fill;
+use crate::app::default_store::{default_store, store_or_database_to_fill};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::sync_target::open_sync_target;
@@ -17,6 +20,7 @@ use crate::config::Environment;
 use crate::connectors::{CategoryFrom, ImportOptions, StoreFiles, guess_kind};
 use crate::source::SyncTarget;
 use crate::source::documents::{DOCS_KIND, ProjectSlug};
+use crate::source::is_database;
 use crate::source::store::{NewConnection, NewImport, RememberedImport};
 
 /// Import a folder of text, Markdown, HTML, PDF, EPUB and office files into a project, a document per file.
@@ -37,6 +41,9 @@ pub(in crate::cli) struct ImportDocs {
     /// Delete the documents of missing files, even if more than half of the files are missing.
     #[arg(long)]
     prune: bool,
+    /// Write every rejected and every skipped file to this file, a line of JSON each.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     embed: EmbedArgs,
 }
@@ -47,12 +54,19 @@ impl ImportDocs {
         if origin.to_str().is_none() {
             return Err(Failure::new(format!("the path {} is not UTF-8; rename it", origin.display())));
         }
+        self.check_store(environment)?;
         let path = store_or_database_to_fill(self.store.as_deref(), environment)?;
         let store = Arc::new(open_sync_target(&path, environment)?);
         let import = self.remember(&store, &origin)?;
         let prune = self.prune;
+        let mut report_file = self.report.as_deref().map(ReportFile::create).transpose()?;
         runtime()?.block_on(async move {
-            let report = run_stoppable(move |stop| synchronize(&store, &import, prune, None, stop)).await?;
+            let run = move |stop: &Arc<AtomicBool>| {
+                let report = synchronize(&store, &import, prune, report_file.as_mut(), stop)?;
+                report_file.map_or(Ok(()), ReportFile::finish)?;
+                Ok(report)
+            };
+            let report = run_stoppable(run).await?;
             if printer.json {
                 printer.value(&report);
             } else {
@@ -61,6 +75,21 @@ impl ImportDocs {
             self.embed.embed_imported(&path, environment).await.map_err(unembedded)?;
             if report.is_complete() { Ok(()) } else { Err(Failure::without_message()) }
         })
+    }
+
+    /// Refuses a store that does not exist, which has no project.
+    fn check_store(&self, environment: &Environment) -> Result<(), Failure> {
+        let Some(store) = self.store.clone().or_else(|| default_store(environment)) else { return Ok(()) };
+        let is_missing = || fs::metadata(&store).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        if is_database(&store) || !is_missing() {
+            return Ok(());
+        }
+        let (slug, place) = (&self.project, store.display());
+        let option = if self.store.is_some() { format!(" --store {place}") } else { String::new() };
+        Err(Failure::usage(&format_args!(
+            "there is no project `{slug}`, because there is no store at {place} yet; create both with `fetchwell project \
+             create {slug}{option}`"
+        )))
     }
 
     /// Remembers the folder as the origin of the project. A project has one, and as long as it has no documents, it can be

@@ -1,5 +1,9 @@
 //! Detection of a file's kind: by its content first, and by its extension where the content is only text.
 
+use std::borrow::Cow;
+
+use encoding_rs::{Encoding, UTF_8};
+
 use super::super::item::{FileKind, Item};
 
 /// Number of bytes at the start of a file in which the content is searched for signs of its kind.
@@ -12,14 +16,15 @@ pub(in crate::connectors) fn detect_kind(item: &Item<'_>) -> Option<FileKind> {
         return Some(kind);
     }
     if !is_text(head) {
-        return None;
+        return mail_kind(head, &extension).or_else(|| named_text(head, &extension));
     }
-    let start = String::from_utf8_lossy(head.get(..SNIFF_BYTES).unwrap_or(head));
+    let (start, is_utf16) = decoded_start(head.get(..SNIFF_BYTES).unwrap_or(head));
     let start = start.trim_start_matches('\u{FEFF}').trim_start();
     if extension == "json" {
         return export_kind(&String::from_utf8_lossy(head), &item.path);
     }
-    let by_content = text_kind(start);
+    // Messages have their own encodings.
+    let by_content = text_kind(start).filter(|kind| !is_utf16 || !is_mail(*kind));
     match FileKind::from_extension(&extension) {
         // These extensions say what the text is meant to be.
         Some(
@@ -29,6 +34,43 @@ pub(in crate::connectors) fn detect_kind(item: &Item<'_>) -> Option<FileKind> {
         // A message of a Maildir has no extension, or one with its flags.
         None if is_in_maildir(&item.path) => by_content.or(Some(FileKind::Eml)),
         None => by_content,
+    }
+}
+
+/// Returns the kind of a mailbox or message with bytes behind its headers that are no text, such as an attachment that is
+/// not encoded.
+fn mail_kind(head: &[u8], extension: &str) -> Option<FileKind> {
+    if FileKind::from_extension(extension).is_some_and(|kind| !is_mail(kind)) {
+        return None;
+    }
+    let first = std::str::from_utf8(head.split(|byte| *byte == b'\n').next()?).ok()?;
+    if !first.starts_with("From ") && !is_header(first) {
+        return None;
+    }
+    let is_end = |lines: &[u8]| lines.starts_with(b"\n\n") || lines.starts_with(b"\n\r\n");
+    let end = (0..head.len()).find(|at| head.get(*at..).is_some_and(is_end))?;
+    let headers = head.get(..end).filter(|headers| is_text(headers))?;
+    text_kind(&String::from_utf8_lossy(headers)).filter(|kind| is_mail(*kind))
+}
+
+/// Returns the kind of a text in UTF-8 with control characters, such as a log of a terminal, if its extension is that of a
+/// text.
+fn named_text(head: &[u8], extension: &str) -> Option<FileKind> {
+    // The start of the file may end within a character.
+    let is_utf8 = std::str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_text| true);
+    let kind = FileKind::from_extension(extension).filter(|_| is_utf8 && !head.contains(&0))?;
+    matches!(kind, FileKind::Text | FileKind::Markdown | FileKind::Html | FileKind::Csv).then_some(kind)
+}
+
+fn is_mail(kind: FileKind) -> bool {
+    matches!(kind, FileKind::Eml | FileKind::Mbox)
+}
+
+/// Returns the start of a text, and true if it was decoded from UTF-16, which has a byte order mark.
+fn decoded_start(head: &[u8]) -> (Cow<'_, str>, bool) {
+    match Encoding::for_bom(head).filter(|(encoding, _)| *encoding != UTF_8) {
+        Some((encoding, _)) => (encoding.decode_with_bom_removal(head).0, true),
+        None => (String::from_utf8_lossy(head), false),
     }
 }
 
@@ -291,6 +333,42 @@ mod tests {
         check("a", b"Return-Path: <a@x>\nReceived: by x\n  more\nSubject: x\n\n", Some(FileKind::Eml));
         check("box/cur/1.host:2,S", b"X-Only: one\n\n", Some(FileKind::Eml));
         check("a", b"Note: this\nis text", None);
+    }
+
+    #[test]
+    fn mail_may_have_bytes_that_are_no_text() {
+        let mail = b"From: a@x.test\r\nSubject: x\r\n\r\nbinary \0\x01";
+        for (name, expect) in [
+            ("a.eml", Some(FileKind::Eml)),
+            ("box/cur/1.host:2,S", Some(FileKind::Eml)),
+            ("a.txt", None),
+            ("a.csv", None),
+        ] {
+            check(name, mail, expect);
+        }
+        let mailbox = b"From a@x.test Wed Apr  1 10:00:00 2026\nFrom: a\nSubject: x\n\n\0\n";
+        check("a.mbox", mailbox, Some(FileKind::Mbox));
+        check("Inbox", mailbox, Some(FileKind::Mbox));
+        check("a.eml", b"From: a\0\nTo: b\n\nx", None);
+        check("box/cur/photo", b"\xFF\xD8\xFF\0\n\n", None);
+        check("a.eml", b"\0\0\0\x01", None);
+        check("a.log", b"bell \x07 and back\x08", Some(FileKind::Text));
+        check("a.log", b"\x01\xFF\xFE\x02", None);
+        check("a.rs", b"bell \x07", None);
+    }
+
+    #[test]
+    fn text_in_utf_16_is_recognized() {
+        let utf16 = |text: &str, to_bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            "\u{FEFF}".encode_utf16().chain(text.encode_utf16()).flat_map(to_bytes).collect()
+        };
+        for to_bytes in [u16::to_le_bytes as fn(u16) -> [u8; 2], u16::to_be_bytes] {
+            check("a.vcf", &utf16("BEGIN:VCARD\r\n", to_bytes), Some(FileKind::Vcard));
+            check("a.xml", &utf16("<?xml version='1.0'?><rss>", to_bytes), Some(FileKind::Feed));
+            check("a.txt", &utf16("BEGIN:VCARD\r\n", to_bytes), Some(FileKind::Text));
+            check("a", &utf16("From: a\nTo: b\n\n", to_bytes), None);
+            check("a.xml", &utf16("<config/>", to_bytes), None);
+        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl fmt::Display for SkippedFiles {
         let mut found: Vec<String> = listed.collect();
         let rest: u64 = others.iter().skip(MAX_ENDINGS_LISTED).map(|(_, count)| **count).sum();
         if rest > 0 {
-            found.push(format!("{rest} others"));
+            found.push(if rest == 1 { "1 other".to_owned() } else { format!("{rest} others") });
         }
         if self.hidden > 0 {
             found.push(format!("{} hidden, which are passed over", self.hidden));

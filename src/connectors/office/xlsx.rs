@@ -1,8 +1,8 @@
 //! The reader of Excel workbooks.
 //!
-//! Values of formulas are those that Excel saved. A number is a day or time if its format shows one.
+//! Values of formulas are those that Excel saved. A number is a day, a time or a duration if its format shows one.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, ToSpan};
@@ -24,6 +24,12 @@ const MAX_SHEETS: usize = 1_000;
 /// Numbers of the built-in formats that show a day or time.
 const DATE_FORMATS: [std::ops::RangeInclusive<u32>; 4] = [14..=22, 27..=36, 45..=47, 50..=58];
 
+/// Number of the built-in format `[h]:mm:ss`.
+const DURATION_FORMAT: u32 = 46;
+
+/// Number of days from 1900 to the end of the year 9999.
+const MAX_SERIAL: f64 = 2_958_466.0;
+
 /// Reads the sheets of a workbook.
 pub(in crate::connectors) fn read_xlsx(
     item: &mut Item<'_>,
@@ -34,10 +40,10 @@ pub(in crate::connectors) fn read_xlsx(
     let mut package = Package::open(bytes)?;
     let (sheets, starts_in_1904) = sheets(&mut package)?;
     let texts = package.read("xl/sharedStrings.xml")?.map(|xml| shared_texts(&xml)).transpose()?;
-    let styles = package.read("xl/styles.xml")?.map(|xml| date_styles(&xml)).transpose()?;
+    let styles = package.read("xl/styles.xml")?.map(|xml| time_styles(&xml)).transpose()?;
     let workbook = Workbook {
         texts: texts.unwrap_or_default(),
-        date_styles: styles.unwrap_or_default(),
+        time_styles: styles.unwrap_or_default(),
         starts_in_1904,
     };
     let mut rows = Rows::new(item, file_bytes, intake);
@@ -100,23 +106,34 @@ fn shared_texts(xml: &str) -> Result<Vec<String>, String> {
     Ok(texts)
 }
 
-/// Returns the numbers of the cell styles that show a day or time.
-fn date_styles(xml: &str) -> Result<HashSet<usize>, String> {
-    let (mut formats, mut styles, mut count, mut is_cell_style) = (HashSet::new(), HashSet::new(), 0, false);
+/// Meaning of a number of days.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TimeStyle {
+    /// A day, a time of a day, or both.
+    Date,
+    /// Hours, minutes and seconds, without a day.
+    Duration,
+}
+
+/// Returns the cell styles that show a day, time or duration, by their numbers.
+fn time_styles(xml: &str) -> Result<HashMap<usize, TimeStyle>, String> {
+    let (mut formats, mut styles, mut count, mut is_cell_style) = (HashMap::new(), HashMap::new(), 0, false);
     walk_xml(xml, &mut |node| {
         match node {
             Node::Start(tag) if tag.name == "cellXfs" => is_cell_style = true,
             Node::End("cellXfs") => is_cell_style = false,
             Node::Start(tag) if tag.name == "numFmt" => {
                 let id = tag.attribute("numFmtId").and_then(|id| id.parse::<u32>().ok());
-                let shows_date = tag.attribute("formatCode").is_some_and(|code| shows_date(&code));
-                formats.extend(id.filter(|_| shows_date));
+                let style = tag.attribute("formatCode").and_then(|code| time_style(&code));
+                formats.extend(id.zip(style));
             }
             Node::Start(tag) if tag.name == "xf" && is_cell_style => {
                 let id = tag.attribute("numFmtId").and_then(|id| id.parse().ok()).unwrap_or(0);
-                if formats.contains(&id) || DATE_FORMATS.iter().any(|range| range.contains(&id)) {
-                    styles.insert(count);
-                }
+                let built_in = || match id {
+                    DURATION_FORMAT => Some(TimeStyle::Duration),
+                    _ => DATE_FORMATS.iter().any(|range| range.contains(&id)).then_some(TimeStyle::Date),
+                };
+                styles.extend(formats.get(&id).copied().or_else(built_in).map(|style| (count, style)));
                 count += 1;
             }
             Node::Start(_) | Node::End(_) | Node::Text(_) => {}
@@ -126,10 +143,15 @@ fn date_styles(xml: &str) -> Result<HashSet<usize>, String> {
     Ok(styles)
 }
 
-/// Returns true if a number format shows a part of a day or time.
-fn shows_date(code: &str) -> bool {
+/// Returns what a number format shows, if it is a part of a day, time or duration. A duration has its largest unit in
+/// brackets: `[h]:mm`.
+fn time_style(code: &str) -> Option<TimeStyle> {
+    let lower = code.to_ascii_lowercase();
+    let has_unit = ["[h", "[m]", "[mm]", "[s"].iter().any(|unit| lower.contains(unit));
+    let style = if has_unit { TimeStyle::Duration } else { TimeStyle::Date };
     let (mut is_quoted, mut is_bracketed, mut is_escaped) = (false, false, false);
-    code.chars().any(|character| {
+    let mut characters = code.chars();
+    let shows_time = characters.any(|character| {
         let is_literal = is_quoted || is_bracketed || is_escaped;
         is_escaped = false;
         match character {
@@ -140,13 +162,14 @@ fn shows_date(code: &str) -> bool {
             _ => {}
         }
         !is_literal && matches!(character, 'd' | 'D' | 'm' | 'M' | 'y' | 'Y' | 'h' | 'H' | 's' | 'S')
-    })
+    });
+    (shows_time || has_unit).then_some(style)
 }
 
 /// The shared texts and styles to which cells refer.
 struct Workbook {
     texts: Vec<String>,
-    date_styles: HashSet<usize>,
+    time_styles: HashMap<usize, TimeStyle>,
     starts_in_1904: bool,
 }
 
@@ -206,11 +229,12 @@ impl Workbook {
             "str" | "inlineStr" | "d" => Some(text.trim()).filter(|text| !text.is_empty()).map(Value::from),
             _ => {
                 let value = text.trim().parse::<f64>().ok()?;
-                let is_date = self.date_styles.contains(&cell.style);
-                is_date
-                    .then(|| date_of_serial(value, self.starts_in_1904))
-                    .flatten()
-                    .or_else(|| number(value))
+                let time = match self.time_styles.get(&cell.style) {
+                    Some(TimeStyle::Date) => date_of_serial(value, self.starts_in_1904),
+                    Some(TimeStyle::Duration) => duration_of_serial(value),
+                    None => None,
+                };
+                time.or_else(|| number(value))
             }
         }
     }
@@ -235,9 +259,22 @@ fn column_of(reference: &str) -> Option<usize> {
     column?.checked_sub(1)
 }
 
+/// Returns the hours, minutes and seconds of a number of days.
+fn duration_of_serial(serial: f64) -> Option<Value> {
+    if !(0.0..MAX_SERIAL).contains(&serial) {
+        return None;
+    }
+    let seconds = format!("{:.0}", serial * 86_400.0).parse::<u64>().ok()?;
+    let (minutes, seconds) = (seconds / 60, seconds % 60);
+    Some(Value::from(format!("{:02}:{:02}:{seconds:02}", minutes / 60, minutes % 60)))
+}
+
 /// Returns the day or time of a number of days since 1900 or 1904. Numbers below 1 are times of day.
 fn date_of_serial(serial: f64, starts_in_1904: bool) -> Option<Value> {
-    if !(1.0..2_958_466.0).contains(&serial) {
+    if serial > 0.0 && serial < 1.0 {
+        return duration_of_serial(serial);
+    }
+    if !(1.0..MAX_SERIAL).contains(&serial) {
         return None;
     }
     // Excel counts 29 February 1900, which did not exist.
@@ -272,7 +309,8 @@ mod tests {
             (46_113.0, false, Some("2026-04-01")),
             (46_113.5, false, Some("2026-04-01T12:00:00Z")),
             (44_651.0, true, Some("2026-04-01")),
-            (0.5, false, None),
+            (0.343_75, false, Some("08:15:00")),
+            (0.0, false, None),
             (1e300, false, None),
             (f64::NAN, false, None),
         ] {
@@ -281,16 +319,28 @@ mod tests {
     }
 
     #[test]
+    fn durations_are_hours() {
+        for (serial, expect) in
+            [(1.25, Some("30:00:00")), (0.0, Some("00:00:00")), (0.000_7, Some("00:01:00")), (-1.0, None)]
+        {
+            assert_eq!(duration_of_serial(serial), expect.map(Value::from), "{serial}");
+        }
+    }
+
+    #[test]
     fn formats_that_show_dates_are_recognized() {
         for (code, expect) in [
-            ("yyyy-mm-dd", true),
-            ("h:mm", true),
-            ("0.00", false),
-            ("[Red]0.00", false),
-            ("0 \"days\"", false),
-            ("#,##0\\ \\d", false),
+            ("yyyy-mm-dd", Some(TimeStyle::Date)),
+            ("h:mm", Some(TimeStyle::Date)),
+            ("[h]:mm:ss", Some(TimeStyle::Duration)),
+            ("[mm]:ss", Some(TimeStyle::Duration)),
+            ("[Blue]d.m.yy", Some(TimeStyle::Date)),
+            ("0.00", None),
+            ("[Red]0.00", None),
+            ("0 \"days\"", None),
+            ("#,##0\\ \\d", None),
         ] {
-            assert_eq!(shows_date(code), expect, "{code}");
+            assert_eq!(time_style(code), expect, "{code}");
         }
     }
 

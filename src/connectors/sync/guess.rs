@@ -18,6 +18,9 @@ use crate::handle::ConnectionId;
 /// Number of bytes in which the first line of a file is looked for.
 const FIRST_LINE_BYTES: u64 = 1024 * 1024;
 
+/// Remedy for a repository without other files that are read.
+const REPOSITORY_HINT: &str = "; it is a repository, so `--kind git` imports its commits";
+
 /// The kind of a path and its size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guess {
@@ -67,6 +70,7 @@ pub fn guess_kind(path: &Path, kind: Option<ImportKind>, store: &StoreFiles) -> 
     if let Some(problem) = special_file(&metadata) {
         return Err(unsuitable(problem));
     }
+    let is_guessed = kind.is_none();
     let kind = match kind {
         Some(kind) if metadata.is_dir() && !kind.reads_folders() => {
             return Err(unsuitable("is a folder; name a file in it"));
@@ -91,7 +95,10 @@ pub fn guess_kind(path: &Path, kind: Option<ImportKind>, store: &StoreFiles) -> 
         })?;
     }
     let has_repository = kind != ImportKind::Git && path.join(".git").exists();
-    let unread = (!search.is_found).then(|| search.skipped.to_string());
+    let unread = (!search.is_found).then(|| {
+        let hint = if has_repository && is_guessed { REPOSITORY_HINT } else { "" };
+        format!("{}{hint}", search.skipped)
+    });
     Ok(Guess { kind, files, bytes, has_repository, unread })
 }
 

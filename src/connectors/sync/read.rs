@@ -100,7 +100,8 @@ impl OriginReader<'_> {
             }
         })?;
         let (others, description) = (reader.skipped.others(), reader.skipped.to_string());
-        if set.kinds.is_empty() && others > 0 {
+        // An import of one kind passes over files of others.
+        if set.kinds.len() != 1 && others > 0 {
             reader.intake().skip(others, &description);
         }
         Ok(())

@@ -6,7 +6,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use super::check_host::AllowedNames;
 use crate::http::headers::{
     CONTEXT_BUDGET, CORRELATION_ID, ORIGINAL_TOKENS, RATE_LIMIT, RATE_LIMIT_REMAINING, RATE_LIMIT_RESET,
-    REQUEST_ID, RERANKED, RETURNED_TOKENS, SEARCH_ID, X_REQUEST_ID,
+    REQUEST_ID, RERANKED, RETURNED_TOKENS, SEARCH_ID, SEARCH_WARNING, X_REQUEST_ID,
 };
 
 /// Allows pages of allowed origins, such as an MCP inspector on this machine, to call the endpoints. Other origins
@@ -43,5 +43,6 @@ pub(in crate::http) fn from_origins(names: AllowedNames) -> CorsLayer {
             RETURNED_TOKENS,
             SEARCH_ID,
             RERANKED,
+            SEARCH_WARNING,
         ])
 }

@@ -8,7 +8,7 @@ use crate::docs::{FoundProject, SearchAnswer, SearchResult};
 use crate::fit::{PageBudget, PageItem, Pressure, Shaping, Strategy, budget, clip, plan_page, tokens_within};
 use crate::handle::Handle;
 use crate::record::Excerpt;
-use crate::source::documents::Uuid;
+use crate::source::documents::{DocumentChunk, Uuid};
 use crate::tools::answer::{Payload, json_of};
 use crate::tools::cache::one_line;
 use crate::tools::error::ToolError;
@@ -78,14 +78,8 @@ pub(super) fn answer(
         SearchDocsAnswer { results: Vec::new(), total_found: found.total_found, search_id, warnings };
     let bare: Vec<ShownResult<'_>> =
         found.results.iter().filter_map(|result| shown(toolbox, project, result)).collect();
-    let excerpts: Vec<Excerpt> = found
-        .results
-        .iter()
-        .map(|result| {
-            let content = result.passage.chunk.content.trim();
-            Excerpt::new(content, focus(content, query))
-        })
-        .collect();
+    let excerpts: Vec<Excerpt> =
+        found.results.iter().map(|result| excerpt(&result.passage.chunk, query)).collect();
     let sizes: Vec<usize> =
         bare.iter().map(|result| json_of(result).map_or(usize::MAX, |json| json.len())).collect();
     let mut room = budget.bytes.saturating_sub(json_of(&answer)?.len());
@@ -127,6 +121,30 @@ fn shown<'a>(toolbox: &Toolbox, project: &FoundProject, result: &'a SearchResult
     })
 }
 
+/// Returns the excerpt of a chunk, without the front matter of a document unless only that has a word of the query.
+fn excerpt(chunk: &DocumentChunk, query: &str) -> Excerpt {
+    let whole = chunk.content.trim();
+    let below = if chunk.chunk_index == 0 { below_front_matter(whole) } else { whole };
+    let place = focus(below, query);
+    match focus(whole, query) {
+        matter if place.is_empty() && !matter.is_empty() => Excerpt::new(whole, matter),
+        _ => Excerpt::new(below, place),
+    }
+}
+
+/// Returns the text below a front matter in YAML or TOML, or all of a text that has nothing else.
+fn below_front_matter(text: &str) -> &str {
+    let below = |fence: &str| {
+        let rest = text.trim_start_matches('\u{FEFF}').strip_prefix(fence)?;
+        let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'))?;
+        let lines = rest.split_inclusive('\n');
+        let matter: usize = lines.take_while(|line| line.trim_end() != fence).map(str::len).sum();
+        let closing = rest.get(matter..)?.split_inclusive('\n').next()?;
+        rest.get(matter + closing.len()..).map(str::trim).filter(|below| !below.is_empty())
+    };
+    below("---").or_else(|| below("+++")).unwrap_or(text)
+}
+
 /// Returns the place of the longest word of a query in a text, or its start.
 fn focus(text: &str, query: &str) -> std::ops::Range<usize> {
     let lower = text.to_ascii_lowercase();
@@ -142,6 +160,21 @@ fn focus(text: &str, query: &str) -> std::ops::Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_excerpt_begins_below_the_front_matter() {
+        for (text, expect) in [
+            ("---\ntitle: T\n---\n# H\n\nbody", "# H\n\nbody"),
+            ("\u{FEFF}---\r\na: 1\r\n---\r\nbody", "body"),
+            ("+++\na = 1\n+++\nbody", "body"),
+            ("---\ntitle: T\n---\n", "---\ntitle: T\n---\n"),
+            ("---\ntitle: T\nno end", "---\ntitle: T\nno end"),
+            ("--- a rule", "--- a rule"),
+            ("body\n---\nmore\n---\n", "body\n---\nmore\n---\n"),
+        ] {
+            assert_eq!(below_front_matter(text), expect, "{text:?}");
+        }
+    }
 
     #[test]
     fn the_focus_is_the_longest_word_of_the_query() {

@@ -1,6 +1,7 @@
 //! The document-search API over HTTP: searches, projects and feedback.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -112,6 +113,41 @@ fn projects_are_listed_and_read() {
     }
     let answer = site.search(&json!({"query": "x", "project_id": "none"}));
     refused(&answer, 404, "PROJECT_NOT_FOUND");
+}
+
+/// Returns the files below a folder, without those of the documents, that contain a text.
+fn files_with(folder: &Path, word: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("docs") {
+            found.extend(files_with(&path, word));
+        } else if path.is_file()
+            && fs::read(&path).unwrap().windows(word.len()).any(|bytes| bytes == word.as_bytes())
+        {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn no_file_has_texts_or_queries_of_a_removed_project() {
+    let site = Site::new();
+    let request = json!({"query": "JWT queryzebrafish", "project_id": "handbook"});
+    let id = site.search(&request).header("search-id").unwrap().to_owned();
+    // The feedback is written after the search.
+    let feedback = format!("/api/v1/search/{id}/feedback");
+    assert_eq!(post(&site.server.address, &feedback, &[], "{\"feedback\": \"helpful\"}").status, 204);
+    let (words, folder) = (["JWT tokens", "queryzebrafish"], site.path(""));
+    assert!(words.iter().all(|word| !files_with(&folder, word).is_empty()));
+    let store = site.store();
+    stdout(&fetchwell(["project", "remove", "handbook", "--yes", "--store", text(&store)]));
+    for word in words {
+        assert_eq!(files_with(&folder, word), Vec::<PathBuf>::new(), "{word}");
+    }
+    // A server that runs all the while does not answer from its cache.
+    refused(&site.search(&request), 404, "PROJECT_NOT_FOUND");
 }
 
 #[test]

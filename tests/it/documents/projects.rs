@@ -377,6 +377,45 @@ fn files_that_cannot_be_read_are_reported_and_keep_their_documents() {
 }
 
 #[test]
+fn skipped_and_rejected_files_are_named_in_the_report() {
+    let place = Place::new();
+    place.write("a.md", "text");
+    place.write("b.md", b"a\0b");
+    place.write("table.csv", "id\n1\n");
+    place.write("drawing.svg", "<svg/>");
+    let (origin, report) = (place.origin(), place.origin().with_file_name("report.ndjson"));
+    let import = ["import", "docs", text(&origin), "--project", "handbook", "--report", text(&report)];
+    let output = place.run(&import);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = stderr(&output);
+    assert!(said.contains("2 files are of no kind that is read; found: 1 .csv, 1 .svg"), "{said}");
+    let report = fs::read_to_string(&report).unwrap();
+    let lines: Vec<Value> = report.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let named = |key: &str| lines.iter().filter_map(|line| line[key].as_str()).collect::<Vec<_>>();
+    assert_eq!((named("rejected"), named("skipped")), (vec!["b.md"], vec!["drawing.svg", "table.csv"]));
+    // The hint of a later import names an option that the command has.
+    let again = stderr(&place.run(&import[..5]));
+    assert!(again.contains("add --report FILE to list them"), "{again}");
+}
+
+#[test]
+fn a_missing_store_is_an_error_with_the_command_for_a_project() {
+    let folder = tempfile::tempdir().unwrap();
+    let (origin, store) = (folder.path().join("docs"), folder.path().join("none.db"));
+    fs::create_dir(&origin).unwrap();
+    let import = ["import", "docs", text(&origin), "--project", "handbook"];
+    let named = binary().args(import).args(["--store", text(&store)]).output().unwrap();
+    let command = format!("create both with `fetchwell project create handbook --store {}`", text(&store));
+    let default = binary().args(import).env("FETCHWELL_STORE", &store).output().unwrap();
+    for (output, expect) in
+        [(named, &*command), (default, "create both with `fetchwell project create handbook`")]
+    {
+        refused(&output, expect);
+        assert!(!stderr(&output).contains("new store") && !store.exists(), "{output:?}");
+    }
+}
+
+#[test]
 fn a_store_without_projects_is_read_as_before() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");

@@ -98,9 +98,15 @@ fn cors_headers_allow_configured_origins_only() {
         let answer = post(&server.address, "/mcp", &[&format!("origin: {origin}")], PING);
         assert_eq!(answer.header("access-control-allow-origin"), Some(origin));
         let exposed = answer.header("access-control-expose-headers").unwrap();
-        for header in
-            ["www-authenticate", "mcp-protocol-version", "request-id", "retry-after", "search-id", "reranked"]
-        {
+        for header in [
+            "www-authenticate",
+            "mcp-protocol-version",
+            "request-id",
+            "retry-after",
+            "search-id",
+            "reranked",
+            "search-warning",
+        ] {
             assert!(exposed.split(',').any(|one| one == header), "{header} in {exposed}");
         }
     }

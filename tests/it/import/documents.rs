@@ -83,6 +83,51 @@ fn pdf_documents_that_cannot_be_read_are_named() {
     assert!(said.contains("the end of the file is missing"), "{said}");
 }
 
+/// Returns a PDF document with a line of text on each page.
+fn pages(count: usize) -> Vec<u8> {
+    let mut pdf = b"%PDF-1.4\n".to_vec();
+    let mut places = Vec::new();
+    let kids: String = (0..count).map(|page| format!("{} 0 R ", 4 + page * 2)).collect();
+    let fixed = [
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        format!("<</Type/Pages/Kids[{kids}]/Count {count}>>"),
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>".to_owned(),
+    ];
+    let of_pages = (0..count).flat_map(|page| {
+        let text = format!("BT /F1 12 Tf 72 700 Td (Page zeppelin{page}) Tj ET");
+        let resources = "<</Font<</F1 3 0 R>>>>";
+        let content = 5 + page * 2;
+        [
+            format!(
+                "<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Resources{resources}/Contents {content} 0 R>>"
+            ),
+            format!("<</Length {}>>\nstream\n{text}\nendstream", text.len()),
+        ]
+    });
+    for (number, object) in (1..).zip(fixed.into_iter().chain(of_pages)) {
+        places.push(pdf.len());
+        pdf.extend(format!("{number} 0 obj\n{object}\nendobj\n").bytes());
+    }
+    let start = pdf.len();
+    pdf.extend(format!("xref\n0 {}\n0000000000 65535 f \n", places.len() + 1).bytes());
+    pdf.extend(places.iter().flat_map(|place| format!("{place:010} 00000 n \n").into_bytes()));
+    let trailer = format!("trailer\n<</Size {}/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n", places.len() + 1);
+    pdf.extend(trailer.bytes());
+    pdf
+}
+
+#[test]
+fn pdf_documents_have_at_most_20000_pages() {
+    let workshop = Workshop::new();
+    workshop.file("f/long.pdf", pages(10_000));
+    workshop.file("f/longer.pdf", pages(20_001));
+    let folder = Path::new(&workshop.store()).with_file_name("f");
+    let said = stderr(&workshop.import(&["files", text(&folder)]));
+    assert!(said.contains("longer.pdf: it has more than 20000 pages"), "{said}");
+    assert_eq!(workshop.search("zeppelin9999"), ["c/documents:long.pdf"]);
+    assert_eq!(record(&workshop, "long.pdf").0["pages"], 10_000);
+}
+
 #[test]
 fn the_rows_of_spreadsheets_are_records() {
     let workshop = Workshop::new();

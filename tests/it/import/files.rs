@@ -83,6 +83,20 @@ fn mail_files_and_maildirs_are_imported() {
     assert_eq!(time.as_deref(), Some("2026-04-01T10:00:00Z"));
 }
 
+/// Bytes of an attachment that is not encoded, or of an encoding that a message does not declare.
+#[test]
+fn messages_and_mailboxes_with_control_characters_are_imported() {
+    let workshop = Workshop::new();
+    let mail = |id: &str| MAIL.replace("m1@", &format!("{id}@")).replace("noon", "noon \0\u{1}");
+    workshop.file("f/a.eml", mail("a"));
+    workshop.file("f/Mail/cur/1.host:2,S", mail("b"));
+    workshop.file("f/box.mbox", format!("From a@x.test Wed Apr  1 10:00:00 2026\n{}\n", mail("c")));
+    assert_eq!(workshop.counts(&["files", &folder(&workshop, "f")]), [3, 0, 0, 0, 0]);
+    let mut found = workshop.search("\"ferry to Oslo\"");
+    found.sort_unstable();
+    assert_eq!(found, ["c/messages:a@x.test", "c/messages:b@x.test", "c/messages:c@x.test"]);
+}
+
 #[test]
 fn archives_of_files_are_imported() {
     let workshop = Workshop::new();

@@ -144,6 +144,8 @@ fn a_folder_without_files_that_are_read_is_refused() {
     for arguments in [&add[..], &import[..]] {
         check(arguments, ["a kind that is read (text, markdown, html, ", "; found: 1 .rs"]);
     }
+    fs::create_dir(place.origin().join(".git")).unwrap();
+    check(&add, ["found: 1 .rs", "it is a repository, so `--kind git` imports its commits"]);
     assert!(!Path::new(&place.store()).exists());
     stdout(&place.run(&["project", "create", "handbook"]));
     let docs = ["import", "docs", origin, "--project", "handbook"];

@@ -1,5 +1,5 @@
 //! `fetchwell import` of files that other programs wrote: calendars, contacts, feeds, exports, mail and a web page
-//! (fixtures/samples/README.md). Those of documents and spreadsheets are in `import_documents`.
+//! (fixtures/samples/README.md). Those of documents and spreadsheets are in `import::documents`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -155,6 +155,18 @@ fn pages_and_feeds_are_read_in_the_encoding_they_declare() {
     let path = workshop.file("feed.xml", &feed);
     assert_eq!(workshop.counts(&["feed", &path]), [1, 0, 0, 0, 0]);
     assert_eq!(record(&workshop, "j").0["title"], "船の時刻表");
+    // Programs on Windows write UTF-16.
+    let utf16 = |text: &str| -> Vec<u8> {
+        "\u{FEFF}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    let workshop = Workshop::new();
+    workshop.file("f/card.vcf", utf16("BEGIN:VCARD\r\nUID:w\r\nFN:Zoë Wombat\r\nEND:VCARD\r\n"));
+    let feed = "<?xml version='1.0' encoding='UTF-16'?><rss><channel><item><guid>u</guid><title>Möwe</title></item></channel></rss>";
+    workshop.file("f/feed.xml", utf16(feed));
+    let folder = Path::new(&workshop.store()).with_file_name("f");
+    assert_eq!(workshop.counts(&["files", text(&folder)]), [2, 0, 0, 0, 0]);
+    assert_eq!(record(&workshop, "w").0["name"], "Zoë Wombat");
+    assert_eq!(record(&workshop, "u").0["title"], "Möwe");
 }
 
 /// Returns the path of an archive of a sample folder's files.
@@ -263,6 +275,38 @@ fn mail_of_a_maildir_and_of_takeout_is_found() {
     let mut found = workshop.search("\"From the mast, a caracara calls\"");
     found.sort_unstable();
     assert_eq!(found, ["c/messages:m4@harbour.test", "c/messages:m5@harbour.test"]);
+}
+
+#[test]
+fn documents_of_office_programs_and_pdftex_have_their_text() {
+    for (kind, name, title, time, sentence, count) in [
+        ("docx", "word.docx", "word", "2025-06-07T17:38:00Z", "Some text worthy of note.", None),
+        (
+            "pptx",
+            "slides.pptx",
+            "Presentation",
+            "2012-11-17T11:07:40Z",
+            "Paragraph having space after of no explicit setting",
+            Some(("slides", 3)),
+        ),
+        (
+            "pdf",
+            "pdflatex.pdf",
+            "pdflatex",
+            "2022-04-06T20:15:41+02:00",
+            "but the length of words should match the language",
+            Some(("pages", 4)),
+        ),
+    ] {
+        let workshop = Workshop::new();
+        import(&workshop, kind, name, 1);
+        let document = check(&workshop, name, title, time);
+        assert!(document["body"].as_str().unwrap().contains(sentence), "{document}");
+        if let Some((field, count)) = count {
+            assert_eq!(document[field], count, "{name}");
+        }
+        assert_eq!(workshop.search(&format!("\"{sentence}\"")), [format!("c/documents:{name}")]);
+    }
 }
 
 #[test]
