@@ -135,6 +135,13 @@ fn every_client_has_its_configuration() {
         ("codex", "[mcp_servers.fetchwell]"),
         ("cursor", "\"mcpServers\""),
         ("vscode", "\"servers\""),
+        ("windsurf", ".codeium"),
+        ("zed", "\"context_servers\""),
+        ("gemini", "settings.json"),
+        ("opencode", "\"type\": \"local\""),
+        ("copilot", "mcp-config.json"),
+        ("continue", "- name: fetchwell"),
+        ("cline", "cline_mcp_settings.json"),
         ("chatgpt", "/mcp/openai"),
     ] {
         let shown = stdout(&fetchwell(["client-config", client, "--store", text(&store)]));
@@ -168,6 +175,13 @@ fn every_client_has_its_configuration_for_a_remote_server() {
         ("codex", "url = \"https://records.example.com/mcp\""),
         ("cursor", "\"url\": \"https://records.example.com/mcp\""),
         ("vscode", "\"type\": \"http\""),
+        ("windsurf", "\"serverUrl\": \"https://records.example.com/mcp\""),
+        ("zed", "\"url\": \"https://records.example.com/mcp\""),
+        ("gemini", "\"httpUrl\": \"https://records.example.com/mcp\""),
+        ("opencode", "\"type\": \"remote\""),
+        ("copilot", "\"type\": \"http\""),
+        ("continue", "type: streamable-http"),
+        ("cline", "\"type\": \"streamableHttp\""),
         ("chatgpt", "https://records.example.com/mcp/openai"),
     ] {
         let shown = stdout(&fetchwell(["client-config", client, "--url", url]));
