@@ -8,14 +8,13 @@
 //! * `source`, `config`, `client_config`, `doctor`, `token`: sources, configuration files, clients, checks, static tokens
 //! * `import`, `sync`, `store`, `backup`, `embeddings`: imports and what stores have; `read_pdf`: the process of a document
 //! * `telemetry`, `cursor`, `tokens`, `budget`, `bench`, `eval`: recorded calls, cursors, token counts, measurements
-//! * `completions`: completion scripts of shells
+//! * `generated`: completion scripts of shells, manual pages
 //! * `print`, `mode`, `probe`, `rejections`: output, `--mode`, the schema of a source, the output of imports
 
 mod backup;
 mod bench;
 mod budget;
 mod client_config;
-mod completions;
 mod config;
 mod connections;
 mod cursor;
@@ -24,6 +23,7 @@ mod doctor;
 mod embeddings;
 mod eval;
 mod fetch;
+mod generated;
 mod import;
 mod mode;
 mod print;
@@ -106,7 +106,8 @@ enum Command {
     Config(config::Config),
     ClientConfig(client_config::ClientConfig),
     Bundle(client_config::Bundle),
-    Completions(completions::Completions),
+    Completions(generated::Completions),
+    Man(generated::Man),
     ReadPdf(read_pdf::ReadPdf),
 }
 
@@ -189,6 +190,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::ClientConfig(command) => command.run(printer, &environment),
             Command::Bundle(command) => command.run(printer),
             Command::Completions(command) => command.run(Cli::command(), printer),
+            Command::Man(command) => command.run(Cli::command(), printer),
             Command::ReadPdf(command) => command.run(printer),
         });
     let code = match done {

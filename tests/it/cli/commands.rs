@@ -263,6 +263,22 @@ fn completions_and_help_are_printed() {
 }
 
 #[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man/man1");
+    stdout(&fetchwell(["man", text(&pages)]));
+    for name in ["fetchwell", "fetchwell-setup", "fetchwell-source-add"] {
+        let page = std::fs::read_to_string(pages.join(format!("{name}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS") && page.contains(".SH OPTIONS"), "{page}");
+    }
+    // Commands that are not for users have none.
+    assert!(!pages.join("fetchwell-read-pdf.1").exists() && !pages.join("fetchwell-man.1").exists());
+    let refused = fetchwell(["man", "/dev/null/man"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(stderr(&refused).contains("name another folder"), "{refused:?}");
+}
+
+#[test]
 fn commands_of_stores_list_no_options_of_servers() {
     let commands = [
         &["backup"][..],
