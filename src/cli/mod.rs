@@ -5,6 +5,7 @@
 //!
 //! * `serve`, `demo`: the server, and the sample data
 //! * `search`, `fetch`, `connections`, `project`: reads of records, projects of documents
+//! * `setup`: the first imports and the clients of this machine
 //! * `source`, `config`, `client_config`, `doctor`, `token`: sources, configuration files, clients, checks, static tokens
 //! * `import`, `sync`, `store`, `backup`, `embeddings`: imports and what stores have; `read_pdf`: the process of a document
 //! * `telemetry`, `cursor`, `tokens`, `budget`, `bench`, `eval`: recorded calls, cursors, token counts, measurements
@@ -33,6 +34,7 @@ mod read_pdf;
 mod rejections;
 mod search;
 mod serve;
+mod setup;
 mod source;
 mod store;
 mod sync;
@@ -81,6 +83,7 @@ struct Cli {
 enum Command {
     Serve(serve::Serve),
     Demo(demo::Demo),
+    Setup(setup::Setup),
     Add(sync::Add),
     Sync(sync::Sync),
     Import(import::Import),
@@ -164,6 +167,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .and_then(|()| match cli.command {
             Command::Serve(command) => command.run(&environment, skew),
             Command::Demo(command) => command.run(printer),
+            Command::Setup(command) => command.run(printer, &environment),
             Command::Add(command) => command.run(printer, &environment),
             Command::Sync(command) => command.run(printer, &environment),
             Command::Import(command) => command.run(printer, &environment),
