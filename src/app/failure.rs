@@ -70,6 +70,13 @@ impl Failure {
         if self.exit_code == STOPPED { Self { exit_code: signal.exit_code(), ..self } } else { self }
     }
 
+    /// Returns true if the user or a signal stopped the command.
+    pub(crate) fn is_stop(&self) -> bool {
+        [StopSignal::Interrupt, StopSignal::Terminate]
+            .iter()
+            .any(|signal| signal.exit_code() == self.exit_code)
+    }
+
     /// Creates a failure with a message of one line. Line ends in quoted names are escaped.
     pub(crate) fn with_code(message: &str, exit_code: u8) -> Self {
         Self { message: escape_line(message).into(), exit_code }

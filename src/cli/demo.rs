@@ -143,7 +143,7 @@ impl Demo {
 /// Suggested next steps.
 enum Next {
     /// Add the configuration to a client.
-    Client { goes: &'static str, text: String },
+    Client { goes: String, text: String },
     /// Run commands: a server, and requests to it.
     Commands(Vec<String>),
 }

@@ -5,17 +5,17 @@
 //!
 //! * `serve`, `demo`: the server, and the sample data
 //! * `search`, `fetch`, `connections`, `project`: reads of records, projects of documents
+//! * `setup`: the first imports and the clients of this machine
 //! * `source`, `config`, `client_config`, `doctor`, `token`: sources, configuration files, clients, checks, static tokens
 //! * `import`, `sync`, `store`, `backup`, `embeddings`: imports and what stores have; `read_pdf`: the process of a document
 //! * `telemetry`, `cursor`, `tokens`, `budget`, `bench`, `eval`: recorded calls, cursors, token counts, measurements
-//! * `completions`: completion scripts of shells
+//! * `generated`: completion scripts of shells, manual pages
 //! * `print`, `mode`, `probe`, `rejections`: output, `--mode`, the schema of a source, the output of imports
 
 mod backup;
 mod bench;
 mod budget;
 mod client_config;
-mod completions;
 mod config;
 mod connections;
 mod cursor;
@@ -24,6 +24,7 @@ mod doctor;
 mod embeddings;
 mod eval;
 mod fetch;
+mod generated;
 mod import;
 mod mode;
 mod print;
@@ -33,6 +34,7 @@ mod read_pdf;
 mod rejections;
 mod search;
 mod serve;
+mod setup;
 mod source;
 mod store;
 mod sync;
@@ -81,6 +83,7 @@ struct Cli {
 enum Command {
     Serve(serve::Serve),
     Demo(demo::Demo),
+    Setup(setup::Setup),
     Add(sync::Add),
     Sync(sync::Sync),
     Import(import::Import),
@@ -106,7 +109,8 @@ enum Command {
     Config(config::Config),
     ClientConfig(client_config::ClientConfig),
     Bundle(client_config::Bundle),
-    Completions(completions::Completions),
+    Completions(generated::Completions),
+    Man(generated::Man),
     ReadPdf(read_pdf::ReadPdf),
 }
 
@@ -163,6 +167,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .and_then(|()| match cli.command {
             Command::Serve(command) => command.run(&environment, skew),
             Command::Demo(command) => command.run(printer),
+            Command::Setup(command) => command.run(printer, &environment),
             Command::Add(command) => command.run(printer, &environment),
             Command::Sync(command) => command.run(printer, &environment),
             Command::Import(command) => command.run(printer, &environment),
@@ -189,6 +194,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::ClientConfig(command) => command.run(printer, &environment),
             Command::Bundle(command) => command.run(printer),
             Command::Completions(command) => command.run(Cli::command(), printer),
+            Command::Man(command) => command.run(Cli::command(), printer),
             Command::ReadPdf(command) => command.run(printer),
         });
     let code = match done {

@@ -20,6 +20,7 @@ mod postgres;
 mod readers;
 mod rules;
 mod search;
+mod setup;
 mod sources;
 mod store;
 mod tools;

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::snippet::shell_word;
+use super::client::shell_word;
 
 /// Port of the default listening address of `serve`.
 const PORT: u16 = crate::http::DEFAULT_LISTEN.port();

@@ -1,24 +1,30 @@
 //! `fetchwell client-config`: the configuration to paste into a client.
 //!
-//! * `snippet`: the clients, and snippets of their configuration
-//! * `remote_client`: the configuration for a server at a URL
+//! * `client`: the clients, and the files of their configuration
+//! * `launch`: the command line of a server
+//! * `local_client`: the configuration for a server that the client starts, `remote_client`: for one at a URL
+//! * `yaml_entry`: an entry of Continue
 //! * `chatgpt_recipe`: the steps for ChatGPT
 //! * `bundle`: `fetchwell bundle`, a file that Claude Desktop installs
 
 mod bundle;
 mod chatgpt_recipe;
+mod client;
+mod launch;
+mod local_client;
 mod remote_client;
-mod snippet;
+mod yaml_entry;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 pub(super) use self::bundle::Bundle;
-use self::chatgpt_recipe::chatgpt_recipe;
+pub(super) use self::client::{Client, shell_word};
+pub(super) use self::launch::Launch;
+pub(super) use self::local_client::snippet;
 use self::remote_client::{ServerUrl, VariableName, remote_snippet};
-pub(super) use self::snippet::{Client, Snippet, shell_word};
 use crate::app::default_store::existing_default_store;
 use crate::app::failure::Failure;
 use crate::app::settings::{SourceArgs, remote};
@@ -49,16 +55,6 @@ pub(super) struct ClientConfig {
     token_env: Option<VariableName>,
 }
 
-/// Command line with which a client starts a server.
-pub(super) struct Launch {
-    pub(super) program: String,
-    /// The arguments of `serve` without a transport, `serve` included.
-    pub(super) arguments: Vec<String>,
-    /// Environment variables that sources take their credentials from. Programs that a desktop application starts have no
-    /// environment of a shell.
-    pub(super) variables: Vec<String>,
-}
-
 impl ClientConfig {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let snippet = match &self.url {
@@ -72,7 +68,8 @@ impl ClientConfig {
             }
         };
         if printer.json {
-            printer.value(&json!({ "goes": snippet.goes, "snippet": snippet.text }));
+            let files = self.client.file();
+            printer.value(&json!({ "goes": snippet.goes, "files": files, "snippet": snippet.text }));
         } else {
             printer.styled(Line::default().styled(FAINT, snippet.goes));
             printer.lines(snippet.text);
@@ -176,134 +173,4 @@ pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
     absolute.into_os_string().into_string().map_err(|path| {
         Failure::new(format!("{} is not UTF-8, which a configuration has to be; rename it", path.display()))
     })
-}
-
-/// Returns the snippet for a client. It has the names of variables and never their values.
-pub(super) fn snippet(client: Client, launch: &Launch) -> Snippet {
-    let Launch { program, arguments, variables } = launch;
-    let stdio: Vec<String> = arguments.iter().cloned().chain(["--stdio".to_owned()]).collect();
-    let environment = |value: fn(&str) -> String| {
-        let entries = variables.iter().map(|name| (name.clone(), Value::from(value(name))));
-        serde_json::Map::from_iter(entries)
-    };
-    let server = |value: fn(&str) -> String| {
-        if variables.is_empty() {
-            json!({ "command": program, "args": stdio })
-        } else {
-            json!({ "command": program, "args": stdio, "env": environment(value) })
-        }
-    };
-    let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
-    let command_line =
-        |words: &[String]| words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
-    match client {
-        Client::Claude => Snippet {
-            goes: "Claude Desktop: claude_desktop_config.json (Settings > Developer > Edit Config), then restart it",
-            text: pretty(&json!({ "mcpServers": { "fetchwell": server(placeholder) } })),
-        },
-        Client::ClaudeCode => Snippet {
-            goes: "Claude Code: run",
-            text: format!(
-                "claude mcp add fetchwell{} -- {} {}",
-                // The shell puts the values in.
-                variables.iter().map(|name| format!(" -e {name}=\"${name}\"")).collect::<String>(),
-                shell_word(program),
-                command_line(&stdio)
-            ),
-        },
-        Client::Codex => Snippet { goes: "Codex: ~/.codex/config.toml", text: codex(launch, stdio) },
-        Client::Cursor => Snippet {
-            goes: "Cursor: .cursor/mcp.json in the project, or ~/.cursor/mcp.json",
-            text: pretty(&json!({ "mcpServers": { "fetchwell": server(placeholder) } })),
-        },
-        Client::Vscode => {
-            let servers = json!({ "fetchwell": server(|name| format!("${{input:{name}}}")) });
-            let input = |name: &String| json!({ "type": "promptString", "id": name, "description": name, "password": true });
-            let inputs: Vec<Value> = variables.iter().map(input).collect();
-            let configuration = if inputs.is_empty() {
-                json!({ "servers": servers })
-            } else {
-                json!({ "servers": servers, "inputs": inputs })
-            };
-            Snippet { goes: "VS Code: .vscode/mcp.json in the project", text: pretty(&configuration) }
-        }
-        Client::Chatgpt => Snippet {
-            goes: "ChatGPT: follow these steps (any tunnel or reverse proxy will do)",
-            text: chatgpt_recipe(program, arguments),
-        },
-    }
-}
-
-/// Returns what the user replaces by the value of a variable.
-fn placeholder(variable: &str) -> String {
-    format!("<the value of {variable}>")
-}
-
-/// Returns the snippet for Codex.
-fn codex(launch: &Launch, stdio: Vec<String>) -> String {
-    let command = toml::Value::from(launch.program.as_str());
-    let mut text =
-        format!("[mcp_servers.fetchwell]\ncommand = {command}\nargs = {}", toml::Value::from(stdio));
-    if !launch.variables.is_empty() {
-        text.push_str("\n\n[mcp_servers.fetchwell.env]");
-        for name in &launch.variables {
-            text.push_str(&format!("\n{name} = {}", toml::Value::from(placeholder(name))));
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_client_gets_something_it_can_read() {
-        let arguments = ["serve".to_owned(), "--store".to_owned(), "/home/ann/my notes.db".to_owned()];
-        let launch = Launch {
-            program: "/usr/local/bin/fetchwell".to_owned(),
-            arguments: arguments.to_vec(),
-            variables: Vec::new(),
-        };
-        let text = |client| snippet(client, &launch).text;
-        let claude: Value = serde_json::from_str(&text(Client::Claude)).unwrap();
-        assert_eq!(
-            claude["mcpServers"]["fetchwell"]["args"],
-            json!(["serve", "--store", "/home/ann/my notes.db", "--stdio"])
-        );
-        let vscode: Value = serde_json::from_str(&text(Client::Vscode)).unwrap();
-        assert_eq!(vscode["servers"]["fetchwell"]["command"], "/usr/local/bin/fetchwell");
-        let codex: toml::Table = toml::from_str(&text(Client::Codex)).unwrap();
-        assert_eq!(codex["mcp_servers"]["fetchwell"]["command"].as_str(), Some("/usr/local/bin/fetchwell"));
-        assert_eq!(
-            text(Client::ClaudeCode),
-            "claude mcp add fetchwell -- /usr/local/bin/fetchwell serve --store '/home/ann/my notes.db' --stdio"
-        );
-        assert!(text(Client::Chatgpt).contains("/usr/local/bin/fetchwell token new --name me\n"));
-    }
-
-    #[test]
-    fn variables_of_credentials_are_in_every_snippet() {
-        let launch = Launch {
-            program: "fetchwell".to_owned(),
-            arguments: vec!["serve".to_owned()],
-            variables: vec!["WORK_TOKEN".to_owned()],
-        };
-        let text = |client| snippet(client, &launch).text;
-        for client in [Client::Claude, Client::Cursor] {
-            let snippet: Value = serde_json::from_str(&text(client)).unwrap();
-            let environment = &snippet["mcpServers"]["fetchwell"]["env"];
-            assert_eq!(*environment, json!({"WORK_TOKEN": "<the value of WORK_TOKEN>"}));
-        }
-        let vscode: Value = serde_json::from_str(&text(Client::Vscode)).unwrap();
-        assert_eq!(vscode["servers"]["fetchwell"]["env"], json!({"WORK_TOKEN": "${input:WORK_TOKEN}"}));
-        assert_eq!(vscode["inputs"][0]["id"], "WORK_TOKEN");
-        let codex: toml::Table = toml::from_str(&text(Client::Codex)).unwrap();
-        let environment = codex["mcp_servers"]["fetchwell"]["env"].as_table().unwrap();
-        assert_eq!(environment["WORK_TOKEN"].as_str(), Some("<the value of WORK_TOKEN>"));
-        assert_eq!(
-            text(Client::ClaudeCode),
-            "claude mcp add fetchwell -e WORK_TOKEN=\"$WORK_TOKEN\" -- fetchwell serve --stdio"
-        );
-    }
 }

@@ -6,7 +6,9 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use super::snippet::{Client, Snippet, shell_word};
+use super::client::{Client, Snippet, shell_word};
+use super::local_client::placeholder;
+use super::yaml_entry::{ContinueServer, continue_entry};
 use crate::app::failure::Failure;
 use crate::http::{PublicUrl, PublicUrlError};
 
@@ -55,60 +57,119 @@ pub(super) fn remote_snippet(
 ) -> Result<Snippet, Failure> {
     let url = server.at("/mcp");
     let variable = token.map(|name| name.0.as_str());
-    Ok(match (client, variable) {
-        (Client::Claude | Client::Chatgpt, Some(_)) => {
-            return Err(Failure::usage(
-                &"this client signs in at the authorization server and accepts no token; remove --token-env",
-            ));
+    let file = client.file().map_or("", |file| file.here());
+    let (goes, text) = match client {
+        Client::Claude | Client::Chatgpt => return connector(client, server, variable),
+        Client::ClaudeCode => claude_code(&url, variable),
+        Client::Codex => codex(&url, variable),
+        Client::Cursor => (
+            format!("Cursor: .cursor/mcp.json in the project, or {file}"),
+            entry(
+                "mcpServers",
+                with_headers(json!({ "url": url }), variable, |name| format!("${{env:{name}}}")),
+            ),
+        ),
+        Client::Vscode => (
+            format!("VS Code: .vscode/mcp.json in the project, or {file} (MCP: Open User Configuration)"),
+            pretty(&vscode(&url, variable)),
+        ),
+        Client::Windsurf => (
+            format!("Windsurf: {file}, then refresh its list of MCP servers"),
+            entry(
+                "mcpServers",
+                with_headers(json!({ "serverUrl": url }), variable, |name| format!("${{env:{name}}}")),
+            ),
+        ),
+        Client::Zed => (
+            format!("Zed: {file} (zed: open settings file)"),
+            entry("context_servers", with_headers(json!({ "url": url }), variable, placeholder)),
+        ),
+        Client::Gemini => (
+            format!("Gemini CLI: .gemini/settings.json in the project, or {file}"),
+            entry("mcpServers", with_headers(json!({ "httpUrl": url }), variable, |name| format!("${name}"))),
+        ),
+        Client::Opencode => {
+            let server = json!({ "type": "remote", "url": url, "enabled": true });
+            (
+                format!("opencode: opencode.json in the project, or {file}"),
+                entry("mcp", with_headers(server, variable, |name| format!("{{env:{name}}}"))),
+            )
         }
-        (Client::Claude, None) => Snippet {
-            goes: "Claude (claude.ai and Desktop): Settings > Connectors > Add custom connector; it signs in by OAuth",
-            text: url,
-        },
-        (Client::Chatgpt, None) => Snippet {
-            goes: "ChatGPT: Settings > Apps & Connectors > Create (in developer mode), with OAuth as authentication",
-            text: server.at("/mcp/openai"),
-        },
-        (Client::ClaudeCode, None) => Snippet {
-            goes: "Claude Code: run, then sign in with /mcp",
-            text: format!("claude mcp add --transport http fetchwell {}", shell_word(&url)),
-        },
-        (Client::ClaudeCode, Some(name)) => Snippet {
-            goes: "Claude Code: run, with the token in the variable; Claude Code keeps it in its settings",
-            text: format!(
-                "claude mcp add --transport http fetchwell {} --header \"Authorization: Bearer ${name}\"",
-                shell_word(&url)
-            ),
-        },
-        (Client::Codex, None) => Snippet {
-            goes: "Codex: ~/.codex/config.toml, then run `codex mcp login fetchwell`",
-            text: format!("[mcp_servers.fetchwell]\nurl = {}", toml::Value::from(url)),
-        },
-        (Client::Codex, Some(name)) => Snippet {
-            goes: "Codex: ~/.codex/config.toml",
-            text: format!(
-                "[mcp_servers.fetchwell]\nurl = {}\nbearer_token_env_var = \"{name}\"",
-                toml::Value::from(url)
-            ),
-        },
-        (Client::Cursor, _) => Snippet {
-            goes: "Cursor: .cursor/mcp.json in the project, or ~/.cursor/mcp.json",
-            text: pretty(&json!({ "mcpServers": { "fetchwell": cursor(&url, variable) } })),
-        },
-        (Client::Vscode, _) => Snippet {
-            goes: "VS Code: .vscode/mcp.json in the project",
-            text: pretty(&vscode(&url, variable)),
-        },
-    })
+        Client::Copilot => {
+            let server = json!({ "type": "http", "url": url, "tools": ["*"] });
+            (
+                format!("Copilot CLI: {file}"),
+                entry("mcpServers", with_headers(server, variable, |name| format!("${{{name}}}"))),
+            )
+        }
+        Client::Continue => (
+            format!("Continue: {file}; if it has `mcpServers`, add the entry to that list"),
+            continue_entry(&ContinueServer::Remote { url: &url, variable }),
+        ),
+        Client::Cline => {
+            let server = json!({ "type": "streamableHttp", "url": url });
+            (
+                format!("Cline: {file} (MCP Servers > Configure > Configure MCP Servers)"),
+                entry("mcpServers", with_headers(server, variable, placeholder)),
+            )
+        }
+    };
+    Ok(Snippet { goes, text })
 }
 
-fn cursor(url: &str, variable: Option<&str>) -> Value {
-    match variable {
-        None => json!({ "url": url }),
-        Some(name) => {
-            json!({ "url": url, "headers": { "Authorization": format!("Bearer ${{env:{name}}}") } })
-        }
+/// Returns the URL for a client that is configured on a page of its own and signs in.
+fn connector(client: Client, server: &PublicUrl, variable: Option<&str>) -> Result<Snippet, Failure> {
+    if variable.is_some() {
+        return Err(Failure::usage(
+            &"this client signs in at the authorization server and accepts no token; remove --token-env",
+        ));
     }
+    let (goes, path) = match client {
+        Client::Chatgpt => (
+            "ChatGPT: Settings > Apps & Connectors > Create (in developer mode), with OAuth as authentication",
+            "/mcp/openai",
+        ),
+        _ => (
+            "Claude (claude.ai and Desktop): Settings > Connectors > Add custom connector; it signs in by OAuth",
+            "/mcp",
+        ),
+    };
+    Ok(Snippet { goes: goes.to_owned(), text: server.at(path) })
+}
+
+fn claude_code(url: &str, variable: Option<&str>) -> (String, String) {
+    let (goes, header) = match variable {
+        None => ("Claude Code: run, then sign in with /mcp", String::new()),
+        Some(name) => (
+            "Claude Code: run, with the token in the variable; Claude Code keeps it in its settings",
+            format!(" --header \"Authorization: Bearer ${name}\""),
+        ),
+    };
+    let text = format!("claude mcp add --transport http fetchwell {}{header}", shell_word(url));
+    (goes.to_owned(), text)
+}
+
+fn codex(url: &str, variable: Option<&str>) -> (String, String) {
+    let file = Client::Codex.file().map_or("", |file| file.here());
+    let table = format!("[mcp_servers.fetchwell]\nurl = {}", toml::Value::from(url));
+    match variable {
+        None => (format!("Codex: {file}, then run `codex mcp login fetchwell`"), table),
+        Some(name) => (format!("Codex: {file}"), format!("{table}\nbearer_token_env_var = \"{name}\"")),
+    }
+}
+
+/// Returns the entry of a server under the key that a client has for them.
+fn entry(key: &str, server: Value) -> String {
+    pretty(&json!({ key: { "fetchwell": server } }))
+}
+
+/// Adds the header of a token. `reference` is how the client takes the value of a variable.
+fn with_headers(mut server: Value, variable: Option<&str>, reference: impl Fn(&str) -> String) -> Value {
+    if let (Some(name), Some(fields)) = (variable, server.as_object_mut()) {
+        let headers = json!({ "Authorization": format!("Bearer {}", reference(name)) });
+        fields.insert("headers".to_owned(), headers);
+    }
+    server
 }
 
 /// VS Code asks for the token once and keeps it in the secret storage of the system.
@@ -130,6 +191,8 @@ fn pretty(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum;
+
     use super::*;
 
     fn text(client: Client, token: Option<&str>) -> String {
@@ -153,9 +216,22 @@ mod tests {
         let vscode: Value = serde_json::from_str(&text(Client::Vscode, Some("T"))).unwrap();
         assert_eq!(vscode["servers"]["fetchwell"]["type"], "http");
         assert_eq!(vscode["inputs"][0]["id"], "fetchwell-token");
+        for (client, pointer, bearer) in [
+            (Client::Windsurf, "/mcpServers/fetchwell/serverUrl", "Bearer ${env:T}"),
+            (Client::Zed, "/context_servers/fetchwell/url", "Bearer <the value of T>"),
+            (Client::Gemini, "/mcpServers/fetchwell/httpUrl", "Bearer $T"),
+            (Client::Opencode, "/mcp/fetchwell/url", "Bearer {env:T}"),
+            (Client::Copilot, "/mcpServers/fetchwell/url", "Bearer ${T}"),
+            (Client::Cline, "/mcpServers/fetchwell/url", "Bearer <the value of T>"),
+        ] {
+            let snippet: Value = serde_json::from_str(&text(client, Some("T"))).unwrap();
+            assert_eq!(snippet.pointer(pointer).unwrap(), "https://records.example.com/mcp", "{client:?}");
+            let (server, _url) = pointer.rsplit_once('/').unwrap();
+            assert_eq!(snippet.pointer(server).unwrap()["headers"]["Authorization"], bearer, "{client:?}");
+        }
         assert_eq!(text(Client::Chatgpt, None), "https://records.example.com/mcp/openai");
         assert_eq!(text(Client::Claude, None), "https://records.example.com/mcp");
-        for client in [Client::ClaudeCode, Client::Codex, Client::Cursor, Client::Vscode] {
+        for client in Client::value_variants().iter().copied() {
             assert!(!text(client, None).to_lowercase().contains("bearer"));
         }
     }

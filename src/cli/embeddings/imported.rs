@@ -14,7 +14,7 @@ use crate::config::Environment;
 use crate::source::store::{BuildMode, estimate_build};
 
 /// Embedding after an import.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(in crate::cli) struct EmbedArgs {
     /// A configuration file with [embedding]; the records are embedded after the import [default: fetchwell.toml in
     /// this folder, or else the one in your configuration folder]

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::super::embeddings::EmbedArgs;
 use super::super::print::{Printer, grouped, note};
 use super::super::rejections::ReportFile;
+use super::report::SyncReport;
 use super::run::{note_lock, run_stoppable, synchronize};
 use crate::app::default_store::store_or_database_to_fill;
 use crate::app::failure::Failure;
@@ -108,52 +109,98 @@ impl Target {
 }
 
 impl Add {
-    pub(in crate::cli) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let origin = fs::canonicalize(&self.path).map_err(|error| unreadable(&self.path, &error))?;
-        if origin.to_str().is_none() {
-            return Err(Failure::new(format!("the path {} is not UTF-8; rename it", origin.display())));
+    /// Creates the import of a path into a connection, without options.
+    pub(in crate::cli) fn new(
+        path: PathBuf,
+        store: PathBuf,
+        kind: Option<ImportKind>,
+        connection: ConnectionId,
+    ) -> Self {
+        Self {
+            path,
+            store: Some(store),
+            kind,
+            connection: Some(connection),
+            name: None,
+            stream: None,
+            key: Vec::new(),
+            title: None,
+            time: None,
+            url: None,
+            manifest: None,
+            report: None,
+            dry_run: false,
+            embed: EmbedArgs::default(),
         }
-        let path = store_or_database_to_fill(self.store.as_deref(), environment)?;
-        let known = if is_database(&path) {
-            open_sync_target(&path, environment)?.imports()?
-        } else {
-            match SyncStore::open(&path) {
-                Err(StoreError::Missing(_)) => Vec::new(),
-                store => store?.imports()?,
-            }
-        };
-        let target = match self.known(&origin, &known)? {
-            Some(import) => {
-                note(&format_args!("{} is already added as `{}`", origin.display(), import.connection_id));
-                Target::Known(Box::new(import.clone()))
-            }
-            None => self.new_import(&origin, &path, &known)?,
-        };
+    }
+
+    pub(in crate::cli) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        // A path that cannot be read creates no store.
+        self.origin()?;
+        let store = store_or_database_to_fill(self.store.as_deref(), environment)?;
         if self.dry_run {
+            let target = self.target(&store, environment)?;
             if printer.json {
                 printer.value(&target.plan());
             }
             return Ok(());
         }
-        note_lock(&path);
-        let store = create_sync_target(&path, environment)?;
+        let report = self.import_into(&store, environment)?;
+        report.print(printer);
+        runtime()?.block_on(self.embed.embed_imported(&store, environment))?;
+        if report.is_complete() { Ok(()) } else { Err(Failure::without_message()) }
+    }
+
+    /// Imports into a store and remembers the import. Nothing is embedded.
+    pub(in crate::cli) fn import_into(
+        &self,
+        path: &Path,
+        environment: &Environment,
+    ) -> Result<SyncReport, Failure> {
+        let target = self.target(path, environment)?;
+        note_lock(path);
+        let store = create_sync_target(path, environment)?;
         let import = match target {
             Target::Known(import) => self.refresh(&store, *import)?,
             Target::New { connection, import, .. } => store.remember(&connection, &import)?,
         };
         let store = Arc::new(store);
         let mut report_file = self.report.as_deref().map(ReportFile::create).transpose()?;
-        runtime()?.block_on(async move {
-            let run = move |stop: &Arc<AtomicBool>| {
-                let report = synchronize(&store, &import, false, report_file.as_mut(), stop)?;
-                report_file.map_or(Ok(()), ReportFile::finish)?;
-                Ok(report)
-            };
-            let report = run_stoppable(run).await?;
-            report.print(printer);
-            self.embed.embed_imported(&path, environment).await?;
-            if report.is_complete() { Ok(()) } else { Err(Failure::without_message()) }
-        })
+        let run = move |stop: &Arc<AtomicBool>| {
+            let report = synchronize(&store, &import, false, report_file.as_mut(), stop)?;
+            report_file.map_or(Ok(()), ReportFile::finish)?;
+            Ok(report)
+        };
+        runtime()?.block_on(run_stoppable(run))
+    }
+
+    /// Returns the path of the file or folder without links.
+    fn origin(&self) -> Result<PathBuf, Failure> {
+        let origin = fs::canonicalize(&self.path).map_err(|error| unreadable(&self.path, &error))?;
+        if origin.to_str().is_none() {
+            return Err(Failure::new(format!("the path {} is not UTF-8; rename it", origin.display())));
+        }
+        Ok(origin)
+    }
+
+    /// Returns the import that the store has of the path, or a new one.
+    fn target(&self, store: &Path, environment: &Environment) -> Result<Target, Failure> {
+        let origin = self.origin()?;
+        let known = if is_database(store) {
+            open_sync_target(store, environment)?.imports()?
+        } else {
+            match SyncStore::open(store) {
+                Err(StoreError::Missing(_)) => Vec::new(),
+                store => store?.imports()?,
+            }
+        };
+        match self.known(&origin, &known)? {
+            Some(import) => {
+                note(&format_args!("{} is already added as `{}`", origin.display(), import.connection_id));
+                Ok(Target::Known(Box::new(import.clone())))
+            }
+            None => self.new_import(&origin, store, &known),
+        }
     }
 
     /// Renames the connection of a known import if a label is named, and schedules the files of which records were removed

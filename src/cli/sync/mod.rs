@@ -17,7 +17,8 @@ use clap::Args;
 
 pub(super) use self::add::Add;
 pub(super) use self::docs::ImportDocs;
-use self::report::{SyncReport, print_total};
+pub(super) use self::report::SyncReport;
+use self::report::print_total;
 pub(super) use self::run::note_lock;
 use self::run::{run_stoppable, synchronize};
 use self::watch::watch;

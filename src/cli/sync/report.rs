@@ -16,7 +16,7 @@ pub(super) struct ImportHealth {
 
 /// The result of the synchronization of an import.
 #[derive(Debug, Serialize)]
-pub(super) struct SyncReport {
+pub(in crate::cli) struct SyncReport {
     connection_id: String,
     origin: String,
     kind: String,
@@ -66,7 +66,7 @@ impl SyncReport {
     }
 
     /// Returns true if everything was read, and nothing is missing.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(in crate::cli) fn is_complete(&self) -> bool {
         self.health() == ImportHealth::default()
     }
 
@@ -75,7 +75,7 @@ impl SyncReport {
         self.added + self.changed + self.deleted > 0
     }
 
-    pub(super) fn print(&self, printer: Printer) {
+    pub(in crate::cli) fn print(&self, printer: Printer) {
         if printer.json {
             return printer.value(self);
         }

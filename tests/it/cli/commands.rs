@@ -135,6 +135,13 @@ fn every_client_has_its_configuration() {
         ("codex", "[mcp_servers.fetchwell]"),
         ("cursor", "\"mcpServers\""),
         ("vscode", "\"servers\""),
+        ("windsurf", ".codeium"),
+        ("zed", "\"context_servers\""),
+        ("gemini", "settings.json"),
+        ("opencode", "\"type\": \"local\""),
+        ("copilot", "mcp-config.json"),
+        ("continue", "- name: fetchwell"),
+        ("cline", "cline_mcp_settings.json"),
         ("chatgpt", "/mcp/openai"),
     ] {
         let shown = stdout(&fetchwell(["client-config", client, "--store", text(&store)]));
@@ -168,6 +175,13 @@ fn every_client_has_its_configuration_for_a_remote_server() {
         ("codex", "url = \"https://records.example.com/mcp\""),
         ("cursor", "\"url\": \"https://records.example.com/mcp\""),
         ("vscode", "\"type\": \"http\""),
+        ("windsurf", "\"serverUrl\": \"https://records.example.com/mcp\""),
+        ("zed", "\"url\": \"https://records.example.com/mcp\""),
+        ("gemini", "\"httpUrl\": \"https://records.example.com/mcp\""),
+        ("opencode", "\"type\": \"remote\""),
+        ("copilot", "\"type\": \"http\""),
+        ("continue", "type: streamable-http"),
+        ("cline", "\"type\": \"streamableHttp\""),
         ("chatgpt", "https://records.example.com/mcp/openai"),
     ] {
         let shown = stdout(&fetchwell(["client-config", client, "--url", url]));
@@ -246,6 +260,22 @@ fn completions_and_help_are_printed() {
         assert!(help.contains(&format!("\n  {command}")), "{help}");
         stdout(&fetchwell([command, "--help"]));
     }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man/man1");
+    stdout(&fetchwell(["man", text(&pages)]));
+    for name in ["fetchwell", "fetchwell-setup", "fetchwell-source-add"] {
+        let page = std::fs::read_to_string(pages.join(format!("{name}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS") && page.contains(".SH OPTIONS"), "{page}");
+    }
+    // Commands that are not for users have none.
+    assert!(!pages.join("fetchwell-read-pdf.1").exists() && !pages.join("fetchwell-man.1").exists());
+    let refused = fetchwell(["man", "/dev/null/man"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(stderr(&refused).contains("name another folder"), "{refused:?}");
 }
 
 #[test]

@@ -115,6 +115,12 @@ impl Scratch {
                 self.variables.push(("WORK_TOKEN", "tok".to_owned()));
                 self.replaced.push((PUBLIC, self.record_server.url.clone()));
             }
+            "docs/setup.md" => {
+                self.write("home/.thunderbird/x.default/ImapMail/imap.example.com/INBOX", MAILBOX);
+                self.write("home/Vault/.obsidian/app.json", "{}");
+                self.write("home/Vault/ferry.md", "# The ferry\n\nIt leaves at noon.\n");
+                self.write("home/.cursor/settings", "");
+            }
             "docs/document-search.md" => {
                 self.write("home/handbook/process/release.md", "# Release\n\nSteps.\n");
             }
@@ -557,6 +563,7 @@ pages! {
     commands_of_the_monitoring_page_work_as_printed: "docs/monitoring.md",
     commands_of_the_postgresql_page_work_as_printed: "docs/postgresql.md",
     commands_of_the_search_page_work_as_printed: "docs/search.md",
+    commands_of_the_setup_page_work_as_printed: "docs/setup.md",
     commands_of_the_stores_page_work_as_printed: "docs/stores.md",
     commands_of_the_sync_page_work_as_printed: "docs/sync.md",
     commands_of_the_v1_page_work_as_printed: "docs/v1.md",

@@ -33,6 +33,13 @@ impl Model {
         Self { client: ().serve_with_lifecycle(process, lifecycle).await.unwrap() }
     }
 
+    /// Starts a server by a command line, such as that of a client's file.
+    pub(crate) async fn over_command(command: Command) -> Self {
+        let process = TokioChildProcess::new(tokio::process::Command::from(command)).unwrap();
+        let client = ().serve_with_lifecycle(process, ClientLifecycleMode::Initialize).await.unwrap();
+        Self { client }
+    }
+
     /// Connects a client to a URL.
     pub(crate) async fn over_http(url: String, lifecycle: ClientLifecycleMode) -> Self {
         // The HTTP library of the client needs a default provider; a second installation has no effect.

@@ -3,19 +3,19 @@
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::print::Printer;
 use crate::app::failure::Failure;
+use crate::cli::print::Printer;
 
 /// Print completions for a shell.
 #[derive(Debug, Args)]
-pub(super) struct Completions {
+pub(in crate::cli) struct Completions {
     /// The shell.
     shell: Shell,
 }
 
 impl Completions {
     /// Prints the script for `program`, the command line of this program.
-    pub(super) fn run(self, mut program: Command, printer: Printer) -> Result<(), Failure> {
+    pub(in crate::cli) fn run(self, mut program: Command, printer: Printer) -> Result<(), Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut program, "fetchwell", &mut script);
         printer.lines(String::from_utf8_lossy(&script).trim_end_matches('\n'));

@@ -1,0 +1,38 @@
+//! The entry of the server in the file of a client.
+
+use crate::cli::client_config::Client;
+
+/// Name of the server in the files of clients.
+pub(super) const NAME: &str = "fetchwell";
+
+/// The command line of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli::setup) struct ServerEntry {
+    pub(in crate::cli::setup) command: String,
+    pub(in crate::cli::setup) arguments: Vec<String>,
+}
+
+/// Format of a client's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// JSON, with comments where the client permits them.
+    Json {
+        /// Key of the object with the servers.
+        servers: &'static str,
+        /// Value of `type` in the entry.
+        transport: Option<&'static str>,
+    },
+    /// TOML, with the table `mcp_servers`.
+    Toml,
+}
+
+impl Format {
+    pub(super) fn for_client(client: Client) -> Self {
+        match client {
+            Client::Codex => Self::Toml,
+            Client::Vscode => Self::Json { servers: "servers", transport: Some("stdio") },
+            Client::ClaudeCode => Self::Json { servers: "mcpServers", transport: Some("stdio") },
+            _ => Self::Json { servers: "mcpServers", transport: None },
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! `fetchwell setup`: imports what is on this machine, and makes the clients on it use fetchwell.
+//!
+//! Everything is found and shown first. On a terminal the user chooses; elsewhere only flags choose, and nothing is ever
+//! asked. Only the home folder is read, nothing is sent anywhere, and a second run changes nothing.
+//!
+//! * `find`: mail, notes and exports in the home folder
+//! * `imports`: the imports of what was chosen
+//! * `clients`: the clients and their files, `configure`: the changes of these files
+//! * `choose`: the questions
+
+mod choose;
+mod clients;
+mod configure;
+mod find;
+mod imports;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use self::choose::Chooser;
+use self::clients::{CLIENTS, ServerEntry};
+use self::configure::configure;
+use self::find::{Home, find_origins};
+use self::imports::{Candidate, candidates, import_all, named_candidates, without_imported};
+use super::client_config::{Client, absolute, program};
+use super::print::{Printer, note};
+use crate::app::default_store::{default_store, refuse_database};
+use crate::app::failure::Failure;
+use crate::config::{Environment, FoundFile, default_file};
+
+/// Find mail, notes, exports and clients on this machine, import what you choose, and configure the clients.
+///
+/// Looks only in your home folder and sends nothing anywhere. On a terminal it asks before each step; otherwise it
+/// changes only what --yes, --import or --client allow.
+#[derive(Debug, Args)]
+pub(super) struct Setup {
+    /// Import everything that is found and configure every client that is found, without a question.
+    #[arg(long)]
+    yes: bool,
+    /// Import this file or folder, and nothing that is not named; may be repeated.
+    #[arg(long, value_name = "PATH", conflicts_with = "no_import")]
+    import: Vec<PathBuf>,
+    /// Configure this client, and none that is not named; may be repeated.
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with = "no_clients")]
+    client: Vec<Client>,
+    /// Import no file or folder.
+    #[arg(long)]
+    no_import: bool,
+    /// Configure no client.
+    #[arg(long)]
+    no_clients: bool,
+    /// Print what would be imported and changed, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the default store]
+    #[arg(long, value_name = "DB")]
+    store: Option<PathBuf>,
+}
+
+impl Setup {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        self.check_clients()?;
+        let home = Home::of_user().ok_or_else(|| Failure::new("your home folder is unknown; set HOME"))?;
+        let store = self.store_path(environment)?;
+        note(&format_args!(
+            "looking in {} for mail, notes, exports and clients; nothing is sent anywhere",
+            home.root().display()
+        ));
+        let chooser = self.chooser();
+        let found = self.candidates(&home, &store)?;
+        if !printer.json {
+            print_found(printer, &home, &found);
+        }
+        let imports = without_imported(&found);
+        let chosen = if self.import.is_empty() { chooser.imports(imports)? } else { imports };
+        let outcome = import_all(&chosen, &store, chooser.is_dry(), printer, environment)?;
+        let server = ServerEntry {
+            command: program()?,
+            arguments: ["serve", "--store", &absolute(&store)?, "--stdio"].map(str::to_owned).to_vec(),
+        };
+        let clients = self.clients(&home, store.exists() || chooser.is_dry());
+        let configured = configure(&home, &clients, &server, &chooser, printer)?;
+        if printer.json {
+            printer.value(&json!({
+                "home": home.root(),
+                "store": store,
+                "dry_run": chooser.is_dry(),
+                "found": found,
+                "imports": outcome.reports,
+                "clients": configured.reports,
+            }));
+        }
+        note_cached_program(&server.command);
+        note_other_sources(&store);
+        let is_open = !chosen.is_empty() || configured.is_open;
+        if chooser.is_unanswered() && is_open {
+            return Err(Failure::usage(
+                &"nothing was changed, because there is no terminal to ask on; add --yes, or choose with --import PATH and --client NAME",
+            ));
+        }
+        if outcome.is_complete && configured.is_complete { Ok(()) } else { Err(Failure::without_message()) }
+    }
+
+    /// Refuses clients with files that are not changed.
+    fn check_clients(&self) -> Result<(), Failure> {
+        let Some(other) = self.client.iter().find(|client| !CLIENTS.contains(client)) else { return Ok(()) };
+        Err(Failure::usage(&format_args!(
+            "the file of {} is not changed by this command; `fetchwell client-config` prints what belongs into it",
+            other.title()
+        )))
+    }
+
+    fn store_path(&self, environment: &Environment) -> Result<PathBuf, Failure> {
+        let named = self.store.clone().or_else(|| default_store(environment));
+        let store =
+            named.ok_or_else(|| Failure::new("your data folder is unknown; name a store with --store"))?;
+        refuse_database(&store)?;
+        Ok(store)
+    }
+
+    fn chooser(&self) -> Chooser {
+        let has_choice = self.yes
+            || (self.no_import || !self.import.is_empty()) && (self.no_clients || !self.client.is_empty());
+        Chooser::new(has_choice, self.dry_run)
+    }
+
+    /// Returns what can be imported: what the user named, or else what is found.
+    fn candidates(&self, home: &Home, store: &Path) -> Result<Vec<Candidate>, Failure> {
+        if self.no_import {
+            return Ok(Vec::new());
+        }
+        if self.import.is_empty() {
+            return candidates(find_origins(home), store);
+        }
+        named_candidates(&self.import, home, store)
+    }
+
+    /// Returns the clients to configure: those that the user named, or else those that are found. A server of a store that
+    /// does not exist would not start.
+    fn clients(&self, home: &Home, has_records: bool) -> Vec<Client> {
+        if self.no_clients {
+            return Vec::new();
+        }
+        let clients = if self.client.is_empty() { clients::find_clients(home) } else { self.client.clone() };
+        if has_records || clients.is_empty() {
+            return clients;
+        }
+        note(&"no client is configured, because there is no store yet: import something first");
+        Vec::new()
+    }
+}
+
+/// Prints what was found, with the connections of what the store has.
+fn print_found(printer: Printer, home: &Home, found: &[Candidate]) {
+    if found.is_empty() {
+        printer.line("No mail, notes or exports to import.");
+        return;
+    }
+    let mut rows = vec![["", "records", "of", "path", "connection"].map(str::to_owned).to_vec()];
+    let mut number = 0;
+    for candidate in found {
+        let path = candidate.path().strip_prefix(home.root()).map_or_else(
+            |_outside| candidate.path().display().to_string(),
+            |below| format!("~/{}", below.display()),
+        );
+        let (first, connection) = if candidate.is_imported() {
+            (String::new(), format!("{} (imported)", candidate.connection()))
+        } else {
+            number += 1;
+            (number.to_string(), candidate.connection().to_owned())
+        };
+        let (group, program) = (candidate.group().to_owned(), candidate.program().to_owned());
+        rows.push(vec![first, group, program, path, connection]);
+    }
+    printer.table(&rows);
+}
+
+/// Says that a client cannot start the program any more when a package runner clears its cache.
+fn note_cached_program(command: &str) {
+    let is_cached = ["/uv/archive-v", "/.cache/uv/", "/_npx/", "\\_npx\\", "\\uv\\cache\\"];
+    if is_cached.iter().any(|part| command.contains(part)) {
+        note(&format_args!(
+            "{command} is in the cache of a package runner, which may delete it; install fetchwell (`uv tool install \
+             fetchwell` or `npm install -g fetchwell`) and run `fetchwell setup` again"
+        ));
+    }
+}
+
+/// Says that clients read the store only, if the user's configuration names sources.
+fn note_other_sources(store: &Path) {
+    if let Some(FoundFile::OfUser(file)) = default_file() {
+        note(&format_args!(
+            "clients read {}; for the sources of {}, run `fetchwell client-config`",
+            store.display(),
+            file.display()
+        ));
+    }
+}
