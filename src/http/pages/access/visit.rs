@@ -47,7 +47,7 @@ pub(in crate::http::pages) struct PageContent {
     pub(in crate::http::pages) status: StatusCode,
     /// Error code for telemetry; empty for a success.
     pub(in crate::http::pages) code: &'static str,
-    /// Main part.
+    /// Content of the main part.
     pub(in crate::http::pages) main: Markup,
 }
 

@@ -69,7 +69,7 @@ pub(in crate::http::pages) enum Visitor {
     SignedIn,
 }
 
-/// A page.
+/// A page of the web interface.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::http::pages) struct Page<'a> {
     /// Title of the window.

@@ -38,7 +38,7 @@ pub(super) async fn newest_records(
             newest.extend(time.map(|time| (id, time)));
         }
     };
-    // What was read in time is shown.
+    // Times that were read before the timeout are shown.
     let _ = timeout(WITHIN, collect).await;
     newest
 }

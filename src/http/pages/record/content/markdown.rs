@@ -8,7 +8,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use super::markup::BoundedMarkup;
 use crate::record::WebLink;
 
-/// Renders Markdown.
+/// Renders Markdown as HTML.
 pub(super) fn render_markdown(text: &str, out: &mut BoundedMarkup) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = Writer { out, in_head: false };
