@@ -66,7 +66,7 @@ pub(super) fn remote_snippet(
             format!("Cursor: .cursor/mcp.json in the project, or {file}"),
             entry(
                 "mcpServers",
-                with_headers(json!({ "url": url }), variable, |name| format!("${{env:{name}}}")),
+                &with_headers(json!({ "url": url }), variable, |name| format!("${{env:{name}}}")),
             ),
         ),
         Client::Vscode => (
@@ -77,29 +77,32 @@ pub(super) fn remote_snippet(
             format!("Windsurf: {file}, then refresh its list of MCP servers"),
             entry(
                 "mcpServers",
-                with_headers(json!({ "serverUrl": url }), variable, |name| format!("${{env:{name}}}")),
+                &with_headers(json!({ "serverUrl": url }), variable, |name| format!("${{env:{name}}}")),
             ),
         ),
         Client::Zed => (
             format!("Zed: {file} (zed: open settings file)"),
-            entry("context_servers", with_headers(json!({ "url": url }), variable, placeholder)),
+            entry("context_servers", &with_headers(json!({ "url": url }), variable, placeholder)),
         ),
         Client::Gemini => (
             format!("Gemini CLI: .gemini/settings.json in the project, or {file}"),
-            entry("mcpServers", with_headers(json!({ "httpUrl": url }), variable, |name| format!("${name}"))),
+            entry(
+                "mcpServers",
+                &with_headers(json!({ "httpUrl": url }), variable, |name| format!("${name}")),
+            ),
         ),
         Client::Opencode => {
             let server = json!({ "type": "remote", "url": url, "enabled": true });
             (
                 format!("opencode: opencode.json in the project, or {file}"),
-                entry("mcp", with_headers(server, variable, |name| format!("{{env:{name}}}"))),
+                entry("mcp", &with_headers(server, variable, |name| format!("{{env:{name}}}"))),
             )
         }
         Client::Copilot => {
             let server = json!({ "type": "http", "url": url, "tools": ["*"] });
             (
                 format!("Copilot CLI: {file}"),
-                entry("mcpServers", with_headers(server, variable, |name| format!("${{{name}}}"))),
+                entry("mcpServers", &with_headers(server, variable, |name| format!("${{{name}}}"))),
             )
         }
         Client::Continue => (
@@ -110,7 +113,7 @@ pub(super) fn remote_snippet(
             let server = json!({ "type": "streamableHttp", "url": url });
             (
                 format!("Cline: {file} (MCP Servers > Configure > Configure MCP Servers)"),
-                entry("mcpServers", with_headers(server, variable, placeholder)),
+                entry("mcpServers", &with_headers(server, variable, placeholder)),
             )
         }
     };
@@ -159,7 +162,7 @@ fn codex(url: &str, variable: Option<&str>) -> (String, String) {
 }
 
 /// Returns the entry of a server under the key that a client has for them.
-fn entry(key: &str, server: Value) -> String {
+fn entry(key: &str, server: &Value) -> String {
     pretty(&json!({ key: { "fetchwell": server } }))
 }
 

@@ -71,7 +71,7 @@ pub(in crate::cli) struct Add {
 
 /// An import to be added, or one that the store has.
 enum Target {
-    New { connection: NewConnection, import: NewImport, guess: Guess },
+    New { connection: Box<NewConnection>, import: NewImport, guess: Guess },
     Known(Box<RememberedImport>),
 }
 
@@ -269,7 +269,7 @@ impl Add {
         };
         let kind = guess.kind.as_str().to_owned();
         let import = NewImport { origin: origin.to_owned(), kind, options: options.to_json() };
-        Ok(Target::New { connection, import, guess })
+        Ok(Target::New { connection: Box::new(connection), import, guess })
     }
 
     /// Returns the named connection, or one with the name of the origin.
