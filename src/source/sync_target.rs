@@ -26,7 +26,7 @@ pub enum ImportLock {
     /// Lock of a file.
     File(SyncLock),
     /// Lock of a session.
-    Postgres(PostgresSyncLock),
+    Postgres(Box<PostgresSyncLock>),
 }
 
 /// Writer for one import of a store.
@@ -115,7 +115,7 @@ impl SyncTarget {
     pub fn try_lock(&self, import: ImportId) -> Result<Option<ImportLock>, StoreError> {
         Ok(match self {
             Self::File(store) => store.try_lock(import)?.map(ImportLock::File),
-            Self::Postgres(store) => store.try_lock(import)?.map(ImportLock::Postgres),
+            Self::Postgres(store) => store.try_lock(import)?.map(Box::new).map(ImportLock::Postgres),
         })
     }
 

@@ -224,7 +224,7 @@ impl OpenBatch<'_> {
         let milliseconds = BATCH_TIMEOUT.as_millis();
         transaction.batch_execute(&format!("SET LOCAL statement_timeout = {milliseconds}")).await?;
         let version = lock_version(&transaction).await?;
-        let tally = self.apply(&transaction, version, incoming, tally).await?;
+        let tally = Box::pin(self.apply(&transaction, version, incoming, tally)).await?;
         transaction.commit().await?;
         Ok(tally)
     }

@@ -224,7 +224,11 @@ impl<'s> PostgresSyncWriter<'s> {
     pub fn flush(&mut self) -> Result<(), StoreError> {
         let steps = std::mem::take(&mut self.steps);
         self.bytes = 0;
-        if steps.is_empty() { Ok(()) } else { self.batch(async |state, batch| state.run(batch, steps).await) }
+        if steps.is_empty() {
+            Ok(())
+        } else {
+            self.batch(async |state, batch| Box::pin(state.run(batch, steps)).await)
+        }
     }
 
     /// Deletes records that no item gives.
@@ -247,7 +251,7 @@ impl<'s> PostgresSyncWriter<'s> {
                 if transaction.query_opt(sql, &[&state.import.0, &state.connection]).await?.is_none() {
                     return Ok(false);
                 }
-                run(state, &Locked { transaction: &transaction, version }).await?;
+                Box::pin(run(state, &Locked { transaction: &transaction, version })).await?;
                 transaction.commit().await?;
                 Ok(true)
             };
@@ -289,7 +293,8 @@ impl State {
             streams: &mut streams,
             documents: documents.as_mut(),
         };
-        self.tally = open.apply(transaction, batch.version, incoming, self.tally).await?;
+        let applied = open.apply(transaction, batch.version, incoming, self.tally);
+        self.tally = Box::pin(applied).await?;
         Ok(streams.into_iter().map(|(name, stream)| (name, stream.row)).collect())
     }
 
