@@ -40,9 +40,9 @@ use self::cookies::Cookies;
 use self::responses::{add_cookie, code_of, finish, redirect};
 use self::sessions::Sessions;
 use self::sign_in::{CALLBACK, SIGNED_IN};
-use self::state::{PageRefusal, Pages, begin_session};
+use self::state::{PageRefusal, Pages, begin_session, without_state};
 use self::view::{AccessMethod, Document, PageSurround, SIGN_IN, SIGN_OUT, sentence};
-use crate::callers::{AuthenticatedCaller, CallContext, GrantToken, LINK, Reader, RecordPages, Session};
+use crate::callers::{AuthenticatedCaller, CallContext, GrantToken, LINK, RecordPages, Session};
 use crate::fit::Shaping;
 use crate::handle::Handle;
 use crate::http::body_size::size_of;
@@ -55,6 +55,9 @@ use crate::tools::{Permit, Toolbox};
 
 /// Prefix of the paths of records.
 const PAGES: &str = "/records/";
+
+/// Error code of a page without shared state.
+const STATE_UNAVAILABLE: &str = "state_unavailable";
 
 /// Maximum size of a form in bytes. A token has at most 16 KiB.
 const MAX_FORM: usize = 32 * 1024;
@@ -70,7 +73,12 @@ pub(in crate::http) fn routes(
 ) -> Router {
     let Some(public_url) = public_url else { return Router::new() };
     let is_secure = public_url.as_str().starts_with("https:");
-    let pages = Pages { served, telemetry, public_url, sessions: Sessions::new(Cookies { is_secure }) };
+    let callers = match &served {
+        AuthMode::Authenticated(callers) => Some(Arc::clone(callers)),
+        AuthMode::Unauthenticated(_) => None,
+    };
+    let sessions = Sessions::new(callers, Cookies { is_secure });
+    let pages = Pages { served, telemetry, public_url, sessions };
     Router::new()
         .route("/records/{*handle}", get(show).post(follow))
         .route(SIGN_IN, post(sign_in))
@@ -110,7 +118,9 @@ impl Pages {
             AuthMode::Authenticated(callers) => callers,
         };
         let key = query_value(request.uri.query(), LINK);
-        let session = self.sessions.get(&request.headers);
+        let Ok(session) = self.sessions.get(&request.headers).await else {
+            return (STATE_UNAVAILABLE, without_state());
+        };
         let shown = match session.filter(|session| session.shows(handle.address())) {
             Some(session) => {
                 let client = client_of(&request.extensions);
@@ -123,8 +133,12 @@ impl Pages {
             matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND)
         });
         let path = RecordPages::path(&handle);
-        if let Some(key) = key.as_ref().filter(|key| is_closed && linked(callers, key, &handle).is_some()) {
-            return ("", view::opening(&path, key));
+        if let Some(key) = key.as_ref().filter(|_| is_closed) {
+            match callers.toolboxes.link_reader(key, handle.address()).await {
+                Ok(Some(_)) => return ("", view::opening(&path, key)),
+                Ok(None) => {}
+                Err(_counted) => return (STATE_UNAVAILABLE, without_state()),
+            }
         }
         if let Some(shown) = shown.filter(|(_, response)| response.status() != StatusCode::UNAUTHORIZED) {
             return shown;
@@ -306,13 +320,17 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
     };
     let path = RecordPages::path(&handle);
     // A link that is used for another record stays valid for its own record.
-    let reader = form_value(&form, LINK).and_then(|key| linked(callers, &key, &handle));
+    let reader = match form_value(&form, LINK) {
+        None => Ok(None),
+        Some(key) => callers.toolboxes.link_reader(&key, handle.address()).await,
+    };
+    let Ok(reader) = reader else { return without_state() };
     let Some(reader) = reader else { return view::sign_in(&path, LINK_EXPIRED, way_in(callers)) };
     let client = client_of(&request.extensions);
     if let Err(refusal) = pages.admit(callers, &reader.token, client, record).await {
         return view::sign_in(&path, &refusal.problem, way_in(callers));
     }
-    let mut before = pages.sessions.get(&request.headers);
+    let Ok(mut before) = pages.sessions.get(&request.headers).await else { return without_state() };
     // A session with an expired token no longer shows all records.
     if let Some(session) = before.as_ref().filter(|session| session.shows_all())
         && pages.admit(callers, &session.reader().token, client, record).await.is_err()
@@ -320,7 +338,7 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
         before = None;
     }
     let session = Session::from_link(reader, handle.address(), before);
-    begin_session(pages, &request.headers, session, &path)
+    begin_session(pages, &request.headers, session, &path).await
 }
 
 async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
@@ -341,20 +359,15 @@ async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Ca
     if let Err(reason) = callers.toolboxes.admit(&caller).await {
         return view::sign_in(&path, &sentence(&reason.to_string()), way_in(callers));
     }
-    begin_session(pages, &request.headers, Session::from_sign_in(caller), &path)
+    begin_session(pages, &request.headers, Session::from_sign_in(caller), &path).await
 }
 
 async fn signed_out(pages: &Pages, request: Parts, _form: Vec<u8>, _record: &mut Call) -> Response {
-    let cookie = pages.sessions.end(&request.headers);
+    let Ok(cookie) = pages.sessions.end(&request.headers).await else { return without_state() };
     let mut response =
         view::problem(StatusCode::OK, "Signed out", "This browser no longer shows records.", false);
     add_cookie(&mut response, &cookie);
     response
-}
-
-/// Returns the reader of a link to this record.
-fn linked(callers: &Callers, key: &str, handle: &Handle) -> Option<Reader> {
-    callers.settings().pages.as_ref()?.reader_of(key, handle.address())
 }
 
 /// Reads a form that was sent from one of these pages, or returns the error page.

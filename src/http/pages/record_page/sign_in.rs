@@ -16,15 +16,17 @@ use url::form_urlencoded;
 
 use super::cookies::Cookies;
 use super::responses::{add_cookie, finish, redirect};
-use super::state::{PageRefusal, Pages, begin_session};
+use super::state::{PageRefusal, Pages, begin_session, without_state};
 use super::view::{self, sentence};
 use crate::callers::{
     Attempt, AuthenticatedCaller, Authenticator, AuthorizationReply, Denial, RecordPages, Session,
     SignInFault,
 };
+use crate::cursor::SharedValue;
 use crate::handle::Handle;
 use crate::http::middleware::authenticate::client_of;
 use crate::http::middleware::served::{AuthMode, Callers};
+use crate::state::redis::{IfExists, OwnerLimits, RedisError};
 use crate::telemetry::{Call, Endpoint, Origin};
 
 /// Path of the redirect URI. No handle has this form.
@@ -41,6 +43,12 @@ const NAME_CHARS: usize = 8;
 
 /// Maximum duration of an attempt.
 const ATTEMPT_LIFE: Duration = Duration::from_secs(10 * 60);
+
+/// Kind of the marks of used attempts in shared state.
+const USED_ATTEMPT: &str = "sign-in";
+
+/// Quota of these marks: more than people can sign in within the duration of an attempt.
+const USED_LIMITS: OwnerLimits = OwnerLimits { max_bytes: 64 * 1024 * 1024, max_values: 100_000 };
 
 /// Maximum number of concurrent attempts of one browser. A further attempt deletes the cookies of all others.
 const MAX_ATTEMPTS: usize = 8;
@@ -115,6 +123,14 @@ impl Pages {
             let problem = "This browser did not begin this sign-in, or it took longer than 10 minutes. Open the record again.";
             return view::problem(StatusCode::BAD_REQUEST, "You are not signed in", problem, false);
         };
+        match is_first_use(callers, &attempt.state).await {
+            Ok(true) => {}
+            Ok(false) => {
+                let problem = "This sign-in was used already. Open the record again.";
+                return view::problem(StatusCode::BAD_REQUEST, "You are not signed in", problem, false);
+            }
+            Err(_counted) => return without_state(),
+        }
         let client = client_of(&request.extensions);
         let path = RecordPages::path(&handle);
         let name = cookie_of(&attempt.state).unwrap_or_default();
@@ -189,8 +205,24 @@ impl Pages {
             };
             return view::problem(status, title, &sentence(&problem), false);
         }
-        begin_session(self, headers, Session::from_sign_in(caller), to)
+        begin_session(self, headers, Session::from_sign_in(caller), to).await
     }
+}
+
+/// Marks an attempt as used, in the state that servers share if there is one. Returns true the first time; without shared
+/// state always, because the authorization server accepts a code once.
+async fn is_first_use(callers: &Callers, state: &str) -> Result<bool, RedisError> {
+    let Some(shared) = callers.toolboxes.cursors().shared_values() else { return Ok(true) };
+    let used = SharedValue {
+        kind: USED_ATTEMPT,
+        name: state,
+        owner: "",
+        text: "used",
+        lifetime: ATTEMPT_LIFE,
+        limits: USED_LIMITS,
+        if_exists: IfExists::Keep,
+    };
+    shared.put(used).await
 }
 
 /// An attempt of a browser, and the record that it leads to.

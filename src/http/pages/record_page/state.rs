@@ -10,6 +10,7 @@ use crate::callers::Session;
 use crate::callers::{AdmissionError, Denial};
 use crate::http::middleware::served::AuthMode;
 use crate::http::public_url::PublicUrl;
+use crate::state::StateError;
 use crate::telemetry::Telemetry;
 
 /// Settings and sessions of all pages.
@@ -46,12 +47,24 @@ impl From<AdmissionError> for PageRefusal {
 }
 
 /// Begins a session and sends the browser to a page.
-pub(super) fn begin_session(pages: &Pages, headers: &HeaderMap, session: Session, path: &str) -> Response {
-    match pages.sessions.begin(headers, session) {
-        Some(cookie) => redirect(path, Some(&cookie)),
-        None => {
+pub(super) async fn begin_session(
+    pages: &Pages,
+    headers: &HeaderMap,
+    session: Session,
+    path: &str,
+) -> Response {
+    match pages.sessions.begin(headers, session).await {
+        Ok(cookie) => redirect(path, Some(&cookie)),
+        Err(StateError::NoRandom(_)) => {
             let problem = "The system provides no random bytes; try again.";
             view::problem(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong", problem, false)
         }
+        Err(_counted) => without_state(),
     }
+}
+
+/// Returns the page for a person whose session cannot be read or written now.
+pub(super) fn without_state() -> Response {
+    let problem = "The server cannot reach the store of sessions; try again in a moment.";
+    view::problem(StatusCode::SERVICE_UNAVAILABLE, "Not available now", problem, false)
 }
