@@ -48,14 +48,13 @@ pub(crate) fn served(
         let source = joined(opened.to_vec(), settings.call_deadline)?;
         let source = source.reranked_by(reranking(settings, environment));
         let toolbox = Toolbox::with_cursors(source, cursors, settings.call_deadline);
-        let toolbox = toolbox.protected_by(protection).with_pages(pages(settings, None));
+        let toolbox = toolbox.protected_by(protection).with_pages(pages(settings, None, None));
         return Ok(AuthMode::Unauthenticated(SharedToolbox::new(toolbox)));
     };
     let authenticator = authenticator_settings(settings, auth, environment)?;
-    let toolboxes = CallerToolboxes::new(
-        caller_settings(settings, auth, environment, opened.to_vec(), protection)?,
-        cursors,
-    );
+    let mut callers = caller_settings(settings, auth, environment, opened.to_vec(), protection)?;
+    callers.pages = pages(settings, Some(auth), Some(&*cursors));
+    let toolboxes = CallerToolboxes::new(callers, cursors);
     Ok(AuthMode::Authenticated(Arc::new(Callers::new(
         authenticator,
         toolboxes,
@@ -151,15 +150,25 @@ pub(crate) fn caller_settings(
         sources: Arc::new(sources),
         call_deadline: deadline,
         protection,
-        pages: pages(settings, Some(auth)),
+        pages: pages(settings, Some(auth), None),
         calls_at_once: usize::try_from(settings.http.calls_per_caller).unwrap_or(usize::MAX),
     })
 }
 
-/// Returns the base of links to record pages, if the public URL is known.
-fn pages(settings: &FileSettings, auth: Option<&AuthSettings>) -> Option<RecordPages> {
+/// Returns the base of links to record pages, if the public URL is known. Servers that share their state have one secret
+/// of links.
+fn pages(
+    settings: &FileSettings,
+    auth: Option<&AuthSettings>,
+    cursors: Option<&Cursors>,
+) -> Option<RecordPages> {
     let pages = RecordPages::new(settings.http.public_url.as_ref()?.as_str());
-    Some(pages.with_sign_in(has_sign_in(auth)))
+    let pages = pages.with_sign_in(has_sign_in(auth));
+    let shared = cursors.filter(|cursors| cursors.redis().is_some());
+    Some(match shared.and_then(|cursors| cursors.derived_secret("record links")) {
+        Some(secret) => pages.with_secret(&secret),
+        None => pages,
+    })
 }
 
 /// Returns true if people sign in for record pages.

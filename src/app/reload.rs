@@ -144,6 +144,7 @@ fn warn_restart_needed(before: &FileSettings, after: &FileSettings) {
         ("listen", before.listen != after.listen),
         ("ops_listen", before.ops_listen != after.ops_listen),
         ("state_dir", before.state_dir != after.state_dir),
+        ("state", before.state != after.state),
         ("cursor_ttl", before.cursor_ttl != after.cursor_ttl),
         ("telemetry.ring", before.ring != after.ring),
         ("telemetry.otlp_endpoint", before.otlp_endpoint != after.otlp_endpoint),

@@ -1,6 +1,7 @@
 //! Assembly of a server: sources, cursors, telemetry and limits by the settings, and its end.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,15 +15,16 @@ use super::failure::Failure;
 use super::imports::BackgroundImports;
 use super::reload::Reload;
 use super::settings::ConfiguredSettings;
-use super::state::StateArgs;
+use super::state::{SharedStateArgs, StateArgs};
 use super::{circuits, stop};
 use crate::config::{Environment, FileSettings, HttpSettings, OTLP_ENDPOINT_VARIABLE, insecure_spans};
-use crate::cursor::{Cursors, Skew, Timing};
+use crate::cursor::{Cursors, Skew, StatePlace, Timing};
 use crate::http::{
     AuthMode, CallerCheck, DEFAULT_LISTEN, RateLimiter, Site, Tls, bind, bind_ops, serve, serve_ops,
 };
 use crate::mcp::{Server, serve_stdio};
 use crate::state::StateError;
+use crate::state::redis::RedisState;
 use crate::telemetry::{InvalidOtlpEndpoint, OtlpEndpoint, Spans, Telemetry};
 use crate::terminal::note;
 use crate::tools::Profile;
@@ -36,6 +38,13 @@ pub(crate) enum Transport {
     Http { listen: Option<SocketAddr> },
 }
 
+/// Flags for the state of a server.
+#[derive(Debug)]
+pub(crate) struct ServerState {
+    pub(crate) directory: StateArgs,
+    pub(crate) shared: SharedStateArgs,
+}
+
 /// Maximum time that blocked threads delay the end of the program.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
@@ -45,15 +54,20 @@ const LAST_WRITE: Duration = Duration::from_secs(1);
 /// Maximum time for sending the last spans.
 const LAST_SPANS: Duration = Duration::from_secs(2);
 
+const STATE_WITHOUT_DIRECTORY: &str = "shared state needs a state directory for its keys; name one with --state-dir, with the same \
+                                       cursor-keys.json and change-key.json on each server";
+
 /// Runs a server until it is stopped.
 pub(crate) fn run_server(
     configured: ConfiguredSettings,
     environment: &Environment,
-    state: StateArgs,
+    state: ServerState,
     transport: Transport,
     skew: Skew,
 ) -> Result<(), Failure> {
     let settings = configured.settings.clone();
+    let ServerState { directory: state, shared } = state;
+    let redis = shared.open(settings.state.as_ref(), environment)?;
     let is_stdio = matches!(transport, Transport::Stdio(_));
     // Over stdio the client started the server itself, and needs no token.
     let auth = settings.auth.as_ref().filter(|_| !is_stdio);
@@ -64,11 +78,7 @@ pub(crate) fn run_server(
     // that has no directory, or one that cannot be used, pages as long as it runs.
     let (state, stdio_state) = if is_stdio { (None, state.ok().flatten()) } else { (state?, None) };
     let timing = Timing { skew, valid_for: settings.cursor_ttl };
-    let cursors = Arc::new(match (&state, stdio_state) {
-        (Some(state), _) => Cursors::in_directory(state, timing)?,
-        (None, Some(state)) => Cursors::lazily_in_directory(state, timing).map_err(StateError::from)?,
-        (None, None) => Cursors::in_memory(timing).map_err(StateError::from)?,
-    });
+    let cursors = Arc::new(open_cursors(state.as_deref(), stdio_state, redis.as_ref(), timing)?);
     let served = served(&settings, auth, environment, &opened, Arc::clone(&cursors))?;
     let telemetry = match &state {
         None => Telemetry::in_memory(settings.ring),
@@ -81,7 +91,7 @@ pub(crate) fn run_server(
         let spans = Spans::start(&endpoint).map_err(|error| Failure::new(error.to_string()))?;
         telemetry.export_to(spans);
     }
-    let rate_limiter = RateLimiter::default();
+    let rate_limiter = RateLimiter::new(redis.clone());
     rate_limiter.replace(settings.rate_limit);
     let threads = if is_stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
     let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
@@ -117,7 +127,7 @@ pub(crate) fn run_server(
                 main: listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN),
                 ops: settings.ops_listen,
             };
-            let site = site(&settings.http, served, telemetry, rate_limiter);
+            let site = Site { state: redis, ..site(&settings.http, served, telemetry, rate_limiter) };
             runtime.block_on(serve_http(addresses, site, settings.http, stop))
         }
     };
@@ -126,6 +136,24 @@ pub(crate) fn run_server(
     recorded.flush(LAST_WRITE);
     recorded.stop_exporting(LAST_SPANS);
     ended
+}
+
+/// Opens the cursors of a server: at once in its state directory, at the first use in that of a stdio server.
+fn open_cursors(
+    state: Option<&Path>,
+    stdio_state: Option<PathBuf>,
+    redis: Option<&RedisState>,
+    timing: Timing,
+) -> Result<Cursors, Failure> {
+    let place = |directory: PathBuf| StatePlace { directory, redis: redis.cloned() };
+    Ok(match (state, stdio_state) {
+        (Some(state), _) => Cursors::in_directory(place(state.to_owned()), timing)?,
+        (None, Some(state)) => {
+            Cursors::lazily_in_directory(place(state), timing).map_err(StateError::from)?
+        }
+        (None, None) if redis.is_some() => return Err(Failure::usage(&STATE_WITHOUT_DIRECTORY)),
+        (None, None) => Cursors::in_memory(timing).map_err(StateError::from)?,
+    })
 }
 
 /// Starts the builds of vectors, the retention of histories and the imports of a configuration.
@@ -176,6 +204,7 @@ fn site(http: &HttpSettings, served: AuthMode, telemetry: Telemetry, rate_limite
         served,
         telemetry,
         rate_limiter,
+        state: None,
         public_url: http.public_url.clone(),
         names: http.names(),
         proxies: http.trusted_proxies.clone(),

@@ -1,4 +1,4 @@
-//! State directory of a server: cursor keys, positions of cursors, and telemetry.
+//! State of a server: its directory with cursor keys, positions of cursors and telemetry, and a shared Redis.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,8 +7,11 @@ use clap::Args;
 use directories::ProjectDirs;
 
 use super::failure::Failure;
-use crate::config::{check_text, read_text};
+use super::secret::secret;
+use crate::config::{Environment, SecretPlace, check_text, read_text};
 use crate::cursor::VALID_FOR;
+use crate::state::StateError;
+use crate::state::redis::{PasswordSource, RedisState, RedisUrl};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StateArgs {
@@ -16,6 +19,36 @@ pub(crate) struct StateArgs {
     /// user's state directory]
     #[arg(long, global = true, value_name = "DIR")]
     state_dir: Option<PathBuf>,
+}
+
+/// The Redis that several servers share.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SharedStateArgs {
+    /// A Redis with the cursors and other short-lived state that several servers share: `redis://HOST:PORT/NUMBER`
+    // Text, because clap would show a password in an invalid URL.
+    #[arg(long = "state", value_name = "URL")]
+    url: Option<String>,
+}
+
+impl SharedStateArgs {
+    /// Prepares the connection to the Redis of the flag or else of the configuration, if there is one. Nothing is sent.
+    pub(crate) fn open(
+        self,
+        configured: Option<&RedisUrl>,
+        environment: &Environment,
+    ) -> Result<Option<RedisState>, Failure> {
+        let named = self.url.map(|text| text.parse::<RedisUrl>()).transpose();
+        let named = named.map_err(|error| Failure::usage(&error))?;
+        let Some(url) = named.or_else(|| configured.cloned()) else { return Ok(None) };
+        let password = match url.password() {
+            None => None,
+            Some(PasswordSource::Variable(name)) => Some(SecretPlace::Variable(name.clone())),
+            Some(PasswordSource::File(path)) => Some(SecretPlace::File(path.clone())),
+        };
+        let password =
+            password.map(|place| secret(&place, environment, "the password of `state`")).transpose()?;
+        Ok(Some(RedisState::new(url, password.as_ref()).map_err(StateError::from)?))
+    }
 }
 
 /// The state directory of a server, for commands that look at it.

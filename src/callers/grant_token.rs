@@ -48,6 +48,12 @@ impl GrantToken {
         self.0.load().as_ref().map(|latest| latest.token.clone())
     }
 
+    /// Returns the latest token with its expiry, if it has one.
+    #[must_use]
+    pub fn latest_with_expiry(&self) -> Option<(SecretString, Option<Timestamp>)> {
+        self.0.load().as_ref().map(|latest| (latest.token.clone(), latest.expires_at))
+    }
+
     /// Removes a token that was rejected, unless another one is stored.
     pub fn forget(&self, token: &SecretString) {
         let latest = self.0.load();

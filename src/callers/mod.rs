@@ -29,4 +29,6 @@ pub use self::authorize::{AuthorizationPolicy, SourceCredential, SourceGrant};
 pub use self::context::CallContext;
 pub use self::grant_token::{GrantToken, GrantTokens};
 pub use self::limits::{AdmissionError, CallLimiter};
-pub use self::tokens::{LINK, MAX_LINK_LIFE, Reader, RecordPages, Session, TokenLimits, TokenStore};
+pub use self::tokens::{
+    LINK, MAX_LINK_LIFE, Reader, RecordPages, Session, TokenLimits, TokenStore, random_token,
+};

@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 
 use crate::app::failure::Failure;
 use crate::app::imports::create_import_stores;
-use crate::app::server::{Transport, run_server};
+use crate::app::server::{ServerState, Transport, run_server};
 use crate::app::settings::SourceArgs;
-use crate::app::state::StateArgs;
+use crate::app::state::{SharedStateArgs, StateArgs};
 use crate::config::Environment;
 use crate::cursor::Skew;
 use crate::tools::Profile;
@@ -33,6 +33,9 @@ pub(super) struct Serve {
 
     #[command(flatten)]
     state: StateArgs,
+
+    #[command(flatten)]
+    shared: SharedStateArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -69,6 +72,7 @@ impl Serve {
         } else {
             Transport::Http { listen: self.listen }
         };
-        run_server(configured, environment, self.state, transport, skew)
+        let state = ServerState { directory: self.state, shared: self.shared };
+        run_server(configured, environment, state, transport, skew)
     }
 }

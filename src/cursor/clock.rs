@@ -2,7 +2,7 @@
 //!
 //! A system clock that is set back would make an expired cursor valid again. So the time is the greater of the system
 //! clock and of the latest time ever seen plus the time since then by the monotonic clock. The store of positions
-//! keeps the latest time, so that it is known after a restart, too.
+//! keeps the latest time, so that it is known after a restart, too. Servers that share a Redis follow its clock instead.
 
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
@@ -34,15 +34,28 @@ impl FromStr for Skew {
 #[derive(Debug)]
 pub struct Clock {
     skew: Skew,
-    /// Latest time, with the instant at which it was that time.
-    anchor: Mutex<(Instant, Duration)>,
+    anchor: Mutex<Anchor>,
 }
+
+/// Latest time, with the instant at which it was that time.
+#[derive(Debug)]
+struct Anchor {
+    instant: Instant,
+    time: Duration,
+    /// True if the time is that of a shared clock. The system clock of this machine is then not used.
+    is_shared: bool,
+}
+
+/// Time by which a shared clock may correct this one backwards: monotonic clocks drift, and a cursor that is valid
+/// for seconds longer does no harm.
+const MAX_DRIFT: Duration = Duration::from_secs(5);
 
 impl Clock {
     /// Creates the system's clock, offset by `skew`.
     #[must_use]
     pub fn new(skew: Skew) -> Self {
-        Self { skew, anchor: Mutex::new((Instant::now(), Duration::ZERO)) }
+        let anchor = Anchor { instant: Instant::now(), time: Duration::ZERO, is_shared: false };
+        Self { skew, anchor: Mutex::new(anchor) }
     }
 
     /// Returns the time since 1970.
@@ -56,19 +69,39 @@ impl Clock {
         self.at(Instant::now(), seen);
     }
 
+    /// Sets the time to that of a clock which several servers share. From the first time on, the system clock of this
+    /// machine is not used, so that servers with different clocks agree on the age of a cursor.
+    pub fn follow(&self, shared: Duration) {
+        self.follow_at(Instant::now(), shared);
+    }
+
+    fn follow_at(&self, instant: Instant, shared: Duration) {
+        let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        if !anchor.is_shared || shared.saturating_add(MAX_DRIFT) > anchor.at(instant) {
+            *anchor = Anchor { instant, time: shared, is_shared: true };
+        }
+    }
+
     fn at(&self, instant: Instant, wall: Duration) -> Duration {
         let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
-        let steady = anchor.1.saturating_add(instant.saturating_duration_since(anchor.0));
-        if wall > steady {
-            *anchor = (instant, wall);
+        let steady = anchor.at(instant);
+        if anchor.is_shared || wall <= steady {
+            return steady;
         }
-        wall.max(steady)
+        *anchor = Anchor { instant, time: wall, is_shared: false };
+        wall
     }
 
     fn wall(&self) -> Duration {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let skew = Duration::from_millis(self.skew.millis.unsigned_abs());
         if self.skew.millis < 0 { wall.saturating_sub(skew) } else { wall.saturating_add(skew) }
+    }
+}
+
+impl Anchor {
+    fn at(&self, instant: Instant) -> Duration {
+        self.time.saturating_add(instant.saturating_duration_since(self.instant))
     }
 }
 
@@ -105,6 +138,26 @@ mod tests {
         // Set ahead: the time is accepted, and kept when the clock is set back.
         assert_eq!(clock.at(start + seconds(6), seconds(20_000)), seconds(20_000));
         assert_eq!(clock.at(start + seconds(7), seconds(10_007)), seconds(20_001));
+    }
+
+    #[test]
+    fn shared_clock_replaces_the_system_clock() {
+        let clock = Clock::new(Skew::default());
+        let start = Instant::now();
+        let seconds = Duration::from_secs;
+        // This machine is an hour ahead of the shared clock, or an hour behind.
+        for wall in [13_600, 6_400] {
+            assert!(clock.at(start, seconds(wall)) >= seconds(wall));
+            clock.follow_at(start, seconds(10_000));
+            assert_eq!(clock.at(start + seconds(5), seconds(wall + 5)), seconds(10_005));
+        }
+        // Drift is corrected in both directions; a shared clock that is set back is not followed.
+        clock.follow_at(start + seconds(10), seconds(10_008));
+        assert_eq!(clock.at(start + seconds(11), Duration::ZERO), seconds(10_009));
+        clock.follow_at(start + seconds(11), seconds(9_000));
+        assert_eq!(clock.at(start + seconds(12), Duration::ZERO), seconds(10_010));
+        clock.follow_at(start + seconds(12), seconds(10_600));
+        assert_eq!(clock.at(start + seconds(12), Duration::ZERO), seconds(10_600));
     }
 
     #[test]

@@ -37,6 +37,11 @@ pub const MAX_CURSOR_CHARS: usize = 96;
 /// Id of a stored position.
 pub type Reference = [u8; 16];
 
+/// Returns a reference as hexadecimal digits.
+pub(super) fn reference_text(reference: Reference) -> String {
+    reference.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+}
+
 /// Kind of list that a cursor continues. A cursor of one kind is invalid for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

@@ -1,24 +1,22 @@
 //! Issues cursors for positions, and returns the positions of cursors.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use hmac::Mac;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
 use super::CursorFault;
 use super::clock::{Clock, Skew};
-use super::codec::{Claims, Kind, Reference, VALID_FOR};
-use super::database::Database;
-use super::key_file::KeyFile;
+use super::codec::{Claims, Kind, Reference, VALID_FOR, reference_text};
 use super::keys::Keys;
-use super::memory::Memory;
 use super::positions::{Position, Positions};
-use super::sqlite::SqlitePositions;
+use super::storage::{PositionEncryption, StatePlace, Storage};
 use crate::state::StateError;
+use crate::state::redis::RedisState;
 
 /// Maximum size of a position in bytes: ten times that of 200 hits with long excerpts.
 pub(super) const MAX_POSITION_BYTES: usize = 4 * 1024 * 1024;
@@ -39,8 +37,10 @@ pub enum NoPosition {
 pub struct Cursors {
     clock: Arc<Clock>,
     storage: OnceCell<Storage>,
-    /// State directory, if it is opened at the first use.
-    directory: Option<PathBuf>,
+    /// Place of the state, if it is opened at the first use.
+    place: Option<StatePlace>,
+    /// Redis that servers share.
+    redis: Option<RedisState>,
     /// Keys of cursors that end with the process.
     process_keys: Keys,
     /// Lifetime of a cursor.
@@ -51,18 +51,11 @@ pub struct Cursors {
     waiting: Arc<AtomicBool>,
 }
 
-/// Keys and positions in use.
-#[derive(Debug)]
-struct Storage {
-    /// Keys of cursors and those of change tokens; `None` for the keys of the process.
-    keys: Option<(Keys, Keys)>,
-    positions: Arc<dyn Positions>,
-    /// True if positions are in a file, where their texts are encrypted.
-    is_kept: bool,
-}
-
-/// Context of the encryption of positions.
+/// Context of the encryption of positions in a file.
 pub const POSITION_CONTEXT: &[&str] = &["position"];
+
+/// Context of the encryption of positions in Redis, beside their reference and binding.
+const SHARED_POSITION: &str = "shared position";
 
 /// Clock offset and lifetime of cursors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,30 +100,33 @@ impl Cursors {
     ///
     /// The system provides no random bytes.
     pub fn lazily_in_directory(
-        directory: PathBuf,
+        place: impl Into<StatePlace>,
         timing: impl Into<Timing>,
     ) -> Result<Self, getrandom::Error> {
-        Self::unopened(timing.into(), Some(directory))
+        Self::unopened(timing.into(), Some(place.into()))
     }
 
-    /// Creates cursors that outlive the process, in a state directory that several processes may share. Missing files
-    /// are created.
+    /// Creates cursors that outlive the process, in a state directory that several processes may share, or with the
+    /// keys of the directory in a Redis that several servers share. Missing files are created.
     ///
     /// # Errors
     ///
     /// The directory, its key file or its store cannot be used.
-    pub fn in_directory(directory: &Path, timing: impl Into<Timing>) -> Result<Self, StateError> {
-        let cursors = Self::unopened(timing.into(), None)?;
-        let _ = cursors.storage.set(Storage::in_directory(directory, &cursors.clock, cursors.valid_for)?);
+    pub fn in_directory(place: impl Into<StatePlace>, timing: impl Into<Timing>) -> Result<Self, StateError> {
+        let cursors = Self::unopened(timing.into(), Some(place.into()))?;
+        if let Some(place) = cursors.place.clone() {
+            let _ = cursors.storage.set(Storage::open(place, &cursors.clock, cursors.valid_for)?);
+        }
         Ok(cursors)
     }
 
-    fn unopened(timing: Timing, directory: Option<PathBuf>) -> Result<Self, getrandom::Error> {
+    fn unopened(timing: Timing, place: Option<StatePlace>) -> Result<Self, getrandom::Error> {
         let Timing { skew, valid_for } = timing;
         Ok(Self {
             clock: Arc::new(Clock::new(skew)),
             storage: OnceCell::new(),
-            directory,
+            redis: place.as_ref().and_then(|place| place.redis.clone()),
+            place,
             process_keys: Keys::in_memory()?.with_ttl(valid_for),
             valid_for,
             encoded: OnceLock::new(),
@@ -141,9 +137,9 @@ impl Cursors {
     /// Returns keys and positions. Opens the directory at the first use, on a blocking thread.
     async fn storage(&self) -> &Storage {
         let open = async || {
-            let Some(directory) = self.directory.clone() else { return Storage::in_memory(self.valid_for) };
+            let Some(place) = self.place.clone() else { return Storage::in_memory(self.valid_for) };
             let (clock, valid_for) = (Arc::clone(&self.clock), self.valid_for);
-            match spawn_blocking(move || Storage::in_directory(&directory, &clock, valid_for)).await {
+            match spawn_blocking(move || Storage::open(place, &clock, valid_for)).await {
                 Ok(Ok(storage)) => storage,
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "cursors end with this process");
@@ -155,17 +151,25 @@ impl Cursors {
         self.storage.get_or_init(open).await
     }
 
-    /// Encrypts the text of a position for a file.
-    async fn encrypt_position(&self, text: String) -> String {
-        if self.storage().await.is_kept { self.seal_text(POSITION_CONTEXT, &text).await } else { text }
+    /// Encrypts the text of a position outside of this process.
+    async fn encrypt_position(&self, reference: Reference, binding: &str, text: String) -> String {
+        match self.storage().await.encryption {
+            PositionEncryption::None => text,
+            PositionEncryption::File => self.seal_text(POSITION_CONTEXT, &text).await,
+            PositionEncryption::Shared => {
+                self.seal_text(&[SHARED_POSITION, &reference_text(reference), binding], &text).await
+            }
+        }
     }
 
     /// Decrypts what [`Self::encrypt_position`] returned, or returns `None` if its key is gone.
-    async fn decrypt_position(&self, text: String) -> Option<String> {
-        if self.storage().await.is_kept {
-            self.open_text(POSITION_CONTEXT, &text).await.ok()
-        } else {
-            Some(text)
+    async fn decrypt_position(&self, reference: Reference, binding: &str, text: String) -> Option<String> {
+        match self.storage().await.encryption {
+            PositionEncryption::None => Some(text),
+            PositionEncryption::File => self.open_text(POSITION_CONTEXT, &text).await.ok(),
+            PositionEncryption::Shared => {
+                self.open_text(&[SHARED_POSITION, &reference_text(reference), binding], &text).await.ok()
+            }
         }
     }
 
@@ -183,6 +187,21 @@ impl Cursors {
     /// them.
     pub(super) async fn change_keys(&self) -> &Keys {
         self.storage().await.keys.as_ref().map_or(&self.process_keys, |(_, changes)| changes)
+    }
+
+    /// Returns a secret for one purpose, which all servers with the same key files have; `None` if the keys end with
+    /// the process.
+    #[must_use]
+    pub fn derived_secret(&self, purpose: &str) -> Option<[u8; 32]> {
+        let (_, lasting) = self.storage.get()?.keys.as_ref()?;
+        let key = lasting.newest(self.now());
+        Some(key.mac_of(&[b"secret for", purpose.as_bytes()]).finalize().into_bytes().into())
+    }
+
+    /// Returns the Redis that servers share, if there is one.
+    #[must_use]
+    pub fn redis(&self) -> Option<&RedisState> {
+        self.redis.as_ref()
     }
 
     /// Returns the time since 1970, by a clock that does not go back.
@@ -208,7 +227,7 @@ impl Cursors {
         }
         let mut reference = Reference::default();
         getrandom::fill(&mut reference)?;
-        let text = self.encrypt_position(text).await;
+        let text = self.encrypt_position(reference, &binding, text).await;
         // Truncated to milliseconds, as in the cursor.
         let issued = Duration::from_millis(u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX));
         let position = Position { kind, issued, offset, binding, text };
@@ -234,8 +253,15 @@ impl Cursors {
     pub async fn position(&self, kind: Kind, cursor: &str) -> Result<Position, NoPosition> {
         // Opening may set the clock forward.
         let Storage { positions, .. } = self.storage().await;
+        let keys = self.keys().await;
+        let mut opened = keys.open(cursor, self.clock.now());
+        if matches!(opened, Err(CursorFault::Expired | CursorFault::NotYetValid)) {
+            // The clock of this process may differ from the one that servers share.
+            positions.synchronize().await?;
+            opened = keys.open(cursor, self.clock.now());
+        }
         let now = self.clock.now();
-        let claims = match self.keys().await.open(cursor, now) {
+        let claims = match opened {
             Ok(claims) => claims,
             Err(CursorFault::Expired) => {
                 // The expiry is stored, so that a clock that is set back does not revive the cursor. A failure to
@@ -252,25 +278,8 @@ impl Cursors {
         }
         let position = positions.find(claims.reference, now).await?;
         let position = position.filter(|position| position.kind == kind).ok_or(CursorFault::Expired)?;
-        let text = self.decrypt_position(position.text).await.ok_or(CursorFault::Expired)?;
-        Ok(Position { text, ..position })
-    }
-}
-
-impl Storage {
-    fn in_memory(valid_for: Duration) -> Self {
-        Self { keys: None, positions: Arc::new(Memory::with_ttl(valid_for)), is_kept: false }
-    }
-
-    fn in_directory(directory: &Path, clock: &Clock, valid_for: Duration) -> Result<Self, StateError> {
-        let database = Database::in_directory(directory);
-        database.prepare()?;
-        let positions = SqlitePositions::new(Arc::new(database)).with_ttl(valid_for);
-        // The latest time before the restart; from here on the time cannot be earlier.
-        clock.raise(positions.start(clock.now())?);
-        let keys = Keys::of_file(KeyFile::in_directory(directory), clock.now())?.with_ttl(valid_for);
-        let changes = Keys::of_file(KeyFile::for_changes(directory), clock.now())?.with_ttl(Duration::MAX);
-        Ok(Self { keys: Some((keys, changes)), positions: Arc::new(positions), is_kept: true })
+        let text = self.decrypt_position(claims.reference, &position.binding, position.text).await;
+        Ok(Position { text: text.ok_or(CursorFault::Expired)?, ..position })
     }
 }
 
@@ -298,6 +307,7 @@ impl Cursors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cursor::{Database, SqlitePositions};
 
     #[track_caller]
     fn refused(answer: Result<Position, NoPosition>) -> CursorFault {

@@ -2,29 +2,30 @@
 //!
 //! A cursor is a signed reference to a stored position; a change token contains its state, encrypted, and does not
 //! expire. The codec is pure: keys and the time are arguments. Positions are stored during the lifetime of a cursor,
-//! in memory or in a state directory, where they survive a restart and can be shared by several processes. A cursor
-//! without a stored position is an expired one.
+//! in memory, in a state directory, where they survive a restart and can be shared by several processes, or in a Redis
+//! that several servers share. A cursor without a stored position is an expired one.
 //!
 //! * `codec`, `fault`: the text of a cursor; reasons to refuse one
-//! * `cursors`: issues cursors and returns their positions
+//! * `cursors`: issues cursors and returns their positions; `storage` opens keys and positions
 //! * `change_token`, `sealed_text`: encrypted tokens and texts
 //! * `key_file`, `key_ring`, `keys`: signing keys and their rotation
-//! * `positions`, `memory`, `sqlite`, `database`: stored positions
+//! * `positions`: stored positions, `stores/`: their stores
+//! * `shared_values`: other values that servers share
 //! * `clock`: a clock that never goes back
 
 mod change_token;
 mod clock;
 mod codec;
 mod cursors;
-mod database;
 mod fault;
 mod key_file;
 mod key_ring;
 mod keys;
-mod memory;
 mod positions;
 mod sealed_text;
-mod sqlite;
+mod shared_values;
+mod storage;
+mod stores;
 
 pub use change_token::is_own_text;
 pub use clock::{Clock, NotASkew, Skew};
@@ -32,7 +33,6 @@ pub use codec::{
     Claims, Key, KeyId, Kind, MAX_CURSOR_CHARS, PREFIX, Reference, UnverifiedCursor, VALID_FOR, seal,
 };
 pub use cursors::{Cursors, NoPosition, POSITION_CONTEXT, Timing};
-pub use database::Database;
 pub use fault::CursorFault;
 pub use key_file::{KeyFile, LoadedKeys, Stamp};
 pub use key_ring::KeyRing;
@@ -41,5 +41,7 @@ pub use positions::{Position, Positions};
 #[cfg(test)]
 pub(crate) use sealed_text::encrypt;
 pub(crate) use sealed_text::{decrypt, open_text};
-pub(crate) use sqlite::delete_positions;
-pub use sqlite::{PositionState, SqlitePositions, StoredPosition};
+pub use shared_values::{SharedValue, SharedValues};
+pub use storage::StatePlace;
+pub(crate) use stores::delete_positions;
+pub use stores::{Database, PositionState, SqlitePositions, StoredPosition};

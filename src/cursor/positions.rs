@@ -17,10 +17,19 @@ pub struct Position {
     pub issued: Duration,
     /// Number of rows on earlier pages.
     pub offset: u32,
-    /// Binding: positions of other sources or of another caller have another one.
+    /// Binding: positions of other sources or of another caller have another one. The part behind a colon names the
+    /// caller's grant.
     pub binding: String,
     /// Text of the position.
     pub text: String,
+}
+
+impl Position {
+    /// Returns the owner, whose positions have a quota together: the caller's grant, or all callers without grants.
+    #[must_use]
+    pub fn owner(&self) -> &str {
+        self.binding.split_once(':').map_or("", |(_, owner)| owner)
+    }
 }
 
 /// Store of positions. Keeps them during the lifetime of their cursors, and may evict them earlier.
@@ -34,4 +43,9 @@ pub trait Positions: Send + Sync + fmt::Debug {
 
     /// Stores that the time is at least `now`, and deletes positions that have expired.
     async fn expire(&self, now: Duration) -> Result<(), StateError>;
+
+    /// Sets the clock by the one that servers share, if there is one.
+    async fn synchronize(&self) -> Result<(), StateError> {
+        Ok(())
+    }
 }

@@ -40,12 +40,26 @@ impl Cursors {
     /// Encrypts a text with the newest key. Equal texts have equal results: the nonce is a MAC of the text, so no
     /// nonce is used for two texts.
     pub async fn seal_text(&self, context: &[&str], text: &str) -> String {
-        let key = self.keys().await.newest(self.now());
-        let context = context_bytes(context);
-        let mac = key.mac_of(&[b"nonce", &context, text.as_bytes()]).finalize().into_bytes();
-        let nonce: NonceBytes = std::array::from_fn(|at| mac.get(at).copied().unwrap_or_default());
-        let sealed = encrypt(&secret(&key), nonce, &context, text.as_bytes()).unwrap_or_default();
-        URL_SAFE_NO_PAD.encode([&key.id().0[..], &sealed].concat())
+        seal_text(&self.keys().await.newest(self.now()), context, text)
+    }
+
+    /// Encrypts a text as [`Self::seal_text`], with the key that `cursor rotate` does not replace.
+    pub(super) async fn seal_lasting_text(&self, context: &[&str], text: &str) -> String {
+        seal_text(&self.change_keys().await.newest(self.now()), context, text)
+    }
+
+    /// Returns the text of [`Self::seal_lasting_text`] for the same context.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open_text`].
+    pub(super) async fn open_lasting_text(
+        &self,
+        context: &[&str],
+        sealed: &str,
+    ) -> Result<String, CursorFault> {
+        let keys = self.change_keys().await;
+        open_text(|id| keys.key(id, self.now()), context, sealed)
     }
 
     /// Returns the text of [`Self::seal_text`] for the same context.
@@ -58,6 +72,15 @@ impl Cursors {
         let keys = self.keys().await;
         open_text(|id| keys.key(id, self.now()), context, sealed)
     }
+}
+
+/// Encrypts a text with a key. Equal texts have equal results.
+fn seal_text(key: &Key, context: &[&str], text: &str) -> String {
+    let context = context_bytes(context);
+    let mac = key.mac_of(&[b"nonce", &context, text.as_bytes()]).finalize().into_bytes();
+    let nonce: NonceBytes = std::array::from_fn(|at| mac.get(at).copied().unwrap_or_default());
+    let sealed = encrypt(&secret(key), nonce, &context, text.as_bytes()).unwrap_or_default();
+    URL_SAFE_NO_PAD.encode([&key.id().0[..], &sealed].concat())
 }
 
 /// Returns the text of [`Cursors::seal_text`] with the key that `key` finds.

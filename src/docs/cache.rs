@@ -2,7 +2,8 @@
 //!
 //! A key contains the version of the corpus and a hash of everything that changes the answer. An entry is stored only if
 //! the version is still the same after the search, so that an answer is never older than the corpus that its key names.
-//! Equal searches at a time run once, and share the answer also if it is not stored. A cache belongs to one grant.
+//! Equal searches at a time run once, and share the answer also if it is not stored. A cache belongs to one grant; servers
+//! that share their state have its entries as a second level.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +16,8 @@ use tokio::time::Instant;
 use super::error::DocsError;
 use super::projects::FoundProject;
 use super::search::{SearchAnswer, SearchRequest, search};
+use super::shared_answers::{Generation, SharedAnswers};
+use crate::cursor::Cursors;
 use crate::fit::bytes_of;
 use crate::lru::{LruCache, LruLimits};
 use crate::source::Reranking;
@@ -40,6 +43,8 @@ pub struct SearchCache {
     running: Arc<Mutex<HashMap<CacheKey, Weak<SharedSearch>>>>,
     /// Number of times that entries were removed by [`Self::clear`].
     clears: Arc<AtomicU64>,
+    /// Entries that servers share.
+    shared: Option<SharedAnswers>,
 }
 
 /// An answer to a search.
@@ -91,11 +96,17 @@ impl Default for SearchCache {
         };
         let limits = LruLimits::new(MAX_BYTES).with_lifetime(LIFETIME);
         let entries = LruCache::with_weights(limits, weight);
-        Self { entries, running: Arc::default(), clears: Arc::default() }
+        Self { entries, running: Arc::default(), clears: Arc::default(), shared: None }
     }
 }
 
 impl SearchCache {
+    /// Creates the cache of a grant, with entries that servers share if they share their state.
+    #[must_use]
+    pub fn for_grant(cursors: &Arc<Cursors>, grant: Option<String>) -> Self {
+        Self { shared: SharedAnswers::new(cursors, grant), ..Self::default() }
+    }
+
     /// Searches a project, or returns the answer to an equal search.
     ///
     /// # Errors
@@ -137,6 +148,9 @@ impl SearchCache {
         if let Some(answer) = self.get(&key) {
             return Ok(hit(answer));
         }
+        if let Some(answer) = self.shared_answer(found, &key).await {
+            return Ok(hit(answer));
+        }
         checked(false);
         if matches!(*state, SearchState::Failed) {
             drop(state);
@@ -173,6 +187,7 @@ impl SearchCache {
         key: &CacheKey,
     ) -> Result<CachedAnswer, DocsError> {
         let clears = self.clears.load(Ordering::SeqCst);
+        let generation = self.generation().await;
         let answer = Arc::new(search(found, request, stages).await?);
         let version = found.project.corpus_version;
         let now = found.store.project(&ProjectRef::Id(found.project.id)).await?;
@@ -184,9 +199,35 @@ impl SearchCache {
             self.entries.insert(key.clone(), entry);
             if self.clears.load(Ordering::SeqCst) != clears {
                 self.entries.remove(key);
+            } else if let Some((shared, generation)) = self.shared.as_ref().zip(generation) {
+                shared.put(found, &key.text, &generation, &answer).await;
             }
         }
         Ok(CachedAnswer { answer, is_hit: false })
+    }
+
+    /// Returns the answer that another server stored, and stores it here.
+    async fn shared_answer(&self, found: &FoundProject, key: &CacheKey) -> Option<Arc<SearchAnswer>> {
+        let clears = self.clears.load(Ordering::SeqCst);
+        let (shared, generation) = (self.shared.as_ref()?, self.generation().await?);
+        let answer = Arc::new(shared.get(found, &key.text, &generation).await?);
+        self.entries.insert(key.clone(), Entry { answer: Arc::clone(&answer), stored_at: Instant::now() });
+        if self.clears.load(Ordering::SeqCst) != clears {
+            self.entries.remove(key);
+        }
+        Some(answer)
+    }
+
+    /// Returns the generation of the entries that servers share, if they do and can be read.
+    async fn generation(&self) -> Option<Generation> {
+        self.shared.as_ref()?.generation().await
+    }
+
+    /// Makes the entries that servers share invalid, those of all grants.
+    pub async fn clear_shared(&self) {
+        if let Some(shared) = &self.shared {
+            shared.clear().await;
+        }
     }
 
     /// Returns the search of a key that is running, or a new one.

@@ -1,6 +1,6 @@
 //! Document search over any store of documents: the rules of the contract that no store knows.
 //!
-//! * `cache`: answers to equal searches, `history`: the searches of a project, `caller_hash`: their callers
+//! * `cache`: answers to equal searches, `shared_answers`: those that servers share, `history`: the searches of a project, `caller_hash`: their callers
 //! * `neighbors`: the chunks beside results
 //! * `error`: the errors of requests, with the codes of the contract
 //! * `projects`: the projects that a caller may read
@@ -16,6 +16,7 @@ mod neighbors;
 mod projects;
 mod question;
 mod search;
+mod shared_answers;
 
 pub use cache::{CachedAnswer, SearchCache};
 pub use error::DocsError;

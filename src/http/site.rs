@@ -6,6 +6,7 @@ use super::middleware::served::AuthMode;
 use super::public_url::PublicUrl;
 use super::server::forwarded::TrustedProxies;
 use super::server::limits::Limits;
+use crate::state::redis::RedisState;
 use crate::telemetry::Telemetry;
 use crate::tools::SharedToolbox;
 
@@ -18,6 +19,8 @@ pub struct Site {
     pub telemetry: Telemetry,
     /// Rate limiter for clients.
     pub rate_limiter: RateLimiter,
+    /// Redis with the state that servers share.
+    pub state: Option<RedisState>,
     /// URL at which clients reach the server.
     pub public_url: Option<PublicUrl>,
     /// Allowed `Host` names and origins.
@@ -38,6 +41,7 @@ impl Site {
             served: AuthMode::Unauthenticated(toolbox),
             telemetry,
             rate_limiter,
+            state: None,
             public_url: None,
             names: AllowedNames::default(),
             proxies: TrustedProxies::default(),

@@ -1,9 +1,10 @@
-//! Errors of the files in a state directory, each with its remedy.
+//! Errors of state, each with its remedy.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
+use super::redis::RedisError;
 use super::{FileKind, ForeignFile};
 
 /// The reason why state cannot be stored or read. The message contains the path and the remedy.
@@ -123,6 +124,9 @@ pub enum StateError {
         /// Maximum size in bytes.
         max_bytes: usize,
     },
+    /// The Redis that servers share cannot be used.
+    #[error(transparent)]
+    Redis(#[from] RedisError),
     /// The system provides no random bytes.
     #[error("the system provides no random bytes ({0})")]
     NoRandom(getrandom::Error),
@@ -143,6 +147,7 @@ impl StateError {
             Self::Full { .. } => "full",
             Self::Unwritable { .. } => "read-only",
             Self::TooLarge { .. } => "too small",
+            Self::Redis(error) => error.kind(),
             Self::NoRandom(_) => "without random bytes",
         }
     }

@@ -1,4 +1,4 @@
-//! Files of a state directory: data that outlives a server, such as cursors with their keys, and call telemetry.
+//! State that outlives a call: files of a state directory, such as cursors with their keys, and a shared Redis.
 //!
 //! Several processes may share a directory. Its files are readable by their owner only, and each identifies itself by
 //! its header.
@@ -9,6 +9,7 @@
 //! * `head`: the first bytes of a database, read without giving up the locks of SQLite
 //! * `lock`: `StateLock`, the lock for creating and replacing files
 //! * `private`: creation of files and folders that only their owner may read
+//! * `redis/`: state that several servers share
 
 mod error;
 mod file;
@@ -17,6 +18,7 @@ mod head;
 mod kind;
 mod lock;
 mod private;
+pub mod redis;
 
 pub use error::StateError;
 pub use file::StateFile;

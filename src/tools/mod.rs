@@ -10,6 +10,7 @@
 //! * `toolbox`: source, settings and caches of the calls of one grant.
 //! * `arguments`: arguments as clients send them, and typed ones.
 //! * `paging`: pages of a list and the cursors between them.
+//! * `printed_ids`: hits with an id of the source's own, as they were printed.
 //! * `answer`: building of answers.
 //! * `cache`: caches of a toolbox.
 //! * `error`: errors, their hints and their JSON.
@@ -27,6 +28,7 @@ mod fetch;
 mod get_document;
 mod list_categories;
 mod paging;
+mod printed_ids;
 mod profile;
 mod projects;
 mod query_records;

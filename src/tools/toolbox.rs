@@ -58,6 +58,7 @@ impl Toolbox {
     /// Creates a toolbox that shares cursors with others.
     #[must_use]
     pub fn with_cursors(sources: impl Into<Sources>, cursors: Arc<Cursors>, call_deadline: Duration) -> Self {
+        let searches = SearchCache::for_grant(&cursors, None);
         Self {
             source: BoundSource::new(sources, CallContext::default()),
             grant: None,
@@ -66,7 +67,7 @@ impl Toolbox {
             parts: Parts::default(),
             texts: ChunkedTexts::default(),
             previews: KnownPreviews::default(),
-            searches: SearchCache::default(),
+            searches,
             pages: None,
             call_deadline,
             protection: Arc::default(),
@@ -88,7 +89,8 @@ impl Toolbox {
     /// Sets the grant. Cursors of one grant are refused for another.
     #[must_use]
     pub fn granted_to(self, grant: GrantId) -> Self {
-        Self { grant: Some(grant), ..self }
+        let searches = SearchCache::for_grant(&self.cursors, Some(grant.to_string()));
+        Self { grant: Some(grant), searches, ..self }
     }
 
     /// Creates a toolbox for a changed configuration. It keeps the caches if the sources are the same.
@@ -111,7 +113,7 @@ impl Toolbox {
             texts: if is_same { self.texts.clone() } else { ChunkedTexts::default() },
             pages: self.pages.clone(),
             previews: if is_same { self.previews.clone() } else { KnownPreviews::default() },
-            searches: SearchCache::default(),
+            searches: SearchCache::for_grant(&self.cursors, self.caller()),
             call_deadline,
             protection,
         }
@@ -140,7 +142,8 @@ impl Toolbox {
     }
 
     /// Returns the name of the grant, if callers are authenticated.
-    pub(super) fn caller(&self) -> Option<String> {
+    #[must_use]
+    pub fn caller(&self) -> Option<String> {
         self.grant.as_ref().map(ToString::to_string)
     }
 

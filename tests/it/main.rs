@@ -18,6 +18,7 @@ mod mcp;
 mod memory;
 mod postgres;
 mod readers;
+mod redis;
 mod rules;
 mod search;
 mod setup;

@@ -7,6 +7,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// An authenticated caller with its token.
@@ -76,7 +77,7 @@ impl Caller {
 }
 
 /// The id of a grant: 128 bits of a SHA-256, from which the caller cannot be derived.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GrantId([u8; 16]);
 
 impl GrantId {

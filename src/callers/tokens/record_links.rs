@@ -70,7 +70,7 @@ pub struct RecordPages {
     has_sign_in: bool,
 }
 
-/// The secret of link keys, which is random for each process.
+/// The secret of link keys: random for each process, unless servers share their state.
 #[derive(Clone)]
 struct Secret(Hmac<Sha256>);
 
@@ -85,6 +85,12 @@ impl Secret {
         let mut block = [0; 64];
         getrandom::fill(&mut block).ok()?;
         Some(Self(Hmac::new(&block.into())))
+    }
+
+    fn from_shared(secret: &[u8; 32]) -> Self {
+        let mut block = [0; 64];
+        block.iter_mut().zip(secret).for_each(|(byte, of_secret)| *byte = *of_secret);
+        Self(Hmac::new(&block.into()))
     }
 
     /// Returns the alias of a grant in its links.
@@ -143,6 +149,12 @@ impl RecordPages {
         Self { base: base.into(), readers, secret: Secret::random(), reader: None, has_sign_in: false }
     }
 
+    /// Sets the secret of link keys that all servers have, so that the link of one opens on another.
+    #[must_use]
+    pub fn with_secret(self, secret: &[u8; 32]) -> Self {
+        Self { secret: Some(Secret::from_shared(secret)), ..self }
+    }
+
     /// Returns the same pages with links for a reader.
     #[must_use]
     pub fn read_by(&self, reader: Reader) -> Self {
@@ -189,6 +201,24 @@ impl RecordPages {
         Some(format!("{url}?{LINK}={key}"))
     }
 
+    /// Returns true if a reader gets links with a key.
+    #[must_use]
+    pub fn has_links(&self, reader: &Reader) -> bool {
+        self.secret.is_some() && !self.signs_in(reader)
+    }
+
+    /// Returns the name of a reader in a store that servers share.
+    #[must_use]
+    pub fn reader_name(&self, grant: GrantId) -> Option<String> {
+        self.secret.as_ref().map(|secret| name_of(secret.alias(grant)))
+    }
+
+    /// Returns the name of the reader of a link, which may be forged.
+    #[must_use]
+    pub fn reader_name_in(key: &str) -> Option<String> {
+        decode(key).map(|(alias, _)| name_of(alias))
+    }
+
     fn signs_in(&self, reader: &Reader) -> bool {
         self.has_sign_in && reader.can_sign_in
     }
@@ -201,11 +231,21 @@ impl RecordPages {
     }
 
     fn reader_on(&self, key: &str, record: &RecordAddress, day: i64) -> Option<Reader> {
-        let key = (key.len() == KEY_CHARS).then(|| URL_SAFE_NO_PAD.decode(key).ok())??;
-        let (alias, tag) = key.split_first_chunk::<ALIAS_BYTES>()?;
-        let (reader, secret) = self.readers.get(alias).zip(self.secret.as_ref())?;
-        let is_of = |day: &i64| bool::from(secret.tag(reader.grant, record, *day).as_slice().ct_eq(tag));
-        [day, day - 1].iter().any(is_of).then_some(reader).filter(|reader| !self.signs_in(reader))
+        let (alias, _) = decode(key)?;
+        self.readers.get(&alias).filter(|reader| self.is_link_on(key, record, reader, day))
+    }
+
+    /// Returns true if a link key for this record was issued to a reader, who does not sign in.
+    #[must_use]
+    pub fn is_link_of(&self, key: &str, record: &RecordAddress, reader: &Reader) -> bool {
+        self.is_link_on(key, record, reader, today())
+    }
+
+    fn is_link_on(&self, key: &str, record: &RecordAddress, reader: &Reader, day: i64) -> bool {
+        let Some(((_, tag), secret)) = decode(key).zip(self.secret.as_ref()) else { return false };
+        let is_of =
+            |day: &i64| bool::from(secret.tag(reader.grant, record, *day).as_slice().ct_eq(tag.as_slice()));
+        !self.signs_in(reader) && [day, day - 1].iter().any(is_of)
     }
 
     /// Returns a link without its key. Keys always have the same number of characters, but not of model tokens.
@@ -215,6 +255,17 @@ impl RecordPages {
         let (url, _) = link.rsplit_once(&format!("?{LINK}=")).filter(|_| is_ours).unwrap_or((link, ""));
         url
     }
+}
+
+/// Returns the alias and the tag of a link key.
+fn decode(key: &str) -> Option<(Alias, Vec<u8>)> {
+    let key = (key.len() == KEY_CHARS).then(|| URL_SAFE_NO_PAD.decode(key).ok())??;
+    let (alias, tag) = key.split_first_chunk::<ALIAS_BYTES>()?;
+    Some((*alias, tag.to_vec()))
+}
+
+fn name_of(alias: Alias) -> String {
+    URL_SAFE_NO_PAD.encode(alias)
 }
 
 /// Returns the number of this day, in UTC.

@@ -19,7 +19,7 @@ pub struct Session {
 }
 
 #[derive(Debug, Clone)]
-enum Scope {
+pub(super) enum Scope {
     /// All records that the token may read.
     Grant,
     /// The records of the links that were followed.
@@ -51,6 +51,25 @@ impl Session {
             records.remove(0);
         }
         Self { reader, scope: Scope::Records(records) }
+    }
+
+    pub(super) fn new(reader: Reader, scope: Scope) -> Self {
+        Self { reader, scope }
+    }
+
+    pub(super) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Sets the latest token of the grant, which a session that began with a link reads with.
+    #[must_use]
+    pub fn with_latest_token(self, latest: Option<Reader>) -> Self {
+        match (&self.scope, latest) {
+            (Scope::Records(_), Some(latest)) if latest.grant == self.reader.grant => {
+                Self { reader: latest, ..self }
+            }
+            (_, _) => self,
+        }
     }
 
     /// Returns true if the session may show a record.

@@ -57,12 +57,13 @@ impl<Value: Clone + Send + Sync + 'static> TokenStore<Value> {
         }
     }
 
-    /// Issues a token for a value of a person. Returns `None` if the system provides no random bytes.
-    #[must_use]
-    pub fn issue(&self, person: GrantId, value: Value) -> Option<String> {
-        let mut token = [0; TOKEN_BYTES];
-        getrandom::fill(&mut token).ok()?;
-        let token = URL_SAFE_NO_PAD.encode(token);
+    /// Issues a token for a value of a person.
+    ///
+    /// # Errors
+    ///
+    /// The system provides no random bytes.
+    pub fn issue(&self, person: GrantId, value: Value) -> Result<String, getrandom::Error> {
+        let token = random_token()?;
         let digest = digest(&token);
         self.values.insert(digest, (person, value));
         let issued = self.issued.get_or_insert_with(person, Arc::default);
@@ -73,7 +74,7 @@ impl<Value: Clone + Send + Sync + 'static> TokenStore<Value> {
         {
             self.values.remove(&oldest);
         }
-        Some(token)
+        Ok(token)
     }
 
     /// Returns the value of a token, which stays valid.
@@ -91,6 +92,17 @@ impl<Value: Clone + Send + Sync + 'static> TokenStore<Value> {
         }
         Some(value)
     }
+}
+
+/// Returns a new token.
+///
+/// # Errors
+///
+/// The system provides no random bytes.
+pub fn random_token() -> Result<String, getrandom::Error> {
+    let mut token = [0; TOKEN_BYTES];
+    getrandom::fill(&mut token)?;
+    Ok(URL_SAFE_NO_PAD.encode(token))
 }
 
 fn digest(token: &str) -> TokenDigest {

@@ -23,10 +23,11 @@ use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::rerank::open_configured_reranker;
 use crate::app::settings::SourceArgs;
-use crate::app::state::StateArgs;
+use crate::app::state::{SharedStateArgs, StateArgs};
 use crate::config::{Environment, FileSettings, SourcePlace, SourceSettings};
 use crate::embedding::{ModelIdentity, PROBE_TEXT, probe_vector};
 use crate::source::store::{VectorError, VectorIndex, check_vectors, vector_status};
+use crate::state::redis::{RedisStatus, RedisUrl};
 use crate::terminal::Line;
 
 /// Check the configured sources, and print a remedy for each problem.
@@ -37,6 +38,9 @@ pub(super) struct Doctor {
 
     #[command(flatten)]
     state: StateArgs,
+
+    #[command(flatten)]
+    shared: SharedStateArgs,
 }
 
 impl Doctor {
@@ -99,6 +103,7 @@ impl Doctor {
             let found = probed.map(|()| "answers".to_owned()).map_err(|failure| failure.message);
             Check::for_all("rerank", found).warning(Some(configured.settings.disclosure()))
         });
+        let shared = check_shared_state(self.shared, settings.state.as_ref(), environment)?;
         let state = self.state.server_directory(settings.state_dir).ok().flatten();
         let left_alone = state.map(|state| reported(&state)).unwrap_or_default().into_iter().map(|circuit| {
             let found = "a running server does not call a source".to_owned();
@@ -113,9 +118,35 @@ impl Doctor {
             .chain(tls)
             .chain(embedding)
             .chain(rerank)
+            .chain(shared)
             .chain(left_alone)
             .collect())
     }
+}
+
+/// Checks the Redis that servers share, if there is one.
+fn check_shared_state(
+    shared: SharedStateArgs,
+    configured: Option<&RedisUrl>,
+    environment: &Environment,
+) -> Result<Option<Check>, Failure> {
+    let redis = match shared.open(configured, environment) {
+        Ok(None) => return Ok(None),
+        Ok(Some(redis)) => redis,
+        Err(failure) => return Ok(Some(Check::for_all("state", Err(failure.message)))),
+    };
+    let checked = runtime()?.block_on(redis.check());
+    let evicts = |status: &RedisStatus| {
+        let policy = status.eviction.as_deref().filter(|policy| *policy != "noeviction")?;
+        Some(format!("its maxmemory-policy is {policy}: cursors and sessions can be lost before they expire"))
+    };
+    let warning = checked.as_ref().ok().and_then(evicts);
+    let found = checked.map(|status| {
+        let encryption = if status.is_encrypted { "encrypted" } else { "not encrypted" };
+        format!("Redis {} at {}, {encryption}", status.version, redis.url())
+    });
+    let found = found.map_err(|error| error.to_string());
+    Ok(Some(Check::for_all("state", found).warning(warning)))
 }
 
 /// Returns the failed check of a store with vectors that cannot be used. A store that cannot be read has a check of its own.

@@ -20,11 +20,12 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// Rules by key. `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 108] = [
+const KEYS: [(&str, Decision); 109] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
     ("state_dir", NeedsTrust("\"state\"")),
+    ("state", NeedsTrust("\"redis://a.example/0\"")),
     ("call_deadline", Allowed("\"3s\"")),
     ("cursor_ttl", Allowed("\"5m\"")),
     ("source", Table),

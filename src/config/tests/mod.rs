@@ -1,7 +1,9 @@
 //! Tests of whole configuration files.
 //!
 //! * `found_file_keys`: every key, with the rule for it in a file that was only found
+//! * `rejected_addresses`: addresses that are refused
 //! * `context_protection`: the table `context_protection` in both formats
 
 mod context_protection;
 mod found_file_keys;
+mod rejected_addresses;

@@ -140,6 +140,7 @@ fn effect(leaf: &Leaf) -> Option<&'static str> {
         ("embedding.path", "reads a model from this folder"),
         ("import[].path", "imports this file or folder into a store"),
         ("state_dir", "writes files there"),
+        ("state", "sends encrypted state of calls there, and the secret that the URL names"),
         ("listen", "listens at this address"),
         ("ops_listen", "serves /health and /metrics at this address without a token"),
         ("http.allow_unauthenticated_proxy", "lets everyone who reaches a trusted proxy read every record"),

@@ -72,5 +72,7 @@ pub(super) async fn clear_cache(
         AuthMode::Unauthenticated(toolbox) => toolbox.now().searches().clear(is_cleared),
         AuthMode::Authenticated(callers) => callers.toolboxes.clear_searches(is_cleared),
     };
+    // Answers in the memory of other servers stay for their hour; like all answers, they are of the current corpus.
+    toolbox.searches().clear_shared().await;
     Answer::new(&ClearResult { cleared }, cleared)
 }

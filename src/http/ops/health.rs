@@ -1,5 +1,6 @@
 //! `GET /health` and the liveness and readiness probes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Router;
@@ -19,6 +20,9 @@ use crate::http::site::Site;
 use crate::record::Unavailable;
 use crate::telemetry::{Aggregates, ContextProtection, EmbeddingBuild, ImportProgress, StorageStatus};
 
+/// Status of a shared Redis that can be used.
+const CONNECTED: &str = "connected";
+
 /// Timeout of the health checks of all sources.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -27,7 +31,7 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 enum Status {
     /// All sources can be read.
     Healthy,
-    /// Some sources cannot be read.
+    /// Some sources, or the state that servers share, cannot be read.
     Degraded,
     /// No source can be read.
     Unhealthy,
@@ -43,7 +47,7 @@ struct Health {
     service: &'static str,
     database: &'static str,
     cache: &'static str,
-    /// Kind of cache: always in memory.
+    /// Kind of cache: in memory, and in Redis if servers share their state.
     cache_kind: &'static str,
     contracts: Contracts,
     uptime_seconds: u64,
@@ -56,8 +60,27 @@ struct Health {
     /// Imports that the server keeps current.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     imports: Vec<ImportProgress>,
+    /// State that servers share, if this one shares its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared_state: Option<SharedStateHealth>,
     context_protection: ContextProtection,
     telemetry: StorageStatus,
+}
+
+/// Health of the state that servers share, as this process sees it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SharedStateHealth {
+    backend: &'static str,
+    /// Address without user and password.
+    address: String,
+    /// `connected`, or the reason why the server cannot be used, such as `unreachable`.
+    status: &'static str,
+    /// Commands of this process.
+    commands: u64,
+    /// Failed commands of this process by their reason.
+    failures: BTreeMap<&'static str, u64>,
+    /// Requests to this process that no rate limit counted.
+    rate_limit_uncounted: u64,
 }
 
 /// Versions of the contracts that are served.
@@ -76,20 +99,28 @@ pub(in crate::http) fn routes(site: Site) -> Router {
 pub(in crate::http) fn probes(site: Site) -> Router {
     let [live, ready_path] = PROBES;
     Router::new()
-        .route(live, get(async || status_response(StatusCode::OK)))
+        .route(live, get(async || status_response(StatusCode::OK, None)))
         .route(ready_path, get(ready))
         .with_state(site)
 }
 
 async fn ready(State(site): State<Site>) -> Response {
     match unavailable_sources(&site).await {
-        Ok(_) => status_response(StatusCode::OK),
-        Err(()) => status_response(StatusCode::SERVICE_UNAVAILABLE),
+        Ok(_) => status_response(StatusCode::OK, redis_status(&site).await),
+        Err(()) => status_response(StatusCode::SERVICE_UNAVAILABLE, redis_status(&site).await),
     }
 }
 
-fn status_response(status: StatusCode) -> Response {
+/// Returns the status of the shared Redis, if there is one. A server is ready without it: answers then have no cursors.
+async fn redis_status(site: &Site) -> Option<&'static str> {
+    let redis = site.state.as_ref()?;
+    Some(redis.time().await.map_or_else(|error| error.kind(), |_now| CONNECTED))
+}
+
+fn status_response(status: StatusCode, redis: Option<&'static str>) -> Response {
     let word = if status == StatusCode::OK { "ok\n" } else { "unavailable\n" };
+    let redis = redis.map(|status| format!("redis: {status}\n")).unwrap_or_default();
+    let word = format!("{word}{redis}");
     let headers = [(header::CONTENT_TYPE, "text/plain; charset=utf-8"), (header::CACHE_CONTROL, "no-store")];
     (status, headers, word).into_response()
 }
@@ -125,6 +156,20 @@ pub(in crate::http) fn described(generator: &mut SchemaGenerator) -> Value {
     } })
 }
 
+async fn shared_state(site: &Site) -> Option<SharedStateHealth> {
+    let redis = site.state.as_ref()?;
+    let status = redis_status(site).await?;
+    let counts = redis.counts();
+    Some(SharedStateHealth {
+        backend: "redis",
+        address: redis.url().to_string(),
+        status,
+        commands: counts.commands,
+        failures: counts.failures,
+        rate_limit_uncounted: site.rate_limiter.uncounted(),
+    })
+}
+
 async fn answer(State(site): State<Site>) -> Response {
     let (status, unavailable) = match unavailable_sources(&site).await {
         Ok(missing) if missing.is_empty() => (Status::Healthy, missing),
@@ -132,6 +177,9 @@ async fn answer(State(site): State<Site>) -> Response {
         Err(()) => (Status::Unhealthy, Vec::new()),
     };
     let is_down = status == Status::Unhealthy;
+    let shared_state = shared_state(&site).await;
+    let is_without_state = shared_state.as_ref().is_some_and(|state| state.status != CONNECTED);
+    let status = if status == Status::Healthy && is_without_state { Status::Degraded } else { status };
     let Aggregates { context_protection, telemetry } = site.telemetry.aggregates();
     let health = Health {
         status,
@@ -141,12 +189,13 @@ async fn answer(State(site): State<Site>) -> Response {
         service: "fetchwell",
         database: if is_down { "disconnected" } else { "connected" },
         cache: "connected",
-        cache_kind: "memory",
+        cache_kind: if shared_state.is_some() { "memory and redis" } else { "memory" },
         contracts: Contracts { docs_search: "5.1.0" },
         uptime_seconds: context_protection.uptime_seconds,
         unavailable: unavailable.iter().map(MissingSource::from).collect(),
         embeddings: site.telemetry.embeddings(),
         imports: site.telemetry.imports(),
+        shared_state,
         context_protection,
         telemetry,
     };

@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use super::health::{REFUSED, TOKEN_NEEDED};
 use crate::http::description::describe_response;
-use crate::telemetry::Telemetry;
+use crate::http::site::Site;
+use crate::telemetry::shared_state_metrics;
 
 /// Returns the route of `/metrics`. Its requests are not recorded as calls.
-pub(in crate::http) fn routes(telemetry: Telemetry) -> Router {
-    Router::new().route("/metrics", get(answer)).with_state(telemetry)
+pub(in crate::http) fn routes(site: Site) -> Router {
+    Router::new().route("/metrics", get(answer)).with_state(site)
 }
 
 /// Describes `/metrics` for `/openapi.json`.
@@ -29,7 +30,10 @@ pub(in crate::http) fn described() -> Value {
     } })
 }
 
-async fn answer(State(telemetry): State<Telemetry>) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], telemetry.exposition())
-        .into_response()
+async fn answer(State(site): State<Site>) -> Response {
+    let mut text = site.telemetry.exposition();
+    if let Some(redis) = &site.state {
+        text.push_str(&shared_state_metrics(&redis.counts(), site.rate_limiter.uncounted()));
+    }
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }

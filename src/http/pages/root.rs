@@ -5,7 +5,7 @@
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::uri::{Authority, Scheme};
-use axum::http::{Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use maud::html;
@@ -35,7 +35,7 @@ async fn answer(State(pages): State<Pages>, request: Request) -> Response {
     };
     match *request.method() {
         Method::GET | Method::HEAD if accepts_html(&request) => {
-            if is_about_server(&pages, &request) {
+            if is_about_server(&pages, request.headers(), request.uri()).await {
                 about(&pages, &mcp)
             } else {
                 serve_page(&pages, "/", request, |pages, visit, request| {
@@ -64,12 +64,16 @@ async fn answer(State(pages): State<Pages>, request: Request) -> Response {
 
 /// Returns true if a browser gets the page about the server: it has no session and searches for nothing, or the server has no
 /// pages with records.
-fn is_about_server(pages: &Pages, request: &Request) -> bool {
+async fn is_about_server(pages: &Pages, headers: &HeaderMap, uri: &Uri) -> bool {
     match &pages.served {
         AuthMode::Unauthenticated(_) => false,
         AuthMode::Authenticated(_) => {
-            let session = pages.sessions.get(request.headers()).filter(|session| session.shows_all());
-            pages.public_url.is_none() || (session.is_none() && request.uri().query().is_none())
+            if pages.public_url.is_none() || uri.query().is_some() {
+                return pages.public_url.is_none();
+            }
+            // Without shared state the page itself says so.
+            let Ok(session) = pages.sessions.get(headers).await else { return false };
+            session.is_none_or(|session| !session.shows_all())
         }
     }
 }

@@ -13,6 +13,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
@@ -35,6 +36,8 @@ const LIST: &str = "a list of records";
 pub(in crate::http) struct Seal {
     cursors: Arc<Cursors>,
     sources: String,
+    /// Grant of the caller, whose kept positions have a quota.
+    grant: Option<String>,
     /// True if every position is encrypted: because callers have different grants, or because streams are hidden that
     /// a position could reveal.
     is_sealed: bool,
@@ -51,7 +54,7 @@ impl Seal {
     pub(in crate::http) fn new(toolbox: &Toolbox) -> Self {
         let cursors = Arc::clone(toolbox.cursors());
         let is_sealed = toolbox.is_granted() || toolbox.source().hides_streams();
-        Self { cursors, sources: toolbox.identity(), is_sealed }
+        Self { cursors, sources: toolbox.identity(), grant: toolbox.caller(), is_sealed }
     }
 
     /// Returns the cursor of a position in the search `question`.
@@ -119,16 +122,22 @@ impl Seal {
             Err(NoPosition::Refused(fault)) => Err(invalid(fault)),
             Err(NoPosition::State(error)) => {
                 tracing::warn!(%error, "cursor store");
-                Err(RequestError::bad("invalid_cursor", again(&"it cannot be read now")).about("cursor"))
+                let problem = "Cursor cannot be read now; try again in a moment".to_owned();
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                Err(RequestError::new(status, "state_unavailable", problem).about("cursor"))
             }
         })
     }
 
-    /// Returns a digest of the sources and the query to which a kept position is bound.
+    /// Returns a digest of the sources and the query to which a kept position is bound, and the grant.
     fn binding(&self, question: &str) -> String {
         let digest =
             Sha256::new().chain_update(&self.sources).chain_update([0]).chain_update(question).finalize();
-        URL_SAFE_NO_PAD.encode(digest)
+        let digest = URL_SAFE_NO_PAD.encode(digest);
+        match &self.grant {
+            None => digest,
+            Some(grant) => format!("{digest}:{grant}"),
+        }
     }
 
     async fn seal(&self, question: &str, position: &str) -> String {
@@ -190,7 +199,7 @@ mod tests {
     use crate::cursor::Skew;
 
     fn sealing(cursors: &Arc<Cursors>, sources: &str) -> Seal {
-        Seal { cursors: Arc::clone(cursors), sources: sources.to_owned(), is_sealed: false }
+        Seal { cursors: Arc::clone(cursors), sources: sources.to_owned(), grant: None, is_sealed: false }
     }
 
     #[tokio::test]

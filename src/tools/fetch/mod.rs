@@ -22,6 +22,7 @@ use super::error::ToolError;
 use super::profile::Profile;
 use super::tool::{Tool, ToolCall, ToolSpec};
 use super::toolbox::Toolbox;
+use crate::handle::Handle;
 use crate::record::{Record, RecordData};
 use crate::source::RecordQuery;
 
@@ -66,8 +67,13 @@ impl Tool for FetchOpenAi {
 }
 
 async fn fetch(toolbox: &Toolbox, profile: Profile, args: FetchArgs) -> Result<Payload, ToolError> {
-    if let Some(hit) = toolbox.seen_ids.get(&args.id) {
-        return hit_document(&args.id, &hit, toolbox.budget("fetch"));
+    match toolbox.printed(&args.id).await {
+        Ok(Some(hit)) => return hit_document(&args.id, &hit, toolbox.budget("fetch")),
+        // An id of a source's own that another server printed is no handle.
+        Err(error) if args.id.parse::<Handle>().is_err() => {
+            return Err(ToolError::StateUnavailable(error.into()));
+        }
+        Ok(None) | Err(_) => {}
     }
     let source = toolbox.named_source("fetch", args.source.as_ref())?;
     let request = resolve(args)?;

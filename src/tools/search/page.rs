@@ -177,14 +177,14 @@ pub(super) async fn build_page(
     let unread = found.hits.split_off(plan.shown.len());
     let unreachable = if can_page { 0 } else { unread.len() };
     answer.omitted = Some(plan.omitted() + unreachable).filter(|omitted| *omitted > 0);
+    let mut printed = Vec::new();
     for ((hit, result), excerpt) in found.hits.into_iter().zip(results).zip(plan.shown) {
         if let (Some(result), Some(text)) = (result, excerpt) {
-            if matches!(hit.id, HitId::Opaque(_)) {
-                toolbox.seen_ids.remember(&result.id, hit);
-            }
+            printed.extend(matches!(hit.id, HitId::Opaque(_)).then(|| (result.id.clone(), hit)));
             answer.results.push(SearchResult { text, ..result });
         }
     }
+    toolbox.remember_printed(printed).await;
     answer.next_cursor = None;
     if let Some(so_far) = so_far.filter(|_| !unread.is_empty() || found.position.is_some()) {
         // A server may send a title of megabytes, and a position that is too large cannot be saved.

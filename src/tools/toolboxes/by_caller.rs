@@ -15,15 +15,18 @@ use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::link_readers::{StoredToken, latest_reader, link_reader};
 use crate::callers::{
     AdmissionError, AuthenticatedCaller, CallContext, CallLimiter, Caller, GrantId, GrantToken, GrantTokens,
     MAX_LINK_LIFE, Reader, RecordPages,
 };
 use crate::cursor::Cursors;
 use crate::fit::Protection;
+use crate::handle::RecordAddress;
 use crate::source::Sources;
 use crate::source::documents::Uuid;
 use crate::source::federation::CircuitReport;
+use crate::state::StateError;
 use crate::tools::Toolbox;
 
 /// Maximum number of toolboxes; the least recently used is evicted.
@@ -77,6 +80,8 @@ struct CallerState {
     settings: Arc<CallerSettings>,
     toolbox: Arc<Toolbox>,
     reader: Reader,
+    /// Token of the reader in the state that servers share.
+    stored: StoredToken,
 }
 
 /// The toolbox of a grant outside of calls. It reads nothing: only a call has the context that a read needs.
@@ -142,7 +147,32 @@ impl CallerToolboxes {
         let state = self.state(caller)?;
         let person = state.reader.person;
         let permit = self.limiter.acquire(person, state.settings.calls_at_once).await?;
+        state.stored.store(&self.cursors, state.settings.pages.as_ref(), &state.reader).await;
         Ok(Permit { toolbox: GrantToolbox(Arc::clone(&state.toolbox)), permit, person })
+    }
+
+    /// Returns the reader that a link key for a record was issued to, by this server or another that shares its state.
+    ///
+    /// # Errors
+    ///
+    /// The shared state cannot be read, and this server did not issue the link.
+    pub async fn link_reader(&self, key: &str, record: &RecordAddress) -> Result<Option<Reader>, StateError> {
+        match &self.settings().pages {
+            None => Ok(None),
+            Some(pages) => link_reader(&self.cursors, pages, key, record).await,
+        }
+    }
+
+    /// Returns the reader with the latest token of a grant from the shared state, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The shared state cannot be read.
+    pub async fn latest_reader(&self, grant: GrantId) -> Result<Option<Reader>, StateError> {
+        match &self.settings().pages {
+            None => Ok(None),
+            Some(pages) => latest_reader(&self.cursors, pages, grant).await,
+        }
     }
 
     /// Removes the cached answers to searches of some projects from the toolboxes of all callers. Returns their number.
@@ -218,7 +248,7 @@ impl CallerToolboxes {
         self.tokens.insert(grant, token.clone());
         let reader = Reader::new(&caller.caller, token);
         let toolbox = toolbox.with_pages(settings.pages.as_ref().map(|pages| pages.read_by(reader.clone())));
-        Some(CallerState { settings, toolbox: Arc::new(toolbox), reader })
+        Some(CallerState { settings, toolbox: Arc::new(toolbox), reader, stored: StoredToken::default() })
     }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! * `shared`: the toolbox of all clients, which a changed configuration replaces
 //! * `by_caller`: the toolbox of each grant
+//! * `link_readers`: readers of links in the state that servers share
 
 mod by_caller;
+mod link_readers;
 mod shared;
 
 pub use self::by_caller::{CallerSettings, CallerSources, CallerToolboxes, GrantToolbox, Permit};

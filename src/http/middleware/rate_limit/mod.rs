@@ -1,7 +1,8 @@
 //! Rate limit per client.
 //!
 //! A client is identified by the address of its connection, or by the one that a trusted proxy reports. `buckets`
-//! stores the bucket of each client.
+//! stores the bucket of each client. Servers that share a Redis count together; while it cannot be used, no request is
+//! refused.
 
 mod buckets;
 
@@ -9,6 +10,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
@@ -24,6 +26,7 @@ use self::buckets::Buckets;
 use super::refusal::{ErrorResponder, Refusal, refused};
 use crate::http::headers::{RATE_LIMIT, RATE_LIMIT_REMAINING, RATE_LIMIT_RESET};
 use crate::http::server::forwarded::network_of;
+use crate::state::redis::{RedisState, SharedPermit};
 
 /// Rate limit: a burst of `requests`, refilled within `per`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +39,13 @@ pub struct RateLimit {
 
 /// Current rate limit, replaceable at runtime. Without one, no request is refused.
 #[derive(Debug, Clone, Default)]
-pub struct RateLimiter(Arc<ArcSwapOption<Clients>>);
+pub struct RateLimiter {
+    clients: Arc<ArcSwapOption<Clients>>,
+    /// Redis in which all servers count.
+    shared: Option<RedisState>,
+    /// Number of requests that were not counted, because Redis could not be used.
+    uncounted: Arc<AtomicU64>,
+}
 
 /// One limit, with the buckets of all clients.
 struct Clients {
@@ -57,15 +66,42 @@ struct Decision {
 }
 
 impl RateLimiter {
+    /// Creates a limiter without a limit, which counts with other servers if there is a Redis.
+    #[must_use]
+    pub fn new(shared: Option<RedisState>) -> Self {
+        Self { shared, ..Self::default() }
+    }
+
     /// Replaces the limit. An equal limit keeps the buckets.
     pub fn replace(&self, limit: Option<RateLimit>) {
-        if self.0.load().as_ref().map(|clients| clients.limit) != limit {
-            self.0.store(limit.and_then(Clients::new).map(Arc::new));
+        if self.clients.load().as_ref().map(|clients| clients.limit) != limit {
+            self.clients.store(limit.and_then(Clients::new).map(Arc::new));
         }
     }
 
-    fn decide(&self, address: IpAddr) -> Option<Decision> {
-        self.0.load().as_ref().map(|clients| clients.decide(client_at(address)))
+    /// Returns the number of requests that were let through uncounted, because the shared Redis could not be used.
+    #[must_use]
+    pub fn uncounted(&self) -> u64 {
+        self.uncounted.load(Ordering::Relaxed)
+    }
+
+    async fn decide(&self, address: IpAddr) -> Option<Decision> {
+        let clients = self.clients.load_full()?;
+        let client = client_at(address);
+        let Some(redis) = &self.shared else { return Some(clients.decide(client)) };
+        let RateLimit { requests, per } = clients.limit;
+        match redis.take_permit(&client.to_string(), requests, per).await {
+            Ok(SharedPermit { remaining, full_in, wait }) => Some(Decision {
+                limit: requests.get(),
+                remaining,
+                reset: seconds(full_in),
+                retry_after: wait.map(|wait| seconds(wait).max(1)),
+            }),
+            Err(_counted) => {
+                self.uncounted.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+        }
     }
 }
 
@@ -139,7 +175,7 @@ pub(in crate::http) async fn rate_limit(
 ) -> Response {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
     let decision = match peer {
-        Some(address) => limiter.decide(address),
+        Some(address) => limiter.decide(address).await,
         None => None,
     };
     let Some(decision) = decision else { return next.run(request).await };
@@ -175,14 +211,19 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
+    fn decide(limiter: &RateLimiter, address: &str) -> Option<Decision> {
+        let decided = limiter.decide(address.parse().unwrap());
+        futures_util::FutureExt::now_or_never(decided).unwrap()
+    }
+
     fn may(limiter: &RateLimiter, address: &str) -> bool {
-        limiter.decide(address.parse().unwrap()).is_none_or(|decision| decision.retry_after.is_none())
+        decide(limiter, address).is_none_or(|decision| decision.retry_after.is_none())
     }
 
     #[test]
     fn the_sixteenth_of_fifteen_is_refused() {
         let limiter = limiter(15);
-        let decide = || limiter.decide("127.0.0.1".parse().unwrap()).unwrap();
+        let decide = || decide(&limiter, "127.0.0.1").unwrap();
         for remaining in (0..15).rev() {
             let decision = decide();
             assert_eq!((decision.limit, decision.remaining, decision.retry_after), (15, remaining, None));
@@ -217,7 +258,7 @@ mod tests {
     fn new_limit_resets_buckets_and_equal_limit_keeps_them() {
         let limiter = limiter(1);
         assert!(may(&limiter, "::1") && !may(&limiter, "::1"));
-        let limit = limiter.0.load_full().unwrap().limit;
+        let limit = limiter.clients.load_full().unwrap().limit;
         limiter.replace(Some(limit));
         assert!(!may(&limiter, "::1"));
         limiter.replace(Some(RateLimit { requests: NonZeroU32::new(2).unwrap(), per: HOUR }));

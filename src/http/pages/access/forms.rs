@@ -10,7 +10,7 @@ use axum::response::Response;
 use secrecy::SecretString;
 use tokio::time::timeout;
 
-use super::pages::{AccessMethod, Pages, begin_session};
+use super::pages::{AccessMethod, Pages, begin_session, without_state};
 use super::parameters::parameter;
 use super::responses::{add_cookie, finish, redirect};
 use super::return_path::ReturnPath;
@@ -74,11 +74,11 @@ async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Ca
     if let Err(reason) = callers.toolboxes.admit(&caller).await {
         return sign_in_page(&to, &sentence(&reason.to_string()), method);
     }
-    begin_session(pages, &request.headers, Session::from_sign_in(caller), &to.to_string())
+    begin_session(pages, &request.headers, Session::from_sign_in(caller), &to.to_string()).await
 }
 
 async fn signed_out(pages: &Pages, request: Parts, _form: Vec<u8>, _record: &mut Call) -> Response {
-    let cookie = pages.sessions.end(&request.headers);
+    let Ok(cookie) = pages.sessions.end(&request.headers).await else { return without_state() };
     let text = "This browser no longer shows records.";
     let mut response = problem(StatusCode::OK, "Signed out", text, Visitor::Unknown);
     add_cookie(&mut response, &cookie);

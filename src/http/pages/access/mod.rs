@@ -23,7 +23,9 @@ mod sign_in_page;
 mod visit;
 
 pub(in crate::http::pages) use self::forms::{handle_form, sign_in_with_token, sign_out};
-pub(in crate::http::pages) use self::pages::{AccessMethod, PageRefusal, Pages, begin_session};
+pub(in crate::http::pages) use self::pages::{
+    AccessMethod, PageRefusal, Pages, begin_session, without_state,
+};
 pub(in crate::http::pages) use self::parameters::{parameter, parameters};
 pub(in crate::http::pages) use self::responses::code_of;
 pub(in crate::http::pages) use self::return_path::{RECORDS, ReturnPath, record_handle};

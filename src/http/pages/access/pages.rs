@@ -1,6 +1,7 @@
 //! Settings and sessions of all pages, and the errors of tokens that do not open one.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
@@ -12,6 +13,7 @@ use crate::callers::{AdmissionError, AuthenticatedCaller, Denial, GrantToken, Se
 use crate::http::middleware::served::{AuthMode, Callers};
 use crate::http::pages::layout::{Visitor, problem, sentence};
 use crate::http::public_url::PublicUrl;
+use crate::state::StateError;
 use crate::telemetry::{Call, Telemetry};
 use crate::tools::Permit;
 
@@ -51,7 +53,12 @@ impl Pages {
         public_url: Option<PublicUrl>,
     ) -> Self {
         let is_secure = public_url.as_ref().is_some_and(|url| url.as_str().starts_with("https:"));
-        Self { served, telemetry, public_url, sessions: Sessions::new(Cookies { is_secure }) }
+        let callers = match &served {
+            AuthMode::Authenticated(callers) => Some(Arc::clone(callers)),
+            AuthMode::Unauthenticated(_) => None,
+        };
+        let sessions = Sessions::new(callers, Cookies { is_secure });
+        Self { served, telemetry, public_url, sessions }
     }
 
     pub(super) fn cookies(&self) -> Cookies {
@@ -129,17 +136,24 @@ impl From<AdmissionError> for PageRefusal {
 }
 
 /// Begins a session and sends the browser to a page.
-pub(in crate::http::pages) fn begin_session(
+pub(in crate::http::pages) async fn begin_session(
     pages: &Pages,
     headers: &HeaderMap,
     session: Session,
     path: &str,
 ) -> Response {
-    match pages.sessions.begin(headers, session) {
-        Some(cookie) => redirect(path, Some(&cookie)),
-        None => {
+    match pages.sessions.begin(headers, session).await {
+        Ok(cookie) => redirect(path, Some(&cookie)),
+        Err(StateError::NoRandom(_)) => {
             let text = "The system provides no random bytes; try again.";
             problem(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong", text, Visitor::Unknown)
         }
+        Err(_counted) => without_state(),
     }
+}
+
+/// Returns the page for a person whose session cannot be read or written now.
+pub(in crate::http::pages) fn without_state() -> Response {
+    let text = "The server cannot reach the store of sessions; try again in a moment.";
+    problem(StatusCode::SERVICE_UNAVAILABLE, "Not available now", text, Visitor::Unknown)
 }

@@ -1,14 +1,26 @@
-//! Sessions of browsers, by the token in their cookie.
+//! Sessions of browsers, by the token in their cookie: in memory, or encrypted in the state that servers share.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
 
 use super::cookies::Cookies;
-use crate::callers::{Session, TokenLimits, TokenStore};
+use crate::callers::{Session, TokenLimits, TokenStore, random_token};
+use crate::cursor::{SharedValue, SharedValues};
+use crate::http::middleware::served::Callers;
+use crate::state::StateError;
+use crate::state::redis::{IfExists, OwnerLimits};
+use crate::tools::CallerToolboxes;
 
 /// Name of the session cookie.
 const COOKIE: &str = "fetchwell_session";
+
+/// Kind of the sessions in shared state.
+const KIND: &str = "session";
+
+/// Quota of the sessions of a person in shared state.
+const SHARED_LIMITS: OwnerLimits = OwnerLimits { max_bytes: 16 * 1024 * 1024, max_values: 100 };
 
 /// Limits of sessions.
 const LIMITS: TokenLimits =
@@ -17,14 +29,17 @@ const LIMITS: TokenLimits =
 /// The sessions of all browsers.
 #[derive(Debug, Clone)]
 pub(in crate::http::pages) struct Sessions {
+    /// Sessions of a server that shares no state.
     known: TokenStore<Session>,
+    /// Callers of an authenticated server, with the state that servers share.
+    callers: Option<Arc<Callers>>,
     cookies: Cookies,
 }
 
 impl Sessions {
     /// Creates an empty store for a server with these cookies.
-    pub(super) fn new(cookies: Cookies) -> Self {
-        Self { known: TokenStore::new(LIMITS), cookies }
+    pub(super) fn new(callers: Option<Arc<Callers>>, cookies: Cookies) -> Self {
+        Self { known: TokenStore::new(LIMITS), callers, cookies }
     }
 
     pub(super) fn cookies(&self) -> Cookies {
@@ -32,28 +47,80 @@ impl Sessions {
     }
 
     /// Returns the session of a browser.
-    pub(in crate::http::pages) fn get(&self, headers: &HeaderMap) -> Option<Session> {
-        self.known.get(self.cookies.value(headers, COOKIE)?)
+    ///
+    /// # Errors
+    ///
+    /// The shared state cannot be read.
+    pub(in crate::http::pages) async fn get(
+        &self,
+        headers: &HeaderMap,
+    ) -> Result<Option<Session>, StateError> {
+        let Some(token) = self.cookies.value(headers, COOKIE) else { return Ok(None) };
+        let Some((toolboxes, shared)) = self.shared() else { return Ok(self.known.get(token)) };
+        let text = shared.get(KIND, token).await?;
+        let Some(session) = text.and_then(|text| Session::from_text(&text)) else { return Ok(None) };
+        if session.shows_all() {
+            return Ok(Some(session));
+        }
+        let latest = toolboxes.latest_reader(session.reader().grant).await?;
+        Ok(Some(session.with_latest_token(latest)))
     }
 
-    /// Starts a session in place of the one that the browser had, and returns its cookie. Returns `None` if the system
-    /// provides no random bytes.
-    pub(super) fn begin(&self, headers: &HeaderMap, session: Session) -> Option<String> {
-        let key = self.known.issue(session.reader().person, session)?;
-        self.forget(headers);
-        Some(self.cookies.set(COOKIE, &key, LIMITS.lifetime))
+    /// Starts a session in place of the one that the browser had, and returns its cookie.
+    ///
+    /// # Errors
+    ///
+    /// The system provides no random bytes, or the shared state cannot be written.
+    pub(super) async fn begin(&self, headers: &HeaderMap, session: Session) -> Result<String, StateError> {
+        let person = session.reader().person;
+        let token = match self.shared() {
+            None => self.known.issue(person, session)?,
+            Some((_, shared)) => {
+                let token = random_token()?;
+                let value = SharedValue {
+                    kind: KIND,
+                    name: &token,
+                    owner: &person.to_string(),
+                    text: &session.to_text(),
+                    lifetime: LIMITS.lifetime,
+                    limits: SHARED_LIMITS,
+                    if_exists: IfExists::Keep,
+                };
+                shared.put(value).await?;
+                token
+            }
+        };
+        self.forget(headers).await?;
+        Ok(self.cookies.set(COOKIE, &token, LIMITS.lifetime))
     }
 
     /// Ends the session of a browser, and returns the cookie that removes the browser's own.
-    pub(super) fn end(&self, headers: &HeaderMap) -> String {
-        self.forget(headers);
-        self.cookies.set(COOKIE, "", Duration::ZERO)
+    ///
+    /// # Errors
+    ///
+    /// The shared state cannot be written; the session has not ended.
+    pub(super) async fn end(&self, headers: &HeaderMap) -> Result<String, StateError> {
+        self.forget(headers).await?;
+        Ok(self.cookies.set(COOKIE, "", Duration::ZERO))
     }
 
-    fn forget(&self, headers: &HeaderMap) {
-        if let Some(key) = self.cookies.value(headers, COOKIE) {
-            self.known.take(key);
+    async fn forget(&self, headers: &HeaderMap) -> Result<(), StateError> {
+        let Some(token) = self.cookies.value(headers, COOKIE) else { return Ok(()) };
+        let Some((_, shared)) = self.shared() else {
+            self.known.take(token);
+            return Ok(());
+        };
+        let text = shared.get(KIND, token).await?;
+        if let Some(session) = text.and_then(|text| Session::from_text(&text)) {
+            shared.take(KIND, token, &session.reader().person.to_string()).await?;
         }
+        Ok(())
+    }
+
+    /// Returns the state that servers share, if this one shares its own.
+    fn shared(&self) -> Option<(&CallerToolboxes, SharedValues<'_>)> {
+        let callers = self.callers.as_ref()?;
+        Some((&callers.toolboxes, callers.toolboxes.cursors().shared_values()?))
     }
 }
 
@@ -80,24 +147,33 @@ mod tests {
         HeaderMap::from_iter([(header::COOKIE, format!("a=b; {pair}; c=d").parse().unwrap())])
     }
 
-    #[test]
-    fn sessions_end_when_replaced_or_signed_out() {
-        let sessions = Sessions::new(Cookies { is_secure: true });
+    #[tokio::test]
+    async fn sessions_end_when_replaced_or_signed_out() {
+        let sessions = Sessions::new(None, Cookies { is_secure: true });
         let nothing = HeaderMap::new();
-        let cookie = sessions.begin(&nothing, session()).unwrap();
+        let cookie = sessions.begin(&nothing, session()).await.unwrap();
         assert!(
             cookie.starts_with("__Host-fetchwell_session=")
                 && cookie.ends_with("; Path=/; Max-Age=43200; HttpOnly; SameSite=Lax; Secure"),
             "{cookie}"
         );
-        assert!(sessions.get(&sent(&cookie)).is_some());
-        assert!(sessions.get(&sent("__Host-fetchwell_session=guessed")).is_none());
-        assert!(sessions.get(&sent(cookie.trim_start_matches("__Host-"))).is_none());
-        assert!(sessions.get(&nothing).is_none());
+        assert!(sessions.get(&sent(&cookie)).await.unwrap().is_some());
+        assert!(sessions.get(&sent("__Host-fetchwell_session=guessed")).await.unwrap().is_none());
+        assert!(sessions.get(&sent(cookie.trim_start_matches("__Host-"))).await.unwrap().is_none());
+        assert!(sessions.get(&nothing).await.unwrap().is_none());
         let before = sent(&cookie);
-        let cookie = sessions.begin(&before, session()).unwrap();
-        assert!(sessions.get(&before).is_none() && sessions.get(&sent(&cookie)).is_some());
-        assert!(sessions.end(&sent(&cookie)).starts_with("__Host-fetchwell_session=; Path=/; Max-Age=0;"));
-        assert!(sessions.get(&sent(&cookie)).is_none());
+        let cookie = sessions.begin(&before, session()).await.unwrap();
+        assert!(
+            sessions.get(&before).await.unwrap().is_none()
+                && sessions.get(&sent(&cookie)).await.unwrap().is_some()
+        );
+        assert!(
+            sessions
+                .end(&sent(&cookie))
+                .await
+                .unwrap()
+                .starts_with("__Host-fetchwell_session=; Path=/; Max-Age=0;")
+        );
+        assert!(sessions.get(&sent(&cookie)).await.unwrap().is_none());
     }
 }

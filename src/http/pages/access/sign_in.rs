@@ -14,7 +14,7 @@ use axum::response::Response;
 use secrecy::{ExposeSecret, SecretString};
 use url::form_urlencoded;
 
-use super::pages::{PageRefusal, Pages, begin_session};
+use super::pages::{PageRefusal, Pages, begin_session, without_state};
 use super::parameters::parameter;
 use super::responses::{add_cookie, finish, redirect};
 use super::return_path::ReturnPath;
@@ -22,9 +22,11 @@ use super::sign_in_page::{BEGIN, not_signed_in};
 use crate::callers::{
     Attempt, AuthenticatedCaller, Authenticator, AuthorizationReply, Denial, Session, SignInFault,
 };
+use crate::cursor::SharedValue;
 use crate::http::middleware::authenticate::client_of;
 use crate::http::middleware::served::{AuthMode, Callers};
 use crate::http::pages::layout::{Visitor, problem, sentence};
+use crate::state::redis::{IfExists, OwnerLimits, RedisError};
 use crate::telemetry::{Call, Endpoint, Origin};
 
 /// Path of the redirect URI. No handle has this form.
@@ -41,6 +43,12 @@ const NAME_CHARS: usize = 8;
 
 /// Maximum duration of an attempt.
 const ATTEMPT_LIFE: Duration = Duration::from_secs(10 * 60);
+
+/// Kind of the marks of used attempts in shared state.
+const USED_ATTEMPT: &str = "sign-in";
+
+/// Quota of these marks: more than people can sign in within the duration of an attempt.
+const USED_LIMITS: OwnerLimits = OwnerLimits { max_bytes: 64 * 1024 * 1024, max_values: 100_000 };
 
 /// Maximum number of concurrent attempts of one browser. A further attempt deletes the cookies of all others.
 const MAX_ATTEMPTS: usize = 8;
@@ -135,6 +143,14 @@ impl Pages {
             let text = "This browser did not begin this sign-in, or it took longer than 10 minutes. Open the page again.";
             return problem(StatusCode::BAD_REQUEST, "You are not signed in", text, Visitor::Unknown);
         };
+        match is_first_use(callers, &attempt.state).await {
+            Ok(true) => {}
+            Ok(false) => {
+                let text = "This sign-in was used already. Open the page again.";
+                return problem(StatusCode::BAD_REQUEST, "You are not signed in", text, Visitor::Unknown);
+            }
+            Err(_counted) => return without_state(),
+        }
         let client = client_of(&request.extensions);
         let name = cookie_of(&attempt.state).unwrap_or_default();
         let mut response = match self.caller(callers, &authenticator, &attempt, answer.reply, client).await {
@@ -213,8 +229,24 @@ impl Pages {
             };
             return problem(status, title, &sentence(&text), Visitor::Unknown);
         }
-        begin_session(self, headers, Session::from_sign_in(caller), to)
+        begin_session(self, headers, Session::from_sign_in(caller), to).await
     }
+}
+
+/// Marks an attempt as used, in the state that servers share if there is one. Returns true the first time; without shared
+/// state always, because the authorization server accepts a code once.
+async fn is_first_use(callers: &Callers, state: &str) -> Result<bool, RedisError> {
+    let Some(shared) = callers.toolboxes.cursors().shared_values() else { return Ok(true) };
+    let used = SharedValue {
+        kind: USED_ATTEMPT,
+        name: state,
+        owner: "",
+        text: "used",
+        lifetime: ATTEMPT_LIFE,
+        limits: USED_LIMITS,
+        if_exists: IfExists::Keep,
+    };
+    shared.put(used).await
 }
 
 /// An attempt of a browser, and the page that it leads to.

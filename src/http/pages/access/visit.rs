@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use maud::Markup;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::pages::{AccessMethod, PageRefusal, Pages};
+use super::pages::{AccessMethod, PageRefusal, Pages, without_state};
 use super::responses::code_of;
 use super::return_path::ReturnPath;
 use super::sign_in_page::sign_in_page;
@@ -91,7 +91,8 @@ impl Pages {
         };
         let to = ReturnPath::page(request.uri.path(), request.uri.query());
         let method = AccessMethod::offered_by(callers);
-        let session = self.sessions.get(&request.headers).filter(|session| session.shows_all());
+        let session = self.sessions.get(&request.headers).await.map_err(|_counted| without_state())?;
+        let session = session.filter(|session| session.shows_all());
         let Some(session) = session else {
             return Err(sign_in_page(&to, "Sign in to read the records that you may see.", method));
         };

@@ -5,12 +5,12 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
 
-use crate::callers::{LINK, Reader, Session};
-use crate::handle::Handle;
+use crate::callers::{LINK, Session};
 use crate::http::middleware::authenticate::client_of;
-use crate::http::middleware::served::{AuthMode, Callers};
+use crate::http::middleware::served::AuthMode;
 use crate::http::pages::access::{
     AccessMethod, Pages, ReturnPath, begin_session, handle_form, parameter, record_handle, sign_in_page,
+    without_state,
 };
 use crate::http::pages::layout::{Visitor, problem};
 use crate::telemetry::Call;
@@ -23,11 +23,6 @@ pub(super) async fn follow(State(pages): State<Pages>, request: Request) -> Resp
     handle_form(&pages, "/records/{handle}", request, followed).await
 }
 
-/// Returns the reader of a link to this record.
-pub(super) fn linked(callers: &Callers, key: &str, handle: &Handle) -> Option<Reader> {
-    callers.settings().pages.as_ref()?.reader_of(key, handle.address())
-}
-
 async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
     let (AuthMode::Authenticated(callers), Some(handle)) = (&pages.served, record_handle(request.uri.path()))
     else {
@@ -37,13 +32,17 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
     let to = ReturnPath::record(&handle);
     let method = AccessMethod::offered_by(callers);
     // A link that is used for another record stays valid for its own record.
-    let reader = parameter(&form, LINK).and_then(|key| linked(callers, &key, &handle));
+    let reader = match parameter(&form, LINK) {
+        None => Ok(None),
+        Some(key) => callers.toolboxes.link_reader(&key, handle.address()).await,
+    };
+    let Ok(reader) = reader else { return without_state() };
     let Some(reader) = reader else { return sign_in_page(&to, LINK_EXPIRED, method) };
     let client = client_of(&request.extensions);
     if let Err(refusal) = pages.admit(callers, &reader.token, client, record).await {
         return sign_in_page(&to, &refusal.problem, method);
     }
-    let mut before = pages.sessions.get(&request.headers);
+    let Ok(mut before) = pages.sessions.get(&request.headers).await else { return without_state() };
     // A session with an expired token no longer shows all records.
     if let Some(session) = before.as_ref().filter(|session| session.shows_all())
         && pages.admit(callers, &session.reader().token, client, record).await.is_err()
@@ -51,5 +50,5 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
         before = None;
     }
     let session = Session::from_link(reader, handle.address(), before);
-    begin_session(pages, &request.headers, session, &to.to_string())
+    begin_session(pages, &request.headers, session, &to.to_string()).await
 }

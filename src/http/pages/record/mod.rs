@@ -29,12 +29,12 @@ use axum::response::Response;
 use axum::routing::get;
 use futures_util::FutureExt;
 
-use self::follow::{LINK_EXPIRED, follow, linked};
+use self::follow::{LINK_EXPIRED, follow};
 use self::readable::readable_page;
 use self::view::{Document, PageSurround};
 use super::access::{
     AccessMethod, PageRefusal, Pages, RECORDS, ReturnPath, begin, code_of, is_just_signed_in, not_signed_in,
-    parameter, record_handle, sign_in_page,
+    parameter, record_handle, sign_in_page, without_state,
 };
 use super::layout::{Visitor, problem, sentence};
 use crate::callers::{CallContext, LINK, RecordPages, Session};
@@ -46,6 +46,9 @@ use crate::http::middleware::served::{AuthMode, Callers};
 use crate::http::server::connections::HeldUntilSent;
 use crate::telemetry::{Call, Endpoint, ErrorDetails, Origin};
 use crate::tools::Toolbox;
+
+/// Error code of a page without shared state.
+const STATE_UNAVAILABLE: &str = "state_unavailable";
 
 /// Returns the routes.
 pub(super) fn routes(pages: Pages) -> Router {
@@ -85,7 +88,9 @@ impl Pages {
             AuthMode::Authenticated(callers) => callers,
         };
         let key = parameter(request.uri.query().unwrap_or_default().as_bytes(), LINK);
-        let session = self.sessions.get(&request.headers);
+        let Ok(session) = self.sessions.get(&request.headers).await else {
+            return (STATE_UNAVAILABLE, without_state());
+        };
         let shown = match session.filter(|session| session.shows(handle.address())) {
             Some(session) => Some(self.shown_to(callers, &session, &handle, request, record).await),
             None => None,
@@ -95,8 +100,12 @@ impl Pages {
             matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND)
         });
         let to = ReturnPath::record(&handle);
-        if let Some(key) = key.as_ref().filter(|key| is_closed && linked(callers, key, &handle).is_some()) {
-            return ("", view::opening(&to.to_string(), key));
+        if let Some(key) = key.as_ref().filter(|_| is_closed) {
+            match callers.toolboxes.link_reader(key, handle.address()).await {
+                Ok(Some(_)) => return ("", view::opening(&to.to_string(), key)),
+                Ok(None) => {}
+                Err(_counted) => return (STATE_UNAVAILABLE, without_state()),
+            }
         }
         if let Some(shown) = shown.filter(|(_, response)| response.status() != StatusCode::UNAUTHORIZED) {
             return shown;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::codec::{Reference, VALID_FOR};
-use super::positions::{Position, Positions};
+use crate::cursor::codec::{Reference, VALID_FOR};
+use crate::cursor::positions::{Position, Positions};
 use crate::lru::{LruCache, LruLimits};
 use crate::state::StateError;
 
@@ -18,7 +18,7 @@ const OVERHEAD: usize = 256;
 /// Positions of this process. They are evicted when their cursors expire, by a clock that cannot be set back, and
 /// least recently used first when memory is short.
 #[derive(Debug)]
-pub(super) struct Memory(LruCache<Reference, Position>);
+pub(in crate::cursor) struct Memory(LruCache<Reference, Position>);
 
 impl Default for Memory {
     fn default() -> Self {
@@ -28,7 +28,7 @@ impl Default for Memory {
 
 impl Memory {
     /// Creates positions with a lifetime.
-    pub(super) fn with_ttl(valid_for: Duration) -> Self {
+    pub(in crate::cursor) fn with_ttl(valid_for: Duration) -> Self {
         let weight =
             |_: &Reference, position: &Position| position.text.len() + position.binding.len() + OVERHEAD;
         Self(LruCache::with_weights(LruLimits::new(MAX_BYTES).with_lifetime(valid_for), weight))

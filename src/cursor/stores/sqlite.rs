@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use tokio::task::spawn_blocking;
 
-use super::codec::{Kind, MAX_VALID_FOR, Reference, VALID_FOR};
 use super::database::Database;
-use super::positions::{Position, Positions};
+use crate::cursor::codec::{Kind, MAX_VALID_FOR, Reference, VALID_FOR};
+use crate::cursor::positions::{Position, Positions};
 use crate::state::StateError;
 
 /// Maximum size of all positions in bytes. The oldest are deleted first.

@@ -1,0 +1,104 @@
+//! Encrypted values that servers share, such as sessions. Redis gets a digest of their names, which may be secrets, and
+//! ciphertexts that open only under their name.
+
+use std::fmt;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use crate::cursor::Cursors;
+use crate::state::redis::{IfExists, NewValue, OwnerLimits, RedisError, RedisState};
+
+/// Context of the encryption, beside the kind and the digest of the name.
+const CONTEXT: &str = "shared value";
+
+/// The values that servers share.
+#[derive(Clone, Copy)]
+pub struct SharedValues<'a> {
+    cursors: &'a Cursors,
+    redis: &'a RedisState,
+}
+
+impl fmt::Debug for SharedValues<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SharedValues").field(self.redis).finish()
+    }
+}
+
+/// A value to store.
+#[derive(Debug, Clone, Copy)]
+pub struct SharedValue<'a> {
+    /// Kind of value.
+    pub kind: &'static str,
+    /// Name of the value, which may be a secret.
+    pub name: &'a str,
+    /// Owner of the value, whose values have a quota together.
+    pub owner: &'a str,
+    /// Text of the value.
+    pub text: &'a str,
+    /// Time after which it is deleted.
+    pub lifetime: Duration,
+    /// Quota of the owner.
+    pub limits: OwnerLimits,
+    /// Treatment of a value that has the name already.
+    pub if_exists: IfExists,
+}
+
+impl Cursors {
+    /// Returns the values that servers share, or `None` if this server shares no state.
+    #[must_use]
+    pub fn shared_values(&self) -> Option<SharedValues<'_>> {
+        self.redis().map(|redis| SharedValues { cursors: self, redis })
+    }
+}
+
+impl SharedValues<'_> {
+    /// Stores a value. Returns false if another one has the name and is kept.
+    ///
+    /// # Errors
+    ///
+    /// Redis cannot be used, or has no memory left.
+    pub async fn put(&self, value: SharedValue<'_>) -> Result<bool, RedisError> {
+        let SharedValue { kind, name, owner, text, lifetime, limits, if_exists } = value;
+        let name = digest(kind, name);
+        let sealed = self.cursors.seal_lasting_text(&[CONTEXT, kind, &name], text).await;
+        let new = NewValue { kind, name: &name, owner, value: &sealed, lifetime, limits, if_exists };
+        self.redis.put(new).await.map(|stored_at| stored_at.is_some())
+    }
+
+    /// Returns the value of a name. A value that was encrypted with other keys is no value.
+    ///
+    /// # Errors
+    ///
+    /// Redis cannot be used.
+    pub async fn get(&self, kind: &'static str, name: &str) -> Result<Option<String>, RedisError> {
+        let name = digest(kind, name);
+        let stored = self.redis.get(kind, &name).await?;
+        Ok(self.open(kind, &name, stored.value).await)
+    }
+
+    /// Deletes the value of a name and returns it. Of several servers that do so at once, one gets it.
+    ///
+    /// # Errors
+    ///
+    /// Redis cannot be used.
+    pub async fn take(
+        &self,
+        kind: &'static str,
+        name: &str,
+        owner: &str,
+    ) -> Result<Option<String>, RedisError> {
+        let name = digest(kind, name);
+        let taken = self.redis.take(kind, &name, owner).await?;
+        Ok(self.open(kind, &name, taken).await)
+    }
+
+    async fn open(&self, kind: &str, name: &str, sealed: Option<String>) -> Option<String> {
+        self.cursors.open_lasting_text(&[CONTEXT, kind, name], &sealed?).await.ok()
+    }
+}
+
+fn digest(kind: &str, name: &str) -> String {
+    let digest = Sha256::new().chain_update(kind).chain_update([0]).chain_update(name).finalize();
+    digest.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+}

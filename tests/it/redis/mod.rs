@@ -1,0 +1,7 @@
+//! Servers that share a Redis, which `tests/redis/run` starts.
+
+mod cursors;
+mod documents;
+mod faults;
+mod pages;
+mod servers;
