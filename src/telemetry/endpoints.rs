@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::StoredCall;
 use super::record::whole;
 use super::totals::{millis, percentile, ratio};
+use super::{Outcome, StoredCall, TelemetryRecord};
+use crate::fit::Strategy;
 
 /// Aggregates of the calls of one endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,39 +38,89 @@ pub struct EndpointAggregates {
     pub oversized: u64,
 }
 
+/// The numbers of one call.
+#[derive(Debug, Clone, Copy)]
+struct CallNumbers {
+    has_failed: bool,
+    latency_us: u64,
+    response_bytes: u64,
+    estimated_tokens: u64,
+    is_page: bool,
+    is_summary: bool,
+    is_chunk: bool,
+    is_oversized: bool,
+}
+
+impl From<&StoredCall> for CallNumbers {
+    fn from(call: &StoredCall) -> Self {
+        Self {
+            has_failed: call.outcome != Outcome::OK.as_str(),
+            latency_us: call.latency_us,
+            response_bytes: call.response_bytes,
+            estimated_tokens: call.estimated_tokens,
+            is_page: call.pagination_used,
+            is_summary: call.summarization_used,
+            is_chunk: call.chunking_used,
+            is_oversized: call.oversized,
+        }
+    }
+}
+
+impl From<&TelemetryRecord> for CallNumbers {
+    fn from(call: &TelemetryRecord) -> Self {
+        Self {
+            has_failed: call.outcome != Outcome::OK,
+            latency_us: call.latency_us,
+            response_bytes: call.response_bytes,
+            estimated_tokens: call.estimated_tokens,
+            is_page: call.strategy == Strategy::Paginated,
+            is_summary: call.summarization_used,
+            is_chunk: call.strategy == Strategy::Chunked,
+            is_oversized: call.oversized,
+        }
+    }
+}
+
 impl EndpointAggregates {
-    /// Aggregates calls by endpoint, sorted by its name.
+    /// Aggregates stored calls by endpoint, sorted by its name.
     #[must_use]
     pub fn from_calls(calls: &[StoredCall]) -> Vec<Self> {
-        let mut by_endpoint: BTreeMap<&str, Vec<&StoredCall>> = BTreeMap::new();
-        for call in calls {
-            by_endpoint.entry(&call.endpoint).or_default().push(call);
-        }
-        by_endpoint.into_iter().map(|(endpoint, calls)| Self::of_one(endpoint, &calls)).collect()
+        Self::aggregate(calls.iter().map(|call| (call.endpoint.as_str(), call.into())))
     }
 
-    fn of_one(endpoint: &str, calls: &[&StoredCall]) -> Self {
+    /// Aggregates calls in memory by endpoint, sorted by its name.
+    #[must_use]
+    pub fn from_records<'a>(records: impl Iterator<Item = &'a TelemetryRecord>) -> Vec<Self> {
+        Self::aggregate(records.map(|record| (record.endpoint.as_str(), record.into())))
+    }
+
+    fn aggregate<'a>(calls: impl Iterator<Item = (&'a str, CallNumbers)>) -> Vec<Self> {
+        let mut by_endpoint: BTreeMap<&str, Vec<CallNumbers>> = BTreeMap::new();
+        for (endpoint, numbers) in calls {
+            by_endpoint.entry(endpoint).or_default().push(numbers);
+        }
+        by_endpoint.into_iter().map(|(endpoint, calls)| Self::from_numbers(endpoint, &calls)).collect()
+    }
+
+    fn from_numbers(endpoint: &str, calls: &[CallNumbers]) -> Self {
         let mut latencies: Vec<u64> = calls.iter().map(|call| call.latency_us).collect();
         latencies.sort_unstable();
         let count = whole(calls.len());
-        let having = |is_so: fn(&StoredCall) -> bool| whole(calls.iter().filter(|call| is_so(call)).count());
-        let sum = |read: fn(&StoredCall) -> u64| calls.iter().map(|call| read(call)).sum();
+        let having = |is_so: fn(&CallNumbers) -> bool| whole(calls.iter().filter(|call| is_so(call)).count());
+        let sum = |read: fn(&CallNumbers) -> u64| calls.iter().map(read).sum();
         Self {
             endpoint: endpoint.to_owned(),
             calls: count,
-            errors: having(|call| call.outcome != "ok"),
+            errors: having(|call| call.has_failed),
             p50_ms: millis(percentile(&latencies, 50)),
             p95_ms: millis(percentile(&latencies, 95)),
             p99_ms: millis(percentile(&latencies, 99)),
             avg_response_bytes: ratio(sum(|call| call.response_bytes), count),
             avg_tokens: ratio(sum(|call| call.estimated_tokens), count),
-            pagination_adoption: ratio(
-                having(|call| call.pagination_used),
-                having(|call| call.outcome == "ok"),
-            ),
-            summarization_adoption: ratio(having(|call| call.summarization_used), count),
-            chunking_adoption: ratio(having(|call| call.chunking_used), count),
-            oversized: having(|call| call.oversized),
+            pagination_adoption: ratio(having(|call| call.is_page), having(|call| !call.has_failed)),
+            summarization_adoption: ratio(having(|call| call.is_summary), count),
+            chunking_adoption: ratio(having(|call| call.is_chunk), count),
+            oversized: having(|call| call.is_oversized),
         }
     }
 }

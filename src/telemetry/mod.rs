@@ -6,12 +6,13 @@
 //! * `call`, `origin`, `outcome`, `request_id`: one call, its caller and trace, its result, its id
 //! * `record`, `recorder`, `ring`: the record of a call and the bounded list of the latest ones
 //! * `db`: the SQLite file of call records
-//! * `totals`, `endpoints`: aggregates of all calls, and per endpoint
+//! * `totals`, `endpoints`, `activity`: aggregates of all calls, per endpoint, and over time
 //! * `embedding`, `imports`: builds of vectors in the background, and imports that are kept current
 //! * `prometheus`: metrics in the text format of Prometheus
 //! * `spans`: export to an OpenTelemetry collector
 //! * `logging`: the log
 
+mod activity;
 mod call;
 mod db;
 mod embedding;
@@ -30,6 +31,7 @@ mod spans;
 mod tests;
 mod totals;
 
+pub use activity::{Activity, IntervalCalls};
 pub use call::{Call, Endpoint, ErrorDetails};
 pub use db::stored::{CallFilter, StoredCall, StoredCalls};
 pub use embedding::{EmbeddingBuild, EmbeddingState};

@@ -8,11 +8,13 @@
 //! * `sources`: `/sources`
 //! * `projects`: `/projects`
 //! * `model`: `/model`
+//! * `operator`: `/operator`
 //! * `well_known`: `/.well-known/`
 
 mod access;
 mod layout;
 mod model;
+mod operator;
 mod projects;
 mod record;
 mod root;
@@ -48,6 +50,7 @@ pub(in crate::http) fn routes(
         .route(CALLBACK, get(callback))
         .route("/sources", get(sources::show))
         .route("/model", get(model::show))
+        .route(operator::OPERATOR, get(operator::show))
         .with_state(pages.clone());
     root::routes(pages.clone())
         .merge(projects::routes(pages.clone()))

@@ -3,6 +3,7 @@
 mod limits;
 mod names;
 mod operations;
+mod operator_page;
 mod ops_listener;
 mod proxied_requests;
 mod raw_http_2;

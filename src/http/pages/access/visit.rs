@@ -99,8 +99,8 @@ impl Pages {
         let client = client_of(&request.extensions);
         match self.admit(callers, &session.reader().token, client, record).await {
             Ok((caller, permit)) => Ok(Visit {
+                visitor: if caller.is_admin { Visitor::Operator } else { Visitor::SignedIn },
                 toolbox: permit.toolbox.for_call(CallContext::new(caller)),
-                visitor: Visitor::SignedIn,
                 permit: Some(Arc::new(permit.permit)),
             }),
             Err(PageRefusal { status: StatusCode::UNAUTHORIZED, problem }) => {

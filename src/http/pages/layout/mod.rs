@@ -32,10 +32,17 @@ pub(in crate::http::pages) enum Section {
     Projects,
     /// Answers of tools.
     Model,
+    /// Calls and state of the server, for operators.
+    Operator,
 }
 
 impl Section {
-    const ALL: [Self; 4] = [Self::Search, Self::Sources, Self::Projects, Self::Model];
+    const ALL: [Self; 5] = [Self::Search, Self::Sources, Self::Projects, Self::Model, Self::Operator];
+
+    /// Returns true if the navigation of a visitor has this section.
+    fn is_open_to(self, visitor: Visitor) -> bool {
+        self != Self::Operator || matches!(visitor, Visitor::Local | Visitor::Operator)
+    }
 
     fn path(self) -> &'static str {
         match self {
@@ -43,6 +50,7 @@ impl Section {
             Self::Sources => "/sources",
             Self::Projects => "/projects",
             Self::Model => "/model",
+            Self::Operator => "/operator",
         }
     }
 
@@ -52,6 +60,7 @@ impl Section {
             Self::Sources => "Sources",
             Self::Projects => "Projects",
             Self::Model => "What the model sees",
+            Self::Operator => "Operator",
         }
     }
 }
@@ -67,6 +76,8 @@ pub(in crate::http::pages) enum Visitor {
     Linked,
     /// A person with a grant.
     SignedIn,
+    /// A person with a grant and a token with `admin = true`.
+    Operator,
 }
 
 /// A page of the web interface.
@@ -107,14 +118,14 @@ impl Page<'_> {
     }
 
     fn header(&self) -> Markup {
-        let has_navigation = matches!(self.visitor, Visitor::Local | Visitor::SignedIn);
-        let has_session = matches!(self.visitor, Visitor::Linked | Visitor::SignedIn);
+        let has_navigation = matches!(self.visitor, Visitor::Local | Visitor::SignedIn | Visitor::Operator);
+        let has_session = matches!(self.visitor, Visitor::Linked | Visitor::SignedIn | Visitor::Operator);
         html! {
             header {
                 a class="brand" href="/" { "fetchwell" }
                 @if has_navigation {
                     nav aria-label="Pages" {
-                        @for section in Section::ALL {
+                        @for section in Section::ALL.into_iter().filter(|section| section.is_open_to(self.visitor)) {
                             a href=(section.path()) aria-current=[(self.section == Some(section)).then_some("page")] {
                                 (section.label())
                             }

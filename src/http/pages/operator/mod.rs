@@ -1,0 +1,67 @@
+//! `/operator`: calls, sources, imports and budgets of this process, for the operator of the server.
+//!
+//! Without authentication, every browser on this machine may open it; with authentication, a session of a token with
+//! `admin = true`. Nothing of a query, a record or a token is shown. All numbers are of this process: each replica has its own.
+//!
+//! * `window`: the time that is shown
+//! * `numbers`: calls, latencies, sizes and outcomes
+//! * `state`: sources, circuit breakers, imports, vectors and budgets
+//! * `chart`: charts and bars
+
+mod chart;
+mod numbers;
+mod state;
+mod window;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::Response;
+use jiff::Timestamp;
+use maud::html;
+
+use self::window::Window;
+use super::access::{PageContent, Pages, Visit, serve_page};
+use super::layout::{Section, Visitor};
+use crate::telemetry::RECORDS_IN_MEMORY;
+
+/// Path of the page.
+pub(super) const OPERATOR: &str = "/operator";
+
+/// Number of calls in the list of recent ones.
+const RECENT: usize = 50;
+
+/// Shows the page.
+pub(super) async fn show(State(pages): State<Pages>, request: Request) -> Response {
+    serve_page(&pages, OPERATOR, request, |pages, visit, request| Box::pin(content(pages, visit, request)))
+        .await
+}
+
+/// Returns the content of the page, or a refusal for visitors who are not operators.
+async fn content(pages: &Pages, visit: &Visit, request: &Parts) -> PageContent {
+    if !matches!(visit.visitor, Visitor::Local | Visitor::Operator) {
+        let main = html! {
+            h1 { "Only for operators" }
+            p { "This page needs a token with " code { "admin = true" } ". Sign out, and sign in with such a token." }
+        };
+        return PageContent::new("Only for operators", Section::Operator, main)
+            .with_error(StatusCode::FORBIDDEN, "forbidden");
+    }
+    let window = Window::from_query(request.uri.query().unwrap_or_default());
+    let records = pages.telemetry.latest(RECORDS_IN_MEMORY);
+    let now = Timestamp::now();
+    let sources = state::SourceStates::read(&pages.served, &visit.toolbox).await;
+    let main = html! {
+        h1 { "This server" }
+        (numbers::summary(&pages.telemetry.aggregates(), records.len()))
+        (numbers::activity(&records, now, window))
+        (numbers::endpoints(&records))
+        (numbers::outcomes(&records))
+        (state::sources(&sources))
+        (state::imports(&pages.telemetry.imports()))
+        (state::embeddings(&pages.telemetry.embeddings()))
+        (state::budgets(&records))
+        (numbers::recent(&records, RECENT))
+    };
+    PageContent::new("Operator", Section::Operator, main)
+}
