@@ -25,7 +25,7 @@ export const HOSTILE_RECORDS = {
   fields: { subject: 'Many fields', ...Object.fromEntries(numbers(10_000, (number) => [`field_${number}`, `value ${number}`])) },
   table: { subject: 'Huge table', rows: numbers(5000, (number) => ({ number, text: `row ${number} ${'x'.repeat(50)}`, html: '<b>x</b>' })) },
   columns: { subject: 'Huge Markdown table', path: 't.md', body: `${'|a'.repeat(2000)}|\n${'|-'.repeat(2000)}|\n${'|x\n'.repeat(3000)}` },
-  deep: { subject: 'Deep value', value: numbers(100, () => 0).reduce((inner) => ({ a: [inner] }), 1) },
+  deep: { subject: 'Deep value', value: numbers(40, () => 0).reduce((inner) => ({ a: [inner] }), 1) },
   quotes: { subject: 'Deep quotes', path: 'q.md', body: `${'> '.repeat(3000)}x\n\n${'- '.repeat(3000)}y` },
 };
 
