@@ -12,12 +12,13 @@ use super::super::embeddings::EmbedArgs;
 use super::super::print::{Printer, grouped, note};
 use super::super::rejections::ReportFile;
 use super::run::{note_lock, run_stoppable, synchronize};
-use crate::app::default_store::store_to_fill;
+use crate::app::default_store::{refuse_database_for, store_to_fill};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::config::Environment;
 use crate::connectors::{Guess, ImportKind, ImportOptions, StoreFiles, connection_name, guess_kind};
 use crate::handle::ConnectionId;
+use crate::source::KEPT_CURRENT;
 use crate::source::store::{Manifest, NewConnection, NewImport, RememberedImport, StoreError, SyncStore};
 
 /// Import a file or folder of any kind, and remember it for `fetchwell sync`.
@@ -109,6 +110,9 @@ impl Add {
         let origin = fs::canonicalize(&self.path).map_err(|error| unreadable(&self.path, &error))?;
         if origin.to_str().is_none() {
             return Err(Failure::new(format!("the path {} is not UTF-8; rename it", origin.display())));
+        }
+        for store in [&self.store, &environment.store].into_iter().flatten().take(1) {
+            refuse_database_for(store, KEPT_CURRENT)?;
         }
         let path = store_to_fill(self.store.as_deref(), environment)?;
         let known = match SyncStore::open(&path) {

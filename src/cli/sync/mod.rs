@@ -24,10 +24,11 @@ use self::watch::watch;
 use super::embeddings::EmbedArgs;
 use super::print::Printer;
 use super::rejections::ReportFile;
-use crate::app::default_store::store_of_imports;
+use crate::app::default_store::{refuse_database_for, store_of_imports};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::config::Environment;
+use crate::source::KEPT_CURRENT;
 use crate::source::store::{RememberedImport, SyncStore};
 
 /// Bring imports up to date with their files and folders: new, changed, moved and deleted records.
@@ -55,6 +56,7 @@ impl Sync {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let named = self.store.clone();
         let path = named.map_or_else(|| store_of_imports(self.embed.config(), environment), Ok)?;
+        refuse_database_for(&path, KEPT_CURRENT)?;
         let store = Arc::new(SyncStore::open(&path)?);
         let imports = chosen(store.imports()?, self.name.as_deref())?;
         if self.watch {

@@ -1,5 +1,10 @@
 //! Stores in PostgreSQL. `tests/postgres/run` starts the servers.
 
+mod administration;
+mod bulk;
+mod copying;
 mod failures;
+mod poolers;
+mod replicas;
 mod search;
 mod store;

@@ -1,0 +1,21 @@
+//! Commands about a store in PostgreSQL as a whole, and jobs of which one process at a time runs each.
+//!
+//! * `lease`: the right to run a job
+//! * `versions`: the versions of the tables, `info`: sizes and numbers
+//! * `scope`: the names of a command as rows, `export`: reads all records of a scope, `removal`: removes them
+//! * `blocking`: runs steps from threads without a runtime
+
+mod blocking;
+mod export;
+mod info;
+mod lease;
+mod removal;
+mod scope;
+mod versions;
+
+pub use blocking::Blocking;
+pub use export::PostgresExport;
+pub use info::{PostgresBytes, PostgresInfo, postgres_info};
+pub use lease::{Lease, LeaseAttempt, LeaseHolder};
+pub use removal::{count_removal, remove_records};
+pub use versions::{TableVersions, migrate_tables, table_versions};
