@@ -44,7 +44,7 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         AuthMode::Unauthenticated(_) => Router::new(),
         AuthMode::Authenticated(callers) => well_known::routes(callers),
     };
-    let watch = health::routes(site.clone()).merge(metrics::routes(telemetry.clone()));
+    let watch = health::routes(site.clone()).merge(metrics::routes(site.clone()));
     let authentication = Authentication { mode: served.clone(), responder: responder.clone() };
     let watch = watch.layer(from_fn_with_state(authentication.clone(), authorize_ops));
     let guard = match &served {

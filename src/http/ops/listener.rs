@@ -70,7 +70,7 @@ fn app(site: Site) -> Router {
     Router::new()
         .merge(health::routes(site.clone()))
         .merge(health::probes(site.clone()))
-        .merge(metrics::routes(site.telemetry.clone()))
+        .merge(metrics::routes(site.clone()))
         .fallback(unknown_path)
         .layer(from_fn_with_state(request_timeout, timeout))
         .layer(from_fn_with_state(HostCheck { names: site.names, responder: responder.clone() }, check_host))
