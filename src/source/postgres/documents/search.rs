@@ -129,7 +129,7 @@ impl RankedDocuments<'_> {
 
     fn add(&self, ranking: &mut ChunkRanking, at: usize, shares: ChunkShares) {
         let score = self.rows.get(at).map_or(f32::NAN, |found| found.score);
-        let score = score.is_finite().then(|| (score / WEIGHTS.most()).clamp(0.0, 1.0));
+        let score = score.is_finite().then(|| (score / WEIGHTS.max_score()).clamp(0.0, 1.0));
         ranking.add(score, shares);
     }
 }
