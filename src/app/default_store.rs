@@ -11,7 +11,7 @@ use crate::config::{
     Environment, FileSettings, SourcePlace, SourceSettings, check_text, default_file, read_text, settings_of,
 };
 use crate::source::store::StoreError;
-use crate::source::{PostgresError, is_database};
+use crate::source::{FILES_ONLY, PostgresError, Unsupported, is_database};
 use crate::state::create_private_directory;
 use crate::terminal::note;
 
@@ -26,8 +26,13 @@ pub(crate) fn default_store(environment: &Environment) -> Option<PathBuf> {
 
 /// Returns an error for a store in PostgreSQL, where a command works on files only.
 pub(crate) fn refuse_database(store: &Path) -> Result<(), Failure> {
+    refuse_database_for(store, FILES_ONLY)
+}
+
+/// Returns an error for a store in PostgreSQL, with the remedy of the operation.
+pub(crate) fn refuse_database_for(store: &Path, unsupported: Unsupported) -> Result<(), Failure> {
     if is_database(store) {
-        return Err(StoreError::from(PostgresError::NotSupported { what: "this command on" }).into());
+        return Err(StoreError::from(PostgresError::not_supported(unsupported)).into());
     }
     Ok(())
 }

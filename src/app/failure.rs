@@ -8,9 +8,9 @@ use crate::connectors::ImportError;
 use crate::cursor::CursorFault;
 use crate::embedding::EmbeddingError;
 use crate::http::{ListenError, TlsError};
-use crate::source::SourceError;
 use crate::source::pdpp::{CredentialError, InvalidProviderUrl};
 use crate::source::store::{BackupError, RemovalError, ScopeError, StoreError, VectorError};
+use crate::source::{CopyError, SourceError};
 use crate::state::StateError;
 use crate::terminal::escape_line;
 use crate::tools::ToolError;
@@ -109,6 +109,13 @@ impl From<BackupError> for Failure {
 impl From<VectorError> for Failure {
     fn from(error: VectorError) -> Self {
         let exit_code = if matches!(error, VectorError::Stopped) { STOPPED } else { GENERAL };
+        Self::with_code(&error.to_string(), exit_code)
+    }
+}
+
+impl From<CopyError> for Failure {
+    fn from(error: CopyError) -> Self {
+        let exit_code = if matches!(error, CopyError::Stopped) { STOPPED } else { GENERAL };
         Self::with_code(&error.to_string(), exit_code)
     }
 }

@@ -14,14 +14,15 @@ use super::secret::postgres_pool;
 use super::settings::SourceArgs;
 use crate::callers::GrantToken;
 use crate::config::{
-    ConfiguredEmbedding, CredentialSettings, Environment, FileSettings, SourcePlace, SourceSettings,
+    ConfiguredEmbedding, CredentialSettings, Environment, FileSettings, ReplicaSettings, SourcePlace,
+    SourceSettings,
 };
 use crate::fit::Protection;
 use crate::handle::SourceName;
 use crate::record::RecordData;
 use crate::source::federation::{Federation, Member};
 use crate::source::pdpp::{Connections, Credentials, Pdpp, ProviderUrl};
-use crate::source::postgres::{PostgresStore, PostgresUrl};
+use crate::source::postgres::{PostgresStore, PostgresUrl, ReadReplicas};
 use crate::source::store::{Store, StoreError};
 use crate::source::{AllowedStreams, LazySource, Source, SourceError, Sources};
 use crate::terminal::note;
@@ -227,8 +228,9 @@ pub(crate) fn open_source(
             prepare(&store)?;
             Ok(Arc::new(store))
         }
-        SourcePlace::Postgres { url } => {
-            Ok(Arc::new(embedding_queries(open_postgres(settings, url, environment)?, settings, embedding)))
+        SourcePlace::Postgres { url, replicas } => {
+            let store = open_postgres(settings, DatabasePlace { url, replicas }, environment)?;
+            Ok(Arc::new(embedding_queries(store, settings, embedding)))
         }
         SourcePlace::Provider { url, credential } => {
             refuse_owner(url, environment)?;
@@ -243,11 +245,25 @@ pub(crate) fn open_source(
 /// Prepares a store in PostgreSQL. The first call connects.
 pub(crate) fn open_postgres(
     settings: &SourceSettings,
-    url: &PostgresUrl,
+    place: DatabasePlace<'_>,
     environment: &Environment,
 ) -> Result<PostgresStore, StoreError> {
-    let pool = postgres_pool(url, environment)?;
-    Ok(PostgresStore::new(settings.name.clone(), pool, settings.deadline))
+    let pool = postgres_pool(place.url, environment)?;
+    let store = PostgresStore::new(settings.name.clone(), pool, settings.deadline);
+    let ReplicaSettings { urls, max_lag } = place.replicas;
+    if urls.is_empty() {
+        return Ok(store);
+    }
+    let replicas = urls.iter().map(|url| postgres_pool(url, environment)).collect::<Result<_, _>>()?;
+    Ok(store.with_replicas(ReadReplicas::new(replicas, *max_lag)))
+}
+
+/// Database of a source.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DatabasePlace<'p> {
+    /// Address of the primary.
+    pub(crate) url: &'p PostgresUrl,
+    pub(crate) replicas: &'p ReplicaSettings,
 }
 
 /// Returns a store in PostgreSQL with searches by meaning, if a model is configured.
@@ -302,20 +318,24 @@ fn open_or_note(
                 Arc::new(LazySource::new(name, identity, open))
             }
         },
-        SourcePlace::Postgres { url } => match open_postgres(settings, url, environment) {
-            Ok(store) => Arc::new(embedding_queries(store, settings, embedding)),
-            Err(error) => {
-                print_note(&error.into());
-                let identity = PostgresStore::identity_at(name, url);
-                let (settings, url, environment) = (settings.clone(), url.clone(), environment.clone());
-                let embedding = embedding.cloned();
-                let open = move || -> Result<Arc<dyn Source>, SourceError> {
-                    let store = open_postgres(&settings, &url, &environment)?;
-                    Ok(Arc::new(embedding_queries(store, &settings, embedding.as_ref())))
-                };
-                Arc::new(LazySource::new(name.clone(), identity, open))
+        SourcePlace::Postgres { url, replicas } => {
+            match open_postgres(settings, DatabasePlace { url, replicas }, environment) {
+                Ok(store) => Arc::new(embedding_queries(store, settings, embedding)),
+                Err(error) => {
+                    print_note(&error.into());
+                    let identity = PostgresStore::identity_at(name, url);
+                    let (settings, environment) = (settings.clone(), environment.clone());
+                    let (url, replicas) = (url.clone(), replicas.clone());
+                    let embedding = embedding.cloned();
+                    let open = move || -> Result<Arc<dyn Source>, SourceError> {
+                        let place = DatabasePlace { url: &url, replicas: &replicas };
+                        let store = open_postgres(&settings, place, &environment)?;
+                        Ok(Arc::new(embedding_queries(store, &settings, embedding.as_ref())))
+                    };
+                    Arc::new(LazySource::new(name.clone(), identity, open))
+                }
             }
-        },
+        }
         SourcePlace::Provider { url, credential } => {
             if let Err(failure) = refuse_owner(url, environment) {
                 print_note(&failure);

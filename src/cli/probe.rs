@@ -77,7 +77,7 @@ pub(super) fn absent_streams(settings: &SourceSettings, schema: &Schema) -> Opti
 pub(super) fn place(settings: &SourceSettings) -> String {
     match &settings.place {
         SourcePlace::Store { path } => path.display().to_string(),
-        SourcePlace::Postgres { url } => url.to_string(),
+        SourcePlace::Postgres { url, .. } => url.to_string(),
         SourcePlace::Provider { url, .. } => url.to_string(),
     }
 }

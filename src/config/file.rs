@@ -32,7 +32,7 @@ use super::telemetry::TelemetryTable;
 use super::text::read_text;
 use super::tree::{Mistake, Node, key_of};
 use super::values::{Count, CredentialText, DurationText, Label, SourceTitle, parsed, without_user_info};
-use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, SourceSettings};
+use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, NO_DATABASE, SourcePlace, SourceSettings};
 use crate::cursor::VALID_FOR;
 use crate::fit::Protection;
 use crate::handle::{SourceName, StreamName};
@@ -145,6 +145,8 @@ struct Source {
     name: SourceTitle,
     label: Option<Label>,
     store: Option<PathBuf>,
+    read_urls: Option<Vec<PathBuf>>,
+    max_lag: Option<DurationText>,
     #[serde(default, deserialize_with = "provider_url")]
     url: Option<ProviderUrl>,
     credential: Option<CredentialText>,
@@ -269,7 +271,7 @@ impl Source {
                     && self.cache_root.is_none()
                     && self.allow_insecure.is_none() =>
             {
-                SourcePlace::from_store(&path, folder)
+                SourcePlace::with_replicas(&path, self.read_urls, self.max_lag, folder)
                     .map_err(|problem| format!("source `{name}`: {problem}"))?
             }
             (Some(_), None) => {
@@ -278,6 +280,9 @@ impl Source {
                 ));
             }
             (None, Some(url)) => {
+                if self.read_urls.is_some() || self.max_lag.is_some() {
+                    return Err(format!("source `{name}`: {NO_DATABASE}"));
+                }
                 let cache_root = self.cache_root.as_deref().unwrap_or(Path::new(DEFAULT_CACHE_ROOT));
                 let credential = match &self.credential {
                     None => CredentialSettings::PdppCache(folder.join(cache_root)),
@@ -315,9 +320,8 @@ fn listen(tree: &Node, address: Option<SocketAddr>, guarded: CallerCheck) -> Res
 
 /// Rejects an operations listener at the address of the main one.
 fn check_ops_listen(tree: &Node, file: &File) -> Result<(), Mistake> {
-    let main = file.listen.unwrap_or(DEFAULT_LISTEN);
-    match file.ops_listen {
-        Some(address) if address == main && address.port() != 0 => Err(Mistake {
+    match (file.ops_listen, file.listen.unwrap_or(DEFAULT_LISTEN)) {
+        (Some(address), main) if address == main && address.port() != 0 => Err(Mistake {
             line: tree.line_of(&["ops_listen"]),
             key: Some("ops_listen".to_owned()),
             problem: format!("{address} is also the address of listen; choose another port"),

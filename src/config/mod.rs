@@ -57,7 +57,7 @@ pub use watch::{FileChange, WatchError, WatchHandle, watch};
 use crate::handle::{SourceName, StreamName};
 use crate::source::PostgresError;
 use crate::source::pdpp::{CommandLine, DEFAULT_DEADLINE, ProviderUrl};
-use crate::source::postgres::PostgresUrl;
+use crate::source::postgres::{DEFAULT_MAX_LAG, PostgresUrl};
 
 /// The settings of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +112,8 @@ pub enum SourcePlace {
     Postgres {
         /// Address of the database.
         url: PostgresUrl,
+        /// Read replicas of it.
+        replicas: ReplicaSettings,
     },
     /// A remote record server.
     Provider {
@@ -122,7 +124,51 @@ pub enum SourcePlace {
     },
 }
 
+/// Error of replicas of a place that is no database.
+const NO_DATABASE: &str = "read_urls and max_lag need the store of a database";
+
+/// Read replicas of a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicaSettings {
+    /// Addresses of the replicas.
+    pub urls: Vec<PostgresUrl>,
+    /// Maximum lag of a replica that is read from.
+    pub max_lag: Duration,
+}
+
+impl Default for ReplicaSettings {
+    fn default() -> Self {
+        Self { urls: Vec::new(), max_lag: DEFAULT_MAX_LAG }
+    }
+}
+
 impl SourcePlace {
+    /// Returns the place of a store as [`Self::from_store`] does, with read replicas, which only a database has.
+    fn with_replicas(
+        path: &Path,
+        urls: Option<Vec<PathBuf>>,
+        max_lag: Option<DurationText>,
+        folder: &Path,
+    ) -> Result<Self, String> {
+        let place = Self::from_store(path, folder).map_err(|problem| problem.to_string())?;
+        let Self::Postgres { url, mut replicas } = place else {
+            return match (urls, max_lag) {
+                (None, None) => Ok(place),
+                _ => Err(NO_DATABASE.to_owned()),
+            };
+        };
+        for place in urls.unwrap_or_default() {
+            let url = PostgresUrl::in_place_of(&place).ok_or("read_urls are not postgres://...")?;
+            replicas.urls.push(url.map_err(|problem| problem.to_string())?.below(folder));
+        }
+        match max_lag {
+            Some(_) if replicas.urls.is_empty() => return Err("max_lag needs read_urls".to_owned()),
+            Some(DurationText(max_lag)) => replicas.max_lag = max_lag,
+            None => {}
+        }
+        Ok(Self::Postgres { url, replicas })
+    }
+
     /// Returns the place of a store: a path below `folder`, or the URL of a database.
     ///
     /// # Errors
@@ -131,7 +177,7 @@ impl SourcePlace {
     pub fn from_store(place: &Path, folder: &Path) -> Result<Self, PostgresError> {
         Ok(match PostgresUrl::in_place_of(place) {
             None => Self::Store { path: folder.join(place) },
-            Some(url) => Self::Postgres { url: url?.below(folder) },
+            Some(url) => Self::Postgres { url: url?.below(folder), replicas: ReplicaSettings::default() },
         })
     }
 }

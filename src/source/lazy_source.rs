@@ -11,8 +11,8 @@ use tokio::task::spawn_blocking;
 
 use super::documents::DocumentStores;
 use super::{
-    AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
-    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, BackendStatus, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery,
+    SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::callers::CallContext;
 use crate::handle::{RecordAddress, SourceName};
@@ -78,6 +78,13 @@ impl Source for LazySource {
 
     async fn document_stores(&self) -> Result<DocumentStores, SourceError> {
         self.opened().await?.document_stores().await
+    }
+
+    async fn backends(&self) -> Vec<BackendStatus> {
+        match self.opened().await {
+            Ok(source) => source.backends().await,
+            Err(_cannot_be_opened) => Vec::new(),
+        }
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {

@@ -13,8 +13,10 @@
 //! * `relational`: reads of records from the tables of a database, `lexical`: search by words, `meaning`: hits by meaning
 //! * `reranking`: the first hits of a search in a better order
 //! * `query`: typed queries and answers
+//! * `backend`: what operators see of the place of a source
 //! * `error`, `store_error`, `postgres_error`, `unknown_place`: errors
-//! * `store_place`, `import_target`, `sync_target`: files and databases as stores, and the writers of imports
+//! * `store_place`, `import_target`, `sync_target`, `record_export`: files and databases as stores, the writers of imports,
+//!   whole reads, and `store_copy`: copies of stores
 //! * `accumulator`: accumulators of aggregates
 //!
 //! **Invariant:** nothing here knows MCP, and text from a source never becomes a header, a path, a log line or an
@@ -22,6 +24,7 @@
 
 mod accumulator;
 mod allowed_streams;
+mod backend;
 mod bound;
 pub mod documents;
 mod error;
@@ -36,10 +39,12 @@ pub mod pdpp;
 pub mod postgres;
 mod postgres_error;
 mod query;
+mod record_export;
 mod relational;
 mod reranking;
 mod sources;
 pub mod store;
+mod store_copy;
 mod store_error;
 mod store_place;
 mod sync_target;
@@ -50,11 +55,12 @@ use std::fmt;
 use async_trait::async_trait;
 
 pub use allowed_streams::AllowedStreams;
+pub use backend::{BackendKind, BackendStatus, PoolUsage, ReplicaStatus};
 pub use bound::BoundSource;
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
 pub use import_target::{ImportTarget, ImportWriter};
 pub use lazy_source::LazySource;
-pub use postgres_error::PostgresError;
+pub use postgres_error::{BACKUP, FILES_ONLY, KEPT_CURRENT, PostgresError, Unsupported};
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
     CountMode, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Mean, Metric, Purpose,
@@ -62,8 +68,10 @@ pub use query::{
     SearchOperator, SearchPage, SearchPosition, SearchQuery, SearchText, Selection, Start, StreamAnswer,
     StreamQuery, Test, TimeZoneName, WindowQuery, WindowStart,
 };
+pub use record_export::{ExportPlace, RecordExport};
 pub use reranking::Reranking;
 pub use sources::Sources;
+pub use store_copy::{ConnectionCopy, CopyError, StoreCopy};
 pub use store_place::{is_database, is_database_url};
 pub use sync_target::{ImportLock, SyncTarget, SyncTargetWriter};
 
@@ -98,6 +106,11 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// them are.
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
         Ok(Vec::new())
+    }
+
+    /// Returns what operators see of the places that are read from.
+    async fn backends(&self) -> Vec<BackendStatus> {
+        Vec::new()
     }
 
     /// Returns the stores of projects in this source that the caller may read.

@@ -164,15 +164,68 @@ pub enum PostgresError {
         /// SQLSTATE of the error.
         code: String,
     },
-    /// The operation works on files only.
-    #[error("{what} a store in PostgreSQL is not supported yet; name a store in a file")]
-    NotSupported {
-        /// Beginning of the sentence, such as `exporting`.
-        what: &'static str,
+    /// Another process runs the same job.
+    #[error("`{job}` runs already in {database}: {holder} does it; wait for it to end, or stop it")]
+    Leased {
+        /// Host, port and name of the database.
+        database: String,
+        /// Name of the job, such as `import work-mail`.
+        job: String,
+        /// Session that runs it.
+        holder: String,
     },
+    /// The connection with the lease of a job broke.
+    #[error(
+        "the connection to {database} with the lock of this job broke, so another process may run it now; run the command again: what was written so far stays"
+    )]
+    LeaseLost {
+        /// Host, port and name of the database.
+        database: String,
+    },
+    /// A pooler gave a transaction another session than expected.
+    #[error(
+        "{database} is behind a pooler that gives each transaction another session; add `pooler=transaction` to its URL"
+    )]
+    Pooler {
+        /// Host, port and name of the database.
+        database: String,
+    },
+    /// The operation works on files only.
+    #[error("{} a store in PostgreSQL is not supported yet; {}", .0.what, .0.remedy)]
+    NotSupported(Unsupported),
 }
 
+/// Operation that works on files only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unsupported {
+    /// Beginning of the sentence.
+    what: &'static str,
+    /// End of the sentence: what to do instead.
+    remedy: &'static str,
+}
+
+/// Any operation that works on files only.
+pub const FILES_ONLY: Unsupported = Unsupported { what: "this command on", remedy: "name a store in a file" };
+
+/// Imports that are kept current.
+pub const KEPT_CURRENT: Unsupported = Unsupported {
+    what: "keeping imports current in",
+    remedy: "run `fetchwell import` with the same --store and --connection again, such as by a timer: it writes what is new or changed",
+};
+
+/// Backups of a file.
+pub const BACKUP: Unsupported = Unsupported {
+    what: "a backup by this command of",
+    remedy: "run `pg_dump --format=custom --schema=fetchwell`, and `pg_restore` to restore it",
+};
+
 impl PostgresError {
+    /// Returns the error of an operation that works on files only.
+    #[must_use]
+    pub fn not_supported(unsupported: Unsupported) -> Self {
+        Self::NotSupported(unsupported)
+    }
+
     /// Returns true if the server itself failed, so that the failure counts for the circuit breaker of the source.
     #[must_use]
     pub fn is_server_failure(&self) -> bool {

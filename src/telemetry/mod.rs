@@ -40,6 +40,7 @@ pub use imports::{ImportProgress, ImportState};
 pub use logging::{InvalidFilter, InvalidLogFormat, LogFormat, start_logging};
 pub use origin::{Origin, TraceParent};
 pub use outcome::Outcome;
+pub use prometheus::exposition::{Gauge, expose_gauges};
 pub use prometheus::shared_state::shared_state_metrics;
 pub use record::{Optimization, TelemetryRecord, estimate_tokens};
 pub use recorder::{Aggregates, RECORDS_IN_MEMORY, StorageState, StorageStatus, Telemetry};

@@ -52,7 +52,7 @@ impl HistoryRetention {
     pub(crate) fn follow(&self, settings: &FileSettings) {
         let stores = settings.sources.iter().filter_map(|source| match &source.place {
             SourcePlace::Store { path } => Some(Histories::File(path.clone())),
-            SourcePlace::Postgres { url } => Some(Histories::Postgres(url.clone())),
+            SourcePlace::Postgres { url, .. } => Some(Histories::Postgres(url.clone())),
             SourcePlace::Provider { .. } => None,
         });
         let stores: Vec<Histories> = stores.collect();

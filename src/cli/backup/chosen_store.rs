@@ -1,5 +1,6 @@
 //! The store that a command means: the one that `--store` names, or one of a configuration.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,21 +11,24 @@ use crate::app::settings::SourceArgs;
 use crate::config::{
     Environment, FileSettings, FoundFile, SourcePlace, SourceSettings, TrustedFiles, read_text,
 };
-use crate::source::PostgresError;
 use crate::source::postgres::PostgresPool;
 use crate::source::store::StoreError;
+use crate::source::{BACKUP, ExportPlace, FILES_ONLY, PostgresError, Unsupported};
+
+/// Error of a configuration without a store.
+const NO_STORE: &str = "no store is configured, and this command needs one; name one with --store";
 
 /// Store that a command means.
 #[derive(Debug, Clone)]
 pub(in crate::cli) enum StorePlace {
-    /// Path of a file.
+    /// A store in a file.
     File(PathBuf),
-    /// Connections to a database.
+    /// A store in PostgreSQL.
     Postgres(PostgresPool),
 }
 
 /// The arguments that name a store. Those of record servers are accepted for scripts that pass them to every command, and
-/// hidden, because a store is a file.
+/// hidden, because a store is a file or a database.
 #[derive(Debug, Clone, Args)]
 #[command(mut_arg("provider_url", |arg| arg.hide(true)), mut_arg("cache_root", |arg| arg.hide(true)))]
 pub(in crate::cli) struct StoreArgs {
@@ -42,27 +46,47 @@ impl StoreArgs {
         self.args.settings(environment)
     }
 
-    /// Returns the path of the store.
+    /// Returns the path of the store, for a command that works on files only.
     pub(in crate::cli) fn path(&self, environment: &Environment) -> Result<PathBuf, Failure> {
-        let settings = self.args.settings(environment)?;
-        let stores = settings.sources.iter().filter_map(|source| match &source.place {
-            SourcePlace::Store { path } => Some((source.name.as_str(), path)),
-            SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => None,
-        });
-        let is_meant = |name: &str| self.source.as_deref().is_none_or(|meant| meant == name);
-        let stores: Vec<_> = stores.collect();
-        let meant: Vec<_> = stores.iter().filter(|(name, _)| is_meant(name)).collect();
-        if let [(_, path)] = meant.as_slice() {
-            return Ok((*path).clone());
+        self.file_for(environment, FILES_ONLY)
+    }
+
+    /// Returns the path of the store. The error for a database has the remedy of the operation.
+    pub(super) fn file_for(
+        &self,
+        environment: &Environment,
+        operation: Unsupported,
+    ) -> Result<PathBuf, Failure> {
+        match self.settings_place(environment)? {
+            SourcePlace::Store { path } => Ok(path),
+            _ => Err(StoreError::from(PostgresError::not_supported(operation)).into()),
         }
-        let names: Vec<String> = stores.iter().map(|(name, _)| format!("`{name}`")).collect();
+    }
+
+    /// Returns the store: a file or a database.
+    pub(in crate::cli) fn place(&self, environment: &Environment) -> Result<StorePlace, Failure> {
+        Ok(match self.settings_place(environment)? {
+            SourcePlace::Postgres { url, .. } => {
+                StorePlace::Postgres(postgres_pool(&url, environment).map_err(StoreError::from)?)
+            }
+            SourcePlace::Store { path } => StorePlace::File(path),
+            SourcePlace::Provider { .. } => return Err(Failure::usage(&NO_STORE)),
+        })
+    }
+
+    /// Returns the place of the only store, or of the one that is named.
+    fn settings_place(&self, environment: &Environment) -> Result<SourcePlace, Failure> {
+        let settings = self.args.settings(environment)?;
+        let is_store = |source: &&SourceSettings| !matches!(source.place, SourcePlace::Provider { .. });
+        let stores: Vec<&SourceSettings> = settings.sources.iter().filter(is_store).collect();
+        let is_meant = |name: &str| self.source.as_deref().is_none_or(|meant| meant == name);
+        let meant: Vec<_> = stores.iter().filter(|source| is_meant(source.name.as_str())).collect();
+        if let [only] = meant.as_slice() {
+            return Ok(only.place.clone());
+        }
+        let names: Vec<String> = stores.iter().map(|source| format!("`{}`", source.name)).collect();
         Err(match (&self.source, names.as_slice()) {
-            (_, []) if settings.sources.iter().any(is_in_postgres) => {
-                StoreError::from(PostgresError::NotSupported { what: "this command on" }).into()
-            }
-            (_, []) => {
-                Failure::usage(&"no store is configured, and this command needs one; name one with --store")
-            }
+            (_, []) => Failure::usage(&NO_STORE),
             (Some(name), names) => {
                 Failure::usage(&format_args!("there is no store `{name}`; there are {}", names.join(", ")))
             }
@@ -73,40 +97,25 @@ impl StoreArgs {
         })
     }
 
-    /// Returns the store: a file or a database.
-    pub(in crate::cli) fn place(&self, environment: &Environment) -> Result<StorePlace, Failure> {
-        let settings = self.args.settings(environment)?;
-        let is_meant = |source: &&SourceSettings| {
-            self.source.as_deref().is_none_or(|meant| meant == source.name.as_str())
-                && !matches!(source.place, SourcePlace::Provider { .. })
-        };
-        let meant: Vec<&SourceSettings> = settings.sources.iter().filter(is_meant).collect();
-        if let [only] = meant.as_slice()
-            && let SourcePlace::Postgres { url } = &only.place
-        {
-            return Ok(StorePlace::Postgres(postgres_pool(url, environment).map_err(StoreError::from)?));
-        }
-        self.path(environment).map(StorePlace::File)
-    }
-
     /// Returns the store for a command that writes. Refuses one that only a found and untrusted file names.
     pub(in crate::cli) fn place_to_write(&self, environment: &Environment) -> Result<StorePlace, Failure> {
-        match self.place(environment)? {
-            StorePlace::File(_) => self.path_to_write(environment).map(StorePlace::File),
-            StorePlace::Postgres(pool) => {
-                self.refuse_found(environment)?;
-                Ok(StorePlace::Postgres(pool))
-            }
-        }
+        self.refuse_found()?;
+        self.place(environment)
     }
 
     /// Returns the path for a command that writes. Refuses a store that only a found and untrusted file names.
     pub(in crate::cli) fn path_to_write(&self, environment: &Environment) -> Result<PathBuf, Failure> {
-        self.refuse_found(environment)?;
+        self.refuse_found()?;
         self.path(environment)
     }
 
-    fn refuse_found(&self, environment: &Environment) -> Result<(), Failure> {
+    /// Returns the path of a store that is restored.
+    pub(super) fn file_to_restore(&self, environment: &Environment) -> Result<PathBuf, Failure> {
+        self.refuse_found()?;
+        self.file_for(environment, BACKUP)
+    }
+
+    fn refuse_found(&self) -> Result<(), Failure> {
         let is_named = self.args.config.is_some()
             || self.args.place.store.is_some()
             || self.args.place.provider_url.is_some();
@@ -120,11 +129,25 @@ impl StoreArgs {
                 )));
             }
         }
-        // Checks the file as a whole, too.
-        self.args.settings(environment).map(drop)
+        Ok(())
     }
 }
 
-fn is_in_postgres(source: &SourceSettings) -> bool {
-    matches!(source.place, SourcePlace::Postgres { .. })
+impl StorePlace {
+    /// Returns the place for reads of all records.
+    pub(in crate::cli) fn export_place(&self) -> ExportPlace<'_> {
+        match self {
+            Self::File(path) => ExportPlace::File(path),
+            Self::Postgres(pool) => ExportPlace::Postgres(pool),
+        }
+    }
+}
+
+impl fmt::Display for StorePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Postgres(pool) => write!(f, "{}", pool.url()),
+        }
+    }
 }

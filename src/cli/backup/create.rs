@@ -10,6 +10,7 @@ use super::{described, until_stopped};
 use crate::app::failure::Failure;
 use crate::cli::print::Printer;
 use crate::config::Environment;
+use crate::source::BACKUP;
 use crate::source::store::back_up_store;
 
 /// Write a verified backup of a store, while servers and imports keep running.
@@ -29,7 +30,7 @@ pub(crate) struct Backup {
 impl Backup {
     pub(crate) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let Self { file, store, force } = self;
-        let store = store.path(environment)?;
+        let store = store.file_for(environment, BACKUP)?;
         let (from, to) = (store.clone(), file.clone());
         let contents = until_stopped(move |stop| back_up_store(&from, &to, force, stop))?;
         if printer.json {

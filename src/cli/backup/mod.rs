@@ -18,11 +18,11 @@ use super::print::grouped;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
-use crate::source::store::{BackupError, Contents};
+use crate::source::store::Contents;
 
 /// Runs work until its end, or until the user stops it.
-fn until_stopped<Done: Send + 'static>(
-    work: impl FnOnce(&AtomicBool) -> Result<Done, BackupError> + Send + 'static,
+pub(super) fn until_stopped<Done: Send + 'static, Problem: Into<Failure> + Send + 'static>(
+    work: impl FnOnce(&AtomicBool) -> Result<Done, Problem> + Send + 'static,
 ) -> Result<Done, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let requested = Arc::clone(&stop);
@@ -34,9 +34,9 @@ fn until_stopped<Done: Send + 'static>(
             requested.store(true, Ordering::Relaxed);
         });
         match tokio::task::spawn_blocking(move || work(&stop)).await {
-            Ok(done) => done.map_err(|error| match signal.get() {
-                Some(signal) => Failure::from(error).ended_by(*signal),
-                None => error.into(),
+            Ok(done) => done.map_err(Into::<Failure>::into).map_err(|failure| match signal.get() {
+                Some(signal) => failure.ended_by(*signal),
+                None => failure,
             }),
             Err(_panic) => Err(Failure::new("an internal error stopped the command; please report it")),
         }

@@ -31,7 +31,7 @@ pub(crate) struct Restore {
 impl Restore {
     pub(crate) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let Self { file, store, force } = self;
-        let store = store.path_to_write(environment)?;
+        let store = store.file_to_restore(environment)?;
         let (from, to) = (file.clone(), store.clone());
         let RestoreReport { contents, earlier } =
             until_stopped(move |stop| restore_store(&from, &to, force, stop))?;

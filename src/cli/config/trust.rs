@@ -91,7 +91,7 @@ fn key_value(key: &RestrictedKey) -> Value {
 fn server(source: &SourceSettings) -> Option<String> {
     match &source.place {
         SourcePlace::Provider { url, .. } => Some(url.to_string()),
-        SourcePlace::Postgres { url } => Some(url.to_string()),
+        SourcePlace::Postgres { url, .. } => Some(url.to_string()),
         SourcePlace::Store { .. } => None,
     }
 }

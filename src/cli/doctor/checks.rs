@@ -1,22 +1,22 @@
 //! Checks of one source, in order. A failed check skips the checks that depend on it.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 
 use super::check::Check;
-use crate::app::open::{allowed, credentials, open_postgres, refuse_owner};
+use crate::app::open::{DatabasePlace, allowed, credentials, open_postgres, refuse_owner};
 use crate::callers::CallContext;
 use crate::cli::print::grouped;
 use crate::cli::probe::{OF_CALLERS, absent_streams, error_with_remedy, probe, with_deadline};
 use crate::config::{CredentialSettings, Environment, SourcePlace, SourceSettings};
 use crate::record::Schema;
 use crate::source::pdpp::{Pdpp, ProviderUrl};
-use crate::source::postgres::PostgresUrl;
+use crate::source::postgres::PostgresStore;
 use crate::source::store::{IndexState, Store, StoreError};
-use crate::source::{QueryFault, SearchQuery, Source, SourceError};
+use crate::source::{QueryFault, ReplicaStatus, SearchQuery, Source, SourceError};
 
 /// Results of checking one source.
 pub(super) struct SourceChecks {
@@ -34,7 +34,9 @@ pub(super) async fn examine(settings: &SourceSettings, environment: &Environment
     }
     let source = match &settings.place {
         SourcePlace::Store { path } => open_store(settings, path.clone(), &mut checks).await,
-        SourcePlace::Postgres { url } => check_postgres(settings, url, environment, &mut checks).await,
+        SourcePlace::Postgres { url, replicas } => {
+            check_postgres(settings, DatabasePlace { url, replicas }, environment, &mut checks).await
+        }
         SourcePlace::Provider { url, credential } => {
             open_remote(settings, url, credential, environment, &mut checks).await
         }
@@ -71,20 +73,44 @@ async fn open_store(
     }
 }
 
+/// Number of times that the lag of replicas is measured, until all are known, and the pause between two measurements.
+const LAG_CHECKS: (usize, Duration) = (10, Duration::from_millis(300));
+
+/// Returns the states of the replicas. One that is only just behind is measured again.
+async fn replicas_with_lag(store: &PostgresStore) -> Vec<ReplicaStatus> {
+    let (checks, pause) = LAG_CHECKS;
+    let mut replicas = store.replicas().await;
+    for _ in 1..checks {
+        if replicas.iter().all(|replica| replica.lag_ms.is_some()) {
+            break;
+        }
+        tokio::time::sleep(pause).await;
+        replicas = store.replicas().await;
+    }
+    replicas
+}
+
 /// Checks the connection to a database, its tables and its extension.
 async fn check_postgres(
     settings: &SourceSettings,
-    url: &PostgresUrl,
+    place: DatabasePlace<'_>,
     environment: &Environment,
     checks: &mut Vec<Check>,
 ) -> Option<Arc<dyn Source>> {
-    let opened = match open_postgres(settings, url, environment) {
+    let opened = match open_postgres(settings, place, environment) {
         Ok(store) => store.state().await.map(|state| (store, state)).map_err(StoreError::from),
         Err(error) => Err(error),
     };
     match opened {
         Ok((store, state)) => {
             checks.push(Check::for_source(settings, "database", Ok(state.to_string())));
+            for replica in replicas_with_lag(&store).await {
+                let problem =
+                    format!("{} does not answer, is no replica, or is too far behind", replica.database);
+                let found =
+                    replica.lag_ms.map(|lag| format!("{}, at most {lag} ms behind", replica.database));
+                checks.push(Check::for_source(settings, "replica", found.ok_or(problem)));
+            }
             Some(Arc::new(store))
         }
         Err(error) => {
@@ -182,7 +208,7 @@ fn described(settings: &SourceSettings) -> String {
     let SourceSettings { name, place, deadline, streams, .. } = settings;
     let place = match place {
         SourcePlace::Store { path } => format!("{name}: the store {}", path.display()),
-        SourcePlace::Postgres { url } => format!("{name}: the store {url}, deadline {deadline:?}"),
+        SourcePlace::Postgres { url, .. } => format!("{name}: the store {url}, deadline {deadline:?}"),
         SourcePlace::Provider { url, credential } => {
             format!("{name}: {url}, credential {}, deadline {deadline:?}", credential.shown())
         }

@@ -17,7 +17,8 @@ use crate::source::store::{BuildMode, BuildProgress, StoreError, VectorError};
 /// Returns true if a configuration shows the documents of a database under any of its names. Text of hidden streams is sent
 /// to no model.
 pub(super) fn shows_documents(settings: &FileSettings, url: &PostgresUrl) -> bool {
-    let is_this = |place: &SourcePlace| matches!(place, SourcePlace::Postgres { url: other } if other == url);
+    let is_this =
+        |place: &SourcePlace| matches!(place, SourcePlace::Postgres { url: other, .. } if other == url);
     let mut named = settings.sources.iter().filter(|source| is_this(&source.place)).peekable();
     let shows = |streams: &[crate::handle::StreamName]| {
         streams.iter().any(|stream| stream.as_str() == DOCUMENTS_STREAM)

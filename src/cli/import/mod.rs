@@ -3,11 +3,12 @@
 //! Documents are imported by `sync`, which keeps them current.
 //!
 //! * `kind`: the kinds of imports, `files_command`: those that read files of any number of kinds
-//! * `target`: the arguments that name the store and the connection
+//! * `target`: the arguments that name the store and the connection, `lease`: waiting for another import
 //! * `report`: the counts of an import
 
 mod files_command;
 mod kind;
+mod lease;
 mod report;
 mod target;
 
@@ -22,10 +23,11 @@ use clap::{Args, Subcommand};
 use tokio::sync::oneshot;
 
 use self::kind::Kind;
+use self::lease::wait_for_others;
 use self::report::{Counts, Summary};
 use super::print::{Printer, note};
 use super::rejections::{Progress, Rejections, ReportFile};
-use super::sync::{ImportDocs, note_lock};
+use super::sync::ImportDocs;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
@@ -151,9 +153,7 @@ impl RecordImport {
         };
         let mut report_file = into.report.as_deref().map(ReportFile::create).transpose()?;
         let mut report = Rejections::new(path, progress.clone(), report_file.as_mut());
-        if let ImportTarget::File(store) = &target {
-            note_lock(store);
-        }
+        wait_for_others(&target, &connection.connection_id, stop)?;
         let mut intake = Intake::new(target, connection, manifest, &mut report, stop);
         let ended = self.kind.read_into(&mut intake, stop);
         // Stopping makes the input fail, which each importer reports in its own way.

@@ -5,11 +5,15 @@ use serde::Serialize;
 
 use crate::app::embedding::embedded_streams;
 use crate::app::failure::Failure;
-use crate::cli::backup::StoreArgs;
+use crate::app::open::runtime;
+use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::connections::{ImportOutput, import_output, print_import};
 use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
-use crate::source::store::{GenerationStatus, RememberedImport, StoreInfo, SyncStore, store_info};
+use crate::source::postgres::{PostgresInfo, postgres_info};
+use crate::source::store::{
+    ConnectionInfo, GenerationStatus, RememberedImport, StoreError, StoreInfo, SyncStore, store_info,
+};
 use crate::terminal::Line;
 
 /// Show the path of a store, the sizes of its files, and the records of each connection and stream.
@@ -21,7 +25,19 @@ pub(super) struct Info {
 
 impl Info {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let (settings, path) = (self.store.settings(environment)?, self.store.path(environment)?);
+        let settings = self.store.settings(environment)?;
+        let path = match self.store.place(environment)? {
+            StorePlace::File(path) => path,
+            StorePlace::Postgres(pool) => {
+                let info = runtime()?.block_on(postgres_info(&pool)).map_err(StoreError::from)?;
+                if printer.json {
+                    printer.value(&info);
+                } else {
+                    print_database(printer, &info);
+                }
+                return Ok(());
+            }
+        };
         let info = store_info(&path, &embedded_streams(&settings, &path))?;
         let imports = SyncStore::open(&path)?.imports()?;
         if printer.json {
@@ -53,18 +69,59 @@ struct StoredImport<'a> {
     import: ImportOutput<'a>,
 }
 
+fn print_database(printer: Printer, info: &PostgresInfo) {
+    printer.styled(Line::default().styled(STRONG, info.database.as_str()));
+    let bytes = &info.bytes;
+    let row = |name: &str, bytes: u64, detail: String| vec![name.to_owned(), grouped(bytes), detail];
+    printer.table(&[
+        vec!["tables".to_owned(), "bytes".to_owned(), String::new()],
+        row("records", bytes.records, described_records(info.records, info.deleted)),
+        row("words", bytes.words, String::new()),
+        row("all", bytes.total, String::new()),
+    ]);
+    printer.line(format_args!(
+        "PostgreSQL {}, tables of version {}, version {}",
+        info.server,
+        info.format,
+        grouped(info.version.unsigned_abs())
+    ));
+    for connection in &info.connections {
+        print_connection(printer, connection);
+    }
+}
+
+fn described_records(records: u64, deleted: u64) -> String {
+    let deleted = match deleted {
+        0 => String::new(),
+        deleted => format!(", and the history of {}", counted(deleted, "deleted record")),
+    };
+    format!("{}{deleted}", counted(records, "record"))
+}
+
+fn print_connection(printer: Printer, connection: &ConnectionInfo) {
+    let label = Some(&connection.display_name).filter(|label| **label != connection.connection_id);
+    let beside: Vec<&str> =
+        label.into_iter().chain([&connection.connector_key]).map(String::as_str).collect();
+    printer
+        .styled(Line::default().styled(STRONG, &connection.connection_id).text("  ").text(beside.join(", ")));
+    for stream in &connection.streams {
+        let deleted = if stream.deleted == 0 {
+            String::new()
+        } else {
+            format!(", {} deleted", grouped(stream.deleted))
+        };
+        printer.line(format_args!("  {}  {}{deleted}", stream.name, counted(stream.records, "record")));
+    }
+}
+
 fn print_text(printer: Printer, info: &StoreInfo, imports: &[RememberedImport]) {
     let path = info.path.display().to_string();
     printer.styled(Line::default().styled(STRONG, path));
     let bytes = &info.bytes;
-    let deleted = match info.deleted {
-        0 => String::new(),
-        deleted => format!(", and the history of {}", counted(deleted, "deleted record")),
-    };
     let row = |name: &str, bytes: u64, detail: String| vec![name.to_owned(), grouped(bytes), detail];
     let mut rows = vec![
         vec!["file".to_owned(), "bytes".to_owned(), String::new()],
-        row("records", bytes.records, format!("{}{deleted}", counted(info.records, "record"))),
+        row("records", bytes.records, described_records(info.records, info.deleted)),
         row("free pages", bytes.free, "of these, for the next imports".to_owned()),
         row("log", bytes.log, "changes that are not in the file yet".to_owned()),
         row("index", bytes.index, String::new()),
@@ -74,23 +131,9 @@ fn print_text(printer: Printer, info: &StoreInfo, imports: &[RememberedImport]) 
     printer.table(&rows);
     printer.line(format_args!("format {}, version {}", info.format, grouped(info.version.unsigned_abs())));
     for connection in &info.connections {
-        let label = Some(&connection.display_name).filter(|label| **label != connection.connection_id);
-        let beside: Vec<&str> =
-            label.into_iter().chain([&connection.connector_key]).map(String::as_str).collect();
-        printer.styled(
-            Line::default().styled(STRONG, &connection.connection_id).text("  ").text(beside.join(", ")),
-        );
-        for stream in &connection.streams {
-            let deleted = if stream.deleted == 0 {
-                String::new()
-            } else {
-                format!(", {} deleted", grouped(stream.deleted))
-            };
-            printer.line(format_args!("  {}  {}{deleted}", stream.name, counted(stream.records, "record")));
-        }
-        if let Some(import) =
-            imports.iter().find(|import| import.connection_id.as_str() == connection.connection_id)
-        {
+        print_connection(printer, connection);
+        let is_its = |import: &&RememberedImport| import.connection_id.as_str() == connection.connection_id;
+        if let Some(import) = imports.iter().find(is_its) {
             print_import(printer, import);
         }
     }

@@ -9,12 +9,13 @@ use serde_json::json;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::state::StateArgs;
-use crate::cli::backup::StoreArgs;
+use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::print::{Printer, counted, note};
 use crate::config::Environment;
 use crate::cursor::delete_positions;
 use crate::handle::RecordScope;
 use crate::source::documents::DOCS_KIND;
+use crate::source::postgres::{self, PostgresPool};
 use crate::source::store::{
     RemovalCounts, RemovalResult, SyncStore, count_removal, finish_removal, remove_records,
 };
@@ -47,33 +48,38 @@ pub(in crate::cli) struct Remove {
 impl Remove {
     pub(in crate::cli) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let Self { scope, store: store_args, state, yes, dry_run } = self;
-        let store = store_args.path_to_write(environment)?;
+        let place = store_args.place_to_write(environment)?;
+        let store = match &place {
+            StorePlace::File(path) => path.clone(),
+            StorePlace::Postgres(pool) => {
+                let state_directory = state.server_directory(store_args.settings(environment)?.state_dir)?;
+                let removal = DatabaseRemoval { pool, place: &place, scope: &scope, state_directory };
+                return removal.run(printer, Consent { yes, dry_run });
+            }
+        };
+        let store = store.as_path();
         if !dry_run {
             // Text that a removal left when its process was killed, also if its records are not found any more.
-            finish_removal(&store)?;
+            finish_removal(store)?;
         }
-        let counts = count_removal(&store, &scope)?;
-        note_import(&store, &scope)?;
+        let counts = count_removal(store, &scope)?;
+        note_import(store, &scope)?;
         if dry_run {
-            print(printer, &store, &scope, &Outcome { counts, is_dry_run: true, ..Outcome::default() });
+            print(printer, &place, &scope, &Outcome { counts, is_dry_run: true, ..Outcome::default() });
             return Ok(());
         }
         // Everything that can fail comes before the removal, so that its result and its warnings are printed in any case.
         let state_directory = state.server_directory(store_args.settings(environment)?.state_dir)?;
-        let copies = earlier_copies(&store);
+        let copies = earlier_copies(store);
         let runtime = runtime()?;
         if !yes {
-            confirm(&store, &scope, counts)?;
+            confirm(&place, &scope, counts)?;
         }
         let RemovalResult { counts, vectors, mut problems } =
-            runtime.block_on(remove_records(&store, &scope))?;
+            runtime.block_on(remove_records(store, &scope))?;
         // Positions of lists have records that were read and not shown yet.
-        if let Some(directory) = state_directory
-            && let Err(error) = delete_positions(&directory)
-        {
-            problems.push(error.to_string());
-        }
-        print(printer, &store, &scope, &Outcome { counts, vectors, is_dry_run: false });
+        problems.extend(delete_positions_in(state_directory.as_deref()));
+        print(printer, &place, &scope, &Outcome { counts, vectors, is_dry_run: false });
         if !copies.is_empty() {
             let copies: Vec<String> = copies.iter().map(|copy| copy.display().to_string()).collect();
             note(&format_args!(
@@ -81,10 +87,56 @@ impl Remove {
                 copies.join(", ")
             ));
         }
-        match problems.as_slice() {
-            [] => Ok(()),
-            problems => Err(Failure::new(format!("the records are removed, but {}", problems.join("; ")))),
+        after_removal(&problems)
+    }
+}
+
+/// Removal from a database.
+struct DatabaseRemoval<'a> {
+    pool: &'a PostgresPool,
+    place: &'a StorePlace,
+    scope: &'a RecordScope,
+    state_directory: Option<PathBuf>,
+}
+
+/// Flags of the command.
+#[derive(Debug, Clone, Copy)]
+struct Consent {
+    yes: bool,
+    dry_run: bool,
+}
+
+impl DatabaseRemoval<'_> {
+    fn run(self, printer: Printer, consent: Consent) -> Result<(), Failure> {
+        let Self { pool, place, scope, state_directory } = self;
+        let runtime = runtime()?;
+        let counts = runtime.block_on(postgres::count_removal(pool, scope))?;
+        if consent.dry_run {
+            print(printer, place, scope, &Outcome { counts, is_dry_run: true, ..Outcome::default() });
+            return Ok(());
         }
+        if !consent.yes {
+            confirm(place, scope, counts)?;
+        }
+        let counts = runtime.block_on(postgres::remove_records(pool, scope))?;
+        let problems: Vec<String> = delete_positions_in(state_directory.as_deref()).into_iter().collect();
+        print(printer, place, scope, &Outcome { counts, ..Outcome::default() });
+        note(
+            &"other servers of this database forget positions of lists when these expire, after ten minutes",
+        );
+        after_removal(&problems)
+    }
+}
+
+/// Deletes positions of lists, which have records that were read and not shown. Returns the problem if this fails.
+fn delete_positions_in(directory: Option<&Path>) -> Option<String> {
+    delete_positions(directory?).err().map(|error| error.to_string())
+}
+
+fn after_removal(problems: &[String]) -> Result<(), Failure> {
+    match problems {
+        [] => Ok(()),
+        problems => Err(Failure::new(format!("the records are removed, but {}", problems.join("; ")))),
     }
 }
 
@@ -96,21 +148,17 @@ struct Outcome {
     is_dry_run: bool,
 }
 
-fn print(printer: Printer, store: &Path, scope: &RecordScope, outcome: &Outcome) {
+fn print(printer: Printer, store: &StorePlace, scope: &RecordScope, outcome: &Outcome) {
     let Outcome { counts, vectors, is_dry_run } = outcome;
     if printer.json {
         printer.value(&json!({
-            "store": store, "scope": scope.to_string(), "dry_run": is_dry_run, "removed": counts, "vectors": vectors,
+            "store": store.to_string(), "scope": scope.to_string(), "dry_run": is_dry_run, "removed": counts, "vectors": vectors,
         }));
         return;
     }
     let verb = if *is_dry_run { "Would remove" } else { "Removed" };
     let vectors = if *vectors == 0 { String::new() } else { format!(" and {}", counted(*vectors, "vector")) };
-    printer.line(format_args!(
-        "{verb} {}{vectors} of `{scope}` from {}",
-        described(*counts),
-        store.display()
-    ));
+    printer.line(format_args!("{verb} {}{vectors} of `{scope}` from {}", described(*counts), store));
 }
 
 fn described(counts: RemovalCounts) -> String {
@@ -155,15 +203,14 @@ fn note_import(store: &Path, scope: &RecordScope) -> Result<(), Failure> {
 }
 
 /// Asks on the terminal. Without one, the command needs `--yes`.
-fn confirm(store: &Path, scope: &RecordScope, counts: RemovalCounts) -> Result<(), Failure> {
+fn confirm(store: &StorePlace, scope: &RecordScope, counts: RemovalCounts) -> Result<(), Failure> {
     let described = described(counts);
     if !(io::stdin().is_terminal() && err_is_terminal()) {
         return Err(Failure::usage(&format_args!(
-            "this removes {described} of `{scope}` from {}; add --yes to remove them, or --dry-run to count them",
-            store.display()
+            "this removes {described} of `{scope}` from {store}; add --yes to remove them, or --dry-run to count them",
         )));
     }
-    note(&format_args!("Remove {described} of `{scope}` from {}? [y/N]", store.display()));
+    note(&format_args!("Remove {described} of `{scope}` from {store}? [y/N]"));
     let mut answer = String::new();
     io::stdin()
         .read_line(&mut answer)

@@ -18,6 +18,7 @@ use crate::http::description::describe_response;
 use crate::http::probes::PROBES;
 use crate::http::site::Site;
 use crate::record::Unavailable;
+use crate::source::BackendStatus;
 use crate::telemetry::{Aggregates, ContextProtection, EmbeddingBuild, ImportProgress, StorageStatus};
 
 /// Status of a shared Redis that can be used.
@@ -51,6 +52,9 @@ struct Health {
     cache_kind: &'static str,
     contracts: Contracts,
     uptime_seconds: u64,
+    /// Places that the sources read from. The numbers of connections are those of this process.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    backends: Vec<BackendStatus>,
     /// Sources that cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unavailable: Vec<MissingSource>,
@@ -135,6 +139,13 @@ async fn unavailable_sources(site: &Site) -> Result<Vec<Unavailable>, ()> {
     }
 }
 
+/// Returns the places that are read from. A source that uses the caller's token is not one of them.
+pub(super) async fn backends(site: &Site) -> Vec<BackendStatus> {
+    let Some(sources) = site.served.everything() else { return Vec::new() };
+    let asked = tokio::time::timeout(HEALTH_TIMEOUT, sources.source().backends());
+    asked.await.unwrap_or_default()
+}
+
 /// Descriptions of 401 and 403 for `/health` and `/metrics`.
 pub(in crate::http) const TOKEN_NEEDED: &str = "With authentication, a token with `metrics = true` is needed";
 pub(in crate::http) const REFUSED: &str = "`Host` or `Origin` is not allowed, the token has no `metrics = true`, or without \
@@ -192,6 +203,7 @@ async fn answer(State(site): State<Site>) -> Response {
         cache_kind: if shared_state.is_some() { "memory and redis" } else { "memory" },
         contracts: Contracts { docs_search: "5.1.0" },
         uptime_seconds: context_protection.uptime_seconds,
+        backends: backends(&site).await,
         unavailable: unavailable.iter().map(MissingSource::from).collect(),
         embeddings: site.telemetry.embeddings(),
         imports: site.telemetry.imports(),

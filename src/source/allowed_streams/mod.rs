@@ -24,9 +24,9 @@ use self::seen::SchemaCache;
 use super::documents::{DOCUMENTS_STREAM, DocumentStores};
 use super::unknown_place::unknown_place;
 use super::{
-    AggregateAnswer, AggregateQuery, ChangesOrigin, ChangesToken, Expansion, QueryFault, RecordQuery,
-    RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source, SourceError, Start, StreamAnswer,
-    StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, BackendStatus, ChangesOrigin, ChangesToken, Expansion, QueryFault,
+    RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source, SourceError, Start,
+    StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
@@ -185,6 +185,10 @@ impl Source for AllowedStreams {
     async fn document_stores(&self) -> Result<DocumentStores, SourceError> {
         let is_allowed = DOCUMENTS_STREAM.parse().is_ok_and(|stream| self.allowed.has(&stream));
         if is_allowed { self.inner.document_stores().await } else { Ok(DocumentStores::default()) }
+    }
+
+    async fn backends(&self) -> Vec<BackendStatus> {
+        self.inner.backends().await
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {

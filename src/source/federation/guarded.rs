@@ -18,8 +18,8 @@ use crate::handle::{ConnectionId, RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
 use crate::source::documents::DocumentStores;
 use crate::source::{
-    AggregateAnswer, AggregateQuery, ChangesOrigin, Purpose, RecordQuery, RecordsPage, RecordsQuery,
-    SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, BackendStatus, ChangesOrigin, Purpose, RecordQuery, RecordsPage,
+    RecordsQuery, SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 
 /// Maximum number of concurrent calls of one source. Further calls wait, within their deadline.
@@ -170,6 +170,10 @@ impl Source for GuardedSource {
     }
 
     /// Does not go through the circuit: a check without a call must not close it.
+    async fn backends(&self) -> Vec<BackendStatus> {
+        self.source.backends().await
+    }
+
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
         match self.circuit() {
             (CircuitState::Open, _, pause) => Err(SourceError::CircuitOpen { pause }),

@@ -43,8 +43,8 @@ use self::guarded::GuardedSource;
 use self::members::Members;
 use super::documents::DocumentStores;
 use super::{
-    AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
-    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, BackendStatus, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery,
+    SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress, SourceName};
@@ -145,6 +145,11 @@ impl Source for Members {
             return Err(failed.all_failed("no source is available".to_owned()));
         }
         Ok(DocumentStores { stores, unavailable: failed.into_unavailable() })
+    }
+
+    async fn backends(&self) -> Vec<BackendStatus> {
+        let asked = self.sources.iter().map(|source| source.backends());
+        futures_util::future::join_all(asked).await.into_iter().flatten().collect()
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {

@@ -15,8 +15,8 @@ use crate::handle::{ConnectionId, RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
 use crate::source::documents::DocumentStores;
 use crate::source::{
-    AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
-    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, BackendStatus, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery,
+    SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 
 /// Source of a configuration without other sources.
@@ -64,6 +64,10 @@ impl Source for SingleSource {
 
     fn verifies_changes(&self) -> bool {
         self.source.verifies_changes()
+    }
+
+    async fn backends(&self) -> Vec<BackendStatus> {
+        self.source.backends().await
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {

@@ -52,8 +52,9 @@ use self::record_path::{encoded_twice, record_path};
 use self::transport::{Reply, Transport, parsed};
 use super::query::share;
 use super::{
-    AggregateAnswer, AggregateQuery, ChangesOrigin, QueryFault, RecordQuery, RecordsPage, RecordsQuery,
-    SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery, WindowStart,
+    AggregateAnswer, AggregateQuery, BackendKind, BackendStatus, ChangesOrigin, QueryFault, RecordQuery,
+    RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery,
+    WindowQuery, WindowStart,
 };
 use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
@@ -106,6 +107,10 @@ impl Source for Pdpp {
 
     fn identity(&self) -> String {
         Self::identity_at(&self.name, self.transport.provider())
+    }
+
+    async fn backends(&self) -> Vec<BackendStatus> {
+        vec![BackendStatus::without_pool(self.name(), BackendKind::RecordServer)]
     }
 
     async fn schema(&self, context: &CallContext) -> Result<Schema, SourceError> {

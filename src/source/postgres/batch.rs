@@ -37,6 +37,8 @@ pub(super) struct ChangedRows {
     pub(super) words: Vec<Option<RecordWords>>,
     /// True if the record may have words in the table.
     pub(super) is_known: Vec<bool>,
+    /// True if the table has no row of the record.
+    pub(super) is_new: Vec<bool>,
 }
 
 /// Batch that is being decided.
@@ -61,6 +63,7 @@ struct Row {
     version: i64,
     words: Option<RecordWords>,
     is_known: bool,
+    is_new: bool,
 }
 
 impl Batch {
@@ -121,10 +124,12 @@ impl Batch {
 
     fn put(&mut self, place: RecordPlace, row: Row, digest: Option<Vec<u8>>) {
         self.version += 1;
+        let is_new =
+            self.rows.get(&place).map_or_else(|| !self.states.contains_key(&place), |before| before.is_new);
         self.states.insert(place.clone(), RecordState { digest, emitted_at: row.emitted_at.clone() });
         // A record that the batch itself has changed before may have had words before the batch.
         let is_known = row.is_known || self.rows.get(&place).is_some_and(|before| before.is_known);
-        self.rows.insert(place, Row { version: self.version, is_known, ..row });
+        self.rows.insert(place, Row { version: self.version, is_known, is_new, ..row });
     }
 
     /// Returns the changed rows.
@@ -142,6 +147,7 @@ impl Batch {
             columns.version.push(row.version);
             columns.words.push(row.words);
             columns.is_known.push(row.is_known);
+            columns.is_new.push(row.is_new);
         }
         columns
     }
@@ -150,7 +156,15 @@ impl Batch {
 impl Row {
     fn new(value: &SortValue) -> Self {
         let sort_value = SortKey::new(value).bytes;
-        Self { data: None, emitted_at: None, sort_value, version: 0, words: None, is_known: false }
+        Self {
+            data: None,
+            emitted_at: None,
+            sort_value,
+            version: 0,
+            words: None,
+            is_known: false,
+            is_new: false,
+        }
     }
 }
 

@@ -31,6 +31,9 @@ pub(super) fn failure(url: &PostgresUrl, error: &Error) -> PostgresError {
         SqlState::READ_ONLY_SQL_TRANSACTION => PostgresError::ReadOnly { database },
         SqlState::DISK_FULL => PostgresError::DiskFull { database },
         SqlState::QUERY_CANCELED | SqlState::LOCK_NOT_AVAILABLE => PostgresError::Timeout { database },
+        SqlState::DUPLICATE_PSTATEMENT | SqlState::INVALID_SQL_STATEMENT_NAME if !url.is_pooled => {
+            PostgresError::Pooler { database }
+        }
         _ => PostgresError::Statement { database, code: code.code().to_owned() },
     }
 }

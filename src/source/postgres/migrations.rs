@@ -6,6 +6,7 @@ use deadpool_postgres::Object;
 use tokio_postgres::{Client, Error};
 
 use super::failure::failure;
+use super::transaction::{begin_read, begin_write};
 use super::url::PostgresUrl;
 use crate::source::postgres_error::PostgresError;
 
@@ -32,12 +33,14 @@ pub(super) fn known_version() -> i32 {
 pub(super) async fn migrate(connection: &mut Object, url: &PostgresUrl) -> Result<(), PostgresError> {
     let failed = |error: Error| failure(url, &error);
     let database = || url.to_string();
-    let found = found_version(connection).await.map_err(failed)?;
+    let transaction = begin_read(connection, url).await.map_err(failed)?;
+    let found = found_version(transaction.client()).await.map_err(failed)?;
     if check(found, url)? {
         return Ok(());
     }
     let encoding: String =
-        connection.query_one("SELECT current_setting('server_encoding')", &[]).await.map_err(failed)?.get(0);
+        transaction.query_one("SELECT current_setting('server_encoding')", &[]).await.map_err(failed)?.get(0);
+    drop(transaction);
     if encoding != "UTF8" {
         return Err(PostgresError::Encoding { database: database(), encoding });
     }
@@ -48,7 +51,7 @@ pub(super) async fn migrate(connection: &mut Object, url: &PostgresUrl) -> Resul
         },
         other => other,
     };
-    let transaction = connection.transaction().await.map_err(failed)?;
+    let transaction = begin_write(connection, url).await.map_err(failed)?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(failed)?;
     // Another process may have migrated the tables before this one had the lock.
     let found = found_version(transaction.client()).await.map_err(failed)?;
@@ -89,13 +92,26 @@ fn check(found: Option<i32>, url: &PostgresUrl) -> Result<bool, PostgresError> {
 
 /// Returns the version of the tables, or `None` if there are none.
 async fn found_version(client: &Client) -> Result<Option<i32>, Error> {
+    if !has_tables(client).await? {
+        return Ok(None);
+    }
+    Ok(client.query_one("SELECT max(version) FROM fetchwell.migrations", &[]).await?.get(0))
+}
+
+/// Returns the versions of the tables with the times at which they were reached, in order.
+pub(super) async fn applied_versions(client: &Client) -> Result<Vec<(i32, String)>, Error> {
+    if !has_tables(client).await? {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT version, to_char(applied_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')
+         FROM fetchwell.migrations ORDER BY version";
+    Ok(client.query(sql, &[]).await?.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+async fn has_tables(client: &Client) -> Result<bool, Error> {
     // Tables and not `to_regclass`: that function answers from a cache, which does not yet have the tables that another
     // process created before it released the lock.
     let exists = "SELECT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          WHERE n.nspname = 'fetchwell' AND c.relname = 'migrations')";
-    let exists = client.query_one(exists, &[]).await?;
-    if !exists.get::<_, bool>(0) {
-        return Ok(None);
-    }
-    Ok(client.query_one("SELECT max(version) FROM fetchwell.migrations", &[]).await?.get(0))
+    Ok(client.query_one(exists, &[]).await?.get(0))
 }

@@ -6,15 +6,19 @@
 //!
 //! * `store`: the source; `read`, `waiting`: one read, `tables`: its queries, `sort_key`: sort values as bytes
 //! * `url`: the URL of a database, `password_file`: PGPASSFILE, `tls`: encryption as `sslmode` says
-//! * `pool`: connections, `migrations`: the tables and their versions, `failure`: errors of the server
+//! * `pool`: connections, `transaction`: the beginning of transactions, `migrations`: the tables and their versions, `failure`: errors of the server
+//! * `replicas`: the choice between the primary and its replicas
 //! * `search`: search by words, `words`: the words of a record as a vector
 //! * `extension`: pgvector and the tables that need it, `document_rows`: the rows of documents that imports write
 //! * `documents`: projects and their documents, `vectors`: searches and builds of their vectors
-//! * `writer`: imports, `batch`: the rows that a batch changes, `sync`: imports that stay current
+//! * `writer`: imports, `batch`: the rows that a batch changes, `bulk`: loading of many rows, `sync`: imports that stay current
+//! * `administration`: leases of jobs, and commands about the store as a whole
 //!
 //! **Invariant:** no password, no value of a query and no text of a record is in an error or a log line.
 
+mod administration;
 mod batch;
+mod bulk;
 mod document_rows;
 mod documents;
 mod extension;
@@ -23,20 +27,27 @@ mod migrations;
 mod password_file;
 mod pool;
 mod read;
+mod replicas;
 mod search;
 mod sort_key;
 mod store;
 mod sync;
 mod tables;
 mod tls;
+mod transaction;
 mod url;
 mod vectors;
 mod waiting;
 mod words;
 mod writer;
 
+pub use administration::{
+    Blocking, Lease, LeaseAttempt, LeaseHolder, PostgresBytes, PostgresExport, PostgresInfo, TableVersions,
+    count_removal, import_in_progress, migrate_tables, postgres_info, remove_records, table_versions,
+};
 pub use extension::PgvectorState;
 pub use pool::PostgresPool;
+pub use replicas::{DEFAULT_MAX_LAG, ReadReplicas};
 pub use store::{PostgresState, PostgresStore};
 pub use sync::{PostgresSyncLock, PostgresSyncStore, PostgresSyncWriter};
 pub use url::{PasswordPlace, PostgresUrl, SslMode};

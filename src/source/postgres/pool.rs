@@ -18,6 +18,7 @@ use super::migrations;
 use super::password_file::{self, PasswordQuery};
 use super::tls::PostgresTls;
 use super::url::{PostgresUrl, SslMode};
+use crate::source::backend::PoolUsage;
 use crate::source::postgres_error::PostgresError;
 
 /// Maximum number of connections of one process. A server has 100 by default, for all processes.
@@ -37,6 +38,7 @@ pub struct PostgresPool {
 
 struct Inner {
     url: PostgresUrl,
+    config: Config,
     pool: Pool,
     tls: PostgresTls,
     /// Set when the tables are known to be of this release's version.
@@ -84,9 +86,23 @@ impl PostgresPool {
                 }
             }
         }
+        Self::connecting(url.clone(), config, tls)
+    }
+
+    /// Returns connections to the same database that are not shared with these, for another runtime.
+    ///
+    /// # Errors
+    ///
+    /// There is no runtime.
+    pub(super) fn separate(&self) -> Result<Self, PostgresError> {
+        let Inner { url, config, tls, .. } = &*self.inner;
+        Self::connecting(url.clone(), config.clone(), tls.clone())
+    }
+
+    fn connecting(url: PostgresUrl, config: Config, tls: PostgresTls) -> Result<Self, PostgresError> {
         // A connection that the server or a proxy has closed is noticed only when it is used; such an error belongs to no call.
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Verified };
-        let manager = Manager::from_connect(config, QuietConnect(tls.clone()), recycling);
+        let manager = Manager::from_connect(config.clone(), QuietConnect(tls.clone()), recycling);
         let pool = Pool::builder(manager)
             .max_size(MAX_CONNECTIONS)
             .wait_timeout(Some(WAIT_TIMEOUT))
@@ -95,7 +111,7 @@ impl PostgresPool {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|_no_runtime| PostgresError::Timeout { database: url.to_string() })?;
-        Ok(Self { inner: Arc::new(Inner { url: url.clone(), pool, tls, migrated: OnceCell::new() }) })
+        Ok(Self { inner: Arc::new(Inner { url, config, pool, tls, migrated: OnceCell::new() }) })
     }
 
     /// Returns the address of the database.
@@ -119,6 +135,18 @@ impl PostgresPool {
         });
         migrated.await?;
         Ok(connection)
+    }
+
+    /// Returns the numbers of open connections, of those that calls use now, and of calls that wait for one.
+    #[must_use]
+    pub fn usage(&self) -> PoolUsage {
+        let status = self.inner.pool.status();
+        PoolUsage {
+            maximum: status.max_size,
+            open: status.size,
+            in_use: status.size.saturating_sub(status.available),
+            waiting: status.waiting,
+        }
     }
 
     /// Returns a connection whatever tables there are.

@@ -5,11 +5,12 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
-use tokio_postgres::{CancelToken, IsolationLevel};
+use tokio_postgres::CancelToken;
 
 use super::pool::PostgresPool;
 use super::tables::PostgresTables;
 use super::tls::PostgresTls;
+use super::transaction::begin_read;
 use super::waiting::DatabaseWaiter;
 use crate::source::SourceError;
 use crate::source::relational::interrupt::{Interrupt, InterruptOnDrop};
@@ -31,11 +32,8 @@ pub(super) async fn read<Answer: Send + 'static>(
     };
     let (pool, runtime) = (pool.clone(), Handle::current());
     let answer = spawn_blocking(move || {
-        let waiting = DatabaseWaiter { runtime, until, deadline, pool };
-        let transaction = waiting.wait(async {
-            let builder = connection.build_transaction().read_only(true);
-            builder.isolation_level(IsolationLevel::RepeatableRead).start().await
-        })?;
+        let waiting = DatabaseWaiter { runtime, until, deadline, pool: pool.clone() };
+        let transaction = waiting.wait(begin_read(&mut connection, pool.url()))?;
         waiting.wait(transaction.batch_execute(&statement_timeout(deadline)))?;
         read(&PostgresTables::new(&transaction, &waiting), &interrupt)
     });

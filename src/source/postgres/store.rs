@@ -1,6 +1,7 @@
 //! The source that reads a store in PostgreSQL.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,11 +9,14 @@ use async_trait::async_trait;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
+use super::bulk::indexes::missing_sql;
 use super::extension::state::{PGVECTOR_COLUMNS, PgvectorState};
 use super::pool::PostgresPool;
 use super::read::read;
+use super::replicas::ReadReplicas;
 use super::search::run::search;
 use super::tables::PostgresTables;
+use super::transaction::begin_read;
 use super::url::PostgresUrl;
 use super::vectors::embedder::StoreEmbedder;
 use crate::callers::CallContext;
@@ -26,9 +30,11 @@ use crate::source::relational::allowance::{Allowance, MeasuredRead, with_memory}
 use crate::source::relational::interrupt::{Interrupt, ReadBounds};
 use crate::source::relational::tables::Tables as _;
 use crate::source::relational::{aggregate, changes, list, record, streams, window};
+use crate::source::store::StoreError;
 use crate::source::{
-    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
-    SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, BackendKind, BackendStatus, QueryFault, RecordQuery, RecordsPage,
+    RecordsQuery, ReplicaStatus, SearchPage, SearchQuery, Source, SourceError, Start, StreamAnswer,
+    StreamQuery, WindowQuery,
 };
 
 /// Maximum time of a health check.
@@ -39,6 +45,7 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct PostgresStore {
     pub(super) name: SourceName,
     pub(super) pool: PostgresPool,
+    pub(super) replicas: Option<ReadReplicas>,
     pub(super) deadline: Duration,
     /// Embedder of queries, if an embedding model is configured.
     pub(super) embedder: Option<StoreEmbedder>,
@@ -59,14 +66,20 @@ pub struct PostgresState {
     pub tables: i32,
     /// State of the extension `vector`.
     pub pgvector: PgvectorState,
+    /// Number of indexes that an interrupted import left missing. Answers are right, and slow.
+    pub missing_indexes: i32,
 }
 
 impl fmt::Display for PostgresState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { server, is_encrypted, is_read_only, tables, pgvector } = self;
+        let Self { server, is_encrypted, is_read_only, tables, pgvector, missing_indexes } = self;
         let encryption = if *is_encrypted { "encrypted" } else { "not encrypted" };
         let access = if *is_read_only { ", read-only" } else { "" };
-        write!(f, "PostgreSQL {server}, {encryption}{access}, tables of version {tables}, {pgvector}")
+        write!(f, "PostgreSQL {server}, {encryption}{access}, tables of version {tables}, {pgvector}")?;
+        if *missing_indexes > 0 {
+            f.write_str(", indexes are missing: run `fetchwell store migrate`")?;
+        }
+        Ok(())
     }
 }
 
@@ -74,7 +87,13 @@ impl PostgresStore {
     /// Creates a store whose reads take at most `deadline`. The first read connects.
     #[must_use]
     pub fn new(name: SourceName, pool: PostgresPool, deadline: Duration) -> Self {
-        Self { name, pool, deadline, embedder: None, documents: Arc::default() }
+        Self { name, pool, replicas: None, deadline, embedder: None, documents: Arc::default() }
+    }
+
+    /// Returns the store with replicas that it may read from.
+    #[must_use]
+    pub fn with_replicas(self, replicas: ReadReplicas) -> Self {
+        Self { replicas: Some(replicas), ..self }
     }
 
     /// Returns the store with searches by meaning, for which queries are embedded within `deadline`.
@@ -95,16 +114,19 @@ impl PostgresStore {
     ///
     /// The database cannot be used.
     pub async fn state(&self) -> Result<PostgresState, PostgresError> {
-        let connection = self.pool.connection().await?;
+        let mut connection = self.pool.connection().await?;
+        let failed = |error| self.pool.failure(&error);
+        let transaction = begin_read(&mut connection, self.pool.url()).await.map_err(failed)?;
+        let missing_indexes = missing_sql();
         let sql = format!(
             "SELECT current_setting('server_version'),
                 coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
                 pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean
                     OR NOT has_table_privilege('fetchwell.records', 'INSERT'),
                 (SELECT max(version) FROM fetchwell.migrations),
-                {PGVECTOR_COLUMNS}"
+                {missing_indexes}, {PGVECTOR_COLUMNS}"
         );
-        let row = connection.query_one(&sql, &[]).await.map_err(|error| self.pool.failure(&error))?;
+        let row = transaction.query_one(sql.as_str(), &[]).await.map_err(failed)?;
         let server: String = row.get(0);
         Ok(PostgresState {
             // Debian adds the version of its package.
@@ -112,35 +134,121 @@ impl PostgresStore {
             is_encrypted: row.get(1),
             is_read_only: row.get(2),
             tables: row.get(3),
-            pgvector: PgvectorState::from_row(&row, 4),
+            missing_indexes: row.get(4),
+            pgvector: PgvectorState::from_row(&row, 5),
         })
     }
 
+    /// Runs a read on a replica that is up to date, and otherwise on the primary.
     async fn read<Answer: Send + 'static>(
         &self,
-        run: impl FnOnce(&PostgresTables<'_>, &Interrupt) -> Result<Answer, SourceError> + Send + 'static,
-    ) -> Result<Answer, SourceError> {
-        read(&self.pool, self.deadline, run).await
-    }
-
-    /// Runs a read of record text and repeats it with a larger memory permit if it needs one. Returns the permit for
-    /// the text in the result.
-    async fn reading<Answer: Send + 'static>(
-        &self,
-        run: impl Fn(&PostgresTables<'_>, ReadBounds<'_>) -> Result<Answer, SourceError>
+        run: impl Fn(&PostgresTables<'_>, &Interrupt) -> Result<Answer, SourceError>
         + Clone
         + Send
         + Sync
         + 'static,
-    ) -> Result<(Answer, MemoryPermit), SourceError> {
-        with_memory(|granted| {
+    ) -> Result<Answer, SourceError> {
+        self.on_replica_or_primary(|server| {
             let run = run.clone();
-            self.read(move |tables, interrupt| {
-                Ok(MeasuredRead::new(granted, |allowance| run(tables, ReadBounds { interrupt, allowance })))
-            })
+            async move { read(&server, self.deadline, run).await }
         })
         .await
     }
+
+    /// Runs a read of record text as [`Self::read`] does, and repeats it with a larger memory permit if it needs one. Returns
+    /// the permit for the text in the result.
+    async fn reading<Answer: Send + 'static>(
+        &self,
+        run: impl MeasuredRun<Answer>,
+    ) -> Result<(Answer, MemoryPermit), SourceError> {
+        self.on_replica_or_primary(|server| self.reading_from(server, run.clone())).await
+    }
+
+    /// Runs a read of record text on one server.
+    async fn reading_from<Answer: Send + 'static>(
+        &self,
+        server: PostgresPool,
+        run: impl MeasuredRun<Answer>,
+    ) -> Result<(Answer, MemoryPermit), SourceError> {
+        with_memory(|granted| {
+            let (server, run) = (server.clone(), run.clone());
+            async move {
+                read(&server, self.deadline, move |tables, interrupt| {
+                    Ok(MeasuredRead::new(granted, |allowance| {
+                        run(tables, ReadBounds { interrupt, allowance })
+                    }))
+                })
+                .await
+            }
+        })
+        .await
+    }
+
+    /// Asks a replica, if one is up to date, and the primary otherwise. A replica may not have a record yet that another process
+    /// has shown, so what it does not have is read from the primary.
+    async fn on_replica_or_primary<Answer, Asked>(
+        &self,
+        ask: impl Fn(PostgresPool) -> Asked,
+    ) -> Result<Answer, SourceError>
+    where
+        Asked: Future<Output = Result<Answer, SourceError>>,
+    {
+        if let Some(replicas) = &self.replicas
+            && let Some(replica) = replicas.choose(&self.pool).await
+        {
+            match ask(replica).await {
+                Err(error) if is_missing(&error) => {}
+                Err(SourceError::Store(StoreError::Postgres(_))) => replicas.give_up().await,
+                answer => return answer,
+            }
+        }
+        ask(self.pool.clone()).await
+    }
+
+    /// Returns what `/health` and `/metrics` tell of the database.
+    async fn backend(&self) -> BackendStatus {
+        BackendStatus {
+            source: self.name.to_string(),
+            kind: BackendKind::Postgres,
+            database: Some(self.pool.url().to_string()),
+            pool: Some(self.pool.usage()),
+            replicas: self.replicas().await,
+        }
+    }
+
+    /// Returns the states of the read replicas.
+    pub async fn replicas(&self) -> Vec<ReplicaStatus> {
+        match &self.replicas {
+            Some(replicas) => replicas.status(&self.pool).await,
+            None => Vec::new(),
+        }
+    }
+}
+
+/// Read of record text within bounds.
+trait MeasuredRun<Answer>:
+    Fn(&PostgresTables<'_>, ReadBounds<'_>) -> Result<Answer, SourceError> + Clone + Send + Sync + 'static
+{
+}
+
+impl<Answer, Run> MeasuredRun<Answer> for Run where
+    Run: Fn(&PostgresTables<'_>, ReadBounds<'_>) -> Result<Answer, SourceError>
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// Returns true if a replica may only lack what was asked for.
+fn is_missing(error: &SourceError) -> bool {
+    matches!(
+        error,
+        SourceError::NotFound { .. }
+            | SourceError::ConnectionNotFound { .. }
+            | SourceError::InvalidQuery { fault: QueryFault::UnknownStream, .. }
+            | SourceError::Store(StoreError::Postgres(PostgresError::NoTables { .. }))
+    )
 }
 
 #[async_trait]
@@ -170,6 +278,10 @@ impl Source for PostgresStore {
         }
     }
 
+    async fn backends(&self) -> Vec<BackendStatus> {
+        vec![self.backend().await]
+    }
+
     async fn document_stores(&self) -> Result<DocumentStores, SourceError> {
         Ok(DocumentStores { stores: vec![Arc::new(self.clone())], ..DocumentStores::default() })
     }
@@ -195,13 +307,18 @@ impl Source for PostgresStore {
         _context: &CallContext,
         query: &RecordsQuery,
     ) -> Result<RecordsPage, SourceError> {
-        let query = query.clone();
+        let (query, start) = (query.clone(), query.start.clone());
         let read = move |tables: &PostgresTables<'_>, bounds: ReadBounds<'_>| match &query.start {
             Start::First => list::page(tables, &query, None, bounds),
             Start::After(position) => list::page(tables, &query, Some(position), bounds),
             Start::Changes(since) => changes::changes(tables, &query, since.as_ref(), bounds),
         };
-        let (page, memory) = self.reading(read).await?;
+        // The next token of a list of changes must never be of an earlier state than the last one.
+        let answer = match &start {
+            Start::Changes(_) => self.reading_from(self.pool.clone(), read).await,
+            Start::First | Start::After(_) => self.reading(read).await,
+        };
+        let (page, memory) = answer?;
         Ok(page.with_memory(&memory))
     }
 

@@ -24,6 +24,8 @@ pub struct PostgresUrl {
     password: PasswordPlace,
     pub(super) ssl_mode: SslMode,
     pub(super) root_certificate: Option<PathBuf>,
+    /// True if a pooler gives each transaction a connection of its own, such as PgBouncer with `pool_mode = transaction`.
+    pub(super) is_pooled: bool,
 }
 
 /// Place of a password.
@@ -130,6 +132,7 @@ fn parse(text: &str) -> Result<PostgresUrl, String> {
         password: url.password().map_or(Ok(PasswordPlace::PasswordFile), |text| place(&decoded(text)?))?,
         ssl_mode: SslMode::Prefer,
         root_certificate: None,
+        is_pooled: false,
     };
     for (name, value) in url.query_pairs() {
         match &*name {
@@ -138,10 +141,11 @@ fn parse(text: &str) -> Result<PostgresUrl, String> {
             "password" => parsed.password = place(&value)?,
             "user" if !value.is_empty() => parsed.user = Some(value.into_owned()),
             "host" if !value.is_empty() => parsed.host = value.into_owned(),
+            "pooler" => parsed.is_pooled = pooler(&value)?,
             "port" => parsed.port = value.parse().map_err(|_number| "has an invalid port".to_owned())?,
             _ => {
                 return Err(
-                    "has an unknown parameter; there are sslmode, sslrootcert, password, user, host and port"
+                    "has an unknown parameter; there are sslmode, sslrootcert, password, user, host, port and pooler"
                         .to_owned(),
                 );
             }
@@ -151,6 +155,15 @@ fn parse(text: &str) -> Result<PostgresUrl, String> {
         return Err("names no host".to_owned());
     }
     Ok(parsed)
+}
+
+/// Parses the mode of a pooler. Connections that last for a session need no setting.
+fn pooler(text: &str) -> Result<bool, String> {
+    match text {
+        "transaction" => Ok(true),
+        "session" => Ok(false),
+        _ => Err("has an unknown pooler; it is transaction or session".to_owned()),
+    }
 }
 
 /// Parses a password: `env:NAME`, `file:PATH`, or the password itself.
@@ -194,14 +207,15 @@ impl fmt::Debug for PasswordPlace {
 impl PartialEq for PostgresUrl {
     fn eq(&self, other: &Self) -> bool {
         let parts = |url: &Self| {
-            let Self { host, port, user, database, password, ssl_mode, root_certificate } = url.clone();
+            let Self { host, port, user, database, password, ssl_mode, root_certificate, is_pooled } =
+                url.clone();
             let password = match password {
                 PasswordPlace::PasswordFile => None,
                 PasswordPlace::Url(secret) => Some(format!("url:{}", secret.expose_secret())),
                 PasswordPlace::Variable(name) => Some(format!("env:{name}")),
                 PasswordPlace::File(path) => Some(format!("file:{}", path.display())),
             };
-            (host, port, user, database, password, ssl_mode, root_certificate)
+            (host, port, user, database, password, ssl_mode, root_certificate, is_pooled)
         };
         parts(self) == parts(other)
     }
@@ -228,6 +242,7 @@ mod tests {
         assert!(matches!(full.password(), PasswordPlace::Url(secret) if secret.expose_secret() == "s@cret"));
         let minimal = url("postgres://[::1]/mail");
         assert_eq!((minimal.host.as_str(), minimal.port, minimal.ssl_mode), ("::1", 5432, SslMode::Prefer));
+        assert!(url("postgres://h/d?pooler=transaction").is_pooled && !minimal.is_pooled);
         let socket = url("postgres:///mail?host=/var/run/postgresql&user=ann");
         assert_eq!((socket.host.as_str(), socket.user.as_deref()), ("/var/run/postgresql", Some("ann")));
     }
@@ -252,6 +267,7 @@ mod tests {
             "postgres://ann:hunter2@h:hunter2/d",
             "postgres://ann:hunter2@h/d?hunter2=1",
             "postgres://ann:hunter2@h/d?port=hunter2",
+            "postgres://ann:hunter2@h/d?pooler=hunter2",
             "postgres:///d?password=hunter2",
         ] {
             let error = text.parse::<PostgresUrl>().unwrap_err();

@@ -12,13 +12,20 @@ use deadpool_postgres::{Object, Transaction};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
 
+use super::administration::{Lease, LeaseAttempt, import_lease};
 use super::batch::{Batch, ChangedRows, RecordPlace, RecordState, sort_value, without_nul};
+use super::bulk::copy::copy_rows;
+use super::bulk::indexes::{build_missing_indexes, drop_indexes_of_empty_tables, is_index_missing};
 use super::document_rows::{DocumentRows, is_project};
 use super::pool::PostgresPool;
 use super::search::backfill::add_missing_words;
 use super::search::index::put_words;
 use super::sort_key::SortKey;
+use super::transaction::begin_write;
+use super::url::PostgresUrl;
 use super::words::WORDS_VERSION;
 use crate::handle::StreamName;
 use crate::record::RecordData;
@@ -36,6 +43,12 @@ const BATCH_BYTES: usize = 8_000_000;
 
 /// Maximum time of a batch, in which it may also wait for the batch of another import.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Maximum time of building the indexes of a large import.
+const INDEX_TIMEOUT: Duration = Duration::from_secs(6 * 3600);
+
+/// Job of an import that builds the indexes at its end.
+const BULK_JOB: &str = "bulk import";
 
 /// Number of records after which the server gets new statistics.
 const MANY_RECORDS: u64 = 1_000;
@@ -58,6 +71,12 @@ pub struct PostgresWriter {
     batch: Vec<IncomingRecord>,
     batch_bytes: usize,
     tally: Tally,
+    /// Right to import into the connection.
+    lease: Lease,
+    /// Right to build the indexes at the end, if the tables were empty.
+    bulk: Option<Lease>,
+    /// True until the first full batch.
+    can_be_bulk: bool,
 }
 
 impl std::fmt::Debug for PostgresWriter {
@@ -86,8 +105,9 @@ impl PostgresWriter {
         connection: &NewConnection,
     ) -> Result<Self, StoreError> {
         let NewConnection { connection_id, connector_key, display_name, manifest } = connection;
+        let lease = import_lease(pool, runtime, connection_id)?;
         let opened = wait(runtime, pool, async {
-            let database = pool.connection().await?;
+            let mut database = pool.connection().await?;
             if is_project(&database, connection_id).await.map_err(|error| pool.failure(&error))? {
                 return Ok(None);
             }
@@ -100,10 +120,13 @@ impl PostgresWriter {
                  RETURNING id, manifest";
             let connector_key = without_nul(connector_key);
             let display_name = display_name.as_deref().map(without_nul);
-            let row = database
+            let failed = |error| pool.failure(&error);
+            let transaction = begin_write(&mut database, pool.url()).await.map_err(failed)?;
+            let row = transaction
                 .query_one(sql, &[&connection_id.as_str(), &connector_key, &display_name, manifest])
                 .await
-                .map_err(|error| pool.failure(&error))?;
+                .map_err(failed)?;
+            transaction.commit().await.map_err(failed)?;
             Ok(Some((database, row.get::<_, i64>(0), row.get::<_, Option<String>>(1))))
         });
         let Some((mut database, connection, manifest)) = opened? else {
@@ -111,7 +134,7 @@ impl PostgresWriter {
         };
         // Each step is a transaction of its own, so that an import can be interrupted.
         while wait(runtime, pool, async {
-            add_missing_words(&mut database).await.map_err(|error| pool.failure(&error))
+            add_missing_words(&mut database, pool.url()).await.map_err(|error| pool.failure(&error))
         })? {}
         Ok(Self {
             pool: pool.clone(),
@@ -123,6 +146,9 @@ impl PostgresWriter {
             batch: Vec::with_capacity(BATCH_RECORDS),
             batch_bytes: 0,
             tally: Tally::default(),
+            lease,
+            bulk: None,
+            can_be_bulk: true,
         })
     }
 
@@ -135,9 +161,48 @@ impl PostgresWriter {
         self.batch.push(record);
         self.batch_bytes += bytes;
         if self.batch.len() >= BATCH_RECORDS || self.batch_bytes >= BATCH_BYTES {
+            if std::mem::take(&mut self.can_be_bulk) {
+                self.begin_bulk()?;
+            }
             self.flush()?;
         }
         Ok(())
+    }
+
+    /// Drops the indexes if the tables are empty: building them at the end takes less time.
+    fn begin_bulk(&mut self) -> Result<(), StoreError> {
+        let Self { pool, runtime, database, .. } = self;
+        self.bulk = wait(runtime, pool, async {
+            let LeaseAttempt::Taken(lease) = Lease::try_take(pool, BULK_JOB).await? else { return Ok(None) };
+            match drop_indexes_of_empty_tables(database, pool.url()).await {
+                Ok(is_dropped) => Ok(is_dropped.then_some(lease)),
+                // A reader uses the tables.
+                Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Ok(None),
+                Err(error) => Err(pool.failure(&error)),
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Builds indexes that are missing after a large import, this one or an interrupted one.
+    fn build_indexes(&mut self) -> Result<(), StoreError> {
+        let Self { pool, runtime, database, bulk, .. } = self;
+        let building = async {
+            let is_missing = is_index_missing(database, pool.url()).await;
+            if !is_missing.map_err(|error| pool.failure(&error))? {
+                return Ok(());
+            }
+            let lease = match bulk.take() {
+                Some(lease) => LeaseAttempt::Taken(lease),
+                None => Lease::try_take(pool, BULK_JOB).await?,
+            };
+            // The import that has the lease builds them.
+            if let LeaseAttempt::Taken(_lease) = lease {
+                build_missing_indexes(database, pool.url()).await.map_err(|error| pool.failure(&error))?;
+            }
+            Ok::<(), PostgresError>(())
+        };
+        wait_within(INDEX_TIMEOUT, runtime, pool, building)
     }
 
     /// Writes the last batch.
@@ -147,6 +212,7 @@ impl PostgresWriter {
     /// Returns an error if it could not be written. Earlier batches stay written.
     pub fn finish(mut self) -> Result<ImportResult, StoreError> {
         self.flush()?;
+        let index_problem = self.build_indexes().err();
         if self.tally.added + self.tally.changed >= MANY_RECORDS {
             let Self { pool, runtime, database, .. } = &self;
             // Only the owner of the tables may do this. The server does it by itself, too, but later.
@@ -154,7 +220,7 @@ impl PostgresWriter {
                 database.batch_execute(SORT_IN).await.map_err(|error| pool.failure(&error))
             });
         }
-        Ok(ImportResult { tally: self.tally, index_problem: None })
+        Ok(ImportResult { tally: self.tally, index_problem })
     }
 
     /// Writes the records that were added and not yet written.
@@ -168,11 +234,16 @@ impl PostgresWriter {
         if incoming.is_empty() {
             return Ok(());
         }
-        let Self { pool, runtime, database, connection, manifest, streams, tally, .. } = self;
+        let Self { pool, runtime, database, connection, manifest, streams, tally, lease, .. } = self;
+        if !lease.is_held() {
+            return Err(PostgresError::LeaseLost { database: pool.url().to_string() }.into());
+        }
         let written = wait(runtime, pool, async {
             let manifest = manifest.as_ref();
             let writing = OpenBatch { connection: *connection, manifest, streams, documents: None };
-            Box::pin(writing.write(database, &incoming, *tally)).await.map_err(|error| pool.failure(&error))
+            Box::pin(writing.write(database, pool.url(), &incoming, *tally))
+                .await
+                .map_err(|error| pool.failure(&error))
         });
         match written {
             Ok(tally) => self.tally = tally,
@@ -192,7 +263,16 @@ pub(super) fn wait<Answer>(
     pool: &PostgresPool,
     step: impl Future<Output = Result<Answer, PostgresError>>,
 ) -> Result<Answer, StoreError> {
-    let answer = runtime.block_on(async { timeout(BATCH_TIMEOUT, step).await });
+    wait_within(BATCH_TIMEOUT, runtime, pool, step)
+}
+
+fn wait_within<Answer>(
+    limit: Duration,
+    runtime: &Handle,
+    pool: &PostgresPool,
+    step: impl Future<Output = Result<Answer, PostgresError>>,
+) -> Result<Answer, StoreError> {
+    let answer = runtime.block_on(async { timeout(limit, step).await });
     let late = || PostgresError::Timeout { database: pool.url().to_string() };
     Ok(answer.unwrap_or_else(|_elapsed| Err(late()))?)
 }
@@ -217,10 +297,11 @@ impl OpenBatch<'_> {
     async fn write(
         mut self,
         database: &mut Object,
+        url: &PostgresUrl,
         incoming: &[IncomingRecord],
         tally: Tally,
     ) -> Result<Tally, Error> {
-        let transaction = database.transaction().await?;
+        let transaction = begin_write(database, url).await?;
         let milliseconds = BATCH_TIMEOUT.as_millis();
         transaction.batch_execute(&format!("SET LOCAL statement_timeout = {milliseconds}")).await?;
         let version = lock_version(&transaction).await?;
@@ -355,13 +436,27 @@ async fn put_rows(transaction: &Transaction<'_>, rows: &ChangedRows) -> Result<(
     if rows.key.is_empty() {
         return Ok(());
     }
+    let ChangedRows { stream, key, data, emitted_at, sort_value, version, is_new, .. } = rows;
+    let columns = stream.iter().zip(key).zip(data).zip(emitted_at).zip(sort_value).zip(version).zip(is_new);
+    let new = columns.filter(|(_, is_new)| **is_new);
+    let new = new.map(|((((((stream, key), data), emitted_at), sort_value), version), _)| {
+        [stream as &(dyn ToSql + Sync), key, data, emitted_at, sort_value, version]
+    });
+    let types = [Type::INT8, Type::TEXT, Type::TEXT, Type::TEXT, Type::BYTEA, Type::INT8];
+    let table = "fetchwell.records (stream, key, data, emitted_at, sort_value, version)";
+    copy_rows(transaction, table, &types, new).await?;
+    if is_new.iter().all(|is_new| *is_new) {
+        return Ok(());
+    }
     let sql = "INSERT INTO fetchwell.records (stream, key, data, emitted_at, sort_value, version)
-         SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::bigint[])
+         SELECT stream, key, data, emitted_at, sort_value, version
+         FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::boolean[])
+             AS r (stream, key, data, emitted_at, sort_value, version, is_new)
+         WHERE NOT is_new
          ON CONFLICT (stream, key) DO UPDATE SET data = excluded.data, emitted_at = excluded.emitted_at,
              sort_value = excluded.sort_value, version = excluded.version";
     let statement = transaction.prepare_cached(sql).await?;
-    let ChangedRows { stream, key, data, emitted_at, sort_value, version, .. } = rows;
-    transaction.execute(&statement, &[stream, key, data, emitted_at, sort_value, version]).await?;
+    transaction.execute(&statement, &[stream, key, data, emitted_at, sort_value, version, is_new]).await?;
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use url::Url;
 use super::StoreError;
 use super::traces::{is_removal_unfinished, overwrite_removed};
 use super::write_lock::{LOCK_TIMEOUT, WriteLock};
-use crate::source::{PostgresError, SourceError, is_database};
+use crate::source::{FILES_ONLY, PostgresError, SourceError, is_database};
 use crate::state::{beside, create_private_file, foreign_beside_database, orphan_of_database, read_head};
 
 /// SQLite application id in the header of every store (`fwel`); it tells stores from databases of other programs.
@@ -132,7 +132,7 @@ impl Database {
     /// Opens an existing store.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         if is_database(path) {
-            return Err(PostgresError::NotSupported { what: "this command on" }.into());
+            return Err(PostgresError::not_supported(FILES_ONLY).into());
         }
         let database = Self { path: path.to_owned(), pool: Mutex::default() };
         database.give_back(database.reader()?);

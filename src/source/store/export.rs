@@ -4,9 +4,10 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::StoreError;
 use super::database::Database;
+use super::documents::is_project;
 use super::place::{Place, ScopeError, StreamPlace, open};
+use super::{NewConnection, StoreError};
 use crate::handle::RecordScope;
 use crate::source::manifest::kinds::MAX_FIELDS;
 
@@ -30,6 +31,16 @@ pub struct ExportedStream {
     pub records: u64,
 }
 
+impl ExportedStream {
+    pub(in crate::source) fn new(row: i64, name: String, records: u64) -> Self {
+        Self { row, name, records }
+    }
+
+    pub(in crate::source) fn row(&self) -> i64 {
+        self.row
+    }
+}
+
 /// Record of an export. It is borrowed from the database until the next one is read.
 #[derive(Debug, Clone, Copy)]
 pub struct ExportedRecord<'a> {
@@ -39,6 +50,26 @@ pub struct ExportedRecord<'a> {
     pub data: &'a str,
     /// Time at which the connector emitted the record.
     pub emitted_at: Option<&'a str>,
+}
+
+/// Record as it is now, or its deletion. It is borrowed from the database until the next one is read.
+#[derive(Debug, Clone, Copy)]
+pub struct RowVersion<'a> {
+    /// Key of the record.
+    pub key: &'a str,
+    /// Fields as JSON text of one line; `None` if the record is deleted.
+    pub data: Option<&'a str>,
+    /// Time at which the connector emitted the record, or at which it was deleted.
+    pub emitted_at: Option<&'a str>,
+}
+
+/// Connection of a store that is copied.
+#[derive(Debug, Clone)]
+pub struct CopiedConnection {
+    /// Names and manifest.
+    pub connection: NewConnection,
+    /// True for a project of documents.
+    pub is_project: bool,
 }
 
 /// Reason why an export ends early.
@@ -94,18 +125,35 @@ impl StoreExport {
         stream: &ExportedStream,
         mut visit: impl FnMut(ExportedRecord<'_>) -> Result<(), Sink>,
     ) -> Result<(), ExportError<Sink>> {
+        self.each_row(stream, |row| match row.data {
+            Some(data) => visit(ExportedRecord { key: row.key, data, emitted_at: row.emitted_at }),
+            None => Ok(()),
+        })
+    }
+
+    /// Reads the records of a stream and those that were deleted, as they are at one moment. Calls `visit` with each until it
+    /// fails.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read, or `visit` failed.
+    pub fn each_row<Sink: std::error::Error>(
+        &self,
+        stream: &ExportedStream,
+        mut visit: impl FnMut(RowVersion<'_>) -> Result<(), Sink>,
+    ) -> Result<(), ExportError<Sink>> {
         let read = |sqlite: &Connection| {
             let mut statement = sqlite.prepare(
-                "SELECT key, data, emitted_at FROM records NOT INDEXED WHERE stream = ?1 AND data IS NOT NULL ORDER BY id",
+                "SELECT key, data, emitted_at FROM records NOT INDEXED WHERE stream = ?1 ORDER BY id",
             )?;
             let mut rows = statement.query([stream.row])?;
             while let Some(row) = rows.next()? {
-                let record = ExportedRecord {
+                let version = RowVersion {
                     key: row.get_ref(0)?.as_str()?,
-                    data: row.get_ref(1)?.as_str()?,
+                    data: row.get_ref(1)?.as_str_or_null()?,
                     emitted_at: row.get_ref(2)?.as_str_or_null()?,
                 };
-                if let Err(error) = visit(record) {
+                if let Err(error) = visit(version) {
                     return Ok(Err(ExportError::Sink(error)));
                 }
             }
@@ -113,6 +161,33 @@ impl StoreExport {
         };
         self.database.read(read)?
     }
+}
+
+/// Returns the connections of a store, in the order in which they were created.
+///
+/// # Errors
+///
+/// The store cannot be read.
+pub fn copied_connections(store: &Path) -> Result<Vec<CopiedConnection>, StoreError> {
+    let database = Database::open(store)?;
+    database.read(|sqlite| {
+        let sql = "SELECT connection_id, connector_key, display_name, manifest FROM connections ORDER BY id";
+        let mut statement = sqlite.prepare(sql)?;
+        let mut rows = statement.query(())?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let Ok(connection_id) = row.get_ref(0)?.as_str()?.parse() else { continue };
+            let is_project = is_project(sqlite, &connection_id)?;
+            let connection = NewConnection {
+                connection_id,
+                connector_key: row.get(1)?,
+                display_name: row.get(2)?,
+                manifest: row.get(3)?,
+            };
+            found.push(CopiedConnection { connection, is_project });
+        }
+        Ok(found)
+    })
 }
 
 fn fields(sqlite: &Connection, stream: i64) -> Result<Vec<String>, rusqlite::Error> {

@@ -114,6 +114,16 @@ pub fn store_info(store: &Path, embedded: &EmbeddedStreams) -> Result<StoreInfo,
     })
 }
 
+/// Returns the version of the format of a store that this release reads and writes.
+///
+/// # Errors
+///
+/// The store cannot be read, or is of another format.
+pub fn store_format(store: &Path) -> Result<i64, StoreError> {
+    Database::open(store)?
+        .read(|sqlite| sqlite.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)))
+}
+
 fn read(sqlite: &Connection) -> Result<Counts, rusqlite::Error> {
     let pragma = |name| sqlite.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     // The number of rows is read from an index, without the records.

@@ -56,10 +56,13 @@ pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_st
 pub use document_store::delete_expired_searches;
 pub use documents::KnownDocument;
 pub use error::StoreError;
-pub use export::{ExportError, ExportedRecord, ExportedStream, MAX_EXPORTED_FIELDS, StoreExport};
+pub use export::{
+    CopiedConnection, ExportError, ExportedRecord, ExportedStream, MAX_EXPORTED_FIELDS, RowVersion,
+    StoreExport, copied_connections,
+};
 pub use fulltext::index::{IndexProgress, IndexState, no_progress};
 pub use import::{Change, ImportResult, IncomingRecord, NewConnection, StoreWriter, Tally};
-pub use info::{ConnectionInfo, StoreBytes, StoreInfo, StreamInfo, store_info};
+pub use info::{ConnectionInfo, StoreBytes, StoreInfo, StreamInfo, store_format, store_info};
 pub use lock_holder::is_store_locked;
 pub use place::ScopeError;
 pub use removal::{
@@ -88,8 +91,8 @@ use super::relational::allowance::{Allowance, MeasuredRead, with_memory};
 use super::relational::interrupt::{Interrupt, InterruptOnDrop, ReadBounds};
 use super::relational::{aggregate, changes, list, record, streams, window};
 use super::{
-    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
-    SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, BackendKind, BackendStatus, RecordQuery, RecordsPage, RecordsQuery,
+    SearchPage, SearchQuery, Source, SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::callers::CallContext;
 use crate::embedding::QueryEmbedder;
@@ -230,6 +233,10 @@ impl Source for Store {
 
     async fn document_stores(&self) -> Result<DocumentStores, SourceError> {
         Ok(DocumentStores { stores: vec![Arc::new(self.clone())], ..DocumentStores::default() })
+    }
+
+    async fn backends(&self) -> Vec<BackendStatus> {
+        vec![BackendStatus::without_pool(&self.name, BackendKind::File)]
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {

@@ -51,6 +51,30 @@ impl Exposition {
     }
 }
 
+/// Gauge with its samples, each of which has labels.
+#[derive(Debug)]
+pub struct Gauge<'a> {
+    /// Name of the metric.
+    pub name: &'a str,
+    /// Description of the metric.
+    pub help: &'a str,
+    /// Labels and values.
+    pub samples: Vec<(Vec<(&'a str, &'a str)>, u64)>,
+}
+
+/// Writes gauges that are measured when they are asked for. One without samples is left out.
+#[must_use]
+pub fn expose_gauges(gauges: &[Gauge<'_>]) -> String {
+    let mut text = Exposition::default();
+    for Gauge { name, help, samples } in gauges.iter().filter(|gauge| !gauge.samples.is_empty()) {
+        text.metric(name, Type::Gauge, help);
+        for (labels, value) in samples {
+            text.sample(name, labels, value);
+        }
+    }
+    text.into_text()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,11 @@
 //! Stores in PostgreSQL. `tests/postgres/run` starts the servers.
 
+mod administration;
+mod bulk;
+mod copying;
 mod documents;
 mod failures;
+mod poolers;
+mod replicas;
 mod search;
 mod store;

@@ -29,7 +29,8 @@ const NOT_RUN: [(&str, &str); 7] = [
 const OTHER_LANGUAGES: [(&str, &str); 2] = [("caddyfile", "Caddy's own"), ("nginx", "nginx's own")];
 
 /// Blocks that are no configuration of fetchwell, by a part of their text, with the reason.
-const OTHER_BLOCKS: [(&str, &str); 6] = [
+const OTHER_BLOCKS: [(&str, &str); 7] = [
+    ("image: ", "manifests of docs/scaling.md, which were not run"),
     ("scrape_configs:", "Prometheus' own"),
     ("\"access_token\"", "two answers of a command, a line each"),
     ("\"relevant\"", "questions of other stores; tests/it/cli/eval.rs has such"),

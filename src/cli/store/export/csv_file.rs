@@ -13,11 +13,12 @@ use serde_json::Value;
 use super::distinct_name::{OWN_FIELDS, distinct_name};
 use crate::cli::print::{grouped, note};
 use crate::record::RecordData;
-use crate::source::store::{ExportError, ExportedStream, MAX_EXPORTED_FIELDS, StoreExport};
+use crate::source::RecordExport;
+use crate::source::store::{ExportError, ExportedStream, MAX_EXPORTED_FIELDS};
 
 /// Writes the records of a stream and returns their number. The first row has the names of the fields.
 pub(super) fn write(
-    export: &StoreExport,
+    export: &RecordExport,
     stream: &ExportedStream,
     output: &mut impl Write,
 ) -> Result<u64, ExportError<io::Error>> {

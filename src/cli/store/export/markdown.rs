@@ -9,14 +9,15 @@ use serde_json::Value;
 use super::distinct_name::{OWN_FIELDS, distinct_name};
 use super::output::Folder;
 use crate::record::RecordData;
-use crate::source::store::{ExportError, ExportedRecord, ExportedStream, StoreExport};
+use crate::source::RecordExport;
+use crate::source::store::{ExportError, ExportedRecord, ExportedStream};
 
 /// Field with the text that is the body of the file.
 const BODY: &str = "body";
 
 /// Writes the records of a stream into a folder and returns their number.
 pub(super) fn write(
-    export: &StoreExport,
+    export: &RecordExport,
     stream: &ExportedStream,
     folder: &Folder,
 ) -> Result<u64, ExportError<io::Error>> {

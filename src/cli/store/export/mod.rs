@@ -23,7 +23,8 @@ use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, counted};
 use crate::config::Environment;
 use crate::handle::RecordScope;
-use crate::source::store::{ExportError, StoreExport};
+use crate::source::RecordExport;
+use crate::source::store::ExportError;
 
 /// Write the records of a connection or a stream to a file, a folder or standard output.
 #[derive(Debug, Args)]
@@ -68,7 +69,8 @@ impl Export {
             )));
         }
         let output = self.output.as_deref().filter(|path| *path != Path::new("-"));
-        let export = StoreExport::open(&self.store.path(environment)?, &self.scope)?;
+        let store = self.store.place(environment)?;
+        let export = store.export_place().open(&self.scope)?;
         match self.write(&export, output) {
             Ok(records) => {
                 if let Some(path) = output {
@@ -94,7 +96,7 @@ impl Export {
     }
 
     /// Writes all records and returns their number.
-    fn write(&self, export: &StoreExport, output: Option<&Path>) -> Result<u64, ExportError<io::Error>> {
+    fn write(&self, export: &RecordExport, output: Option<&Path>) -> Result<u64, ExportError<io::Error>> {
         let streams = export.streams();
         let has_one_table = self.scope.stream.is_some() || streams.len() == 1;
         let folder = || match output {

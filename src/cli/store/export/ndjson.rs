@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::source::store::{ExportError, ExportedStream, StoreExport};
+use crate::source::RecordExport;
+use crate::source::store::{ExportError, ExportedStream};
 
 /// Envelope that `fetchwell import records` reads.
 #[derive(Serialize)]
@@ -19,7 +20,7 @@ struct Envelope<'a> {
 
 /// Writes the records of a stream and returns their number.
 pub(super) fn write(
-    export: &StoreExport,
+    export: &RecordExport,
     stream: &ExportedStream,
     output: &mut impl Write,
 ) -> Result<u64, ExportError<io::Error>> {

@@ -4,6 +4,8 @@ use deadpool_postgres::Object;
 use tokio_postgres::Error;
 
 use super::super::batch::ChangedRows;
+use super::super::transaction::{begin_read, begin_write};
+use super::super::url::PostgresUrl;
 use super::super::words::{Place, RecordWords, WORDS_VERSION};
 use super::index::put_words;
 use crate::record::RecordData;
@@ -14,13 +16,18 @@ const BYTES: i64 = 8_000_000;
 
 /// Writes the words of the next records of a stream that has none, in one transaction. Returns false if all streams have
 /// theirs. Several imports share the work.
-pub(in crate::source::postgres) async fn add_missing_words(database: &mut Object) -> Result<bool, Error> {
+pub(in crate::source::postgres) async fn add_missing_words(
+    database: &mut Object,
+    url: &PostgresUrl,
+) -> Result<bool, Error> {
     let missing =
         "SELECT id, connection, indexed_key FROM fetchwell.streams WHERE indexed < $1 ORDER BY id LIMIT 1";
-    if database.query_opt(missing, &[&WORDS_VERSION]).await?.is_none() {
+    let transaction = begin_read(database, url).await?;
+    if transaction.query_opt(missing, &[&WORDS_VERSION]).await?.is_none() {
         return Ok(false);
     }
-    let transaction = database.transaction().await?;
+    drop(transaction);
+    let transaction = begin_write(database, url).await?;
     transaction.query_one("SELECT version FROM fetchwell.store WHERE id = 1 FOR UPDATE", &[]).await?;
     // Another import may have written them before this one had the lock.
     let Some(stream) = transaction.query_opt(missing, &[&WORDS_VERSION]).await? else { return Ok(true) };

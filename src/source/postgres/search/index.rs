@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::Error;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::super::batch::ChangedRows;
+use super::super::bulk::copy::copy_rows;
 use super::super::words::{RecordWords, is_plain};
 
 /// Changes of the statistics of streams.
@@ -48,12 +50,13 @@ pub(in crate::source::postgres) async fn put_words(
             statistics.count(row.get(0), words.into_iter().filter(|word| is_plain(word)), row.get(1), -1);
         }
     }
-    let mut columns = Columns::default();
+    let (mut columns, mut new) = (Columns::default(), Columns::default());
     let mut deleted: (Vec<i64>, Vec<String>) = Default::default();
-    for ((stream, key), words) in stream.into_iter().zip(key).zip(words) {
+    for (((stream, key), words), is_known) in stream.into_iter().zip(key).zip(words).zip(is_known) {
         match words {
             Some(words) => {
                 statistics.count(stream, words.words.plain_words(), words.length, 1);
+                let columns = if is_known { &mut columns } else { &mut new };
                 columns.push(stream, key, words);
             }
             None => {
@@ -63,6 +66,7 @@ pub(in crate::source::postgres) async fn put_words(
         }
     }
     columns.write(transaction).await?;
+    new.copy(transaction).await?;
     if !deleted.1.is_empty() {
         let sql = "DELETE FROM fetchwell.texts t USING unnest($1::bigint[], $2::text[]) AS p (stream, key)
              WHERE t.stream = p.stream AND t.key = p.key";
@@ -92,6 +96,18 @@ impl Columns {
         self.title_words.push(row.title_words);
         self.time.push(row.time);
         self.similarity.push(row.similarity);
+    }
+
+    /// Inserts rows that do not exist.
+    async fn copy(&self, transaction: &Transaction<'_>) -> Result<(), Error> {
+        let Self { stream, key, words, length, title_words, time, similarity } = self;
+        let rows = stream.iter().zip(key).zip(words).zip(length).zip(title_words).zip(time).zip(similarity);
+        let rows = rows.map(|((((((stream, key), words), length), title_words), time), similarity)| {
+            [stream as &(dyn ToSql + Sync), key, words, length, title_words, time, similarity]
+        });
+        let types = [Type::INT8, Type::TEXT, Type::TS_VECTOR, Type::INT4, Type::INT4, Type::INT8, Type::INT8];
+        let table = "fetchwell.texts (stream, key, words, length, title_words, time, similarity)";
+        copy_rows(transaction, table, &types, rows).await
     }
 
     async fn write(&self, transaction: &Transaction<'_>) -> Result<(), Error> {

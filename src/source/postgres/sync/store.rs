@@ -17,6 +17,7 @@ use crate::source::postgres::document_rows::is_project;
 use crate::source::postgres::documents::known_documents;
 use crate::source::postgres::extension::problem;
 use crate::source::postgres::pool::PostgresPool;
+use crate::source::postgres::url::PostgresUrl;
 use crate::source::postgres_error::PostgresError;
 use crate::source::store::{
     ImportId, ImportStatus, ItemId, KnownDocument, KnownItem, NewConnection, NewImport, RememberedImport,
@@ -129,6 +130,10 @@ impl PostgresSyncStore {
     }
 
     /// Converts an error of a statement.
+    pub(super) fn url(&self) -> &PostgresUrl {
+        self.pool.url()
+    }
+
     pub(super) fn failure(&self, error: &Error) -> PostgresError {
         self.pool.failure(error)
     }

@@ -82,10 +82,9 @@ impl<'s> PostgresSyncWriter<'s> {
     pub fn open(store: &'s PostgresSyncStore, import: &RememberedImport) -> Result<Self, StoreError> {
         let mut database = store.connection()?;
         // Each step is a transaction of its own, so that an import can be interrupted.
-        while store
-            .wait(async { add_missing_words(&mut database).await.map_err(|error| store.failure(&error)) })?
-        {
-        }
+        while store.wait(async {
+            add_missing_words(&mut database, store.url()).await.map_err(|error| store.failure(&error))
+        })? {}
         let sql = "SELECT connection FROM fetchwell.imports WHERE id = $1";
         let found = store.wait(async {
             let found = async {

@@ -1,0 +1,56 @@
+//! Waiting for another import into the same store, or the same connection of a database.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+
+use crate::cli::print::note;
+use crate::cli::sync::note_lock;
+use crate::handle::ConnectionId;
+use crate::source::ImportTarget;
+use crate::source::postgres::{PostgresPool, import_in_progress};
+use crate::source::store::StoreError;
+
+/// Maximum time of waiting. Then the import fails, with the session that imports.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// Pause between two attempts.
+const POLL: Duration = Duration::from_millis(300);
+
+/// Waits for other imports, and says once which ones. Those into another connection of a database are not waited for.
+pub(super) fn wait_for_others(
+    target: &ImportTarget,
+    connection: &ConnectionId,
+    stop: &AtomicBool,
+) -> Result<(), StoreError> {
+    match target {
+        ImportTarget::File(store) => note_lock(store),
+        ImportTarget::Postgres { pool, runtime } => wait_for_import(pool, runtime, connection, stop)?,
+    }
+    Ok(())
+}
+
+fn wait_for_import(
+    pool: &PostgresPool,
+    runtime: &Handle,
+    connection: &ConnectionId,
+    stop: &AtomicBool,
+) -> Result<(), StoreError> {
+    let until = Instant::now() + MAX_WAIT;
+    let mut is_noted = false;
+    while let Some(holder) = import_in_progress(pool, runtime, connection)? {
+        if !std::mem::replace(&mut is_noted, true) {
+            note(&format_args!(
+                "{holder} imports into `{connection}` of {}; waiting for it for up to a minute",
+                pool.url()
+            ));
+        }
+        if stop.load(Ordering::Relaxed) || Instant::now() > until {
+            break;
+        }
+        thread::park_timeout(POLL);
+    }
+    Ok(())
+}

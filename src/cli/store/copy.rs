@@ -1,0 +1,123 @@
+//! `fetchwell store copy`: copies a store into another one, between files and PostgreSQL.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use tokio::runtime::Handle;
+
+use crate::app::failure::Failure;
+use crate::app::secret::postgres_pool;
+use crate::cli::backup::{StorePlace, until_stopped};
+use crate::cli::print::{Printer, counted, grouped, note};
+use crate::config::Environment;
+use crate::source::postgres::PostgresUrl;
+use crate::source::store::StoreError;
+use crate::source::{ConnectionCopy, CopyError, ImportTarget, StoreCopy};
+
+/// Copy all records of a store into another one, with their ids: a file to PostgreSQL, or back.
+///
+/// An interrupted copy continues when it is run again. Projects of documents, vectors and the imports that a file remembers
+/// are not copied.
+#[derive(Debug, Args)]
+pub(super) struct Copy {
+    /// The store to read: a file, or the URL of a PostgreSQL database.
+    from: PathBuf,
+
+    /// The store to write; created if it does not exist.
+    to: PathBuf,
+}
+
+/// Result of the command.
+struct Copied {
+    connections: Vec<ConnectionCopy>,
+    /// Ids of projects, which are not copied.
+    projects: Vec<String>,
+}
+
+impl Copy {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let (from, to) = (place(&self.from, environment)?, place(&self.to, environment)?);
+        if from.to_string() == to.to_string() {
+            return Err(Failure::usage(&"a store is not copied into itself; name another one"));
+        }
+        let (from_name, to_name) = (from.to_string(), to.to_string());
+        let progress = move |copy: &ConnectionCopy| {
+            if !printer.json {
+                print_connection(printer, copy);
+            }
+        };
+        let copied = until_stopped(move |stop| {
+            // On a thread of the runtime that the writer of a database waits with.
+            let target = match &to {
+                StorePlace::File(path) => ImportTarget::File(path.clone()),
+                StorePlace::Postgres(pool) => {
+                    ImportTarget::Postgres { pool: pool.clone(), runtime: Handle::current() }
+                }
+            };
+            let copy = StoreCopy { from: from.export_place(), to: to.export_place(), target };
+            let mut copied = Copied { connections: Vec::new(), projects: Vec::new() };
+            for known in copy.connections()? {
+                if known.is_project {
+                    copied.projects.push(known.connection.connection_id.to_string());
+                    continue;
+                }
+                let done = copy.copy(&known.connection, stop)?;
+                progress(&done);
+                copied.connections.push(done);
+            }
+            Ok::<_, CopyError>(copied)
+        })?;
+        print(printer, &copied, &from_name, &to_name);
+        match copied.projects.as_slice() {
+            [] => Ok(()),
+            projects => Err(Failure::new(format!(
+                "projects of documents are not copied; import their documents again: {}",
+                projects.join(", ")
+            ))),
+        }
+    }
+}
+
+/// Returns the store that an argument names.
+fn place(path: &Path, environment: &Environment) -> Result<StorePlace, Failure> {
+    match PostgresUrl::in_place_of(path) {
+        None => Ok(StorePlace::File(path.to_owned())),
+        Some(url) => {
+            let url = url.map_err(|error| Failure::usage(&error))?;
+            Ok(StorePlace::Postgres(postgres_pool(&url, environment).map_err(StoreError::from)?))
+        }
+    }
+}
+
+fn print_connection(printer: Printer, copy: &ConnectionCopy) {
+    let written = copy.tally.added + copy.tally.changed + copy.tally.deleted;
+    let written = match written {
+        0 => "nothing to copy".to_owned(),
+        written => format!("{} copied", grouped(written)),
+    };
+    printer.line(format_args!("{}: {}, {written}", copy.connection_id, counted(copy.records, "record")));
+}
+
+fn print(printer: Printer, copied: &Copied, from: &str, to: &str) {
+    let records: u64 = copied.connections.iter().map(|copy| copy.records).sum();
+    if !printer.json {
+        let connections = counted(copied.connections.len().try_into().unwrap_or(u64::MAX), "connection");
+        note(&format_args!(
+            "{to} has the {} of {connections} of {from}, verified by count and hash",
+            counted(records, "record")
+        ));
+        return;
+    }
+    let connections = copied.connections.iter().map(|copy| {
+        let tally = copy.tally;
+        json!({
+            "connection_id": copy.connection_id.as_str(), "records": copy.records,
+            "added": tally.added, "changed": tally.changed, "deleted": tally.deleted,
+        })
+    });
+    printer.value(&json!({
+        "from": from, "to": to, "records": records, "connections": connections.collect::<Vec<_>>(),
+        "projects_not_copied": copied.projects,
+    }));
+}

@@ -1,0 +1,225 @@
+//! Copies of stores between files and databases.
+//!
+//! A copy is an import of all records, with their keys, texts and times, so handles stay the same. Each stream is compared
+//! first, by the number and a hash of its records: one that is the same is not written. So an interrupted copy continues when
+//! it is run again, and a complete one writes nothing. After the last record each stream is compared again.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sha2::{Digest, Sha256};
+
+use super::import_target::ImportTarget;
+use super::record_export::{ExportPlace, RecordExport};
+use super::store::{
+    Change, CopiedConnection, ExportError, ExportedStream, IncomingRecord, NewConnection, ScopeError,
+    StoreError, Tally, no_progress,
+};
+use crate::handle::{ConnectionId, RecordScope, StreamName};
+use crate::record::RecordData;
+
+/// Copy of a store.
+#[derive(Debug)]
+pub struct StoreCopy<'a> {
+    /// Store that is read.
+    pub from: ExportPlace<'a>,
+    /// Store that is written, as it is read.
+    pub to: ExportPlace<'a>,
+    /// Store that is written.
+    pub target: ImportTarget,
+}
+
+/// Result of copying one connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionCopy {
+    /// Id of the connection.
+    pub connection_id: ConnectionId,
+    /// Number of records that both stores have now.
+    pub records: u64,
+    /// Records that were written, by effect.
+    pub tally: Tally,
+}
+
+/// Reason why a store is not copied completely. What was written stays.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// A store cannot be read.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    /// A store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The copy has other records.
+    #[error(
+        "the stream `{stream}` of `{connection}` has {from} records and its copy {to}, or their texts differ; if no import writes to either store, remove `{connection}` from the copy with `fetchwell remove` and copy again"
+    )]
+    Different {
+        /// Id of the connection.
+        connection: String,
+        /// Name of the stream.
+        stream: String,
+        /// Number of records.
+        from: u64,
+        /// Number of records of the copy.
+        to: u64,
+    },
+    /// The user stopped the copy.
+    #[error("stopped; run the command again to copy the rest")]
+    Stopped,
+}
+
+impl<Sink: std::error::Error + Into<Self>> From<ExportError<Sink>> for CopyError {
+    fn from(error: ExportError<Sink>) -> Self {
+        match error {
+            ExportError::Store(error) => error.into(),
+            ExportError::Sink(error) => error.into(),
+        }
+    }
+}
+
+/// Number of the records of a stream, and the sum of the hashes of their keys and texts, which has no order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct StreamDigest {
+    records: u64,
+    hashes: u128,
+}
+
+impl StreamDigest {
+    fn add(&mut self, key: &str, data: &str) {
+        let mut hash = Sha256::new();
+        hash.update(u64::try_from(key.len()).unwrap_or_default().to_le_bytes());
+        hash.update(key);
+        hash.update(data);
+        let hash = hash.finalize();
+        let first: [u8; 16] = hash.first_chunk().copied().unwrap_or_default();
+        self.hashes = self.hashes.wrapping_add(u128::from_le_bytes(first));
+        self.records += 1;
+    }
+
+    fn of_stream(export: &RecordExport, stream: &ExportedStream) -> Result<Self, StoreError> {
+        let mut digest = Self::default();
+        let read = export.each_record(stream, |record| {
+            digest.add(record.key, record.data);
+            Ok::<(), Infallible>(())
+        });
+        match read {
+            Ok(()) => Ok(digest),
+            Err(ExportError::Store(error)) => Err(error),
+            Err(ExportError::Sink(never)) => match never {},
+        }
+    }
+}
+
+impl StoreCopy<'_> {
+    /// Returns the connections of the store that is read.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn connections(&self) -> Result<Vec<CopiedConnection>, StoreError> {
+        self.from.connections()
+    }
+
+    /// Copies a connection with all of its records and deletions.
+    ///
+    /// # Errors
+    ///
+    /// A store cannot be used, the copy was stopped, or it differs after the last record.
+    pub fn copy(&self, connection: &NewConnection, stop: &AtomicBool) -> Result<ConnectionCopy, CopyError> {
+        let scope = RecordScope { connection: connection.connection_id.clone(), stream: None, record: None };
+        let from = self.from.open(&scope)?;
+        let mut missing = Vec::new();
+        let mut records = 0;
+        for stream in from.streams() {
+            let digest = StreamDigest::of_stream(&from, &stream)?;
+            records += digest.records;
+            if self.copied(&scope, &stream)? != digest {
+                missing.push(stream);
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Err(CopyError::Stopped);
+            }
+        }
+        let mut tally = Tally::default();
+        if !missing.is_empty() || !self.has_connection(connection)? {
+            tally = self.write(connection, &from, &missing, stop)?;
+        }
+        // An import may have changed the stream meanwhile, so both sides are read again.
+        for stream in &missing {
+            let (digest, copied) = (StreamDigest::of_stream(&from, stream)?, self.copied(&scope, stream)?);
+            if digest != copied {
+                return Err(CopyError::Different {
+                    connection: connection.connection_id.to_string(),
+                    stream: stream.name.clone(),
+                    from: digest.records,
+                    to: copied.records,
+                });
+            }
+        }
+        Ok(ConnectionCopy { connection_id: connection.connection_id.clone(), records, tally })
+    }
+
+    /// Returns the digest of a stream of the copy, which may not exist yet.
+    fn copied(&self, scope: &RecordScope, stream: &ExportedStream) -> Result<StreamDigest, CopyError> {
+        let to = match self.to.open(scope) {
+            Ok(to) => to,
+            Err(ScopeError::ConnectionNotFound { .. } | ScopeError::Store(StoreError::Missing(_))) => {
+                return Ok(StreamDigest::default());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let copied = to.streams().into_iter().find(|known| known.name == stream.name);
+        Ok(copied.map(|copied| StreamDigest::of_stream(&to, &copied)).transpose()?.unwrap_or_default())
+    }
+
+    /// Returns true if the copy has a connection with the same names and manifest.
+    fn has_connection(&self, wanted: &NewConnection) -> Result<bool, StoreError> {
+        let known = match self.to.connections() {
+            Err(StoreError::Missing(_)) => return Ok(false),
+            known => known?,
+        };
+        let is_same = |known: &CopiedConnection| {
+            let known = &known.connection;
+            known.connection_id == wanted.connection_id
+                && known.display_name == wanted.display_name
+                && known.manifest == wanted.manifest
+        };
+        Ok(known.iter().any(is_same))
+    }
+
+    /// Writes the records and deletions of some streams.
+    fn write(
+        &self,
+        connection: &NewConnection,
+        from: &RecordExport,
+        streams: &[ExportedStream],
+        stop: &AtomicBool,
+    ) -> Result<Tally, CopyError> {
+        let mut writer = self.target.open(connection, &no_progress)?;
+        for stream in streams {
+            let Ok(name) = stream.name.parse::<StreamName>() else { continue };
+            from.each_row(stream, |row| {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(CopyError::Stopped);
+                }
+                let Ok(key) = row.key.parse() else { return Ok(()) };
+                let emitted_at = row.emitted_at.map(str::to_owned);
+                let change = match row.data {
+                    None => Change::Delete { deleted_at: emitted_at },
+                    Some(data) => {
+                        let data: RecordData = serde_json::from_str(data).unwrap_or_default();
+                        Change::Put { data, emitted_at }
+                    }
+                };
+                let bytes = row.data.map_or(0, str::len);
+                let incoming = IncomingRecord { stream: name.clone(), key, change };
+                writer.write(incoming, bytes).map_err(CopyError::from)
+            })?;
+        }
+        let finished = writer.finish(&no_progress)?;
+        match finished.index_problem {
+            Some(problem) => Err(problem.into()),
+            None => Ok(finished.tally),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Imports of many records: by `COPY`, and with indexes that are built at the end.
+
+use serde_json::json;
+
+use crate::support::stores::postgres::{Database, connect};
+use crate::support::{fetchwell, stderr, stdout};
+
+/// Returns more records than a batch has.
+fn lines(count: usize) -> String {
+    let line = |number: usize| {
+        let data =
+            json!({"title": format!("Report {number}"), "body": format!("number{number} of the archive")});
+        format!("{}\n", json!({"stream": "s", "key": format!("k{number}"), "data": data}))
+    };
+    (0..count).map(line).collect()
+}
+
+const INDEXES: &str = "SELECT coalesce(string_agg(indexdef, ';' ORDER BY indexname), '') FROM pg_indexes
+     WHERE schemaname = 'fetchwell' AND tablename IN ('records', 'texts')";
+
+#[tokio::test]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn a_large_first_import_leaves_the_indexes_of_the_migrations() {
+    let database = Database::create().await;
+    database.store().state().await.unwrap();
+    let client = database.client().await;
+    let indexes = async || -> String { client.query_one(INDEXES, &[]).await.unwrap().get(0) };
+    let before = indexes().await;
+    assert!(before.contains("texts_by_word") && before.contains("records_in_order"), "{before}");
+    let printed = database.import("work", &lines(4_500));
+    assert!(printed.contains("4,500"), "{printed}");
+    assert_eq!(indexes().await, before);
+    assert_eq!(database.store().state().await.unwrap().missing_indexes, 0);
+    let found = fetchwell(["search", "number4321", "--store", &database.url, "--json"]);
+    assert!(stdout(&found).contains("k4321"), "{found:?}");
+    // A second import changes one record and adds one.
+    let changed = lines(4_501).replace("number7 of", "number7 changed of");
+    let printed = database.import("work", &changed);
+    assert!(printed.contains("1 added, 1 changed, 4,499 unchanged"), "{printed}");
+    let count =
+        "SELECT (SELECT record_count FROM fetchwell.streams), (SELECT count(*) FROM fetchwell.records),
+        (SELECT count(*) FROM fetchwell.texts), (SELECT version FROM fetchwell.store)";
+    let row = client.query_one(count, &[]).await.unwrap();
+    let row: [i64; 4] = std::array::from_fn(|at| row.get(at));
+    assert_eq!(row, [4_501, 4_501, 4_501, 4_502]);
+}
+
+#[tokio::test]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn missing_indexes_are_named_and_built() {
+    let database = Database::create().await;
+    database.import("work", &lines(3));
+    let client = connect(&database.url).await;
+    let before: String = client.query_one(INDEXES, &[]).await.unwrap().get(0);
+    // As an import leaves it that was interrupted.
+    client
+        .batch_execute("DROP INDEX fetchwell.texts_by_word; DROP INDEX fetchwell.records_in_order")
+        .await
+        .unwrap();
+    let doctor = fetchwell(["doctor", "--store", &database.url]);
+    let shown = format!("{}{}", String::from_utf8_lossy(&doctor.stdout), stderr(&doctor));
+    assert!(shown.contains("fetchwell store migrate"), "{shown}");
+    let found = fetchwell(["search", "number2", "--store", &database.url, "--json"]);
+    assert!(stdout(&found).contains("k2"), "{found:?}");
+    let migrate = fetchwell(["store", "migrate", "--store", &database.url]);
+    assert!(migrate.status.success(), "{migrate:?}");
+    assert_eq!(client.query_one(INDEXES, &[]).await.unwrap().get::<_, String>(0), before);
+    client.batch_execute("DROP INDEX fetchwell.texts_by_time").await.unwrap();
+    database.import("work", &lines(4));
+    assert_eq!(client.query_one(INDEXES, &[]).await.unwrap().get::<_, String>(0), before);
+}
+
+/// A role that may write and does not own the tables imports with the indexes in place.
+#[tokio::test]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn a_role_that_does_not_own_the_tables_imports_many_records() {
+    let mut database = Database::create().await;
+    database.store().state().await.unwrap();
+    database.url = database
+        .role(
+            "GRANT USAGE ON SCHEMA fetchwell TO ROLE_NAME;
+             GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA fetchwell TO ROLE_NAME;
+             GRANT DELETE ON fetchwell.texts TO ROLE_NAME",
+        )
+        .await;
+    database.import("work", &lines(2_500));
+    assert_eq!(database.store().state().await.unwrap().missing_indexes, 0);
+}
