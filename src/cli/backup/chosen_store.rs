@@ -13,7 +13,7 @@ use crate::config::{
 };
 use crate::source::postgres::PostgresPool;
 use crate::source::store::StoreError;
-use crate::source::{BACKUP, ExportPlace, FILES_ONLY, PostgresError, Unsupported};
+use crate::source::{BACKUP, ExportPlace, PostgresError, Unsupported};
 
 /// Error of a configuration without a store.
 const NO_STORE: &str = "no store is configured, and this command needs one; name one with --store";
@@ -44,11 +44,6 @@ impl StoreArgs {
     /// Returns the settings of the configuration.
     pub(in crate::cli) fn settings(&self, environment: &Environment) -> Result<FileSettings, Failure> {
         self.args.settings(environment)
-    }
-
-    /// Returns the path of the store, for a command that works on files only.
-    pub(in crate::cli) fn path(&self, environment: &Environment) -> Result<PathBuf, Failure> {
-        self.file_for(environment, FILES_ONLY)
     }
 
     /// Returns the path of the store. The error for a database has the remedy of the operation.
@@ -101,12 +96,6 @@ impl StoreArgs {
     pub(in crate::cli) fn place_to_write(&self, environment: &Environment) -> Result<StorePlace, Failure> {
         self.refuse_found()?;
         self.place(environment)
-    }
-
-    /// Returns the path for a command that writes. Refuses a store that only a found and untrusted file names.
-    pub(in crate::cli) fn path_to_write(&self, environment: &Environment) -> Result<PathBuf, Failure> {
-        self.refuse_found()?;
-        self.path(environment)
     }
 
     /// Returns the path of a store that is restored.

@@ -17,7 +17,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::administration::{Lease, LeaseAttempt, import_lease};
 use super::batch::{Batch, ChangedRows, RecordPlace, RecordState, sort_value, without_nul};
-use super::bulk::copy::copy_rows;
+use super::bulk::copy::{CopyRow, copy_rows};
 use super::bulk::indexes::{build_missing_indexes, drop_indexes_of_empty_tables, is_index_missing};
 use super::document_rows::{DocumentRows, is_project};
 use super::pool::PostgresPool;
@@ -431,20 +431,26 @@ async fn existing(
     Ok(rows.iter().map(state).collect())
 }
 
+/// Returns the rows of new records with the values of each column.
+fn new_rows(rows: &ChangedRows) -> Vec<CopyRow<'_, 6>> {
+    let ChangedRows { stream, key, data, emitted_at, sort_value, version, is_new, .. } = rows;
+    let columns = stream.iter().zip(key).zip(data).zip(emitted_at).zip(sort_value).zip(version).zip(is_new);
+    let new = columns.filter(|(_, is_new)| **is_new);
+    new.map(|((((((stream, key), data), emitted_at), sort_value), version), _)| {
+        [stream as &(dyn ToSql + Sync), key, data, emitted_at, sort_value, version]
+    })
+    .collect()
+}
+
 /// Inserts or replaces rows.
 async fn put_rows(transaction: &Transaction<'_>, rows: &ChangedRows) -> Result<(), Error> {
     if rows.key.is_empty() {
         return Ok(());
     }
     let ChangedRows { stream, key, data, emitted_at, sort_value, version, is_new, .. } = rows;
-    let columns = stream.iter().zip(key).zip(data).zip(emitted_at).zip(sort_value).zip(version).zip(is_new);
-    let new = columns.filter(|(_, is_new)| **is_new);
-    let new = new.map(|((((((stream, key), data), emitted_at), sort_value), version), _)| {
-        [stream as &(dyn ToSql + Sync), key, data, emitted_at, sort_value, version]
-    });
     let types = [Type::INT8, Type::TEXT, Type::TEXT, Type::TEXT, Type::BYTEA, Type::INT8];
     let table = "fetchwell.records (stream, key, data, emitted_at, sort_value, version)";
-    copy_rows(transaction, table, &types, new).await?;
+    copy_rows(transaction, table, &types, &new_rows(rows)).await?;
     if is_new.iter().all(|is_new| *is_new) {
         return Ok(());
     }

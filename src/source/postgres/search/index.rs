@@ -7,7 +7,7 @@ use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::super::batch::ChangedRows;
-use super::super::bulk::copy::copy_rows;
+use super::super::bulk::copy::{CopyRow, copy_rows};
 use super::super::words::{RecordWords, is_plain};
 
 /// Changes of the statistics of streams.
@@ -98,16 +98,21 @@ impl Columns {
         self.similarity.push(row.similarity);
     }
 
-    /// Inserts rows that do not exist.
-    async fn copy(&self, transaction: &Transaction<'_>) -> Result<(), Error> {
+    /// Returns the rows with the values of each column.
+    fn rows(&self) -> Vec<CopyRow<'_, 7>> {
         let Self { stream, key, words, length, title_words, time, similarity } = self;
         let rows = stream.iter().zip(key).zip(words).zip(length).zip(title_words).zip(time).zip(similarity);
-        let rows = rows.map(|((((((stream, key), words), length), title_words), time), similarity)| {
+        rows.map(|((((((stream, key), words), length), title_words), time), similarity)| {
             [stream as &(dyn ToSql + Sync), key, words, length, title_words, time, similarity]
-        });
+        })
+        .collect()
+    }
+
+    /// Inserts rows that do not exist.
+    async fn copy(&self, transaction: &Transaction<'_>) -> Result<(), Error> {
         let types = [Type::INT8, Type::TEXT, Type::TS_VECTOR, Type::INT4, Type::INT4, Type::INT8, Type::INT8];
         let table = "fetchwell.texts (stream, key, words, length, title_words, time, similarity)";
-        copy_rows(transaction, table, &types, rows).await
+        copy_rows(transaction, table, &types, &self.rows()).await
     }
 
     async fn write(&self, transaction: &Transaction<'_>) -> Result<(), Error> {
