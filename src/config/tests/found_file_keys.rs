@@ -20,7 +20,7 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// Rules by key. `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 109] = [
+const KEYS: [(&str, Decision); 111] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
@@ -52,6 +52,8 @@ const KEYS: [(&str, Decision); 109] = [
     ("source[].allow_insecure", NeedsTrust("false")),
     ("source[].deadline", Allowed("\"3s\"")),
     ("source[].streams", Allowed("[\"mail\"]")),
+    ("source[].read_urls", NeedsTrust("[\"postgres://db.example/mail\"]")),
+    ("source[].max_lag", NeedsTrust("\"3s\"")),
     ("context_protection", Table),
     ("context_protection.output_token_threshold", Allowed("3000")),
     ("context_protection.hard_output_token_cap", Allowed("3000")),

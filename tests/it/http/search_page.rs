@@ -45,7 +45,7 @@ fn facets_narrow_a_search_and_cursors_continue_it() {
     let store = folder.path().join("store.db");
     for connection in ["cin_one", "cin_two"] {
         let line = |number: usize| {
-            let stream = if number % 2 == 0 { "even" } else { "odd" };
+            let stream = if number.is_multiple_of(2) { "even" } else { "odd" };
             let data = json!({"subject": format!("{connection} parcel {number}")});
             let emitted_at = if number < 30 { "2001-01-01T00:00:00Z" } else { "2026-11-01T00:00:00Z" };
             json!({"stream": stream, "key": format!("k{number:02}"), "data": data, "emitted_at": emitted_at})

@@ -79,7 +79,7 @@ fn the_text_view_and_the_model_page_have_what_a_model_reads() {
         ("short", json!({"title": "Short", "body": "A <b>text</b> with \"quotes\" & more."})),
         ("long", json!({"title": "Long", "body": long})),
     ]);
-    for id in ["cin_one/notes:short", "cin_one/notes/long", "cin_one/notes/long/p1"] {
+    for id in ["cin_one/notes:short", "cin_one/notes:long", "cin_one/notes/long/p1"] {
         let sent = payload(&server, "fetch", &json!({"id": id}));
         let text = serde_json::from_str::<Value>(&sent).unwrap()["text"].as_str().unwrap().to_owned();
         let shown = page(&server, &format!("/records/{id}?view=text"));

@@ -79,9 +79,9 @@ impl FromStr for ReturnPath {
         }
         let path = text.split(['?', '#']).next().unwrap_or_default();
         let is_below = |page: &&str| {
-            path.strip_prefix(page).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            path.strip_prefix(*page).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let is_page = path == "/" || PAGES.iter().filter(|page| **page != "/").any(|page| is_below(page));
+        let is_page = path == "/" || PAGES.iter().filter(|page| **page != "/").any(is_below);
         let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\' && byte != b'#');
         let is_valid = is_page && is_plain && text.len() <= MAX_PATH_BYTES;
         if is_valid { Ok(Self::Page(text.into())) } else { Err(NotAPage) }
@@ -140,7 +140,7 @@ mod tests {
         let long = ReturnPath::page("/", Some(&"q".repeat(2_000)));
         assert_eq!(long.to_string(), "/");
         assert_eq!(ReturnPath::page("/sources", Some("a=1")).to_string(), "/sources?a=1");
-        for page in ["/?q=a", "/records/cin_a/s:1", "/records/a/b/%255Bx"] {
+        for page in ["/?q=a", "/records/cin_a/s:1", "/records/cin/documents/%252E%252E%252Fescape"] {
             let to: ReturnPath = page.parse().unwrap();
             assert_eq!(ReturnPath::from_short(to.as_short()), Some(to));
         }

@@ -40,7 +40,7 @@ pub(super) fn calls_over_time(activity: &Activity) -> Markup {
     html! {
         figure class="chart" {
             div role="img" aria-label=(about) { (PreEscaped(svg)) }
-            figcaption class="meta" {
+            figcaption class="row small" {
                 span class="key answered" { "answered " (answered) }
                 span class="key failed" { "failed " (failed) }
             }
@@ -115,9 +115,15 @@ fn clock(calls: &IntervalCalls) -> String {
     calls.start.to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string()
 }
 
-/// Renders a value beside its maximum as a bar. `value` may exceed `max`.
-pub(super) fn meter(value: u64, max: u64, label: &str) -> Markup {
-    html! { meter min="0" max=(max.max(1)) high=(max.saturating_mul(9) / 10) value=(value.min(max)) aria-label=(label) {} }
+/// Renders a part of a total as a bar.
+pub(super) fn share(part: u64, total: u64, label: &str) -> Markup {
+    html! { meter min="0" max=(total.max(1)) value=(part.min(total)) aria-label=(label) {} }
+}
+
+/// Renders a size beside its budget as a bar, which changes its color above nine tenths. `size` may exceed the budget.
+pub(super) fn budget_meter(size: u64, budget: u64, label: &str) -> Markup {
+    let high = budget.saturating_mul(9) / 10;
+    html! { meter min="0" max=(budget.max(1)) high=(high) value=(size.min(budget)) aria-label=(label) {} }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Calls of this process in numbers: how many, how fast, how large, and with which outcome.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ pub(super) fn summary(aggregates: &Aggregates, in_memory: usize) -> Markup {
     let Aggregates { context_protection: calls, telemetry } = aggregates;
     let kept = match telemetry.state {
         StorageState::Memory => "in memory, until the process ends",
-        StorageState::Ok => "in the state directory; `fetchwell telemetry` reads them",
+        StorageState::Ok => "in the state directory, where fetchwell telemetry reads them",
         StorageState::Degraded => "in memory: the file in the state directory cannot be written",
     };
     html! {
@@ -53,8 +54,8 @@ pub(super) fn activity(records: &[Arc<TelemetryRecord>], now: Timestamp, window:
 /// Renders the calls by tool and route.
 pub(super) fn endpoints(records: &[Arc<TelemetryRecord>]) -> Markup {
     let mut rows = EndpointAggregates::from_records(records.iter().map(AsRef::as_ref));
-    rows.sort_by(|one, other| other.calls.cmp(&one.calls));
-    let most = rows.iter().map(|row| row.calls).max().unwrap_or(0);
+    rows.sort_by_key(|row| Reverse(row.calls));
+    let max_calls = rows.iter().map(|row| row.calls).max().unwrap_or(0);
     html! {
         h2 { "By tool and route" }
         @if rows.is_empty() { p { "No call has ended yet." } } @else {
@@ -68,7 +69,7 @@ pub(super) fn endpoints(records: &[Arc<TelemetryRecord>]) -> Markup {
                     } }
                     tbody { @for row in &rows { tr {
                         th scope="row" { code { (row.endpoint) } }
-                        td { (chart::meter(row.calls, most, "calls")) }
+                        td { (chart::share(row.calls, max_calls, "calls")) }
                         td class="number" { (row.calls) }
                         td class="number" { (row.errors) }
                         td class="number" { (row.p50_ms) }
@@ -100,7 +101,7 @@ pub(super) fn outcomes(records: &[Arc<TelemetryRecord>]) -> Markup {
 }
 
 /// Renders the latest calls without anything of their contents.
-pub(super) fn recent(records: &[Arc<TelemetryRecord>], most: usize) -> Markup {
+pub(super) fn recent(records: &[Arc<TelemetryRecord>], max_calls: usize) -> Markup {
     html! {
         h2 { "Recent calls" }
         @if !records.is_empty() {
@@ -111,7 +112,7 @@ pub(super) fn recent(records: &[Arc<TelemetryRecord>], most: usize) -> Markup {
                         @for heading in ["ms", "Bytes", "Tokens", "Items"] { th scope="col" class="number" { (heading) } }
                         th scope="col" { "Caller" }
                     } }
-                    tbody { @for record in records.iter().take(most) { tr {
+                    tbody { @for record in records.iter().take(max_calls) { tr {
                         td { (record.timestamp.strftime("%F %T").to_string()) }
                         td { code { (record.endpoint) } }
                         td { (record.outcome) }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::chart::meter;
+use super::chart::budget_meter;
 use crate::fit::budget;
 use crate::http::middleware::served::AuthMode;
 use crate::mcp::{instructions, tool_list_json};
@@ -182,7 +182,7 @@ pub(super) fn budgets(records: &[Arc<TelemetryRecord>]) -> Markup {
                     @let budget = u64::try_from(*budget).unwrap_or(u64::MAX);
                     tr {
                         th scope="row" { (what) }
-                        td { (meter(*size, budget, what)) }
+                        td { (budget_meter(*size, budget, what)) }
                         td class="number" { (size) }
                         td class="number" { (budget) }
                         td { (unit) }

@@ -10,7 +10,7 @@ use crate::handle::ConnectionId;
 use crate::record::ConnectionSchema;
 use crate::source::{BoundSource, Purpose, SearchQuery};
 
-/// Maximum number of connections whose newest record is read.
+/// Maximum number of connections of which the newest record is read.
 const MAX_CONNECTIONS: usize = 60;
 
 /// Maximum number of concurrent reads.

@@ -110,7 +110,7 @@ impl Table<'_> {
                 );
                 match cell {
                     Some(value @ (Value::Array(_) | Value::Object(_))) => {
-                        out.text(&clip(&value.to_string(), MAX_JSON_BYTES))
+                        out.text(&clip(&value.to_string(), MAX_JSON_BYTES));
                     }
                     Some(value) => scalar(value, out),
                     None => {}
