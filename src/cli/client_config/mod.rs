@@ -39,7 +39,7 @@ use crate::terminal::{Line, escape_line};
 /// Print the configuration that makes a client use fetchwell.
 #[derive(Debug, Args)]
 pub(super) struct ClientConfig {
-    /// The client.
+    /// The client to configure.
     #[arg(value_enum)]
     client: Client,
 

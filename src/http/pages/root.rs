@@ -4,7 +4,6 @@
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::uri::{Authority, Scheme};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
@@ -29,10 +28,7 @@ pub(super) fn routes(pages: Pages) -> Router {
 }
 
 async fn answer(State(pages): State<Pages>, request: Request) -> Response {
-    let mcp = match &pages.public_url {
-        Some(url) => url.at("/mcp"),
-        None => requested_url(&request, "/mcp"),
-    };
+    let mcp = pages.called_url(request.headers(), request.uri(), request.extensions(), "/mcp");
     match *request.method() {
         Method::GET | Method::HEAD if accepts_html(&request) => {
             if is_about_server(&pages, request.headers(), request.uri()).await {
@@ -75,17 +71,6 @@ async fn is_about_server(pages: &Pages, headers: &HeaderMap, uri: &Uri) -> bool 
             let Ok(session) = pages.sessions.get(headers).await else { return false };
             session.is_none_or(|session| !session.shows_all())
         }
-    }
-}
-
-/// Returns the URL of a path under the host that the client called. The host is one of this server; other hosts are refused
-/// before.
-fn requested_url(request: &Request, path: &str) -> String {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
-    match (request.extensions().get::<Scheme>(), host) {
-        (Some(scheme), Some(host)) => format!("{scheme}://{host}{path}"),
-        _ => path.to_owned(),
     }
 }
 

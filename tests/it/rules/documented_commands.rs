@@ -15,13 +15,14 @@ use crate::support::{FakeServer, HttpServer, Reply, binary, hostaway_store, star
 
 /// Commands that no test can run, by their beginning, with the reason. The options of a `fetchwell` command within them
 /// are checked.
-const NOT_RUN: [(&str, &str); 7] = [
+const NOT_RUN: [(&str, &str); 8] = [
     ("cargo run -- demo", "a build; `.ci/run` runs it"),
     ("cargo ", "builds, installs or tests the program"),
     ("claude ", "needs Claude Code; tests/clients/agents runs it"),
     (".ci/conformance ", "needs the official conformance suite; `.ci/run` runs it"),
     ("vault ", "another program's"),
     ("createdb ", "PostgreSQL's own"),
+    ("pg_", "PostgreSQL's own: pg_dump and pg_restore"),
     ("PGPASSFILE=", "needs a PostgreSQL server; tests/it/postgres/store.rs runs such"),
 ];
 
@@ -563,6 +564,7 @@ pages! {
     commands_of_the_hosting_page_work_as_printed: "docs/hosting.md",
     commands_of_the_monitoring_page_work_as_printed: "docs/monitoring.md",
     commands_of_the_postgresql_page_work_as_printed: "docs/postgresql.md",
+    commands_of_the_scaling_page_work_as_printed: "docs/scaling.md",
     commands_of_the_search_page_work_as_printed: "docs/search.md",
     commands_of_the_setup_page_work_as_printed: "docs/setup.md",
     commands_of_the_stores_page_work_as_printed: "docs/stores.md",

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::uri::{Authority, Scheme};
+use axum::http::{Extensions, HeaderMap, StatusCode, Uri, header};
 use axum::response::Response;
 
 use super::cookies::Cookies;
@@ -68,6 +69,26 @@ impl Pages {
     /// Returns the URL of a path, or the path itself if the server does not know its URL.
     pub(in crate::http::pages) fn url_at(&self, path: &str) -> String {
         self.public_url.as_ref().map_or_else(|| path.to_owned(), |url| url.at(path))
+    }
+
+    /// Returns the URL of a path below the public URL, or else under the host that the client called. That host is one of this
+    /// server; others are refused before.
+    pub(in crate::http::pages) fn called_url(
+        &self,
+        headers: &HeaderMap,
+        uri: &Uri,
+        extensions: &Extensions,
+        path: &str,
+    ) -> String {
+        if let Some(url) = &self.public_url {
+            return url.at(path);
+        }
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let host = host.or_else(|| uri.authority().map(Authority::as_str));
+        match (extensions.get::<Scheme>(), host) {
+            (Some(scheme), Some(host)) => format!("{scheme}://{host}{path}"),
+            _ => path.to_owned(),
+        }
     }
 
     /// Authenticates the latest token of a grant, and returns its caller with a permit for one call.

@@ -20,13 +20,12 @@ use axum::response::Response;
 use jiff::Timestamp;
 use maud::html;
 
+pub(super) use self::window::OPERATOR;
+
 use self::window::Window;
 use super::access::{PageContent, Pages, Visit, serve_page};
 use super::layout::{Section, Visitor};
 use crate::telemetry::RECORDS_IN_MEMORY;
-
-/// Path of the page.
-pub(super) const OPERATOR: &str = "/operator";
 
 /// Number of calls in the list of recent ones.
 const RECENT: usize = 50;

@@ -4,7 +4,8 @@ use jiff::SignedDuration;
 use maud::{Markup, html};
 use url::form_urlencoded;
 
-use super::OPERATOR;
+/// Path of the page.
+pub(in crate::http::pages) const OPERATOR: &str = "/operator";
 
 /// Number of intervals of a chart.
 const INTERVALS: usize = 60;

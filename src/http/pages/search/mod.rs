@@ -22,12 +22,13 @@ use super::access::{PageContent, Pages, Visit};
 use super::layout::Section;
 
 /// Returns the content of the search page: results, or an overview without a query.
-pub(super) async fn search_page(pages: &Pages, visit: &Visit, request: &Parts) -> PageContent {
-    let request = SearchRequest::from_query(request.uri.query().unwrap_or_default());
+pub(super) async fn search_page(pages: &Pages, visit: &Visit, parts: &Parts) -> PageContent {
+    let request = SearchRequest::from_query(parts.uri.query().unwrap_or_default());
     let schema = visit.toolbox.source().schema().await;
     let choices = Choices::new(schema.as_ref().ok());
     if request.is_empty() {
-        let main = overview::overview(pages, visit, &choices, schema.as_ref().err());
+        let mcp = pages.called_url(&parts.headers, &parts.uri, &parts.extensions, "/mcp");
+        let main = overview::overview(&mcp, visit, &choices, schema.as_ref().err());
         return PageContent::new("fetchwell", Section::Search, main);
     }
     let title = match request.q.as_str() {

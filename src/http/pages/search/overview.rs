@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::choices::{Choices, label};
 use super::request::SearchRequest;
 use super::view::form;
-use crate::http::pages::access::{Pages, Visit};
+use crate::http::pages::access::Visit;
 use crate::http::pages::layout::{Visitor, quantity, warning};
 use crate::record::ConnectionSchema;
 use crate::source::SourceError;
@@ -18,12 +18,11 @@ const MAX_STREAMS: usize = 12;
 
 /// Renders the start page.
 pub(super) fn overview(
-    pages: &Pages,
+    mcp: &str,
     visit: &Visit,
     choices: &Choices<'_>,
     problem: Option<&SourceError>,
 ) -> Markup {
-    let mcp = pages.url_at("/mcp");
     let mut problems: Vec<String> = problem.map(ToString::to_string).into_iter().collect();
     problems.extend(choices.unavailable.iter().map(|source| format!("source {source} did not answer")));
     html! {
