@@ -45,7 +45,8 @@ impl PgBouncer {
             command.args(["-u", "nobody"]);
         }
         let process = command.arg(&file).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let process = process.expect("tests/postgres/run installs PgBouncer");
+        // tests/postgres/run installs it.
+        let process = process.unwrap();
         let started = Instant::now();
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(started.elapsed() < Duration::from_secs(30), "PgBouncer does not start");
