@@ -153,8 +153,8 @@ mod tests {
         assert_eq!((full.user.as_deref(), full.prefix.as_str()), (Some("ann"), "team-a"));
         assert_eq!(full.password(), Some(&PasswordSource::Variable("REDIS_PASSWORD".to_owned())));
         assert_eq!(full.below(Path::new("/etc")).authorities, Some("/etc/ca.pem".into()));
-        let least = url("redis://[::1]");
-        assert_eq!((least.to_string().as_str(), least.password()), ("redis://[::1]:6379/0", None));
+        let minimal = url("redis://[::1]");
+        assert_eq!((minimal.to_string().as_str(), minimal.password()), ("redis://[::1]:6379/0", None));
         let file = url("redis://h/0?password=file:redis-password").below(Path::new("/etc"));
         assert_eq!(file.password(), Some(&PasswordSource::File("/etc/redis-password".into())));
     }

@@ -69,7 +69,7 @@ async fn exported_records_can_be_imported_again() {
     let table = stdout(&fetchwell(["export", "work/notes", "--format", "csv", "--store", &database.url]));
     assert!(table.lines().next().unwrap().contains("title,n"), "{table}");
     let unknown = fetchwell(["export", "home", "--format", "csv", "--store", &database.url]);
-    assert!(stderr(&unknown).contains("connections there are: work"), "{unknown:?}");
+    assert!(stderr(&unknown).contains("existing connections: work"), "{unknown:?}");
 }
 
 #[tokio::test]

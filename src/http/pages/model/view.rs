@@ -66,11 +66,11 @@ fn answer(call: &ModelCall, measured: &Measured) -> Markup {
 
 /// Renders a size against its maximum.
 fn gauge(label: &str, size: usize, max: usize) -> Markup {
-    let [shown, most] = [size, max].map(|number| quantity(u64::try_from(number).unwrap_or(u64::MAX)));
+    let [shown, limit] = [size, max].map(|number| quantity(u64::try_from(number).unwrap_or(u64::MAX)));
     html! {
         div {
-            p class="small" { (label) ": " strong { (shown) } " of " (most) }
-            meter min="0" max=(max) value=(size.min(max)) aria-label={ (label) " of the answer" } { (shown) " of " (most) }
+            p class="small" { (label) ": " strong { (shown) } " of " (limit) }
+            meter min="0" max=(max) value=(size.min(max)) aria-label={ (label) " of the answer" } { (shown) " of " (limit) }
         }
     }
 }

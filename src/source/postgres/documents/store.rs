@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use deadpool_postgres::Transaction;
 use futures_util::future::BoxFuture;
 use tokio::time::timeout;
-use tokio_postgres::{Error, IsolationLevel};
+use tokio_postgres::Error;
 
 use super::{commit, history, project, read, search};
 use crate::handle::SourceName;
@@ -21,6 +21,7 @@ use crate::source::postgres::extension::{migrate_documents, problem};
 use crate::source::postgres::read::read as read_tables;
 use crate::source::postgres::store::PostgresStore;
 use crate::source::postgres::tables::PostgresTables;
+use crate::source::postgres::transaction::{begin_read, begin_write};
 use crate::source::postgres::vectors::embedder::QueryMeaning;
 use crate::source::postgres::vectors::models::StoredModel;
 use crate::source::postgres_error::PostgresError;
@@ -41,7 +42,11 @@ impl PostgresStore {
         let check = async || {
             let mut connection = self.pool.connection().await?;
             migrate_documents(&mut connection, self.pool.url()).await?;
-            let problem = problem(&connection).await.map_err(|error| self.pool.failure(&error))?;
+            let read = async {
+                let transaction = begin_read(&mut connection, self.pool.url()).await?;
+                problem(transaction.client()).await
+            };
+            let problem = read.await.map_err(|error| self.pool.failure(&error))?;
             match problem {
                 None => Ok(()),
                 Some(problem) => {
@@ -70,8 +75,7 @@ impl PostgresStore {
         let write = async {
             let mut connection = self.pool.connection().await?;
             let written = async {
-                let builder = connection.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
-                let transaction = builder.start().await?;
+                let transaction = begin_write(&mut connection, self.pool.url()).await?;
                 let answer = run(&transaction).await?;
                 transaction.commit().await?;
                 Ok(answer)

@@ -95,10 +95,10 @@ fn is_usable(version: &str) -> bool {
     is_at_least(version, MIN_VERSION)
 }
 
-fn is_at_least(version: &str, least: [u32; 3]) -> bool {
+fn is_at_least(version: &str, min_version: [u32; 3]) -> bool {
     let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
     let found: [u32; 3] = std::array::from_fn(|_| numbers.next().unwrap_or(0));
-    found >= least
+    found >= min_version
 }
 
 #[cfg(test)]

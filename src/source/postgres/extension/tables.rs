@@ -7,6 +7,7 @@ use tokio_postgres::{Client, Error, Row};
 use crate::source::postgres::extension::state::{PGVECTOR_COLUMNS, PgvectorState};
 use crate::source::postgres::failure::failure;
 use crate::source::postgres::migrations::LOCK;
+use crate::source::postgres::transaction::{begin_read, begin_write};
 use crate::source::postgres::url::PostgresUrl;
 use crate::source::postgres_error::PostgresError;
 
@@ -38,7 +39,10 @@ pub(in crate::source::postgres) async fn migrate_documents(
     url: &PostgresUrl,
 ) -> Result<(), PostgresError> {
     let failed = |error: Error| failure(url, &error);
-    let found = found(connection).await.map_err(failed)?;
+    let found = {
+        let transaction = begin_read(connection, url).await.map_err(failed)?;
+        found(transaction.client()).await.map_err(failed)?
+    };
     if !is_missing(&found, url)? {
         return Ok(());
     }
@@ -51,7 +55,7 @@ pub(in crate::source::postgres) async fn migrate_documents(
 
 async fn migrate(connection: &mut Object, url: &PostgresUrl) -> Result<(), PostgresError> {
     let failed = |error: Error| failure(url, &error);
-    let transaction = connection.transaction().await.map_err(failed)?;
+    let transaction = begin_write(connection, url).await.map_err(failed)?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(failed)?;
     // Another process may have created the tables before this one had the lock.
     let found = found(transaction.client()).await.map_err(failed)?;

@@ -197,8 +197,9 @@ impl Near {
         let placed = place_among(&word_hits(&ranked, possible), &near);
         let ranked = merged(&placed, ranked);
         // Hits by meaning may be among the hits by words that were not read.
-        let most = |count: Count| Count { value: count.value.max(ranked.len() as u64), ..count }.at_least();
-        let count = if placed.is_empty() { count } else { count.map(most) };
+        let at_least_ranked =
+            |count: Count| Count { value: count.value.max(ranked.len() as u64), ..count }.at_least();
+        let count = if placed.is_empty() { count } else { count.map(at_least_ranked) };
         (Position { place, ranked, count }, placed)
     }
 }
