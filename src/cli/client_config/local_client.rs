@@ -104,7 +104,7 @@ fn vscode(launch: &Launch) -> String {
     })
 }
 
-/// Returns the entry for opencode, whose `command` is a list.
+/// Returns the entry for opencode, which has `command` as a list.
 fn opencode(launch: &Launch) -> Value {
     let mut command = vec![launch.program.clone()];
     command.extend(launch.stdio_arguments());

@@ -50,7 +50,7 @@ impl Message {
     }
 }
 
-/// Returns the problem of a file whose structure is damaged.
+/// Returns the problem of a file with a damaged structure.
 pub(super) fn check_structure(path: &Path) -> Result<(), String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_err(|error| error.to_string())?.len();

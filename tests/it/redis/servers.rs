@@ -57,7 +57,7 @@ impl Replicas {
         self.start_with(name, &[])
     }
 
-    /// Starts a replica whose system clock differs, such as `+1h`.
+    /// Starts a replica with another system clock, such as `+1h`.
     pub(super) fn start_with_clock(&self, name: &str, clock: &str) -> HttpServer {
         self.start_with(name, &["--clock", clock])
     }

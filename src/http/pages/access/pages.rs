@@ -173,7 +173,7 @@ pub(in crate::http::pages) async fn begin_session(
     }
 }
 
-/// Returns the page for a person whose session cannot be read or written now.
+/// Returns the page for a session that cannot be read or written now.
 pub(in crate::http::pages) fn without_state() -> Response {
     let text = "The server cannot reach the store of sessions; try again in a moment.";
     problem(StatusCode::SERVICE_UNAVAILABLE, "Not available now", text, Visitor::Unknown)

@@ -32,7 +32,7 @@ impl QueryMeaning {
         Self { problem: Some(problem.to_string()), ..Self::default() }
     }
 
-    /// Creates the meaning of a query whose vector is not valid.
+    /// Creates the meaning of a query with a vector that is not valid.
     pub(in crate::source::postgres) fn invalid_vector(problem: &dyn Display) -> Self {
         Self { is_invalid_vector: true, ..Self::problem(problem) }
     }
