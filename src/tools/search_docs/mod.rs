@@ -88,6 +88,6 @@ impl Tool for SearchDocs {
             top_k: args.top_k,
             warnings: call.warnings,
         };
-        answer(call.toolbox, &found, &request.query, details)
+        answer(call.toolbox, &found, &request, details)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::docs::{FoundProject, SearchAnswer, SearchResult};
+use crate::docs::{FoundProject, SearchAnswer, SearchRequest, SearchResult};
 use crate::fit::{PageBudget, PageItem, Pressure, Shaping, Strategy, budget, clip, plan_page, tokens_within};
 use crate::handle::Handle;
 use crate::record::Excerpt;
@@ -45,6 +45,9 @@ struct SearchDocsAnswer<'a> {
     search_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
+    /// Next step after an answer without results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'static str>,
 }
 
 /// A result as the answer shows it.
@@ -65,7 +68,7 @@ struct ShownResult<'a> {
 pub(super) fn answer(
     toolbox: &Toolbox,
     project: &FoundProject,
-    query: &str,
+    request: &SearchRequest,
     details: SearchDetails,
 ) -> Result<Payload, ToolError> {
     let SearchDetails { answer: found, search_id, top_k, warnings } = details;
@@ -74,12 +77,12 @@ pub(super) fn answer(
     let budget = PageBudget { bytes: bytes.min(whole.bytes), ..whole };
     let warnings = found.warnings.iter().chain(&warnings);
     let warnings = warnings.map(|warning| clip(warning, MAX_WARNING_BYTES)).collect();
-    let mut answer =
-        SearchDocsAnswer { results: Vec::new(), total_found: found.total_found, search_id, warnings };
+    let (results, total_found, hint) = (Vec::new(), found.total_found, hint(&found, request));
+    let mut answer = SearchDocsAnswer { results, total_found, search_id, warnings, hint };
     let bare: Vec<ShownResult<'_>> =
         found.results.iter().filter_map(|result| shown(toolbox, project, result)).collect();
     let excerpts: Vec<Excerpt> =
-        found.results.iter().map(|result| excerpt(&result.passage.chunk, query)).collect();
+        found.results.iter().map(|result| excerpt(&result.passage.chunk, &request.query)).collect();
     let sizes: Vec<usize> =
         bare.iter().map(|result| json_of(result).map_or(usize::MAX, |json| json.len())).collect();
     let mut room = budget.bytes.saturating_sub(json_of(&answer)?.len());
@@ -102,6 +105,17 @@ pub(super) fn answer(
     }
     let shaping = Shaping { items: answer.results.len(), strategy: Strategy::List, ..Shaping::default() };
     Ok(Payload::within(&answer, budget)?.with_shaping(shaping))
+}
+
+/// Returns the next step after an answer without results.
+fn hint(answer: &SearchAnswer, request: &SearchRequest) -> Option<&'static str> {
+    if !answer.results.is_empty() {
+        return None;
+    }
+    Some(match request.category {
+        Some(_) => "No document of this category matches. Search without `category`, or for other words.",
+        None => "No document matches. Search for other words; list_categories shows what the project has.",
+    })
 }
 
 /// Returns a result without its text, or `None` for a document that no handle can name.

@@ -173,6 +173,7 @@ async fn arguments_are_read_as_models_send_them() {
     let (categories, _) = paths(json!({"query": "queue", "category": "intent"})).await;
     assert!(categories.is_empty());
     let (categories, found) = paths(json!({"query": "queue", "top_k": 50, "category": ""})).await;
+    assert_eq!(found.get("hint"), None);
     assert_eq!(categories.len(), 20);
     assert_eq!(found["warnings"], json!(["`top_k` 50 is over the maximum: 20 used"]));
     // 0 for a limit means no limit, as in the other tools.
@@ -289,6 +290,20 @@ async fn a_document_is_named_by_its_uuid() {
     assert_eq!((&document["text"], &document["id"]), (&json!("# B\n"), &found["id"]));
     let none = json!({"path": "550e8400-e29b-41d4-a716-446655440000"});
     assert_eq!(model.refusal("get_document", none).await["code"], "document_not_found");
+}
+
+#[tokio::test]
+async fn an_answer_without_results_has_a_hint() {
+    let project = Project::new(&[("a.md", b"# A\n")]);
+    let model = project.model("docs").await;
+    for (arguments, part) in [
+        (json!({"query": "zebra"}), "list_categories shows"),
+        (json!({"query": "a", "category": "intent"}), "Search without `category`"),
+    ] {
+        let found = model.call("search_docs", arguments).await;
+        assert_eq!(found["results"], json!([]));
+        assert!(found["hint"].as_str().unwrap().contains(part), "{found}");
+    }
 }
 
 #[tokio::test]
