@@ -16,6 +16,9 @@ pub(super) const RERANKED: HeaderName = HeaderName::from_static("reranked");
 /// Header with the reasons why the answer to a document search is less than was asked for.
 pub(super) const SEARCH_WARNING: HeaderName = HeaderName::from_static("search-warning");
 
+/// Header with which a browser says whether a request is from a page of the same origin.
+pub(super) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
 /// Header that tells a reverse proxy not to hold events back.
 pub(super) const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 

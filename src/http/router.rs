@@ -19,7 +19,7 @@ use super::middleware::request_id::set_request_id;
 use super::middleware::served::AuthMode;
 use super::middleware::timeout::{RequestTimeout, timeout};
 use super::ops::{health, metrics};
-use super::pages::{self, well_known};
+use super::pages::{self, Pages, StreamAccess, authorize_stream, well_known};
 use super::server::forwarded::resolve_client_ip;
 use super::site::Site;
 use super::v1::RecordServer;
@@ -56,6 +56,8 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
     let rate_limits = RateLimitCheck { limiter: rate_limiter, responder: responder.clone() };
     let host_check = HostCheck { names: names.clone(), responder: responder.clone() };
     let api = Api::new(telemetry.clone());
+    let pages = Pages::new(served.clone(), telemetry.clone(), public_url);
+    let stream_access = StreamAccess { pages: pages.clone(), responder: responder.clone() };
     let app = Router::new()
         .route("/mcp", mcp(Profile::Standard))
         .route("/mcp/", mcp(Profile::Standard))
@@ -63,12 +65,13 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         .route("/mcp/openai/", mcp(Profile::OpenAi))
         .route("/mcp/docs", mcp(Profile::Docs))
         .route("/mcp/docs/", mcp(Profile::Docs))
-        .merge(DocumentApi::new(served.clone(), telemetry.clone(), api.clone()).routes())
+        .merge(DocumentApi::new(served, telemetry.clone(), api.clone()).routes())
         .merge(api.routes())
-        .merge(RecordServer::new(telemetry.clone(), openapi::json).routes())
+        .merge(RecordServer::new(telemetry, openapi::json).routes())
         .layer(from_fn_with_state(authentication, authenticate))
+        .layer(from_fn_with_state(stream_access, authorize_stream))
         .merge(open)
-        .merge(pages::routes(served, telemetry, public_url))
+        .merge(pages::routes(pages))
         .fallback(unknown_path)
         .layer(from_fn_with_state(rate_limits, rate_limit))
         .merge(watch)

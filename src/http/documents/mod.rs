@@ -33,6 +33,8 @@ use axum::routing::any;
 use futures_util::FutureExt;
 use serde_json::Value;
 
+pub(super) use self::route::SEARCH_STREAM;
+
 use self::answer::{Answer, SearchHeaders, json_response};
 use self::deadline::CallDeadline;
 use self::error::DocumentError;

@@ -12,6 +12,9 @@ pub(super) const ROUTES: &str = "POST /api/v1/search, GET /api/v1/search/stream,
     GET /api/v1/projects, GET /api/v1/projects/{id}, GET /api/v1/projects/{id}/history, \
     GET /api/v1/documents?project_id=, POST /api/v1/admin/cache/clear";
 
+/// Path of a search as server-sent events.
+pub(in crate::http) const SEARCH_STREAM: &str = "/api/v1/search/stream";
+
 /// Paths that belong to the API alone. Everything below them that is no route is answered with 404.
 pub(super) const PREFIXES: [&str; 3] = ["/api/v1/search", "/api/v1/projects", "/api/v1/admin"];
 
@@ -56,7 +59,7 @@ impl<'a> Route<'a> {
     pub(super) fn template(&self) -> &'static str {
         match self {
             Self::Search => "/api/v1/search",
-            Self::Stream => "/api/v1/search/stream",
+            Self::Stream => SEARCH_STREAM,
             Self::Feedback(_) => "/api/v1/search/{id}/feedback",
             Self::Projects => "/api/v1/projects",
             Self::Project(_) => "/api/v1/projects/{id}",

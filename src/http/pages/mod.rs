@@ -25,21 +25,16 @@ pub(in crate::http) mod well_known;
 use axum::Router;
 use axum::routing::{get, post};
 
-use self::access::{BEGIN, CALLBACK, Pages, SIGN_IN, callback, sign_in_with_token, sign_out, start_sign_in};
+pub(super) use self::access::{Pages, StreamAccess, authorize_stream};
+
+use self::access::{BEGIN, CALLBACK, SIGN_IN, callback, sign_in_with_token, sign_out, start_sign_in};
 use self::layout::SIGN_OUT;
 use super::middleware::served::AuthMode;
-use super::public_url::PublicUrl;
-use crate::telemetry::Telemetry;
 
 /// Returns the routes of all pages. With authentication, pages with records exist only if the server has a public URL: forms are
 /// checked against it.
-pub(in crate::http) fn routes(
-    served: AuthMode,
-    telemetry: Telemetry,
-    public_url: Option<PublicUrl>,
-) -> Router {
-    let has_records = matches!(served, AuthMode::Unauthenticated(_)) || public_url.is_some();
-    let pages = Pages::new(served, telemetry, public_url);
+pub(in crate::http) fn routes(pages: Pages) -> Router {
+    let has_records = matches!(pages.served, AuthMode::Unauthenticated(_)) || pages.public_url.is_some();
     if !has_records {
         return root::routes(pages);
     }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::support::handbook::{Site, embedded, refused};
-use crate::support::{FakeServer, Reply, binary, get, stdout};
+use crate::support::handbook::{Site, embedded, import, refused};
+use crate::support::hosted::{ANN, BOB, HEAD, PUBLIC, Place, STORES, bearer, start, token};
+use crate::support::{FakeServer, Reply, ask, binary, get, post, stdout};
 
 const TARGET: &str = "/api/v1/search/stream?query=JWT+tokens&project_id=handbook&top_k=3";
 
@@ -89,6 +90,38 @@ fn a_search_is_streamed_by_stages() {
     site.server.wait_until("both streams are recorded", || recorded(&site).len() == 2);
     let record = recorded(&site).into_iter().find(|record| record["response_bytes"] == body.len());
     assert_eq!(record.unwrap()["outcome"], "ok");
+}
+
+#[test]
+fn the_session_of_a_page_opens_the_stream() {
+    let place = Place::new();
+    import(&place.path("docs"), &place.path("ann.db"));
+    let server = start(&place.of_two());
+    let sign_in = |token: &str| {
+        let form = format!("to=%2F&token={token}");
+        let answer = post(&server.address, "/records/-/sign-in", &[&format!("origin: {PUBLIC}")], &form);
+        assert_eq!(answer.status, 303, "{answer:?}");
+        format!("cookie: {}", answer.header("set-cookie").unwrap().split(';').next().unwrap())
+    };
+    let open = |headers: &[&str]| ask(&server.address, "GET", TARGET, headers);
+    let [ann, bob] = [ANN, BOB].map(sign_in);
+    for headers in [vec![ann.as_str()], vec![&ann, "sec-fetch-site: same-origin"]] {
+        let answer = open(&headers);
+        assert!(answer.status == 200 && answer.text.contains("event: complete"), "{answer:?}");
+    }
+    // A person sees the projects of the own grant only, and a token takes precedence over the session.
+    refused(&open(&[&bob]), 404, "PROJECT_NOT_FOUND");
+    refused(&open(&[&ann, &bearer(BOB)]), 404, "PROJECT_NOT_FOUND");
+    for headers in
+        [vec![], vec!["cookie: fetchwell_session=guessed"], vec![&ann, "sec-fetch-site: same-site"]]
+    {
+        assert_eq!(open(&headers).status, 401, "{headers:?}");
+    }
+    // The session opens no other path, and ends with its token.
+    let others = ["/api/v1/projects", "/v1/streams", "/api/v1/search/stream/"];
+    assert_eq!(others.map(|path| ask(&server.address, "GET", path, &[&ann]).status), [401; 3]);
+    place.configure(&format!("{HEAD}{}{STORES}", token("bob", BOB)));
+    server.wait_until("the token is gone", || open(&[&ann]).status == 401);
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! * `sign_in`, `sign_in_page`: sign-in at the authorization server, and its pages
 //! * `return_path`: the page to return to
 //! * `sessions`, `cookies`: sessions of browsers
+//! * `stream`: the search stream, which a session opens, too
 //! * `responses`, `parameters`: redirects, cookies and telemetry of responses; parameters of queries and forms
 
 mod cookies;
@@ -20,12 +21,12 @@ mod return_path;
 mod sessions;
 mod sign_in;
 mod sign_in_page;
+mod stream;
 mod visit;
 
 pub(in crate::http::pages) use self::forms::{handle_form, sign_in_with_token, sign_out};
-pub(in crate::http::pages) use self::pages::{
-    AccessMethod, PageRefusal, Pages, begin_session, without_state,
-};
+pub(in crate::http) use self::pages::Pages;
+pub(in crate::http::pages) use self::pages::{AccessMethod, PageRefusal, begin_session, without_state};
 pub(in crate::http::pages) use self::parameters::{parameter, parameters};
 pub(in crate::http::pages) use self::responses::code_of;
 pub(in crate::http::pages) use self::return_path::{RECORDS, ReturnPath, record_handle};
@@ -33,4 +34,5 @@ pub(in crate::http::pages) use self::sign_in::{CALLBACK, begin, callback, is_jus
 pub(in crate::http::pages) use self::sign_in_page::{
     BEGIN, SIGN_IN, not_signed_in, sign_in_form, sign_in_page,
 };
+pub(in crate::http) use self::stream::{StreamAccess, authorize_stream};
 pub(in crate::http::pages) use self::visit::{PageContent, Visit, serve_page};

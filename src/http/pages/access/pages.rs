@@ -20,7 +20,7 @@ use crate::tools::Permit;
 
 /// Settings and sessions of all pages.
 #[derive(Debug, Clone)]
-pub(in crate::http::pages) struct Pages {
+pub(in crate::http) struct Pages {
     pub(in crate::http::pages) served: AuthMode,
     pub(in crate::http::pages) telemetry: Telemetry,
     pub(in crate::http::pages) public_url: Option<PublicUrl>,
@@ -48,7 +48,7 @@ impl AccessMethod {
 
 impl Pages {
     /// Creates the pages of a server, without sessions.
-    pub(in crate::http::pages) fn new(
+    pub(in crate::http) fn new(
         served: AuthMode,
         telemetry: Telemetry,
         public_url: Option<PublicUrl>,
