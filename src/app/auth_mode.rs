@@ -46,7 +46,8 @@ pub(crate) fn served(
     let protection = Arc::new(settings.protection.clone());
     let Some(auth) = auth else {
         let source = joined(opened.to_vec(), settings.call_deadline)?;
-        let source = source.reranked_by(reranking(settings, environment));
+        let source =
+            source.reranked_by(reranking(settings, environment)).with_search_history(settings.search_history);
         let toolbox = Toolbox::with_cursors(source, cursors, settings.call_deadline);
         let toolbox = toolbox.protected_by(protection).with_pages(pages(settings, None, None));
         return Ok(AuthMode::Unauthenticated(SharedToolbox::new(toolbox)));

@@ -27,6 +27,7 @@ pub(crate) struct ConfiguredSources {
     call_deadline: Duration,
     /// Reranking of searches, shared by all callers.
     reranking: Option<Reranking>,
+    keeps_search_history: bool,
 }
 
 impl ConfiguredSources {
@@ -41,7 +42,16 @@ impl ConfiguredSources {
         let everything = if own.is_empty() { None } else { Some(joined(own.clone(), call_deadline)?) };
         let of_callers = sources.iter().filter(|source| source.takes_callers_token());
         let connections = of_callers.map(|source| (source.name.clone(), Connections::default())).collect();
-        Ok(Self { sources, own, connections, everything, policy: policy(auth), call_deadline, reranking })
+        Ok(Self {
+            sources,
+            own,
+            connections,
+            everything,
+            policy: policy(auth),
+            call_deadline,
+            reranking,
+            keeps_search_history: settings.search_history,
+        })
     }
 }
 
@@ -75,7 +85,8 @@ impl CallerSources for ConfiguredSources {
         if opened.is_empty() {
             return None;
         }
-        Some(joined(opened, self.call_deadline).ok()?.reranked_by(self.reranking.clone()))
+        let sources = joined(opened, self.call_deadline).ok()?.reranked_by(self.reranking.clone());
+        Some(sources.with_search_history(self.keeps_search_history))
     }
 
     fn everything(&self) -> Option<Sources> {

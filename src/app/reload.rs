@@ -87,7 +87,9 @@ impl Reload {
                     let opened = reopen_sources(&settings, &self.environment, &self.opened)?;
                     let source = joined(opened.clone(), settings.call_deadline)?;
                     self.opened = opened;
-                    source.reranked_by(reranking(&settings, &self.environment))
+                    source
+                        .reranked_by(reranking(&settings, &self.environment))
+                        .with_search_history(settings.search_history)
                 };
                 let protection = reuse_if_equal(now.protection(), &settings.protection);
                 toolbox.replace(now.succeeded_by(source, settings.call_deadline, protection));
@@ -129,6 +131,7 @@ fn has_same_sources(before: &FileSettings, after: &FileSettings) -> bool {
     before.sources == after.sources
         && before.embedding == after.embedding
         && before.rerank == after.rerank
+        && before.search_history == after.search_history
         && before.call_deadline == after.call_deadline
         && before.auth.as_ref().map(AuthSettings::grants) == after.auth.as_ref().map(AuthSettings::grants)
 }

@@ -79,6 +79,8 @@ pub struct FileSettings {
     pub rerank: Option<ConfiguredRerank>,
     /// Files and folders that a server keeps current.
     pub imports: Vec<ImportSettings>,
+    /// False if a server remembers no searches of documents.
+    pub search_history: bool,
 }
 
 impl FileSettings {
@@ -106,6 +108,7 @@ impl FileSettings {
             embedding: None,
             rerank: None,
             imports: Vec::new(),
+            search_history: true,
         })
     }
 }
@@ -137,6 +140,7 @@ struct File {
     rerank: Option<RerankTable>,
     #[serde(default)]
     import: Vec<ImportTable>,
+    search_history: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -217,6 +221,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         embedding,
         rerank,
         imports,
+        search_history: file.search_history.unwrap_or(true),
     })
 }
 

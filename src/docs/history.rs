@@ -20,11 +20,11 @@ pub struct AnsweredSearch<'a> {
     pub caller: Option<GrantId>,
 }
 
-/// Queues a search to be remembered. Returns its id for feedback, or `None` if the project has no history, or if the store
-/// cannot be written or has too many searches to write.
+/// Queues a search to be remembered. Returns its id for feedback, or `None` if the server or the project has no history,
+/// or if the store cannot be written or has too many searches to write.
 pub async fn remember(found: &FoundProject, search: AnsweredSearch<'_>) -> Option<Uuid> {
     let AnsweredSearch { request, cached, latency_ms, caller } = search;
-    if found.project.settings.kept_days() == 0 {
+    if !found.keeps_history || found.project.settings.kept_days() == 0 {
         return None;
     }
     let id = Uuid::random().ok()?;

@@ -36,6 +36,8 @@ pub struct FoundProject {
     pub connection: ConnectionId,
     /// Reranker of searches, if one is configured.
     pub reranking: Option<Reranking>,
+    /// False if the server remembers no searches of any project.
+    pub keeps_history: bool,
 }
 
 impl FoundProject {
@@ -216,8 +218,9 @@ impl ReadableProjects {
         // The names of connections may be known from before the project was created.
         let is_shared = printed == *slug.connection() && self.is_shared(store, slug).await;
         let connection = if is_shared { qualified(source, slug) } else { printed };
-        let reranking = self.source.shared().reranking().cloned();
-        FoundProject { store: Arc::clone(store), project, connection, reranking }
+        let sources = self.source.shared();
+        let (reranking, keeps_history) = (sources.reranking().cloned(), sources.keeps_search_history());
+        FoundProject { store: Arc::clone(store), project, connection, reranking, keeps_history }
     }
 
     /// Returns true if another store has a project of this slug.

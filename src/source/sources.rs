@@ -17,6 +17,7 @@ pub struct Sources {
     opened: Arc<dyn Source>,
     federation: Option<Federation>,
     reranking: Option<Reranking>,
+    keeps_search_history: bool,
 }
 
 impl Sources {
@@ -32,6 +33,18 @@ impl Sources {
     #[must_use]
     pub fn reranked_by(self, reranking: Option<Reranking>) -> Self {
         Self { reranking, ..self }
+    }
+
+    /// Sets whether searches of documents are remembered in the history of their project.
+    #[must_use]
+    pub fn with_search_history(self, keeps_search_history: bool) -> Self {
+        Self { keeps_search_history, ..self }
+    }
+
+    /// Returns true if searches of documents are remembered, as long as their project says.
+    #[must_use]
+    pub fn keeps_search_history(&self) -> bool {
+        self.keeps_search_history
     }
 
     /// Returns the reranking of searches, if a reranker is configured.
@@ -84,7 +97,10 @@ impl Sources {
         match &self.federation {
             Some(federation) => {
                 let member = Self::from(federation.member(name)?);
-                Some(member.reranked_by(self.reranking.clone()))
+                Some(Self {
+                    reranking: self.reranking.clone(),
+                    ..member.with_search_history(self.keeps_search_history)
+                })
             }
             None => (self.source.name() == name).then(|| self.clone()),
         }
@@ -99,7 +115,8 @@ impl Sources {
 
 impl From<Arc<dyn Source>> for Sources {
     fn from(source: Arc<dyn Source>) -> Self {
-        Self { opened: Arc::clone(&source), source, federation: None, reranking: None }
+        let opened = Arc::clone(&source);
+        Self { opened, source, federation: None, reranking: None, keeps_search_history: true }
     }
 }
 

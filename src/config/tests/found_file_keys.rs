@@ -20,7 +20,7 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// Rules by key. `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 111] = [
+const KEYS: [(&str, Decision); 112] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
@@ -28,6 +28,7 @@ const KEYS: [(&str, Decision); 111] = [
     ("state", NeedsTrust("\"redis://a.example/0\"")),
     ("call_deadline", Allowed("\"3s\"")),
     ("cursor_ttl", Allowed("\"5m\"")),
+    ("search_history", Allowed("false")),
     ("source", Table),
     ("source[].name", Allowed("\"work\"")),
     ("source[].label", Allowed("\"Work\"")),

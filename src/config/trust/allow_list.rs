@@ -25,7 +25,7 @@ enum Values {
 }
 
 /// The keys that a found file may have, with their values.
-const ALLOWED: [(&str, Values); 29] = [
+const ALLOWED: [(&str, Values); 30] = [
     ("call_deadline", Values::Any),
     ("cursor_ttl", Values::Any),
     ("context_protection.output_token_threshold", Values::Any),
@@ -47,6 +47,7 @@ const ALLOWED: [(&str, Values); 29] = [
     ("http.calls_per_caller", Values::Any),
     ("rate_limit.requests", Values::Any),
     ("rate_limit.per", Values::Any),
+    ("search_history", Values::Any),
     ("telemetry.ring", Values::Any),
     ("source[].name", Values::Any),
     ("source[].label", Values::Any),

@@ -19,7 +19,7 @@ async fn found(folder: &std::path::Path) -> FoundProject {
     conformance::put(&store, &project, "a.md", "The zebra is here.").await;
     let project = store.project(&ProjectRef::Id(project.id)).await.unwrap().unwrap();
     let connection = project.slug.connection().clone();
-    FoundProject { store: Arc::new(store), project, connection, reranking: None }
+    FoundProject { store: Arc::new(store), project, connection, reranking: None, keeps_history: true }
 }
 
 async fn again(found: &FoundProject) -> FoundProject {

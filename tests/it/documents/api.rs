@@ -1,5 +1,6 @@
 //! The document-search API over HTTP: searches, projects and feedback.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,6 +13,36 @@ use crate::support::{
     Answer, FakeServer, HttpServer, Model, Reply, ask, binary, fetchwell, get, post, post_bytes, stderr,
     stdout, text,
 };
+
+#[test]
+fn a_server_without_history_remembers_no_search() {
+    let site = Site::configured("");
+    let config = site.path("fetchwell.toml");
+    let on = fs::read_to_string(&config).unwrap();
+    let off = format!("search_history = false\n{on}");
+    let body = json!({"query": "JWT tokens", "project_id": "handbook"});
+    let with_id = Cell::new(0);
+    let search = || {
+        let has_id = site.search(&body).header("search-id").is_some();
+        with_id.set(with_id.get() + i64::from(has_id));
+        has_id
+    };
+    assert!(search());
+    fs::write(&config, off).unwrap();
+    site.server.wait_until("the history is off", || !search());
+    for _ in 0..5 {
+        assert!(!search());
+    }
+    fs::write(&config, on).unwrap();
+    site.server.wait_until("the history is on again", search);
+    // Searches are written behind their answers, in their order.
+    let remembered = || -> i64 {
+        let database = rusqlite::Connection::open(site.store()).unwrap();
+        database.query_row("SELECT count(*) FROM search_history", (), |row| row.get(0)).unwrap()
+    };
+    site.server.wait_until("the last search is written", || remembered() >= with_id.get());
+    assert_eq!(remembered(), with_id.get());
+}
 
 #[test]
 fn a_search_has_the_response_of_the_contract() {

@@ -222,7 +222,13 @@ impl Site {
         let request = SearchRequest { query, top_k: 50, category: None, use_reranker: true };
         let project = self.store.project(&ProjectRef::Id(self.project)).await.unwrap().unwrap();
         let connection = project.slug.connection().clone();
-        let found = FoundProject { store: self.store.clone(), project, connection, reranking: None };
+        let found = FoundProject {
+            store: self.store.clone(),
+            project,
+            connection,
+            reranking: None,
+            keeps_history: true,
+        };
         tokio::task::yield_now().await;
         self.cache.search(&found, &request).await.unwrap()
     }
