@@ -25,7 +25,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// Returns the owner, whose positions have a quota together: the caller's grant, or all callers without grants.
+    /// Returns the owner, by which positions share a quota: the caller's grant, or all callers without grants.
     #[must_use]
     pub fn owner(&self) -> &str {
         self.binding.split_once(':').map_or("", |(_, owner)| owner)

@@ -32,7 +32,7 @@ pub struct SharedValue<'a> {
     pub kind: &'static str,
     /// Name of the value, which may be a secret.
     pub name: &'a str,
-    /// Owner of the value, whose values have a quota together.
+    /// Owner of the value. All values of an owner share a quota.
     pub owner: &'a str,
     /// Text of the value.
     pub text: &'a str,

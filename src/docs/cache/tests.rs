@@ -145,7 +145,7 @@ impl Reranker for GatedReranker {
     }
 }
 
-/// Returns a project of two documents whose candidates are reranked.
+/// Returns a project of two documents with reranked candidates.
 async fn reranked(folder: &std::path::Path, fails: bool) -> (Arc<GatedReranker>, FoundProject) {
     let of = found(folder).await;
     conformance::put(&*of.store, &of.project, "b.md", "Another zebra.").await;

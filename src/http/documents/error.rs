@@ -166,7 +166,7 @@ impl DocumentError {
         Self::new(StatusCode::BAD_REQUEST, "Invalid cursor", detail, "INVALID_CURSOR")
     }
 
-    /// Creates the error of a query whose vector is not valid.
+    /// Creates the error of a query with an invalid vector.
     pub(super) fn embedding(problem: &str) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, "Embedding error", problem, "EMBEDDING_ERROR")
     }

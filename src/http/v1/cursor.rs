@@ -36,7 +36,7 @@ const LIST: &str = "a list of records";
 pub(in crate::http) struct Seal {
     cursors: Arc<Cursors>,
     sources: String,
-    /// Grant of the caller, whose kept positions have a quota.
+    /// Grant of the caller. Its kept positions have a quota.
     grant: Option<String>,
     /// True if every position is encrypted: because callers have different grants, or because streams are hidden that
     /// a position could reveal.

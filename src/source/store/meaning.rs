@@ -98,7 +98,7 @@ impl SearchMeaning {
         Self { problem: Some(problem.to_string()), ..Self::default() }
     }
 
-    /// Creates the meaning of a search whose query has a vector that is not valid.
+    /// Creates the meaning of a search with an invalid vector of its query.
     pub(super) fn invalid_vector(problem: &dyn Display) -> Self {
         Self { is_invalid_vector: true, ..Self::problem(problem) }
     }

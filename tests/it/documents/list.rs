@@ -1,4 +1,4 @@
-//! `GET /api/v1/documents` over a real socket, and streams whose paths are reserved.
+//! `GET /api/v1/documents` over a real socket, and streams with reserved paths.
 
 use std::fs;
 use std::path::Path;
@@ -132,7 +132,7 @@ fn a_stream_named_documents_is_read_without_a_project() {
     assert_eq!(list(&site, &format!("&id={id}"))["id"], id);
 }
 
-/// Imports a record of a stream whose manifest has one route.
+/// Imports a record of a stream with one route in its manifest.
 fn import_routed(folder: &Path, stream: &str, route: &str) -> Output {
     let [store, manifest, records] = ["s.db", "m.json", "r.ndjson"].map(|name| folder.join(name));
     let record = json!({"stream": stream, "key": "p1", "data": {"title": "A house"}});

@@ -32,7 +32,7 @@ impl Site {
         Self { folder, server }
     }
 
-    /// Starts a server whose queries and documents are embedded by a service, with further settings.
+    /// Starts a server with queries and documents embedded by a service, with further settings.
     pub(crate) fn embedded(service: &FakeServer, settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("fetchwell.toml");

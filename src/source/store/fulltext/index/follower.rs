@@ -89,7 +89,7 @@ impl IndexFollower {
         Self::start(database, None, progress)
     }
 
-    /// Opens the index, whose lock the caller has, and adds missing changes.
+    /// Opens the index, which the caller has locked, and adds missing changes.
     pub(in crate::source::store) fn with_lock(database: &Database, lock: IndexLock) -> Self {
         Self::start(database, Some(lock), &no_progress)
     }
