@@ -167,7 +167,7 @@ fn start_background(
     background.follow(settings);
     let histories = HistoryRetention::new(environment.clone(), stop.clone());
     histories.follow(settings);
-    let imports = BackgroundImports::new(telemetry.clone(), stop.clone());
+    let imports = BackgroundImports::new(environment.clone(), telemetry.clone(), stop.clone());
     imports.follow(settings);
     (background, histories, imports)
 }

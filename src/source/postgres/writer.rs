@@ -15,7 +15,7 @@ use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::administration::{Lease, LeaseAttempt, import_lease};
+use super::administration::{Job, Lease, LeaseAttempt, import_lease};
 use super::batch::{Batch, ChangedRows, RecordPlace, RecordState, sort_value, without_nul};
 use super::bulk::copy::{CopyRow, copy_rows};
 use super::bulk::indexes::{build_missing_indexes, drop_indexes_of_empty_tables, is_index_missing};
@@ -46,9 +46,6 @@ const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Maximum time of building the indexes of a large import.
 const INDEX_TIMEOUT: Duration = Duration::from_secs(6 * 3600);
-
-/// Job of an import that builds the indexes at its end.
-const BULK_JOB: &str = "bulk import";
 
 /// Number of records after which the server gets new statistics.
 const MANY_RECORDS: u64 = 1_000;
@@ -173,7 +170,9 @@ impl PostgresWriter {
     fn begin_bulk(&mut self) -> Result<(), StoreError> {
         let Self { pool, runtime, database, .. } = self;
         self.bulk = wait(runtime, pool, async {
-            let LeaseAttempt::Taken(lease) = Lease::try_take(pool, BULK_JOB).await? else { return Ok(None) };
+            let LeaseAttempt::Taken(lease) = Lease::try_take(pool, Job::BuildIndexes).await? else {
+                return Ok(None);
+            };
             match drop_indexes_of_empty_tables(database, pool.url()).await {
                 Ok(is_dropped) => Ok(is_dropped.then_some(lease)),
                 // A reader uses the tables.
@@ -194,7 +193,7 @@ impl PostgresWriter {
             }
             let lease = match bulk.take() {
                 Some(lease) => LeaseAttempt::Taken(lease),
-                None => Lease::try_take(pool, BULK_JOB).await?,
+                None => Lease::try_take(pool, Job::BuildIndexes).await?,
             };
             // The import that has the lease builds them.
             if let LeaseAttempt::Taken(_lease) = lease {

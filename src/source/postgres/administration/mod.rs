@@ -1,6 +1,6 @@
 //! Commands about a store in PostgreSQL as a whole, and jobs of which one process at a time runs each.
 //!
-//! * `lease`: the right to run a job, `import_lease`: that of an import
+//! * `job`: these jobs, `lease`: the right to run one, `import_lease`: that of an import
 //! * `versions`: the versions of the tables, `info`: sizes and numbers
 //! * `scope`: the names of a command as rows, `export`: reads all records of a scope, `removal`: removes them
 //! * `blocking`: runs steps from threads without a runtime
@@ -10,6 +10,7 @@ mod export;
 mod import_lease;
 mod info;
 mod lease;
+mod job;
 mod removal;
 mod scope;
 mod versions;
@@ -21,4 +22,5 @@ pub(in crate::source::postgres) use import_lease::import_lease;
 pub use info::{PostgresBytes, PostgresInfo, postgres_info};
 pub use lease::{Lease, LeaseAttempt, LeaseHolder};
 pub use removal::{count_removal, remove_records};
+pub use job::Job;
 pub use versions::{TableVersions, migrate_tables, table_versions};
