@@ -4,4 +4,5 @@ mod cursors;
 mod documents;
 mod faults;
 mod pages;
+mod keys;
 mod servers;
