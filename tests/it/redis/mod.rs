@@ -2,7 +2,8 @@
 
 mod cursors;
 mod documents;
+mod encryption;
 mod faults;
-mod pages;
 mod keys;
+mod pages;
 mod servers;
