@@ -43,7 +43,8 @@ mod writer;
 
 pub use administration::{
     Blocking, Job, Lease, LeaseAttempt, LeaseHolder, PostgresBytes, PostgresExport, PostgresInfo,
-    TableVersions, count_removal, import_in_progress, migrate_tables, postgres_info, remove_records, table_versions,
+    TableVersions, copied_project, count_removal, import_in_progress, migrate_tables, postgres_info,
+    put_copied_project, remove_records, table_versions,
 };
 pub use extension::PgvectorState;
 pub use pool::PostgresPool;
