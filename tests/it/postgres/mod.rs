@@ -1,12 +1,13 @@
 //! Stores in PostgreSQL. `tests/postgres/run` starts the servers.
 
 mod administration;
+mod backups;
 mod bulk;
 mod copying;
 mod documents;
 mod failures;
-mod poolers;
 mod jobs;
+mod poolers;
 mod replicas;
 mod search;
 mod store;
