@@ -205,7 +205,8 @@ mod tests {
         let (rate_limiter, telemetry) = (RateLimiter::default(), Telemetry::default());
         let background =
             BackgroundBuilds::new(environment.clone(), telemetry.clone(), CancellationToken::new());
-        let imports = BackgroundImports::new(telemetry.clone(), CancellationToken::new());
+        let imports =
+            BackgroundImports::new(Environment::default(), telemetry.clone(), CancellationToken::new());
         (
             folder,
             Reload {

@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::auth_mode::{open_own, served};
-use super::background::{BackgroundBuilds, HistoryRetention};
+use super::background::{BackgroundBuilds, HistoryRetention, follow_shared_keys};
 use super::embedding::check_dimensions_at_start;
 use super::failure::Failure;
 use super::imports::BackgroundImports;
@@ -98,6 +98,9 @@ pub(crate) fn run_server(
     let runtime = runtime.map_err(|error| Failure::new(format!("threads cannot be started ({error})")))?;
     let stop = CancellationToken::new();
     cancel_at_signal(&runtime, stop.clone());
+    if redis.is_some() && !is_stdio {
+        runtime.spawn(follow_shared_keys(Arc::clone(&cursors), stop.clone()));
+    }
     if let Some(state) = state {
         runtime.spawn(circuits::report(served.clone(), state, stop.clone()));
     }
@@ -167,7 +170,7 @@ fn start_background(
     background.follow(settings);
     let histories = HistoryRetention::new(environment.clone(), stop.clone());
     histories.follow(settings);
-    let imports = BackgroundImports::new(telemetry.clone(), stop.clone());
+    let imports = BackgroundImports::new(environment.clone(), telemetry.clone(), stop.clone());
     imports.follow(settings);
     (background, histories, imports)
 }

@@ -68,12 +68,12 @@ pub(super) struct ImportTable {
 impl ImportSettings {
     /// Returns the store that gets the records, with the name of its source. Returns `None` if it is ambiguous.
     #[must_use]
-    pub fn store<'s>(&self, sources: &'s [SourceSettings]) -> Option<(&'s SourceName, &'s Path)> {
+    pub fn store<'s>(&self, sources: &'s [SourceSettings]) -> Option<(&'s SourceName, &'s SourcePlace)> {
         let is_chosen =
             |source: &&SourceSettings| self.source.as_ref().is_none_or(|name| *name == source.name);
         let mut stores = sources.iter().filter(is_chosen).filter_map(|source| match &source.place {
-            SourcePlace::Store { path } => Some((&source.name, path.as_path())),
-            SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => None,
+            SourcePlace::Store { .. } | SourcePlace::Postgres { .. } => Some((&source.name, &source.place)),
+            SourcePlace::Provider { .. } => None,
         });
         let store = stores.next()?;
         stores.next().is_none().then_some(store)
@@ -183,7 +183,9 @@ mod tests {
         assert_eq!((imports[1].kind, imports[1].watch), (Some(ImportKind::Csv), true));
         assert_eq!((imports[1].every, imports[1].options.key.len()), (Duration::from_secs(30), 1));
         let sources = check_text(SOURCE, Path::new("/etc/c.toml")).unwrap().sources;
-        assert_eq!(imports[0].store(&sources).unwrap().1, Path::new("/etc/a.db"));
+        assert_eq!(imports[0].store(&sources).unwrap().1, &SourcePlace::Store { path: "/etc/a.db".into() });
+        let database = SOURCE.replace("a.db", "postgres://ann@db.example.com/records");
+        assert_eq!(read(&format!("{database}[[import]]\npath = \"a\"\n")).unwrap().len(), 1);
         assert_eq!(read("[[import]]\npath = \"a\"\n").unwrap().len(), 1);
     }
 

@@ -106,6 +106,14 @@ impl fmt::Display for KeyId {
     }
 }
 
+impl KeyId {
+    /// Parses an id of 8 hexadecimal digits.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let id = u32::from_str_radix(text, 16).ok().filter(|_| text.len() == 8)?;
+        Some(Self(id.to_be_bytes()))
+    }
+}
+
 /// Signing key. There is no default key.
 #[derive(Clone)]
 pub struct Key {

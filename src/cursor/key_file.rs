@@ -18,10 +18,10 @@ use super::key_ring::{KEPT_FOR, KeyRing};
 use crate::state::{StateError, StateLock};
 
 /// Name of the file of the keys that sign cursors.
-const CURSOR_KEYS: &str = "cursor-keys.json";
+pub(super) const CURSOR_KEYS: &str = "cursor-keys.json";
 
 /// Name of the file of the key that encrypts change tokens, which is not rotated.
-const CHANGE_KEY: &str = "change-key.json";
+pub(super) const CHANGE_KEY: &str = "change-key.json";
 
 /// Maximum number of keys, and so of rotations during the lifetime of a cursor.
 const MAX_KEYS: usize = 64;
@@ -29,6 +29,7 @@ const MAX_KEYS: usize = 64;
 /// Key file of a state directory.
 #[derive(Debug, Clone)]
 pub struct KeyFile {
+    name: &'static str,
     directory: PathBuf,
     path: PathBuf,
 }
@@ -73,13 +74,22 @@ impl KeyFile {
     /// Returns the file of cursor keys in a state directory, whether it exists or not.
     #[must_use]
     pub fn in_directory(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), path: directory.join(CURSOR_KEYS) }
+        Self::named(CURSOR_KEYS, directory)
     }
 
     /// Returns the file of the change-token key in a state directory, whether it exists or not.
     #[must_use]
     pub fn for_changes(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), path: directory.join(CHANGE_KEY) }
+        Self::named(CHANGE_KEY, directory)
+    }
+
+    fn named(name: &'static str, directory: &Path) -> Self {
+        Self { name, directory: directory.to_owned(), path: directory.join(name) }
+    }
+
+    /// Returns the name of the file.
+    pub(super) fn name(&self) -> &'static str {
+        self.name
     }
 
     /// Returns the keys, or `None` if there is no file.
@@ -215,9 +225,9 @@ impl SerializedKey {
     }
 
     fn key(&self) -> Option<Key> {
-        let id = u32::from_str_radix(&self.id, 16).ok().filter(|_| self.id.len() == 8)?;
+        let id = KeyId::parse(&self.id)?;
         let secret = STANDARD.decode(&self.secret).ok()?;
-        Some(Key::new(KeyId(id.to_be_bytes()), &secret.try_into().ok()?))
+        Some(Key::new(id, &secret.try_into().ok()?))
     }
 }
 

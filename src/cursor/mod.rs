@@ -8,7 +8,7 @@
 //! * `codec`, `fault`: the text of a cursor; reasons to refuse one
 //! * `cursors`: issues cursors and returns their positions; `storage` opens keys and positions
 //! * `change_token`, `sealed_text`: encrypted tokens and texts
-//! * `key_file`, `key_ring`, `keys`: signing keys and their rotation
+//! * `key_file`, `key_ring`, `keys`: signing keys and their rotation; `key_agreement`: those of servers that share a Redis
 //! * `positions`: stored positions, `stores/`: their stores
 //! * `shared_values`: other values that servers share
 //! * `clock`: a clock that never goes back
@@ -18,6 +18,7 @@ mod clock;
 mod codec;
 mod cursors;
 mod fault;
+mod key_agreement;
 mod key_file;
 mod key_ring;
 mod keys;
@@ -34,6 +35,7 @@ pub use codec::{
 };
 pub use cursors::{Cursors, NoPosition, POSITION_CONTEXT, Timing};
 pub use fault::CursorFault;
+pub use key_agreement::{KeyMismatch, compare_shared_keys};
 pub use key_file::{KeyFile, LoadedKeys, Stamp};
 pub use key_ring::KeyRing;
 pub use keys::Keys;

@@ -22,6 +22,7 @@ use crate::fit::bytes_of;
 use crate::lru::{LruCache, LruLimits};
 use crate::source::Reranking;
 use crate::source::documents::{CacheStage, Passage, ProjectRef, SearchStage, StageSender, Uuid};
+use crate::state::StateError;
 
 /// Time after which an entry is evicted.
 const LIFETIME: Duration = Duration::from_secs(3_600);
@@ -68,6 +69,8 @@ struct CacheKey {
 struct Entry {
     answer: Arc<SearchAnswer>,
     stored_at: Instant,
+    /// Generation of the entries that servers share, when the search began; `None` if they share none or it was unknown.
+    generation: Option<Generation>,
 }
 
 /// A search that is running. Equal ones wait for the lock; if the search is cancelled, the next one runs.
@@ -137,7 +140,7 @@ impl SearchCache {
             checked(true);
             CachedAnswer { answer, is_hit: true }
         };
-        if let Some(answer) = self.get(&key) {
+        if let Some(answer) = self.get(&key).await {
             return Ok(hit(answer));
         }
         let shared = self.shared_search(&key);
@@ -145,7 +148,7 @@ impl SearchCache {
         if let SearchState::Answered(answer) = &*state {
             return Ok(hit(Arc::clone(answer)));
         }
-        if let Some(answer) = self.get(&key) {
+        if let Some(answer) = self.get(&key).await {
             return Ok(hit(answer));
         }
         if let Some(answer) = self.shared_answer(found, &key).await {
@@ -173,9 +176,13 @@ impl SearchCache {
         self.entries.remove_if(|key| is_cleared(key.project))
     }
 
-    fn get(&self, key: &CacheKey) -> Option<Arc<SearchAnswer>> {
+    /// Returns the answer of an entry, unless the cache was cleared since, here or by another server.
+    async fn get(&self, key: &CacheKey) -> Option<Arc<SearchAnswer>> {
         let entry = self.entries.get(key).filter(|entry| entry.stored_at.elapsed() < LIFETIME)?;
-        Some(entry.answer)
+        // Without the shared state, the memory of this server is used as it is.
+        let generation = self.generation().await;
+        let is_current = generation.is_none() || generation == entry.generation;
+        is_current.then_some(entry.answer)
     }
 
     /// Searches a project, and stores the answer if it is complete and of the current version.
@@ -195,8 +202,7 @@ impl SearchCache {
             .is_some_and(|now| now.corpus_version == version && now.updated_at == found.project.updated_at);
         // A warning is about something that may work the next time.
         if is_current && answer.corpus_version == version && answer.warnings.is_empty() {
-            let entry = Entry { answer: Arc::clone(&answer), stored_at: Instant::now() };
-            self.entries.insert(key.clone(), entry);
+            self.insert(key, &answer, generation.clone());
             if self.clears.load(Ordering::SeqCst) != clears {
                 self.entries.remove(key);
             } else if let Some((shared, generation)) = self.shared.as_ref().zip(generation) {
@@ -211,11 +217,16 @@ impl SearchCache {
         let clears = self.clears.load(Ordering::SeqCst);
         let (shared, generation) = (self.shared.as_ref()?, self.generation().await?);
         let answer = Arc::new(shared.get(found, &key.text, &generation).await?);
-        self.entries.insert(key.clone(), Entry { answer: Arc::clone(&answer), stored_at: Instant::now() });
+        self.insert(key, &answer, Some(generation));
         if self.clears.load(Ordering::SeqCst) != clears {
             self.entries.remove(key);
         }
         Some(answer)
+    }
+
+    fn insert(&self, key: &CacheKey, answer: &Arc<SearchAnswer>, generation: Option<Generation>) {
+        let entry = Entry { answer: Arc::clone(answer), stored_at: Instant::now(), generation };
+        self.entries.insert(key.clone(), entry);
     }
 
     /// Returns the generation of the entries that servers share, if they do and can be read.
@@ -223,10 +234,15 @@ impl SearchCache {
         self.shared.as_ref()?.generation().await
     }
 
-    /// Makes the entries that servers share invalid, those of all grants.
-    pub async fn clear_shared(&self) {
-        if let Some(shared) = &self.shared {
-            shared.clear().await;
+    /// Makes the entries of all servers that share their state invalid, those of all grants.
+    ///
+    /// # Errors
+    ///
+    /// The shared state cannot be written, so that other servers may use their entries for the rest of their lifetime.
+    pub async fn clear_shared(&self) -> Result<(), StateError> {
+        match &self.shared {
+            Some(shared) => shared.clear().await,
+            None => Ok(()),
         }
     }
 

@@ -15,6 +15,7 @@ use super::search::{SearchAnswer, SearchResult};
 use crate::callers::random_token;
 use crate::cursor::{Cursors, SharedValue};
 use crate::source::documents::{ProjectRef, Uuid};
+use crate::state::StateError;
 use crate::state::redis::{IfExists, OwnerLimits};
 
 /// Kind of the entries.
@@ -25,6 +26,9 @@ const GENERATION: &str = "search-generation";
 
 /// Time after which an entry is deleted.
 const LIFETIME: Duration = Duration::from_secs(3_600);
+
+/// Time after which another generation begins. It is longer than the lifetime of an entry.
+const GENERATION_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 
 /// Quota of the entries of one grant.
 const LIMITS: OwnerLimits = OwnerLimits { max_bytes: 4 * 1024 * 1024, max_values: 10_000 };
@@ -57,27 +61,36 @@ impl SharedAnswers {
         Some(Self { cursors: Arc::clone(cursors), grant: grant.unwrap_or_default() })
     }
 
-    /// Returns the generation of the entries; `None` if the shared state cannot be read.
+    /// Returns the generation of the entries of all servers; `None` if the shared state cannot be used. The first server begins
+    /// one, also after the shared state was lost.
     pub(super) async fn generation(&self) -> Option<Generation> {
-        let generation = self.cursors.shared_values()?.get(GENERATION, "").await.ok()?;
-        Some(Generation(generation.unwrap_or_default()))
+        let shared = self.cursors.shared_values()?;
+        if let Some(generation) = shared.get(GENERATION, "").await.ok()? {
+            return Some(Generation(generation));
+        }
+        // Another server may be first.
+        self.begin_generation(IfExists::Keep).await.ok()?;
+        shared.get(GENERATION, "").await.ok()?.map(Generation)
     }
 
-    /// Makes all entries of all grants invalid.
-    pub(super) async fn clear(&self) {
-        let (Some(shared), Ok(generation)) = (self.cursors.shared_values(), random_token()) else { return };
+    /// Makes all entries of all grants invalid, on all servers.
+    pub(super) async fn clear(&self) -> Result<(), StateError> {
+        self.begin_generation(IfExists::Replace).await
+    }
+
+    async fn begin_generation(&self, if_exists: IfExists) -> Result<(), StateError> {
+        let Some(shared) = self.cursors.shared_values() else { return Ok(()) };
         let value = SharedValue {
             kind: GENERATION,
             name: "",
             owner: "",
-            text: &generation,
-            // Entries of the generation before have been deleted by then.
-            lifetime: LIFETIME * 2,
+            text: &random_token()?,
+            lifetime: GENERATION_LIFETIME,
             limits: LIMITS,
-            if_exists: IfExists::Replace,
+            if_exists,
         };
-        // The state counts and logs its failures.
-        let _ = shared.put(value).await;
+        shared.put(value).await?;
+        Ok(())
     }
 
     /// Returns the answer of a key, with the texts that the store has now.

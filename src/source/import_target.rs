@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 
 use tokio::runtime::Handle;
 
-use super::postgres::{PostgresPool, PostgresWriter};
-use super::store::{ImportResult, IncomingRecord, IndexProgress, NewConnection, StoreError, StoreWriter};
+use super::documents::{ChunkIds, Project};
+use super::postgres::{self, PostgresPool, PostgresWriter};
+use super::store::{
+    self, ImportResult, IncomingRecord, IndexProgress, NewConnection, StoreError, StoreWriter,
+};
 
 /// Store that an import writes to. The writer creates it with the first record.
 #[derive(Debug, Clone)]
@@ -43,6 +46,40 @@ impl ImportTarget {
             Self::File(path) => ImportWriter::File(Box::new(StoreWriter::open(path, connection, progress)?)),
             Self::Postgres { pool, runtime } => {
                 ImportWriter::Postgres(Box::new(PostgresWriter::open(pool, runtime, connection)?))
+            }
+        })
+    }
+
+    /// Creates a project with the id that it has in another store, or changes the one with this id.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be used, or has another project or connection of the name.
+    pub fn put_project(&self, project: &Project) -> Result<(), StoreError> {
+        match self {
+            Self::File(path) => store::put_copied_project(path, project),
+            Self::Postgres { pool, .. } => postgres::put_copied_project(pool, project),
+        }
+    }
+
+    /// Opens the connection of a project that is copied, whose chunks have ids.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the store cannot be used.
+    pub fn open_copy(
+        &self,
+        connection: &NewConnection,
+        chunks: ChunkIds,
+        progress: IndexProgress<'_>,
+    ) -> Result<ImportWriter, StoreError> {
+        Ok(match self {
+            Self::File(path) => {
+                ImportWriter::File(Box::new(StoreWriter::open_copy(path, connection, chunks, progress)?))
+            }
+            Self::Postgres { pool, runtime } => {
+                let writer = PostgresWriter::open_copy(pool, runtime, connection, chunks)?;
+                ImportWriter::Postgres(Box::new(writer))
             }
         })
     }

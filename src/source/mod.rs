@@ -60,7 +60,7 @@ pub use bound::BoundSource;
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
 pub use import_target::{ImportTarget, ImportWriter};
 pub use lazy_source::LazySource;
-pub use postgres_error::{BACKUP, FILES_ONLY, KEPT_CURRENT, PostgresError, Unsupported};
+pub use postgres_error::{BACKUP, FILES_ONLY, PostgresError, Unsupported};
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
     CountMode, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Mean, Metric, Purpose,

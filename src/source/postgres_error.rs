@@ -207,12 +207,6 @@ pub struct Unsupported {
 /// Any operation that works on files only.
 pub const FILES_ONLY: Unsupported = Unsupported { what: "this command on", remedy: "name a store in a file" };
 
-/// Imports that are kept current.
-pub const KEPT_CURRENT: Unsupported = Unsupported {
-    what: "keeping imports current in",
-    remedy: "run `fetchwell import` with the same --store and --connection again, such as by a timer: it writes what is new or changed",
-};
-
 /// Backups of a file.
 pub const BACKUP: Unsupported = Unsupported {
     what: "a backup by this command of",

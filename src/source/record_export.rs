@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use super::postgres::{PostgresExport, PostgresPool};
+use super::documents::ProjectCopy;
+use super::postgres::{self, PostgresExport, PostgresPool};
 use super::store::{
-    CopiedConnection, ExportError, ExportedRecord, ExportedStream, RowVersion, ScopeError, StoreError,
+    self, CopiedConnection, ExportError, ExportedRecord, ExportedStream, RowVersion, ScopeError, StoreError,
     StoreExport, copied_connections,
 };
-use crate::handle::RecordScope;
+use crate::handle::{ConnectionId, RecordScope};
 
 /// Open export of a store.
 #[derive(Debug)]
@@ -49,6 +50,18 @@ impl ExportPlace<'_> {
         match self {
             Self::File(path) => copied_connections(path),
             Self::Postgres(pool) => PostgresExport::connections(pool),
+        }
+    }
+
+    /// Returns the project of a connection, or `None` if it is no project, or does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn project(&self, connection: &ConnectionId) -> Result<Option<ProjectCopy>, StoreError> {
+        match self {
+            Self::File(path) => store::copied_project(path, connection),
+            Self::Postgres(pool) => postgres::copied_project(pool, connection),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-use super::postgres::{PostgresSyncLock, PostgresSyncStore, PostgresSyncWriter};
+use super::postgres::{Lease, PostgresSyncStore, PostgresSyncWriter};
 use super::store::{
     Fingerprint, ImportId, ImportResult, ImportStatus, IncomingRecord, IndexProgress, ItemId, ItemState,
     KnownDocument, KnownItem, MissingCounts, NewConnection, NewImport, RememberedImport, StoreError,
@@ -20,13 +20,13 @@ pub enum SyncTarget {
     Postgres(Box<PostgresSyncStore>),
 }
 
-/// Held while an import is synchronized.
+/// Right to synchronize an import of a store, which ends when it is dropped.
 #[derive(Debug)]
-pub enum ImportLock {
+pub enum ImportLock<'s> {
     /// Lock of a file.
-    File(SyncLock),
-    /// Lock of a session.
-    Postgres(Box<PostgresSyncLock>),
+    File(&'s SyncStore, SyncLock),
+    /// Lease of imports into the connection.
+    Postgres(&'s PostgresSyncStore, Box<Lease>),
 }
 
 /// Writer for one import of a store.
@@ -112,10 +112,13 @@ impl SyncTarget {
     /// # Errors
     ///
     /// The lock cannot be taken.
-    pub fn try_lock(&self, import: ImportId) -> Result<Option<ImportLock>, StoreError> {
+    pub fn try_lock(&self, import: &RememberedImport) -> Result<Option<ImportLock<'_>>, StoreError> {
         Ok(match self {
-            Self::File(store) => store.try_lock(import)?.map(ImportLock::File),
-            Self::Postgres(store) => store.try_lock(import)?.map(Box::new).map(ImportLock::Postgres),
+            Self::File(store) => store.try_lock(import.id)?.map(|lock| ImportLock::File(store, lock)),
+            Self::Postgres(store) => {
+                let lease = store.try_lock(&import.connection_id)?;
+                lease.map(|lease| ImportLock::Postgres(store, Box::new(lease)))
+            }
         })
     }
 
@@ -158,17 +161,19 @@ impl SyncTarget {
     pub fn save_status(&self, import: ImportId, status: &ImportStatus) -> Result<(), StoreError> {
         either!(Self, self, store => store.save_status(import, status))
     }
+}
 
-    /// Opens the writer of an import.
+impl ImportLock<'_> {
+    /// Opens the writer of the import.
     ///
     /// # Errors
     ///
     /// The store cannot be read, or the import was removed.
     pub fn writer(&self, import: &RememberedImport) -> Result<SyncTargetWriter<'_>, StoreError> {
         Ok(match self {
-            Self::File(store) => SyncTargetWriter::File(Box::new(SyncWriter::open(store, import)?)),
-            Self::Postgres(store) => {
-                SyncTargetWriter::Postgres(Box::new(PostgresSyncWriter::open(store, import)?))
+            Self::File(store, _lock) => SyncTargetWriter::File(Box::new(SyncWriter::open(store, import)?)),
+            Self::Postgres(store, lease) => {
+                SyncTargetWriter::Postgres(Box::new(PostgresSyncWriter::open(store, import, lease)?))
             }
         })
     }

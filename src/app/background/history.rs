@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::secret::postgres_pool;
 use crate::config::{Environment, FileSettings, SourcePlace};
 use crate::source::pdpp::DEFAULT_DEADLINE;
-use crate::source::postgres::{PostgresStore, PostgresUrl};
+use crate::source::postgres::{Job, Lease, LeaseAttempt, PostgresStore, PostgresUrl};
 use crate::source::store::delete_expired_searches;
 
 /// Time from the start of a server to the first deletion. Some clients start a server for each call.
@@ -108,9 +108,15 @@ fn delete_expired(store: &Path) {
     }
 }
 
-/// Deletes the old searches of a database. A database without projects, or one that only reads, has nothing to delete.
+/// Deletes the old searches of a database, unless another server does it now. A database without projects, or one that only
+/// reads, has nothing to delete.
 async fn delete_expired_in(url: &PostgresUrl, environment: &Environment) {
     let (Ok(pool), Ok(name)) = (postgres_pool(url, environment), "store".parse()) else { return };
+    let _lease = match Lease::try_take(&pool, Job::ExpireHistory).await {
+        Ok(LeaseAttempt::Taken(lease)) => lease,
+        Ok(LeaseAttempt::Held(_other)) => return,
+        Err(problem) => return tracing::debug!(%problem, "old searches are not deleted"),
+    };
     match PostgresStore::new(name, pool, DEFAULT_DEADLINE).delete_expired_searches().await {
         Ok(0) => {}
         Ok(deleted) => tracing::info!(deleted, "old searches deleted from the history"),

@@ -1,7 +1,6 @@
 //! The imports of a server. They have a thread of their own, and follow the configuration.
 
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -12,9 +11,10 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::super::failure::Failure;
-use super::follow::{FollowedImport, ImportObserver, ImportTarget, follow_imports};
-use crate::config::{FileSettings, ImportSettings};
-use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome, describe_held_records, without_links};
+use super::follow::{FollowedImport, Follower, ImportObserver, ImportTarget, known_connection};
+use super::store::ImportStore;
+use crate::config::{Environment, FileSettings, ImportSettings, SourcePlace};
+use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome, describe_held_records};
 use crate::handle::ConnectionId;
 use crate::source::store::SyncStore;
 use crate::telemetry::{ImportState, Telemetry};
@@ -25,6 +25,7 @@ const START_DELAY: Duration = Duration::from_secs(1);
 
 /// The imports of a server. They end with the server's token.
 pub(crate) struct BackgroundImports {
+    environment: Environment,
     telemetry: Telemetry,
     server: CancellationToken,
     running: Mutex<RunningImports>,
@@ -39,8 +40,8 @@ struct RunningImports {
 
 impl BackgroundImports {
     /// Creates the imports of no configuration.
-    pub(crate) fn new(telemetry: Telemetry, server: CancellationToken) -> Self {
-        Self { telemetry, server, running: Mutex::default() }
+    pub(crate) fn new(environment: Environment, telemetry: Telemetry, server: CancellationToken) -> Self {
+        Self { environment, telemetry, server, running: Mutex::default() }
     }
 
     /// Follows the imports of a configuration. Changed ones are stopped with all others and started again.
@@ -61,16 +62,22 @@ impl BackgroundImports {
         if imports.is_empty() {
             return;
         }
-        let (telemetry, stop) = (self.telemetry.clone(), running.stop.clone());
+        let stop = running.stop.clone();
+        let observer = TelemetryObserver { telemetry: self.telemetry.clone(), logged: Mutex::default() };
+        let follower = Follower {
+            observer: Arc::new(observer),
+            environment: self.environment.clone(),
+            stop: Arc::default(),
+        };
         let imports = imports.into_iter().map(|(_, import)| import).collect();
-        let run = move || run(imports, telemetry, &stop);
+        let run = move || run(imports, follower, &stop);
         if let Err(error) = thread::Builder::new().name("imports".to_owned()).spawn(run) {
             tracing::warn!(%error, "imports are not kept current: no thread can be started");
         }
     }
 }
 
-/// Creates the stores of imports that do not exist yet, because a server opens its stores when it starts.
+/// Creates the files of imports that do not exist yet, because a server opens its stores when it starts.
 ///
 /// # Errors
 ///
@@ -78,8 +85,10 @@ impl BackgroundImports {
 pub(crate) fn create_import_stores(settings: &FileSettings) -> Result<(), Failure> {
     let stores = settings.imports.iter().filter_map(|import| import.store(&settings.sources));
     for (_, store) in stores {
-        if !store.exists() {
-            SyncStore::open_or_create(store)?;
+        if let SourcePlace::Store { path } = store
+            && !path.exists()
+        {
+            SyncStore::open_or_create(path)?;
         }
     }
     Ok(())
@@ -88,36 +97,30 @@ pub(crate) fn create_import_stores(settings: &FileSettings) -> Result<(), Failur
 /// Returns the imports of a configuration with the names of their sources.
 fn imports_of(settings: &FileSettings) -> Vec<(String, FollowedImport)> {
     let imports = settings.imports.iter().filter_map(|import| {
-        let (source, store) = import.store(&settings.sources)?;
+        let (source, place) = import.store(&settings.sources)?;
+        let store = ImportStore::from_source(place)?;
         let mut import = import.clone();
-        if import.has_guessed_connection
-            && let Some(known) = known_connection(&import, store)
-        {
+        if let Some(known) = connection_in_file(&import, &store) {
             import.connection = known;
         }
         let (every, watch) = (import.every, import.watch);
         let target = ImportTarget::Configured(Box::new(import));
-        let followed = FollowedImport { store: store.to_owned(), target, every, watch };
+        let followed = FollowedImport { store, target, every, watch };
         Some((source.to_string(), followed))
     });
     imports.collect()
 }
 
-/// Returns the connection under which a store knows the import of a path. A store that cannot be read knows none.
-fn known_connection(import: &ImportSettings, store: &Path) -> Option<ConnectionId> {
-    let known = SyncStore::open(store).and_then(|store| store.imports()).ok()?;
-    let origin = without_links(&import.origin);
-    let same: Vec<ConnectionId> = known
-        .into_iter()
-        .filter(|known| known.settings.origin == origin)
-        .map(|known| known.connection_id)
-        .collect();
-    let is_guessed = same.contains(&import.connection);
-    same.into_iter().next().filter(|_| !is_guessed)
+/// Returns the connection under which a file knows the import of a path. One that cannot be read knows none, and a database is
+/// asked later.
+fn connection_in_file(import: &ImportSettings, store: &ImportStore) -> Option<ConnectionId> {
+    let ImportStore::File(path) = store else { return None };
+    let known = SyncStore::open(path).and_then(|store| store.imports()).ok()?;
+    known_connection(import, &known)
 }
 
 /// Synchronizes imports until the token is cancelled. A batch in progress is completed or not written at all.
-fn run(imports: Vec<FollowedImport>, telemetry: Telemetry, stop: &CancellationToken) {
+fn run(imports: Vec<FollowedImport>, follower: Follower, stop: &CancellationToken) {
     let runtime =
         match Builder::new_current_thread().thread_stack_size(PARSER_STACK_BYTES).enable_all().build() {
             Ok(runtime) => runtime,
@@ -126,12 +129,10 @@ fn run(imports: Vec<FollowedImport>, telemetry: Telemetry, stop: &CancellationTo
                 return;
             }
         };
-    let stopped = Arc::new(AtomicBool::new(false));
-    let observer = Arc::new(TelemetryObserver { telemetry, logged: Mutex::default() });
-    let requested = Arc::clone(&stopped);
+    let stopped = Arc::clone(&follower.stop);
     runtime.block_on(stop.run_until_cancelled(async {
         sleep(START_DELAY).await;
-        follow_imports(imports, observer, requested).await;
+        follower.follow(imports).await;
     }));
     stopped.store(true, Ordering::Relaxed);
     // A read that stalls is not waited for.
@@ -219,6 +220,7 @@ impl ImportObserver for TelemetryObserver {
 mod tests {
     use super::*;
     use crate::config::check_text;
+    use crate::connectors::without_links;
     use crate::source::store::{NewConnection, NewImport};
 
     #[test]

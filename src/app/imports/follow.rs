@@ -10,15 +10,16 @@ use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::store::{ImportStore, OpenImportStore};
 use super::watch::{OriginWatch, WatchedPlace};
-use crate::config::ImportSettings;
+use crate::config::{Environment, ImportSettings};
 use crate::connectors::{
     ImportError, ImportKind, ImportOptions, Report, StoreFiles, SyncOutcome, Synchronization, guess_kind,
     without_links,
 };
 use crate::handle::ConnectionId;
 use crate::source::SyncTarget;
-use crate::source::store::{NewConnection, NewImport, RememberedImport, StoreError, SyncStore};
+use crate::source::store::{NewConnection, NewImport, RememberedImport, StoreError};
 
 /// Time without changes after which an import is synchronized.
 const SETTLE_TIME: Duration = Duration::from_millis(100);
@@ -45,7 +46,7 @@ const PLACE_CHECK: Duration = Duration::from_secs(2);
 /// An import to keep current.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FollowedImport {
-    pub(crate) store: PathBuf,
+    pub(crate) store: ImportStore,
     pub(crate) target: ImportTarget,
     /// Interval of synchronizations.
     pub(crate) every: Duration,
@@ -64,7 +65,7 @@ pub(crate) enum ImportTarget {
 
 /// A receiver of the results of synchronizations.
 pub(crate) trait ImportObserver: Send + Sync {
-    /// Called before each synchronization.
+    /// Called before each synchronization, and not while another process follows the import.
     fn started(&self, import: &FollowedImport);
 
     /// Called after each synchronization.
@@ -91,17 +92,25 @@ impl FollowedImport {
     }
 }
 
-/// Keeps imports current until the future is dropped. `stop` ends a synchronization in progress.
-pub(crate) async fn follow_imports(
-    imports: Vec<FollowedImport>,
-    observer: Arc<dyn ImportObserver>,
-    stop: Arc<AtomicBool>,
-) {
-    let follow = |import| follow(import, Arc::clone(&observer), Arc::clone(&stop));
-    join_all(imports.into_iter().map(follow)).await;
+/// Keeps imports current.
+#[derive(Clone)]
+pub(crate) struct Follower {
+    pub(crate) observer: Arc<dyn ImportObserver>,
+    /// Environment with the passwords of databases.
+    pub(crate) environment: Environment,
+    /// Ends a synchronization in progress.
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
-async fn follow(import: FollowedImport, observer: Arc<dyn ImportObserver>, stop: Arc<AtomicBool>) {
+impl Follower {
+    /// Keeps imports current until the future is dropped.
+    pub(crate) async fn follow(self, imports: Vec<FollowedImport>) {
+        join_all(imports.into_iter().map(|import| follow(import, self.clone()))).await;
+    }
+}
+
+async fn follow(import: FollowedImport, follower: Follower) {
+    let observer = &follower.observer;
     let changed = Arc::new(Notify::new());
     let mut watching = ActiveWatch::default();
     let (mut store, mut attempt, mut watch_problem) = (None, 0_u32, None);
@@ -109,7 +118,7 @@ async fn follow(import: FollowedImport, observer: Arc<dyn ImportObserver>, stop:
         // Watched first, so that a change during the synchronization is seen.
         if import.watch {
             let (origin, store, changed) =
-                (import.origin().clone(), import.store.clone(), Arc::clone(&changed));
+                (import.origin().clone(), import.store.path(), Arc::clone(&changed));
             // An origin on a disk that does not answer delays no other import.
             let renewed = spawn_blocking(move || watching.renew(&origin, &store, &changed)).await;
             let (kept, problem) = renewed.unwrap_or_default();
@@ -119,10 +128,9 @@ async fn follow(import: FollowedImport, observer: Arc<dyn ImportObserver>, stop:
                 watch_problem = problem;
             }
         }
-        observer.started(&import);
         let started = Instant::now();
-        let (job, job_store, job_stop) = (import.clone(), store.take(), Arc::clone(&stop));
-        let synchronized = spawn_blocking(move || synchronize(&job, job_store, &job_stop)).await;
+        let (job, job_store, job_follower) = (import.clone(), store.take(), follower.clone());
+        let synchronized = spawn_blocking(move || synchronize(&job, job_store, &job_follower)).await;
         let outcome = match synchronized {
             Ok((kept, outcome)) => {
                 store = kept;
@@ -209,21 +217,29 @@ fn backoff(attempt: u32) -> Duration {
     FIRST_BACKOFF.saturating_mul(1 << attempt.min(10)).min(MAX_BACKOFF)
 }
 
-/// Synchronizes an import once. Returns the open store for the next time.
+/// Synchronizes an import once, unless another process follows it. Returns the open store for the next time.
 fn synchronize(
     import: &FollowedImport,
-    store: Option<SyncTarget>,
-    stop: &Arc<AtomicBool>,
-) -> (Option<SyncTarget>, Result<SyncOutcome, ImportError>) {
-    let open = || SyncStore::open_or_create(&import.store).map(SyncTarget::from);
-    let store = match store.map_or_else(open, Ok) {
+    store: Option<OpenImportStore>,
+    follower: &Follower,
+) -> (Option<OpenImportStore>, Result<SyncOutcome, ImportError>) {
+    let Follower { observer, environment, stop } = follower;
+    let mut store = match store.map_or_else(|| import.store.open(environment), Ok) {
         Ok(store) => store,
         Err(error) => return (None, Err(error.into())),
     };
-    let outcome = remembered(import, &store).and_then(|remembered| {
+    match store.follows(import.connection()) {
+        Ok(true) => {}
+        Ok(false) => {
+            return (Some(store), Err(ImportError::Synchronizing(import.connection().to_string())));
+        }
+        Err(error) => return (None, Err(error.into())),
+    }
+    observer.started(import);
+    let outcome = remembered(import, &store.target).and_then(|remembered| {
         let mut report = CountedReport;
         let program = std::env::current_exe().ok();
-        let (store, import) = (&store, &remembered);
+        let (store, import) = (&store.target, &remembered);
         Synchronization { store, import, prune: false, program, report: &mut report, stop }.run()
     });
     (Some(store), outcome)
@@ -231,9 +247,16 @@ fn synchronize(
 
 /// Returns the import as the store has it. One of a configuration is added or changed.
 fn remembered(import: &FollowedImport, store: &SyncTarget) -> Result<RememberedImport, ImportError> {
-    let known = store.imports()?.into_iter().find(|known| known.connection_id == *import.connection());
+    let imports = store.imports()?;
+    let connection = match &import.target {
+        // In a database the connection is looked up now, because the server has started without it.
+        ImportTarget::Configured(settings) => known_connection(settings, &imports),
+        ImportTarget::Remembered(..) => None,
+    };
+    let connection = connection.unwrap_or_else(|| import.connection().clone());
+    let known = imports.into_iter().find(|known| known.connection_id == connection);
     let ImportTarget::Configured(settings) = &import.target else {
-        return known.ok_or_else(|| StoreError::ImportRemoved(import.store.clone()).into());
+        return known.ok_or_else(|| StoreError::ImportRemoved(import.store.path()).into());
     };
     let origin = match std::fs::canonicalize(&settings.origin) {
         Ok(origin) => origin,
@@ -242,14 +265,14 @@ fn remembered(import: &FollowedImport, store: &SyncTarget) -> Result<RememberedI
     if let Some(known) = &known
         && known.settings.origin != origin
     {
-        let (connection, origin) = (settings.connection.to_string(), known.settings.origin.clone());
+        let (connection, origin) = (connection.to_string(), known.settings.origin.clone());
         return Err(ImportError::OtherOrigin { connection, origin });
     }
     let kind = match (settings.kind, &known) {
         (Some(kind), _) => kind.as_str().to_owned(),
         (None, Some(known)) => known.settings.kind.clone(),
         (None, None) => {
-            let store_files = StoreFiles::new(&import.store, &origin);
+            let store_files = StoreFiles::new(&import.store.path(), &origin);
             guess_kind(&origin, None, &store_files)?.kind.as_str().to_owned()
         }
     };
@@ -270,7 +293,7 @@ fn remembered(import: &FollowedImport, store: &SyncTarget) -> Result<RememberedI
                 return Err(ImportError::UnusedOption { option, kind });
             }
             let connection = NewConnection {
-                connection_id: settings.connection.clone(),
+                connection_id: connection,
                 connector_key: known.map_or_else(|| new.kind.clone(), |known| known.connector_key),
                 display_name: settings.name.clone(),
                 manifest: None,
@@ -278,6 +301,22 @@ fn remembered(import: &FollowedImport, store: &SyncTarget) -> Result<RememberedI
             Ok(store.remember(&connection, &new)?)
         }
     }
+}
+
+/// Returns the connection under which a store knows the import of a path, if the configuration has only a guess.
+pub(super) fn known_connection(
+    settings: &ImportSettings,
+    imports: &[RememberedImport],
+) -> Option<ConnectionId> {
+    if !settings.has_guessed_connection {
+        return None;
+    }
+    let origin = without_links(&settings.origin);
+    let mut same =
+        imports.iter().filter(|known| known.settings.origin == origin).map(|known| &known.connection_id);
+    let first = same.next()?;
+    let is_guessed = *first == settings.connection || same.any(|known| *known == settings.connection);
+    (!is_guessed).then(|| first.clone())
 }
 
 /// Returns the origin that the store has for a configured one that cannot be found, so that its state is saved.
@@ -308,6 +347,7 @@ impl Report for CountedReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::store::SyncStore;
 
     #[test]
     fn pauses_grow_with_each_error() {
@@ -316,13 +356,23 @@ mod tests {
         }
     }
 
+    struct SilentObserver;
+
+    impl ImportObserver for SilentObserver {
+        fn started(&self, _import: &FollowedImport) {}
+
+        fn ended(&self, _import: &FollowedImport, _outcome: &Result<SyncOutcome, ImportError>) {}
+
+        fn unwatched(&self, _import: &FollowedImport, _problem: &str) {}
+    }
+
     /// Returns the import of `path` as a configuration in `folder` has it.
     fn configured(folder: &Path, path: &str, kind: Option<ImportKind>) -> FollowedImport {
         let text = format!("[[import]]\npath = {path:?}\nconnection = \"notes\"\n");
         let settings = crate::config::check_text(&text, &folder.join("fetchwell.toml")).unwrap();
         let settings = ImportSettings { kind, ..settings.imports.into_iter().next().unwrap() };
         let target = ImportTarget::Configured(Box::new(settings));
-        let store = folder.join("store.db");
+        let store = ImportStore::File(folder.join("store.db"));
         FollowedImport { store, target, every: Duration::from_secs(1), watch: false }
     }
 
@@ -331,8 +381,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let origin = folder.path().join("notes");
         let store = SyncStore::open_or_create(&folder.path().join("store.db")).unwrap();
-        let (stop, files) = (Arc::default(), "files".parse().ok());
-        let code = |import: &FollowedImport| match synchronize(import, None, &stop).1 {
+        let files = "files".parse().ok();
+        let follower = Follower {
+            observer: Arc::new(SilentObserver),
+            environment: Environment::default(),
+            stop: Arc::default(),
+        };
+        let code = |import: &FollowedImport| match synchronize(import, None, &follower).1 {
             Ok(_) => "current",
             Err(error) => error.code(),
         };

@@ -6,11 +6,13 @@
 //!
 //! * `background`: the imports of a server
 //! * `follow`: one import, again and again
-//! * `watch`: changes at an origin
+//! * `store`: the store of an import, `watch`: changes at an origin
 
 mod background;
 mod follow;
+mod store;
 mod watch;
 
 pub(crate) use background::{BackgroundImports, create_import_stores};
-pub(crate) use follow::{FollowedImport, ImportObserver, ImportTarget, follow_imports};
+pub(crate) use follow::{FollowedImport, Follower, ImportObserver, ImportTarget};
+pub(crate) use store::ImportStore;

@@ -138,7 +138,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
         configured,
         background: BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone()),
         histories: HistoryRetention::new(environment.clone(), stop.clone()),
-        imports: BackgroundImports::new(telemetry.clone(), stop.clone()),
+        imports: BackgroundImports::new(environment.clone(), telemetry.clone(), stop.clone()),
         environment,
         opened,
         served: AuthMode::Unauthenticated(toolbox.clone()),

@@ -9,6 +9,8 @@ mod checks;
 mod collisions;
 mod imports;
 
+use std::path::Path;
+
 use clap::Args;
 use futures_util::future::join_all;
 
@@ -25,8 +27,10 @@ use crate::app::rerank::open_configured_reranker;
 use crate::app::settings::SourceArgs;
 use crate::app::state::{SharedStateArgs, StateArgs};
 use crate::config::{Environment, FileSettings, SourcePlace, SourceSettings};
+use crate::cursor::{KeyMismatch, compare_shared_keys};
 use crate::embedding::{ModelIdentity, PROBE_TEXT, probe_vector};
 use crate::source::store::{VectorError, VectorIndex, check_vectors, vector_status};
+use crate::state::StateError;
 use crate::state::redis::{RedisStatus, RedisUrl};
 use crate::terminal::Line;
 
@@ -103,9 +107,10 @@ impl Doctor {
             let found = probed.map(|()| "answers".to_owned()).map_err(|failure| failure.message);
             Check::for_all("rerank", found).warning(Some(configured.settings.disclosure()))
         });
-        let shared = check_shared_state(self.shared, settings.state.as_ref(), environment)?;
         let state = self.state.server_directory(settings.state_dir).ok().flatten();
-        let left_alone = state.map(|state| reported(&state)).unwrap_or_default().into_iter().map(|circuit| {
+        let shared = check_shared_state(self.shared, settings.state.as_ref(), state.as_deref(), environment)?;
+        let circuits = state.map(|state| reported(&state)).unwrap_or_default();
+        let left_alone = circuits.into_iter().map(|circuit| {
             let found = "a running server does not call a source".to_owned();
             Check::for_all("circuit", Ok(found)).warning(Some(circuit))
         });
@@ -124,18 +129,27 @@ impl Doctor {
     }
 }
 
-/// Checks the Redis that servers share, if there is one.
+/// Checks the Redis that servers share, if there is one, and the keys of a state directory.
 fn check_shared_state(
     shared: SharedStateArgs,
     configured: Option<&RedisUrl>,
+    directory: Option<&Path>,
     environment: &Environment,
-) -> Result<Option<Check>, Failure> {
+) -> Result<Vec<Check>, Failure> {
     let redis = match shared.open(configured, environment) {
-        Ok(None) => return Ok(None),
+        Ok(None) => return Ok(Vec::new()),
         Ok(Some(redis)) => redis,
-        Err(failure) => return Ok(Some(Check::for_all("state", Err(failure.message)))),
+        Err(failure) => return Ok(vec![Check::for_all("state", Err(failure.message))]),
     };
-    let checked = runtime()?.block_on(redis.check());
+    let runtime = runtime()?;
+    let checked = runtime.block_on(redis.check());
+    let keys = match directory {
+        Some(directory) if checked.is_ok() => {
+            let compared = runtime.block_on(compare_shared_keys(directory, &redis));
+            Some(Check::for_all("keys", agreement(compared)))
+        }
+        _ => None,
+    };
     let evicts = |status: &RedisStatus| {
         let policy = status.eviction.as_deref().filter(|policy| *policy != "noeviction")?;
         Some(format!("its maxmemory-policy is {policy}: cursors and sessions can be lost before they expire"))
@@ -146,7 +160,16 @@ fn check_shared_state(
         format!("Redis {} at {}, {encryption}", status.version, redis.url())
     });
     let found = found.map_err(|error| error.to_string());
-    Ok(Some(Check::for_all("state", found).warning(warning)))
+    Ok([Check::for_all("state", found).warning(warning)].into_iter().chain(keys).collect())
+}
+
+/// Describes the comparison of the keys of this machine with those of servers that run.
+fn agreement(compared: Result<Option<KeyMismatch>, StateError>) -> Result<String, String> {
+    match compared {
+        Ok(None) => Ok("no running server with this Redis has other keys".to_owned()),
+        Ok(Some(mismatch)) => Err(mismatch.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Returns the failed check of a store with vectors that cannot be used. A store that cannot be read has a check of its own.

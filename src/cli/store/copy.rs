@@ -17,8 +17,8 @@ use crate::source::{ConnectionCopy, CopyError, ImportTarget, StoreCopy};
 
 /// Copy all records of a store into another one, with their ids: a file to PostgreSQL, or back.
 ///
-/// An interrupted copy continues when it is run again. Projects of documents, vectors and the imports that a file remembers
-/// are not copied.
+/// An interrupted copy continues when it is run again. Projects keep the ids of their documents and chunks. Vectors, search
+/// histories and the imports that a store remembers are not copied.
 #[derive(Debug, Args)]
 pub(super) struct Copy {
     /// The store to read: a file, or the URL of a PostgreSQL database.
@@ -31,8 +31,8 @@ pub(super) struct Copy {
 /// Result of the command.
 struct Copied {
     connections: Vec<ConnectionCopy>,
-    /// Ids of projects, which are not copied.
-    projects: Vec<String>,
+    /// True if one of them is a project, whose vectors have to be built.
+    has_project: bool,
 }
 
 impl Copy {
@@ -56,12 +56,9 @@ impl Copy {
                 }
             };
             let copy = StoreCopy { from: from.export_place(), to: to.export_place(), target };
-            let mut copied = Copied { connections: Vec::new(), projects: Vec::new() };
+            let mut copied = Copied { connections: Vec::new(), has_project: false };
             for known in copy.connections()? {
-                if known.is_project {
-                    copied.projects.push(known.connection.connection_id.to_string());
-                    continue;
-                }
+                copied.has_project |= known.is_project;
                 let done = copy.copy(&known.connection, stop)?;
                 progress(&done);
                 copied.connections.push(done);
@@ -69,13 +66,7 @@ impl Copy {
             Ok::<_, CopyError>(copied)
         })?;
         print(printer, &copied, &from_name, &to_name);
-        match copied.projects.as_slice() {
-            [] => Ok(()),
-            projects => Err(Failure::new(format!(
-                "projects of documents are not copied; import their documents again: {}",
-                projects.join(", ")
-            ))),
-        }
+        Ok(())
     }
 }
 
@@ -107,6 +98,11 @@ fn print(printer: Printer, copied: &Copied, from: &str, to: &str) {
             "{to} has the {} of {connections} of {from}, verified by count and hash",
             counted(records, "record")
         ));
+        if copied.has_project {
+            note(&format_args!(
+                "vectors are not copied; run `fetchwell embeddings build --store {to}` for searches by meaning"
+            ));
+        }
         return;
     }
     let connections = copied.connections.iter().map(|copy| {
@@ -118,6 +114,5 @@ fn print(printer: Printer, copied: &Copied, from: &str, to: &str) {
     });
     printer.value(&json!({
         "from": from, "to": to, "records": records, "connections": connections.collect::<Vec<_>>(),
-        "projects_not_copied": copied.projects,
     }));
 }

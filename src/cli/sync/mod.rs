@@ -25,8 +25,9 @@ use self::watch::watch;
 use super::embeddings::EmbedArgs;
 use super::print::Printer;
 use super::rejections::ReportFile;
-use crate::app::default_store::{refuse_database, store_of_imports};
+use crate::app::default_store::store_of_imports;
 use crate::app::failure::Failure;
+use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
 use crate::app::sync_target::open_sync_target;
 use crate::config::Environment;
@@ -60,8 +61,8 @@ impl Sync {
         let store = Arc::new(open_sync_target(&path, environment)?);
         let imports = chosen(store.imports()?, self.name.as_deref())?;
         if self.watch {
-            refuse_database(&path)?;
-            return watch(&path, imports, printer);
+            drop(store);
+            return watch(&ImportStore::from_place(&path)?, imports, printer, environment);
         }
         let prune = self.prune;
         let mut report_file = self.report.as_deref().map(ReportFile::create).transpose()?;

@@ -1,7 +1,6 @@
 //! `fetchwell sync --watch`: follows imports until the command is stopped.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,8 +10,9 @@ use tokio::runtime::Builder;
 use super::super::print::{Printer, note};
 use super::report::{ImportHealth, SyncReport};
 use crate::app::failure::Failure;
-use crate::app::imports::{FollowedImport, ImportObserver, ImportTarget, follow_imports};
+use crate::app::imports::{FollowedImport, Follower, ImportObserver, ImportStore, ImportTarget};
 use crate::app::stop;
+use crate::config::Environment;
 use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome};
 use crate::handle::ConnectionId;
 use crate::source::store::RememberedImport;
@@ -23,10 +23,15 @@ const EVERY: Duration = Duration::from_secs(15 * 60);
 /// Maximum time for the end of a batch after a signal.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// Follows imports until a signal.
-pub(super) fn watch(store: &Path, imports: Vec<RememberedImport>, printer: Printer) -> Result<(), Failure> {
+/// Follows imports until a signal. In a database another process may follow some of them; this one takes its place when it ends.
+pub(super) fn watch(
+    store: &ImportStore,
+    imports: Vec<RememberedImport>,
+    printer: Printer,
+    environment: &Environment,
+) -> Result<(), Failure> {
     let followed = imports.iter().map(|import| FollowedImport {
-        store: store.to_owned(),
+        store: store.clone(),
         target: ImportTarget::Remembered(import.connection_id.clone(), import.settings.origin.clone()),
         every: EVERY,
         watch: true,
@@ -36,11 +41,11 @@ pub(super) fn watch(store: &Path, imports: Vec<RememberedImport>, printer: Print
     let runtime = runtime.map_err(|error| Failure::new(format!("threads cannot be started ({error})")))?;
     let stopped = Arc::new(AtomicBool::new(false));
     let observer = Arc::new(PrintingObserver { imports, printer, printed: Mutex::default() });
-    let requested = Arc::clone(&stopped);
+    let follower = Follower { observer, environment: environment.clone(), stop: Arc::clone(&stopped) };
     note(&"watching; stop it with Ctrl-C");
     runtime.block_on(async {
         tokio::select! {
-            () = follow_imports(followed, observer, requested) => {}
+            () = follower.follow(followed) => {}
             _signal = stop::requested() => {}
         }
     });

@@ -20,7 +20,7 @@ use crate::source::store::{
     ImportStatus, ItemId, KnownItem, Manifest, MissingCounts, NewConnection, RememberedImport, StoreError,
     Tally,
 };
-use crate::source::{SyncTarget, SyncTargetWriter};
+use crate::source::{ImportLock, SyncTarget, SyncTargetWriter};
 
 /// Maximum number of passes over files that share keys. After that, all files are read.
 const MAX_PASSES: usize = 8;
@@ -87,10 +87,10 @@ impl Synchronization<'_> {
     /// stopped the synchronization. Batches that were written stay.
     pub fn run(self) -> Result<SyncOutcome, ImportError> {
         let (store, import) = (self.store, self.import);
-        let Some(_lock) = store.try_lock(import.id)? else {
+        let Some(lock) = store.try_lock(import)? else {
             return Err(ImportError::Synchronizing(import.connection_id.to_string()));
         };
-        let outcome = self.synchronize();
+        let outcome = self.synchronize(&lock);
         let now = Timestamp::now();
         let mut status = ImportStatus { last_attempt: Some(now), ..ImportStatus::default() };
         match &outcome {
@@ -112,7 +112,7 @@ impl Synchronization<'_> {
         outcome
     }
 
-    fn synchronize(self) -> Result<SyncOutcome, ImportError> {
+    fn synchronize(self, lock: &ImportLock<'_>) -> Result<SyncOutcome, ImportError> {
         let Self { store, import, prune, program, report, stop } = self;
         let settings = &import.settings;
         let kind: ImportKind = settings.kind.parse().map_err(|error: super::kind::UnknownKind| {
@@ -127,7 +127,7 @@ impl Synchronization<'_> {
             scan => scan?,
         };
         // Opened before the items are read, so that it notices when the store was changed since.
-        let writer = store.writer(import)?;
+        let writer = lock.writer(import)?;
         let items = store.items(import.id)?;
         let plan = Plan::new(&scan, &items);
         writer.save_states(&plan.touched)?;

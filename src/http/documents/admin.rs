@@ -52,7 +52,8 @@ pub(super) async fn history(
     Answer::new(&History { searches }, items)
 }
 
-/// Removes the cached answers of one project, or of all that the caller may read, from the caches of all callers.
+/// Removes the cached answers of one project, or of all that the caller may read, from the caches of all callers. Other servers
+/// that share their state use none of their entries any more, of any project.
 pub(super) async fn clear_cache(
     served: &AuthMode,
     toolbox: &Toolbox,
@@ -72,7 +73,7 @@ pub(super) async fn clear_cache(
         AuthMode::Unauthenticated(toolbox) => toolbox.now().searches().clear(is_cleared),
         AuthMode::Authenticated(callers) => callers.toolboxes.clear_searches(is_cleared),
     };
-    // Answers in the memory of other servers stay for their hour; like all answers, they are of the current corpus.
-    toolbox.searches().clear_shared().await;
+    let shared = toolbox.searches().clear_shared().await;
+    shared.map_err(|error| DocumentError::not_cleared(&error))?;
     Answer::new(&ClearResult { cleared }, cleared)
 }

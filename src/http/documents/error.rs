@@ -10,6 +10,7 @@ use crate::docs::DocsError;
 use crate::fit::clip;
 use crate::http::error::RequestError;
 use crate::source::SourceError;
+use crate::state::StateError;
 
 /// Maximum length of a detail in bytes of JSON.
 const MAX_DETAIL_BYTES: usize = 700;
@@ -169,6 +170,16 @@ impl DocumentError {
     /// Creates the error of a query with an invalid vector.
     pub(super) fn embedding(problem: &str) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, "Embedding error", problem, "EMBEDDING_ERROR")
+    }
+
+    /// Creates the error of shared state that cannot be written while the cache is cleared.
+    pub(super) fn not_cleared(error: &StateError) -> Self {
+        let detail = format!(
+            "the answers of this server are removed; the state that servers share is {}, so others may use theirs for up to an \
+             hour. Try again",
+            error.kind()
+        );
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "State unavailable", &detail, "STATE_UNAVAILABLE")
     }
 
     /// Creates the error of a search that the history does not have.

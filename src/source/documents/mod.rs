@@ -8,7 +8,7 @@
 //! * `project`, `document`, `history`: the rows of the contract as values
 //! * `record`: documents as records, `tiles`: the chunks of a text
 //! * `search`: searches for chunks, `chunk_ranking`: the order of chunks, `stages`: their stages as events
-//! * `conformance`: the rules of a store as tests
+//! * `copy`: a project as another store gets it, `conformance`: the rules of a store as tests
 //!
 //! **Invariant:** the chunks of a document, in their order, are its text, byte for byte.
 
@@ -16,6 +16,7 @@ mod category;
 pub(super) mod chunk_ranking;
 #[cfg(test)]
 pub(crate) mod conformance;
+mod copy;
 mod document;
 mod history;
 mod project;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub use category::{Category, InvalidCategory};
+pub use copy::{ChunkIds, CopiedDocument, ProjectCopy};
 pub use document::{
     CategoryCount, ChunkMetadata, DOCUMENTS_STREAM, Document, DocumentChange, DocumentChunk, DocumentPath,
     InvalidDocumentPath, NewDocument, TEXT_FIELD, bounded_title, content_hash,

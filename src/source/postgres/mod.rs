@@ -42,14 +42,15 @@ mod words;
 mod writer;
 
 pub use administration::{
-    Blocking, Lease, LeaseAttempt, LeaseHolder, PostgresBytes, PostgresExport, PostgresInfo, TableVersions,
-    count_removal, import_in_progress, migrate_tables, postgres_info, remove_records, table_versions,
+    Blocking, Job, Lease, LeaseAttempt, LeaseHolder, PostgresBytes, PostgresExport, PostgresInfo,
+    TableVersions, copied_project, count_removal, import_in_progress, migrate_tables, postgres_info,
+    put_copied_project, remove_records, table_versions,
 };
 pub use extension::PgvectorState;
 pub use pool::PostgresPool;
 pub use replicas::{DEFAULT_MAX_LAG, ReadReplicas};
 pub use store::{PostgresState, PostgresStore};
-pub use sync::{PostgresSyncLock, PostgresSyncStore, PostgresSyncWriter};
+pub use sync::{PostgresSyncStore, PostgresSyncWriter};
 pub use url::{PasswordPlace, PostgresUrl, SslMode};
 pub use vectors::{
     ModelStatus, PostgresVectorBuilder, PostgresVectorStatus, estimate_postgres_build,

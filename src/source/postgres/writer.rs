@@ -15,7 +15,7 @@ use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::administration::{Lease, LeaseAttempt, import_lease};
+use super::administration::{Job, Lease, LeaseAttempt, import_lease};
 use super::batch::{Batch, ChangedRows, RecordPlace, RecordState, sort_value, without_nul};
 use super::bulk::copy::{CopyRow, copy_rows};
 use super::bulk::indexes::{build_missing_indexes, drop_indexes_of_empty_tables, is_index_missing};
@@ -26,9 +26,11 @@ use super::search::index::put_words;
 use super::sort_key::SortKey;
 use super::transaction::begin_write;
 use super::url::PostgresUrl;
+use super::vectors::index::{create_index, drop_empty_index};
 use super::words::WORDS_VERSION;
 use crate::handle::StreamName;
 use crate::record::RecordData;
+use crate::source::documents::ChunkIds;
 use crate::source::manifest::Manifest;
 use crate::source::manifest::kinds::Kinds;
 use crate::source::manifest::observed::ObservedFields;
@@ -46,9 +48,6 @@ const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Maximum time of building the indexes of a large import.
 const INDEX_TIMEOUT: Duration = Duration::from_secs(6 * 3600);
-
-/// Job of an import that builds the indexes at its end.
-const BULK_JOB: &str = "bulk import";
 
 /// Number of records after which the server gets new statistics.
 const MANY_RECORDS: u64 = 1_000;
@@ -68,6 +67,8 @@ pub struct PostgresWriter {
     connection: i64,
     manifest: Option<Manifest>,
     streams: HashMap<StreamName, OpenStream>,
+    /// Writer of the documents of a project that is copied.
+    documents: Option<DocumentRows>,
     batch: Vec<IncomingRecord>,
     batch_bytes: usize,
     tally: Tally,
@@ -104,11 +105,35 @@ impl PostgresWriter {
         runtime: &Handle,
         connection: &NewConnection,
     ) -> Result<Self, StoreError> {
+        Self::open_with(pool, runtime, connection, None)
+    }
+
+    /// Opens the connection of a project that is copied, whose chunks have ids.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub fn open_copy(
+        pool: &PostgresPool,
+        runtime: &Handle,
+        connection: &NewConnection,
+        chunks: ChunkIds,
+    ) -> Result<Self, StoreError> {
+        Self::open_with(pool, runtime, connection, Some(chunks))
+    }
+
+    fn open_with(
+        pool: &PostgresPool,
+        runtime: &Handle,
+        connection: &NewConnection,
+        chunks: Option<ChunkIds>,
+    ) -> Result<Self, StoreError> {
         let NewConnection { connection_id, connector_key, display_name, manifest } = connection;
         let lease = import_lease(pool, runtime, connection_id)?;
         let opened = wait(runtime, pool, async {
             let mut database = pool.connection().await?;
-            if is_project(&database, connection_id).await.map_err(|error| pool.failure(&error))? {
+            let is_project = is_project(&database, connection_id).await;
+            if is_project.map_err(|error| pool.failure(&error))? && chunks.is_none() {
                 return Ok(None);
             }
             let sql =
@@ -126,10 +151,21 @@ impl PostgresWriter {
                 .query_one(sql, &[&connection_id.as_str(), &connector_key, &display_name, manifest])
                 .await
                 .map_err(failed)?;
+            let connection: i64 = row.get(0);
+            let documents = match chunks {
+                None => None,
+                Some(chunks) => {
+                    let rows = DocumentRows::find(&transaction, connection).await.map_err(failed)?;
+                    rows.map(|rows| rows.with_chunk_ids(chunks))
+                }
+            };
             transaction.commit().await.map_err(failed)?;
-            Ok(Some((database, row.get::<_, i64>(0), row.get::<_, Option<String>>(1))))
+            if documents.is_some() {
+                drop_empty_index(&mut database).await.map_err(failed)?;
+            }
+            Ok(Some((database, connection, row.get::<_, Option<String>>(1), documents)))
         });
-        let Some((mut database, connection, manifest)) = opened? else {
+        let Some((mut database, connection, manifest, documents)) = opened? else {
             return Err(StoreError::IsProject(connection_id.to_string()));
         };
         // Each step is a transaction of its own, so that an import can be interrupted.
@@ -143,6 +179,7 @@ impl PostgresWriter {
             connection,
             manifest: manifest.and_then(|manifest| Manifest::from_stored(&manifest)),
             streams: HashMap::new(),
+            documents,
             batch: Vec::with_capacity(BATCH_RECORDS),
             batch_bytes: 0,
             tally: Tally::default(),
@@ -173,7 +210,9 @@ impl PostgresWriter {
     fn begin_bulk(&mut self) -> Result<(), StoreError> {
         let Self { pool, runtime, database, .. } = self;
         self.bulk = wait(runtime, pool, async {
-            let LeaseAttempt::Taken(lease) = Lease::try_take(pool, BULK_JOB).await? else { return Ok(None) };
+            let LeaseAttempt::Taken(lease) = Lease::try_take(pool, Job::BuildIndexes).await? else {
+                return Ok(None);
+            };
             match drop_indexes_of_empty_tables(database, pool.url()).await {
                 Ok(is_dropped) => Ok(is_dropped.then_some(lease)),
                 // A reader uses the tables.
@@ -186,15 +225,19 @@ impl PostgresWriter {
 
     /// Builds indexes that are missing after a large import, this one or an interrupted one.
     fn build_indexes(&mut self) -> Result<(), StoreError> {
-        let Self { pool, runtime, database, bulk, .. } = self;
+        let Self { pool, runtime, database, bulk, documents, .. } = self;
+        let has_documents = documents.is_some();
         let building = async {
+            if has_documents {
+                create_index(database).await.map_err(|error| pool.failure(&error))?;
+            }
             let is_missing = is_index_missing(database, pool.url()).await;
             if !is_missing.map_err(|error| pool.failure(&error))? {
                 return Ok(());
             }
             let lease = match bulk.take() {
                 Some(lease) => LeaseAttempt::Taken(lease),
-                None => Lease::try_take(pool, BULK_JOB).await?,
+                None => Lease::try_take(pool, Job::BuildIndexes).await?,
             };
             // The import that has the lease builds them.
             if let LeaseAttempt::Taken(_lease) = lease {
@@ -234,13 +277,15 @@ impl PostgresWriter {
         if incoming.is_empty() {
             return Ok(());
         }
-        let Self { pool, runtime, database, connection, manifest, streams, tally, lease, .. } = self;
+        let Self { pool, runtime, database, connection, manifest, streams, documents, tally, lease, .. } =
+            self;
         if !lease.is_held() {
             return Err(PostgresError::LeaseLost { database: pool.url().to_string() }.into());
         }
         let written = wait(runtime, pool, async {
             let manifest = manifest.as_ref();
-            let writing = OpenBatch { connection: *connection, manifest, streams, documents: None };
+            let writing =
+                OpenBatch { connection: *connection, manifest, streams, documents: documents.as_mut() };
             Box::pin(writing.write(database, pool.url(), &incoming, *tally))
                 .await
                 .map_err(|error| pool.failure(&error))

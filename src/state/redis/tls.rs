@@ -2,16 +2,21 @@
 //! the host.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::error::RedisError;
 use super::url::RedisUrl;
+
+/// Maximum time of a handshake, within the second of opening a connection.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// Encryption of the connections to one server.
 #[derive(Clone)]
@@ -60,7 +65,13 @@ impl RedisTls {
 
     /// Encrypts a connection.
     pub(super) async fn encrypt(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, RedisError> {
-        let encrypted = self.connector.connect(self.host.clone(), stream).await;
-        encrypted.map_err(|error| RedisError::Tls { server: self.server.clone(), problem: error.to_string() })
+        let failed = |problem: String| RedisError::Tls { server: self.server.clone(), problem };
+        // A server without TLS waits for the rest of a line, and never answers.
+        match timeout(HANDSHAKE_TIMEOUT, self.connector.connect(self.host.clone(), stream)).await {
+            Ok(encrypted) => encrypted.map_err(|error| failed(error.to_string())),
+            Err(_elapsed) => {
+                Err(failed("no answer to the TLS handshake; the port may have no TLS".to_owned()))
+            }
+        }
     }
 }

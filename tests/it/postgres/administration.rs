@@ -1,11 +1,13 @@
 //! Commands about a store in PostgreSQL as a whole, and leases of imports.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use super::documents::has_pgvector;
 use crate::support::stores::postgres::{Database, connect};
-use crate::support::{binary, fetchwell, stderr, stdout, text};
+use crate::support::{binary, fetchwell, handbook, stderr, stdout, text};
 
 const LINES: &str = "{\"stream\":\"notes\",\"key\":\"a\",\"data\":{\"title\":\"Zeppelin\",\"n\":1.10},\"emitted_at\":\"2026-01-02T03:04:05Z\"}\n\
     {\"stream\":\"notes\",\"key\":\"b/ü\",\"data\":{\"title\":\"Balloon\",\"n\":12345678901234567890}}\n\
@@ -104,6 +106,44 @@ async fn removed_records_leave_no_rows_and_no_words() {
     assert_eq!(left, [3, 3, 1, 2]);
     let gone = remove("work", "--yes");
     assert!(stderr(&gone).contains("there is no connection `work`"), "{gone:?}");
+}
+
+#[tokio::test]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn removed_documents_leave_no_rows_of_their_project() {
+    let database = Database::create().await;
+    if !has_pgvector(&database).await {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    handbook::import(&folder.path().join("docs"), Path::new(&database.url));
+    let client = database.client().await;
+    let rows = async || -> [i64; 4] {
+        let sql = "SELECT (SELECT count(*) FROM fetchwell.projects), (SELECT count(*) FROM fetchwell.documents),
+            (SELECT count(DISTINCT document_id) FROM fetchwell.chunks), (SELECT count(*) FROM fetchwell.records)";
+        let row = client.query_one(sql, &[]).await.unwrap();
+        std::array::from_fn(|at| row.get(at))
+    };
+    let remove = |what: &str| {
+        let output = fetchwell(["remove", what, "--yes", "--store", &database.url]);
+        assert!(output.status.success(), "{output:?}");
+    };
+    let [projects, documents, chunked, records] = rows().await;
+    assert!(projects == 1 && documents > 2 && documents == chunked && documents == records);
+    let version = "SELECT corpus_version FROM fetchwell.projects";
+    let before: i32 = client.query_one(version, &[]).await.unwrap().get(0);
+    let one: String =
+        client.query_one("SELECT id::text FROM fetchwell.documents LIMIT 1", &[]).await.unwrap().get(0);
+    remove(&format!("handbook/documents:{one}"));
+    assert_eq!(rows().await, [1, documents - 1, documents - 1, documents - 1]);
+    assert!(client.query_one(version, &[]).await.unwrap().get::<_, i32>(0) > before);
+    remove("handbook/documents");
+    assert_eq!(rows().await, [1, 0, 0, 0]);
+    remove("handbook");
+    assert_eq!(rows().await, [0, 0, 0, 0]);
+    // Nothing is left in the way of a new project of the name.
+    handbook::import(&folder.path().join("docs"), Path::new(&database.url));
+    assert_eq!(rows().await, [1, documents, documents, documents]);
 }
 
 #[tokio::test]

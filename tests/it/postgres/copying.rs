@@ -1,9 +1,12 @@
 //! Copies of stores between files and PostgreSQL.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
+use super::documents::has_pgvector;
 use crate::support::stores::postgres::{Database, connect};
-use crate::support::{fetchwell, import_records, stderr, stdout, text};
+use crate::support::{fetchwell, handbook, import_records, stderr, stdout, text};
 
 /// Returns awkward records: numbers that lose digits when they are read as binary fractions, keys of all kinds.
 fn lines() -> String {
@@ -114,4 +117,66 @@ async fn a_database_is_copied_into_another_one() {
     assert_eq!(records(&to.url), records(&from.url));
     let itself = fetchwell(["store", "copy", &from.url, &from.url]);
     assert!(!itself.status.success() && stderr(&itself).contains("into itself"), "{itself:?}");
+}
+
+/// Returns the ids of the projects, documents and chunks of a file.
+fn ids_in_file(file: &Path) -> Vec<[String; 3]> {
+    let sqlite = rusqlite::Connection::open(file).unwrap();
+    let sql = "SELECT project_id, document_id || ' ' || chunk_index, id FROM chunk_ranges";
+    let mut statement = sqlite.prepare(sql).unwrap();
+    let rows = statement.query_map((), |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?])).unwrap();
+    let mut ids: Vec<[String; 3]> = rows.map(Result::unwrap).collect();
+    ids.sort();
+    ids
+}
+
+/// Returns the ids of the projects, documents and chunks of a database.
+async fn ids_in_database(database: &Database) -> Vec<[String; 3]> {
+    let sql = "SELECT project_id::text, document_id::text || ' ' || chunk_index, id::text
+         FROM fetchwell.chunks";
+    let rows = database.client().await.query(sql, &[]).await.unwrap();
+    let mut ids: Vec<[String; 3]> = rows.iter().map(|row| [row.get(0), row.get(1), row.get(2)]).collect();
+    ids.sort();
+    ids
+}
+
+#[tokio::test]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn a_project_keeps_its_ids_there_and_back() {
+    let database = Database::create().await;
+    let folder = tempfile::tempdir().unwrap();
+    let (file, back) = (folder.path().join("handbook.db"), folder.path().join("back.db"));
+    handbook::import(&folder.path().join("docs"), &file);
+    import_records(&file, "work", &lines());
+    if !has_pgvector(&database).await {
+        let refused = fetchwell(["store", "copy", text(&file), &database.url]);
+        assert!(!refused.status.success() && stderr(&refused).contains("pgvector"), "{refused:?}");
+        return;
+    }
+    let first = copy(text(&file), &database.url);
+    let original = ids_in_file(&file);
+    assert!(original.len() > 3, "{original:?}");
+    assert_eq!(ids_in_database(&database).await, original);
+    let again = copy(text(&file), &database.url);
+    assert_eq!(again["records"], first["records"]);
+    for connection in again["connections"].as_array().unwrap() {
+        assert_eq!((&connection["added"], &connection["changed"]), (&json!(0), &json!(0)), "{again}");
+    }
+    copy(&database.url, text(&back));
+    assert_eq!(ids_in_file(&back), original);
+    let shown = |store: &str| {
+        let project = stdout(&fetchwell(["project", "show", "handbook", "--json", "--store", store]));
+        let project: Value = serde_json::from_str(&project).unwrap();
+        // Versions and times of changes are those of a store.
+        ["id", "slug", "name", "settings"].map(|field| project["project"][field].clone())
+    };
+    assert_eq!(shown(text(&back)), shown(text(&file)));
+    assert!(shown(&database.url)[0].is_string(), "{:?}", shown(&database.url));
+
+    // A project of the name with another id is not overwritten.
+    let other = folder.path().join("other.db");
+    handbook::import(&folder.path().join("docs"), &other);
+    let refused = fetchwell(["store", "copy", text(&other), &database.url]);
+    assert!(!refused.status.success() && stderr(&refused).contains("whose id differs"), "{refused:?}");
+    assert_eq!(ids_in_database(&database).await, original);
 }

@@ -11,7 +11,7 @@ use crate::support::{
 };
 
 /// Returns true if the server has pgvector. Debian's version 15 has none.
-async fn has_pgvector(database: &Database) -> bool {
+pub(super) async fn has_pgvector(database: &Database) -> bool {
     let sql = "SELECT EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector')";
     database.client().await.query_one(sql, &[]).await.unwrap().get(0)
 }

@@ -1,10 +1,12 @@
 //! Stores in PostgreSQL. `tests/postgres/run` starts the servers.
 
 mod administration;
+mod backups;
 mod bulk;
 mod copying;
 mod documents;
 mod failures;
+mod jobs;
 mod poolers;
 mod replicas;
 mod search;

@@ -53,11 +53,14 @@ fn answer_of_one_server_is_in_the_cache_of_the_other() {
     assert!(changed["corpus_version"].as_i64() > first["corpus_version"].as_i64(), "{changed}");
     assert_eq!(search(&one, ANN)["results"], changed["results"]);
 
-    // A third server has nothing in memory, and the cleared entries are not used.
+    // Cleared entries are used by no server: neither by a new one, nor by one that has them in memory.
     let third = replicas.start("third");
+    assert_eq!(search(&other, ANN)["cache_hit"], true);
     let cleared = ask(&one.address, "POST", "/api/v1/admin/cache/clear", &[&bearer(ANN)]);
     assert_eq!(cleared.status, 200, "{cleared:?}");
-    assert_eq!(search(&third, ANN)["cache_hit"], false);
+    assert_eq!(search(&other, ANN)["cache_hit"], false);
+    assert_eq!(search(&third, ANN)["cache_hit"], true, "the entry of the other server");
+    assert_eq!(search(&other, BOB)["cache_hit"], false);
 }
 
 #[test]
@@ -71,6 +74,10 @@ fn searches_go_on_without_redis() {
     assert_eq!(search(&server, ANN)["cache_hit"], true, "the memory of the server is the first level");
     let other = search(&server, BOB);
     assert_eq!((&other["cache_hit"], &other["results"]), (&json!(false), &first["results"]));
+    // The administrator knows that other servers were not reached.
+    let cleared = ask(&server.address, "POST", "/api/v1/admin/cache/clear", &[&bearer(ANN)]);
+    assert_eq!((cleared.status, &cleared.json()["code"]), (503, &json!("STATE_UNAVAILABLE")), "{cleared:?}");
+    assert_eq!(search(&server, ANN)["cache_hit"], false);
 }
 
 /// Starts a record server with hits that have an id of its own and no address.

@@ -2,6 +2,8 @@
 
 mod cursors;
 mod documents;
+mod encryption;
 mod faults;
+mod keys;
 mod pages;
 mod servers;

@@ -21,7 +21,7 @@ pub(super) fn shared_url() -> String {
     format!("{}?prefix=test-{}-{number}", variable("FETCHWELL_TEST_REDIS"), std::process::id())
 }
 
-fn variable(name: &str) -> String {
+pub(super) fn variable(name: &str) -> String {
     #[expect(clippy::disallowed_methods, reason = "tests/redis/run sets it for the tests")]
     let value = std::env::var(name);
     value.unwrap_or_else(|_| {

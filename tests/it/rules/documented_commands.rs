@@ -15,14 +15,15 @@ use crate::support::{FakeServer, HttpServer, Reply, binary, hostaway_store, star
 
 /// Commands that no test can run, by their beginning, with the reason. The options of a `fetchwell` command within them
 /// are checked.
-const NOT_RUN: [(&str, &str); 8] = [
+const NOT_RUN: [(&str, &str); 9] = [
     ("cargo run -- demo", "a build; `.ci/run` runs it"),
     ("cargo ", "builds, installs or tests the program"),
     ("claude ", "needs Claude Code; tests/clients/agents runs it"),
     (".ci/conformance ", "needs the official conformance suite; `.ci/run` runs it"),
     ("vault ", "another program's"),
-    ("createdb ", "PostgreSQL's own"),
-    ("pg_", "PostgreSQL's own: pg_dump and pg_restore"),
+    ("createdb ", "PostgreSQL's own; tests/it/postgres/backups.rs runs it"),
+    ("pg_", "PostgreSQL's own: pg_dump and pg_restore; tests/it/postgres/backups.rs runs them"),
+    ("psql ", "PostgreSQL's own; tests/it/postgres/backups.rs runs it"),
     ("PGPASSFILE=", "needs a PostgreSQL server; tests/it/postgres/store.rs runs such"),
 ];
 

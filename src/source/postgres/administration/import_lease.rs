@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use super::job::Job;
 use super::lease::{Lease, LeaseAttempt, LeaseHolder};
 use crate::handle::ConnectionId;
 use crate::source::postgres::pool::PostgresPool;
@@ -25,7 +26,7 @@ pub fn import_in_progress(
     runtime: &Handle,
     connection: &ConnectionId,
 ) -> Result<Option<LeaseHolder>, StoreError> {
-    Ok(runtime.block_on(Lease::holder(pool, &import_job(connection)))?)
+    Ok(runtime.block_on(Lease::holder(pool, Job::Import(connection)))?)
 }
 
 /// Waits for the lease of an import. The server may have noticed the end of the last session that had it only now.
@@ -34,23 +35,18 @@ pub(in crate::source::postgres) fn import_lease(
     runtime: &Handle,
     connection: &ConnectionId,
 ) -> Result<Lease, StoreError> {
-    let job = import_job(connection);
+    let job = Job::Import(connection);
     let mut attempts = LEASE_ATTEMPTS;
     loop {
         attempts -= 1;
-        match runtime.block_on(Lease::try_take(pool, &job))? {
+        match runtime.block_on(Lease::try_take(pool, job))? {
             LeaseAttempt::Taken(lease) => return Ok(lease),
             LeaseAttempt::Held(_) if attempts > 0 => thread::park_timeout(LEASE_PAUSE),
             LeaseAttempt::Held(holder) => {
                 let database = pool.url().to_string();
                 let holder = holder.map_or_else(|| "another session".to_owned(), |holder| holder.to_string());
-                return Err(PostgresError::Leased { database, job, holder }.into());
+                return Err(PostgresError::Leased { database, job: job.to_string(), holder }.into());
             }
         }
     }
-}
-
-/// Returns the job of an import into a connection.
-fn import_job(connection: &ConnectionId) -> String {
-    format!("import {connection}")
 }

@@ -5,13 +5,25 @@
 //! transaction has no snapshot, so it does not keep the server from removing old rows.
 
 use std::fmt;
+use std::time::Duration;
 
 use deadpool_postgres::{ClientWrapper, Object};
 use sha2::{Digest, Sha256};
+use tokio::time::timeout;
 use tokio_postgres::{Error, SimpleQueryMessage, SimpleQueryRow};
 
+use super::job::Job;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres_error::PostgresError;
+
+/// Begins the transaction of a lease. The server asks a client that is silent for half a minute whether it is still there, so
+/// that a machine that vanished loses its leases within a minute.
+const BEGIN: &str =
+    "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL tcp_keepalives_idle = 30;
+    SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 3";
+
+/// Maximum time in which the server confirms a lease.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Right to run a job, which ends when it is dropped.
 pub struct Lease {
@@ -60,21 +72,22 @@ impl fmt::Display for LeaseHolder {
 }
 
 impl Lease {
-    /// Takes the lease of a job, such as `import work-mail`, unless another process has it.
+    /// Takes the lease of a job, unless another process has it.
     ///
     /// # Errors
     ///
     /// The database cannot be used.
-    pub async fn try_take(pool: &PostgresPool, job: &str) -> Result<LeaseAttempt, PostgresError> {
+    pub async fn try_take(pool: &PostgresPool, job: Job<'_>) -> Result<LeaseAttempt, PostgresError> {
         // The connection is not one of the pool any more: it ends with the lease.
         let client = Object::take(pool.connection().await?);
-        let key = key_of(job);
+        let job = job.to_string();
+        let key = key_of(&job);
         let attempt = async {
-            client.batch_execute("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0").await?;
+            client.batch_execute(BEGIN).await?;
             let rows = client.simple_query(&format!("SELECT pg_try_advisory_xact_lock({key})")).await?;
             let is_taken = first_row(&rows).and_then(|row| row.get(0)) == Some("t");
             if is_taken {
-                client.batch_execute(&format!("SET LOCAL application_name = {}", name_of(job))).await?;
+                client.batch_execute(&format!("SET LOCAL application_name = {}", name_of(&job))).await?;
                 return Ok::<Option<Option<LeaseHolder>>, Error>(None);
             }
             Ok(Some(holder(&client, key).await?))
@@ -91,15 +104,22 @@ impl Lease {
     /// # Errors
     ///
     /// The database cannot be used.
-    pub async fn holder(pool: &PostgresPool, job: &str) -> Result<Option<LeaseHolder>, PostgresError> {
+    pub async fn holder(pool: &PostgresPool, job: Job<'_>) -> Result<Option<LeaseHolder>, PostgresError> {
         let connection = pool.connection().await?;
-        holder(&connection, key_of(job)).await.map_err(|error| pool.failure(&error))
+        holder(&connection, key_of(&job.to_string())).await.map_err(|error| pool.failure(&error))
     }
 
     /// Returns false if the connection broke, so that another process may have the lease now.
     #[must_use]
     pub fn is_held(&self) -> bool {
         !self.client.is_closed()
+    }
+
+    /// Asks the server whether this process still has the lease. Notices a connection of which only the server knows that it
+    /// has ended.
+    pub async fn confirm(&self) -> bool {
+        let asked = timeout(CONFIRM_TIMEOUT, self.client.simple_query("SELECT 1")).await;
+        matches!(asked, Ok(Ok(_))) && self.is_held()
     }
 }
 
@@ -149,11 +169,16 @@ fn name_of(job: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
     fn jobs_have_keys_of_their_own_and_plain_names() {
-        assert_ne!(key_of("import a"), key_of("import b"));
+        let [one, other] = ["a", "b"].map(|name| name.parse().unwrap());
+        let jobs = [Job::Import(&one), Job::Import(&other), Job::Follow(&one), Job::Embed];
+        let keys: BTreeSet<i64> = jobs.iter().map(|job| key_of(&job.to_string())).collect();
+        assert_eq!(keys.len(), jobs.len());
         assert_eq!(name_of("import o'neil\n"), "'fetchwell import o''neil?'");
     }
 }

@@ -1,4 +1,4 @@
-//! Removes records with their history, their words and their numbers, in one transaction.
+//! Removes records with their history, their words, their documents and their numbers, in one transaction.
 //!
 //! The store gets a new id, as an embedded one does: change tokens of earlier versions expire, because no history is left
 //! that could tell of the removal. The server frees the space of the rows later; its log and its backups keep them.
@@ -8,7 +8,9 @@ use tokio_postgres::Error;
 
 use super::scope::{Place, resolve};
 use crate::handle::RecordScope;
+use crate::source::documents::DOCUMENTS_STREAM;
 use crate::source::postgres::batch::ChangedRows;
+use crate::source::postgres::document_rows::DocumentRows;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::search::index::put_words;
 use crate::source::postgres::transaction::{begin_read, begin_write};
@@ -83,9 +85,25 @@ async fn delete(transaction: &Transaction<'_>, place: &Place, scope: &RecordScop
             transaction.execute(sql, &[&stream.row, &record.key]).await?;
             let sql = "UPDATE fetchwell.streams SET record_count = record_count - $2 WHERE id = $1";
             transaction.execute(sql, &[&stream.row, &i64::from(!record.is_deleted)]).await?;
+            if stream.name == DOCUMENTS_STREAM
+                && let Some(mut documents) = DocumentRows::find(transaction, place.connection).await?
+            {
+                documents.write(transaction, vec![(record.key.clone(), None)]).await?;
+                documents.commit(transaction).await?;
+            }
         }
         _ => {
             let rows: Vec<i64> = place.streams.iter().map(|stream| stream.row).collect();
+            if let Some(mut documents) = DocumentRows::find(transaction, place.connection).await? {
+                match &scope.stream {
+                    None => documents.delete_project(transaction).await?,
+                    Some(stream) if stream.as_str() == DOCUMENTS_STREAM => {
+                        documents.delete_all(transaction).await?;
+                        documents.commit(transaction).await?;
+                    }
+                    Some(_other) => {}
+                }
+            }
             for table in ["texts", "terms", "records", "fields"] {
                 let sql = format!("DELETE FROM fetchwell.{table} WHERE stream = ANY ($1)");
                 transaction.execute(sql.as_str(), &[&rows]).await?;

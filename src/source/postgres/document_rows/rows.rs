@@ -11,7 +11,7 @@ use tokio_postgres::{Client, Error};
 use super::hash_vector::{HASH_LABEL, hash_vector};
 use crate::handle::ConnectionId;
 use crate::record::RecordData;
-use crate::source::documents::{NewDocument, Uuid, content_hash, tiles};
+use crate::source::documents::{ChunkIds, NewDocument, Uuid, content_hash, tiles};
 use crate::source::postgres::extension::use_extension;
 use crate::source::postgres::extension::vector::SqlVector;
 
@@ -23,10 +23,13 @@ const CHUNKS_AT_ONCE: usize = 500;
 pub(in crate::source::postgres) struct DocumentRows {
     project: String,
     has_changes: bool,
+    /// Ids of chunks that are copied. Others are random.
+    chunks: ChunkIds,
 }
 
 /// A document to be written, with its id.
 struct PutDocument {
+    uuid: Uuid,
     id: String,
     hash: String,
     document: NewDocument,
@@ -58,7 +61,31 @@ impl DocumentRows {
         let sql = "SELECT p.id::text FROM fetchwell.projects p
              JOIN fetchwell.connections c ON c.connection_id = p.slug WHERE c.id = $1";
         let found = transaction.query_opt(sql, &[&connection]).await?;
-        Ok(found.map(|row| Self { project: row.get(0), has_changes: false }))
+        Ok(found.map(|row| Self { project: row.get(0), has_changes: false, chunks: ChunkIds::default() }))
+    }
+
+    /// Gives chunks the ids that they have in another store.
+    pub(in crate::source::postgres) fn with_chunk_ids(self, chunks: ChunkIds) -> Self {
+        Self { chunks, ..self }
+    }
+
+    /// Deletes all documents of the project.
+    pub(in crate::source::postgres) async fn delete_all(
+        &mut self,
+        transaction: &Transaction<'_>,
+    ) -> Result<(), Error> {
+        self.has_changes = true;
+        let sql = "DELETE FROM fetchwell.documents WHERE project_id = $1::text::uuid";
+        transaction.execute(sql, &[&self.project]).await.map(drop)
+    }
+
+    /// Deletes the project with its documents and its history. Its connection stays.
+    pub(in crate::source::postgres) async fn delete_project(
+        self,
+        transaction: &Transaction<'_>,
+    ) -> Result<(), Error> {
+        let sql = "DELETE FROM fetchwell.projects WHERE id = $1::text::uuid";
+        transaction.execute(sql, &[&self.project]).await.map(drop)
     }
 
     /// Writes the rows of changed records, by their keys: those of documents, and none for deleted records and for those
@@ -75,7 +102,7 @@ impl DocumentRows {
             match data.as_ref().and_then(NewDocument::from_record) {
                 Some(document) => {
                     let hash = content_hash(&document.text);
-                    put.push(PutDocument { id: id.to_string(), hash, document });
+                    put.push(PutDocument { uuid: id, id: id.to_string(), hash, document });
                 }
                 None => deleted.push(id.to_string()),
             }
@@ -112,16 +139,17 @@ impl DocumentRows {
         transaction.execute(sql, &[&replaced]).await?;
         let mut chunks = NewChunks { project: &self.project, ..NewChunks::default() };
         for put in other {
-            for (number, tile) in (0_i32..).zip(tiles(&put.document.text)) {
+            for (number, tile) in tiles(&put.document.text).into_iter().enumerate() {
                 let content = put.document.text.get(tile.range.clone()).unwrap_or_default();
                 let mut metadata = serde_json::to_value(&tile.metadata).unwrap_or_default();
                 if let Some(fields) = metadata.as_object_mut() {
                     fields.insert("embedding".to_owned(), HASH_LABEL.into());
                 }
+                chunks.id.push(self.chunks.get(put.uuid, number).map(|id| id.to_string()));
                 chunks.document.push(&put.id);
                 chunks.content.push(storable(content));
                 chunks.vector.push(hash_vector(content));
-                chunks.number.push(number);
+                chunks.number.push(i32::try_from(number).unwrap_or(i32::MAX));
                 chunks.tokens.push(i32::try_from(tile.token_count).unwrap_or(i32::MAX));
                 chunks.metadata.push(without_nul(metadata).to_string());
                 if chunks.number.len() >= CHUNKS_AT_ONCE {
@@ -178,6 +206,7 @@ impl DocumentRows {
 #[derive(Debug, Default)]
 struct NewChunks<'a> {
     project: &'a str,
+    id: Vec<Option<String>>,
     document: Vec<&'a str>,
     content: Vec<String>,
     vector: Vec<Vec<f32>>,
@@ -188,20 +217,21 @@ struct NewChunks<'a> {
 
 impl NewChunks<'_> {
     async fn write(&mut self, transaction: &Transaction<'_>) -> Result<(), Error> {
-        let Self { project, document, content, vector, number, tokens, metadata } = take(self);
+        let Self { project, id, document, content, vector, number, tokens, metadata } = take(self);
         self.project = project;
         if number.is_empty() {
             return Ok(());
         }
         let sql = "INSERT INTO fetchwell.chunks
-                 (document_id, project_id, content, embedding, chunk_index, token_count, metadata)
-             SELECT n.document::uuid, $1::text::uuid, n.content, n.embedding, n.number, n.tokens, n.metadata::jsonb
-             FROM unnest($2::text[], $3::text[], $4::vector[], $5::integer[], $6::integer[], $7::text[])
-                 AS n (document, content, embedding, number, tokens, metadata)";
+                 (id, document_id, project_id, content, embedding, chunk_index, token_count, metadata)
+             SELECT coalesce(n.id::uuid, gen_random_uuid()), n.document::uuid, $1::text::uuid, n.content, n.embedding, n.number,
+                 n.tokens, n.metadata::jsonb
+             FROM unnest($2::text[], $3::text[], $4::vector[], $5::integer[], $6::integer[], $7::text[], $8::text[])
+                 AS n (document, content, embedding, number, tokens, metadata, id)";
         let statement = transaction.prepare_cached(sql).await?;
         let vectors: Vec<SqlVector<'_>> = vector.iter().map(|numbers| SqlVector(numbers)).collect();
-        let values: [&(dyn ToSql + Sync); 7] =
-            [&project, &document, &content, &vectors, &number, &tokens, &metadata];
+        let values: [&(dyn ToSql + Sync); 8] =
+            [&project, &document, &content, &vectors, &number, &tokens, &metadata, &id];
         transaction.execute(&statement, &values).await.map(drop)
     }
 }

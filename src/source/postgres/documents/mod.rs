@@ -17,4 +17,4 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub(super) use read::known_documents;
+pub(super) use read::{find as find_project, known_documents};

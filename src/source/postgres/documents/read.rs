@@ -60,8 +60,8 @@ pub(super) fn project(
     Ok(rows.first().and_then(project_of))
 }
 
-/// Returns a project within a write.
-pub(super) async fn find(
+/// Returns a project within a transaction.
+pub(in crate::source::postgres) async fn find(
     transaction: &Transaction<'_>,
     named: &ProjectRef,
 ) -> Result<Option<Project>, Error> {

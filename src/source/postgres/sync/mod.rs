@@ -12,5 +12,5 @@ mod removal;
 mod store;
 mod writer;
 
-pub use store::{PostgresSyncLock, PostgresSyncStore};
+pub use store::PostgresSyncStore;
 pub use writer::PostgresSyncWriter;

@@ -5,14 +5,15 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use deadpool_postgres::{ClientWrapper, Object};
+use deadpool_postgres::Object;
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_postgres::Error;
 
 use super::{imports, items};
 use crate::handle::ConnectionId;
 use crate::source::documents::DOCS_KIND;
+use crate::source::postgres::administration::{Job, Lease, LeaseAttempt};
 use crate::source::postgres::document_rows::is_project;
 use crate::source::postgres::documents::known_documents;
 use crate::source::postgres::extension::problem;
@@ -30,8 +31,10 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(300);
 /// Maximum time of building the index of vectors.
 const INDEX_TIMEOUT: Duration = Duration::from_secs(6 * 3_600);
 
-/// First part of the key of an import's advisory lock: `sync`.
-const LOCK: i32 = 0x7379_6E63;
+/// Number of attempts to get a lease, and the pause between two. The server may not have noticed the end of the last session that
+/// had it.
+const LEASE_ATTEMPTS: u32 = 5;
+const LEASE_PAUSE: Duration = Duration::from_millis(200);
 
 /// A database with synchronized imports. Its methods block, so they are called on a thread that is not one of a runtime.
 pub struct PostgresSyncStore {
@@ -40,20 +43,9 @@ pub struct PostgresSyncStore {
     runtime: Option<Runtime>,
 }
 
-/// Held while an import is synchronized. The server releases it with the session, even after a crash.
-pub struct PostgresSyncLock {
-    _session: ClientWrapper,
-}
-
 impl fmt::Debug for PostgresSyncStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresSyncStore").field("pool", &self.pool).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for PostgresSyncLock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresSyncLock").finish_non_exhaustive()
     }
 }
 
@@ -200,19 +192,45 @@ impl PostgresSyncStore {
         self.run(async |database| known_documents(database, connection.as_str()).await)
     }
 
-    /// Acquires the lock of an import, or returns `None` if it is being synchronized.
+    /// Acquires the lease of imports into a connection, or returns `None` if another process has it.
     ///
     /// # Errors
     ///
     /// The database cannot be used.
-    pub fn try_lock(&self, import: ImportId) -> Result<Option<PostgresSyncLock>, StoreError> {
-        let key = i32::try_from(import.0).unwrap_or(i32::MAX);
-        let session = self.connection()?;
-        let taken = self.wait(async {
-            let taken = session.query_one("SELECT pg_try_advisory_lock($1, $2)", &[&LOCK, &key]).await;
-            taken.map(|row| row.get::<_, bool>(0)).map_err(|error| self.failure(&error))
-        });
-        Ok(if taken? { Some(PostgresSyncLock { _session: Object::take(session) }) } else { None })
+    pub fn try_lock(&self, connection: &ConnectionId) -> Result<Option<Lease>, StoreError> {
+        self.try_lease(Job::Import(connection), LEASE_ATTEMPTS)
+    }
+
+    /// Acquires the lease of the process that keeps an import current, or returns `None` if another one has it.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be used.
+    pub fn try_follow(&self, connection: &ConnectionId) -> Result<Option<Lease>, StoreError> {
+        self.try_lease(Job::Follow(connection), 1)
+    }
+
+    /// Returns true if a lease is still that of this process.
+    #[must_use]
+    pub fn confirm(&self, lease: &Lease) -> bool {
+        self.wait(async { Ok(lease.confirm().await) }).unwrap_or(false)
+    }
+
+    fn try_lease(&self, job: Job<'_>, attempts: u32) -> Result<Option<Lease>, StoreError> {
+        self.wait(async {
+            for attempt in 1..=attempts {
+                // Asked first, because an attempt needs a connection of its own.
+                if Lease::holder(&self.pool, job).await?.is_none()
+                    && let LeaseAttempt::Taken(lease) = Lease::try_take(&self.pool, job).await?
+                {
+                    return Ok(Some(lease));
+                }
+                if attempt < attempts {
+                    sleep(LEASE_PAUSE).await;
+                }
+            }
+            Ok(None)
+        })
     }
 
     /// Returns the items of an import by path.

@@ -14,11 +14,13 @@ use super::relations::{Pass, Relations};
 use super::store::PostgresSyncStore;
 use crate::handle::{RecordId, StreamName};
 use crate::source::manifest::Manifest;
+use crate::source::postgres::administration::Lease;
 use crate::source::postgres::batch::RecordPlace;
 use crate::source::postgres::document_rows::DocumentRows;
 use crate::source::postgres::search::backfill::add_missing_words;
 use crate::source::postgres::vectors::index::{create_index, drop_empty_index};
 use crate::source::postgres::writer::{OpenBatch, lock_version};
+use crate::source::postgres_error::PostgresError;
 use crate::source::store::{
     Change, ImportId, ImportResult, IncomingRecord, ItemId, ItemState, RememberedImport, Role, StoreError,
     Tally, is_document,
@@ -47,6 +49,8 @@ enum Step {
 pub struct PostgresSyncWriter<'s> {
     pub(super) store: &'s PostgresSyncStore,
     database: Object,
+    /// Right to import into the connection.
+    lease: &'s Lease,
     state: State,
     steps: Vec<Step>,
     bytes: usize,
@@ -74,12 +78,16 @@ impl fmt::Debug for PostgresSyncWriter<'_> {
 }
 
 impl<'s> PostgresSyncWriter<'s> {
-    /// Opens the writer of an import.
+    /// Opens the writer of an import, which writes while its lease lasts.
     ///
     /// # Errors
     ///
     /// The database cannot be used, or the import was removed.
-    pub fn open(store: &'s PostgresSyncStore, import: &RememberedImport) -> Result<Self, StoreError> {
+    pub fn open(
+        store: &'s PostgresSyncStore,
+        import: &RememberedImport,
+        lease: &'s Lease,
+    ) -> Result<Self, StoreError> {
         let mut database = store.connection()?;
         // Each step is a transaction of its own, so that an import can be interrupted.
         while store.wait(async {
@@ -113,7 +121,7 @@ impl<'s> PostgresSyncWriter<'s> {
             conflicts: BTreeSet::new(),
             tally: Tally::default(),
         };
-        Ok(Self { store, database, state, steps: Vec::new(), bytes: 0 })
+        Ok(Self { store, database, lease, state, steps: Vec::new(), bytes: 0 })
     }
 
     /// Saves the states of items with unchanged content.
@@ -241,6 +249,9 @@ impl<'s> PostgresSyncWriter<'s> {
         run: impl AsyncFnOnce(&mut State, &Locked<'_>) -> Result<(), Error>,
     ) -> Result<(), StoreError> {
         let (store, tally, item) = (self.store, self.state.tally, self.state.item);
+        if !self.lease.is_held() {
+            return Err(PostgresError::LeaseLost { database: store.url().to_string() }.into());
+        }
         let (database, state) = (&mut self.database, &mut self.state);
         let written = store.wait(async {
             let written = async {

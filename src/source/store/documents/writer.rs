@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::has_tables;
 use crate::record::RecordData;
-use crate::source::documents::{NewDocument, Uuid, content_hash, tiles};
+use crate::source::documents::{ChunkIds, NewDocument, Uuid, content_hash, tiles};
 use crate::source::store::tables::NOW;
 
 /// Writer of the documents of one project. All of its calls of one transaction are one commit of the corpus.
@@ -12,6 +12,8 @@ use crate::source::store::tables::NOW;
 pub(in crate::source::store) struct DocumentWriter {
     project: String,
     has_changes: bool,
+    /// Ids of chunks that are copied. Others are random.
+    chunks: ChunkIds,
 }
 
 impl DocumentWriter {
@@ -25,7 +27,12 @@ impl DocumentWriter {
         }
         let mut find = sqlite.prepare_cached("SELECT id FROM projects WHERE connection = ?1")?;
         let project = find.query_row([connection], |row| row.get(0)).optional()?;
-        Ok(project.map(|project| Self { project, has_changes: false }))
+        Ok(project.map(|project| Self { project, has_changes: false, chunks: ChunkIds::default() }))
+    }
+
+    /// Gives chunks the ids that they have in another store.
+    pub(in crate::source::store) fn with_chunk_ids(self, chunks: ChunkIds) -> Self {
+        Self { chunks, ..self }
     }
 
     /// Writes the row and the chunks of a document. Equal text keeps its chunks. The key of a record is the id of the
@@ -41,6 +48,7 @@ impl DocumentWriter {
             return self.delete(sqlite, record);
         };
         self.has_changes = true;
+        let uuid = id;
         let id = id.to_string();
         let hash = content_hash(&document.text);
         let mut find = sqlite.prepare_cached("SELECT content_hash FROM documents WHERE id = ?1")?;
@@ -67,25 +75,26 @@ impl DocumentWriter {
             return Ok(());
         }
         sqlite.prepare_cached("DELETE FROM chunk_ranges WHERE document_id = ?1")?.execute([&id])?;
-        self.put_chunks(sqlite, &id, &document.text)
+        self.put_chunks(sqlite, uuid, &document.text)
     }
 
-    fn put_chunks(&self, sqlite: &Connection, document: &str, text: &str) -> Result<(), rusqlite::Error> {
+    fn put_chunks(&self, sqlite: &Connection, document: Uuid, text: &str) -> Result<(), rusqlite::Error> {
         let sql = format!(
             "INSERT INTO chunk_ranges
                  (id, document_id, project_id, first_byte, end_byte, chunk_index, token_count, metadata, created_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {NOW})"
         );
         let mut insert = sqlite.prepare_cached(&sql)?;
-        for (number, tile) in (0_i64..).zip(tiles(text)) {
+        for (number, tile) in tiles(text).into_iter().enumerate() {
             let metadata = serde_json::to_string(&tile.metadata).unwrap_or_default();
+            let id = self.chunks.get(document, number).map_or_else(new_uuid, Ok)?;
             insert.execute(params![
-                new_uuid()?.to_string(),
-                document,
+                id.to_string(),
+                document.to_string(),
                 self.project,
                 sql_number(tile.range.start),
                 sql_number(tile.range.end),
-                number,
+                sql_number(number),
                 sql_number(tile.token_count),
                 metadata
             ])?;

@@ -12,9 +12,10 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use super::change::{Change, IncomingRecord};
 use super::open_stream::{OpenStream, WriteOutcome};
 use crate::handle::{ConnectionId, StreamName};
+use crate::source::documents::ChunkIds;
 use crate::source::manifest::Manifest;
 use crate::source::store::database::{Database, identity};
-use crate::source::store::documents::is_project;
+use crate::source::store::documents::{DocumentWriter, is_project};
 use crate::source::store::error::StoreError;
 use crate::source::store::fulltext::index::{IndexBatch, IndexChange, IndexFollower, IndexProgress, Rows};
 use crate::source::store::write_lock::{ConnectionLock, LOCK_TIMEOUT, WriteLock};
@@ -72,6 +73,8 @@ pub struct StoreWriter {
     uuid: String,
     manifest: Option<Manifest>,
     streams: HashMap<StreamName, OpenStream>,
+    /// Writer of the documents of a project that is copied.
+    documents: Option<DocumentWriter>,
     batch: Vec<IncomingRecord>,
     batch_bytes: usize,
     /// Version of the store after the last batch.
@@ -91,14 +94,45 @@ impl StoreWriter {
         connection: &NewConnection,
         progress: IndexProgress<'_>,
     ) -> Result<Self, StoreError> {
+        Self::open_with(path, connection, None, progress)
+    }
+
+    /// Opens the store and the connection of a project that is copied, whose chunks have ids.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub fn open_copy(
+        path: &Path,
+        connection: &NewConnection,
+        chunks: ChunkIds,
+        progress: IndexProgress<'_>,
+    ) -> Result<Self, StoreError> {
+        Self::open_with(path, connection, Some(chunks), progress)
+    }
+
+    fn open_with(
+        path: &Path,
+        connection: &NewConnection,
+        chunks: Option<ChunkIds>,
+        progress: IndexProgress<'_>,
+    ) -> Result<Self, StoreError> {
         let (database, lock) = Database::open_or_create(path)?;
         let connection_lock = ConnectionLock::try_take(path, &connection.connection_id)?
             .ok_or_else(|| StoreError::Importing(connection.connection_id.to_string()))?;
         let sqlite = database.writer()?;
-        if database.read(|sqlite| is_project(sqlite, &connection.connection_id))? {
+        let is_project = database.read(|sqlite| is_project(sqlite, &connection.connection_id))?;
+        if is_project && chunks.is_none() {
             return Err(StoreError::IsProject(connection.connection_id.to_string()));
         }
         let (row, manifest) = put_connection(&sqlite, connection).map_err(|error| database.error(&error))?;
+        let documents = match chunks {
+            None => None,
+            Some(chunks) => {
+                let writer = database.read(|sqlite| DocumentWriter::find(sqlite, row))?;
+                writer.map(|writer| writer.with_chunk_ids(chunks))
+            }
+        };
         let manifest = manifest.and_then(|manifest| Manifest::from_stored(&manifest));
         let (uuid, version) = database.read(identity)?;
         drop(lock);
@@ -112,6 +146,7 @@ impl StoreWriter {
             uuid,
             manifest,
             streams: HashMap::new(),
+            documents,
             batch: Vec::with_capacity(BATCH_RECORDS),
             batch_bytes: 0,
             version,
@@ -205,6 +240,15 @@ impl StoreWriter {
             let stream = known.row;
             let outcome = known.put(&transaction, incoming.key.as_str(), &incoming.change, version + 1)?;
             tally.count(&outcome);
+            if let Some(documents) = &mut self.documents {
+                match (&outcome, &incoming.change) {
+                    (WriteOutcome::Added(row) | WriteOutcome::Changed(row), Change::Put { data, .. }) => {
+                        documents.put(&transaction, *row, incoming.key.as_str(), data)?;
+                    }
+                    (WriteOutcome::Deleted(row), _) => documents.delete(&transaction, *row)?,
+                    _ => {}
+                }
+            }
             match outcome {
                 WriteOutcome::Added(_) => *counts.entry(stream).or_default() += 1,
                 WriteOutcome::Deleted(_) => *counts.entry(stream).or_default() -= 1,
@@ -222,6 +266,9 @@ impl StoreWriter {
             transaction.execute(sql, (stream, by))?;
         }
         transaction.execute("UPDATE store SET version = ?1 WHERE id = 1", [version])?;
+        if let Some(documents) = &mut self.documents {
+            documents.commit(&transaction)?;
+        }
         transaction.commit()?;
         Ok(Some(WrittenBatch { tally, before, after: version, written }))
     }

@@ -29,6 +29,12 @@ fn server() -> String {
     })
 }
 
+/// Returns the folder with the programs of the server, such as `pg_dump`.
+pub(crate) fn programs() -> String {
+    variable("FETCHWELL_TEST_POSTGRES_BIN")
+        .unwrap_or_else(|| panic!("FETCHWELL_TEST_POSTGRES_BIN is not set"))
+}
+
 /// Returns true if a server was started for the tests.
 pub(crate) fn has_server() -> bool {
     variable("FETCHWELL_TEST_POSTGRES").is_some()

@@ -3,13 +3,18 @@
 //! A copy is an import of all records, with their keys, texts and times, so handles stay the same. Each stream is compared
 //! first, by the number and a hash of its records: one that is the same is not written. So an interrupted copy continues when
 //! it is run again, and a complete one writes nothing. After the last record each stream is compared again.
+//!
+//! A project keeps its id and those of its documents and chunks. Its vectors and its search history are not copied.
+//!
+//! * `digest`: the number and the hash of the records of a stream
 
-use std::convert::Infallible;
+mod digest;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sha2::{Digest, Sha256};
-
-use super::import_target::ImportTarget;
+use self::digest::StreamDigest;
+use super::documents::ProjectCopy;
+use super::import_target::{ImportTarget, ImportWriter};
 use super::record_export::{ExportPlace, RecordExport};
 use super::store::{
     Change, CopiedConnection, ExportError, ExportedStream, IncomingRecord, NewConnection, ScopeError,
@@ -63,6 +68,18 @@ pub enum CopyError {
         /// Number of records of the copy.
         to: u64,
     },
+    /// The copy of a project has other documents or chunks.
+    #[error(
+        "the project `{project}` has {from} chunks and its copy {to}, or their ids differ; if no import writes to either store, remove `{project}` from the copy with `fetchwell remove` and copy again"
+    )]
+    DifferentProject {
+        /// Slug of the project.
+        project: String,
+        /// Number of chunks.
+        from: usize,
+        /// Number of chunks of the copy.
+        to: usize,
+    },
     /// The user stopped the copy.
     #[error("stopped; run the command again to copy the rest")]
     Stopped,
@@ -77,39 +94,6 @@ impl<Sink: std::error::Error + Into<Self>> From<ExportError<Sink>> for CopyError
     }
 }
 
-/// Number of the records of a stream, and the sum of the hashes of their keys and texts, which has no order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct StreamDigest {
-    records: u64,
-    hashes: u128,
-}
-
-impl StreamDigest {
-    fn add(&mut self, key: &str, data: &str) {
-        let mut hash = Sha256::new();
-        hash.update(u64::try_from(key.len()).unwrap_or_default().to_le_bytes());
-        hash.update(key);
-        hash.update(data);
-        let hash = hash.finalize();
-        let first: [u8; 16] = hash.first_chunk().copied().unwrap_or_default();
-        self.hashes = self.hashes.wrapping_add(u128::from_le_bytes(first));
-        self.records += 1;
-    }
-
-    fn of_stream(export: &RecordExport, stream: &ExportedStream) -> Result<Self, StoreError> {
-        let mut digest = Self::default();
-        let read = export.each_record(stream, |record| {
-            digest.add(record.key, record.data);
-            Ok::<(), Infallible>(())
-        });
-        match read {
-            Ok(()) => Ok(digest),
-            Err(ExportError::Store(error)) => Err(error),
-            Err(ExportError::Sink(never)) => match never {},
-        }
-    }
-}
-
 impl StoreCopy<'_> {
     /// Returns the connections of the store that is read.
     ///
@@ -120,12 +104,38 @@ impl StoreCopy<'_> {
         self.from.connections()
     }
 
-    /// Copies a connection with all of its records and deletions.
+    /// Copies a connection with all of its records and deletions, and a project with the ids of its documents and chunks.
     ///
     /// # Errors
     ///
     /// A store cannot be used, the copy was stopped, or it differs after the last record.
     pub fn copy(&self, connection: &NewConnection, stop: &AtomicBool) -> Result<ConnectionCopy, CopyError> {
+        let id = &connection.connection_id;
+        let Some(project) = self.from.project(id)? else {
+            return self.copy_records(connection, None, stop);
+        };
+        self.target.put_project(&project.project)?;
+        let copied = self.copy_records(connection, Some(&project), stop)?;
+        let to = self.to.project(id)?;
+        // An import may have changed the project meanwhile.
+        let from = self.from.project(id)?;
+        let is_same = from.zip(to.as_ref()).is_some_and(|(from, to)| from.is_same(to));
+        if is_same {
+            return Ok(copied);
+        }
+        Err(CopyError::DifferentProject {
+            project: id.to_string(),
+            from: project.chunks.count(),
+            to: to.map_or(0, |to| to.chunks.count()),
+        })
+    }
+
+    fn copy_records(
+        &self,
+        connection: &NewConnection,
+        project: Option<&ProjectCopy>,
+        stop: &AtomicBool,
+    ) -> Result<ConnectionCopy, CopyError> {
         let scope = RecordScope { connection: connection.connection_id.clone(), stream: None, record: None };
         let from = self.from.open(&scope)?;
         let mut missing = Vec::new();
@@ -142,7 +152,8 @@ impl StoreCopy<'_> {
         }
         let mut tally = Tally::default();
         if !missing.is_empty() || !self.has_connection(connection)? {
-            tally = self.write(connection, &from, &missing, stop)?;
+            let writer = self.writer(connection, project)?;
+            tally = write(writer, &from, &missing, stop)?;
         }
         // An import may have changed the stream meanwhile, so both sides are read again.
         for stream in &missing {
@@ -187,39 +198,48 @@ impl StoreCopy<'_> {
         Ok(known.iter().any(is_same))
     }
 
-    /// Writes the records and deletions of some streams.
-    fn write(
+    fn writer(
         &self,
         connection: &NewConnection,
-        from: &RecordExport,
-        streams: &[ExportedStream],
-        stop: &AtomicBool,
-    ) -> Result<Tally, CopyError> {
-        let mut writer = self.target.open(connection, &no_progress)?;
-        for stream in streams {
-            let Ok(name) = stream.name.parse::<StreamName>() else { continue };
-            from.each_row(stream, |row| {
-                if stop.load(Ordering::Relaxed) {
-                    return Err(CopyError::Stopped);
+        project: Option<&ProjectCopy>,
+    ) -> Result<ImportWriter, StoreError> {
+        match project {
+            None => self.target.open(connection, &no_progress),
+            Some(project) => self.target.open_copy(connection, project.chunks.clone(), &no_progress),
+        }
+    }
+}
+
+/// Writes the records and deletions of some streams.
+fn write(
+    mut writer: ImportWriter,
+    from: &RecordExport,
+    streams: &[ExportedStream],
+    stop: &AtomicBool,
+) -> Result<Tally, CopyError> {
+    for stream in streams {
+        let Ok(name) = stream.name.parse::<StreamName>() else { continue };
+        from.each_row(stream, |row| {
+            if stop.load(Ordering::Relaxed) {
+                return Err(CopyError::Stopped);
+            }
+            let Ok(key) = row.key.parse() else { return Ok(()) };
+            let emitted_at = row.emitted_at.map(str::to_owned);
+            let change = match row.data {
+                None => Change::Delete { deleted_at: emitted_at },
+                Some(data) => {
+                    let data: RecordData = serde_json::from_str(data).unwrap_or_default();
+                    Change::Put { data, emitted_at }
                 }
-                let Ok(key) = row.key.parse() else { return Ok(()) };
-                let emitted_at = row.emitted_at.map(str::to_owned);
-                let change = match row.data {
-                    None => Change::Delete { deleted_at: emitted_at },
-                    Some(data) => {
-                        let data: RecordData = serde_json::from_str(data).unwrap_or_default();
-                        Change::Put { data, emitted_at }
-                    }
-                };
-                let bytes = row.data.map_or(0, str::len);
-                let incoming = IncomingRecord { stream: name.clone(), key, change };
-                writer.write(incoming, bytes).map_err(CopyError::from)
-            })?;
-        }
-        let finished = writer.finish(&no_progress)?;
-        match finished.index_problem {
-            Some(problem) => Err(problem.into()),
-            None => Ok(finished.tally),
-        }
+            };
+            let bytes = row.data.map_or(0, str::len);
+            let incoming = IncomingRecord { stream: name.clone(), key, change };
+            writer.write(incoming, bytes).map_err(CopyError::from)
+        })?;
+    }
+    let finished = writer.finish(&no_progress)?;
+    match finished.index_problem {
+        Some(problem) => Err(problem.into()),
+        None => Ok(finished.tally),
     }
 }

@@ -1,0 +1,34 @@
+//! Warns of servers that share a Redis and have other keys, at the start and later.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::cursor::{Cursors, KeyMismatch};
+
+/// Interval at which a server compares its keys, and confirms that it uses them.
+const INTERVAL: Duration = Duration::from_secs(20);
+
+/// Compares the keys of this server with those of others until `stop` is cancelled. Logs each difference once.
+pub(crate) async fn follow_shared_keys(cursors: Arc<Cursors>, stop: CancellationToken) {
+    let mut known: Option<KeyMismatch> = None;
+    let compare = async {
+        loop {
+            // The state counts and logs its failures.
+            if let Ok(found) = cursors.confirm_shared_keys().await {
+                match found {
+                    Some(mismatch) if known != found => tracing::warn!("{mismatch}"),
+                    None if known.is_some() => {
+                        tracing::info!("all servers with this Redis have the same keys")
+                    }
+                    Some(_) | None => {}
+                }
+                known = found;
+            }
+            sleep(INTERVAL).await;
+        }
+    };
+    stop.run_until_cancelled(compare).await;
+}

@@ -1,0 +1,148 @@
+//! Notices servers that share a Redis and have different keys, so that cursors, sessions and links of one are not valid on
+//! the other. Redis has the ids of the keys in use, which are no secrets.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use super::codec::KeyId;
+use super::cursors::Cursors;
+use super::key_file::{CHANGE_KEY, CURSOR_KEYS, KeyFile};
+use super::key_ring::KeyRing;
+use crate::state::StateError;
+use crate::state::redis::{IfExists, NewValue, OwnerLimits, RedisError, RedisState};
+
+/// Kind of the ids in Redis. Their names are those of the files.
+const KIND: &str = "keys";
+
+/// Time after which the id of a server that has ended is deleted: a few of the intervals at which servers confirm it.
+const LIFETIME: Duration = Duration::from_secs(120);
+
+/// Limits of the two ids.
+const LIMITS: OwnerLimits = OwnerLimits { max_bytes: 1_024, max_values: 16 };
+
+/// Keys of this server that another one does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyMismatch {
+    /// Name of the file.
+    file: &'static str,
+    own: KeyId,
+    other: KeyId,
+}
+
+impl fmt::Display for KeyMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, own, other } = self;
+        write!(
+            f,
+            "the key {own} in {file} of this server is not that of another one with the same Redis, {other}: cursors, sessions and \
+             links of one are not valid on the other; copy {CURSOR_KEYS} and {CHANGE_KEY} of one server to all others, and start \
+             these again"
+        )
+    }
+}
+
+/// Keys of a file, as far as they are compared.
+struct FileKeys<'r> {
+    file: &'static str,
+    ring: &'r KeyRing,
+    now: Duration,
+}
+
+impl Cursors {
+    /// Compares the keys of this server with those of others that share its Redis, and registers them if they are the same.
+    /// Returns the first difference.
+    ///
+    /// # Errors
+    ///
+    /// Redis cannot be used.
+    pub async fn confirm_shared_keys(&self) -> Result<Option<KeyMismatch>, RedisError> {
+        let Some(redis) = self.redis() else { return Ok(None) };
+        let now = self.now();
+        for (file, keys) in [(CURSOR_KEYS, self.keys().await), (CHANGE_KEY, self.change_keys().await)] {
+            let ring = keys.current(now);
+            let keys = FileKeys { file, ring: &ring, now };
+            if let Some(mismatch) = keys.register(redis).await? {
+                return Ok(Some(mismatch));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Compares the keys of a state directory with those of the servers that use a Redis now. Returns the first difference, and
+/// nothing for files that do not exist.
+///
+/// # Errors
+///
+/// A file or Redis cannot be used.
+pub async fn compare_shared_keys(
+    directory: &Path,
+    redis: &RedisState,
+) -> Result<Option<KeyMismatch>, StateError> {
+    let now = redis.time().await?;
+    for file in [KeyFile::in_directory(directory), KeyFile::for_changes(directory)] {
+        let Some(loaded) = file.load()? else { continue };
+        let keys = FileKeys { file: file.name(), ring: &loaded.ring, now };
+        if let Some(mismatch) = keys.registered(redis).await?.and_then(|id| keys.mismatch(id)) {
+            return Ok(Some(mismatch));
+        }
+    }
+    Ok(None)
+}
+
+impl FileKeys<'_> {
+    /// Registers the newest key, unless another server has a key that is not one of these.
+    async fn register(&self, redis: &RedisState) -> Result<Option<KeyMismatch>, RedisError> {
+        let mut if_exists = IfExists::Keep;
+        if let Some(id) = self.registered(redis).await? {
+            if let Some(mismatch) = self.mismatch(id) {
+                return Ok(Some(mismatch));
+            }
+            if_exists = IfExists::Replace;
+        }
+        let id = self.ring.newest().id().to_string();
+        let (lifetime, limits) = (LIFETIME, LIMITS);
+        let new =
+            NewValue { kind: KIND, name: self.file, owner: "", value: &id, lifetime, limits, if_exists };
+        if redis.put(new).await?.is_some() {
+            return Ok(None);
+        }
+        // Another server was first.
+        Ok(self.registered(redis).await?.and_then(|id| self.mismatch(id)))
+    }
+
+    /// Returns the id of the key that servers use now.
+    async fn registered(&self, redis: &RedisState) -> Result<Option<KeyId>, RedisError> {
+        let id = redis.get(KIND, self.file).await?.value;
+        Ok(id.and_then(|id| KeyId::parse(&id)))
+    }
+
+    /// Returns the difference from a server that uses another key. One that was replaced here is no difference.
+    fn mismatch(&self, other: KeyId) -> Option<KeyMismatch> {
+        let is_known = self.ring.key(other, self.now).is_some();
+        (!is_known).then(|| KeyMismatch { file: self.file, own: self.ring.newest().id(), other })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(1_795_000_000);
+
+    #[test]
+    fn a_rotated_key_is_no_difference() {
+        let (old, new) = (KeyRing::random().unwrap(), KeyRing::random().unwrap());
+        let rotated = old.clone().replaced_by(new.newest().clone(), NOW);
+        let mismatch = |ring: &KeyRing, other: &KeyRing| {
+            FileKeys { file: CURSOR_KEYS, ring, now: NOW }.mismatch(other.newest().id())
+        };
+        assert_eq!(mismatch(&rotated, &old), None);
+        assert_eq!(mismatch(&rotated, &rotated), None);
+        let found = mismatch(&old, &rotated).unwrap();
+        assert_eq!(found.other, new.newest().id());
+        let shown = found.to_string();
+        assert!(shown.contains(&found.own.to_string()) && shown.contains("cursor-keys.json"), "{shown}");
+    }
+}

@@ -1,0 +1,119 @@
+//! Projects that are copied from one store to another, with their ids.
+
+use deadpool_postgres::Transaction;
+use tokio_postgres::Error;
+use tokio_postgres::types::ToSql;
+
+use super::blocking::Blocking;
+use crate::handle::ConnectionId;
+use crate::source::documents::{ChunkIds, CopiedDocument, DOCS_KIND, Project, ProjectCopy, ProjectRef};
+use crate::source::postgres::document_rows::is_project;
+use crate::source::postgres::documents::find_project;
+use crate::source::postgres::extension::problem;
+use crate::source::postgres::pool::PostgresPool;
+use crate::source::postgres::transaction::{begin_read, begin_write};
+use crate::source::postgres_error::PostgresError;
+use crate::source::store::StoreError;
+
+/// Returns the project of a connection, or `None` if it is no project. Blocks a thread without a runtime.
+///
+/// # Errors
+///
+/// The database cannot be used.
+pub fn copied_project(
+    pool: &PostgresPool,
+    connection: &ConnectionId,
+) -> Result<Option<ProjectCopy>, StoreError> {
+    let database = Blocking::new(pool)?;
+    let pool = database.pool();
+    database.wait(async {
+        let mut client = pool.connection().await?;
+        let failed = |error| StoreError::from(pool.failure(&error));
+        let transaction = begin_read(&mut client, pool.url()).await.map_err(failed)?;
+        read(&transaction, connection).await.map_err(failed)
+    })
+}
+
+async fn read(
+    transaction: &Transaction<'_>,
+    connection: &ConnectionId,
+) -> Result<Option<ProjectCopy>, Error> {
+    if !is_project(transaction.client(), connection).await? {
+        return Ok(None);
+    }
+    let Ok(slug) = connection.as_str().parse() else { return Ok(None) };
+    let Some(project) = find_project(transaction, &ProjectRef::Slug(slug)).await? else { return Ok(None) };
+    let id = project.id.to_string();
+    let sql = "SELECT id::text, path, category, content_hash FROM fetchwell.documents
+         WHERE project_id = $1::text::uuid ORDER BY id";
+    let rows = transaction.query(sql, &[&id]).await?;
+    let document = |row: &tokio_postgres::Row| {
+        let id = row.get::<_, &str>(0).parse().ok()?;
+        let category = row.get::<_, Option<String>>(2).unwrap_or_default();
+        Some(CopiedDocument { id, path: row.get(1), category, content_hash: row.get(3) })
+    };
+    let documents = rows.iter().filter_map(document).collect();
+    let sql = "SELECT document_id::text, id::text FROM fetchwell.chunks
+         WHERE project_id = $1::text::uuid ORDER BY document_id, chunk_index";
+    let mut chunks = ChunkIds::default();
+    for row in &transaction.query(sql, &[&id]).await? {
+        if let (Ok(document), Ok(chunk)) = (row.get::<_, &str>(0).parse(), row.get::<_, &str>(1).parse()) {
+            chunks.push(document, chunk);
+        }
+    }
+    Ok(Some(ProjectCopy { project, documents, chunks }))
+}
+
+/// Creates a project with the id that it has in another store, or gives the one with this id its name and settings. Blocks a
+/// thread without a runtime.
+///
+/// # Errors
+///
+/// The database cannot be written or has no pgvector, or its slug is that of another project or connection.
+pub fn put_copied_project(pool: &PostgresPool, project: &Project) -> Result<(), StoreError> {
+    let database = Blocking::new(pool)?;
+    let pool = database.pool();
+    let is_put = database.wait(async {
+        let mut client = pool.connection().await?;
+        let failed = |error| StoreError::from(pool.failure(&error));
+        if let Some(problem) = problem(&client).await.map_err(failed)? {
+            let database = pool.url().to_string();
+            return Err(PostgresError::NoPgvector { database, problem }.into());
+        }
+        let transaction = begin_write(&mut client, pool.url()).await.map_err(failed)?;
+        let is_put = put(&transaction, project).await.map_err(failed)?;
+        transaction.commit().await.map_err(failed)?;
+        Ok::<bool, StoreError>(is_put)
+    })?;
+    if is_put { Ok(()) } else { Err(StoreError::OtherProject(project.slug.to_string())) }
+}
+
+async fn put(transaction: &Transaction<'_>, project: &Project) -> Result<bool, Error> {
+    let Project { id, slug, name, settings, corpus_version, created_at, .. } = project;
+    let (id, slug) = (id.to_string(), slug.as_str());
+    let settings = serde_json::to_string(settings).unwrap_or_default();
+    let version = i32::try_from(*corpus_version).unwrap_or(i32::MAX);
+    let sql = "SELECT id::text FROM fetchwell.projects WHERE slug = $1";
+    if let Some(known) = transaction.query_opt(sql, &[&slug]).await? {
+        if known.get::<_, &str>(0) != id {
+            return Ok(false);
+        }
+        let sql = "UPDATE fetchwell.projects
+             SET name = $2, settings = $3::text::jsonb, corpus_version = greatest(corpus_version, $4) WHERE id = $1::text::uuid";
+        transaction.execute(sql, &[&id, name, &settings, &version]).await?;
+        let sql = "UPDATE fetchwell.connections SET display_name = $2 WHERE connection_id = $1";
+        transaction.execute(sql, &[&slug, name]).await?;
+        return Ok(true);
+    }
+    let sql = "INSERT INTO fetchwell.connections (connection_id, connector_key, display_name)
+         VALUES ($1, $2, $3) ON CONFLICT (connection_id) DO NOTHING RETURNING id";
+    if transaction.query_opt(sql, &[&slug, &DOCS_KIND, name]).await?.is_none() {
+        return Ok(false);
+    }
+    let sql =
+        "INSERT INTO fetchwell.projects (id, slug, name, settings, corpus_version, created_at, updated_at)
+         VALUES ($1::text::uuid, $2, $3, $4::text::jsonb, $5, $6::text::timestamptz, clock_timestamp())";
+    let values: [&(dyn ToSql + Sync); 6] = [&id, &slug, name, &settings, &version, created_at];
+    transaction.execute(sql, &values).await?;
+    Ok(true)
+}
