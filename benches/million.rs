@@ -1,8 +1,9 @@
-//! `cargo bench --bench million -- [--records N] [--fts5]`: importing and searching a large store.
+//! `cargo bench --bench million -- [--records N] [--postgres URL] [--fts5]`: importing and searching a large store.
 //!
 //! Makes N records (1,000,000 by default) with words distributed as in natural text, imports them with the release
-//! binary, and searches them through `serve --stdio`. With `--fts5` it also loads the same texts into SQLite's FTS5 and
-//! runs the same queries, as for the choice of the index (docs/decisions.md).
+//! binary, and searches them through `serve --stdio`. With `--postgres` it imports them into an empty database, too, and
+//! makes each call to both stores by turns. With `--fts5` it also loads the same texts into SQLite's FTS5 and runs the
+//! same queries, as for the choice of the index (docs/decisions.md).
 
 #![expect(
     clippy::unwrap_used,
@@ -13,6 +14,7 @@
     reason = "a bench prints, and fails by panicking"
 )]
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
@@ -39,23 +41,48 @@ fn main() {
     let text_bytes = Corpus::new().write(&file, records);
     println!("{records} records, {} MB of text", text_bytes / 1_000_000);
     let store = folder.path().join("million.db");
-    import(&file, &store, records);
-    let mut server = Server::start(&store);
-    println!("search, {CALLS} calls each with other words   p50 / p99 ms");
+    import(&file, store.as_os_str(), records);
+    print_sizes(&store);
+    let mut servers = vec![Server::start(store.as_os_str())];
+    if let Some(database) = after("--postgres") {
+        import(&file, database.as_ref(), records);
+        servers.push(Server::start(database.as_ref()));
+    }
+    println!("search, {CALLS} calls each with other words   p50 / p99 ms of each store");
     for (what, stream) in
         [("all streams", None), ("half of the records", Some("s0")), ("a thirtieth", Some("s3"))]
     {
         for (kind, words) in kinds() {
-            let mut took: Vec<Duration> = words.iter().map(|query| server.search(query, stream)).collect();
-            print_times(&format!("{what}, {kind}"), &mut took);
+            let took = by_turns(&mut servers, words.len(), |server, n| server.search(&words[n], stream));
+            print_times(&format!("{what}, {kind}"), took);
         }
     }
-    println!("server resident after that {} MB", server.resident());
-    read_surface(&mut server, records);
-    println!("server resident after that {} MB", server.resident());
+    print_memory(&servers);
+    read_surface(&mut servers, records);
+    print_memory(&servers);
     if arguments.iter().any(|argument| argument == "--fts5") {
         fts5(&file, &folder.path().join("fts5.db"));
     }
+}
+
+/// Makes calls with numbers to each server by turns, and returns the times of each server.
+fn by_turns(
+    servers: &mut [Server],
+    calls: usize,
+    mut call: impl FnMut(&mut Server, usize) -> Duration,
+) -> Vec<Vec<Duration>> {
+    let mut took: Vec<Vec<Duration>> = servers.iter().map(|_| Vec::new()).collect();
+    for number in 0..calls {
+        for (server, took) in servers.iter_mut().zip(&mut took) {
+            took.push(call(server, number));
+        }
+    }
+    took
+}
+
+fn print_memory(servers: &[Server]) {
+    let resident: Vec<String> = servers.iter().map(|server| server.resident().to_string()).collect();
+    println!("resident after that, MB: {}", resident.join(", "));
 }
 
 /// A name, a tool, a number of calls, and a function from the number of a call and of records to the arguments.
@@ -96,27 +123,35 @@ const CASES: [Case; 13] = [
 ];
 
 /// Measures the other tools on the stream with half of the records.
-fn read_surface(server: &mut Server, records: usize) {
+fn read_surface(servers: &mut [Server], records: usize) {
     println!("the other tools over the stream with half of the records   p50 / p99 ms");
     for (what, tool, calls, arguments) in CASES {
-        let mut took: Vec<Duration> = (0..calls).map(|n| server.call(tool, &arguments(n, records))).collect();
-        print_times(what, &mut took);
+        let took = by_turns(servers, calls, |server, n| server.call(tool, &arguments(n, records)));
+        print_times(what, took);
     }
-    let first = server.answer("query_records", r#"{"stream":"s0","limit":1}"#);
-    let id = first["records"][0]["id"].as_str().unwrap().to_owned();
-    let window = format!(r#"{{"id":"{id}","field":"body","limit_chars":200}}"#);
-    let mut took: Vec<Duration> = (0..100).map(|_| server.call("read_record_field", &window)).collect();
-    print_times("a window of a field", &mut took);
-    let (mut took, mut cursor) = (Vec::new(), String::new());
-    for _ in 0..1_000 {
-        let arguments = format!(r#"{{"stream":"s0","limit":100,"fields":["n"],"cursor":"{cursor}"}}"#);
-        let started = Instant::now();
-        let page = server.answer("query_records", &arguments);
-        took.push(started.elapsed());
-        let Some(next) = page["next_cursor"].as_str() else { break };
-        next.clone_into(&mut cursor);
-    }
-    print_times("each of 1,000 pages of 100 in a row", &mut took);
+    let page = servers[0].answer("query_records", r#"{"stream":"s0","limit":100,"fields":["n"]}"#);
+    let ids: Vec<&str> =
+        page["records"].as_array().unwrap().iter().map(|record| record["id"].as_str().unwrap()).collect();
+    let took = by_turns(servers, 300, |server, n| {
+        server.call("fetch", &format!(r#"{{"id":"{}"}}"#, ids[n % ids.len()]))
+    });
+    print_times("fetch", took);
+    let window = format!(r#"{{"id":"{}","field":"body","limit_chars":200}}"#, ids[0]);
+    let took = by_turns(servers, 100, |server, _| server.call("read_record_field", &window));
+    print_times("a window of a field", took);
+    let mut cursors = vec![String::new(); servers.len()];
+    let took = servers.iter_mut().zip(&mut cursors).map(|(server, cursor)| {
+        let pages = (0..1_000).map_while(|_| {
+            let arguments = format!(r#"{{"stream":"s0","limit":100,"fields":["n"],"cursor":"{cursor}"}}"#);
+            let started = Instant::now();
+            let page = server.answer("query_records", &arguments);
+            let took = started.elapsed();
+            page["next_cursor"].as_str()?.clone_into(cursor);
+            Some(took)
+        });
+        pages.collect()
+    });
+    print_times("each of 1,000 pages of 100 in a row", took.collect());
 }
 
 /// Returns queries of each kind, by the frequency of their words.
@@ -230,7 +265,7 @@ fn word(rank: usize) -> String {
     word
 }
 
-fn import(file: &Path, store: &Path, records: usize) {
+fn import(file: &Path, store: &OsStr, records: usize) {
     let started = Instant::now();
     let mut process = Command::new(env!("CARGO_BIN_EXE_fetchwell"))
         .args(["import", "records"])
@@ -249,6 +284,10 @@ fn import(file: &Path, store: &Path, records: usize) {
     assert!(process.wait().unwrap().success());
     let seconds = started.elapsed().as_secs_f64();
     println!("import {seconds:.1} s, {:.0} records/s, peak {peak:.0} MB resident", records as f64 / seconds);
+}
+
+/// Prints the sizes of the files of an embedded store.
+fn print_sizes(store: &Path) {
     let index: u64 = fs::read_dir(format!("{}-index", store.display()))
         .unwrap()
         .map(|file| file.unwrap().metadata().unwrap().len())
@@ -263,7 +302,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(store: &Path) -> Self {
+    fn start(store: &OsStr) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_fetchwell"))
             .args(["serve", "--stdio", "--log", "error", "--store"])
             .arg(store)
@@ -327,10 +366,14 @@ fn memory(process: u32, line: &str) -> Option<f64> {
     Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1_024.0)
 }
 
-fn print_times(what: &str, took: &mut [Duration]) {
-    took.sort_unstable();
-    let at = |percent: usize| took[took.len() * percent / 100].as_secs_f64() * 1_000.0;
-    println!("  {what:<46} {:>8.2} / {:>8.2}", at(50), at(99));
+/// Prints the times of a call for each store.
+fn print_times(what: &str, took: Vec<Vec<Duration>>) {
+    let times = took.into_iter().map(|mut took| {
+        took.sort_unstable();
+        let at = |percent: usize| took[took.len() * percent / 100].as_secs_f64() * 1_000.0;
+        format!("{:>8.2} / {:>8.2}", at(50), at(99))
+    });
+    println!("  {what:<46} {}", times.collect::<Vec<_>>().join("   "));
 }
 
 /// Runs the same queries on the same texts with FTS5, ranked by its own BM25.
@@ -376,7 +419,7 @@ fn fts5(file: &Path, database: &Path) {
                 best.query_map([&question], |row| row.get::<_, i64>(0)).unwrap().for_each(drop);
                 took.push(started.elapsed());
             }
-            print_times(&format!("FTS5, {what}, {kind}"), &mut took);
+            print_times(&format!("FTS5, {what}, {kind}"), vec![took]);
         }
     }
 }
