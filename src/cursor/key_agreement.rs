@@ -1,5 +1,6 @@
-//! Notices servers that share a Redis and have different keys, so that cursors, sessions and links of one are not valid on
-//! the other. Redis has the ids of the keys in use, which are no secrets.
+//! Notices servers with different keys that share a Redis. Cursors, sessions and links of one are not valid on the other.
+//!
+//! Redis has the ids of the keys in use, which are no secrets.
 
 use std::fmt;
 use std::path::Path;
@@ -15,7 +16,7 @@ use crate::state::redis::{IfExists, NewValue, OwnerLimits, RedisError, RedisStat
 /// Kind of the ids in Redis. Their names are those of the files.
 const KIND: &str = "keys";
 
-/// Time after which the id of a server that has ended is deleted: a few of the intervals at which servers confirm it.
+/// Time after which an id is deleted, unless a server confirms it: a few of the intervals.
 const LIFETIME: Duration = Duration::from_secs(120);
 
 /// Limits of the two ids.
@@ -50,8 +51,8 @@ struct FileKeys<'r> {
 }
 
 impl Cursors {
-    /// Compares the keys of this server with those of others that share its Redis, and registers them if they are the same.
-    /// Returns the first difference.
+    /// Compares the keys of this server with those of others. Registers them if they are the same, and returns the first
+    /// difference.
     ///
     /// # Errors
     ///
@@ -70,8 +71,8 @@ impl Cursors {
     }
 }
 
-/// Compares the keys of a state directory with those of the servers that use a Redis now. Returns the first difference, and
-/// nothing for files that do not exist.
+/// Compares the keys of a state directory with those of running servers. Returns the first difference, and nothing for files
+/// that do not exist.
 ///
 /// # Errors
 ///

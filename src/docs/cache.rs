@@ -69,7 +69,7 @@ struct CacheKey {
 struct Entry {
     answer: Arc<SearchAnswer>,
     stored_at: Instant,
-    /// Generation of the entries that servers share, when the search began; `None` if they share none or it was unknown.
+    /// Generation of the shared entries when the search began, if it was known.
     generation: Option<Generation>,
 }
 

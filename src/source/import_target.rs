@@ -50,7 +50,7 @@ impl ImportTarget {
         })
     }
 
-    /// Creates a project with the id that it has in another store, or changes the one with this id.
+    /// Creates a copied project with its id, or changes the one with this id.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl ImportTarget {
         }
     }
 
-    /// Opens the connection of a project that is copied, whose chunks have ids.
+    /// Opens the connection of a project that is copied, with the ids of its chunks.
     ///
     /// # Errors
     ///

@@ -68,9 +68,9 @@ pub enum StoreError {
     /// Documents are imported into a connection that is no project.
     #[error("there is no project `{0}`; create it with `fetchwell project create {0}`")]
     NoProject(String),
-    /// The store that a project is copied to has another project or connection of its name.
+    /// The copy has another project or connection of the name.
     #[error(
-        "the copy has another project or connection `{0}`, whose id differs; remove it there with `fetchwell remove {0}` and copy again"
+        "the copy has a project or connection `{0}` with another id; remove it there with `fetchwell remove {0}` and copy again"
     )]
     OtherProject(String),
     /// A record of an import into a project is no document.

@@ -1,4 +1,4 @@
-//! The store of an import that is kept current: a file, or a database in which one process of all replicas does it.
+//! The store of an import that is kept current. In a database, one process of all replicas does it.
 
 use std::path::{Path, PathBuf};
 

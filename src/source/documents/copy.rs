@@ -1,5 +1,4 @@
-//! A project as another store gets it: its row, and the identities of its documents and chunks. Their texts are copied as
-//! records.
+//! A project as another store gets it: its row, and the ids of its documents and chunks. Their texts are copied as records.
 
 use std::collections::HashMap;
 
@@ -26,7 +25,7 @@ pub struct CopiedDocument {
     pub id: Uuid,
     /// Path in the project.
     pub path: String,
-    /// Category.
+    /// Category of the document.
     pub category: String,
     /// Hash of the text.
     pub content_hash: String,

@@ -108,7 +108,7 @@ impl PostgresWriter {
         Self::open_with(pool, runtime, connection, None)
     }
 
-    /// Opens the connection of a project that is copied, whose chunks have ids.
+    /// Opens the connection of a project that is copied, with the ids of its chunks.
     ///
     /// # Errors
     ///

@@ -177,6 +177,6 @@ async fn a_project_keeps_its_ids_there_and_back() {
     let other = folder.path().join("other.db");
     handbook::import(&folder.path().join("docs"), &other);
     let refused = fetchwell(["store", "copy", text(&other), &database.url]);
-    assert!(!refused.status.success() && stderr(&refused).contains("whose id differs"), "{refused:?}");
+    assert!(!refused.status.success() && stderr(&refused).contains("with another id"), "{refused:?}");
     assert_eq!(ids_in_database(&database).await, original);
 }

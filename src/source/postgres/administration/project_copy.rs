@@ -64,7 +64,7 @@ async fn read(
     Ok(Some(ProjectCopy { project, documents, chunks }))
 }
 
-/// Creates a project with the id that it has in another store, or gives the one with this id its name and settings. Blocks a
+/// Creates a copied project with its id, or changes the one with this id. Blocks a
 /// thread without a runtime.
 ///
 /// # Errors

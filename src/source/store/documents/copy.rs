@@ -54,7 +54,7 @@ fn chunks(sqlite: &Connection, project: &Project) -> Result<ChunkIds, rusqlite::
     Ok(chunks)
 }
 
-/// Creates a project with the id that it has in another store, or gives the one with this id its name and settings.
+/// Creates a copied project with its id, or changes the one with this id.
 ///
 /// # Errors
 ///

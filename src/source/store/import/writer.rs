@@ -97,7 +97,7 @@ impl StoreWriter {
         Self::open_with(path, connection, None, progress)
     }
 
-    /// Opens the store and the connection of a project that is copied, whose chunks have ids.
+    /// Opens the connection of a project that is copied, with the ids of its chunks.
     ///
     /// # Errors
     ///
