@@ -40,6 +40,9 @@ use crate::source::{
 /// Maximum time of a health check.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Maximum time of reading the state of the extension.
+const EXTENSION_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Store in PostgreSQL. Clones share the connections.
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
@@ -213,7 +216,19 @@ impl PostgresStore {
             database: Some(self.pool.url().to_string()),
             pool: Some(self.pool.usage()),
             replicas: self.replicas().await,
+            pgvector: self.pgvector().await.map(|state| state.status()),
         }
+    }
+
+    /// Returns the state of the extension that documents and vectors need; `None` if the database does not answer soon.
+    pub async fn pgvector(&self) -> Option<PgvectorState> {
+        let read = async {
+            let mut connection = self.pool.connection().await.ok()?;
+            let transaction = begin_read(&mut connection, self.pool.url()).await.ok()?;
+            let row = transaction.query_one(&format!("SELECT {PGVECTOR_COLUMNS}"), &[]).await.ok()?;
+            Some(PgvectorState::from_row(&row, 0))
+        };
+        timeout(EXTENSION_TIMEOUT, read).await.ok().flatten()
     }
 
     /// Returns the states of the read replicas.
