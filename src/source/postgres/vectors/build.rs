@@ -19,6 +19,7 @@ use crate::source::postgres::extension::vector::SqlVector;
 use crate::source::postgres::extension::{problem, use_extension};
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::tables::{optional_text, text};
+use crate::source::postgres::transaction::begin_write;
 use crate::source::postgres_error::PostgresError;
 use crate::source::store::{BuildMode, BuildProgress, StoreError, VectorError};
 
@@ -163,7 +164,7 @@ pub async fn remove_postgres_vectors(pool: &PostgresPool) -> Result<bool, Vector
     let _lock = lock(pool).await?;
     let mut connection = connect(pool).await?;
     let remove = async {
-        let transaction = connection.transaction().await?;
+        let transaction = begin_write(&mut connection, pool.url()).await?;
         use_extension(transaction.client()).await?;
         // A zero vector is not in the index; the next change of the document writes the hash of its words.
         let sql = "UPDATE fetchwell.chunks SET metadata = metadata || '{\"embedding\": \"hash\"}',
@@ -245,7 +246,8 @@ impl PostgresVectorBuilder {
     ) -> Result<BuildProgress, VectorError> {
         let mut connection = connect(&self.pool).await?;
         let pool = self.pool.clone();
-        drop_index_for(&connection, &self.stored.label()).await.map_err(|error| failed(&pool, &error))?;
+        let dropped = drop_index_for(&mut connection, pool.url(), &self.stored.label()).await;
+        dropped.map_err(|error| failed(&pool, &error))?;
         let (mut progress, mut refused) = (BuildProgress::default(), 0);
         let mut after = String::from("00000000-0000-0000-0000-000000000000");
         let built = loop {
@@ -265,7 +267,7 @@ impl PostgresVectorBuilder {
             report(progress);
         };
         let complete = async {
-            create_index(&mut connection).await?;
+            create_index(&mut connection, pool.url()).await?;
             if progress.embedded > 0 {
                 raise_versions(&connection, Some(&self.stored.name)).await?;
             }
@@ -345,7 +347,7 @@ impl PostgresVectorBuilder {
             .filter(|(_, mean)| mean.len() == EMBEDDING_DIMENSIONS)
             .map(|(chunk, mean)| (chunk.id.as_str(), SqlVector(mean)))
             .unzip();
-        let transaction = connection.transaction().await?;
+        let transaction = begin_write(connection, self.pool.url()).await?;
         use_extension(transaction.client()).await?;
         let sql = "UPDATE fetchwell.chunks c SET embedding = n.embedding,
                  metadata = c.metadata || jsonb_build_object('embedding', $1::text)
