@@ -6,6 +6,7 @@ mod copying;
 mod documents;
 mod failures;
 mod poolers;
+mod record_vectors;
 mod replicas;
 mod search;
 mod store;
