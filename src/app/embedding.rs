@@ -10,12 +10,13 @@ use super::default_store::is_store_at;
 use super::failure::Failure;
 use super::secret::secret;
 use crate::config::{
-    ConfigError, ConfiguredEmbedding, Environment, FileSettings, SourcePlace, default_file, read_text,
-    settings_of,
+    ConfigError, ConfiguredEmbedding, Environment, FileSettings, SourcePlace, SourceSettings, default_file,
+    read_text, settings_of,
 };
 use crate::embedding::{
     EmbeddingError, EmbeddingModel, EmbeddingSettings, Persistence, QueryEmbedder, open_model,
 };
+use crate::source::postgres::PostgresUrl;
 use crate::source::store::{EmbeddedStreams, VectorError, check_document_dimensions};
 use crate::terminal::note;
 
@@ -41,8 +42,18 @@ pub(crate) fn embedding_settings(settings: &FileSettings) -> Result<&ConfiguredE
 /// Returns the streams of a store that a configuration embeds: those that it shows under any name of the store. Text of
 /// hidden streams is sent to no model.
 pub(crate) fn embedded_streams(settings: &FileSettings, store: &Path) -> EmbeddedStreams {
-    let shown = settings.sources.iter().filter(|source| is_store_at(source, store));
-    let shown: Option<Vec<_>> = shown.map(|source| source.streams.clone()).collect();
+    shown_streams(settings.sources.iter().filter(|source| is_store_at(source, store)))
+}
+
+/// Returns the streams of a database that a configuration embeds, as [`embedded_streams`] does for a file.
+pub(crate) fn embedded_streams_of_database(settings: &FileSettings, url: &PostgresUrl) -> EmbeddedStreams {
+    let is_this = |source: &&SourceSettings| matches!(&source.place, SourcePlace::Postgres { url: other, .. } if other == url);
+    shown_streams(settings.sources.iter().filter(is_this))
+}
+
+/// Returns the streams that any of these names of a store shows.
+fn shown_streams<'s>(names: impl Iterator<Item = &'s SourceSettings>) -> EmbeddedStreams {
+    let shown: Option<Vec<_>> = names.map(|source| source.streams.clone()).collect();
     match shown {
         Some(lists) if !lists.is_empty() => EmbeddedStreams::only(lists.concat()),
         // The store has a name without a list, or none.

@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::auth_mode::{open_own, served};
-use super::background::{BackgroundBuilds, HistoryRetention, follow_shared_keys};
+use super::background::{BackgroundBuilds, HistoryRetention, follow_shared_keys, log_pgvector};
 use super::embedding::check_dimensions_at_start;
 use super::failure::Failure;
 use super::imports::BackgroundImports;
@@ -105,6 +105,7 @@ pub(crate) fn run_server(
         runtime.spawn(circuits::report(served.clone(), state, stop.clone()));
     }
     let (background, histories, imports) = start_background(environment, &telemetry, &stop, &settings);
+    runtime.spawn(log_pgvector(settings.clone(), environment.clone()));
     let reload = Reload {
         configured,
         environment: environment.clone(),

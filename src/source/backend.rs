@@ -45,13 +45,36 @@ pub struct BackendStatus {
     /// Read replicas of the database.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<ReplicaStatus>,
+    /// State of the extension pgvector of the database; absent if the database does not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pgvector: Option<ExtensionStatus>,
 }
 
 impl BackendStatus {
     /// Returns the status of a place without connections of its own.
     pub(super) fn without_pool(source: &SourceName, kind: BackendKind) -> Self {
-        Self { source: source.to_string(), kind, database: None, pool: None, replicas: Vec::new() }
+        Self {
+            source: source.to_string(),
+            kind,
+            database: None,
+            pool: None,
+            replicas: Vec::new(),
+            pgvector: None,
+        }
     }
+}
+
+/// State of an extension of a database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ExtensionStatus {
+    /// State: `present`, `too_old`, `not_created`, or `absent` from the server.
+    pub state: &'static str,
+    /// Version, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Remedy, if the extension cannot be used or should be upgraded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
 }
 
 /// Use of the connections of one process to a database.

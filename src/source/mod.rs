@@ -55,7 +55,7 @@ use std::fmt;
 use async_trait::async_trait;
 
 pub use allowed_streams::AllowedStreams;
-pub use backend::{BackendKind, BackendStatus, PoolUsage, ReplicaStatus};
+pub use backend::{BackendKind, BackendStatus, ExtensionStatus, PoolUsage, ReplicaStatus};
 pub use bound::BoundSource;
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
 pub use import_target::{ImportTarget, ImportWriter};

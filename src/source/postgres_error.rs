@@ -150,6 +150,14 @@ pub enum PostgresError {
         /// State of the extension, with the remedy.
         problem: String,
     },
+    /// The tables of vectors cannot be dropped.
+    #[error(
+        "the vectors in {database} are being read, or another role owns their tables; run the command again, with the role that owns the schema fetchwell"
+    )]
+    VectorsInUse {
+        /// Host, port and name of the database.
+        database: String,
+    },
     /// A statement took too long.
     #[error("the database {database} did not answer in time")]
     Timeout {
@@ -213,7 +221,15 @@ pub const BACKUP: Unsupported = Unsupported {
     remedy: "run `pg_dump --format=custom --schema=fetchwell`, and `pg_restore` to restore it",
 };
 
+/// Code of the server for a table that does not exist.
+const NO_TABLE: &str = "42P01";
+
 impl PostgresError {
+    /// Returns true if a statement named a table that does not exist, such as that of replaced vectors.
+    pub(super) fn is_missing_table(&self) -> bool {
+        matches!(self, Self::Statement { code, .. } if code == NO_TABLE)
+    }
+
     /// Returns the error of an operation that works on files only.
     #[must_use]
     pub fn not_supported(unsupported: Unsupported) -> Self {

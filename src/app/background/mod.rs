@@ -3,11 +3,14 @@
 //! * `vectors`: builds of vectors
 //! * `history`: deletion of searches that are too old
 //! * `shared_keys`: warnings of servers with other keys
+//! * `pgvector`: the state of an extension of databases, at the start
 
 mod history;
+mod pgvector;
 mod shared_keys;
 mod vectors;
 
 pub(crate) use history::HistoryRetention;
+pub(crate) use pgvector::log_pgvector;
 pub(crate) use shared_keys::follow_shared_keys;
 pub(crate) use vectors::BackgroundBuilds;

@@ -13,12 +13,17 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::super::embedding::{embedded_streams, open_background_model};
+use super::super::embedding::{embedded_streams, embedded_streams_of_database, open_background_model};
 use super::super::failure::Failure;
+use super::super::secret::postgres_pool;
 use crate::config::{ConfiguredEmbedding, Environment, FileSettings, SourcePlace};
 use crate::embedding::{EmbeddingError, EmbeddingModel};
 use crate::handle::SourceName;
-use crate::source::store::{BackgroundBuild, EmbeddedStreams, StoreVersion, VectorError, vector_status};
+use crate::source::postgres::{PostgresBackgroundBuild, PostgresUrl};
+use crate::source::store::{
+    BackgroundBuild, BuildProgress, EmbeddedStreams, StoreError, StoreVersion, VectorError, VectorStatus,
+    vector_status,
+};
 use crate::telemetry::{EmbeddingState, Telemetry};
 
 /// Time from the start of a server to the first build. Some clients start a server for each call, and none of those builds.
@@ -68,8 +73,15 @@ struct BuildPlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PlannedStore {
     name: SourceName,
-    path: PathBuf,
+    place: PlannedPlace,
     streams: EmbeddedStreams,
+}
+
+/// The place of a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum PlannedPlace {
+    File(PathBuf),
+    Database(PostgresUrl),
 }
 
 impl BuildPlan {
@@ -78,10 +90,15 @@ impl BuildPlan {
         let stores = settings.sources.iter().filter_map(|source| match &source.place {
             SourcePlace::Store { path } => Some(PlannedStore {
                 name: source.name.clone(),
-                path: path.clone(),
+                place: PlannedPlace::File(path.clone()),
                 streams: embedded_streams(settings, path),
             }),
-            SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => None,
+            SourcePlace::Postgres { url, .. } => Some(PlannedStore {
+                name: source.name.clone(),
+                place: PlannedPlace::Database(url.clone()),
+                streams: embedded_streams_of_database(settings, url),
+            }),
+            SourcePlace::Provider { .. } => None,
         });
         Some(Self { embedding, stores: stores.collect() })
     }
@@ -139,10 +156,53 @@ fn run(plan: BuildPlan, environment: &Environment, telemetry: &Telemetry, stop: 
     runtime.shutdown_background();
 }
 
+/// The builds of one store.
+enum StoreBuild {
+    File { build: BackgroundBuild, path: PathBuf, streams: EmbeddedStreams },
+    Database(PostgresBackgroundBuild),
+}
+
+impl StoreBuild {
+    fn open(planned: &PlannedStore, environment: &Environment) -> Result<Self, VectorError> {
+        let streams = planned.streams.clone();
+        match &planned.place {
+            PlannedPlace::File(path) => {
+                let build = BackgroundBuild::open(path, streams.clone())?;
+                Ok(Self::File { build, path: path.clone(), streams })
+            }
+            PlannedPlace::Database(url) => {
+                let pool = postgres_pool(url, environment).map_err(StoreError::from)?;
+                Ok(Self::Database(PostgresBackgroundBuild::new(pool, streams)))
+            }
+        }
+    }
+
+    async fn version(&self) -> Result<StoreVersion, VectorError> {
+        Ok(match self {
+            Self::File { build, .. } => build.version()?,
+            Self::Database(build) => build.version().await?,
+        })
+    }
+
+    async fn status(&self) -> Result<VectorStatus, VectorError> {
+        match self {
+            Self::File { path, streams, .. } => vector_status(path, streams),
+            Self::Database(build) => build.status().await,
+        }
+    }
+
+    async fn step(&mut self, model: &Arc<dyn EmbeddingModel>) -> Result<Option<BuildProgress>, VectorError> {
+        match self {
+            Self::File { build, .. } => build.step(model).await,
+            Self::Database(build) => build.step(model).await,
+        }
+    }
+}
+
 /// A store with the state of its builds.
 struct FollowedStore {
     planned: PlannedStore,
-    build: Option<BackgroundBuild>,
+    build: Option<StoreBuild>,
     /// Version up to which all records are known to have vectors.
     complete: Option<StoreVersion>,
     attempt: u32,
@@ -257,17 +317,16 @@ impl Follower<'_> {
 
     /// Builds what a store lacks. Does nothing if the store has not changed since the last time.
     async fn build(&self, store: &mut FollowedStore) -> Result<(), BuildFault> {
-        let PlannedStore { name, path, streams } = &store.planned;
         let build = match &mut store.build {
             Some(build) => build,
-            empty => empty.insert(BackgroundBuild::open(path, streams.clone()).map_err(VectorError::from)?),
+            empty => empty.insert(StoreBuild::open(&store.planned, self.environment)?),
         };
-        let version = build.version().map_err(VectorError::from)?;
+        let version = build.version().await?;
         if store.complete.as_ref() == Some(&version) {
             return Ok(());
         }
-        let name = name.to_string();
-        let status = vector_status(path, streams)?;
+        let name = store.planned.name.to_string();
+        let status = build.status().await?;
         let current = match status.current {
             Some(current) if status.building.is_none() => {
                 let is_ours = self.embedding.settings.is_identity(&current.model);
@@ -294,7 +353,7 @@ impl Follower<'_> {
             let left = match missing {
                 Some(before) => before.saturating_sub(records),
                 // The first batch of a model creates the generation that the missing records are counted by.
-                None => vector_status(path, streams)?.building.map_or(0, |building| building.missing_records),
+                None => build.status().await?.building.map_or(0, |building| building.missing_records),
             };
             missing = Some(left);
             self.telemetry.update_embedding(&name, |build| {

@@ -14,8 +14,8 @@ use crate::cli::probe::{OF_CALLERS, absent_streams, error_with_remedy, probe, wi
 use crate::config::{CredentialSettings, Environment, SourcePlace, SourceSettings};
 use crate::record::Schema;
 use crate::source::pdpp::{Pdpp, ProviderUrl};
-use crate::source::postgres::PostgresStore;
-use crate::source::store::{IndexState, Store, StoreError};
+use crate::source::postgres::{PostgresStore, VectorScan};
+use crate::source::store::{EmbeddedStreams, IndexState, Store, StoreError};
 use crate::source::{QueryFault, ReplicaStatus, SearchQuery, Source, SourceError};
 
 /// Results of checking one source.
@@ -90,6 +90,24 @@ async fn replicas_with_lag(store: &PostgresStore) -> Vec<ReplicaStatus> {
     replicas
 }
 
+/// Returns the check of the vectors of records in a database, if there are any. Names the way in which they are searched.
+async fn check_vectors(settings: &SourceSettings, store: &PostgresStore) -> Option<Check> {
+    let streams = settings.streams.clone().map(EmbeddedStreams::only).unwrap_or_default();
+    let status = match store.vector_status(&streams).await {
+        Ok(status) => status,
+        Err(error) => return Some(Check::for_source(settings, "vectors", Err(error.to_string()))),
+    };
+    let current = status.records.current?;
+    let found = format!(
+        "{} chunks of {} dimensions by {}",
+        grouped(current.chunks),
+        grouped(u64::try_from(current.dimensions).unwrap_or(u64::MAX)),
+        current.model
+    );
+    let scan = status.records.scan.and_then(VectorScan::describe).map(|scan| format!("they are {scan}"));
+    Some(Check::for_source(settings, "vectors", Ok(found)).warning(scan))
+}
+
 /// Checks the connection to a database, its tables and its extension.
 async fn check_postgres(
     settings: &SourceSettings,
@@ -110,6 +128,9 @@ async fn check_postgres(
                 let found =
                     replica.lag_ms.map(|lag| format!("{}, at most {lag} ms behind", replica.database));
                 checks.push(Check::for_source(settings, "replica", found.ok_or(problem)));
+            }
+            if state.pgvector.is_usable() {
+                checks.extend(check_vectors(settings, &store).await);
             }
             Some(Arc::new(store))
         }

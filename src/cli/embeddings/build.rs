@@ -11,8 +11,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::database::estimate;
-use crate::app::embedding::{embedded_streams, embedding_settings, open_embedding_model};
+use crate::app::embedding::{
+    embedded_streams, embedded_streams_of_database, embedding_settings, open_embedding_model,
+};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
@@ -20,7 +21,7 @@ use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::print::{Printer, grouped, note};
 use crate::config::Environment;
 use crate::embedding::EmbeddingModel;
-use crate::source::postgres::{PostgresPool, PostgresVectorBuilder};
+use crate::source::postgres::{PostgresPool, PostgresVectorBuilder, estimate_postgres_build};
 use crate::source::store::{
     BuildMode, BuildProgress, EmbeddedStreams, VectorBuilder, check_vectors, estimate_build,
 };
@@ -84,8 +85,10 @@ impl BuildArgs {
                 (BuildPlace::File { store, streams }, estimate)
             }
             StorePlace::Postgres(pool) => {
-                let estimate = runtime.block_on(estimate(&pool, &*model, mode, &settings))?;
-                (BuildPlace::Postgres(pool), estimate)
+                let streams = embedded_streams_of_database(&settings, pool.url());
+                let estimate = estimate_postgres_build(&pool, &*model, mode, &streams);
+                let estimate = runtime.block_on(estimate)?;
+                (BuildPlace::Postgres { pool, streams }, estimate)
             }
         };
         let needs_consent = model.is_remote() && estimate.embedded > 0;
@@ -108,8 +111,8 @@ impl BuildArgs {
 pub(super) enum BuildPlace {
     /// A file, of which some streams are embedded.
     File { store: PathBuf, streams: EmbeddedStreams },
-    /// Connections to a database.
-    Postgres(PostgresPool),
+    /// Connections to a database, of which some streams are embedded.
+    Postgres { pool: PostgresPool, streams: EmbeddedStreams },
 }
 
 /// Time without a batch after which the user is told what the command waits for.
@@ -148,10 +151,8 @@ pub(super) async fn embed(
             BuildPlace::File { store, streams } => {
                 VectorBuilder::open(&store, model, mode, streams).await?.build(&stop, report).await
             }
-            // A database without chunks has nothing to embed, whatever the model is.
-            BuildPlace::Postgres(_) if estimate.chunks == 0 => Ok(BuildProgress::default()),
-            BuildPlace::Postgres(pool) => {
-                PostgresVectorBuilder::open(&pool, model, mode).await?.build(&stop, report).await
+            BuildPlace::Postgres { pool, streams } => {
+                PostgresVectorBuilder::open(&pool, model, mode, streams).await?.build(&stop, report).await
             }
         };
         bar.finish_and_clear();

@@ -1,55 +1,27 @@
-//! The vectors of a store in PostgreSQL: those of the documents of its projects.
+//! The vectors of a store in PostgreSQL: those of its records, and those of the documents of its projects.
 
 use serde_json::json;
 
+use super::described::{OTHER_MODEL, described};
+use crate::app::embedding::embedded_streams_of_database;
 use crate::app::failure::Failure;
 use crate::cli::print::{Printer, grouped};
-use crate::config::{FileSettings, SourcePlace};
+use crate::config::FileSettings;
 use crate::embedding::EmbeddingModel;
 use crate::source::PostgresError;
-use crate::source::documents::DOCUMENTS_STREAM;
 use crate::source::postgres::{
-    ModelStatus, PostgresPool, PostgresUrl, PostgresVectorStatus, estimate_postgres_build,
+    ModelStatus, PostgresPool, PostgresVectorStatus, RecordVectorStatus, VectorScan, estimate_postgres_build,
     postgres_vector_status, remove_postgres_vectors,
 };
-use crate::source::store::{BuildMode, BuildProgress, StoreError, VectorError};
-
-/// Returns true if a configuration shows the documents of a database under any of its names. Text of hidden streams is sent
-/// to no model.
-pub(super) fn shows_documents(settings: &FileSettings, url: &PostgresUrl) -> bool {
-    let is_this =
-        |place: &SourcePlace| matches!(place, SourcePlace::Postgres { url: other, .. } if other == url);
-    let mut named = settings.sources.iter().filter(|source| is_this(&source.place)).peekable();
-    let shows = |streams: &[crate::handle::StreamName]| {
-        streams.iter().any(|stream| stream.as_str() == DOCUMENTS_STREAM)
-    };
-    named.peek().is_none() || named.any(|source| source.streams.as_deref().is_none_or(shows))
-}
-
-/// Returns the work that a build has to do: none if documents are hidden.
-pub(super) async fn estimate(
-    pool: &PostgresPool,
-    model: &dyn EmbeddingModel,
-    mode: BuildMode,
-    settings: &FileSettings,
-) -> Result<BuildProgress, Failure> {
-    if shows_documents(settings, pool.url()) {
-        Ok(estimate_postgres_build(pool, model, mode).await?)
-    } else {
-        Ok(BuildProgress::default())
-    }
-}
+use crate::source::store::{BuildMode, BuildProgress, EmbeddedStreams, StoreError, VectorError};
 
 /// Returns the work that is left after an import; `None` for a database without pgvector, which has no vectors.
 pub(super) async fn estimate_imported(
     pool: &PostgresPool,
     model: &dyn EmbeddingModel,
-    settings: &FileSettings,
+    streams: &EmbeddedStreams,
 ) -> Result<Option<BuildProgress>, Failure> {
-    if !shows_documents(settings, pool.url()) {
-        return Ok(None);
-    }
-    match estimate_postgres_build(pool, model, BuildMode::Missing).await {
+    match estimate_postgres_build(pool, model, BuildMode::Missing, streams).await {
         Err(VectorError::Store(StoreError::Postgres(PostgresError::NoPgvector { .. }))) => Ok(None),
         estimate => Ok(Some(estimate?)),
     }
@@ -61,21 +33,41 @@ pub(super) async fn print_status(
     settings: &FileSettings,
     printer: Printer,
 ) -> Result<(), Failure> {
-    let status = postgres_vector_status(pool).await?;
+    let streams = embedded_streams_of_database(settings, pool.url());
+    let status = postgres_vector_status(pool, &streams).await?;
     let disclosure = settings.embedding.as_ref().map(|configured| configured.settings.disclosure());
+    let is_configured = match (&status.records.current, &settings.embedding) {
+        (Some(current), Some(configured)) => configured.settings.is_identity(&current.model).ok(),
+        _ => None,
+    };
     if printer.json {
         let store = pool.url().to_string();
-        printer.value(&json!({ "store": store, "vectors": status, "disclosure": disclosure }));
+        printer.value(&json!({
+            "store": store,
+            "vectors": status,
+            "is_configured_model": is_configured,
+            "disclosure": disclosure,
+        }));
         return Ok(());
     }
-    let PostgresVectorStatus { models, missing, is_locked, is_indexed } = status;
-    if models.is_empty() {
+    let PostgresVectorStatus { records, models, building, missing, is_locked, is_indexed } = status;
+    if models.is_empty() && records.current.is_none() {
         printer.line(format_args!("{}: no vectors are searched", pool.url()));
+    }
+    print_records(pool, &records, printer);
+    if is_configured == Some(false) {
+        printer.line(OTHER_MODEL);
     }
     for ModelStatus { model, dimensions, chunks } in models {
         printer.line(format_args!(
             "{}: {} chunks of documents of {dimensions} dimensions by {model}",
             pool.url(),
+            grouped(chunks)
+        ));
+    }
+    if let Some(ModelStatus { model, dimensions, chunks }) = building {
+        printer.line(format_args!(
+            "being built: {} chunks of documents of {dimensions} dimensions by {model}",
             grouped(chunks)
         ));
     }
@@ -86,13 +78,31 @@ pub(super) async fn print_status(
         printer.line("the index of vectors is missing: run `fetchwell embeddings build`");
     }
     if is_locked {
-        printer.line("a process is embedding documents now");
+        printer.line("a process is embedding records now");
     }
     match disclosure {
         Some(disclosure) => printer.line(disclosure),
         None => printer.line("no embedding model is configured: [embedding] is missing"),
     }
     Ok(())
+}
+
+/// Prints the state of the vectors of records.
+fn print_records(pool: &PostgresPool, records: &RecordVectorStatus, printer: Printer) {
+    if let Some(current) = &records.current {
+        printer.line(format_args!(
+            "{}: {}, {} bytes",
+            pool.url(),
+            described(current),
+            grouped(records.bytes)
+        ));
+    }
+    if let Some(scan) = records.scan.and_then(VectorScan::describe) {
+        printer.line(format_args!("the vectors of records are {scan}"));
+    }
+    if let Some(building) = &records.building {
+        printer.line(format_args!("being built: {}", described(building)));
+    }
 }
 
 /// Removes the vectors of a database.

@@ -6,7 +6,9 @@ use clap::Args;
 
 use super::build::{BuildPlace, counted, described, embed};
 use super::database::estimate_imported;
-use crate::app::embedding::{embedded_streams, open_embedding_model, settings_beside_store};
+use crate::app::embedding::{
+    embedded_streams, embedded_streams_of_database, open_embedding_model, settings_beside_store,
+};
 use crate::app::failure::Failure;
 use crate::app::sync_target::database_at;
 use crate::cli::print::note;
@@ -52,9 +54,10 @@ impl EmbedArgs {
         let (model, mode) = (open_embedding_model(configured, environment)?, BuildMode::Missing);
         let (place, estimate) = match database_at(store, environment)? {
             Some(pool) => {
-                let estimate = estimate_imported(&pool, &*model, &settings).await?;
+                let streams = embedded_streams_of_database(&settings, pool.url());
+                let estimate = estimate_imported(&pool, &*model, &streams).await?;
                 let Some(estimate) = estimate else { return Ok(None) };
-                (BuildPlace::Postgres(pool), estimate)
+                (BuildPlace::Postgres { pool, streams }, estimate)
             }
             None => {
                 let streams = embedded_streams(&settings, store);

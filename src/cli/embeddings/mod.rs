@@ -1,10 +1,11 @@
 //! `fetchwell embeddings`: the vectors of a store, for search by meaning.
 //!
 //! * `status`, `build`, `remove`: the commands
-//! * `imported`: embedding after an import, `database`: the vectors of a store in PostgreSQL
+//! * `imported`: embedding after an import, `database`: the vectors of a store in PostgreSQL, `described`: vectors in words
 
 mod build;
 mod database;
+mod described;
 mod imported;
 mod remove;
 mod status;

@@ -4,17 +4,14 @@ use clap::Args;
 use serde_json::json;
 
 use super::database::print_status;
+use super::described::{OTHER_MODEL, described};
 use crate::app::embedding::embedded_streams;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::print::{Printer, grouped};
 use crate::config::Environment;
-use crate::source::store::{GenerationStatus, check_vectors, vector_status};
-
-/// Remark on vectors that no search uses.
-const OTHER_MODEL: &str =
-    "searches are by words: the configured model is another one; run `fetchwell embeddings build`";
+use crate::source::store::{check_vectors, vector_status};
 
 /// Show the vectors of a store: their model, their number, and the records that they lack.
 #[derive(Debug, Args)]
@@ -72,18 +69,4 @@ impl Status {
         }
         Ok(())
     }
-}
-
-/// Describes a generation for people.
-fn described(generation: &GenerationStatus) -> String {
-    let GenerationStatus { model, dimensions, chunks, missing_records, omitted_bytes } = generation;
-    let mut text = format!("{} chunks of {dimensions} dimensions by {model}", grouped(*chunks));
-    match missing_records {
-        0 => text.push_str(", complete"),
-        missing => text.push_str(&format!(", {} changed records are missing", grouped(*missing))),
-    }
-    if *omitted_bytes > 0 {
-        text.push_str(&format!(", {} bytes of very long texts are left out", grouped(*omitted_bytes)));
-    }
-    text
 }

@@ -4,6 +4,7 @@
 //! * `fusion`: decides which of them go where in the list
 //! * `placements`: these places, for the pages of the list and for its position
 //! * `passage`: the passage that is shown of such a record
+//! * `planned_texts`: texts of records that wait for their vectors
 //!
 //! **Invariant:** no database and no index is known here.
 
@@ -11,9 +12,11 @@ mod fusion;
 mod nearest;
 mod passage;
 mod placements;
+mod planned_texts;
 
 pub(in crate::source) use fusion::{WordHit, place_all, place_among};
 pub(in crate::source) use nearest::{NearestHit, NearestRecords};
 pub use nearest::{ScoreSpread, VectorHit};
 pub(in crate::source) use passage::passage_of;
 pub(in crate::source) use placements::{MAX_PLACED, Placement, Placements};
+pub(in crate::source) use planned_texts::{ChunkText, PlannedChunk, PlannedTexts, TextDigest, plan_chunks};

@@ -10,7 +10,7 @@
 //! * `replicas`: the choice between the primary and its replicas
 //! * `search`: search by words, `words`: the words of a record as a vector
 //! * `extension`: pgvector and the tables that need it, `document_rows`: the rows of documents that imports write
-//! * `documents`: projects and their documents, `vectors`: searches and builds of their vectors
+//! * `documents`: projects and their documents, `vectors`: searches and builds of their vectors, `record_vectors`: those of records
 //! * `writer`: imports, `batch`: the rows that a batch changes, `bulk`: loading of many rows, `sync`: imports that stay current
 //! * `administration`: leases of jobs, and commands about the store as a whole
 //!
@@ -27,6 +27,7 @@ mod migrations;
 mod password_file;
 mod pool;
 mod read;
+mod record_vectors;
 mod replicas;
 mod search;
 mod sort_key;
@@ -48,12 +49,13 @@ pub use administration::{
 };
 pub use extension::PgvectorState;
 pub use pool::PostgresPool;
+pub use record_vectors::{
+    PostgresBackgroundBuild, PostgresVectorBuilder, PostgresVectorStatus, RecordVectorStatus, VectorScan,
+    estimate_postgres_build, postgres_vector_status, remove_postgres_vectors,
+};
 pub use replicas::{DEFAULT_MAX_LAG, ReadReplicas};
 pub use store::{PostgresState, PostgresStore};
 pub use sync::{PostgresSyncStore, PostgresSyncWriter};
 pub use url::{PasswordPlace, PostgresUrl, SslMode};
-pub use vectors::{
-    ModelStatus, PostgresVectorBuilder, PostgresVectorStatus, estimate_postgres_build,
-    postgres_vector_status, remove_postgres_vectors,
-};
+pub use vectors::ModelStatus;
 pub use writer::PostgresWriter;

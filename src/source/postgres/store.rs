@@ -14,7 +14,6 @@ use super::extension::state::{PGVECTOR_COLUMNS, PgvectorState};
 use super::pool::PostgresPool;
 use super::read::read;
 use super::replicas::ReadReplicas;
-use super::search::run::search;
 use super::tables::PostgresTables;
 use super::transaction::begin_read;
 use super::url::PostgresUrl;
@@ -39,6 +38,9 @@ use crate::source::{
 
 /// Maximum time of a health check.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Maximum time of reading the state of the extension.
+const EXTENSION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Store in PostgreSQL. Clones share the connections.
 #[derive(Debug, Clone)]
@@ -157,7 +159,7 @@ impl PostgresStore {
 
     /// Runs a read of record text as [`Self::read`] does, and repeats it with a larger memory permit if it needs one. Returns
     /// the permit for the text in the result.
-    async fn reading<Answer: Send + 'static>(
+    pub(super) async fn reading<Answer: Send + 'static>(
         &self,
         run: impl MeasuredRun<Answer>,
     ) -> Result<(Answer, MemoryPermit), SourceError> {
@@ -213,7 +215,19 @@ impl PostgresStore {
             database: Some(self.pool.url().to_string()),
             pool: Some(self.pool.usage()),
             replicas: self.replicas().await,
+            pgvector: self.pgvector().await.map(|state| state.status()),
         }
+    }
+
+    /// Returns the state of the extension that documents and vectors need; `None` if the database does not answer soon.
+    pub async fn pgvector(&self) -> Option<PgvectorState> {
+        let read = async {
+            let mut connection = self.pool.connection().await.ok()?;
+            let transaction = begin_read(&mut connection, self.pool.url()).await.ok()?;
+            let row = transaction.query_one(&format!("SELECT {PGVECTOR_COLUMNS}"), &[]).await.ok()?;
+            Some(PgvectorState::from_row(&row, 0))
+        };
+        timeout(EXTENSION_TIMEOUT, read).await.ok().flatten()
     }
 
     /// Returns the states of the read replicas.
@@ -226,7 +240,7 @@ impl PostgresStore {
 }
 
 /// Read of record text within bounds.
-trait MeasuredRun<Answer>:
+pub(super) trait MeasuredRun<Answer>:
     Fn(&PostgresTables<'_>, ReadBounds<'_>) -> Result<Answer, SourceError> + Clone + Send + Sync + 'static
 {
 }
@@ -248,7 +262,7 @@ fn is_missing(error: &SourceError) -> bool {
             | SourceError::ConnectionNotFound { .. }
             | SourceError::InvalidQuery { fault: QueryFault::UnknownStream, .. }
             | SourceError::Store(StoreError::Postgres(PostgresError::NoTables { .. }))
-    )
+    ) || matches!(error, SourceError::Store(StoreError::Postgres(error)) if error.is_missing_table())
 }
 
 #[async_trait]
@@ -296,10 +310,7 @@ impl Source for PostgresStore {
     }
 
     async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        let query = query.clone();
-        let read =
-            move |tables: &PostgresTables<'_>, bounds: ReadBounds<'_>| search(tables, &query, None, bounds);
-        Ok(self.reading(read).await?.0)
+        self.search_records(query).await
     }
 
     async fn records(

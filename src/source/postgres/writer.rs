@@ -132,8 +132,9 @@ impl PostgresWriter {
         let lease = import_lease(pool, runtime, connection_id)?;
         let opened = wait(runtime, pool, async {
             let mut database = pool.connection().await?;
-            let is_project = is_project(&database, connection_id).await;
-            if is_project.map_err(|error| pool.failure(&error))? && chunks.is_none() {
+            let failed = |error| pool.failure(&error);
+            let transaction = begin_write(&mut database, pool.url()).await.map_err(failed)?;
+            if is_project(transaction.client(), connection_id).await.map_err(failed)? && chunks.is_none() {
                 return Ok(None);
             }
             let sql =
@@ -145,8 +146,6 @@ impl PostgresWriter {
                  RETURNING id, manifest";
             let connector_key = without_nul(connector_key);
             let display_name = display_name.as_deref().map(without_nul);
-            let failed = |error| pool.failure(&error);
-            let transaction = begin_write(&mut database, pool.url()).await.map_err(failed)?;
             let row = transaction
                 .query_one(sql, &[&connection_id.as_str(), &connector_key, &display_name, manifest])
                 .await

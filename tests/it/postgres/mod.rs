@@ -8,6 +8,7 @@ mod documents;
 mod failures;
 mod jobs;
 mod poolers;
+mod record_vectors;
 mod replicas;
 mod search;
 mod store;

@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::stores::postgres::Database;
-use crate::support::{binary, fetchwell, stderr, stdout};
+use crate::support::{EmbeddingService, binary, fetchwell, stderr, stdout, text};
 
 /// Running PgBouncer. It stops with the test.
 struct PgBouncer {
@@ -94,6 +94,73 @@ async fn everything_works_behind_a_pooler_in_transaction_mode() {
     assert_eq!(stdout(&export).lines().count(), 2_500);
     let remove = fetchwell(["remove", "work/s:k1", "--yes", "--store", &database.url]);
     assert!(remove.status.success(), "{remove:?}");
+}
+
+/// Synchronized imports and builds of vectors hold leases and write in transactions of their own.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn synchronizations_and_builds_of_vectors_work_behind_a_pooler() {
+    let mut database = Database::create().await;
+    let sql = "SELECT EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector')";
+    let has_pgvector: bool = database.client().await.query_one(sql, &[]).await.unwrap().get(0);
+    let pooler = PgBouncer::start(&database);
+    database.url = pooler.url(&database, "?pooler=transaction");
+    let folder = tempfile::tempdir().unwrap();
+    let notes = folder.path().join("notes");
+    std::fs::create_dir(&notes).unwrap();
+    for number in 0..20 {
+        let note = format!("# Note {number}\n\nA zeppelin over town {number}.\n");
+        std::fs::write(notes.join(format!("{number}.md")), note).unwrap();
+    }
+    let service = EmbeddingService::start();
+    let config = folder.path().join("fetchwell.toml");
+    let table = service.table(true) + "pad_to = 1024\nbackground = false\nquery_timeout = \"30s\"\n";
+    let source = format!("[[source]]\nname = \"team\"\nstore = \"{}\"\n", database.url);
+    std::fs::write(&config, source + &table).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = binary().args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        stdout(&output)
+    };
+    run(&["add", text(&notes), "--store", &database.url, "--no-embed"]);
+    std::fs::write(notes.join("3.md"), "# Note 3\n\nAn airship instead.\n").unwrap();
+    std::fs::remove_file(notes.join("4.md")).unwrap();
+    let synchronized = |count: usize| {
+        let reports = run(&["sync", "--store", &database.url, "--json", "--no-embed"]);
+        let reports: serde_json::Value = serde_json::from_str(&reports).unwrap();
+        assert_eq!(reports[0]["changed"], count, "{reports}");
+        assert_eq!(reports[0]["deleted"], count, "{reports}");
+    };
+    // Several clients share the sessions of the server.
+    let searching: Vec<Child> = (0..6)
+        .map(|_| {
+            let mut command = binary();
+            command.args(["search", "zeppelin 7", "--store", &database.url, "--json"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    synchronized(1);
+    synchronized(0);
+    for search in searching {
+        let output = search.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    if !has_pgvector {
+        return;
+    }
+    crate::support::handbook::import(&folder.path().join("docs"), std::path::Path::new(&database.url));
+    for command in ["build", "rebuild"] {
+        let built = run(&["embeddings", command, "--config", text(&config), "--json"]);
+        let built: serde_json::Value = serde_json::from_str(&built).unwrap();
+        assert_eq!(built["embedded"], 19 + 21, "{built}");
+    }
+    let status = run(&["embeddings", "status", "--config", text(&config), "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["vectors"]["records"]["current"]["chunks"], 19, "{status}");
+    assert_eq!(status["vectors"]["models"][0]["chunks"], 21, "{status}");
+    let found = run(&["search", "an airship", "--mode", "semantic", "--config", text(&config)]);
+    assert!(found.contains("airship"), "{found}");
+    run(&["embeddings", "remove", "--config", text(&config)]);
 }
 
 /// Without the parameter, statements of several clients collide. The error says what to add.

@@ -1,10 +1,12 @@
-//! Searches that read the vectors of a store, with an embedding service that knows a few concepts.
+//! Searches that read the vectors of a store, with an embedding service that knows a few concepts. They run on each kind of
+//! store: on a file, and with `tests/postgres/run` on a database.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::support::stores::new_store;
 use crate::support::{FakeServer, HttpServer, Model, Reply, binary, get, import_records, stderr, text};
 
 /// Groups of words with the same meaning.
@@ -42,12 +44,15 @@ fn service() -> FakeServer {
 /// A folder with a store with vectors, and the configuration that made them.
 struct Place {
     folder: tempfile::TempDir,
+    /// Path of the store, or the URL of its database.
+    store: PathBuf,
     service: FakeServer,
 }
 
 impl Place {
     fn new() -> Self {
-        let place = Self { folder: tempfile::tempdir().unwrap(), service: service() };
+        let folder = tempfile::tempdir().unwrap();
+        let place = Self { store: new_store(&folder), folder, service: service() };
         let note = |number: usize| {
             let (key, stream) =
                 (format!("n{number:02}"), if number.is_multiple_of(2) { "notes" } else { "letters" });
@@ -62,12 +67,12 @@ impl Place {
                 "sent_at": format!("2026-0{}-01T10:00:00Z", 1 + number % 8), "rank": number});
             json!({"stream": stream, "key": key, "data": data}).to_string()
         };
-        import_records(&place.store(), "cin_diary", &(0..60).map(note).collect::<Vec<_>>().join("\n"));
+        import_records(&place.store, "cin_diary", &(0..60).map(note).collect::<Vec<_>>().join("\n"));
         let settings = format!(
             "call_deadline = \"60s\"\n[[source]]\nname = \"diary\"\nstore = \"{}\"\ndeadline = \"60s\"\n\
              [embedding]\nprovider = \"http\"\nurl = \"{}/v1\"\nmodel = \"concepts\"\n\
              dimensions = {DIMENSIONS}\nbackground = false\nquery_timeout = \"30s\"\n",
-            place.store().display(),
+            place.store.display(),
             place.service.url
         );
         std::fs::write(place.config(), settings).unwrap();
@@ -87,8 +92,11 @@ impl Place {
         assert!(built.status.success(), "{}", stderr(&built));
     }
 
-    fn store(&self) -> PathBuf {
-        self.folder.path().join("diary.db")
+    /// Removes the vectors.
+    fn remove(&self) {
+        let removed = binary().args(["embeddings", "remove", "--config", text(&self.config())]).output();
+        let removed = removed.unwrap();
+        assert!(removed.status.success(), "{}", stderr(&removed));
     }
 
     fn config(&self) -> PathBuf {
@@ -186,13 +194,11 @@ async fn walks_are_exact_and_need_no_model_after_the_first_page() {
         assert_eq!(walk(&model, arguments.clone()).await, first, "{mode}");
         // New vectors or a missing service do not change the pages of a walk that began before.
         let page = model.call("search", arguments).await;
-        let vectors = place.folder.path().join("diary.db-vectors");
-        let kept = place.folder.path().join("kept");
-        std::fs::rename(&vectors, &kept).unwrap();
+        place.remove();
         let mut rest = keys(&page);
         rest.extend(walk(&model, json!({"cursor": page["next_cursor"], "limit": 3})).await);
         assert_eq!(rest, first, "{mode}");
-        std::fs::rename(&kept, &vectors).unwrap();
+        place.build();
     }
 }
 
@@ -206,7 +212,7 @@ async fn near_copies_without_a_word_of_the_query_are_folded() {
             json!({"stream": "post", "key": format!("{connection}{key}"), "data": {"subject": "Greetings", "body": body}})
                 .to_string()
         };
-        import_records(&place.store(), connection, &keys.map(line).collect::<Vec<_>>().join("\n"));
+        import_records(&place.store, connection, &keys.map(line).collect::<Vec<_>>().join("\n"));
     };
     letter("one", 0..5);
     letter("two", 0..2);
@@ -244,7 +250,7 @@ async fn deleted_records_are_not_found_by_meaning() {
     let model = place.model().await;
     assert_eq!(keys(&model.call("search", json!({"query": "physician"})).await)[0], "n30");
     import_records(
-        &place.store(),
+        &place.store,
         "cin_diary",
         &json!({"stream": "notes", "key": "n30", "op": "delete"}).to_string(),
     );

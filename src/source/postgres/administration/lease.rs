@@ -109,6 +109,12 @@ impl Lease {
         holder(&connection, key_of(&job.to_string())).await.map_err(|error| pool.failure(&error))
     }
 
+    /// Releases the lease at once. A lease that is only dropped ends when the server notices that.
+    pub(in crate::source::postgres) async fn release(self) {
+        // Without the statement the lease ends with its connection.
+        let _ended = self.client.batch_execute("ROLLBACK").await;
+    }
+
     /// Returns false if the connection broke, so that another process may have the lease now.
     #[must_use]
     pub fn is_held(&self) -> bool {

@@ -92,7 +92,7 @@ impl PostgresStore {
         if search.mode == SearchMode::Lexical || search.text.trim().is_empty() {
             return Ok(QueryMeaning::default());
         }
-        let stored = self.read_documents(StoredModel::read_all).await?;
+        let stored = self.read_documents(StoredModel::read_searched).await?;
         let stored = stored.into_iter().filter(|model| model.dimensions == EMBEDDING_DIMENSIONS);
         let stored: Vec<StoredModel> = stored.collect();
         let meaning = embedder.embed(&search.text, search.mode, &stored).await;
@@ -223,7 +223,7 @@ impl DocumentStore for PostgresStore {
             return Ok(None);
         }
         // Each build raises the versions of projects, which keys of cached answers have.
-        let models = self.read_documents(StoredModel::read_all).await?;
+        let models = self.read_documents(StoredModel::read_searched).await?;
         Ok(models.last().map(|model| format!("{} {}", model.id, model.name)))
     }
 

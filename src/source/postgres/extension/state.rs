@@ -4,6 +4,8 @@ use std::fmt;
 
 use tokio_postgres::Row;
 
+use crate::source::ExtensionStatus;
+
 /// Oldest version with iterative scans, without which a filtered search misses hits.
 const MIN_VERSION: [u32; 3] = [0, 8, 0];
 
@@ -75,17 +77,39 @@ impl PgvectorState {
     }
 }
 
+impl PgvectorState {
+    /// Returns the state for `/health`.
+    pub(in crate::source::postgres) fn status(&self) -> ExtensionStatus {
+        let (state, version) = match self {
+            Self::Unavailable => ("absent", None),
+            Self::NotCreated { .. } => ("not_created", None),
+            Self::TooOld(version) => ("too_old", Some(version.clone())),
+            Self::Created(version) => ("present", Some(version.clone())),
+        };
+        let remedy = self.problem().or_else(|| self.advice());
+        ExtensionStatus { state, version, remedy }
+    }
+
+    /// Returns the advice on a version that can be used and has known faults.
+    fn advice(&self) -> Option<String> {
+        match self {
+            Self::Created(version) if !is_at_least(version, GOOD_VERSION) => {
+                Some(format!("pgvector {version} should be upgraded to 0.8.4 or later"))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for PgvectorState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self, self.problem()) {
-            (Self::Created(version), _) if is_at_least(version, GOOD_VERSION) => {
-                write!(f, "pgvector {version}")
+        match (self, self.problem(), self.advice()) {
+            (_, Some(problem), _) => {
+                write!(f, "no documents and vectors, which records do not need: {problem}")
             }
-            (Self::Created(version), _) => {
-                write!(f, "pgvector {version}, which should be upgraded to 0.8.4 or later")
-            }
-            (_, Some(problem)) => write!(f, "no documents and vectors, which records do not need: {problem}"),
-            (_, None) => Ok(()),
+            (_, None, Some(advice)) => f.write_str(&advice),
+            (Self::Created(version), None, None) => write!(f, "pgvector {version}"),
+            (_, None, None) => Ok(()),
         }
     }
 }
@@ -104,6 +128,25 @@ fn is_at_least(version: &str, min_version: [u32; 3]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_state_is_named_with_its_remedy() {
+        let version = |version: &str| version.to_owned();
+        for (state, name, remedy) in [
+            (PgvectorState::Unavailable, "absent", Some("install pgvector")),
+            (PgvectorState::NotCreated { can_create: false }, "not_created", Some("CREATE EXTENSION vector")),
+            (PgvectorState::TooOld(version("0.7.4")), "too_old", Some("ALTER EXTENSION vector UPDATE")),
+            (PgvectorState::Created(version("0.8.1")), "present", Some("should be upgraded")),
+            (PgvectorState::Created(version("0.8.5")), "present", None),
+        ] {
+            let status = state.status();
+            assert_eq!(status.state, name);
+            let found = status.remedy.unwrap_or_default();
+            assert!(found.contains(remedy.unwrap_or_default()), "{found}");
+            assert_eq!(found.is_empty(), remedy.is_none(), "{found}");
+            assert!(state.to_string().contains(&found), "{state}");
+        }
+    }
 
     #[test]
     fn versions_are_compared_as_numbers() {

@@ -12,7 +12,10 @@ use crate::source::postgres::url::PostgresUrl;
 use crate::source::postgres_error::PostgresError;
 
 /// SQL of each version, from version 1.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/documents/0001_documents.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/documents/0001_documents.sql"),
+    include_str!("../migrations/documents/0002_record_vectors.sql"),
+];
 
 /// State of the tables of documents.
 struct Found {

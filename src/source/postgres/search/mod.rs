@@ -16,5 +16,5 @@ mod list;
 mod position;
 pub(super) mod run;
 pub(super) mod scope;
-mod tsquery;
+pub(super) mod tsquery;
 mod vocabulary;

@@ -64,8 +64,8 @@ impl PostgresSyncWriter<'_> {
         );
         self.store.run(async |database| {
             Ok(MissingCounts {
-                of_items: if has_missing { count(database, items, import).await? } else { 0 },
-                of_records: count(database, &records, import).await?,
+                of_items: if has_missing { count(database.client(), items, import).await? } else { 0 },
+                of_records: count(database.client(), &records, import).await?,
                 ..MissingCounts::default()
             })
         })
@@ -124,28 +124,27 @@ impl PostgresSyncWriter<'_> {
         let ids = |items: &[ItemId]| items.iter().map(|item| item.0).collect::<Vec<i64>>();
         let (gone, moved, unreadable) = (ids(gone), ids(moved), ids(unreadable));
         self.store.run(async |database| {
-            let transaction = database.transaction().await?;
             let reset = "UPDATE fetchwell.import_items SET absence = 0 WHERE import = $1 AND absence <> 0";
-            transaction.execute(reset, &[&import.0]).await?;
+            database.execute(reset, &[&import.0]).await?;
             if !unreadable.is_empty() {
-                keep_stale(transaction.client(), &unreadable).await?;
+                keep_stale(database.client(), &unreadable).await?;
             }
             let mark = "UPDATE fetchwell.import_items SET absence = $2 WHERE id = ANY ($3) AND import = $1";
             for (items, absence) in [(&gone, 1_i32), (&moved, 2_i32)] {
                 let values: [&(dyn ToSql + Sync); 3] = [&import.0, &absence, items];
-                transaction.execute(mark, &values).await?;
+                database.execute(mark, &values).await?;
             }
-            transaction.commit().await?;
             let items = "SELECT count(*) FROM fetchwell.import_items t WHERE t.import = $1 AND t.absence = 1
                  AND EXISTS (SELECT 1 FROM fetchwell.item_records m WHERE m.item = t.id)";
             let records = format!("SELECT count(*) FROM ({} AND m.absence <> 2) c", candidates_sql());
+            let client = database.client();
             let (items, records) =
-                (count(database, items, import).await?, count(database, &records, import).await?);
+                (count(client, items, import).await?, count(client, &records, import).await?);
             let giving = format!(
                 "SELECT count(*) FROM (SELECT 1 FROM fetchwell.import_items t WHERE {} LIMIT 1) s",
                 gives_records_sql()
             );
-            let is_all = records > 0 && count(database, &giving, import).await? == 0;
+            let is_all = records > 0 && count(client, &giving, import).await? == 0;
             Ok(MissingCounts { items, records, is_all, ..present })
         })
     }

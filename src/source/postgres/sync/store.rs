@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use deadpool_postgres::Object;
+use deadpool_postgres::{Object, Transaction};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 use tokio_postgres::Error;
@@ -18,6 +18,7 @@ use crate::source::postgres::document_rows::is_project;
 use crate::source::postgres::documents::known_documents;
 use crate::source::postgres::extension::problem;
 use crate::source::postgres::pool::PostgresPool;
+use crate::source::postgres::transaction::begin_write;
 use crate::source::postgres::url::PostgresUrl;
 use crate::source::postgres_error::PostgresError;
 use crate::source::store::{
@@ -83,14 +84,20 @@ impl PostgresSyncStore {
         self.wait(async { self.pool.connection().await })
     }
 
-    /// Runs a step with a connection.
+    /// Runs a step in a transaction of its own.
     pub(super) fn run<Answer>(
         &self,
-        step: impl AsyncFnOnce(&mut Object) -> Result<Answer, Error>,
+        step: impl AsyncFnOnce(&Transaction<'_>) -> Result<Answer, Error>,
     ) -> Result<Answer, StoreError> {
         self.wait(async {
             let mut connection = self.pool.connection().await?;
-            step(&mut connection).await.map_err(|error| self.pool.failure(&error))
+            let run = async {
+                let transaction = begin_write(&mut connection, self.pool.url()).await?;
+                let answer = step(&transaction).await?;
+                transaction.commit().await?;
+                Ok(answer)
+            };
+            run.await.map_err(|error| self.pool.failure(&error))
         })
     }
 
@@ -136,7 +143,7 @@ impl PostgresSyncStore {
     ///
     /// The database cannot be used.
     pub fn imports(&self) -> Result<Vec<RememberedImport>, StoreError> {
-        self.run(async |database| imports::imports(database).await)
+        self.run(async |database| imports::imports(database.client()).await)
     }
 
     /// Remembers an import of a connection, which is created if it does not exist.
@@ -150,17 +157,15 @@ impl PostgresSyncStore {
         new: &NewImport,
     ) -> Result<RememberedImport, StoreError> {
         let connection_id = &connection.connection_id;
-        let is_project = self.run(async |database| is_project(database, connection_id).await)?;
+        let is_project = self.run(async |database| is_project(database.client(), connection_id).await)?;
         match (is_project, new.kind == DOCS_KIND) {
             (true, false) => return Err(StoreError::IsProject(connection_id.to_string())),
             (false, true) => return Err(StoreError::NoProject(connection_id.to_string())),
             (true, true) | (false, false) => {}
         }
         let import = self.run(async |database| {
-            let transaction = database.transaction().await?;
-            let id = imports::put_import(&transaction, connection, new).await?;
-            let all = imports::imports(transaction.client()).await?;
-            transaction.commit().await?;
+            let id = imports::put_import(database, connection, new).await?;
+            let all = imports::imports(database.client()).await?;
             Ok(all.into_iter().find(|import| import.id == id))
         });
         import?.ok_or_else(|| StoreError::ImportRemoved(self.place()))
@@ -173,7 +178,7 @@ impl PostgresSyncStore {
     ///
     /// The database cannot be written.
     pub fn restore_removed(&self, import: ImportId) -> Result<(), StoreError> {
-        self.run(async |database| items::read_removed_again(database, import).await)
+        self.run(async |database| items::read_removed_again(database.client(), import).await)
     }
 
     /// Returns the documents of the project that has the id of a connection, or `None` if the connection is no project.
@@ -185,11 +190,11 @@ impl PostgresSyncStore {
         &self,
         connection: &ConnectionId,
     ) -> Result<Option<Vec<KnownDocument>>, StoreError> {
-        if let Some(problem) = self.run(async |database| problem(database).await)? {
+        if let Some(problem) = self.run(async |database| problem(database.client()).await)? {
             let database = self.pool.url().to_string();
             return Err(PostgresError::NoPgvector { database, problem }.into());
         }
-        self.run(async |database| known_documents(database, connection.as_str()).await)
+        self.run(async |database| known_documents(database.client(), connection.as_str()).await)
     }
 
     /// Acquires the lease of imports into a connection, or returns `None` if another process has it.
@@ -239,7 +244,7 @@ impl PostgresSyncStore {
     ///
     /// The database cannot be used.
     pub fn items(&self, import: ImportId) -> Result<HashMap<String, KnownItem>, StoreError> {
-        self.run(async |database| items::items(database, import).await)
+        self.run(async |database| items::items(database.client(), import).await)
     }
 
     /// Returns the paths of the items that could not be read completely, with the reasons.
@@ -248,7 +253,7 @@ impl PostgresSyncStore {
     ///
     /// The database cannot be used.
     pub fn unreadable(&self, import: ImportId) -> Result<Vec<(String, String)>, StoreError> {
-        self.run(async |database| items::unreadable(database, import).await)
+        self.run(async |database| items::unreadable(database.client(), import).await)
     }
 
     /// Returns the given items, and all that share a record with one of them, directly or through others.
@@ -261,7 +266,7 @@ impl PostgresSyncStore {
         import: ImportId,
         items: &BTreeSet<ItemId>,
     ) -> Result<BTreeSet<ItemId>, StoreError> {
-        self.run(async |database| items::related(database, import, items).await)
+        self.run(async |database| items::related(database.client(), import, items).await)
     }
 
     /// Saves the result of a synchronization.
@@ -270,6 +275,6 @@ impl PostgresSyncStore {
     ///
     /// The database cannot be written.
     pub fn save_status(&self, import: ImportId, status: &ImportStatus) -> Result<(), StoreError> {
-        self.run(async |database| imports::save_status(database, import, status).await)
+        self.run(async |database| imports::save_status(database.client(), import, status).await)
     }
 }

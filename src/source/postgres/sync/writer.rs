@@ -18,6 +18,7 @@ use crate::source::postgres::administration::Lease;
 use crate::source::postgres::batch::RecordPlace;
 use crate::source::postgres::document_rows::DocumentRows;
 use crate::source::postgres::search::backfill::add_missing_words;
+use crate::source::postgres::transaction::begin_write;
 use crate::source::postgres::vectors::index::{create_index, drop_empty_index};
 use crate::source::postgres::writer::{OpenBatch, lock_version};
 use crate::source::postgres_error::PostgresError;
@@ -96,9 +97,9 @@ impl<'s> PostgresSyncWriter<'s> {
         let sql = "SELECT connection FROM fetchwell.imports WHERE id = $1";
         let found = store.wait(async {
             let found = async {
-                let Some(row) = database.query_opt(sql, &[&import.id.0]).await? else { return Ok(None) };
+                let transaction = begin_write(&mut database, store.url()).await?;
+                let Some(row) = transaction.query_opt(sql, &[&import.id.0]).await? else { return Ok(None) };
                 let connection: i64 = row.get(0);
-                let transaction = database.transaction().await?;
                 let is_project = DocumentRows::find(&transaction, connection).await?.is_some();
                 Ok(Some((connection, is_project)))
             };
@@ -107,7 +108,7 @@ impl<'s> PostgresSyncWriter<'s> {
         let (connection, is_project) = found?.ok_or_else(|| StoreError::ImportRemoved(store.place()))?;
         if is_project {
             store.wait(async {
-                drop_empty_index(&mut database).await.map_err(|error| store.failure(&error))
+                drop_empty_index(&mut database, store.url()).await.map_err(|error| store.failure(&error))
             })?;
         }
         let state = State {
@@ -134,11 +135,10 @@ impl<'s> PostgresSyncWriter<'s> {
             return Ok(());
         }
         self.store.run(async |database| {
-            let transaction = database.transaction().await?;
             for (item, state) in states {
-                save_state(transaction.client(), *item, state).await?;
+                save_state(database.client(), *item, state).await?;
             }
-            transaction.commit().await
+            Ok(())
         })
     }
 
@@ -204,7 +204,8 @@ impl<'s> PostgresSyncWriter<'s> {
     pub fn finish(mut self) -> Result<ImportResult, StoreError> {
         self.flush()?;
         let Self { store, database, state, .. } = &mut self;
-        let index = async { create_index(database).await.map_err(|error| store.failure(&error)) };
+        let index =
+            async { create_index(database, store.url()).await.map_err(|error| store.failure(&error)) };
         let index_problem = if state.is_project { store.wait_for_index(index).err() } else { None };
         Ok(ImportResult { tally: state.tally, index_problem })
     }
@@ -255,7 +256,7 @@ impl<'s> PostgresSyncWriter<'s> {
         let (database, state) = (&mut self.database, &mut self.state);
         let written = store.wait(async {
             let written = async {
-                let transaction = database.transaction().await?;
+                let transaction = begin_write(database, store.url()).await?;
                 let version = lock_version(&transaction).await?;
                 let sql = "SELECT 1 FROM fetchwell.imports WHERE id = $1 AND connection = $2";
                 if transaction.query_opt(sql, &[&state.import.0, &state.connection]).await?.is_none() {

@@ -1,66 +1,42 @@
 //! Builds the vectors of the documents of a database: embeds the chunks that lack a vector of the model, one batch at a time.
 //!
-//! A vector replaces the one that stood in its row, so an interrupted build continues where it stopped, and no second table
-//! is needed. While most chunks get new vectors, the index is dropped and built again at the end, which takes a fraction of
-//! the time of as many changes of it.
+//! The first model writes into the rows of the chunks. Vectors of another model, and of a rebuild, are kept beside them until
+//! all are made, and then replace them in one transaction, so two models never mix and searches go on meanwhile. Either build
+//! continues where it stopped. While most chunks get new vectors, the index is dropped and built again at the end, which takes
+//! a fraction of the time of as many changes of it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use deadpool_postgres::{ClientWrapper, Object};
+use deadpool_postgres::Object;
 use tokio_postgres::{Client, Error, Row};
 
 use super::index::{create_index, drop_index_for};
 use super::models::StoredModel;
-use crate::embedding::{EmbeddingModel, Purpose, chunks, probe_vector};
+use crate::embedding::{EmbeddingModel, Purpose, chunks};
 use crate::source::documents::{EMBEDDING_DIMENSIONS, WrongDimensions};
+use crate::source::postgres::extension::use_extension;
 use crate::source::postgres::extension::vector::SqlVector;
-use crate::source::postgres::extension::{problem, use_extension};
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::tables::{optional_text, text};
+use crate::source::postgres::transaction::{begin_read, begin_write};
+use crate::source::postgres::writer::lock_version;
 use crate::source::postgres_error::PostgresError;
 use crate::source::store::{BuildMode, BuildProgress, StoreError, VectorError};
 
-/// Key of the advisory lock of a build: `fwel` and `embe`.
-const LOCK: i64 = 0x6677_656C_656D_6265;
+/// Id before those of all chunks.
+const FIRST: &str = "00000000-0000-0000-0000-000000000000";
 
-/// State of the vectors of a database.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct PostgresVectorStatus {
-    /// Models with their numbers of chunks, in the order in which they were first used.
-    pub models: Vec<ModelStatus>,
-    /// Number of chunks without a vector of a model.
-    pub missing: u64,
-    /// True if a process is embedding chunks now.
-    pub is_locked: bool,
-    /// True if the index of vectors exists. Without it, searches read all vectors.
-    pub is_indexed: bool,
-}
-
-/// Vectors of one model.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct ModelStatus {
-    /// Identity of the model.
-    pub model: String,
-    /// Number of dimensions.
-    pub dimensions: usize,
-    /// Number of chunks with its vectors.
-    pub chunks: u64,
-}
-
-/// Builder of the vectors of a database. Holds their lock.
-pub struct PostgresVectorBuilder {
+/// Builder of the vectors of the documents of a database. Its caller has the lease of builds.
+pub(in crate::source::postgres) struct DocumentVectorBuilder {
     pool: PostgresPool,
     model: Arc<dyn EmbeddingModel>,
     stored: StoredModel,
-    _lock: ClientWrapper,
-}
-
-impl std::fmt::Debug for PostgresVectorBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PostgresVectorBuilder").field("pool", &self.pool).finish_non_exhaustive()
-    }
+    /// True if the vectors replace those of another model, which are searched until all are made.
+    is_staged: bool,
+    /// Last chunk that was planned, by its id.
+    after: String,
+    progress: BuildProgress,
+    refused: usize,
 }
 
 /// Chunk to be embedded.
@@ -69,18 +45,6 @@ struct PlannedChunk {
     /// Texts within the limit of the model.
     texts: Vec<String>,
     pieces: usize,
-}
-
-/// Returns a connection to a database with documents.
-async fn connect(pool: &PostgresPool) -> Result<Object, VectorError> {
-    let connection = pool.connection().await.map_err(StoreError::from)?;
-    match problem(&connection).await.map_err(|error| failed(pool, &error))? {
-        None => Ok(connection),
-        Some(problem) => {
-            let database = pool.url().to_string();
-            Err(StoreError::from(PostgresError::NoPgvector { database, problem }).into())
-        }
-    }
 }
 
 fn failed(pool: &PostgresPool, error: &Error) -> VectorError {
@@ -94,201 +58,206 @@ async fn made_by(client: &Client, model: &dyn EmbeddingModel) -> Result<Vec<Stor
     Ok(stored)
 }
 
-/// Returns the work that a build has to do, without a call of the model. Each chunk counts as one to embed.
-///
-/// # Errors
-///
-/// The database cannot be used, or has no pgvector.
-pub async fn estimate_postgres_build(
+/// Returns an error if a database has projects of documents, and vectors of a model have other dimensions than they need.
+pub(in crate::source::postgres) async fn check_dimensions(
+    pool: &PostgresPool,
+    dimensions: usize,
+) -> Result<(), VectorError> {
+    if dimensions == EMBEDDING_DIMENSIONS {
+        return Ok(());
+    }
+    let mut connection = pool.connection().await.map_err(StoreError::from)?;
+    let has_projects = async {
+        let transaction = begin_read(&mut connection, pool.url()).await?;
+        let sql = "SELECT EXISTS (SELECT 1 FROM fetchwell.projects)";
+        Ok(transaction.query_one(sql, &[]).await?.get(0))
+    };
+    let has_projects: bool = has_projects.await.map_err(|error| failed(pool, &error))?;
+    if has_projects { Err(WrongDimensions(dimensions).into()) } else { Ok(()) }
+}
+
+/// Work that a build of the vectors of documents has to do.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::source::postgres) struct DocumentWork {
+    /// Chunks to embed. Each counts as one.
+    pub(in crate::source::postgres) progress: BuildProgress,
+    /// True if there is something to do.
+    pub(in crate::source::postgres) is_needed: bool,
+}
+
+/// Returns the work that a build has to do, without a call of the model.
+pub(in crate::source::postgres) async fn estimate_documents(
     pool: &PostgresPool,
     model: &dyn EmbeddingModel,
     mode: BuildMode,
-) -> Result<BuildProgress, VectorError> {
-    let connection = connect(pool).await?;
+) -> Result<DocumentWork, PostgresError> {
+    let mut connection = pool.connection().await?;
     let estimate = async {
-        let labels: Vec<String> = match mode {
-            BuildMode::All => Vec::new(),
-            BuildMode::Missing => made_by(&connection, model).await?.iter().map(StoredModel::label).collect(),
+        let transaction = begin_read(&mut connection, pool.url()).await?;
+        let client = transaction.client();
+        let replacing = match mode {
+            BuildMode::All => None,
+            BuildMode::Missing => StoredModel::replacing(client, model.id()).await?,
         };
-        let sql = "SELECT count(DISTINCT document_id), count(*), coalesce(sum(token_count), 0)::bigint FROM fetchwell.chunks
-             WHERE metadata ->> 'embedding' <> ALL ($1) OR metadata ->> 'embedding' IS NULL";
-        connection.query_one(sql, &[&labels]).await
+        let labels: Vec<String> = match (mode, &replacing) {
+            (BuildMode::All, _) => Vec::new(),
+            (BuildMode::Missing, Some(replacing)) => vec![replacing.label()],
+            (BuildMode::Missing, None) => {
+                made_by(client, model).await?.iter().map(StoredModel::label).collect()
+            }
+        };
+        let staged = replacing.as_ref().map(|model| model.id);
+        let sql = "SELECT count(DISTINCT document_id), count(*), coalesce(sum(token_count), 0)::bigint FROM fetchwell.chunks c
+             WHERE (metadata ->> 'embedding' <> ALL ($1) OR metadata ->> 'embedding' IS NULL)
+               AND NOT EXISTS (SELECT 1 FROM fetchwell.chunk_vectors v WHERE v.chunk = c.id AND v.model = $2)";
+        Ok((client.query_one(sql, &[&labels, &staged]).await?, replacing.is_some()))
     };
-    let row = estimate.await.map_err(|error| failed(pool, &error))?;
+    let (row, is_begun) = estimate.await.map_err(|error| pool.failure(&error))?;
     let number = |column: usize| usize::try_from(row.get::<_, i64>(column)).unwrap_or_default();
     let (records, chunks, pieces) = (number(0), number(1), number(2));
-    Ok(BuildProgress { records, chunks, embedded: chunks, pieces })
-}
-
-/// Returns the state of the vectors of a database.
-///
-/// # Errors
-///
-/// The database cannot be used, or has no pgvector.
-pub async fn postgres_vector_status(pool: &PostgresPool) -> Result<PostgresVectorStatus, VectorError> {
-    let connection = connect(pool).await?;
-    let status = async {
-        let sql = "SELECT metadata ->> 'embedding', count(*) FROM fetchwell.chunks GROUP BY 1";
-        let counts = connection.query(sql, &[]).await?;
-        let count = |label: &str| {
-            let row = counts.iter().find(|row| optional_text(row, 0) == Some(label));
-            row.map_or(0, |row| row.get::<_, i64>(1).unsigned_abs())
-        };
-        let stored = StoredModel::all(&connection).await?;
-        let models: Vec<ModelStatus> = stored
-            .iter()
-            .map(|known| {
-                let chunks = count(&known.label());
-                ModelStatus { model: known.name.clone(), dimensions: known.dimensions, chunks }
-            })
-            .collect();
-        let all: u64 = counts.iter().map(|row| row.get::<_, i64>(1).unsigned_abs()).sum();
-        let missing = all.saturating_sub(models.iter().map(|model| model.chunks).sum());
-        let sql = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted
-                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                 AND (classid::bigint << 32) | objid::bigint = $1),
-             to_regclass('fetchwell.idx_chunks_embedding') IS NOT NULL";
-        let row = connection.query_one(sql, &[&LOCK]).await?;
-        Ok(PostgresVectorStatus { models, missing, is_locked: row.get(0), is_indexed: row.get(1) })
-    };
-    status.await.map_err(|error| failed(pool, &error))
-}
-
-/// Replaces the vectors of all chunks by those that stand for none. Returns false if there were none.
-///
-/// # Errors
-///
-/// The database cannot be used, or another process builds its vectors.
-pub async fn remove_postgres_vectors(pool: &PostgresPool) -> Result<bool, VectorError> {
-    let _lock = lock(pool).await?;
-    let mut connection = connect(pool).await?;
-    let remove = async {
-        let transaction = connection.transaction().await?;
-        use_extension(transaction.client()).await?;
-        // A zero vector is not in the index; the next change of the document writes the hash of its words.
-        let sql = "UPDATE fetchwell.chunks SET metadata = metadata || '{\"embedding\": \"hash\"}',
-                 embedding = array_fill(0::real, ARRAY[1024])::vector
-             WHERE metadata ->> 'embedding' <> 'hash'";
-        let removed = transaction.execute(sql, &[]).await?;
-        transaction.execute("DELETE FROM fetchwell.embedding_models", &[]).await?;
-        if removed > 0 {
-            raise_versions(transaction.client(), None).await?;
-        }
-        transaction.commit().await?;
-        Ok(removed > 0)
-    };
-    remove.await.map_err(|error| failed(pool, &error))
-}
-
-/// Takes the lock of the vectors of a database. The server releases it with the session.
-async fn lock(pool: &PostgresPool) -> Result<ClientWrapper, VectorError> {
-    let session = connect(pool).await?;
-    let row = session.query_one("SELECT pg_try_advisory_lock($1)", &[&LOCK]).await;
-    if row.map_err(|error| failed(pool, &error))?.get(0) {
-        Ok(Object::take(session))
-    } else {
-        Err(VectorError::Busy(PathBuf::from(pool.url().to_string())))
-    }
+    let progress = BuildProgress { records, chunks, embedded: chunks, pieces };
+    Ok(DocumentWork { progress, is_needed: is_begun || chunks > 0 })
 }
 
 /// Raises the versions of all projects, since their searches find other chunks, and notes the model in their settings.
-async fn raise_versions(client: &Client, model: Option<&str>) -> Result<(), Error> {
+pub(super) async fn raise_versions(client: &Client, model: Option<&str>) -> Result<(), Error> {
     let sql = "UPDATE fetchwell.projects SET corpus_version = corpus_version + 1, settings = CASE
              WHEN $1::text IS NULL THEN settings - 'embedding_model'
              ELSE settings || jsonb_build_object('embedding_model', $1::text) END";
     client.execute(sql, &[&model]).await.map(drop)
 }
 
-impl PostgresVectorBuilder {
-    /// Recognizes the model and takes the lock of the vectors.
+impl DocumentVectorBuilder {
+    /// Recognizes the model by its vector of the fixed text.
     ///
     /// # Errors
     ///
-    /// The database or the model cannot be used, the model has other dimensions than the contract of document search, or
-    /// another process builds the vectors.
-    pub async fn open(
+    /// The database cannot be used, the name of the model is that of another one now, or the model has other dimensions than
+    /// the contract of document search.
+    pub(in crate::source::postgres) async fn open(
         pool: &PostgresPool,
         model: Arc<dyn EmbeddingModel>,
+        probe: &[f32],
         mode: BuildMode,
     ) -> Result<Self, VectorError> {
         if model.dimensions() != EMBEDDING_DIMENSIONS {
             return Err(WrongDimensions(model.dimensions()).into());
         }
-        let lock = lock(pool).await?;
-        let probe = probe_vector(&*model).await?;
-        let connection = connect(pool).await?;
+        let mut connection = pool.connection().await.map_err(StoreError::from)?;
         let stored = async {
-            let known = made_by(&connection, &*model).await?;
-            let same = known.iter().rev().find(|known| known.made(model.id(), &probe));
-            match same.filter(|_| mode == BuildMode::Missing) {
-                Some(same) => Ok(Some(same.clone())),
+            let transaction = begin_write(&mut connection, pool.url()).await?;
+            let known = made_by(transaction.client(), &*model).await?;
+            let same = known.iter().rev().find(|known| known.made(model.id(), probe));
+            let stored = match same.filter(|_| mode == BuildMode::Missing) {
+                Some(same) => same.clone(),
                 // The name is that of another model now, which only a rebuild may use.
-                None if mode == BuildMode::Missing && !known.is_empty() => Ok(None),
-                None => StoredModel::insert(&connection, model.id(), &probe).await.map(Some),
-            }
+                None if mode == BuildMode::Missing && !known.is_empty() => return Ok(None),
+                None => StoredModel::insert(transaction.client(), model.id(), probe).await?,
+            };
+            // An interrupted build with another model may have left vectors that are not needed any more.
+            let others = "DELETE FROM fetchwell.embedding_models WHERE NOT is_searched AND id <> $1";
+            transaction.execute(others, &[&stored.id]).await?;
+            let is_searched = "SELECT is_searched FROM fetchwell.embedding_models WHERE id = $1";
+            let is_searched: bool = transaction.query_one(is_searched, &[&stored.id]).await?.get(0);
+            transaction.commit().await?;
+            Ok(Some((stored, !is_searched)))
         };
         let stored = stored.await.map_err(|error| failed(pool, &error))?;
-        let stored = stored.ok_or_else(|| VectorError::ModelChanged(model.id().to_owned()))?;
-        Ok(Self { pool: pool.clone(), model, stored, _lock: lock })
+        let (stored, is_staged) = stored.ok_or_else(|| VectorError::ModelChanged(model.id().to_owned()))?;
+        let (after, progress) = (FIRST.to_owned(), BuildProgress::default());
+        Ok(Self { pool: pool.clone(), model, stored, is_staged, after, progress, refused: 0 })
     }
 
-    /// Embeds what is missing. Calls `report` with the progress after each batch.
+    /// Drops the index if the build changes most vectors of those that are searched.
+    pub(in crate::source::postgres) async fn prepare(&self) -> Result<(), PostgresError> {
+        if self.is_staged {
+            return Ok(());
+        }
+        let mut connection = self.pool.connection().await?;
+        let dropped = drop_index_for(&mut connection, self.pool.url(), &self.stored.label()).await;
+        dropped.map_err(|error| self.pool.failure(&error))
+    }
+
+    /// Embeds and stores the next batch. Returns false if none is left.
     ///
     /// # Errors
     ///
-    /// The database or the model cannot be used, the build was stopped, or the model refused texts. Other chunks are
-    /// embedded then, and earlier batches are kept.
-    pub async fn build(
-        &mut self,
-        stop: &AtomicBool,
-        mut report: impl FnMut(BuildProgress),
-    ) -> Result<BuildProgress, VectorError> {
-        let mut connection = connect(&self.pool).await?;
-        let pool = self.pool.clone();
-        drop_index_for(&connection, &self.stored.label()).await.map_err(|error| failed(&pool, &error))?;
-        let (mut progress, mut refused) = (BuildProgress::default(), 0);
-        let mut after = String::from("00000000-0000-0000-0000-000000000000");
-        let built = loop {
-            if stop.load(Ordering::Relaxed) {
-                break Err(VectorError::Stopped);
-            }
-            let batch = self.next(&connection, &after).await.map_err(|error| failed(&pool, &error))?;
-            let Some(last) = batch.last() else { break Ok(()) };
-            after = last.id.clone();
-            progress.chunks += batch.len();
-            progress.pieces += batch.iter().map(|chunk| chunk.pieces).sum::<usize>();
-            match self.embed(&mut connection, batch).await {
-                Ok(batch_refused) => refused += batch_refused,
-                Err(error) => break Err(error),
-            }
-            progress.embedded = progress.chunks.saturating_sub(refused);
-            report(progress);
-        };
-        let complete = async {
-            create_index(&mut connection).await?;
-            if progress.embedded > 0 {
-                raise_versions(&connection, Some(&self.stored.name)).await?;
-            }
-            // Models without vectors are forgotten, such as one that was replaced.
-            let unused = "DELETE FROM fetchwell.embedding_models m WHERE m.id <> $1 AND NOT EXISTS (
-                 SELECT 1 FROM fetchwell.chunks c WHERE c.metadata ->> 'embedding' = m.id::text)";
-            connection.execute(unused, &[&self.stored.id]).await.map(drop)
-        };
-        complete.await.map_err(|error| failed(&pool, &error))?;
-        built?;
-        match refused {
-            0 => Ok(progress),
-            records => Err(VectorError::RefusedRecords { records }),
-        }
+    /// The database or the model cannot be used. Earlier batches are kept.
+    pub(in crate::source::postgres) async fn batch(&mut self) -> Result<bool, VectorError> {
+        let mut connection = self.pool.connection().await.map_err(StoreError::from)?;
+        let batch = self.next(&mut connection).await.map_err(|error| failed(&self.pool, &error))?;
+        let Some(last) = batch.last() else { return Ok(false) };
+        self.after = last.id.clone();
+        self.progress.chunks += batch.len();
+        self.progress.pieces += batch.iter().map(|chunk| chunk.pieces).sum::<usize>();
+        self.refused += self.embed(&mut connection, batch).await?;
+        self.progress.embedded = self.progress.chunks.saturating_sub(self.refused);
+        Ok(true)
     }
 
-    /// Returns the next chunks without a vector of the model, behind one by its id.
-    async fn next(&self, client: &Client, after: &str) -> Result<Vec<PlannedChunk>, Error> {
-        let sql = "SELECT c.id::text, d.title, c.metadata ->> 'heading_path', c.content FROM fetchwell.chunks c
+    /// Returns what the build has done.
+    pub(in crate::source::postgres) fn progress(&self) -> BuildProgress {
+        self.progress
+    }
+
+    /// Returns the number of chunks that the model refused.
+    pub(in crate::source::postgres) fn refused(&self) -> usize {
+        self.refused
+    }
+
+    /// Builds the index and tells the projects, at the end of a build and of one that was stopped. At the end, vectors that
+    /// replace those of another model are searched in their place.
+    pub(in crate::source::postgres) async fn complete(&self, is_whole: bool) -> Result<(), PostgresError> {
+        let mut connection = self.pool.connection().await?;
+        let complete = async {
+            if self.is_staged && is_whole {
+                drop_index_for(&mut connection, self.pool.url(), &self.stored.label()).await?;
+                self.replace(&mut connection).await?;
+            }
+            create_index(&mut connection, self.pool.url()).await?;
+            let transaction = begin_write(&mut connection, self.pool.url()).await?;
+            if self.progress.embedded > 0 && !self.is_staged {
+                raise_versions(transaction.client(), Some(&self.stored.name)).await?;
+            }
+            // Models without vectors are forgotten, such as one that was replaced.
+            let unused =
+                "DELETE FROM fetchwell.embedding_models m WHERE m.id <> $1 AND m.is_searched AND NOT EXISTS (
+                 SELECT 1 FROM fetchwell.chunks c WHERE c.metadata ->> 'embedding' = m.id::text)";
+            transaction.execute(unused, &[&self.stored.id]).await?;
+            transaction.commit().await
+        };
+        complete.await.map_err(|error| self.pool.failure(&error))
+    }
+
+    /// Puts the vectors that were made in the place of the earlier ones, all in one transaction.
+    async fn replace(&self, connection: &mut Object) -> Result<(), Error> {
+        let transaction = begin_write(connection, self.pool.url()).await?;
+        use_extension(transaction.client()).await?;
+        lock_version(&transaction).await?;
+        let sql = "UPDATE fetchwell.chunks c SET embedding = v.embedding,
+                 metadata = c.metadata || jsonb_build_object('embedding', $1::text)
+             FROM fetchwell.chunk_vectors v WHERE v.chunk = c.id AND v.model = $2";
+        transaction.execute(sql, &[&self.stored.label(), &self.stored.id]).await?;
+        let sql = "DELETE FROM fetchwell.chunk_vectors WHERE model = $1";
+        transaction.execute(sql, &[&self.stored.id]).await?;
+        let sql = "UPDATE fetchwell.embedding_models SET is_searched = true WHERE id = $1";
+        transaction.execute(sql, &[&self.stored.id]).await?;
+        raise_versions(transaction.client(), Some(&self.stored.name)).await?;
+        transaction.commit().await
+    }
+
+    /// Returns the next chunks without a vector of the model.
+    async fn next(&self, connection: &mut Object) -> Result<Vec<PlannedChunk>, Error> {
+        let transaction = begin_read(connection, self.pool.url()).await?;
+        let sql =
+            "SELECT c.id::text, d.title, c.metadata ->> 'heading_path', c.content FROM fetchwell.chunks c
              JOIN fetchwell.documents d ON d.id = c.document_id
-             WHERE c.id > $1::text::uuid AND c.metadata ->> 'embedding' IS DISTINCT FROM $2 ORDER BY c.id LIMIT $3";
+             WHERE c.id > $1::text::uuid AND c.metadata ->> 'embedding' IS DISTINCT FROM $2
+               AND NOT EXISTS (SELECT 1 FROM fetchwell.chunk_vectors v WHERE v.chunk = c.id AND v.model = $4)
+             ORDER BY c.id LIMIT $3";
         let limit = i64::try_from(self.model.batch().max(1)).unwrap_or(i64::MAX);
-        let rows = client.query(sql, &[&after, &self.stored.label(), &limit]).await?;
+        let rows =
+            transaction.query(sql, &[&self.after, &self.stored.label(), &limit, &self.stored.id]).await?;
         Ok(rows.iter().map(|row| self.plan(row)).collect())
     }
 
@@ -345,13 +314,22 @@ impl PostgresVectorBuilder {
             .filter(|(_, mean)| mean.len() == EMBEDDING_DIMENSIONS)
             .map(|(chunk, mean)| (chunk.id.as_str(), SqlVector(mean)))
             .unzip();
-        let transaction = connection.transaction().await?;
+        let transaction = begin_write(connection, self.pool.url()).await?;
         use_extension(transaction.client()).await?;
-        let sql = "UPDATE fetchwell.chunks c SET embedding = n.embedding,
-                 metadata = c.metadata || jsonb_build_object('embedding', $1::text)
-             FROM unnest($2::text[], $3::vector[]) AS n (id, embedding) WHERE c.id = n.id::uuid";
-        let statement = transaction.prepare_cached(sql).await?;
-        transaction.execute(&statement, &[&self.stored.label(), &ids, &values]).await?;
+        // No document is deleted meanwhile.
+        lock_version(&transaction).await?;
+        if self.is_staged {
+            let sql = "INSERT INTO fetchwell.chunk_vectors (chunk, model, embedding)
+                 SELECT c.id, $1, n.embedding FROM unnest($2::text[], $3::vector[]) AS n (id, embedding)
+                 JOIN fetchwell.chunks c ON c.id = n.id::uuid
+                 ON CONFLICT (chunk) DO UPDATE SET model = excluded.model, embedding = excluded.embedding";
+            transaction.execute(sql, &[&self.stored.id, &ids, &values]).await?;
+        } else {
+            let sql = "UPDATE fetchwell.chunks c SET embedding = n.embedding,
+                     metadata = c.metadata || jsonb_build_object('embedding', $1::text)
+                 FROM unnest($2::text[], $3::vector[]) AS n (id, embedding) WHERE c.id = n.id::uuid";
+            transaction.execute(sql, &[&self.stored.label(), &ids, &values]).await?;
+        }
         transaction.commit().await
     }
 }

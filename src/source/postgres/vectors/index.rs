@@ -2,9 +2,11 @@
 //! it as often, so it is dropped before they are written. Searches meanwhile read all vectors.
 
 use deadpool_postgres::Object;
-use tokio_postgres::{Client, Error};
+use tokio_postgres::Error;
 
 use crate::source::postgres::extension::use_extension;
+use crate::source::postgres::transaction::{begin_read, begin_write};
+use crate::source::postgres::url::PostgresUrl;
 
 /// Minimum number of chunks for which the index is dropped, and the least share of all chunks, as a divisor.
 const MANY_CHUNKS: i64 = 2_000;
@@ -19,24 +21,32 @@ const IS_OWNER: &str = "(SELECT pg_get_userbyid(relowner) = current_user FROM pg
 
 /// Drops the index if most chunks get new vectors, with another label than this one. Only its owner can do that; others
 /// change it vector by vector.
-pub(super) async fn drop_index_for(client: &Client, label: &str) -> Result<(), Error> {
+pub(super) async fn drop_index_for(
+    connection: &mut Object,
+    url: &PostgresUrl,
+    label: &str,
+) -> Result<(), Error> {
+    let transaction = begin_write(connection, url).await?;
     let sql = format!(
         "SELECT count(*), count(*) FILTER (WHERE metadata ->> 'embedding' IS DISTINCT FROM $1), {IS_OWNER}
          FROM fetchwell.chunks"
     );
-    let row = client.query_one(&sql, &[&label]).await?;
+    let row = transaction.query_one(&sql, &[&label]).await?;
     let (all, missing, is_owner): (i64, i64, bool) = (row.get(0), row.get(1), row.get(2));
     if is_owner && missing >= MANY_CHUNKS && missing >= all / MANY_SHARE {
-        client.batch_execute("DROP INDEX IF EXISTS fetchwell.idx_chunks_embedding").await?;
+        transaction.batch_execute("DROP INDEX IF EXISTS fetchwell.idx_chunks_embedding").await?;
     }
-    Ok(())
+    transaction.commit().await
 }
 
 /// Drops the index if there are no chunks yet, before an import. A table that others use keeps it.
-pub(in crate::source::postgres) async fn drop_empty_index(connection: &mut Object) -> Result<(), Error> {
+pub(in crate::source::postgres) async fn drop_empty_index(
+    connection: &mut Object,
+    url: &PostgresUrl,
+) -> Result<(), Error> {
+    let transaction = begin_write(connection, url).await?;
     let sql = format!("SELECT NOT EXISTS (SELECT 1 FROM fetchwell.chunks) AND {IS_OWNER}");
-    if connection.query_one(&sql, &[]).await?.get::<_, bool>(0) {
-        let transaction = connection.transaction().await?;
+    if transaction.query_one(&sql, &[]).await?.get::<_, bool>(0) {
         transaction.batch_execute("SET LOCAL lock_timeout = '1s'").await?;
         let dropped = transaction.batch_execute("DROP INDEX IF EXISTS fetchwell.idx_chunks_embedding").await;
         if dropped.is_ok() {
@@ -47,12 +57,15 @@ pub(in crate::source::postgres) async fn drop_empty_index(connection: &mut Objec
 }
 
 /// Creates the index if it does not exist.
-pub(in crate::source::postgres) async fn create_index(connection: &mut Object) -> Result<(), Error> {
+pub(in crate::source::postgres) async fn create_index(
+    connection: &mut Object,
+    url: &PostgresUrl,
+) -> Result<(), Error> {
     let exists = "SELECT to_regclass('fetchwell.idx_chunks_embedding') IS NOT NULL";
-    if connection.query_one(exists, &[]).await?.get::<_, bool>(0) {
+    if begin_read(connection, url).await?.query_one(exists, &[]).await?.get::<_, bool>(0) {
         return Ok(());
     }
-    let transaction = connection.transaction().await?;
+    let transaction = begin_write(connection, url).await?;
     use_extension(transaction.client()).await?;
     transaction.batch_execute("SET LOCAL maintenance_work_mem = '512MB'").await?;
     transaction.batch_execute(CREATE_INDEX).await?;

@@ -21,20 +21,40 @@ pub(in crate::source::postgres) struct StoredModel {
 /// Query for all models.
 const SELECT: &str = "SELECT id, model, dimensions, probe FROM fetchwell.embedding_models ORDER BY id";
 
+/// Query for the models whose vectors are searched.
+const SELECT_SEARCHED: &str =
+    "SELECT id, model, dimensions, probe FROM fetchwell.embedding_models WHERE is_searched ORDER BY id";
+
 impl StoredModel {
     /// Returns all models of a database.
     pub(in crate::source::postgres) async fn all(client: &Client) -> Result<Vec<Self>, Error> {
         Ok(client.query(SELECT, &[]).await?.iter().map(Self::from_row).collect())
     }
 
-    /// Returns all models of a database, as a read sees them.
-    pub(in crate::source::postgres) fn read_all(
-        tables: &PostgresTables<'_>,
-    ) -> Result<Vec<Self>, SourceError> {
-        Ok(tables.query(SELECT, &[])?.iter().map(Self::from_row).collect())
+    /// Returns the models whose vectors are searched.
+    pub(in crate::source::postgres) async fn searched(client: &Client) -> Result<Vec<Self>, Error> {
+        Ok(client.query(SELECT_SEARCHED, &[]).await?.iter().map(Self::from_row).collect())
     }
 
-    fn from_row(row: &Row) -> Self {
+    /// Returns the models whose vectors are searched, as a read sees them.
+    pub(in crate::source::postgres) fn read_searched(
+        tables: &PostgresTables<'_>,
+    ) -> Result<Vec<Self>, SourceError> {
+        Ok(tables.query(SELECT_SEARCHED, &[])?.iter().map(Self::from_row).collect())
+    }
+
+    /// Returns the model with a name whose vectors are to replace those of another one.
+    pub(in crate::source::postgres) async fn replacing(
+        client: &Client,
+        name: &str,
+    ) -> Result<Option<Self>, Error> {
+        let sql = "SELECT id, model, dimensions, probe FROM fetchwell.embedding_models
+             WHERE NOT is_searched AND model = $1 ORDER BY id DESC LIMIT 1";
+        Ok(client.query_opt(sql, &[&name]).await?.as_ref().map(Self::from_row))
+    }
+
+    /// Reads a model from the first columns of a row: its id, name, dimensions and probe.
+    pub(in crate::source::postgres) fn from_row(row: &Row) -> Self {
         Self {
             id: row.try_get(0).unwrap_or_default(),
             name: text(row, 1).to_owned(),
@@ -43,13 +63,14 @@ impl StoredModel {
         }
     }
 
-    /// Inserts a model and returns it.
+    /// Inserts a model and returns it. It is searched at once, unless its vectors are to replace those of another one.
     pub(in crate::source::postgres) async fn insert(
         client: &Client,
         name: &str,
         probe: &[f32],
     ) -> Result<Self, Error> {
-        let sql = "INSERT INTO fetchwell.embedding_models (model, dimensions, probe) VALUES ($1, $2, $3)
+        let sql = "INSERT INTO fetchwell.embedding_models (model, dimensions, probe, is_searched)
+             SELECT $1, $2, $3, NOT EXISTS (SELECT 1 FROM fetchwell.embedding_models)
              RETURNING id, model, dimensions, probe";
         let dimensions = i32::try_from(probe.len()).unwrap_or(i32::MAX);
         Ok(Self::from_row(&client.query_one(sql, &[&name, &dimensions, &probe]).await?))

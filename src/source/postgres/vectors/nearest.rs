@@ -21,7 +21,7 @@ use crate::source::postgres::search::scope::Scope;
 use crate::source::postgres::tables::{PostgresTables, text};
 
 /// Number of chunks in scope from which on the index is asked.
-const MIN_INDEXED: i64 = 5_000;
+pub(in crate::source::postgres) const MIN_INDEXED: i64 = 5_000;
 
 /// Number of nearest chunks that are read. Several can be of one document.
 const NEAREST: i64 = 400;
@@ -31,7 +31,8 @@ const SAMPLED: i64 = 500;
 
 /// Settings of a scan of the index: 400 candidates at a time, and more of them until enough are in scope. The server does not
 /// know how long distances take, and would rather sort all of them.
-const SETTINGS: &str = "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 400;
+pub(in crate::source::postgres) const INDEX_SETTINGS: &str =
+    "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 400;
     SET LOCAL hnsw.max_scan_tuples = 50000; SET LOCAL random_page_cost = 1.1;
     SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_sort = off";
 
@@ -141,7 +142,7 @@ fn exact(tables: &PostgresTables<'_>, values: &[&(dyn ToSql + Sync)]) -> Result<
 /// Asks the index for the nearest chunks, and a sample of all for the spread of their scores. Ids are random, so the first
 /// ones from a random id on are a sample.
 fn indexed(tables: &PostgresTables<'_>, values: &[&(dyn ToSql + Sync)]) -> Result<Scored, SourceError> {
-    tables.execute(SETTINGS)?;
+    tables.execute(INDEX_SETTINGS)?;
     let sql = format!(
         "WITH near AS MATERIALIZED (
              SELECT c.id, c.document_id, c.embedding <=> $4::vector AS distance FROM fetchwell.chunks c WHERE {IN_SCOPE}
@@ -166,13 +167,14 @@ fn near_chunk(row: &Row) -> Option<NearChunk> {
 }
 
 /// Reads the spread of scores from two columns.
-fn spread(row: &Row, at: usize) -> ScoreSpread {
+pub(in crate::source::postgres) fn spread(row: &Row, at: usize) -> ScoreSpread {
     let number =
         |column: usize| single(row.try_get::<_, Option<f64>>(column).ok().flatten().unwrap_or_default());
     ScoreSpread { mean: number(at), deviation: number(at + 1) }
 }
 
+/// Returns a cosine in single precision.
 #[expect(clippy::cast_possible_truncation, reason = "a cosine needs no more than 24 bits")]
-fn single(number: f64) -> f32 {
+pub(in crate::source::postgres) fn single(number: f64) -> f32 {
     number as f32
 }

@@ -20,6 +20,13 @@ pub struct StoreVersion {
     version: i64,
 }
 
+impl StoreVersion {
+    /// Creates the version of a store of any kind.
+    pub(in crate::source) fn new(store: String, version: i64) -> Self {
+        Self { store, version }
+    }
+}
+
 /// A store that gets its vectors in steps. Only the version of the store is read until a step is made.
 #[derive(Debug)]
 pub struct BackgroundBuild {

@@ -53,8 +53,8 @@ impl BuildProgress {
         Self {
             records: plan.records.iter().filter(|record| record.is_embedded).count(),
             chunks: plan.records.iter().map(|record| record.chunks.len()).sum(),
-            embedded: plan.texts.len(),
-            pieces: plan.pieces,
+            embedded: plan.texts.new.len(),
+            pieces: plan.texts.pieces,
         }
     }
 
@@ -273,7 +273,7 @@ impl VectorBuilder {
         let Coverage { version, skipped } = plan.coverage.clone();
         let mut refused = self.refused.clone();
         refused.update(plan);
-        let omitted = i64::try_from(plan.omitted).unwrap_or(i64::MAX);
+        let omitted = i64::try_from(plan.texts.omitted).unwrap_or(i64::MAX);
         let mut store = || {
             let transaction = self.sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
             {
@@ -288,7 +288,7 @@ impl VectorBuilder {
                     delete.execute((generation, record.row))?;
                     let chunks = if plan.has_vectors(record) { record.chunks.as_slice() } else { &[] };
                     for chunk in chunks {
-                        let Some(vector) = plan.known.get(&chunk.digest) else { continue };
+                        let Some(vector) = plan.texts.known.get(&chunk.digest) else { continue };
                         insert.execute(params![
                             generation,
                             record.row,

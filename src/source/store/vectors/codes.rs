@@ -33,6 +33,12 @@ impl StoredVector {
     }
 }
 
+impl From<&[f32]> for StoredVector {
+    fn from(vector: &[f32]) -> Self {
+        Self::new(vector)
+    }
+}
+
 /// Returns the inner product of a query and the codes of a stored vector.
 pub(super) fn exact_score(query: &[f32], scale: f32, codes: &[u8]) -> f32 {
     let (pairs, _odd) = codes.as_chunks::<2>();

@@ -1,15 +1,14 @@
 //! The next records to embed: reads them from the store and splits them into chunks.
 
-use std::collections::{HashMap, HashSet};
-use std::mem::take;
+use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension};
-use sha2::{Digest, Sha256};
 
 use super::codes::StoredVector;
 use super::streams::{EmbeddedStreams, SkippedStreams, is_embedded_sql};
-use crate::embedding::{EmbeddingError, EmbeddingModel, Purpose, chunks};
-use crate::record::{RecordData, document_text, own_title};
+use crate::embedding::{EmbeddingError, EmbeddingModel};
+use crate::record::RecordData;
+use crate::source::meaning::{ChunkText, PlannedChunk, PlannedTexts, TextDigest, plan_chunks};
 use crate::source::store::database::Database;
 use crate::source::store::{StoreError, read};
 
@@ -18,20 +17,6 @@ const MAX_RECORDS: i64 = 500;
 
 /// Maximum bytes of record text that are read at once.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
-
-/// First bytes of the SHA-256 of an embedded text.
-pub(super) type TextDigest = [u8; 16];
-
-/// A text to be embedded, with its digest.
-pub(super) type NewText = (TextDigest, String);
-
-/// A chunk to be stored.
-#[derive(Debug)]
-pub(super) struct PlannedChunk {
-    pub(super) first_byte: usize,
-    pub(super) end_byte: usize,
-    pub(super) digest: TextDigest,
-}
 
 /// A changed record with its chunks. A deleted record has none, and neither has one of a stream that is not embedded.
 #[derive(Debug, Default)]
@@ -59,70 +44,25 @@ pub(super) struct Plan {
     pub(super) records: Vec<PlannedRecord>,
     /// Coverage of a generation that has these changes.
     pub(super) coverage: Coverage,
-    /// Texts that have no vector yet, with their digests.
-    pub(super) texts: Vec<NewText>,
-    /// Vectors of texts that were embedded.
-    pub(super) known: HashMap<TextDigest, StoredVector>,
-    /// Number of pieces of the texts.
-    pub(super) pieces: usize,
-    /// Bytes of texts beyond the limit of chunks.
-    pub(super) omitted: usize,
+    /// Texts of the chunks.
+    pub(super) texts: PlannedTexts<StoredVector>,
 }
 
 impl Plan {
-    /// Embeds the texts. If the model refuses one, each record is embedded alone, and one with a refused text stays
-    /// without vectors, because a record has all of its vectors or none.
+    /// Embeds the texts. A record with a text that the model refuses stays without vectors.
     ///
     /// # Errors
     ///
     /// The model cannot be used.
     pub(super) async fn embed(&mut self, model: &dyn EmbeddingModel) -> Result<(), EmbeddingError> {
-        let texts = take(&mut self.texts);
-        if self.embed_texts(model, &texts).await? {
-            return Ok(());
-        }
-        let by_record = self.by_record(&texts);
-        if by_record.len() > 1 {
-            for texts in &by_record {
-                self.embed_texts(model, texts).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Embeds texts. Returns false if the model refuses one of them.
-    async fn embed_texts(
-        &mut self,
-        model: &dyn EmbeddingModel,
-        texts: &[NewText],
-    ) -> Result<bool, EmbeddingError> {
-        if texts.is_empty() {
-            return Ok(true);
-        }
-        let sent: Vec<String> = texts.iter().map(|(_, text)| text.clone()).collect();
-        match model.embed(&sent, Purpose::Document).await {
-            Ok(vectors) => {
-                let stored = vectors.iter().map(|vector| StoredVector::new(vector));
-                self.known.extend(texts.iter().map(|(digest, _)| *digest).zip(stored));
-                Ok(true)
-            }
-            Err(error) if error.concerns_texts() => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Returns the texts of each record that has some of these.
-    fn by_record(&self, texts: &[NewText]) -> Vec<Vec<NewText>> {
-        let texts: HashMap<&TextDigest, &String> =
-            texts.iter().map(|(digest, text)| (digest, text)).collect();
-        let text_of = |chunk: &PlannedChunk| Some((chunk.digest, (*texts.get(&chunk.digest)?).clone()));
-        let all = self.records.iter().map(|record| record.chunks.iter().filter_map(text_of).collect());
-        all.filter(|texts: &Vec<NewText>| !texts.is_empty()).collect()
+        let records: Vec<&[PlannedChunk]> =
+            self.records.iter().map(|record| record.chunks.as_slice()).collect();
+        self.texts.embed(model, &records).await
     }
 
     /// Returns true if each chunk of a record has a vector.
     pub(super) fn has_vectors(&self, record: &PlannedRecord) -> bool {
-        record.chunks.iter().all(|chunk| self.known.contains_key(&chunk.digest))
+        self.texts.has_vectors(&record.chunks)
     }
 }
 
@@ -198,48 +138,31 @@ impl Planner<'_> {
         let mut plan = Plan::default();
         let mut planned: HashSet<TextDigest> = HashSet::new();
         for Change { mut record, data } in changes {
-            for (chunk, text, pieces) in
-                data.iter().flat_map(|data| plan_chunks(data, self.model, &mut plan.omitted))
-            {
+            let (chunks, omitted) =
+                data.as_ref().map(|data| plan_chunks(data, self.model)).unwrap_or_default();
+            plan.texts.omitted += omitted;
+            for ChunkText { chunk, text, pieces } in chunks {
                 if planned.insert(chunk.digest) {
                     let known = self
                         .vectors
                         .and_then(|(sqlite, generations)| known_vector(sqlite, generations, chunk.digest));
                     match known {
-                        Some(vector) => drop(plan.known.insert(chunk.digest, vector)),
+                        Some(vector) => drop(plan.texts.known.insert(chunk.digest, vector)),
                         None => {
-                            plan.pieces += pieces;
-                            plan.texts.push((chunk.digest, text));
+                            plan.texts.pieces += pieces;
+                            plan.texts.new.push((chunk.digest, text));
                         }
                     }
                 }
                 record.chunks.push(chunk);
             }
             plan.records.push(record);
-            if plan.texts.len() >= self.model.batch() {
+            if plan.texts.new.len() >= self.model.batch() {
                 break;
             }
         }
         Ok(plan)
     }
-}
-
-type TextChunk = (PlannedChunk, String, usize);
-
-fn plan_chunks(data: &RecordData, model: &dyn EmbeddingModel, omitted: &mut usize) -> Vec<TextChunk> {
-    let found = chunks(own_title(data), &document_text(data), model.pieces());
-    *omitted += found.omitted_bytes;
-    let planned = found.chunks.into_iter().map(|chunk| {
-        let digest = digest_of(&chunk.embedded);
-        let planned = PlannedChunk { first_byte: chunk.range.start, end_byte: chunk.range.end, digest };
-        (planned, chunk.embedded, chunk.pieces)
-    });
-    planned.collect()
-}
-
-fn digest_of(text: &str) -> TextDigest {
-    let digest: [u8; 32] = Sha256::digest(text).into();
-    digest.first_chunk().copied().unwrap_or_default()
 }
 
 /// Returns the vector of a text in one of these generations.

@@ -26,8 +26,13 @@ impl EmbeddedStreams {
     }
 
     /// Returns true if documents of projects are embedded.
-    pub(super) fn has_documents(&self) -> bool {
+    pub(in crate::source) fn has_documents(&self) -> bool {
         self.0.as_ref().is_none_or(|names| names.iter().any(|name| name.as_str() == DOCUMENTS_STREAM))
+    }
+
+    /// Returns the names, or `None` for all streams.
+    pub(in crate::source) fn names(&self) -> Option<Vec<&str>> {
+        Some(self.0.as_ref()?.iter().map(StreamName::as_str).collect())
     }
 
     /// Returns the names as JSON for [`is_embedded_sql`], or `None` for all streams.

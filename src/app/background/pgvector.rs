@@ -1,0 +1,37 @@
+//! Says at the start of a server whether its databases can have documents and vectors.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::super::secret::postgres_pool;
+use crate::config::{Environment, FileSettings, SourcePlace};
+use crate::handle::SourceName;
+use crate::source::pdpp::DEFAULT_DEADLINE;
+use crate::source::postgres::{PostgresStore, PostgresUrl};
+
+/// Time from the start of a server to the first connection. Some clients start a server for each call.
+const START_DELAY: Duration = Duration::from_secs(1);
+
+/// Logs the state of pgvector in each database of a configuration, with the remedy where it cannot be used. A database that
+/// cannot be reached has errors of its own.
+pub(crate) async fn log_pgvector(settings: FileSettings, environment: Environment) {
+    let databases = settings.sources.iter().filter_map(|source| match &source.place {
+        SourcePlace::Postgres { url, .. } => Some((&source.name, url)),
+        SourcePlace::Store { .. } | SourcePlace::Provider { .. } => None,
+    });
+    let databases: Vec<(&SourceName, &PostgresUrl)> = databases.collect();
+    if databases.is_empty() {
+        return;
+    }
+    sleep(START_DELAY).await;
+    for (name, url) in databases {
+        let Ok(pool) = postgres_pool(url, &environment) else { continue };
+        let store = PostgresStore::new(name.clone(), pool, DEFAULT_DEADLINE);
+        let Some(pgvector) = store.pgvector().await else { continue };
+        match pgvector.problem() {
+            None => tracing::info!(source = %name, "{pgvector}"),
+            Some(_) => tracing::warn!(source = %name, "{pgvector}"),
+        }
+    }
+}

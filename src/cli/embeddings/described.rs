@@ -1,0 +1,22 @@
+//! Vectors in words, for people.
+
+use crate::cli::print::grouped;
+use crate::source::store::GenerationStatus;
+
+/// Remark on vectors that no search uses.
+pub(super) const OTHER_MODEL: &str =
+    "searches are by words: the configured model is another one; run `fetchwell embeddings build`";
+
+/// Describes a generation for people.
+pub(super) fn described(generation: &GenerationStatus) -> String {
+    let GenerationStatus { model, dimensions, chunks, missing_records, omitted_bytes } = generation;
+    let mut text = format!("{} chunks of {dimensions} dimensions by {model}", grouped(*chunks));
+    match missing_records {
+        0 => text.push_str(", complete"),
+        missing => text.push_str(&format!(", {} changed records are missing", grouped(*missing))),
+    }
+    if *omitted_bytes > 0 {
+        text.push_str(&format!(", {} bytes of very long texts are left out", grouped(*omitted_bytes)));
+    }
+    text
+}

@@ -1,0 +1,117 @@
+//! Searches of records by words and by meaning.
+//!
+//! The query is embedded before the database is read, so that a slow model holds no connection. Whatever fails of the
+//! vectors, the search goes on by words, and the answer says what to do.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use super::generations::Generation;
+use super::nearest::NearestVectors;
+use crate::source::postgres::search::run::{NearestReader, search};
+use crate::source::postgres::store::PostgresStore;
+use crate::source::postgres::tables::PostgresTables;
+use crate::source::postgres::transaction::begin_read;
+use crate::source::postgres::vectors::embedder::QueryMeaning;
+use crate::source::postgres_error::PostgresError;
+use crate::source::relational::interrupt::ReadBounds;
+use crate::source::store::StoreError;
+use crate::source::{SearchMode, SearchPage, SearchQuery, SourceError};
+
+/// The way in which one search uses vectors.
+#[derive(Debug, Default)]
+struct SearchMeaning {
+    nearest: Option<Arc<NearestVectors>>,
+    /// Reason why the search is by words alone.
+    problem: Option<String>,
+}
+
+impl SearchMeaning {
+    fn problem(problem: &dyn Display) -> Self {
+        Self { nearest: None, problem: Some(problem.to_string()) }
+    }
+}
+
+impl PostgresStore {
+    /// Searches by words, and by meaning if the mode wants that, a model is configured and the database has its vectors.
+    pub(in crate::source::postgres) async fn search_records(
+        &self,
+        query: &SearchQuery,
+    ) -> Result<SearchPage, SourceError> {
+        let meaning = self.meaning_of_search(query).await;
+        let has_vectors = meaning.nearest.is_some();
+        match self.search_with(query, meaning).await {
+            // A build replaced the vectors since they were looked up.
+            Err(error) if has_vectors && lacks_table(&error) => {
+                let meaning = self.meaning_of_search(query).await;
+                self.search_with(query, meaning).await
+            }
+            Err(error) if has_vectors && lacks_permission(&error) => {
+                self.search_with(query, SearchMeaning::problem(&error)).await
+            }
+            found => found,
+        }
+    }
+
+    async fn search_with(
+        &self,
+        query: &SearchQuery,
+        meaning: SearchMeaning,
+    ) -> Result<SearchPage, SourceError> {
+        let SearchMeaning { nearest, problem } = meaning;
+        let query = query.clone();
+        let read = move |tables: &PostgresTables<'_>, bounds: ReadBounds<'_>| {
+            let nearest = nearest.as_deref().map(|nearest| nearest as &dyn NearestReader);
+            search(tables, &query, nearest, bounds)
+        };
+        let mut page = self.reading(read).await?.0;
+        page.meaning_problems.extend(problem);
+        Ok(page)
+    }
+
+    /// Embeds the query of a first page, if its mode wants that and the database has vectors.
+    async fn meaning_of_search(&self, query: &SearchQuery) -> SearchMeaning {
+        let Some(embedder) = &self.embedder else { return SearchMeaning::default() };
+        let text = query.text.plain_words();
+        // A later page is determined by its position.
+        if query.mode == SearchMode::Lexical || query.position.is_some() || text.trim().is_empty() {
+            return SearchMeaning::default();
+        }
+        let generation = match self.current_vectors().await {
+            Ok(generation) => generation,
+            // Without the extension there are no vectors, of which a search in this mode does not ask.
+            Err(PostgresError::NoPgvector { .. }) if query.mode == SearchMode::Auto => None,
+            Err(error) => return SearchMeaning::problem(&error),
+        };
+        let stored = generation.iter().map(|generation| generation.model.clone()).collect::<Vec<_>>();
+        let QueryMeaning { vector, problem, .. } = embedder.embed(&text, query.mode, &stored).await;
+        let nearest = vector.zip(generation).map(|((vector, _labels), generation)| NearestVectors {
+            generation,
+            vector,
+            is_alone: query.mode == SearchMode::Semantic,
+            is_deep: !query.filter.0.is_empty(),
+        });
+        SearchMeaning { nearest: nearest.map(Arc::new), problem }
+    }
+
+    /// Returns the vectors that searches use.
+    async fn current_vectors(&self) -> Result<Option<Generation>, PostgresError> {
+        self.check_documents().await?;
+        let mut database = self.pool.connection().await?;
+        let current = async {
+            let transaction = begin_read(&mut database, self.pool.url()).await?;
+            Generation::current(transaction.client()).await
+        };
+        current.await.map_err(|error| self.pool.failure(&error))
+    }
+}
+
+/// Returns true if a read failed because a table was dropped.
+fn lacks_table(error: &SourceError) -> bool {
+    matches!(error, SourceError::Store(StoreError::Postgres(error)) if error.is_missing_table())
+}
+
+/// Returns true if the role may not read a table.
+fn lacks_permission(error: &SourceError) -> bool {
+    matches!(error, SourceError::Store(StoreError::Postgres(PostgresError::NoPermission { .. })))
+}
