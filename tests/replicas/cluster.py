@@ -119,7 +119,9 @@ class Cluster:
                 replica.kill()
 
     def log(self):
-        return "".join(replica.log.read_text() for replica in self.replicas if replica.log.exists())
+        """Returns the warnings of all servers."""
+        lines = "".join(replica.log.read_text() for replica in self.replicas if replica.log.exists()).splitlines()
+        return "\n".join(line for line in lines if not line.startswith("fetchwell serves MCP at "))
 
 
 class Killer:

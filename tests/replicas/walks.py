@@ -125,7 +125,7 @@ class Walk:
 
 def walk_all(port, importer, count):
     """Walks a list in both directions and a search, at the same time. Returns the walks."""
-    limit = max(10, min(200, count // 100))
+    limit = max(10, min(100, count // 100))
     lists = [Walk("query_records", {"stream": STREAM, "limit": limit, "order": order}) for order in ("asc", "desc")]
     walks = [*lists, Walk("search", {"query": "copper", "limit": max(5, limit // 4)})]
     in_threads(lambda part: [walk.run(port, importer) for walk in part], walks, len(walks))
