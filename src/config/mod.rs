@@ -8,7 +8,7 @@
 //! * `tree`, `text`, `values`: parsing with line numbers, reading with bounds, typed values
 //! * `env`: environment variables
 //! * `found`, `trust`: the default file, and the keys that it may have without being trusted
-//! * `edit`, `save`: adding and removing sources, atomic writes
+//! * `edit`: adding and removing sources, atomic writes
 //! * `watch`: detection of changes
 //! * `error`: `ConfigError`
 
@@ -23,7 +23,6 @@ mod found;
 mod http;
 mod imports;
 mod rerank;
-mod save;
 mod telemetry;
 mod text;
 mod tree;
@@ -37,7 +36,7 @@ use std::time::Duration;
 pub use auth::{
     AuthSettings, IntrospectionPlace, IssuerPlace, PagesPlace, SecretPlace, SubjectGrant, TokenGrant,
 };
-pub use edit::{NewSource, with_source, without_source};
+pub use edit::{NewSource, save, with_source, without_source};
 pub use embedding::ConfiguredEmbedding;
 pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment};
 pub use error::ConfigError;
@@ -46,7 +45,6 @@ pub use found::{FoundFile, default_file, file_to_edit};
 pub use http::HttpSettings;
 pub use imports::ImportSettings;
 pub use rerank::ConfiguredRerank;
-pub use save::save;
 pub use telemetry::insecure_spans;
 pub use text::read_text;
 pub use tree::{Mistake, is_yaml};
