@@ -149,7 +149,7 @@ pub(super) fn embeddings(builds: &[EmbeddingBuild]) -> Markup {
 /// Renders what clients read at their start, and the largest answers, beside their budgets.
 pub(super) fn budgets(records: &[Arc<TelemetryRecord>]) -> Markup {
     let bytes = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX);
-    let list = |profile| bytes(&tool_list_json(profile));
+    let list = |profile| bytes(tool_list_json(profile));
     let largest = |endpoint: &str| {
         let answers = records.iter().filter(|record| record.endpoint.as_str() == endpoint);
         let answered = answers.filter(|record| record.outcome == Outcome::OK);
