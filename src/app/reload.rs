@@ -17,7 +17,7 @@ use super::rerank::reranking;
 use super::settings::ConfiguredSettings;
 use crate::config::{AuthSettings, Environment, FileChange, FileSettings, WatchHandle, watch};
 use crate::fit::Protection;
-use crate::http::{AuthMode, RateLimiter};
+use crate::http::{AuthMode, CurrentConfiguration, RateLimiter};
 use crate::telemetry::Telemetry;
 
 /// Running server with everything that a reload needs.
@@ -32,6 +32,8 @@ pub(crate) struct Reload {
     pub(crate) background: BackgroundBuilds,
     pub(crate) histories: HistoryRetention,
     pub(crate) imports: BackgroundImports,
+    /// Configuration as operators see it.
+    pub(crate) configuration: CurrentConfiguration,
 }
 
 impl Reload {
@@ -117,6 +119,7 @@ impl Reload {
         self.background.follow(&settings);
         self.histories.follow(&settings);
         self.imports.follow(&settings);
+        self.configuration.replace(self.configured.view(text));
         warn_restart_needed(before, &settings);
         // A setting that requires a restart is reported once, not at every later change.
         self.configured.settings = settings;
@@ -216,6 +219,7 @@ mod tests {
                 histories: HistoryRetention::new(Environment::default(), CancellationToken::new()),
                 imports,
             },
+                configuration: CurrentConfiguration::default(),
         )
     }
 
@@ -240,6 +244,8 @@ mod tests {
         assert_eq!(now(&reload).protection().global.threshold, 3_000);
         assert!(before.is_same(&asked(&reload)), "what is asked is the very same");
         reload.apply(&format!("{THIRD}{TWO}")).unwrap();
+        let shown = reload.configuration.get();
+        assert!(shown.settings.iter().any(|setting| setting.value.as_deref() == Some("3000")), "{shown:?}");
         assert!(!before.is_same(&asked(&reload)));
         let after = open(&reload);
         assert!(

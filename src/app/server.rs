@@ -20,7 +20,8 @@ use super::{circuits, stop};
 use crate::config::{Environment, FileSettings, HttpSettings, OTLP_ENDPOINT_VARIABLE, insecure_spans};
 use crate::cursor::{Cursors, Skew, StatePlace, Timing};
 use crate::http::{
-    AuthMode, CallerCheck, DEFAULT_LISTEN, RateLimiter, Site, Tls, bind, bind_ops, serve, serve_ops,
+    AuthMode, CallerCheck, CurrentConfiguration, DEFAULT_LISTEN, RateLimiter, Site, Tls, bind, bind_ops,
+    serve, serve_ops,
 };
 use crate::mcp::{Server, serve_stdio};
 use crate::state::StateError;
@@ -91,6 +92,10 @@ pub(crate) fn run_server(
         let spans = Spans::start(&endpoint).map_err(|error| Failure::new(error.to_string()))?;
         telemetry.export_to(spans);
     }
+    let configuration = CurrentConfiguration::default();
+    if let Some(file) = &configured.file {
+        configuration.replace(configured.view(&file.text));
+    }
     let rate_limiter = RateLimiter::new(redis.clone());
     rate_limiter.replace(settings.rate_limit);
     let threads = if is_stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
@@ -112,6 +117,7 @@ pub(crate) fn run_server(
         background,
         histories,
         imports,
+        configuration: configuration.clone(),
     };
     let _watching = reload.follow(runtime.handle().clone());
     let ended = match (transport, served) {
@@ -127,7 +133,8 @@ pub(crate) fn run_server(
                 main: listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN),
                 ops: settings.ops_listen,
             };
-            let site = Site { state: redis, ..site(&settings.http, served, telemetry, rate_limiter) };
+            let site =
+                Site { state: redis, configuration, ..site(&settings.http, served, telemetry, rate_limiter) };
             runtime.block_on(serve_http(addresses, site, settings.http, stop))
         }
     };
@@ -205,6 +212,7 @@ fn site(http: &HttpSettings, served: AuthMode, telemetry: Telemetry, rate_limite
         telemetry,
         rate_limiter,
         state: None,
+        configuration: CurrentConfiguration::default(),
         public_url: http.public_url.clone(),
         names: http.names(),
         proxies: http.trusted_proxies.clone(),

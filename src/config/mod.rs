@@ -9,6 +9,7 @@
 //! * `env`: environment variables
 //! * `found`, `trust`: the default file, and the keys that it may have without being trusted
 //! * `edit`: adding and removing sources, atomic writes
+//! * `shown`: the file without its secrets, for operators
 //! * `watch`: detection of changes
 //! * `error`: `ConfigError`
 
@@ -23,6 +24,7 @@ mod found;
 mod http;
 mod imports;
 mod rerank;
+mod shown;
 mod telemetry;
 mod text;
 mod tree;
@@ -45,6 +47,7 @@ pub use found::{FoundFile, default_file, file_to_edit};
 pub use http::HttpSettings;
 pub use imports::ImportSettings;
 pub use rerank::ConfiguredRerank;
+pub use shown::configuration_view;
 pub use telemetry::insecure_spans;
 pub use text::read_text;
 pub use tree::{Mistake, is_yaml};

@@ -19,7 +19,7 @@ use super::search::{SearchAnswer, SearchRequest, search};
 use super::shared_answers::{Generation, SharedAnswers};
 use crate::cursor::Cursors;
 use crate::fit::bytes_of;
-use crate::lru::{LruCache, LruLimits};
+use crate::lru::{LookupCounter, Lookups, LruCache, LruLimits};
 use crate::source::Reranking;
 use crate::source::documents::{CacheStage, Passage, ProjectRef, SearchStage, StageSender, Uuid};
 
@@ -39,6 +39,7 @@ const HASH_BYTES: usize = 8;
 #[derive(Debug, Clone)]
 pub struct SearchCache {
     entries: LruCache<CacheKey, Entry>,
+    lookups: LookupCounter,
     /// Searches that are running.
     running: Arc<Mutex<HashMap<CacheKey, Weak<SharedSearch>>>>,
     /// Number of times that entries were removed by [`Self::clear`].
@@ -96,7 +97,13 @@ impl Default for SearchCache {
         };
         let limits = LruLimits::new(MAX_BYTES).with_lifetime(LIFETIME);
         let entries = LruCache::with_weights(limits, weight);
-        Self { entries, running: Arc::default(), clears: Arc::default(), shared: None }
+        Self {
+            entries,
+            lookups: LookupCounter::default(),
+            running: Arc::default(),
+            clears: Arc::default(),
+            shared: None,
+        }
     }
 }
 
@@ -132,7 +139,10 @@ impl SearchCache {
         stages: &StageSender,
     ) -> Result<CachedAnswer, DocsError> {
         let key = CacheKey::new(found, request).await?;
-        let checked = |hit| stages.send(SearchStage::CacheCheck(CacheStage { hit, key: key.text.clone() }));
+        let checked = |hit| {
+            self.lookups.count(hit);
+            stages.send(SearchStage::CacheCheck(CacheStage { hit, key: key.text.clone() }));
+        };
         let hit = |answer| {
             checked(true);
             CachedAnswer { answer, is_hit: true }
@@ -164,6 +174,11 @@ impl SearchCache {
         // A later search is not equal in time, and runs again.
         self.running().remove(&key);
         searched
+    }
+
+    /// Returns the number of searches by whether an answer was cached.
+    pub(crate) fn lookups(&self) -> Lookups {
+        self.lookups.get()
     }
 
     /// Removes the answers of some projects. Returns their number.

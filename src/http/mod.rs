@@ -53,4 +53,4 @@ pub use self::server::limits::{
 };
 pub use self::server::listener::{CallerCheck, DEFAULT_LISTEN, ListenError, bind, bind_ops, may_listen};
 pub use self::server::tls::{Tls, TlsError, TlsSettings};
-pub use self::site::Site;
+pub use self::site::{ConfigurationView, CurrentConfiguration, ShownSetting, Site};

@@ -29,7 +29,7 @@ use crate::tools::Profile;
 
 /// Builds the routes of a server. `drop_calls` ends the calls in flight.
 pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
-    let Site { served, telemetry, rate_limiter, public_url, names, proxies, limits, .. } = site.clone();
+    let Site { served, telemetry, rate_limiter, names, proxies, limits, .. } = site.clone();
     let responder = ErrorResponder::new(telemetry.clone(), error_format::render);
     let mcp = |profile| {
         let service = McpService::new(profile, telemetry.clone(), drop_calls);
@@ -63,12 +63,12 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         .route("/mcp/openai/", mcp(Profile::OpenAi))
         .route("/mcp/docs", mcp(Profile::Docs))
         .route("/mcp/docs/", mcp(Profile::Docs))
-        .merge(DocumentApi::new(served.clone(), telemetry.clone(), api.clone()).routes())
+        .merge(DocumentApi::new(served, telemetry.clone(), api.clone()).routes())
         .merge(api.routes())
         .merge(RecordServer::new(telemetry.clone(), openapi::json).routes())
         .layer(from_fn_with_state(authentication, authenticate))
         .merge(open)
-        .merge(pages::routes(served, telemetry, public_url))
+        .merge(pages::routes(site))
         .fallback(unknown_path)
         .layer(from_fn_with_state(rate_limits, rate_limit))
         .merge(watch)

@@ -15,6 +15,7 @@ use crate::cursor::{Cursors, Skew};
 use crate::docs::SearchCache;
 use crate::fit::{Limits, PageBudget, Protection};
 use crate::handle::SourceName;
+use crate::lru::Lookups;
 use crate::source::{BoundSource, Sources, StreamQuery};
 
 /// Default deadline of a call.
@@ -169,6 +170,17 @@ impl Toolbox {
     #[must_use]
     pub fn cursors(&self) -> &Arc<Cursors> {
         &self.cursors
+    /// Returns the lookups of each cache with its name.
+    pub(crate) fn lookups(&self) -> [(&'static str, Lookups); 5] {
+        [
+            ("parts of long records", self.parts.lookups()),
+            ("texts in chunks", self.texts.lookups()),
+            ("ids of hits", self.seen_ids.lookups()),
+            ("declarations of streams", self.previews.lookups()),
+            ("answers to document searches", self.searches.lookups()),
+        ]
+    }
+
     }
 
     /// Returns the time in whole seconds, by the clock of the cursors.

@@ -28,18 +28,13 @@ use axum::routing::{get, post};
 use self::access::{BEGIN, CALLBACK, Pages, SIGN_IN, callback, sign_in_with_token, sign_out, start_sign_in};
 use self::layout::SIGN_OUT;
 use super::middleware::served::AuthMode;
-use super::public_url::PublicUrl;
-use crate::telemetry::Telemetry;
+use super::site::Site;
 
 /// Returns the routes of all pages. With authentication, pages with records exist only if the server has a public URL: forms are
 /// checked against it.
-pub(in crate::http) fn routes(
-    served: AuthMode,
-    telemetry: Telemetry,
-    public_url: Option<PublicUrl>,
-) -> Router {
-    let has_records = matches!(served, AuthMode::Unauthenticated(_)) || public_url.is_some();
-    let pages = Pages::new(served, telemetry, public_url);
+pub(in crate::http) fn routes(site: &Site) -> Router {
+    let has_records = matches!(site.served, AuthMode::Unauthenticated(_)) || site.public_url.is_some();
+    let pages = Pages::new(site);
     if !has_records {
         return root::routes(pages);
     }
