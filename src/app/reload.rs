@@ -151,6 +151,7 @@ fn warn_restart_needed(before: &FileSettings, after: &FileSettings) {
         ("cursor_ttl", before.cursor_ttl != after.cursor_ttl),
         ("telemetry.ring", before.ring != after.ring),
         ("telemetry.otlp_endpoint", before.otlp_endpoint != after.otlp_endpoint),
+        ("audit", before.audit != after.audit),
         ("auth", before.auth.is_none() && after.auth.is_some()),
         ("public_url", before.http.public_url != after.http.public_url),
         ("tls", before.http.tls != after.http.tls),
@@ -218,8 +219,8 @@ mod tests {
                 background,
                 histories: HistoryRetention::new(Environment::default(), CancellationToken::new()),
                 imports,
-            },
                 configuration: CurrentConfiguration::default(),
+            },
         )
     }
 
@@ -243,9 +244,9 @@ mod tests {
         reload.apply(&format!("{TWO}[context_protection]\noutput_token_threshold = 3000\n")).unwrap();
         assert_eq!(now(&reload).protection().global.threshold, 3_000);
         assert!(before.is_same(&asked(&reload)), "what is asked is the very same");
-        reload.apply(&format!("{THIRD}{TWO}")).unwrap();
         let shown = reload.configuration.get();
         assert!(shown.settings.iter().any(|setting| setting.value.as_deref() == Some("3000")), "{shown:?}");
+        reload.apply(&format!("{THIRD}{TWO}")).unwrap();
         assert!(!before.is_same(&asked(&reload)));
         let after = open(&reload);
         assert!(

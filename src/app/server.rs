@@ -26,7 +26,7 @@ use crate::http::{
 use crate::mcp::{Server, serve_stdio};
 use crate::state::StateError;
 use crate::state::redis::RedisState;
-use crate::telemetry::{InvalidOtlpEndpoint, OtlpEndpoint, Spans, Telemetry};
+use crate::telemetry::{AuditLog, InvalidOtlpEndpoint, OtlpEndpoint, Spans, Telemetry};
 use crate::terminal::note;
 use crate::tools::Profile;
 
@@ -91,6 +91,9 @@ pub(crate) fn run_server(
     if let Some(endpoint) = otlp_endpoint(environment, &settings)? {
         let spans = Spans::start(&endpoint).map_err(|error| Failure::new(error.to_string()))?;
         telemetry.export_to(spans);
+    }
+    if let Some(path) = &settings.audit {
+        telemetry.audit_to(AuditLog::start(path).map_err(|error| Failure::usage(&error))?);
     }
     let configuration = CurrentConfiguration::default();
     if let Some(file) = &configured.file {

@@ -5,7 +5,7 @@
 //! Equal searches at a time run once, and share the answer also if it is not stored. A cache belongs to one grant; servers
 //! that share their state have its entries as a second level.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -22,6 +22,7 @@ use crate::fit::bytes_of;
 use crate::lru::{LookupCounter, Lookups, LruCache, LruLimits};
 use crate::source::Reranking;
 use crate::source::documents::{CacheStage, Passage, ProjectRef, SearchStage, StageSender, Uuid};
+use crate::telemetry::ReadKind;
 
 /// Time after which an entry is evicted.
 const LIFETIME: Duration = Duration::from_secs(3_600);
@@ -133,6 +134,21 @@ impl SearchCache {
     ///
     /// As [`Self::search`].
     pub async fn search_in_stages(
+        &self,
+        found: &FoundProject,
+        request: &SearchRequest,
+        stages: &StageSender,
+    ) -> Result<CachedAnswer, DocsError> {
+        let cached = self.find_or_search(found, request, stages).await?;
+        // An answer of the cache is read by this call, too.
+        let documents: BTreeSet<Uuid> =
+            cached.answer.results.iter().map(|result| result.passage.document.id).collect();
+        found.report(ReadKind::Search, documents);
+        Ok(cached)
+    }
+
+    /// Returns the answer to an equal search, or searches.
+    async fn find_or_search(
         &self,
         found: &FoundProject,
         request: &SearchRequest,

@@ -14,7 +14,8 @@ use crate::record::Unavailable;
 use crate::source::documents::{
     Document, DocumentRef, DocumentStore, DocumentStores, Feedback, Project, ProjectRef, ProjectSlug, Uuid,
 };
-use crate::source::{BoundSource, ConnectionChoice, Reranking, SourceError};
+use crate::source::{BoundSource, ConnectionChoice, RecordReads, Reranking, SourceError};
+use crate::telemetry::ReadKind;
 
 /// The stores of projects in the sources of one caller.
 #[derive(Debug, Clone)]
@@ -36,9 +37,17 @@ pub struct FoundProject {
     pub connection: ConnectionId,
     /// Reranker of searches, if one is configured.
     pub reranking: Option<Reranking>,
+    /// Reports of the call about the documents that it read.
+    pub reads: RecordReads,
 }
 
 impl FoundProject {
+    /// Reports documents that the call read to the audit log.
+    pub fn report(&self, kind: ReadKind, documents: impl IntoIterator<Item = Uuid>) {
+        let ids = documents.into_iter().map(|id| id.to_string());
+        self.reads.documents(kind, self.store.source_name(), &self.connection, ids);
+    }
+
     /// Returns true if a handle with this connection can be of this project.
     #[must_use]
     pub fn has_connection(&self, connection: &ConnectionId) -> bool {
@@ -217,7 +226,8 @@ impl ReadableProjects {
         let is_shared = printed == *slug.connection() && self.is_shared(store, slug).await;
         let connection = if is_shared { qualified(source, slug) } else { printed };
         let reranking = self.source.shared().reranking().cloned();
-        FoundProject { store: Arc::clone(store), project, connection, reranking }
+        let reads = self.source.reads();
+        FoundProject { store: Arc::clone(store), project, connection, reranking, reads }
     }
 
     /// Returns true if another store has a project of this slug.

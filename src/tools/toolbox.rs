@@ -17,6 +17,7 @@ use crate::fit::{Limits, PageBudget, Protection};
 use crate::handle::SourceName;
 use crate::lru::Lookups;
 use crate::source::{BoundSource, Sources, StreamQuery};
+use crate::telemetry::Call;
 
 /// Default deadline of a call.
 pub const DEFAULT_CALL_DEADLINE: Duration = Duration::from_secs(20);
@@ -126,6 +127,15 @@ impl Toolbox {
         Self { source: self.source.with_context(context), ..self.clone() }
     }
 
+    /// Returns the toolbox for a call, which reports what it reads to the audit log. Without one it is the same toolbox.
+    #[must_use]
+    pub fn audited(self: Arc<Self>, call: &Call) -> Arc<Self> {
+        match call.audit() {
+            None => self,
+            audit => Arc::new(Self { source: self.source.audited_by(audit), ..Self::clone(&self) }),
+        }
+    }
+
     /// Returns the source that tool calls read from, in the context of the call.
     #[must_use]
     pub fn source(&self) -> &BoundSource {
@@ -160,16 +170,6 @@ impl Toolbox {
         &self.searches
     }
 
-    /// Returns the record pages, if they are served.
-    #[must_use]
-    pub fn pages(&self) -> Option<&RecordPages> {
-        self.pages.as_ref()
-    }
-
-    /// Returns the positions of cursors.
-    #[must_use]
-    pub fn cursors(&self) -> &Arc<Cursors> {
-        &self.cursors
     /// Returns the lookups of each cache with its name.
     pub(crate) fn lookups(&self) -> [(&'static str, Lookups); 5] {
         [
@@ -181,6 +181,16 @@ impl Toolbox {
         ]
     }
 
+    /// Returns the record pages, if they are served.
+    #[must_use]
+    pub fn pages(&self) -> Option<&RecordPages> {
+        self.pages.as_ref()
+    }
+
+    /// Returns the positions of cursors.
+    #[must_use]
+    pub fn cursors(&self) -> &Arc<Cursors> {
+        &self.cursors
     }
 
     /// Returns the time in whole seconds, by the clock of the cursors.

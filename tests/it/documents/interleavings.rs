@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use fetchwell::docs::{CachedAnswer, FoundProject, SearchCache, SearchRequest};
 use fetchwell::record::RecordData;
+use fetchwell::source::RecordReads;
 use fetchwell::source::documents::{
     Category, DocumentChange, DocumentRef, DocumentStore, NewDocument, NewProject, ProjectRef,
     ProjectSettings, ProjectSlug, Uuid,
@@ -222,7 +223,13 @@ impl Site {
         let request = SearchRequest { query, top_k: 50, category: None, use_reranker: true };
         let project = self.store.project(&ProjectRef::Id(self.project)).await.unwrap().unwrap();
         let connection = project.slug.connection().clone();
-        let found = FoundProject { store: self.store.clone(), project, connection, reranking: None };
+        let found = FoundProject {
+            store: self.store.clone(),
+            project,
+            connection,
+            reranking: None,
+            reads: RecordReads::default(),
+        };
         tokio::task::yield_now().await;
         self.cache.search(&found, &request).await.unwrap()
     }
