@@ -97,7 +97,7 @@ fn a_configuration_with_secrets_is_shown_without_them() {
         "[[source]]\nname = \"demo\"\nstore = \"{}\"\n\
          [[source]]\nname = \"work\"\nurl = \"https://127.0.0.1:9/5ecret\"\ncredential = \"command:echo 5ecret\"\n\
          [telemetry]\notlp_endpoint = \"http://127.0.0.1:9/5ecret\"\n\
-         [rerank]\nprovider = \"http\"\nurl = \"http://127.0.0.1:9/5ecret?key=5ecret\"\nmodel = \"small\"\napi_key = \"env:RERANK_KEY\"\n",
+         [rerank]\nprovider = \"http\"\nurl = \"http://127.0.0.1:9/5ecret\"\nmodel = \"small\"\napi_key = \"env:RERANK_KEY\"\n",
         text(&store)
     );
     std::fs::write(&config, &text_of_file).unwrap();
