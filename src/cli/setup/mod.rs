@@ -155,6 +155,11 @@ impl Setup {
             return Vec::new();
         }
         let clients = if self.client.is_empty() { clients::find_clients(home) } else { self.client.clone() };
+        if clients.is_empty() {
+            note(
+                &"no client was found; `fetchwell client-config NAME` prints what belongs into the file of one",
+            );
+        }
         if has_records || clients.is_empty() {
             return clients;
         }
@@ -172,7 +177,9 @@ fn server_entry(store: &Path) -> Result<ServerEntry, Failure> {
 /// Prints what was found, with the connections of what the store has.
 fn print_found(printer: Printer, home: &Home, found: &[Candidate]) {
     if found.is_empty() {
-        printer.line("No mail, notes or exports to import.");
+        printer.line(
+            "No mail, notes or exports to import; `fetchwell add PATH` imports other files and folders.",
+        );
         return;
     }
     let mut rows = vec![["", "records", "of", "path", "connection"].map(str::to_owned).to_vec()];
