@@ -8,7 +8,9 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
+use std::ops::Add;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use moka::Equivalent;
@@ -27,7 +29,48 @@ pub(crate) struct LruLimits {
 /// Cache of values by key. Clones share their entries.
 pub(crate) struct LruCache<K, V> {
     entries: Cache<StoredKey, StoredValue>,
+    lookups: LookupCounter,
     types: PhantomData<fn(K) -> V>,
+}
+
+/// Number of lookups of a cache, by whether there was a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Lookups {
+    /// Lookups that found a value.
+    pub(crate) hits: u64,
+    /// Lookups that found none.
+    pub(crate) misses: u64,
+}
+
+impl Add for Lookups {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { hits: self.hits + other.hits, misses: self.misses + other.misses }
+    }
+}
+
+/// Counter of lookups. Clones share the counts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LookupCounter(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl LookupCounter {
+    /// Counts a lookup.
+    pub(crate) fn count(&self, is_hit: bool) {
+        let count = if is_hit { &self.0.hits } else { &self.0.misses };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the counts.
+    pub(crate) fn get(&self) -> Lookups {
+        Lookups { hits: self.0.hits.load(Ordering::Relaxed), misses: self.0.misses.load(Ordering::Relaxed) }
+    }
 }
 
 impl LruLimits {
@@ -71,7 +114,7 @@ where
     }
 
     fn build(limits: LruLimits, weight: Option<Weight>) -> Self {
-        Self { entries: entries(limits, weight), types: PhantomData }
+        Self { entries: entries(limits, weight), lookups: LookupCounter::default(), types: PhantomData }
     }
 
     /// Returns the value of a key.
@@ -79,7 +122,14 @@ where
     where
         K: Borrow<Q>,
     {
-        value(&self.entries.get(&KeyRef(&Lookup::<K, Q>(key, PhantomData)))?)
+        let stored = self.entries.get(&KeyRef(&Lookup::<K, Q>(key, PhantomData)));
+        self.lookups.count(stored.is_some());
+        value(&stored?)
+    }
+
+    /// Returns the number of lookups since the cache was created.
+    pub(crate) fn lookups(&self) -> Lookups {
+        self.lookups.get()
     }
 
     /// Returns the value of a key, or stores a new one. All concurrent calls return the same value.
@@ -138,7 +188,7 @@ impl<K, V> LruCache<K, V> {
 
 impl<K, V> Clone for LruCache<K, V> {
     fn clone(&self) -> Self {
-        Self { entries: self.entries.clone(), types: PhantomData }
+        Self { entries: self.entries.clone(), lookups: self.lookups.clone(), types: PhantomData }
     }
 }
 
@@ -258,6 +308,7 @@ mod tests {
         let cache: LruCache<String, u32> = LruCache::new(LruLimits::new(10));
         cache.insert("one".to_owned(), 1);
         assert_eq!((cache.get("one"), cache.get("two")), (Some(1), None));
+        assert_eq!(cache.clone().lookups() + cache.lookups(), Lookups { hits: 2, misses: 2 });
         assert_eq!(cache.get_or_insert_with("one".to_owned(), || 2), 1);
         assert_eq!(cache.get_or_insert_with("two".to_owned(), || 2), 2);
         assert_eq!((cache.remove("one"), cache.remove("one")), (Some(1), None));

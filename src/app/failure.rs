@@ -51,7 +51,7 @@ impl Failure {
         let body = error.body();
         let choices = body.available_connections.iter().map(|choice| format!("  {choice}"));
         let lines = [error.to_string(), body.hint].into_iter().chain(choices);
-        let lines: Vec<String> = lines.map(|line| escape_line(&line).into()).collect();
+        let lines: Vec<String> = lines.map(|line| escape_line(&with_option_names(&line)).into()).collect();
         Self { message: lines.join("\n"), exit_code }
     }
 
@@ -85,6 +85,11 @@ impl Failure {
     pub(crate) fn usage(error: &impl fmt::Display) -> Self {
         Self::with_code(&error.to_string(), USAGE)
     }
+}
+
+/// Returns a text for models with the names that its arguments have on the command line.
+pub(crate) fn with_option_names(text: &str) -> String {
+    text.replace("`connection_id`", "`--connection-id`")
 }
 
 impl fmt::Display for Failure {

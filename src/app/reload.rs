@@ -17,7 +17,7 @@ use super::rerank::reranking;
 use super::settings::ConfiguredSettings;
 use crate::config::{AuthSettings, Environment, FileChange, FileSettings, WatchHandle, watch};
 use crate::fit::Protection;
-use crate::http::{AuthMode, RateLimiter};
+use crate::http::{AuthMode, CurrentConfiguration, RateLimiter};
 use crate::telemetry::Telemetry;
 
 /// Running server with everything that a reload needs.
@@ -32,6 +32,8 @@ pub(crate) struct Reload {
     pub(crate) background: BackgroundBuilds,
     pub(crate) histories: HistoryRetention,
     pub(crate) imports: BackgroundImports,
+    /// Configuration as operators see it.
+    pub(crate) configuration: CurrentConfiguration,
 }
 
 impl Reload {
@@ -119,6 +121,7 @@ impl Reload {
         self.background.follow(&settings);
         self.histories.follow(&settings);
         self.imports.follow(&settings);
+        self.configuration.replace(self.configured.view(text));
         warn_restart_needed(before, &settings);
         // A setting that requires a restart is reported once, not at every later change.
         self.configured.settings = settings;
@@ -151,6 +154,7 @@ fn warn_restart_needed(before: &FileSettings, after: &FileSettings) {
         ("cursor_ttl", before.cursor_ttl != after.cursor_ttl),
         ("telemetry.ring", before.ring != after.ring),
         ("telemetry.otlp_endpoint", before.otlp_endpoint != after.otlp_endpoint),
+        ("audit", before.audit != after.audit),
         ("auth", before.auth.is_none() && after.auth.is_some()),
         ("public_url", before.http.public_url != after.http.public_url),
         ("tls", before.http.tls != after.http.tls),
@@ -219,6 +223,7 @@ mod tests {
                 background,
                 histories: HistoryRetention::new(Environment::default(), CancellationToken::new()),
                 imports,
+                configuration: CurrentConfiguration::default(),
             },
         )
     }
@@ -243,6 +248,8 @@ mod tests {
         reload.apply(&format!("{TWO}[context_protection]\noutput_token_threshold = 3000\n")).unwrap();
         assert_eq!(now(&reload).protection().global.threshold, 3_000);
         assert!(before.is_same(&asked(&reload)), "what is asked is the very same");
+        let shown = reload.configuration.get();
+        assert!(shown.settings.iter().any(|setting| setting.value.as_deref() == Some("3000")), "{shown:?}");
         reload.apply(&format!("{THIRD}{TWO}")).unwrap();
         assert!(!before.is_same(&asked(&reload)));
         let after = open(&reload);

@@ -20,12 +20,13 @@ use super::{circuits, stop};
 use crate::config::{Environment, FileSettings, HttpSettings, OTLP_ENDPOINT_VARIABLE, insecure_spans};
 use crate::cursor::{Cursors, Skew, StatePlace, Timing};
 use crate::http::{
-    AuthMode, CallerCheck, DEFAULT_LISTEN, RateLimiter, Site, Tls, bind, bind_ops, serve, serve_ops,
+    AuthMode, CallerCheck, CurrentConfiguration, DEFAULT_LISTEN, RateLimiter, Site, Tls, bind, bind_ops,
+    serve, serve_ops,
 };
 use crate::mcp::{Server, serve_stdio};
 use crate::state::StateError;
 use crate::state::redis::RedisState;
-use crate::telemetry::{InvalidOtlpEndpoint, OtlpEndpoint, Spans, Telemetry};
+use crate::telemetry::{AuditLog, InvalidOtlpEndpoint, OtlpEndpoint, Spans, Telemetry};
 use crate::terminal::note;
 use crate::tools::Profile;
 
@@ -91,6 +92,13 @@ pub(crate) fn run_server(
         let spans = Spans::start(&endpoint).map_err(|error| Failure::new(error.to_string()))?;
         telemetry.export_to(spans);
     }
+    if let Some(path) = &settings.audit {
+        telemetry.audit_to(AuditLog::start(path).map_err(|error| Failure::usage(&error))?);
+    }
+    let configuration = CurrentConfiguration::default();
+    if let Some(file) = &configured.file {
+        configuration.replace(configured.view(&file.text));
+    }
     let rate_limiter = RateLimiter::new(redis.clone());
     rate_limiter.replace(settings.rate_limit);
     let threads = if is_stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
@@ -116,6 +124,7 @@ pub(crate) fn run_server(
         background,
         histories,
         imports,
+        configuration: configuration.clone(),
     };
     let _watching = reload.follow(runtime.handle().clone());
     let ended = match (transport, served) {
@@ -131,7 +140,8 @@ pub(crate) fn run_server(
                 main: listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN),
                 ops: settings.ops_listen,
             };
-            let site = Site { state: redis, ..site(&settings.http, served, telemetry, rate_limiter) };
+            let site =
+                Site { state: redis, configuration, ..site(&settings.http, served, telemetry, rate_limiter) };
             runtime.block_on(serve_http(addresses, site, settings.http, stop))
         }
     };
@@ -209,6 +219,7 @@ fn site(http: &HttpSettings, served: AuthMode, telemetry: Telemetry, rate_limite
         telemetry,
         rate_limiter,
         state: None,
+        configuration: CurrentConfiguration::default(),
         public_url: http.public_url.clone(),
         names: http.names(),
         proxies: http.trusted_proxies.clone(),

@@ -8,9 +8,11 @@ use super::default_store::{default_store_to_fill, existing_default_store};
 use super::failure::Failure;
 use crate::config::{
     ConfigError, CredentialSettings, DEFAULT_CACHE_ROOT, Environment, FileSettings, FoundFile, SourcePlace,
-    SourceSettings, default_file, read_text, refuse_blank, settings_of, without_user_info,
+    SourceSettings, configuration_view, default_file, read_text, refuse_blank, settings_of,
+    without_user_info,
 };
 use crate::handle::SourceName;
+use crate::http::ConfigurationView;
 use crate::source::pdpp::ProviderUrl;
 
 /// The source to use.
@@ -131,6 +133,14 @@ impl ConfiguredSettings {
                 file.parse(text, self.flag_source.as_ref(), environment)
             }
         }
+    }
+}
+
+impl ConfiguredSettings {
+    /// Returns a text of the file without its secrets, for operators.
+    pub(crate) fn view(&self, text: &str) -> ConfigurationView {
+        let view = self.file.as_ref().map(|file| configuration_view(text, file.path()));
+        view.and_then(Result::ok).unwrap_or_default()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
-use super::{AuthenticatedCaller, GrantId};
+use super::{AuthenticatedCaller, Caller, GrantId};
 
 /// The context of one call: the caller, if callers are authenticated. Created once for each request; clones are cheap.
 ///
@@ -31,6 +31,16 @@ impl CallContext {
     #[must_use]
     pub fn grant_id(&self) -> Option<GrantId> {
         self.caller.as_ref().map(|caller| caller.caller.grant_id())
+    }
+
+    /// Returns the name of the caller's token, or the hash of its grant, if callers are authenticated.
+    #[must_use]
+    pub fn caller_name(&self) -> Option<String> {
+        let caller = self.caller.as_ref()?;
+        Some(match &caller.caller {
+            Caller::Token { name } => name.clone(),
+            Caller::Subject(_) => caller.caller.grant_id().to_string(),
+        })
     }
 
     /// Returns true if the caller may clear caches and read the history of searches. Without authentication no caller may.

@@ -91,9 +91,9 @@ fn constant_rows() -> Vec<Row> {
     let description = longest(|tool| tool.description.chars().count());
     let schema = longest(|tool| tool.input_schema.len());
     vec![
-        Row::bytes("tools/list", &standard, budget::TOOLS_LIST),
-        Row::bytes("tools/list, openai", &tool_list_json(Profile::OpenAi), budget::TOOLS_LIST_OPENAI),
-        Row::bytes("tools/list, docs", &tool_list_json(Profile::Docs), budget::TOOLS_LIST_DOCS),
+        Row::bytes("tools/list", standard, budget::TOOLS_LIST),
+        Row::bytes("tools/list, openai", tool_list_json(Profile::OpenAi), budget::TOOLS_LIST_OPENAI),
+        Row::bytes("tools/list, docs", tool_list_json(Profile::Docs), budget::TOOLS_LIST_DOCS),
         Row::new("longest description", "chars", description, 0, budget::TOOL_DESCRIPTION_CHARS),
         Row::new("largest input schema", "bytes", schema, 0, budget::TOOL_INPUT_SCHEMA),
         Row::bytes("instructions", instructions(Profile::Standard), budget::INSTRUCTIONS),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::mode::ModeName;
 use super::print::{FAINT, Printer, STRONG, note};
-use crate::app::failure::Failure;
+use crate::app::failure::{Failure, with_option_names};
 use crate::app::open::{WITH_WHOLE_INDEX, call, joined, open_sources, runtime, toolbox};
 use crate::app::rerank::reranking;
 use crate::app::settings::SourceArgs;
@@ -130,13 +130,13 @@ fn print_text(printer: Printer, value: &Value, more: bool, matched: &MatchedWord
         }
     }
     for warning in value.get("warnings").and_then(Value::as_array).into_iter().flatten() {
-        note(&warning.as_str().unwrap_or_default());
+        note(&with_option_names(warning.as_str().unwrap_or_default()));
     }
     match (results.len(), more) {
         (0, _) => {
             note(&"nothing found");
             if let Some(hint) = value.get("hint").and_then(Value::as_str) {
-                note(&hint);
+                note(&with_option_names(hint));
             }
         }
         (_, true) => note(&"there is more: raise --limit"),

@@ -28,7 +28,7 @@ use super::error::ConfigError;
 use super::http::{HttpSettings, HttpTable, RateLimitTable, TlsTable};
 use super::imports::{ImportSettings, ImportTable, imports};
 use super::rerank::{ConfiguredRerank, RerankTable};
-use super::telemetry::TelemetryTable;
+use super::telemetry::{AuditTable, TelemetryTable};
 use super::text::read_text;
 use super::tree::{Mistake, Node, key_of};
 use super::values::{Count, CredentialText, DurationText, Label, SourceTitle, parsed, without_user_info};
@@ -69,6 +69,8 @@ pub struct FileSettings {
     pub otlp_endpoint: Option<OtlpEndpoint>,
     /// True if spans may be sent over plain http to another machine.
     pub allow_insecure_spans: bool,
+    /// File of the audit log, or `None` for none.
+    pub audit: Option<PathBuf>,
     /// Authentication over HTTP, or `None` if none is required.
     pub auth: Option<AuthSettings>,
     /// Settings of the HTTP server.
@@ -103,6 +105,7 @@ impl FileSettings {
             ring: RECORDS_IN_MEMORY,
             otlp_endpoint: None,
             allow_insecure_spans: false,
+            audit: None,
             auth: None,
             http: HttpSettings::default(),
             embedding: None,
@@ -132,6 +135,7 @@ struct File {
     rate_limit: Option<RateLimitTable>,
     #[serde(default)]
     telemetry: TelemetryTable,
+    audit: Option<AuditTable>,
     #[serde(default)]
     http: HttpTable,
     tls: Option<TlsTable>,
@@ -216,6 +220,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         ring: file.telemetry.ring.map_or(RECORDS_IN_MEMORY, Count::size),
         otlp_endpoint: file.telemetry.otlp_endpoint,
         allow_insecure_spans: file.telemetry.allow_insecure,
+        audit: file.audit.map(|audit| folder.join(audit.path)),
         auth,
         http: file.http.settings(file.public_url, file.tls, folder),
         embedding,

@@ -8,7 +8,8 @@
 //! * `tree`, `text`, `values`: parsing with line numbers, reading with bounds, typed values
 //! * `env`: environment variables
 //! * `found`, `trust`: the default file, and the keys that it may have without being trusted
-//! * `edit`, `save`: adding and removing sources, atomic writes
+//! * `edit`: adding and removing sources, atomic writes
+//! * `shown`: the file without its secrets, for operators
 //! * `watch`: detection of changes
 //! * `error`: `ConfigError`
 
@@ -23,7 +24,7 @@ mod found;
 mod http;
 mod imports;
 mod rerank;
-mod save;
+mod shown;
 mod telemetry;
 mod text;
 mod tree;
@@ -37,7 +38,7 @@ use std::time::Duration;
 pub use auth::{
     AuthSettings, IntrospectionPlace, IssuerPlace, PagesPlace, SecretPlace, SubjectGrant, TokenGrant,
 };
-pub use edit::{NewSource, with_source, without_source};
+pub use edit::{NewSource, save, with_source, without_source};
 pub use embedding::ConfiguredEmbedding;
 pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment};
 pub use error::ConfigError;
@@ -46,7 +47,7 @@ pub use found::{FoundFile, default_file, file_to_edit};
 pub use http::HttpSettings;
 pub use imports::ImportSettings;
 pub use rerank::ConfiguredRerank;
-pub use save::save;
+pub use shown::configuration_view;
 pub use telemetry::insecure_spans;
 pub use text::read_text;
 pub use tree::{Mistake, is_yaml};

@@ -1,4 +1,6 @@
-//! The `[telemetry]` table: the number of calls in memory and the collector of spans.
+//! The `[telemetry]` table: the number of calls in memory and the collector of spans; and `[audit]`: the log of reads.
+
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -14,6 +16,14 @@ pub(super) struct TelemetryTable {
     pub(super) otlp_endpoint: Option<OtlpEndpoint>,
     #[serde(default)]
     pub(super) allow_insecure: bool,
+}
+
+/// The `[audit]` table.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AuditTable {
+    /// File to which a line is appended for each record that a call reads.
+    pub(super) path: PathBuf,
 }
 
 impl TelemetryTable {

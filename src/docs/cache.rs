@@ -5,7 +5,7 @@
 //! Equal searches at a time run once, and share the answer also if it is not stored. A cache belongs to one grant; servers
 //! that share their state have its entries as a second level.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -19,10 +19,11 @@ use super::search::{SearchAnswer, SearchRequest, search};
 use super::shared_answers::{Generation, SharedAnswers};
 use crate::cursor::Cursors;
 use crate::fit::bytes_of;
-use crate::lru::{LruCache, LruLimits};
+use crate::lru::{LookupCounter, Lookups, LruCache, LruLimits};
 use crate::source::Reranking;
 use crate::source::documents::{CacheStage, Passage, ProjectRef, SearchStage, StageSender, Uuid};
 use crate::state::StateError;
+use crate::telemetry::ReadKind;
 
 /// Time after which an entry is evicted.
 const LIFETIME: Duration = Duration::from_secs(3_600);
@@ -40,6 +41,7 @@ const HASH_BYTES: usize = 8;
 #[derive(Debug, Clone)]
 pub struct SearchCache {
     entries: LruCache<CacheKey, Entry>,
+    lookups: LookupCounter,
     /// Searches that are running.
     running: Arc<Mutex<HashMap<CacheKey, Weak<SharedSearch>>>>,
     /// Number of times that entries were removed by [`Self::clear`].
@@ -99,7 +101,13 @@ impl Default for SearchCache {
         };
         let limits = LruLimits::new(MAX_BYTES).with_lifetime(LIFETIME);
         let entries = LruCache::with_weights(limits, weight);
-        Self { entries, running: Arc::default(), clears: Arc::default(), shared: None }
+        Self {
+            entries,
+            lookups: LookupCounter::default(),
+            running: Arc::default(),
+            clears: Arc::default(),
+            shared: None,
+        }
     }
 }
 
@@ -134,8 +142,26 @@ impl SearchCache {
         request: &SearchRequest,
         stages: &StageSender,
     ) -> Result<CachedAnswer, DocsError> {
+        let cached = self.find_or_search(found, request, stages).await?;
+        // An answer of the cache is read by this call, too.
+        let documents: BTreeSet<Uuid> =
+            cached.answer.results.iter().map(|result| result.passage.document.id).collect();
+        found.report(ReadKind::Search, documents);
+        Ok(cached)
+    }
+
+    /// Returns the answer to an equal search, or searches.
+    async fn find_or_search(
+        &self,
+        found: &FoundProject,
+        request: &SearchRequest,
+        stages: &StageSender,
+    ) -> Result<CachedAnswer, DocsError> {
         let key = CacheKey::new(found, request).await?;
-        let checked = |hit| stages.send(SearchStage::CacheCheck(CacheStage { hit, key: key.text.clone() }));
+        let checked = |hit| {
+            self.lookups.count(hit);
+            stages.send(SearchStage::CacheCheck(CacheStage { hit, key: key.text.clone() }));
+        };
         let hit = |answer| {
             checked(true);
             CachedAnswer { answer, is_hit: true }
@@ -167,6 +193,11 @@ impl SearchCache {
         // A later search is not equal in time, and runs again.
         self.running().remove(&key);
         searched
+    }
+
+    /// Returns the number of searches by whether an answer was cached.
+    pub(crate) fn lookups(&self) -> Lookups {
+        self.lookups.get()
     }
 
     /// Removes the answers of some projects. Returns their number.

@@ -14,7 +14,8 @@ use crate::record::Unavailable;
 use crate::source::documents::{
     Document, DocumentRef, DocumentStore, DocumentStores, Feedback, Project, ProjectRef, ProjectSlug, Uuid,
 };
-use crate::source::{BoundSource, ConnectionChoice, Reranking, SourceError};
+use crate::source::{BoundSource, ConnectionChoice, RecordReads, Reranking, SourceError};
+use crate::telemetry::ReadKind;
 
 /// The stores of projects in the sources of one caller.
 #[derive(Debug, Clone)]
@@ -38,9 +39,17 @@ pub struct FoundProject {
     pub reranking: Option<Reranking>,
     /// False if the server remembers no searches of any project.
     pub keeps_history: bool,
+    /// Reports of the call about the documents that it read.
+    pub reads: RecordReads,
 }
 
 impl FoundProject {
+    /// Reports documents that the call read to the audit log.
+    pub fn report(&self, kind: ReadKind, documents: impl IntoIterator<Item = Uuid>) {
+        let ids = documents.into_iter().map(|id| id.to_string());
+        self.reads.documents(kind, self.store.source_name(), &self.connection, ids);
+    }
+
     /// Returns true if a handle with this connection can be of this project.
     #[must_use]
     pub fn has_connection(&self, connection: &ConnectionId) -> bool {
@@ -218,9 +227,9 @@ impl ReadableProjects {
         // The names of connections may be known from before the project was created.
         let is_shared = printed == *slug.connection() && self.is_shared(store, slug).await;
         let connection = if is_shared { qualified(source, slug) } else { printed };
-        let sources = self.source.shared();
+        let (sources, reads) = (self.source.shared(), self.source.reads());
         let (reranking, keeps_history) = (sources.reranking().cloned(), sources.keeps_search_history());
-        FoundProject { store: Arc::clone(store), project, connection, reranking, keeps_history }
+        FoundProject { store: Arc::clone(store), project, connection, reranking, keeps_history, reads }
     }
 
     /// Returns true if another store has a project of this slug.

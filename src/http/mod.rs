@@ -45,6 +45,10 @@ pub use self::middleware::check_host::{AllowedHost, AllowedNames, AllowedOrigin}
 pub use self::middleware::rate_limit::{RateLimit, RateLimiter};
 pub use self::middleware::served::{AuthMode, Callers};
 pub use self::ops::listener::serve_ops;
+pub use self::pages::setup::{
+    ClientFileState, PlannedClient, PlannedImport, SETUP, SetupActions, SetupChoice, SetupOutcome, SetupPlan,
+    serve_setup,
+};
 pub use self::public_url::{PublicUrl, PublicUrlError};
 pub use self::serve::serve;
 pub use self::server::forwarded::{TrustedProxies, TrustedProxy};
@@ -53,4 +57,4 @@ pub use self::server::limits::{
 };
 pub use self::server::listener::{CallerCheck, DEFAULT_LISTEN, ListenError, bind, bind_ops, may_listen};
 pub use self::server::tls::{Tls, TlsError, TlsSettings};
-pub use self::site::Site;
+pub use self::site::{ConfigurationView, CurrentConfiguration, ShownSetting, Site};

@@ -29,7 +29,7 @@ use crate::tools::Profile;
 
 /// Builds the routes of a server. `drop_calls` ends the calls in flight.
 pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
-    let Site { served, telemetry, rate_limiter, public_url, names, proxies, limits, .. } = site.clone();
+    let Site { served, telemetry, rate_limiter, names, proxies, limits, .. } = site.clone();
     let responder = ErrorResponder::new(telemetry.clone(), error_format::render);
     let mcp = |profile| {
         let service = McpService::new(profile, telemetry.clone(), drop_calls);
@@ -56,7 +56,7 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
     let rate_limits = RateLimitCheck { limiter: rate_limiter, responder: responder.clone() };
     let host_check = HostCheck { names: names.clone(), responder: responder.clone() };
     let api = Api::new(telemetry.clone());
-    let pages = Pages::new(served.clone(), telemetry.clone(), public_url);
+    let pages = Pages::new(site);
     let stream_access = StreamAccess { pages: pages.clone(), responder: responder.clone() };
     let app = Router::new()
         .route("/mcp", mcp(Profile::Standard))

@@ -113,6 +113,7 @@ impl Server {
         let known = self.profile.tools().iter().find(|tool| tool.name == name);
         let endpoint = Endpoint::tool(known.map_or("unknown", |tool| tool.name));
         let record = self.telemetry.call(endpoint, origin(context));
+        let toolbox = toolbox.audited(&record);
         let call = Box::pin(toolbox.call(self.profile, name, arguments));
         let Some(answer) = answered(async { call.await.transpose() }).await.transpose() else {
             let error = unknown_tool(self.profile, name);
@@ -131,6 +132,7 @@ impl Server {
     ) -> Result<ToolAnswer, ErrorData> {
         let toolbox = self.toolbox(context)?;
         let record = self.telemetry.call(Endpoint::tool("project"), origin(context));
+        let toolbox = toolbox.audited(&record);
         let answer = answered(toolbox.project_info(named)).await;
         record_answer(record, &answer);
         Ok(answer)

@@ -19,9 +19,21 @@ pub(super) fn tool_list(profile: Profile) -> &'static [Tool] {
     }
 }
 
-/// Returns the `tools` array of a profile as JSON, for measuring.
+static STANDARD_JSON: LazyLock<String> = LazyLock::new(|| json(Profile::Standard));
+static DOCS_JSON: LazyLock<String> = LazyLock::new(|| json(Profile::Docs));
+static OPENAI_JSON: LazyLock<String> = LazyLock::new(|| json(Profile::OpenAi));
+
+/// Returns the `tools` array of a profile as JSON, for measuring. It is computed once.
 #[must_use]
-pub fn tool_list_json(profile: Profile) -> String {
+pub fn tool_list_json(profile: Profile) -> &'static str {
+    match profile {
+        Profile::Standard => &STANDARD_JSON,
+        Profile::OpenAi => &OPENAI_JSON,
+        Profile::Docs => &DOCS_JSON,
+    }
+}
+
+fn json(profile: Profile) -> String {
     serde_json::to_string(tool_list(profile)).unwrap_or_default()
 }
 

@@ -56,7 +56,7 @@ use async_trait::async_trait;
 
 pub use allowed_streams::AllowedStreams;
 pub use backend::{BackendKind, BackendStatus, ExtensionStatus, PoolUsage, ReplicaStatus};
-pub use bound::BoundSource;
+pub use bound::{BoundSource, RecordReads};
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
 pub use import_target::{ImportTarget, ImportWriter};
 pub use lazy_source::LazySource;

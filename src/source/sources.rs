@@ -91,6 +91,14 @@ impl Sources {
         }
     }
 
+    /// Returns the name of the source that has a printed connection, as far as the connections of a federation are known.
+    pub(super) fn source_of(&self, connection: Option<&ConnectionId>) -> Option<SourceName> {
+        match &self.federation {
+            Some(federation) => federation.source_of(connection?),
+            None => Some(self.source.name().clone()),
+        }
+    }
+
     /// Returns the source of a name: a member of the federation, or the single source itself.
     #[must_use]
     pub fn named(&self, name: &SourceName) -> Option<Self> {

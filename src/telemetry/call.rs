@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tracing::field::display;
 
 use super::record::{Optimization, TelemetryRecord, estimate_tokens, whole};
-use super::{Origin, Outcome, RequestId, Telemetry, TraceParent};
+use super::{CallAudit, Origin, Outcome, RequestId, Telemetry, TraceParent};
 use crate::callers::GrantId;
 use crate::fit::Shaping;
 
@@ -72,6 +72,13 @@ impl Call {
     /// Sets the grant of the caller, if it became known only after the start of the call.
     pub fn is_by(&mut self, caller: GrantId) {
         self.caller = Some(caller);
+    }
+
+    /// Returns the audit of the call, if there is an audit log.
+    #[must_use]
+    pub fn audit(&self) -> Option<CallAudit> {
+        let log = self.telemetry.audit()?.clone();
+        Some(CallAudit::new(log, self.request_id.clone(), self.endpoint.clone()))
     }
 
     /// Records a successful end.

@@ -3,6 +3,7 @@
 //! Records are kept in memory, and by HTTP servers also in a SQLite file of the state directory. Recording never
 //! fails a call and never blocks it.
 //!
+//! * `audit`: the log of which record was read by which call
 //! * `call`, `origin`, `outcome`, `request_id`: one call, its caller and trace, its result, its id
 //! * `record`, `recorder`, `ring`: the record of a call and the bounded list of the latest ones
 //! * `db`: the SQLite file of call records
@@ -13,6 +14,7 @@
 //! * `logging`: the log
 
 mod activity;
+mod audit;
 mod call;
 mod db;
 mod embedding;
@@ -32,6 +34,7 @@ mod tests;
 mod totals;
 
 pub use activity::{Activity, IntervalCalls};
+pub use audit::{AuditLog, AuditLogError, CallAudit, ReadKind, ReadRecord};
 pub use call::{Call, Endpoint, ErrorDetails};
 pub use db::stored::{CallFilter, StoredCall, StoredCalls};
 pub use embedding::{EmbeddingBuild, EmbeddingState};

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::audit::AuditLog;
 use super::db::database::Database;
 use super::db::writer::Writer;
 use super::embedding::{EmbeddingBuild, EmbeddingBuilds};
@@ -38,6 +39,8 @@ struct Recorder {
     writer: Option<Writer>,
     /// Exporter of spans, if one is configured.
     spans: OnceLock<Spans>,
+    /// Log of the records that calls read, if one is configured.
+    audit: OnceLock<AuditLog>,
 }
 
 /// The latest calls.
@@ -121,6 +124,7 @@ impl Telemetry {
             imports: Mutex::default(),
             writer,
             spans: OnceLock::new(),
+            audit: OnceLock::new(),
         }))
     }
 
@@ -155,6 +159,16 @@ impl Telemetry {
     /// Exports calls that end from now on as spans. The first exporter that is set stays.
     pub fn export_to(&self, spans: Spans) {
         let _ = self.0.spans.set(spans);
+    }
+
+    /// Writes the records that calls read from now on to an audit log. The first log that is set stays.
+    pub fn audit_to(&self, log: AuditLog) {
+        let _ = self.0.audit.set(log);
+    }
+
+    /// Returns the audit log, if there is one.
+    pub(super) fn audit(&self) -> Option<&AuditLog> {
+        self.0.audit.get()
     }
 
     /// Sends the queued spans, for at most `timeout`, and stops the export.
@@ -245,7 +259,8 @@ impl Telemetry {
         };
         let text = self.meters(|meters| meters.exposition(&gauges));
         let builds = self.with_embeddings(|builds| builds.exposition());
-        text + &builds + &self.with_imports(|imports| imports.exposition())
+        let audit = self.audit().map(AuditLog::exposition).unwrap_or_default();
+        text + &builds + &self.with_imports(|imports| imports.exposition()) + &audit
     }
 
     /// Returns the latest calls of this process, the newest first.
@@ -254,8 +269,11 @@ impl Telemetry {
         self.recent(|recent| recent.records.iter().rev().take(max_calls).cloned().collect())
     }
 
-    /// Waits until all calls so far are in the file, for at most `timeout`.
+    /// Waits until all calls so far are in the file and in the audit log, for at most `timeout` each.
     pub fn flush(&self, timeout: Duration) {
+        if let Some(audit) = self.audit() {
+            audit.flush(timeout);
+        }
         if let Some(writer) = &self.0.writer {
             writer.flush(timeout);
         }

@@ -15,7 +15,9 @@ use crate::cursor::{Cursors, Skew};
 use crate::docs::SearchCache;
 use crate::fit::{Limits, PageBudget, Protection};
 use crate::handle::SourceName;
+use crate::lru::Lookups;
 use crate::source::{BoundSource, Sources, StreamQuery};
+use crate::telemetry::Call;
 
 /// Default deadline of a call.
 pub const DEFAULT_CALL_DEADLINE: Duration = Duration::from_secs(20);
@@ -125,6 +127,15 @@ impl Toolbox {
         Self { source: self.source.with_context(context), ..self.clone() }
     }
 
+    /// Returns the toolbox for a call, which reports what it reads to the audit log. Without one it is the same toolbox.
+    #[must_use]
+    pub fn audited(self: Arc<Self>, call: &Call) -> Arc<Self> {
+        match call.audit() {
+            None => self,
+            audit => Arc::new(Self { source: self.source.audited_by(audit), ..Self::clone(&self) }),
+        }
+    }
+
     /// Returns the source that tool calls read from, in the context of the call.
     #[must_use]
     pub fn source(&self) -> &BoundSource {
@@ -157,6 +168,17 @@ impl Toolbox {
     #[must_use]
     pub fn searches(&self) -> &SearchCache {
         &self.searches
+    }
+
+    /// Returns the lookups of each cache with its name.
+    pub(crate) fn lookups(&self) -> [(&'static str, Lookups); 5] {
+        [
+            ("parts of long records", self.parts.lookups()),
+            ("texts in chunks", self.texts.lookups()),
+            ("ids of hits", self.seen_ids.lookups()),
+            ("declarations of streams", self.previews.lookups()),
+            ("answers to document searches", self.searches.lookups()),
+        ]
     }
 
     /// Returns the record pages, if they are served.

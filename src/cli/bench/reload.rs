@@ -132,6 +132,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     let listener = runtime.block_on(bind(SocketAddr::from(([127, 0, 0, 1], 0)), CallerCheck::ByNobody))?;
     let address = listener.local_addr().map_err(|error| failed("no address", &error))?;
     let site = Site::of_this_machine(toolbox.clone(), Telemetry::default(), rate_limiter.clone());
+    let site_configuration = site.configuration.clone();
     runtime.spawn(serve(listener, None, site, stop.clone()));
     let telemetry = Telemetry::default();
     let reload = Reload {
@@ -144,6 +145,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
         served: AuthMode::Unauthenticated(toolbox.clone()),
         rate_limiter,
         telemetry,
+        configuration: site_configuration,
     };
     let watching = reload.follow(runtime.handle().clone());
     let watching = watching.ok_or_else(|| Failure::new("the system does not report changes"))?;

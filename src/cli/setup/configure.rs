@@ -10,6 +10,7 @@ use super::choose::Chooser;
 use super::clients::{ClientFileError, FileChange, FilePlan, ServerEntry};
 use super::find::Home;
 use crate::app::failure::Failure;
+use crate::http::{ClientFileState, PlannedClient};
 use crate::terminal::Line;
 
 /// The results for all clients.
@@ -135,6 +136,22 @@ fn print_change(printer: Printer, client: Client, path: &Path, change: &FileChan
             _ => FAINT,
         };
         printer.styled(Line::default().styled(style, line));
+    }
+}
+
+impl From<ClientReport> for PlannedClient {
+    fn from(report: ClientReport) -> Self {
+        let ClientReport { client, file, state, diff, backup, problem } = report;
+        let written = backup.map(|path| path.display().to_string());
+        let state = match (state, problem) {
+            (FileState::Current, _) => ClientFileState::Current,
+            (FileState::Changed | FileState::Created, _) => ClientFileState::Written(written),
+            (FileState::Refused, Some(Problem { message, snippet, .. })) => {
+                ClientFileState::Refused { reason: message, snippet }
+            }
+            (FileState::Planned | FileState::Refused, _) => ClientFileState::Planned,
+        };
+        Self { name: client.to_owned(), file: file.display().to_string(), state, diff }
     }
 }
 

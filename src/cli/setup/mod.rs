@@ -6,13 +6,14 @@
 //! * `find`: mail, notes and exports in the home folder
 //! * `imports`: the imports of what was chosen
 //! * `clients`: the clients and their files, `configure`: the changes of these files
-//! * `choose`: the questions
+//! * `choose`: the questions, `page`: the same in a browser
 
 mod choose;
 mod clients;
 mod configure;
 mod find;
 mod imports;
+mod page;
 
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,7 @@ use self::clients::{CLIENTS, ServerEntry};
 use self::configure::configure;
 use self::find::{Home, find_origins};
 use self::imports::{Candidate, candidates, import_all, named_candidates, without_imported};
+use self::page::{PageActions, serve_page};
 use super::client_config::{Client, absolute, program};
 use super::print::{Printer, note};
 use crate::app::default_store::{default_store, refuse_database};
@@ -54,6 +56,9 @@ pub(super) struct Setup {
     /// Print what would be imported and changed, and do nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Show and choose everything on a page in a browser of this machine.
+    #[arg(long, conflicts_with_all = ["yes", "import", "client", "no_import", "no_clients", "dry_run"])]
+    page: bool,
     /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the default store]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
@@ -68,6 +73,15 @@ impl Setup {
             "looking in {} for mail, notes, exports and clients; nothing is sent anywhere",
             home.root().display()
         ));
+        if self.page {
+            if printer.json {
+                return Err(Failure::usage(&"--page shows everything in a browser; remove --json"));
+            }
+            let server = server_entry(&store)?;
+            note_cached_program(&server.command);
+            note_other_sources(&store);
+            return serve_page(PageActions { home, store, server, environment: environment.clone() });
+        }
         let chooser = self.chooser();
         let found = self.candidates(&home, &store)?;
         if !printer.json {
@@ -76,10 +90,7 @@ impl Setup {
         let imports = without_imported(&found);
         let chosen = if self.import.is_empty() { chooser.imports(imports)? } else { imports };
         let outcome = import_all(&chosen, &store, chooser.is_dry(), printer, environment)?;
-        let server = ServerEntry {
-            command: program()?,
-            arguments: ["serve", "--store", &absolute(&store)?, "--stdio"].map(str::to_owned).to_vec(),
-        };
+        let server = server_entry(&store)?;
         let clients = self.clients(&home, store.exists() || chooser.is_dry());
         let configured = configure(&home, &clients, &server, &chooser, printer)?;
         if printer.json {
@@ -144,6 +155,11 @@ impl Setup {
             return Vec::new();
         }
         let clients = if self.client.is_empty() { clients::find_clients(home) } else { self.client.clone() };
+        if clients.is_empty() {
+            note(
+                &"no client was found; `fetchwell client-config NAME` prints what belongs into the file of one",
+            );
+        }
         if has_records || clients.is_empty() {
             return clients;
         }
@@ -152,10 +168,18 @@ impl Setup {
     }
 }
 
+/// Returns the command line of a server of the store.
+fn server_entry(store: &Path) -> Result<ServerEntry, Failure> {
+    let arguments = ["serve", "--store", &absolute(store)?, "--stdio"].map(str::to_owned).to_vec();
+    Ok(ServerEntry { command: program()?, arguments })
+}
+
 /// Prints what was found, with the connections of what the store has.
 fn print_found(printer: Printer, home: &Home, found: &[Candidate]) {
     if found.is_empty() {
-        printer.line("No mail, notes or exports to import.");
+        printer.line(
+            "No mail, notes or exports to import; `fetchwell add PATH` imports other files and folders.",
+        );
         return;
     }
     let mut rows = vec![["", "records", "of", "path", "connection"].map(str::to_owned).to_vec()];

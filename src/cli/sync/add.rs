@@ -69,6 +69,9 @@ pub(in crate::cli) struct Add {
     embed: EmbedArgs,
 }
 
+/// Maximum number of imports with one name.
+const MAX_NAMESAKES: u32 = 1_000;
+
 /// An import to be added, or one that the store has.
 enum Target {
     New { connection: Box<NewConnection>, import: NewImport, guess: Guess },
@@ -272,21 +275,29 @@ impl Add {
         Ok(Target::New { connection: Box::new(connection), import, guess })
     }
 
-    /// Returns the named connection, or one with the name of the origin.
+    /// Returns the named connection, or one with the name of the origin that no other import has.
     fn connection_id(&self, origin: &Path, known: &[RememberedImport]) -> Result<ConnectionId, Failure> {
-        let id = match &self.connection {
-            Some(id) => id.clone(),
-            None => connection_name(origin).ok_or_else(|| {
-                Failure::usage(&"no connection id can be made from this name; name one with --connection")
-            })?,
-        };
-        if let Some(other) = known.iter().find(|import| import.connection_id == id) {
-            return Err(Failure::usage(&format_args!(
-                "the connection `{id}` has the records of {}; name another with --connection",
-                other.settings.origin.display()
-            )));
+        let other = |id: &ConnectionId| known.iter().find(|import| import.connection_id == *id);
+        if let Some(id) = &self.connection {
+            return match other(id) {
+                None => Ok(id.clone()),
+                Some(other) => Err(Failure::usage(&format_args!(
+                    "the connection `{id}` has the records of {}; name another with --connection",
+                    other.settings.origin.display()
+                ))),
+            };
         }
-        Ok(id)
+        let no_name = "no connection id can be made from this name; name one with --connection";
+        let id = connection_name(origin).ok_or_else(|| Failure::usage(&no_name))?;
+        let Some(taken) = other(&id) else { return Ok(id) };
+        let numbered = (2..=MAX_NAMESAKES).filter_map(|number| format!("{id}-{number}").parse().ok());
+        let free =
+            numbered.into_iter().find(|id| other(id).is_none()).ok_or_else(|| Failure::usage(&no_name))?;
+        note(&format_args!(
+            "the connection `{id}` has the records of {}, so this one is `{free}`; --connection chooses another name",
+            taken.settings.origin.display()
+        ));
+        Ok(free)
     }
 
     fn options(&self) -> ImportOptions {

@@ -75,14 +75,16 @@ impl SyncReport {
         self.added + self.changed + self.deleted > 0
     }
 
-    pub(in crate::cli) fn print(&self, printer: Printer) {
-        if printer.json {
-            return printer.value(self);
-        }
+    /// Returns the connection of the import.
+    pub(in crate::cli) fn connection(&self) -> &str {
+        &self.connection_id
+    }
+
+    /// Returns the counts or the error as a line.
+    pub(in crate::cli) fn summary(&self) -> String {
         let Self { connection_id, .. } = self;
         if let Some(error) = &self.error {
-            printer.line(format_args!("{connection_id}: not up to date: {error}"));
-            return;
+            return format!("{connection_id}: not up to date: {error}");
         }
         let mut counts: Vec<String> =
             [(self.added, "added"), (self.changed, "changed"), (self.deleted, "deleted")]
@@ -96,7 +98,18 @@ impl SyncReport {
             let files = if self.files_unchanged == 1 { "file" } else { "files" };
             counts.push(format!("{} {files} unchanged", grouped(self.files_unchanged)));
         }
-        printer.line(format_args!("{connection_id}: {}", counts.join(", ")));
+        format!("{connection_id}: {}", counts.join(", "))
+    }
+
+    pub(in crate::cli) fn print(&self, printer: Printer) {
+        if printer.json {
+            return printer.value(self);
+        }
+        printer.line(self.summary());
+        if self.error.is_some() {
+            return;
+        }
+        let Self { connection_id, .. } = self;
         if let Some(warning) = &self.warning {
             note(&format_args!("{connection_id}: {warning}"));
         }

@@ -20,7 +20,7 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// Rules by key. `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 112] = [
+const KEYS: [(&str, Decision); 114] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
@@ -78,6 +78,9 @@ const KEYS: [(&str, Decision); 112] = [
     ("telemetry.ring", Allowed("10")),
     ("telemetry.otlp_endpoint", NeedsTrust("\"https://a.example\"")),
     ("telemetry.allow_insecure", NeedsTrust("true")),
+    // The file is written by every call.
+    ("audit", Table),
+    ("audit.path", NeedsTrust("\"audit.jsonl\"")),
     // Only a named or trusted file may send records to a model, or read one.
     ("embedding", Table),
     ("embedding.provider", NeedsTrust("\"local\"")),

@@ -130,6 +130,7 @@ fn effect(leaf: &Leaf) -> Option<&'static str> {
         ),
         ("telemetry.otlp_endpoint", "sends a span of every call there"),
         ("telemetry.allow_insecure", "sends spans unencrypted"),
+        ("audit.path", "writes which records are read there"),
         ("embedding.url", "sends the text of records and queries there"),
         ("embedding.allow_insecure", "sends the text of records and queries unencrypted"),
         ("embedding.api_key", "sends this secret to the url of [embedding]"),

@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::*;
 use crate::embedding::{RerankError, Reranker};
+use crate::source::RecordReads;
 use crate::source::documents::{Category, DocumentChange, DocumentStore, conformance};
 use crate::source::store::{Store, SyncStore};
 
@@ -19,7 +20,14 @@ async fn found(folder: &std::path::Path) -> FoundProject {
     conformance::put(&store, &project, "a.md", "The zebra is here.").await;
     let project = store.project(&ProjectRef::Id(project.id)).await.unwrap().unwrap();
     let connection = project.slug.connection().clone();
-    FoundProject { store: Arc::new(store), project, connection, reranking: None, keeps_history: true }
+    FoundProject {
+        store: Arc::new(store),
+        project,
+        connection,
+        reranking: None,
+        keeps_history: true,
+        reads: RecordReads::default(),
+    }
 }
 
 async fn again(found: &FoundProject) -> FoundProject {
@@ -82,7 +90,7 @@ async fn an_answer_from_another_version_is_not_stored() {
 async fn no_answer_is_older_than_the_last_commit() {
     let folder = tempfile::tempdir().unwrap();
     let (cache, of) = (SearchCache::default(), found(folder.path()).await);
-    let mut present = std::collections::BTreeSet::from([u32::MAX]);
+    let mut present = BTreeSet::from([u32::MAX]);
     let mut random = 7_u32;
     for _round in 0..120 {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -89,7 +89,7 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
     let record = api.telemetry.call(Endpoint::route(&endpoint), Origin::from_extensions(&request.extensions));
     let call = async {
         let (toolbox, target) = found?;
-        dispatch(&toolbox, target, &request).await
+        dispatch(&toolbox.audited(&record), target, &request).await
     };
     let call = AssertUnwindSafe(call).catch_unwind();
     match call.await.unwrap_or_else(|_panic| Err(RequestError::internal().into())) {

@@ -49,7 +49,7 @@ use super::middleware::served::AuthMode;
 use crate::docs::{AnsweredSearch, ReadableProjects, SearchAnswer, remember};
 use crate::fit::{Shaping, Strategy};
 use crate::source::documents::{Uuid, whole_millis};
-use crate::telemetry::{Endpoint, ErrorDetails, Origin, RequestId, Telemetry};
+use crate::telemetry::{Call, Endpoint, ErrorDetails, Origin, RequestId, Telemetry};
 use crate::tools::Toolbox;
 
 /// Maximum size of the body of a request in bytes.
@@ -91,6 +91,7 @@ impl DocumentApi {
         request: &Parts,
         body: Body,
         request_id: &RequestId,
+        call: &Call,
     ) -> Result<DocumentResponse, DocumentError> {
         let path = request.uri.path();
         let route = Route::parse(path).ok_or_else(|| DocumentError::unknown_path(path))?;
@@ -99,7 +100,7 @@ impl DocumentApi {
         if method != route.method() {
             return Err(DocumentError::method(route.method()));
         }
-        let toolbox = toolbox_of(&request.extensions).ok_or_else(DocumentError::internal)?;
+        let toolbox = toolbox_of(&request.extensions).ok_or_else(DocumentError::internal)?.audited(call);
         let deadline = CallDeadline::from_now(toolbox.call_deadline());
         let work = async {
             let query = request.uri.query();
@@ -158,7 +159,7 @@ async fn answer(State(api): State<DocumentApi>, request: Request) -> Response {
     let id = request.extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
     let template = Route::parse(request.uri.path()).map_or("/api/v1/{unknown}", |route| route.template());
     let record = api.telemetry.call(Endpoint::route(template), Origin::from_extensions(&request.extensions));
-    let answered = AssertUnwindSafe(api.handle(&request, body, &id)).catch_unwind().await;
+    let answered = AssertUnwindSafe(api.handle(&request, body, &id, &record)).catch_unwind().await;
     match answered.unwrap_or_else(|_panic| Err(DocumentError::internal())) {
         Ok(DocumentResponse::Events(streamed)) => streamed.start(record),
         Ok(DocumentResponse::Whole(answer)) => {

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use crate::callers::{Authenticator, AuthenticatorSettings, GrantId};
 use crate::http::public_url::PublicUrl;
 use crate::http::server::connections::{MAX_UNSENT_OF_CALLER, UnsentBudget};
-use crate::lru::{LruCache, LruLimits};
+use crate::lru::{Lookups, LruCache, LruLimits};
 use crate::source::Sources;
 use crate::source::federation::CircuitReport;
 use crate::tools::{CallerSettings, CallerToolboxes, SharedToolbox};
@@ -92,6 +92,14 @@ impl AuthMode {
         match self {
             Self::Unauthenticated(toolbox) => toolbox.now().source().shared().circuits(),
             Self::Authenticated(callers) => callers.toolboxes.circuits(),
+        }
+    }
+
+    /// Returns the lookups of each cache of the toolboxes.
+    pub(in crate::http) fn cache_lookups(&self) -> Vec<(&'static str, Lookups)> {
+        match self {
+            Self::Unauthenticated(toolbox) => toolbox.now().lookups().to_vec(),
+            Self::Authenticated(callers) => callers.toolboxes.lookups(),
         }
     }
 

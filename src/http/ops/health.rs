@@ -1,8 +1,5 @@
 //! `GET /health` and the liveness and readiness probes.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -13,6 +10,8 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::shared_state::{SharedStateHealth, redis_status};
+use super::source_health::{backends_of, unavailable_sources};
 use crate::http::api::MissingSource;
 use crate::http::description::describe_response;
 use crate::http::probes::PROBES;
@@ -20,12 +19,6 @@ use crate::http::site::Site;
 use crate::record::Unavailable;
 use crate::source::BackendStatus;
 use crate::telemetry::{Aggregates, ContextProtection, EmbeddingBuild, ImportProgress, StorageStatus};
-
-/// Status of a shared Redis that can be used.
-const CONNECTED: &str = "connected";
-
-/// Timeout of the health checks of all sources.
-const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -71,22 +64,6 @@ struct Health {
     telemetry: StorageStatus,
 }
 
-/// Health of the state that servers share, as this process sees it.
-#[derive(Debug, Serialize, JsonSchema)]
-struct SharedStateHealth {
-    backend: &'static str,
-    /// Address without user and password.
-    address: String,
-    /// `connected`, or the reason why the server cannot be used, such as `unreachable`.
-    status: &'static str,
-    /// Commands of this process.
-    commands: u64,
-    /// Failed commands of this process by their reason.
-    failures: BTreeMap<&'static str, u64>,
-    /// Requests to this process that no rate limit counted.
-    rate_limit_uncounted: u64,
-}
-
 /// Versions of the contracts that are served.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Contracts {
@@ -109,16 +86,16 @@ pub(in crate::http) fn probes(site: Site) -> Router {
 }
 
 async fn ready(State(site): State<Site>) -> Response {
-    match unavailable_sources(&site).await {
-        Ok(_) => status_response(StatusCode::OK, redis_status(&site).await),
-        Err(()) => status_response(StatusCode::SERVICE_UNAVAILABLE, redis_status(&site).await),
-    }
-}
-
-/// Returns the status of the shared Redis, if there is one. A server is ready without it: answers then have no cursors.
-async fn redis_status(site: &Site) -> Option<&'static str> {
-    let redis = site.state.as_ref()?;
-    Some(redis.time().await.map_or_else(|error| error.kind(), |_now| CONNECTED))
+    let status = match unavailable(&site).await {
+        Ok(_) => StatusCode::OK,
+        Err(_code) => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    // A server is ready without Redis: answers then have no cursors.
+    let redis = match &site.state {
+        Some(redis) => Some(redis_status(redis).await),
+        None => None,
+    };
+    status_response(status, redis)
 }
 
 fn status_response(status: StatusCode, redis: Option<&'static str>) -> Response {
@@ -129,21 +106,13 @@ fn status_response(status: StatusCode, redis: Option<&'static str>) -> Response 
     (status, headers, word).into_response()
 }
 
-/// Returns the sources that are unavailable, or an error if all of them are.
-async fn unavailable_sources(site: &Site) -> Result<Vec<Unavailable>, ()> {
-    // A source that uses the caller's token can be checked only with such a token.
-    let Some(sources) = site.served.everything() else { return Ok(Vec::new()) };
-    match tokio::time::timeout(HEALTH_TIMEOUT, sources.source().health()).await {
-        Ok(Ok(missing)) => Ok(missing),
-        Ok(Err(_)) | Err(_) => Err(()),
+/// Returns the sources that are unavailable, or an error code if all of them are. A source that uses the caller's token is not
+/// checked.
+async fn unavailable(site: &Site) -> Result<Vec<Unavailable>, String> {
+    match site.served.everything() {
+        Some(sources) => unavailable_sources(sources.source()).await,
+        None => Ok(Vec::new()),
     }
-}
-
-/// Returns the places that are read from. A source that uses the caller's token is not one of them.
-pub(super) async fn backends(site: &Site) -> Vec<BackendStatus> {
-    let Some(sources) = site.served.everything() else { return Vec::new() };
-    let asked = tokio::time::timeout(HEALTH_TIMEOUT, sources.source().backends());
-    asked.await.unwrap_or_default()
 }
 
 /// Descriptions of 401 and 403 for `/health` and `/metrics`.
@@ -168,28 +137,21 @@ pub(in crate::http) fn described(generator: &mut SchemaGenerator) -> Value {
 }
 
 async fn shared_state(site: &Site) -> Option<SharedStateHealth> {
-    let redis = site.state.as_ref()?;
-    let status = redis_status(site).await?;
-    let counts = redis.counts();
-    Some(SharedStateHealth {
-        backend: "redis",
-        address: redis.url().to_string(),
-        status,
-        commands: counts.commands,
-        failures: counts.failures,
-        rate_limit_uncounted: site.rate_limiter.uncounted(),
-    })
+    match &site.state {
+        Some(redis) => Some(SharedStateHealth::read(redis, &site.rate_limiter).await),
+        None => None,
+    }
 }
 
 async fn answer(State(site): State<Site>) -> Response {
-    let (status, unavailable) = match unavailable_sources(&site).await {
+    let (status, unavailable) = match unavailable(&site).await {
         Ok(missing) if missing.is_empty() => (Status::Healthy, missing),
         Ok(missing) => (Status::Degraded, missing),
-        Err(()) => (Status::Unhealthy, Vec::new()),
+        Err(_code) => (Status::Unhealthy, Vec::new()),
     };
     let is_down = status == Status::Unhealthy;
     let shared_state = shared_state(&site).await;
-    let is_without_state = shared_state.as_ref().is_some_and(|state| state.status != CONNECTED);
+    let is_without_state = shared_state.as_ref().is_some_and(|state| !state.is_connected());
     let status = if status == Status::Healthy && is_without_state { Status::Degraded } else { status };
     let Aggregates { context_protection, telemetry } = site.telemetry.aggregates();
     let health = Health {
@@ -203,7 +165,7 @@ async fn answer(State(site): State<Site>) -> Response {
         cache_kind: if shared_state.is_some() { "memory and redis" } else { "memory" },
         contracts: Contracts { docs_search: "5.1.0" },
         uptime_seconds: context_protection.uptime_seconds,
-        backends: backends(&site).await,
+        backends: backends_of(&site).await,
         unavailable: unavailable.iter().map(MissingSource::from).collect(),
         embeddings: site.telemetry.embeddings(),
         imports: site.telemetry.imports(),

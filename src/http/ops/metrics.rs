@@ -7,7 +7,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
 
-use super::health::{REFUSED, TOKEN_NEEDED, backends};
+use super::health::{REFUSED, TOKEN_NEEDED};
+use super::source_health::backends_of;
 use crate::http::description::describe_response;
 use crate::http::site::Site;
 use crate::source::{BackendStatus, PoolUsage};
@@ -32,7 +33,7 @@ pub(in crate::http) fn described() -> Value {
 }
 
 async fn answer(State(site): State<Site>) -> Response {
-    let mut text = site.telemetry.exposition() + &exposition(&backends(&site).await);
+    let mut text = site.telemetry.exposition() + &exposition(&backends_of(&site).await);
     if let Some(redis) = &site.state {
         text.push_str(&shared_state_metrics(&redis.counts(), site.rate_limiter.uncounted()));
     }

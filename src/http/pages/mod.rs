@@ -9,6 +9,7 @@
 //! * `projects`: `/projects`
 //! * `model`: `/model`
 //! * `operator`: `/operator`
+//! * `setup`: `/setup`, which a process of its own serves
 //! * `well_known`: `/.well-known/`
 
 mod access;
@@ -19,6 +20,7 @@ mod projects;
 mod record;
 mod root;
 mod search;
+pub(in crate::http) mod setup;
 mod sources;
 pub(in crate::http) mod well_known;
 

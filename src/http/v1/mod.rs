@@ -148,7 +148,7 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
         Endpoint::route(route.map_or("/v1/{unknown}", Route::template)),
         Origin::from_extensions(&request.extensions),
     );
-    let toolbox = toolbox_of(&request.extensions);
+    let toolbox = toolbox_of(&request.extensions).map(|toolbox| toolbox.audited(&record));
     let call = async { server.handle(&*toolbox.ok_or_else(RequestError::internal)?, route, &request).await };
     let answered = match AssertUnwindSafe(call).catch_unwind().await {
         Ok(answered) => answered,

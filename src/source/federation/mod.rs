@@ -106,6 +106,11 @@ impl Federation {
         self.0.named(name).map(|source| Arc::clone(source) as Arc<dyn Source>)
     }
 
+    /// Returns the member that has a printed connection, as far as schemas are known.
+    pub(super) fn source_of(&self, printed: &ConnectionId) -> Option<SourceName> {
+        self.0.routes.names().source_of(printed)
+    }
+
     /// Returns the id under which answers have a connection of one of the sources.
     pub(super) async fn printed_connection(&self, source: &SourceName, own: &ConnectionId) -> ConnectionId {
         // The id depends on the schemas of the other sources.

@@ -77,6 +77,22 @@ impl Names {
         qualified.ok().filter(|id| known.values().all(|ids| !ids.contains(id))).unwrap_or_else(|| own.clone())
     }
 
+    /// Returns the source of a printed id. Returns `None` if no known source has it, or several have.
+    pub(super) fn source_of(&self, printed: &ConnectionId) -> Option<SourceName> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let mut literal = known.iter().filter(|(_, ids)| ids.contains(printed)).map(|(source, _)| source);
+        match (literal.next(), literal.next()) {
+            (Some(source), None) => Some(source.clone()),
+            (Some(_), Some(_)) => None,
+            (None, _) => {
+                let is_of = |source: &SourceName, ids: &HashSet<ConnectionId>| {
+                    unqualified(source, printed).is_some_and(|own| ids.contains(&own))
+                };
+                known.iter().find(|(source, ids)| is_of(source, ids)).map(|(source, _)| source.clone())
+            }
+        }
+    }
+
     /// Returns the printer for answers of a source to a call that named a connection.
     pub(super) fn printer<'a>(
         &'a self,
@@ -189,6 +205,21 @@ mod tests {
         // A qualified id is accepted after the collision has ended.
         let own = names.own(&"work".parse().unwrap(), &"b@work".parse().unwrap());
         assert_eq!(own.as_str(), "b");
+    }
+
+    #[test]
+    fn the_source_of_a_printed_id_is_known_unless_several_have_it() {
+        let names = names(&[("home", &["cin", "a"]), ("work", &["cin", "b"])]);
+        for (printed, expect) in [
+            ("a", Some("home")),
+            ("cin@work", Some("work")),
+            ("b@work", Some("work")),
+            ("cin", None),
+            ("c", None),
+        ] {
+            let source = names.source_of(&printed.parse().unwrap());
+            assert_eq!(source.as_ref().map(SourceName::as_str), expect, "{printed}");
+        }
     }
 
     #[test]

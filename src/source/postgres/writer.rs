@@ -160,7 +160,7 @@ impl PostgresWriter {
             };
             transaction.commit().await.map_err(failed)?;
             if documents.is_some() {
-                drop_empty_index(&mut database).await.map_err(failed)?;
+                drop_empty_index(&mut database, pool.url()).await.map_err(failed)?;
             }
             Ok(Some((database, connection, row.get::<_, Option<String>>(1), documents)))
         });
@@ -228,7 +228,7 @@ impl PostgresWriter {
         let has_documents = documents.is_some();
         let building = async {
             if has_documents {
-                create_index(database).await.map_err(|error| pool.failure(&error))?;
+                create_index(database, pool.url()).await.map_err(|error| pool.failure(&error))?;
             }
             let is_missing = is_index_missing(database, pool.url()).await;
             if !is_missing.map_err(|error| pool.failure(&error))? {

@@ -16,6 +16,7 @@ use crate::fit::ContentChunks;
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{RecordData, document_text};
 use crate::source::{BoundSource, QueryFault, RecordQuery, SourceError};
+use crate::telemetry::ReadKind;
 use crate::tools::cache::{ChunkStart, ChunkedText, TextQuery};
 use crate::tools::error::ToolError;
 use crate::tools::paging::{binding, load};
@@ -80,6 +81,7 @@ pub(crate) async fn read_chunked(
     if let Some(version) = &version
         && let Some(text) = toolbox.texts.get(source.name(), &query, version)
     {
+        source.report_record(ReadKind::Field, &query.address);
         return Ok(text);
     }
     let whole = RecordQuery::new(query.address.clone());

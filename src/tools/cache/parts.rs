@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::fit::{ChunkBudget, chunk_end};
 use crate::handle::RecordAddress;
-use crate::lru::{LruCache, LruLimits};
+use crate::lru::{Lookups, LruCache, LruLimits};
 
 /// Maximum number of cached documents.
 const MAX_DOCUMENTS: u64 = 64;
@@ -57,6 +57,11 @@ pub(crate) enum PartError {
 }
 
 impl Parts {
+    /// Returns the number of lookups.
+    pub(crate) fn lookups(&self) -> Lookups {
+        self.0.lookups()
+    }
+
     /// Returns the start and the end of a part, in bytes. Stops when `stopped` is set.
     pub(crate) fn bounds(
         &self,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
-use crate::lru::{LruCache, LruLimits};
+use crate::lru::{Lookups, LruCache, LruLimits};
 use crate::record::{FieldGroup, FieldPath, StreamDetail};
 use crate::source::{BoundSource, StreamQuery};
 
@@ -76,6 +76,11 @@ impl Previews {
 }
 
 impl KnownPreviews {
+    /// Returns the number of lookups.
+    pub(crate) fn lookups(&self) -> Lookups {
+        self.0.lookups()
+    }
+
     /// Returns the cached declarations of a stream.
     pub(crate) fn known(&self, source: &BoundSource, query: &StreamQuery) -> Option<Arc<Previews>> {
         self.0.get(&(source.name().clone(), query.clone()))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::fit::clip;
 use crate::handle::RecordAddress;
-use crate::lru::{LruCache, LruLimits};
+use crate::lru::{Lookups, LruCache, LruLimits};
 use crate::record::{Hit, HitId};
 
 /// Maximum length of a source's own id in an answer, in bytes.
@@ -40,6 +40,11 @@ impl Default for SeenIds {
 }
 
 impl SeenIds {
+    /// Returns the number of lookups.
+    pub(crate) fn lookups(&self) -> Lookups {
+        self.0.lookups()
+    }
+
     pub(crate) fn remember(&self, id: &str, hit: Hit) {
         self.0.insert(id.to_owned(), hit.shortened());
     }

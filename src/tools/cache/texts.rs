@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::fit::{Chunk, ContentChunks};
 use crate::handle::{RecordAddress, SourceName};
-use crate::lru::{LruCache, LruLimits};
+use crate::lru::{Lookups, LruCache, LruLimits};
 
 /// Maximum memory of the cache, in bytes.
 const MAX_CACHE_BYTES: u64 = 48 * 1024 * 1024;
@@ -77,6 +77,11 @@ impl Default for ChunkedTexts {
 }
 
 impl ChunkedTexts {
+    /// Returns the number of lookups.
+    pub(crate) fn lookups(&self) -> Lookups {
+        self.0.lookups()
+    }
+
     /// Returns a cached text of a version.
     pub(crate) fn get(
         &self,

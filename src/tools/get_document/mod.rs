@@ -20,6 +20,7 @@ use crate::docs::{DocsError, FoundProject};
 use crate::handle::{ConnectionId, Handle};
 use crate::record::RecordData;
 use crate::source::documents::{DOCUMENTS_STREAM, Document, DocumentRef};
+use crate::telemetry::ReadKind;
 
 /// Maximum length of a path or an id in characters.
 const MAX_PATH_CHARS: usize = 2_048;
@@ -73,6 +74,7 @@ impl Tool for GetDocument {
         let (Some(text), Some(address)) = (text, document_address(&found, document.id)) else {
             return Err(ToolError::from_docs(toolbox.source(), not_found(&found, args.path)));
         };
+        found.report(ReadKind::Record, [document.id]);
         let part = DocumentPart {
             parts: toolbox.parts.clone(),
             budget: toolbox.budget("get_document"),

@@ -23,6 +23,7 @@ use crate::callers::{
 use crate::cursor::Cursors;
 use crate::fit::Protection;
 use crate::handle::RecordAddress;
+use crate::lru::Lookups;
 use crate::source::Sources;
 use crate::source::documents::Uuid;
 use crate::source::federation::CircuitReport;
@@ -192,6 +193,18 @@ impl CallerToolboxes {
             }
         }
         worst
+    }
+
+    /// Returns the lookups of each cache, of the toolboxes of all callers that are in memory.
+    pub(crate) fn lookups(&self) -> Vec<(&'static str, Lookups)> {
+        let mut total: Vec<(&'static str, Lookups)> = Vec::new();
+        for (name, lookups) in self.states.iter().flat_map(|(_, state)| state.toolbox.lookups()) {
+            match total.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum = *sum + lookups,
+                None => total.push((name, lookups)),
+            }
+        }
+        total
     }
 
     fn state(&self, caller: &AuthenticatedCaller) -> Result<Arc<CallerState>, AdmissionError> {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use fetchwell::docs::{CachedAnswer, FoundProject, SearchCache, SearchRequest};
 use fetchwell::record::RecordData;
+use fetchwell::source::RecordReads;
 use fetchwell::source::documents::{
     Category, DocumentChange, DocumentRef, DocumentStore, NewDocument, NewProject, ProjectRef,
     ProjectSettings, ProjectSlug, Uuid,
@@ -228,6 +229,7 @@ impl Site {
             connection,
             reranking: None,
             keeps_history: true,
+            reads: RecordReads::default(),
         };
         tokio::task::yield_now().await;
         self.cache.search(&found, &request).await.unwrap()

@@ -111,7 +111,7 @@ fn handbook_project() -> Project {
 fn the_tools_are_those_of_the_contract() {
     let list = tool_list_json(Profile::Docs);
     assert!(list.len() <= budget::TOOLS_LIST_DOCS, "{} bytes", list.len());
-    let listed: Vec<Value> = serde_json::from_str(&list).unwrap();
+    let listed: Vec<Value> = serde_json::from_str(list).unwrap();
     let contract: Vec<Value> = serde_json::from_str(CONTRACT).unwrap();
     assert_eq!(listed.len(), contract.len());
     for (tool, expect) in listed.iter().zip(&contract) {

@@ -1,5 +1,6 @@
 //! The HTTP server: connections, hosts, proxies, statistics.
 
+mod audit_log;
 mod limits;
 mod names;
 mod operations;

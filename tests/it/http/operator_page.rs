@@ -47,6 +47,9 @@ fn calls_are_shown_without_their_contents() {
         "<meter",
         "aria-current=\"true\"",
         "answers",
+        "without a configuration file",
+        "knows nothing of others",
+        "declarations of streams",
     ] {
         assert!(shown.text.contains(expected), "{expected}: {}", shown.text);
     }
@@ -74,6 +77,41 @@ fn only_tokens_of_administrators_open_the_page_of_a_hosted_server() {
     let shown = page(&server, "/operator", &ann);
     assert!(shown.status == 200 && shown.text.contains("tool:search"), "{shown:?}");
     assert!(!shown.text.contains(ANN) && !shown.text.contains(BOB));
+    // The configuration has no token and no hash of one.
+    assert!(
+        shown.text.contains("<code>auth.token[0].sha256</code></th><td><span class=\"soft\">hidden"),
+        "{shown:?}"
+    );
+    let admin_hash = admin.split("sha256 = \"").nth(1).unwrap().get(..64).unwrap().to_owned();
+    assert!(!shown.text.contains(&admin_hash) && shown.text.contains("<code>&quot;ann.db&quot;</code>"));
     // A page with records of this grant has the link, too.
     assert!(page(&server, "/", &ann).text.contains("href=\"/operator\""));
+}
+
+#[test]
+fn a_configuration_with_secrets_is_shown_without_them() {
+    let (folder, store) = demo_store();
+    let config = folder.path().join("fetchwell.toml");
+    std::fs::write(folder.path().join("5ecret.key"), "5ecret-of-a-file").unwrap();
+    let text_of_file = format!(
+        "[[source]]\nname = \"demo\"\nstore = \"{}\"\n\
+         [[source]]\nname = \"work\"\nurl = \"https://127.0.0.1:9/5ecret\"\ncredential = \"command:echo 5ecret\"\n\
+         [telemetry]\notlp_endpoint = \"http://127.0.0.1:9/5ecret\"\n\
+         [rerank]\nprovider = \"http\"\nurl = \"http://127.0.0.1:9/5ecret\"\nmodel = \"small\"\napi_key = \"env:RERANK_KEY\"\n",
+        text(&store)
+    );
+    std::fs::write(&config, &text_of_file).unwrap();
+    let mut command = crate::support::binary();
+    command.env("RERANK_KEY", "5ecret-of-a-variable");
+    let server = HttpServer::start_with(command, "127.0.0.1:0", ["--config", text(&config)]);
+    let shown = page(&server, "/operator", "");
+    assert_eq!(shown.status, 200);
+    assert!(!shown.text.contains("5ecret"), "{}", shown.text);
+    for expected in ["command:\u{2026}", "https://127.0.0.1:9/\u{2026}", "env:RERANK_KEY", "fetchwell.toml"] {
+        assert!(shown.text.contains(expected), "{expected}: {}", shown.text);
+    }
+    // A change that is applied is shown.
+    std::fs::write(&config, format!("call_deadline = \"7s\"\n{text_of_file}")).unwrap();
+    server
+        .wait_until("the change is shown", || page(&server, "/operator", "").text.contains("&quot;7s&quot;"));
 }

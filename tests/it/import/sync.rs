@@ -297,6 +297,11 @@ fn what_is_added_is_described_and_mistakes_are_refused() {
     assert_eq!((counts(&added)[0], &added["kind"]), (2, &json!("csv")), "{added}");
     let other = place.run(&["add", origin, "--connection", "orders"]);
     assert!(stderr(&other).contains("the connection `orders` has the records of"), "{other:?}");
+    // A name that another import has is numbered.
+    let namesake = place.path("orders.tsv");
+    fs::write(&namesake, "no\tcustomer\n1\tDi\n").unwrap();
+    let numbered = place.run(&["add", text(&namesake), "--dry-run"]);
+    assert!(stderr(&numbered).contains("so this one is `orders-2`; --connection chooses"), "{numbered:?}");
     let unknown = place.run(&["sync", "mail"]);
     assert!(stderr(&unknown).contains("`mail` is not an import of this store; it has orders"), "{unknown:?}");
     assert_eq!(place.run(&["sync", "--prune"]).status.code(), Some(2), "--prune needs a name");

@@ -31,9 +31,10 @@ const NOT_RUN: [(&str, &str); 9] = [
 const OTHER_LANGUAGES: [(&str, &str); 2] = [("caddyfile", "Caddy's own"), ("nginx", "nginx's own")];
 
 /// Blocks that are no configuration of fetchwell, by a part of their text, with the reason.
-const OTHER_BLOCKS: [(&str, &str); 7] = [
+const OTHER_BLOCKS: [(&str, &str); 8] = [
     ("image: ", "manifests of docs/scaling.md, which were not run"),
     ("scrape_configs:", "Prometheus' own"),
+    ("\"read\":\"record\"", "a line of the audit log; tests/it/http/audit_log.rs has such"),
     ("\"access_token\"", "two answers of a command, a line each"),
     ("\"relevant\"", "questions of other stores; tests/it/cli/eval.rs has such"),
     ("\"unavailable\"", "a shortened answer; tests/it/federation/walk.rs has whole ones"),

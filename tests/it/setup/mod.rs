@@ -2,12 +2,14 @@
 //!
 //! * `end_to_end`: from nothing to a client that answers
 //! * `choices`: flags, questions on a terminal, and runs without one
+//! * `page`: the same in a browser
 //! * `client_files`: files that are missing, read-only, links, invalid, or have comments
 
 mod choices;
 #[cfg(unix)]
 mod client_files;
 mod end_to_end;
+mod page;
 
 use std::collections::BTreeMap;
 use std::fs;

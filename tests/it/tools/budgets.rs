@@ -63,13 +63,13 @@ async fn answer(toolbox: &Toolbox, profile: Profile, tool: &str, arguments: Valu
 #[test]
 fn tool_lists_and_instructions_fit_their_budgets() {
     let standard = tool_list_json(Profile::Standard);
-    check("tools list, standard", &standard);
+    check("tools list, standard", standard);
     assert!(standard.len() <= budget::TOOLS_LIST);
     let openai = tool_list_json(Profile::OpenAi);
-    check("tools list, openai", &openai);
+    check("tools list, openai", openai);
     assert!(openai.len() <= budget::TOOLS_LIST_OPENAI);
     let docs = tool_list_json(Profile::Docs);
-    check("tools list, docs", &docs);
+    check("tools list, docs", docs);
     assert!(docs.len() <= budget::TOOLS_LIST_DOCS);
     for (name, profile) in [("instructions", Profile::Standard), ("instructions, openai", Profile::OpenAi)] {
         let instructions = instructions(profile);

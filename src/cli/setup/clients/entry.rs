@@ -36,3 +36,14 @@ impl Format {
         }
     }
 }
+
+#[cfg(test)]
+impl ServerEntry {
+    /// Returns an entry with a path that needs quotes, for tests.
+    pub(super) fn sample() -> Self {
+        Self {
+            command: "/opt/fetchwell".to_owned(),
+            arguments: ["serve", "--store", "/h/a \"b\".db", "--stdio"].map(str::to_owned).to_vec(),
+        }
+    }
+}

@@ -152,21 +152,18 @@ mod tests {
 
     use super::*;
 
-    fn server() -> ServerEntry {
-        ServerEntry {
-            command: "/opt/fetchwell".to_owned(),
-            arguments: ["serve", "--store", "/h/a \"b\".db", "--stdio"].map(str::to_owned).to_vec(),
-        }
-    }
-
     #[track_caller]
     fn edited(text: &str) -> String {
-        let after = with_json_server(text, "mcpServers", None, &server()).unwrap();
+        let after = with_json_server(text, "mcpServers", None, &ServerEntry::sample()).unwrap();
         let entry = parse(after.trim_start_matches(BYTE_ORDER_MARK)).unwrap().to_serde_value().unwrap();
         assert_eq!(entry["mcpServers"]["fetchwell"]["command"], "/opt/fetchwell", "{after}");
-        assert_eq!(entry["mcpServers"]["fetchwell"]["args"], json!(server().arguments), "{after}");
+        assert_eq!(
+            entry["mcpServers"]["fetchwell"]["args"],
+            json!(ServerEntry::sample().arguments),
+            "{after}"
+        );
         // A second edit changes nothing.
-        assert_eq!(with_json_server(&after, "mcpServers", None, &server()).unwrap(), after);
+        assert_eq!(with_json_server(&after, "mcpServers", None, &ServerEntry::sample()).unwrap(), after);
         after
     }
 
@@ -200,7 +197,7 @@ mod tests {
         let after: Value = serde_json::from_str(&edited(text)).unwrap();
         let entry = &after["mcpServers"]["fetchwell"];
         assert_eq!((&entry["env"]["A"], &entry["disabled"]), (&json!("b"), &json!(true)));
-        let typed = with_json_server("{}", "servers", Some("stdio"), &server()).unwrap();
+        let typed = with_json_server("{}", "servers", Some("stdio"), &ServerEntry::sample()).unwrap();
         assert_eq!(serde_json::from_str::<Value>(&typed).unwrap()["servers"]["fetchwell"]["type"], "stdio");
     }
 
@@ -216,10 +213,11 @@ mod tests {
             ("{\"mcpServers\": {\"fetchwell\": {\"url\": \"https://a.example\"}}}", "other_server"),
             ("{\"mcpServers\": {\"fetchwell\": {\"args\": [/* why */ \"serve\"]}}}", "lossy"),
         ] {
-            let refused = with_json_server(text, "mcpServers", None, &server()).unwrap_err();
+            let refused = with_json_server(text, "mcpServers", None, &ServerEntry::sample()).unwrap_err();
             assert_eq!(refused.code(), code, "{text}: {refused}");
         }
-        let refused = with_json_server("{\n  \"a\": \"s3cret\n}", "mcpServers", None, &server()).unwrap_err();
+        let refused = with_json_server("{\n  \"a\": \"s3cret\n}", "mcpServers", None, &ServerEntry::sample())
+            .unwrap_err();
         let message = refused.to_string();
         assert!(message.contains("in line 2") && !message.contains("s3cret"), "{message}");
     }

@@ -119,21 +119,14 @@ fn check_lossless(before: &DocumentMut, edited: &str) -> Result<(), ClientFileEr
 mod tests {
     use super::*;
 
-    fn server() -> ServerEntry {
-        ServerEntry {
-            command: "/opt/fetchwell".to_owned(),
-            arguments: ["serve", "--store", "/h/a \"b\".db", "--stdio"].map(str::to_owned).to_vec(),
-        }
-    }
-
     #[track_caller]
     fn edited(text: &str) -> String {
-        let after = with_toml_server(text, &server()).unwrap();
+        let after = with_toml_server(text, &ServerEntry::sample()).unwrap();
         let read: toml::Table = toml::from_str(&after).unwrap();
         let entry = &read["mcp_servers"]["fetchwell"];
         assert_eq!(entry["command"].as_str(), Some("/opt/fetchwell"), "{after}");
         assert_eq!(entry["args"][2].as_str(), Some("/h/a \"b\".db"), "{after}");
-        assert_eq!(with_toml_server(&after, &server()).unwrap(), after);
+        assert_eq!(with_toml_server(&after, &ServerEntry::sample()).unwrap(), after);
         after
     }
 
@@ -171,10 +164,11 @@ mod tests {
             ("[mcp_servers.fetchwell]\nurl = \"https://a.example\"\n", "other_server"),
             ("[mcp_servers.fetchwell]\nargs = [\n  \"serve\", # why\n]\n", "lossy"),
         ] {
-            let refused = with_toml_server(text, &server()).unwrap_err();
+            let refused = with_toml_server(text, &ServerEntry::sample()).unwrap_err();
             assert_eq!(refused.code(), code, "{text}: {refused}");
         }
-        let refused = with_toml_server("a = 1\nb = \"s3cret\nc = 2\n", &server()).unwrap_err().to_string();
+        let refused =
+            with_toml_server("a = 1\nb = \"s3cret\nc = 2\n", &ServerEntry::sample()).unwrap_err().to_string();
         assert!(refused.contains("in line 2") && !refused.contains("s3cret"), "{refused}");
     }
 }

@@ -11,10 +11,13 @@ use super::cookies::Cookies;
 use super::responses::redirect;
 use super::sessions::Sessions;
 use crate::callers::{AdmissionError, AuthenticatedCaller, Denial, GrantToken, Session};
+use crate::http::middleware::rate_limit::RateLimiter;
 use crate::http::middleware::served::{AuthMode, Callers};
 use crate::http::pages::layout::{Visitor, problem, sentence};
 use crate::http::public_url::PublicUrl;
+use crate::http::site::{CurrentConfiguration, Site};
 use crate::state::StateError;
+use crate::state::redis::RedisState;
 use crate::telemetry::{Call, Telemetry};
 use crate::tools::Permit;
 
@@ -25,6 +28,11 @@ pub(in crate::http) struct Pages {
     pub(in crate::http::pages) telemetry: Telemetry,
     pub(in crate::http::pages) public_url: Option<PublicUrl>,
     pub(in crate::http::pages) sessions: Sessions,
+    /// Configuration file without its secrets.
+    pub(in crate::http::pages) configuration: CurrentConfiguration,
+    /// Redis with the state that servers share.
+    pub(in crate::http::pages) shared_state: Option<RedisState>,
+    pub(in crate::http::pages) rate_limiter: RateLimiter,
 }
 
 /// Ways to open a page that is not public.
@@ -48,18 +56,15 @@ impl AccessMethod {
 
 impl Pages {
     /// Creates the pages of a server, without sessions.
-    pub(in crate::http) fn new(
-        served: AuthMode,
-        telemetry: Telemetry,
-        public_url: Option<PublicUrl>,
-    ) -> Self {
+    pub(in crate::http) fn new(site: &Site) -> Self {
+        let Site { served, telemetry, rate_limiter, state, configuration, public_url, .. } = site.clone();
         let is_secure = public_url.as_ref().is_some_and(|url| url.as_str().starts_with("https:"));
         let callers = match &served {
             AuthMode::Authenticated(callers) => Some(Arc::clone(callers)),
             AuthMode::Unauthenticated(_) => None,
         };
         let sessions = Sessions::new(callers, Cookies { is_secure });
-        Self { served, telemetry, public_url, sessions }
+        Self { served, telemetry, public_url, sessions, configuration, shared_state: state, rate_limiter }
     }
 
     pub(super) fn cookies(&self) -> Cookies {

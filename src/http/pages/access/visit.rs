@@ -30,7 +30,7 @@ use crate::tools::Toolbox;
 #[derive(Debug)]
 pub(in crate::http::pages) struct Visit {
     /// Source, settings and caches of the grant.
-    pub(in crate::http::pages) toolbox: Toolbox,
+    pub(in crate::http::pages) toolbox: Arc<Toolbox>,
     /// Visitor for the layout.
     pub(in crate::http::pages) visitor: Visitor,
     permit: Option<Arc<OwnedSemaphorePermit>>,
@@ -66,7 +66,7 @@ impl PageContent {
 
 impl Visit {
     /// Creates the visit of a toolbox that everyone on this machine may read.
-    pub(in crate::http::pages) fn local(toolbox: Toolbox) -> Self {
+    pub(in crate::http::pages) fn local(toolbox: Arc<Toolbox>) -> Self {
         Self { toolbox, visitor: Visitor::Local, permit: None }
     }
 
@@ -85,7 +85,7 @@ impl Pages {
     async fn visit(&self, request: &Parts, record: &mut Call) -> Result<Visit, Response> {
         let callers = match &self.served {
             AuthMode::Unauthenticated(toolbox) => {
-                return Ok(Visit::local(Toolbox::clone(&toolbox.now())));
+                return Ok(Visit::local(toolbox.now().audited(record)));
             }
             AuthMode::Authenticated(callers) => callers,
         };
@@ -100,7 +100,7 @@ impl Pages {
         match self.admit(callers, &session.reader().token, client, record).await {
             Ok((caller, permit)) => Ok(Visit {
                 visitor: if caller.is_admin { Visitor::Operator } else { Visitor::SignedIn },
-                toolbox: permit.toolbox.for_call(CallContext::new(caller)),
+                toolbox: Arc::new(permit.toolbox.for_call(CallContext::new(caller))).audited(record),
                 permit: Some(Arc::new(permit.permit)),
             }),
             Err(PageRefusal { status: StatusCode::UNAUTHORIZED, problem }) => {

@@ -1,15 +1,21 @@
-//! `/operator`: calls, sources, imports and budgets of this process, for the operator of the server.
+//! `/operator`: calls, sources, imports, budgets and configuration of this process, for the operator of the server.
 //!
 //! Without authentication, every browser on this machine may open it; with authentication, a session of a token with
 //! `admin = true`. Nothing of a query, a record or a token is shown. All numbers are of this process: each replica has its own.
 //!
 //! * `window`: the time that is shown
 //! * `numbers`: calls, latencies, sizes and outcomes
+//! * `processes`: this process, and the state and databases that it shares with others
 //! * `state`: sources, circuit breakers, imports, vectors and budgets
+//! * `caches`: lookups of caches
+//! * `configuration`: the configuration file without its secrets
 //! * `chart`: charts and bars
 
+mod caches;
 mod chart;
+mod configuration;
 mod numbers;
+mod processes;
 mod state;
 mod window;
 
@@ -25,6 +31,7 @@ pub(super) use self::window::OPERATOR;
 use self::window::Window;
 use super::access::{PageContent, Pages, Visit, serve_page};
 use super::layout::{Section, Visitor};
+use crate::http::ops::shared_state::SharedStateHealth;
 use crate::telemetry::RECORDS_IN_MEMORY;
 
 /// Number of calls in the list of recent ones.
@@ -50,17 +57,24 @@ async fn content(pages: &Pages, visit: &Visit, request: &Parts) -> PageContent {
     let records = pages.telemetry.latest(RECORDS_IN_MEMORY);
     let now = Timestamp::now();
     let sources = state::SourceStates::read(&pages.served, &visit.toolbox).await;
+    let shared = match &pages.shared_state {
+        Some(redis) => Some(SharedStateHealth::read(redis, &pages.rate_limiter).await),
+        None => None,
+    };
     let main = html! {
         h1 { "This server" }
         (numbers::summary(&pages.telemetry.aggregates(), records.len()))
         (numbers::activity(&records, now, window))
         (numbers::endpoints(&records))
         (numbers::outcomes(&records))
+        (processes::processes(&processes::ProcessName::read(), shared.as_ref(), sources.backends()))
         (state::sources(&sources))
         (state::imports(&pages.telemetry.imports()))
         (state::embeddings(&pages.telemetry.embeddings()))
         (state::budgets(&records))
+        (caches::caches(&pages.served.cache_lookups()))
         (numbers::recent(&records, RECENT))
+        (configuration::configuration(&pages.configuration.get()))
     };
     PageContent::new("Operator", Section::Operator, main)
 }

@@ -1,24 +1,20 @@
 //! The state of sources, circuit breakers, imports, vectors and budgets.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use maud::{Markup, html};
 use serde_json::Value;
-use tokio::time::timeout;
 
 use super::chart::budget_meter;
 use crate::fit::budget;
 use crate::http::middleware::served::AuthMode;
+use crate::http::ops::source_health::{backends, unavailable_sources};
 use crate::mcp::{instructions, tool_list_json};
 use crate::record::Unavailable;
-use crate::source::Source;
 use crate::source::federation::{CircuitReport, CircuitState};
+use crate::source::{BackendStatus, Source};
 use crate::telemetry::{EmbeddingBuild, ImportProgress, Outcome, TelemetryRecord};
 use crate::tools::{Profile, Toolbox};
-
-/// Timeout of the health checks of all sources.
-const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// State of all sources.
 #[derive(Debug)]
@@ -28,6 +24,8 @@ pub(super) struct SourceStates {
     circuits: Vec<CircuitReport>,
     /// Sources that cannot be read, or the error of all.
     unavailable: Result<Vec<Unavailable>, String>,
+    /// Places that the sources read from.
+    backends: Vec<BackendStatus>,
 }
 
 impl SourceStates {
@@ -38,12 +36,13 @@ impl SourceStates {
             Some(sources) => sources.source(),
             None => toolbox.source().shared().source(),
         };
-        let unavailable = match timeout(HEALTH_TIMEOUT, source.health()).await {
-            Ok(Ok(missing)) => Ok(missing),
-            Ok(Err(error)) => Err(error.code().to_owned()),
-            Err(_) => Err("source_timeout".to_owned()),
-        };
-        Self { name: source.name().to_string(), circuits: served.circuits(), unavailable }
+        let (unavailable, backends) = tokio::join!(unavailable_sources(source), backends(source));
+        Self { name: source.name().to_string(), circuits: served.circuits(), unavailable, backends }
+    }
+
+    /// Returns the places that the sources read from.
+    pub(super) fn backends(&self) -> &[BackendStatus] {
+        &self.backends
     }
 }
 
@@ -149,7 +148,7 @@ pub(super) fn embeddings(builds: &[EmbeddingBuild]) -> Markup {
 /// Renders what clients read at their start, and the largest answers, beside their budgets.
 pub(super) fn budgets(records: &[Arc<TelemetryRecord>]) -> Markup {
     let bytes = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX);
-    let list = |profile| bytes(&tool_list_json(profile));
+    let list = |profile| bytes(tool_list_json(profile));
     let largest = |endpoint: &str| {
         let answers = records.iter().filter(|record| record.endpoint.as_str() == endpoint);
         let answered = answers.filter(|record| record.outcome == Outcome::OK);
@@ -222,6 +221,7 @@ mod tests {
             name: "all".to_owned(),
             circuits: vec![circuit("home", CircuitState::Closed, 0), circuit("work", CircuitState::Open, 3)],
             unavailable: Ok(vec![missing]),
+            backends: Vec::new(),
         };
         let html = sources(&states).into_string();
         assert!(html.contains("source_timeout") && html.contains("Ask &lt;later&gt;."), "{html}");

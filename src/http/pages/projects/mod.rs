@@ -22,6 +22,7 @@ use super::layout::Section;
 use crate::docs::{DocsError, FoundProject, ReadableProjects};
 use crate::source::SourceError;
 use crate::source::documents::{Category, DocumentList, DocumentRef, Uuid};
+use crate::telemetry::ReadKind;
 
 /// Number of documents on a page.
 const DOCUMENTS: usize = 100;
@@ -147,6 +148,7 @@ async fn chunks(visit: &Visit, request: &Parts) -> Result<(String, Markup), Fail
     let mut chunks = found.store.chunks(found.project.id, id, first..end.saturating_add(1)).await?;
     let has_more = chunks.len() > usize::try_from(CHUNKS).unwrap_or(usize::MAX);
     chunks.truncate(usize::try_from(CHUNKS).unwrap_or(usize::MAX));
+    found.report(ReadKind::Record, [id]);
     let record = record_path(&found, id);
     let list = ChunkList {
         found: &found,

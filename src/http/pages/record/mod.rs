@@ -83,7 +83,8 @@ impl Pages {
         };
         let callers = match &self.served {
             AuthMode::Unauthenticated(toolbox) => {
-                return self.record(&toolbox.now(), &handle, request, Visitor::Local).await;
+                let toolbox = toolbox.now().audited(record);
+                return self.record(&toolbox, &handle, request, Visitor::Local).await;
             }
             AuthMode::Authenticated(callers) => callers,
         };
@@ -138,7 +139,7 @@ impl Pages {
         let client = client_of(&request.extensions);
         match self.admit(callers, &session.reader().token, client, record).await {
             Ok((caller, permit)) => {
-                let toolbox = permit.toolbox.for_call(CallContext::new(caller));
+                let toolbox = Arc::new(permit.toolbox.for_call(CallContext::new(caller))).audited(record);
                 let visitor = if session.shows_all() { Visitor::SignedIn } else { Visitor::Linked };
                 let (code, mut response) = self.record(&toolbox, handle, request, visitor).await;
                 // The size of a page is limited, so its bytes do not count for the budget of unsent bytes.

@@ -1,4 +1,10 @@
 //! Settings of a server.
+//!
+//! * `configuration`: the configuration file without its secrets, for operators
+
+mod configuration;
+
+pub use self::configuration::{ConfigurationView, CurrentConfiguration, ShownSetting};
 
 use super::middleware::check_host::AllowedNames;
 use super::middleware::rate_limit::RateLimiter;
@@ -21,6 +27,8 @@ pub struct Site {
     pub rate_limiter: RateLimiter,
     /// Redis with the state that servers share.
     pub state: Option<RedisState>,
+    /// Configuration file without its secrets, for operators.
+    pub configuration: CurrentConfiguration,
     /// URL at which clients reach the server.
     pub public_url: Option<PublicUrl>,
     /// Allowed `Host` names and origins.
@@ -42,6 +50,7 @@ impl Site {
             telemetry,
             rate_limiter,
             state: None,
+            configuration: CurrentConfiguration::default(),
             public_url: None,
             names: AllowedNames::default(),
             proxies: TrustedProxies::default(),

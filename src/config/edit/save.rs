@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::ConfigError;
+use crate::config::ConfigError;
 use crate::state::create_private_directory;
 
 /// Replaces a configuration file atomically. Its permissions stay, a symbolic link stays a link, and a new file is

@@ -1,35 +1,70 @@
 //! A source with the context of one call.
 //!
 //! The tools and the HTTP APIs read a `BoundSource`, so that every read of a request has the context that was created for
-//! it, and none of them passes it on.
+//! it, and none of them passes it on. It reports what a call read to the audit log, if there is one.
+//!
+//! * `reads`: reports of records that were read
+
+mod reads;
+
+pub use self::reads::RecordReads;
 
 use super::documents::DocumentStores;
 use super::{
-    AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
-    SearchQuery, SourceError, Sources, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, Change, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery,
+    SearchPage, SearchQuery, SourceError, Sources, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress, SourceName};
-use crate::record::{Record, Schema, Unavailable, Window};
+use crate::record::{HitId, Record, Schema, Unavailable, Window};
+use crate::telemetry::{CallAudit, ReadKind};
 
 /// A source that is read in the context of one call. Clones share the source.
 #[derive(Debug, Clone)]
 pub struct BoundSource {
     sources: Sources,
     context: CallContext,
+    /// Audit of the call; `None` without an audit log.
+    audit: Option<CallAudit>,
 }
 
 impl BoundSource {
     /// Binds a source to the context of a call.
     #[must_use]
     pub fn new(sources: impl Into<Sources>, context: CallContext) -> Self {
-        Self { sources: sources.into(), context }
+        Self { sources: sources.into(), context, audit: None }
     }
 
     /// Returns the same source in the context of another call.
     #[must_use]
     pub fn with_context(&self, context: CallContext) -> Self {
-        Self { sources: self.sources.clone(), context }
+        Self { context, ..self.clone() }
+    }
+
+    /// Returns the same source, which reports what is read to the audit of a call.
+    #[must_use]
+    pub fn audited_by(&self, audit: Option<CallAudit>) -> Self {
+        Self { audit, ..self.clone() }
+    }
+
+    /// Returns the reports of the call about what it read.
+    #[must_use]
+    pub fn reads(&self) -> RecordReads {
+        let caller = self.audit.as_ref().and_then(|_| self.context.caller_name());
+        RecordReads::new(self.audit.clone(), caller)
+    }
+
+    /// Reports a record that was read, or answered from a cache.
+    pub(crate) fn report_record(&self, kind: ReadKind, address: &RecordAddress) {
+        self.report_records(kind, &[address]);
+    }
+
+    fn report_records(&self, kind: ReadKind, addresses: &[&RecordAddress]) {
+        let reads = self.reads();
+        if reads.is_audited() {
+            let source_of = |address: &RecordAddress| self.sources.source_of(address.connection.as_ref());
+            reads.records(kind, addresses.iter().map(|address| (*address, source_of(address))));
+        }
     }
 
     /// Returns the context of the call.
@@ -48,7 +83,7 @@ impl BoundSource {
     #[must_use]
     pub fn named(&self, name: &SourceName) -> Option<Self> {
         let sources = self.sources.named(name)?;
-        Some(Self { sources, context: self.context.clone() })
+        Some(Self { sources, ..self.clone() })
     }
 
     /// Returns true for a federation. Its own errors name no source.
@@ -131,7 +166,18 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        self.sources.search(&self.context, query).await
+        let page = self.sources.search(&self.context, query).await?;
+        let reads = self.reads();
+        if reads.is_audited() {
+            reads.hits(page.hits.iter().map(|hit| {
+                let connection = match &hit.id {
+                    HitId::Record(address) => address.connection.as_ref(),
+                    HitId::Opaque(_) | HitId::Nameless => None,
+                };
+                (hit, self.sources.source_of(connection))
+            }));
+        }
+        Ok(page)
     }
 
     /// Delegates to [`Source::changes_origin`](super::Source::changes_origin).
@@ -149,7 +195,15 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-        self.sources.source().records(&self.context, query).await
+        let page = self.sources.source().records(&self.context, query).await?;
+        let mut read: Vec<&RecordAddress> = Vec::with_capacity(page.rows.len());
+        for row in &page.rows {
+            if let Change::Present(record) = row {
+                add_addresses(record, &mut read);
+            }
+        }
+        self.report_records(ReadKind::List, &read);
+        Ok(page)
     }
 
     /// Delegates to [`Source::record`](super::Source::record).
@@ -158,7 +212,11 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
-        self.sources.source().record(&self.context, query).await
+        let record = self.sources.source().record(&self.context, query).await?;
+        let mut read = Vec::new();
+        add_addresses(&record, &mut read);
+        self.report_records(ReadKind::Record, &read);
+        Ok(record)
     }
 
     /// Delegates to [`Source::window`](super::Source::window).
@@ -167,7 +225,9 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
-        self.sources.source().window(&self.context, query).await
+        let window = self.sources.source().window(&self.context, query).await?;
+        self.report_record(ReadKind::Field, &query.address);
+        Ok(window)
     }
 
     /// Delegates to [`Source::aggregate`](super::Source::aggregate).
@@ -177,6 +237,14 @@ impl BoundSource {
     /// See [`SourceError`].
     pub async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
         self.sources.source().aggregate(&self.context, query).await
+    }
+}
+
+/// Adds the addresses of a record and of the related records in it.
+fn add_addresses<'a>(record: &'a Record, addresses: &mut Vec<&'a RecordAddress>) {
+    addresses.push(&record.address);
+    for related in record.expanded.iter().flat_map(|relation| &relation.records) {
+        add_addresses(related, addresses);
     }
 }
 

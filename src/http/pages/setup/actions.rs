@@ -1,0 +1,117 @@
+//! The contents and the actions of the set-up page as values. A command of the program implements them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+/// Finds and imports records, and changes the files of clients.
+pub trait SetupActions: Send + Sync + fmt::Debug {
+    /// Finds what can be done. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns a message for the user.
+    fn plan(&self) -> Result<SetupPlan, String>;
+
+    /// Imports the chosen records, and changes the files of the chosen clients. A part that fails is in the outcome.
+    ///
+    /// # Errors
+    ///
+    /// Returns a message for the user if nothing could be done.
+    fn apply(&self, choice: &SetupChoice) -> Result<SetupOutcome, String>;
+}
+
+/// Everything that can be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SetupPlan {
+    /// Home folder that was searched.
+    pub home: String,
+    /// Store of the imports.
+    pub store: String,
+    /// Records that can be imported, or are.
+    pub imports: Vec<PlannedImport>,
+    /// Files of clients.
+    pub clients: Vec<PlannedClient>,
+}
+
+/// Records that can be imported, or are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedImport {
+    /// Kind of records for people, such as `mail`.
+    pub group: String,
+    /// Program that they are of.
+    pub program: String,
+    /// File or folder.
+    pub path: String,
+    /// Connection of the records in the store.
+    pub connection: String,
+    /// True if the store has the import.
+    pub is_imported: bool,
+}
+
+/// The file of a client, before or after its change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedClient {
+    /// Name of the client for people.
+    pub name: String,
+    /// Path of its file.
+    pub file: String,
+    /// State of the file.
+    pub state: ClientFileState,
+    /// Changes of the file, as lines that begin with `-` or `+`.
+    pub diff: Vec<String>,
+}
+
+/// State of a client's file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum ClientFileState {
+    /// It has the command line.
+    Current,
+    /// It would be changed or created.
+    Planned,
+    /// It was changed or created; with the path of the copy of the earlier file.
+    Written(Option<String>),
+    /// It cannot be changed; with the reason, and the text that the user adds to it.
+    Refused {
+        /// Reason for people.
+        reason: String,
+        /// Text to add.
+        snippet: String,
+    },
+}
+
+/// A choice of the user: connections of imports, and names of clients.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SetupChoice {
+    /// Connections of the imports.
+    pub imports: BTreeSet<String>,
+    /// Names of the clients.
+    pub clients: BTreeSet<String>,
+}
+
+/// The results of a choice.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SetupOutcome {
+    /// A line for each import.
+    pub imports: Vec<String>,
+    /// A line for each import that failed.
+    pub failed: Vec<String>,
+    /// Files of the chosen clients.
+    pub clients: Vec<PlannedClient>,
+}
+
+impl SetupPlan {
+    /// Returns a hash of the plan, by which a form refers to what the user saw.
+    pub(super) fn digest(&self) -> String {
+        let json = serde_json::to_vec(self).unwrap_or_default();
+        Sha256::digest(json).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Returns true if nothing can be done.
+    pub(super) fn is_empty(&self) -> bool {
+        self.imports.iter().all(|import| import.is_imported)
+            && self.clients.iter().all(|client| client.state != ClientFileState::Planned)
+    }
+}

@@ -1,0 +1,74 @@
+//! The work of the set-up page, which continues while pages are shown.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::actions::{SetupActions, SetupChoice, SetupOutcome, SetupPlan};
+
+/// The actions of the page with their state. Clones share it.
+#[derive(Debug, Clone)]
+pub(super) struct SetupWork {
+    actions: Arc<dyn SetupActions>,
+    progress: Arc<Mutex<Progress>>,
+}
+
+/// State of the work.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Progress {
+    /// Nothing was chosen yet.
+    #[default]
+    Open,
+    /// The choice is being carried out.
+    Running,
+    /// It is done, with the results or a message.
+    Done(Result<SetupOutcome, String>),
+}
+
+impl SetupWork {
+    pub(super) fn new(actions: Arc<dyn SetupActions>) -> Self {
+        Self { actions, progress: Arc::default() }
+    }
+
+    /// Returns the state of the work.
+    pub(super) fn progress(&self) -> Progress {
+        self.change(|progress| progress.clone())
+    }
+
+    /// Forgets the results, so that the plan is shown again. Running work goes on.
+    pub(super) fn reset(&self) {
+        self.change(|progress| {
+            if matches!(progress, Progress::Done(_)) {
+                *progress = Progress::Open;
+            }
+        });
+    }
+
+    /// Finds what can be done, on a thread of its own, since files are read.
+    pub(super) async fn plan(&self) -> Result<SetupPlan, String> {
+        let actions = Arc::clone(&self.actions);
+        let found = tokio::task::spawn_blocking(move || actions.plan()).await;
+        found.unwrap_or_else(|_panic| Err("internal error; report it".to_owned()))
+    }
+
+    /// Starts to do what was chosen. Returns false if something is being done.
+    pub(super) fn start(&self, choice: SetupChoice) -> bool {
+        let is_free = self.change(|progress| {
+            let is_free = !matches!(progress, Progress::Running);
+            *progress = Progress::Running;
+            is_free
+        });
+        if is_free {
+            let work = self.clone();
+            tokio::spawn(async move {
+                let actions = Arc::clone(&work.actions);
+                let done = tokio::task::spawn_blocking(move || actions.apply(&choice)).await;
+                let done = done.unwrap_or_else(|_panic| Err("internal error; report it".to_owned()));
+                work.change(|progress| *progress = Progress::Done(done));
+            });
+        }
+        is_free
+    }
+
+    fn change<Answer>(&self, change: impl FnOnce(&mut Progress) -> Answer) -> Answer {
+        change(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
