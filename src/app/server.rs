@@ -112,8 +112,8 @@ pub(crate) fn run_server(
     if let Some(state) = state {
         runtime.spawn(circuits::report(served.clone(), state, stop.clone()));
     }
-    let (background, histories, imports) = start_background(environment, &telemetry, &stop, &settings);
     runtime.spawn(log_pgvector(settings.clone(), environment.clone()));
+    let (background, histories, imports) = start_background(environment, &telemetry, &stop, &settings);
     let reload = Reload {
         configured,
         environment: environment.clone(),

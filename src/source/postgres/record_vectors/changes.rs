@@ -28,7 +28,7 @@ const MAX_TEXT_BYTES: i64 = 4 * 1024 * 1024;
 /// Version of the last change of each stream that a generation has, by the row ids of the streams.
 pub(super) type Coverage = HashMap<i64, i64>;
 
-/// Returns the condition that a stream `s` has records to embed, by the value of `names_of` in `parameter`.
+/// Returns the condition that a stream `s` has records to embed, by the value of `EmbeddedStreams::names` in `parameter`.
 pub(super) fn is_embedded_sql(parameter: &str) -> String {
     format!(
         "({parameter}::text[] IS NULL OR s.name = ANY ({parameter})) AND NOT (s.name = '{DOCUMENTS_STREAM}' AND EXISTS (

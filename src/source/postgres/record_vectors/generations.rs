@@ -33,10 +33,12 @@ pub(super) enum VectorColumn {
 
 impl VectorColumn {
     pub(super) fn new(dimensions: usize) -> Self {
-        match dimensions {
-            0..=MAX_INDEXED => Self::Full,
-            0..=MAX_INDEXED_HALF => Self::Half,
-            _ => Self::Unindexed,
+        if dimensions <= MAX_INDEXED {
+            Self::Full
+        } else if dimensions <= MAX_INDEXED_HALF {
+            Self::Half
+        } else {
+            Self::Unindexed
         }
     }
 
