@@ -13,14 +13,19 @@ import { connectionOf, linesOf } from './records.mjs';
 /** Static tokens, which need not be secret. */
 export const TOKENS = { ann: `fwt_${'ann'.repeat(14)}a`, bob: `fwt_${'bob'.repeat(14)}b` };
 
+/** Token of the operator, who may read the records of Ann. */
+export const OPERATOR = `fwt_${'opr'.repeat(14)}o`;
+
 const PEOPLE = Object.keys(TOKENS);
 
 const SOURCES = PEOPLE.map((who) => `[[source]]\nname = "${who}"\nstore = "${who}.db"\n`).join('');
 
-function letIn(who) {
-  const sha256 = createHash('sha256').update(TOKENS[who]).digest('hex');
-  return `[[auth.token]]\nname = "${who}"\nsha256 = "${sha256}"\nsources = ["${who}"]\n`;
-}
+export const hashOf = (token) => createHash('sha256').update(token).digest('hex');
+
+const letIn = (who) => `[[auth.token]]\nname = "${who}"\nsha256 = "${hashOf(TOKENS[who])}"\nsources = ["${who}"]\n`;
+
+/** The lines of the operator's token. */
+export const ADMIN = `[[auth.token]]\nname = "operator"\nsha256 = "${hashOf(OPERATOR)}"\nsources = ["ann"]\nadmin = true\n`;
 
 /** Returns an unused port, because `public_url` contains it before the server starts. */
 async function freePort() {

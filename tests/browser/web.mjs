@@ -7,8 +7,9 @@ import { chromium } from 'playwright-core';
 
 import { checksIn } from './checks.mjs';
 import { HOSTILE_RECORDS, READABLE_RECORDS, recordsOf } from './corpus.mjs';
+import { HOSTILE } from './records.mjs';
 import { assertAccessible, assertNoSidewaysScroll, assertReadable } from './look.mjs';
-import { TOKENS, importRecords, importStore, run, sourceOf, start } from './server.mjs';
+import { ADMIN, OPERATOR, TOKENS, hashOf, importRecords, importStore, run, sourceOf, start } from './server.mjs';
 
 const [binary, folder] = process.argv.slice(2);
 const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
@@ -27,7 +28,7 @@ run(binary, folder, 'import', 'docs', join(folder, 'handbook'), '--project', 'ha
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: flags });
 const more = ['hostile', 'readable', 'docs'].map(sourceOf).join('');
 const open = await start(binary, folder, undefined, undefined, more);
-const hosted = await start(binary, folder, ['ann', 'bob']);
+const hosted = await start(binary, folder, ['ann', 'bob'], undefined, ADMIN);
 const { check, finish } = checksIn(browser);
 
 const recordPath = (key, connection = 'cin_readable') => `/records/${connection}/records:${key}`;
@@ -62,7 +63,15 @@ async function allPages(page) {
     ['model-search', '/model?tool=search&value=roof&limit=10'],
     ['model-fetch', `/model?tool=fetch&value=${encodeURIComponent('cin_readable/records:mail')}`],
     ['model-error', '/model?tool=fetch&value=x'],
+    ['operator', '/operator'],
+    ['operator-day', '/operator?window=1d'],
   ];
+}
+
+/** Opens what the page of the operator folds. */
+async function openDetails(page) {
+  if (!new URL(page.url()).pathname.startsWith('/operator')) return;
+  await page.locator('details').evaluateAll((all) => all.forEach((details) => (details.open = true)));
 }
 
 await check('every page is readable at three widths, in light and dark mode, with and without scripts', async (reader) => {
@@ -77,6 +86,7 @@ await check('every page is readable at three widths, in light and dark mode, wit
         assert.ok((await answer.body()).length < 800_000, `${name} is too large`);
         await page.getByRole('heading', { level: 1 }).waitFor({ state: 'attached' });
         if (!javaScriptEnabled) continue;
+        await openDetails(page);
         for (const width of [320, 768, 1280]) {
           await page.setViewportSize({ width, height: 900 });
           await assertReadable(page, []);
@@ -95,6 +105,7 @@ await check('axe finds no violation on any page', async (reader) => {
     await page.emulateMedia({ colorScheme });
     for (const [name, path] of await allPages(page)) {
       await page.goto(open.origin + path);
+      await openDetails(page);
       await assertAccessible(page, `${name}, ${colorScheme}`);
     }
   }
@@ -184,6 +195,31 @@ await check('a handle is copied with a button', async (reader) => {
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'cin_readable/records:mail');
 });
 
+await check('the page of the operator has nothing of calls, records and secrets', async (reader) => {
+  for (const path of ['/mcp', `/v1/streams/${encodeURIComponent(HOSTILE)}/records`, `/${encodeURIComponent(HOSTILE)}`]) {
+    await fetch(open.origin + path, { headers: { 'x-request-id': '<script>', 'user-agent': '<script>window.x=1</script>' } });
+  }
+  await open.call(null, 'search', { query: HOSTILE });
+  await open.call(null, 'fetch', { id: `cin_hostile/records:${HOSTILE}` });
+  await open.call(null, 'fetch', { id: 'cin_hostile/records:script' });
+  await open.call(null, 'fetch', { id: 'cin_hostile/records:none' });
+  for (const javaScriptEnabled of [true, false]) {
+    const page = await reader({ javaScriptEnabled });
+    const answer = await page.goto(`${open.origin}/operator`);
+    const html = await answer.text();
+    assert.ok(html.includes('tool:search') && html.includes('numbers are of this process'), html.slice(0, 500));
+    assert.ok(html.includes('Configuration') && html.includes('source[0].store') && html.includes('<code>not_found</code>'));
+    for (const text of ['window.x', 'evil.example', 'onerror', 'cin_hostile', 'javascript:']) assert.ok(!html.includes(text), text);
+    if (!javaScriptEnabled) continue;
+    assert.equal(await page.evaluate(() => window.x), undefined);
+    for (const tag of ['main script', 'main style', 'main iframe', 'main [onclick]', 'main [style]']) {
+      assert.equal(await page.locator(tag).count(), 0, tag);
+    }
+    await page.getByText(/Its \d+ keys, without secrets/).click();
+    await page.getByRole('rowheader', { name: 'public_url' }).waitFor();
+  }
+});
+
 /** Signs in at a page with a token. */
 async function signIn(page, path, token) {
   await page.goto(hosted.origin + path);
@@ -197,19 +233,39 @@ await check('each person finds only their own records', async (reader) => {
   await signIn(ann, '/?q=only', TOKENS.ann);
   await signIn(bob, '/?q=only', TOKENS.bob);
   for (const [page, own, other] of [[ann, 'ann', 'bob'], [bob, 'bob', 'ann']]) {
-    for (const path of ['/?q=only', '/', '/?account=cin_ann', '/?account=cin_bob', '/sources', '/projects', '/model?tool=search&value=only', `/model?tool=fetch&value=cin_${other}/notes:secret`]) {
-      await page.goto(hosted.origin + path);
+    const foreign = [`/records/cin_${other}/notes:secret`, `/records/cin_${other}/notes:secret?view=text`, `/model?tool=fetch&value=cin_${other}/notes:secret`];
+    const paths = ['/?q=only', '/', '/?account=cin_ann', '/?account=cin_bob', '/sources', '/projects', '/projects/handbook', '/model', '/model?tool=search&value=only', '/operator', '/operator?window=1d'];
+    for (const path of [...paths, ...foreign]) {
+      const answer = await page.goto(hosted.origin + path);
       const html = await page.locator('main').evaluate((element) => element.innerHTML);
       assert.ok(!html.includes(`Only for ${other}`), `${own} at ${path}`);
+      assert.ok(path.includes(other) || !html.includes(`cin_${other}`), `${own} at ${path}`);
+      if (path.startsWith('/operator')) assert.ok(answer.status() === 403 && !html.includes('tool:'), path);
       if (path === '/sources') assert.ok(html.includes(`cin_${own}`) && !html.includes(`cin_${other}`), path);
     }
     await page.goto(`${hosted.origin}/?q=only`);
     await page.getByRole('link', { name: `Only for ${own}` }).waitFor();
   }
-  for (const path of ['/?q=only', '/sources', '/projects', '/model', '/projects/handbook']) {
+  for (const path of ['/?q=only', '/sources', '/projects', '/model', '/projects/handbook', '/operator']) {
     assert.equal((await stranger.goto(hosted.origin + path)).status(), 401, path);
     assert.doesNotMatch(await stranger.content(), /cin_/);
   }
+});
+
+await check('the operator of a hosted server sees numbers and no secret', async (reader) => {
+  const page = await reader({ bypassCSP: true });
+  await hosted.call('bob', 'search', { query: 'only' });
+  await signIn(page, '/', OPERATOR);
+  await page.getByRole('link', { name: 'Operator' }).click();
+  await page.getByText('tool:search').first().waitFor();
+  await openDetails(page);
+  await page.getByRole('rowheader', { name: 'auth.token[0].sha256' }).waitFor();
+  const html = await page.content();
+  for (const token of [...Object.values(TOKENS), OPERATOR]) {
+    assert.ok(!html.includes(token) && !html.includes(hashOf(token)), 'a token or its hash is on the page');
+  }
+  for (const text of ['Only for', 'cin_bob', 'cin_ann']) assert.ok(!html.includes(text), text);
+  await assertAccessible(page, 'operator of a hosted server');
 });
 
 await check('after the session ends in another tab, a search leads to the sign-in and back', async (reader) => {
