@@ -81,20 +81,10 @@ pub(crate) fn run_server(
     let timing = Timing { skew, valid_for: settings.cursor_ttl };
     let cursors = Arc::new(open_cursors(state.as_deref(), stdio_state, redis.as_ref(), timing)?);
     let served = served(&settings, auth, environment, &opened, Arc::clone(&cursors))?;
-    let telemetry = match &state {
-        None => Telemetry::in_memory(settings.ring),
-        Some(state) => Telemetry::in_directory(state, settings.ring),
-    };
+    let telemetry = start_telemetry(state.as_deref(), &settings, environment)?;
     let recorded = telemetry.clone();
     let encoded = telemetry.clone();
     cursors.observe_encoding(move |took| encoded.cursor_encoded(took));
-    if let Some(endpoint) = otlp_endpoint(environment, &settings)? {
-        let spans = Spans::start(&endpoint).map_err(|error| Failure::new(error.to_string()))?;
-        telemetry.export_to(spans);
-    }
-    if let Some(path) = &settings.audit {
-        telemetry.audit_to(AuditLog::start(path).map_err(|error| Failure::usage(&error))?);
-    }
     let configuration = CurrentConfiguration::default();
     if let Some(file) = &configured.file {
         configuration.replace(configured.view(&file.text));
@@ -184,6 +174,26 @@ fn start_background(
     let imports = BackgroundImports::new(environment.clone(), telemetry.clone(), stop.clone());
     imports.follow(settings);
     (background, histories, imports)
+}
+
+/// Creates the recorder of calls, in memory or in a state directory, with the spans and the audit log that are configured.
+fn start_telemetry(
+    state: Option<&Path>,
+    settings: &FileSettings,
+    environment: &Environment,
+) -> Result<Telemetry, Failure> {
+    let telemetry = match state {
+        None => Telemetry::in_memory(settings.ring),
+        Some(state) => Telemetry::in_directory(state, settings.ring),
+    };
+    if let Some(endpoint) = otlp_endpoint(environment, settings)? {
+        let spans = Spans::start(&endpoint).map_err(|error| Failure::new(error.to_string()))?;
+        telemetry.export_to(spans);
+    }
+    if let Some(path) = &settings.audit {
+        telemetry.audit_to(AuditLog::start(path).map_err(|error| Failure::usage(&error))?);
+    }
+    Ok(telemetry)
 }
 
 /// Returns the endpoint for spans: that of the environment, otherwise that of the file.
