@@ -21,7 +21,7 @@ pub(crate) async fn follow_shared_keys(cursors: Arc<Cursors>, stop: Cancellation
                 match found {
                     Some(mismatch) if known != found => tracing::warn!("{mismatch}"),
                     None if known.is_some() => {
-                        tracing::info!("all servers with this Redis have the same keys")
+                        tracing::info!("all servers with this Redis have the same keys");
                     }
                     Some(_) | None => {}
                 }

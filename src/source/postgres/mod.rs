@@ -44,9 +44,10 @@ mod writer;
 
 pub use administration::{
     Blocking, Job, Lease, LeaseAttempt, LeaseHolder, PostgresBytes, PostgresExport, PostgresInfo,
-    TableVersions, copied_project, count_removal, import_in_progress, migrate_tables, postgres_info,
-    put_copied_project, remove_records, table_versions,
+    TableVersions, count_removal, import_in_progress, migrate_tables, postgres_info, remove_records,
+    table_versions,
 };
+pub use documents::{copied_project, put_copied_project};
 pub use extension::PgvectorState;
 pub use pool::PostgresPool;
 pub use record_vectors::{

@@ -53,8 +53,8 @@ use tokio::time::timeout;
 pub use super::manifest::{Manifest, ManifestError, StreamDeclaration};
 pub use super::meaning::{ScoreSpread, VectorHit};
 pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_store};
-pub use document_store::delete_expired_searches;
-pub use documents::{KnownDocument, copied_project, put_copied_project};
+pub use document_store::{copied_project, delete_expired_searches, put_copied_project};
+pub use documents::KnownDocument;
 pub use error::StoreError;
 pub use export::{
     CopiedConnection, ExportError, ExportedRecord, ExportedStream, MAX_EXPORTED_FIELDS, RowVersion,

@@ -3,7 +3,6 @@
 //! * `job`: these jobs, `lease`: the right to run one, `import_lease`: that of an import
 //! * `versions`: the versions of the tables, `info`: sizes and numbers
 //! * `scope`: the names of a command as rows, `export`: reads all records of a scope, `removal`: removes them
-//! * `project_copy`: projects that are copied between stores
 //! * `blocking`: runs steps from threads without a runtime
 
 mod blocking;
@@ -12,7 +11,6 @@ mod import_lease;
 mod info;
 mod job;
 mod lease;
-mod project_copy;
 mod removal;
 mod scope;
 mod versions;
@@ -24,6 +22,5 @@ pub(in crate::source::postgres) use import_lease::import_lease;
 pub use info::{PostgresBytes, PostgresInfo, postgres_info};
 pub use job::Job;
 pub use lease::{Lease, LeaseAttempt, LeaseHolder};
-pub use project_copy::{copied_project, put_copied_project};
 pub use removal::{count_removal, remove_records};
 pub use versions::{TableVersions, migrate_tables, table_versions};

@@ -1,7 +1,8 @@
 //! Loading of many records at once.
 //!
-//! * `copy`: rows by `COPY`
+//! * `copy`: rows by `COPY`, `rows`: those of records
 //! * `indexes`: indexes that are built after the first import into empty tables
 
 pub(super) mod copy;
 pub(super) mod indexes;
+pub(super) mod rows;

@@ -5,10 +5,11 @@
 //!
 //! * `store`: the trait of stores of documents
 //! * `read`: reads projects, documents and chunks, `history`: searches
-//! * `project`, `commit`: writes projects and documents
+//! * `project`, `commit`: writes projects and documents, `copy`: projects that are copied between stores
 //! * `search`: the chunks of the documents that a search ranked
 
 mod commit;
+mod copy;
 mod history;
 mod project;
 mod read;
@@ -17,4 +18,5 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub(super) use read::{find as find_project, known_documents};
+pub use copy::{copied_project, put_copied_project};
+pub(super) use read::known_documents;

@@ -61,7 +61,7 @@ pub(super) fn project(
 }
 
 /// Returns a project within a transaction.
-pub(in crate::source::postgres) async fn find(
+pub(super) async fn find(
     transaction: &Transaction<'_>,
     named: &ProjectRef,
 ) -> Result<Option<Project>, Error> {

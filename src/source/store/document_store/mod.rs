@@ -1,9 +1,11 @@
 //! The embedded store as a store of documents.
 //!
 //! * `commit`: writes projects and documents
+//! * `copy`: projects that are copied between stores
 //! * `retention`: deletion of old searches
 
 mod commit;
+mod copy;
 mod retention;
 
 use std::ops::Range;
@@ -14,6 +16,7 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 use tokio::task::spawn_blocking;
 
+pub use self::copy::{copied_project, put_copied_project};
 pub use self::retention::delete_expired_searches;
 use super::blocking::spawn_read;
 use super::documents::{self, chunks_of};

@@ -7,9 +7,7 @@
 //! * `read`: reads projects, documents and chunks
 //! * `history`: writes and reads searches
 //! * `search`: the chunks of the documents that a search ranked
-//! * `copy`: projects that are copied between stores
 
-mod copy;
 mod history;
 mod read;
 mod search;
@@ -17,7 +15,6 @@ mod writer;
 
 use rusqlite::Connection;
 
-pub use self::copy::{copied_project, put_copied_project};
 pub(super) use self::history::{
     add_search, delete_expired, delete_expired_of, has_expired, searches, set_feedback,
 };

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use super::{create_tables, has_tables, project};
 use crate::handle::ConnectionId;
 use crate::source::documents::{ChunkIds, CopiedDocument, DOCS_KIND, Project, ProjectCopy, ProjectRef, Uuid};
 use crate::source::store::database::Database;
+use crate::source::store::documents::{create_tables, has_tables, project};
 use crate::source::store::import::put_connection;
 use crate::source::store::{NewConnection, StoreError};
 
@@ -103,8 +103,6 @@ pub fn put_copied_project(store: &Path, copied: &Project) -> Result<(), StoreErr
         transaction.commit()?;
         Ok(true)
     };
-    match put().map_err(|error| database.error(&error))? {
-        true => Ok(()),
-        false => Err(StoreError::OtherProject(copied.slug.to_string())),
-    }
+    let is_put = put().map_err(|error| database.error(&error))?;
+    if is_put { Ok(()) } else { Err(StoreError::OtherProject(copied.slug.to_string())) }
 }

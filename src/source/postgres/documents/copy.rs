@@ -4,11 +4,11 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
 
-use super::blocking::Blocking;
+use super::read::find;
 use crate::handle::ConnectionId;
 use crate::source::documents::{ChunkIds, CopiedDocument, DOCS_KIND, Project, ProjectCopy, ProjectRef};
+use crate::source::postgres::administration::Blocking;
 use crate::source::postgres::document_rows::is_project;
-use crate::source::postgres::documents::find_project;
 use crate::source::postgres::extension::problem;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::transaction::{begin_read, begin_write};
@@ -42,7 +42,7 @@ async fn read(
         return Ok(None);
     }
     let Ok(slug) = connection.as_str().parse() else { return Ok(None) };
-    let Some(project) = find_project(transaction, &ProjectRef::Slug(slug)).await? else { return Ok(None) };
+    let Some(project) = find(transaction, &ProjectRef::Slug(slug)).await? else { return Ok(None) };
     let id = project.id.to_string();
     let sql = "SELECT id::text, path, category, content_hash FROM fetchwell.documents
          WHERE project_id = $1::text::uuid ORDER BY id";
