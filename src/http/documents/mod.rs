@@ -148,7 +148,7 @@ async fn search(toolbox: &Toolbox, body: Value) -> Result<Answer, DocumentError>
 /// Answers a request for documents of a project, and leaves others to the API of streams.
 async fn answer_documents(State(api): State<DocumentApi>, request: Request) -> Response {
     if list::names_project(request.uri().query()) {
-        answer(State(api), request).await
+        Box::pin(answer(State(api), request)).await
     } else {
         api.streams.respond(request).await
     }
