@@ -16,6 +16,12 @@ pub(super) const RERANKED: HeaderName = HeaderName::from_static("reranked");
 /// Header with the reasons why the answer to a document search is less than was asked for.
 pub(super) const SEARCH_WARNING: HeaderName = HeaderName::from_static("search-warning");
 
+/// Header with the id of the last event that a client received.
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Header with which a browser says how it uses the response.
+pub(super) const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
 /// Header with which a browser says whether a request is from a page of the same origin.
 pub(super) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 

@@ -44,6 +44,7 @@ use self::route::{DOCUMENTS, PREFIXES, Route};
 use self::stream::StreamedSearch;
 use super::api::Api;
 use super::body_size::sent_bytes;
+use super::headers::LAST_EVENT_ID;
 use super::middleware::authenticate::toolbox_of;
 use super::middleware::served::AuthMode;
 use crate::docs::{AnsweredSearch, ReadableProjects, SearchAnswer, remember};
@@ -106,6 +107,8 @@ impl DocumentApi {
             let query = request.uri.query();
             Ok(DocumentResponse::Whole(match route {
                 Route::Search => search(&toolbox, read_json(request, body).await?).await?,
+                // `EventSource` reconnects after the last event until it gets this status.
+                Route::Stream if request.headers.contains_key(LAST_EVENT_ID) => Answer::no_content(),
                 Route::Stream => {
                     let search = ValidSearch::from_query(query)?;
                     let projects = ReadableProjects::in_source(toolbox.source()).await?;

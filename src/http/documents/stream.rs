@@ -36,6 +36,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Number of events that are sent ahead of the client. A search has at most six.
 const MAX_EVENTS: usize = 8;
 
+/// Id of the last event if the search is not remembered. A client that has an id and reconnects is told to stop.
+const END: &str = "end";
+
 /// A valid search of a project that exists, to be answered with events.
 pub(super) struct StreamedSearch {
     pub(super) toolbox: Arc<Toolbox>,
@@ -58,6 +61,7 @@ impl StreamedSearch {
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(ACCEL_BUFFERING, HeaderValue::from_static("no"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         response
     }
 
@@ -71,7 +75,7 @@ impl StreamedSearch {
             }
             Err(error) => {
                 let body = error.body(&self.request_id);
-                events.send("error", None, &String::from_utf8_lossy(&body)).await;
+                events.send("error", Some(END.to_owned()), &String::from_utf8_lossy(&body)).await;
                 call.refused(&error.outcome(), ErrorDetails { bytes: events.bytes, reason: None });
             }
         }
@@ -105,7 +109,8 @@ impl StreamedSearch {
         if let Some(members) = complete.as_object_mut().filter(|_| !warnings.is_empty()) {
             members.insert("warnings".to_owned(), json!(warnings));
         }
-        events.send("complete", id.map(|id| id.to_string()), &complete.to_string()).await;
+        let id = id.map_or_else(|| END.to_owned(), |id| id.to_string());
+        events.send("complete", Some(id), &complete.to_string()).await;
         Ok(results.len())
     }
 }

@@ -5,8 +5,8 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::check_host::AllowedNames;
 use crate::http::headers::{
-    CONTEXT_BUDGET, CORRELATION_ID, ORIGINAL_TOKENS, RATE_LIMIT, RATE_LIMIT_REMAINING, RATE_LIMIT_RESET,
-    REQUEST_ID, RERANKED, RETURNED_TOKENS, SEARCH_ID, SEARCH_WARNING, X_REQUEST_ID,
+    CONTEXT_BUDGET, CORRELATION_ID, LAST_EVENT_ID, ORIGINAL_TOKENS, RATE_LIMIT, RATE_LIMIT_REMAINING,
+    RATE_LIMIT_RESET, REQUEST_ID, RERANKED, RETURNED_TOKENS, SEARCH_ID, SEARCH_WARNING, X_REQUEST_ID,
 };
 
 /// Allows pages of allowed origins, such as an MCP inspector on this machine, to call the endpoints. Other origins
@@ -24,7 +24,7 @@ pub(in crate::http) fn from_origins(names: AllowedNames) -> CorsLayer {
             HeaderName::from_static("mcp-method"),
             HeaderName::from_static("mcp-name"),
             HeaderName::from_static("mcp-session-id"),
-            HeaderName::from_static("last-event-id"),
+            LAST_EVENT_ID,
             REQUEST_ID,
             CORRELATION_ID,
             X_REQUEST_ID,

@@ -24,6 +24,9 @@ const MAX_PATH_BYTES: usize = 240;
 /// Maximum length of a warning in bytes of JSON.
 const MAX_WARNING_BYTES: usize = 300;
 
+/// Version of the corpus of a project to which nothing was imported.
+const EMPTY_CORPUS: i64 = 1;
+
 /// A search with everything that the answer to a call of the tool tells of it.
 #[derive(Debug)]
 pub(super) struct SearchDetails {
@@ -77,7 +80,7 @@ pub(super) fn answer(
     let budget = PageBudget { bytes: bytes.min(whole.bytes), ..whole };
     let warnings = found.warnings.iter().chain(&warnings);
     let warnings = warnings.map(|warning| clip(warning, MAX_WARNING_BYTES)).collect();
-    let (results, total_found, hint) = (Vec::new(), found.total_found, hint(&found, request));
+    let (results, total_found, hint) = (Vec::new(), found.total_found, hint(&found, request, project));
     let mut answer = SearchDocsAnswer { results, total_found, search_id, warnings, hint };
     let bare: Vec<ShownResult<'_>> =
         found.results.iter().filter_map(|result| shown(toolbox, project, result)).collect();
@@ -108,13 +111,20 @@ pub(super) fn answer(
 }
 
 /// Returns the next step after an answer without results.
-fn hint(answer: &SearchAnswer, request: &SearchRequest) -> Option<&'static str> {
+fn hint(answer: &SearchAnswer, request: &SearchRequest, found: &FoundProject) -> Option<&'static str> {
     if !answer.results.is_empty() {
         return None;
     }
-    Some(match request.category {
-        Some(_) => "No document of this category matches. Search without `category`, or for other words.",
-        None => "No document matches. Search for other words; list_categories shows what the project has.",
+    Some(if answer.total_found > 0 {
+        "The documents that match were deleted during the search. Search again."
+    } else if !answer.warnings.is_empty() {
+        "Nothing was found, and the search was not complete: see `warnings`. Search again later, or for other words."
+    } else if found.project.corpus_version == EMPTY_CORPUS {
+        "The project has no documents yet; `fetchwell import docs` adds some."
+    } else if request.category.is_some() {
+        "No document of this category matches. Search without `category`, or for other words."
+    } else {
+        "No document matches. Search for other words; list_categories shows what the project has."
     })
 }
 

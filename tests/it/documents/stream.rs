@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use serde_json::{Value, json};
 
 use crate::support::handbook::{Site, embedded, import, refused};
-use crate::support::hosted::{ANN, BOB, HEAD, PUBLIC, Place, STORES, bearer, start, token};
+use crate::support::hosted::{ANN, BOB, HEAD, PUBLIC, Place, STORES, bearer, call, start, token};
 use crate::support::{FakeServer, Reply, ask, binary, get, post, stdout};
 
 const TARGET: &str = "/api/v1/search/stream?query=JWT+tokens&project_id=handbook&top_k=3";
@@ -112,16 +112,40 @@ fn the_session_of_a_page_opens_the_stream() {
     // A person sees the projects of the own grant only, and a token takes precedence over the session.
     refused(&open(&[&bob]), 404, "PROJECT_NOT_FOUND");
     refused(&open(&[&ann, &bearer(BOB)]), 404, "PROJECT_NOT_FOUND");
-    for headers in
-        [vec![], vec!["cookie: fetchwell_session=guessed"], vec![&ann, "sec-fetch-site: same-site"]]
-    {
+    for headers in [
+        vec![],
+        vec!["cookie: fetchwell_session=guessed"],
+        vec![&ann, "sec-fetch-site: same-site"],
+        vec![&ann, "sec-fetch-mode: navigate"],
+        vec![&ann, "origin: http://localhost:3000"],
+    ] {
         assert_eq!(open(&headers).status, 401, "{headers:?}");
     }
+    assert_eq!(ask(&server.address, "HEAD", TARGET, &[&ann]).status, 200);
+    // A link opens its record only.
+    let record = call(&server, ANN, "fetch", &json!({"id": "cin_ann/letters:ann01"}));
+    let (path, key) =
+        record["url"].as_str().unwrap().strip_prefix(PUBLIC).unwrap().split_once("?link=").unwrap();
+    let followed = post(&server.address, path, &[&format!("origin: {PUBLIC}")], &format!("link={key}"));
+    let linked = format!("cookie: {}", followed.header("set-cookie").unwrap().split(';').next().unwrap());
+    assert_eq!((ask(&server.address, "GET", path, &[&linked]).status, open(&[&linked]).status), (200, 401));
     // The session opens no other path, and ends with its token.
     let others = ["/api/v1/projects", "/v1/streams", "/api/v1/search/stream/"];
     assert_eq!(others.map(|path| ask(&server.address, "GET", path, &[&ann]).status), [401; 3]);
     place.configure(&format!("{HEAD}{}{STORES}", token("bob", BOB)));
     server.wait_until("the token is gone", || open(&[&ann]).status == 401);
+}
+
+#[test]
+fn a_client_that_reconnects_after_the_last_event_is_told_to_stop() {
+    let site = Site::configured("");
+    let config = site.path("fetchwell.toml");
+    let sources = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("search_history = false\n{sources}")).unwrap();
+    let body = || get(&site.server.address, TARGET).text;
+    site.server.wait_until("the history is off", || body().contains("event: complete\nid: end\n"));
+    let again = ask(&site.server.address, "GET", TARGET, &["last-event-id: end"]);
+    assert_eq!((again.status, again.text.as_str()), (204, ""));
 }
 
 #[test]

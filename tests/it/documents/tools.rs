@@ -304,6 +304,9 @@ async fn an_answer_without_results_has_a_hint() {
         assert_eq!(found["results"], json!([]));
         assert!(found["hint"].as_str().unwrap().contains(part), "{found}");
     }
+    stdout(&fetchwell(["project", "create", "new", "--store", text(&project.store())]));
+    let found = model.call("search_docs", json!({"query": "a", "project_id": "new"})).await;
+    assert!(found["hint"].as_str().unwrap().contains("no documents yet"), "{found}");
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ impl SetupPage {
             let url = line.split(' ').find(|word| word.starts_with("http://localhost:"))?;
             Some(url.to_owned())
         });
-        let url = url.expect("the command prints the address of its page");
+        let url = url.unwrap();
         let (address, target) = url.trim_start_matches("http://").split_once('/').unwrap();
         let address = address.replace("localhost", "127.0.0.1");
         Self { process, address, target: format!("/{target}"), _stderr: stderr }

@@ -11,7 +11,7 @@ use secrecy::ExposeSecret;
 
 use super::pages::Pages;
 use crate::http::documents::SEARCH_STREAM;
-use crate::http::headers::SEC_FETCH_SITE;
+use crate::http::headers::{SEC_FETCH_MODE, SEC_FETCH_SITE};
 use crate::http::middleware::refusal::{ErrorResponder, Refusal, refused};
 use crate::state::StateError;
 
@@ -28,7 +28,7 @@ pub(in crate::http) async fn authorize_stream(
     mut request: Request,
     next: Next,
 ) -> Response {
-    if is_for_stream(&request) {
+    if is_for_stream(&pages, &request) {
         match pages.session_authorization(request.headers()).await {
             Ok(Some(value)) => drop(request.headers_mut().insert(header::AUTHORIZATION, value)),
             Ok(None) => {}
@@ -44,12 +44,14 @@ pub(in crate::http) async fn authorize_stream(
 }
 
 /// Returns true for a request that a page of this server can have made by `EventSource`.
-fn is_for_stream(request: &Request) -> bool {
+fn is_for_stream(pages: &Pages, request: &Request) -> bool {
     let headers = request.headers();
-    // The cookie is not sent from other sites. Browsers also name the other hosts of this site.
-    let is_from_here = headers.get(SEC_FETCH_SITE).is_none_or(|site| site == "same-origin");
+    // The cookie is not sent from other sites. Browsers also name the other hosts of this site, and links that were followed.
+    let is_from_here = headers.get(SEC_FETCH_SITE).is_none_or(|site| site == "same-origin")
+        && headers.get(SEC_FETCH_MODE).is_none_or(|mode| mode != "navigate")
+        && (!headers.contains_key(header::ORIGIN) || pages.is_from_here(headers));
     request.uri().path() == SEARCH_STREAM
-        && request.method() == Method::GET
+        && [Method::GET, Method::HEAD].contains(request.method())
         && is_from_here
         && !headers.contains_key(header::AUTHORIZATION)
 }
