@@ -219,7 +219,7 @@ impl PostgresStore {
         }
     }
 
-    /// Returns the state of the extension that documents and vectors need; `None` if the database does not answer soon.
+    /// Returns the state of pgvector, or `None` if the database does not answer soon.
     pub async fn pgvector(&self) -> Option<PgvectorState> {
         let read = async {
             let mut connection = self.pool.connection().await.ok()?;
