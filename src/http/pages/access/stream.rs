@@ -46,7 +46,7 @@ pub(in crate::http) async fn authorize_stream(
 /// Returns true for a request that a page of this server can have made by `EventSource`.
 fn is_for_stream(request: &Request) -> bool {
     let headers = request.headers();
-    // The cookie is not sent from other sites. Browsers also name the other hosts of this site.
+    // `SameSite` cookies are not sent from other sites. The header also excludes other hosts of the same site.
     let is_from_here = headers.get(SEC_FETCH_SITE).is_none_or(|site| site == "same-origin");
     request.uri().path() == SEARCH_STREAM
         && request.method() == Method::GET
@@ -55,7 +55,7 @@ fn is_for_stream(request: &Request) -> bool {
 }
 
 impl Pages {
-    /// Returns the header with the latest token of a browser's session, if it has one that shows all records.
+    /// Returns the `Authorization` header of a browser's session, if the session shows all records.
     async fn session_authorization(&self, headers: &HeaderMap) -> Result<Option<HeaderValue>, StateError> {
         let session = self.sessions.get(headers).await?;
         let token =
