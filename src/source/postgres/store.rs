@@ -86,7 +86,7 @@ impl fmt::Display for PostgresState {
 }
 
 impl PostgresStore {
-    /// Creates a store whose reads take at most `deadline`. The first read connects.
+    /// Creates a store with a `deadline` for each read. The first read connects.
     #[must_use]
     pub fn new(name: SourceName, pool: PostgresPool, deadline: Duration) -> Self {
         Self { name, pool, replicas: None, deadline, embedder: None, documents: Arc::default() }
