@@ -33,7 +33,7 @@ pub(crate) struct LruCache<K, V> {
     types: PhantomData<fn(K) -> V>,
 }
 
-/// Number of lookups of a cache, by whether there was a value.
+/// Numbers of hits and misses of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Lookups {
     /// Lookups that found a value.
@@ -50,7 +50,7 @@ impl Add for Lookups {
     }
 }
 
-/// Counter of lookups. Clones share the counts.
+/// Counter of hits and misses. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LookupCounter(Arc<Counts>);
 
@@ -127,7 +127,7 @@ where
         value(&stored?)
     }
 
-    /// Returns the number of lookups since the cache was created.
+    /// Returns the hits and misses since the cache was created.
     pub(crate) fn lookups(&self) -> Lookups {
         self.lookups.get()
     }

@@ -51,7 +51,7 @@ pub(crate) fn embedded_streams_of_database(settings: &FileSettings, url: &Postgr
     shown_streams(settings.sources.iter().filter(is_this))
 }
 
-/// Returns the streams that any of these names of a store shows.
+/// Returns the streams that at least one of several sources of a store shows.
 fn shown_streams<'s>(names: impl Iterator<Item = &'s SourceSettings>) -> EmbeddedStreams {
     let shown: Option<Vec<_>> = names.map(|source| source.streams.clone()).collect();
     match shown {

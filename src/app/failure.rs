@@ -87,7 +87,7 @@ impl Failure {
     }
 }
 
-/// Returns a text for models with the names that its arguments have on the command line.
+/// Replaces the names of tool arguments in a text by those of command-line options.
 pub(crate) fn with_option_names(text: &str) -> String {
     text.replace("`connection_id`", "`--connection-id`")
 }

@@ -176,7 +176,7 @@ fn start_background(
     (background, histories, imports)
 }
 
-/// Creates the recorder of calls, in memory or in a state directory, with the spans and the audit log that are configured.
+/// Creates the recorder of calls, in memory or in a state directory. Adds the configured spans and audit log.
 fn start_telemetry(
     state: Option<&Path>,
     settings: &FileSettings,

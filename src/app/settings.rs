@@ -137,7 +137,7 @@ impl ConfiguredSettings {
 }
 
 impl ConfiguredSettings {
-    /// Returns a text of the file without its secrets, for operators.
+    /// Returns the keys of a text of the file without secrets, for operators.
     pub(crate) fn view(&self, text: &str) -> ConfigurationView {
         let view = self.file.as_ref().map(|file| configuration_view(text, file.path()));
         view.and_then(Result::ok).unwrap_or_default()

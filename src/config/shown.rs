@@ -29,7 +29,7 @@ enum Shape {
 
 use Shape::{Origin, Redis, SecretPlace, Store, Whole};
 
-/// Tables with keys that all are shown whole.
+/// Tables in which every value is shown.
 const TABLES: [&str; 4] = ["rate_limit", "http", "tls", "audit"];
 
 /// Keys that are shown. Hidden are, among others, the hashes of tokens.

@@ -1,4 +1,4 @@
-//! The `[telemetry]` table: the number of calls in memory and the collector of spans; and `[audit]`: the log of reads.
+//! The tables `[telemetry]` and `[audit]`. They set the calls in memory, the collector of spans, and the log of reads.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Notices servers with different keys that share a Redis. Cursors, sessions and links of one are not valid on the other.
+//! Detects servers that share a Redis but have different keys. Cursors, sessions and links of one are not valid on the other.
 //!
 //! Redis has the ids of the keys in use, which are no secrets.
 
@@ -16,13 +16,13 @@ use crate::state::redis::{IfExists, NewValue, OwnerLimits, RedisError, RedisStat
 /// Kind of the ids in Redis. Their names are those of the files.
 const KIND: &str = "keys";
 
-/// Time after which an id is deleted, unless a server confirms it: a few of the intervals.
+/// Time after which an id is deleted, unless a server confirms it. Several times the interval of confirmations.
 const LIFETIME: Duration = Duration::from_secs(120);
 
 /// Limits of the two ids.
 const LIMITS: OwnerLimits = OwnerLimits { max_bytes: 1_024, max_values: 16 };
 
-/// Keys of this server that another one does not have.
+/// A difference between a key of this server and that of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyMismatch {
     /// Name of the file.
@@ -43,7 +43,7 @@ impl fmt::Display for KeyMismatch {
     }
 }
 
-/// Keys of a file, as far as they are compared.
+/// The keys of one file, which are compared with the id in Redis.
 struct FileKeys<'r> {
     file: &'static str,
     ring: &'r KeyRing,
@@ -93,7 +93,7 @@ pub async fn compare_shared_keys(
 }
 
 impl FileKeys<'_> {
-    /// Registers the newest key, unless another server has a key that is not one of these.
+    /// Registers the newest key, unless Redis has the id of a key that is not in the file.
     async fn register(&self, redis: &RedisState) -> Result<Option<KeyMismatch>, RedisError> {
         let mut if_exists = IfExists::Keep;
         if let Some(id) = self.registered(redis).await? {
@@ -119,7 +119,7 @@ impl FileKeys<'_> {
         Ok(id.and_then(|id| KeyId::parse(&id)))
     }
 
-    /// Returns the difference from a server that uses another key. One that was replaced here is no difference.
+    /// Returns a mismatch if the file has no key with this id. A rotated key that is still valid counts as known.
     fn mismatch(&self, other: KeyId) -> Option<KeyMismatch> {
         let is_known = self.ring.key(other, self.now).is_some();
         (!is_known).then(|| KeyMismatch { file: self.file, own: self.ring.newest().id(), other })

@@ -143,7 +143,7 @@ impl SearchCache {
         stages: &StageSender,
     ) -> Result<CachedAnswer, DocsError> {
         let cached = self.find_or_search(found, request, stages).await?;
-        // An answer of the cache is read by this call, too.
+        // A cached answer counts as read by this call, too.
         let documents: BTreeSet<Uuid> =
             cached.answer.results.iter().map(|result| result.passage.document.id).collect();
         found.report(ReadKind::Search, documents);
@@ -195,7 +195,7 @@ impl SearchCache {
         searched
     }
 
-    /// Returns the number of searches by whether an answer was cached.
+    /// Returns the numbers of cache hits and misses.
     pub(crate) fn lookups(&self) -> Lookups {
         self.lookups.get()
     }
@@ -210,7 +210,7 @@ impl SearchCache {
     /// Returns the answer of an entry, unless the cache was cleared since, here or by another server.
     async fn get(&self, key: &CacheKey) -> Option<Arc<SearchAnswer>> {
         let entry = self.entries.get(key).filter(|entry| entry.stored_at.elapsed() < LIFETIME)?;
-        // Without the shared state, the memory of this server is used as it is.
+        // If the shared state cannot be read, the cache of this server is used without this check.
         let generation = self.generation().await;
         let is_current = generation.is_none() || generation == entry.generation;
         is_current.then_some(entry.answer)

@@ -27,7 +27,7 @@ const GENERATION: &str = "search-generation";
 /// Time after which an entry is deleted.
 const LIFETIME: Duration = Duration::from_secs(3_600);
 
-/// Time after which another generation begins. It is longer than the lifetime of an entry.
+/// Lifetime of a generation. It is longer than that of an entry.
 const GENERATION_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 
 /// Quota of the entries of one grant.
@@ -61,8 +61,8 @@ impl SharedAnswers {
         Some(Self { cursors: Arc::clone(cursors), grant: grant.unwrap_or_default() })
     }
 
-    /// Returns the generation of the entries of all servers; `None` if the shared state cannot be used. The first server begins
-    /// one, also after the shared state was lost.
+    /// Returns the generation of the entries of all servers; `None` if the shared state cannot be used. Begins one
+    /// if there is none, such as after a loss of the shared state.
     pub(super) async fn generation(&self) -> Option<Generation> {
         let shared = self.cursors.shared_values()?;
         if let Some(generation) = shared.get(GENERATION, "").await.ok()? {

@@ -225,7 +225,7 @@ pub const BACKUP: Unsupported = Unsupported {
 const NO_TABLE: &str = "42P01";
 
 impl PostgresError {
-    /// Returns true if a statement named a table that does not exist, such as that of replaced vectors.
+    /// Returns true if a statement named a missing table, such as that of replaced vectors.
     pub(super) fn is_missing_table(&self) -> bool {
         matches!(self, Self::Statement { code, .. } if code == NO_TABLE)
     }

@@ -91,7 +91,7 @@ impl Sources {
         }
     }
 
-    /// Returns the name of the source that has a printed connection, as far as the connections of a federation are known.
+    /// Returns the name of the source with a printed connection. Returns `None` if a federation does not know it yet.
     pub(super) fn source_of(&self, connection: Option<&ConnectionId>) -> Option<SourceName> {
         match &self.federation {
             Some(federation) => federation.source_of(connection?),

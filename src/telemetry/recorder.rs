@@ -269,7 +269,7 @@ impl Telemetry {
         self.recent(|recent| recent.records.iter().rev().take(max_calls).cloned().collect())
     }
 
-    /// Waits until all calls so far are in the file and in the audit log, for at most `timeout` each.
+    /// Waits until all calls so far are in the file and the audit log. Waits at most `timeout` for each.
     pub fn flush(&self, timeout: Duration) {
         if let Some(audit) = self.audit() {
             audit.flush(timeout);

@@ -127,7 +127,7 @@ impl Toolbox {
         Self { source: self.source.with_context(context), ..self.clone() }
     }
 
-    /// Returns the toolbox for a call, which reports what it reads to the audit log. Without one it is the same toolbox.
+    /// Returns the toolbox for a call, which reports what it reads to the audit log. Returns itself without one.
     #[must_use]
     pub fn audited(self: Arc<Self>, call: &Call) -> Arc<Self> {
         match call.audit() {
@@ -170,7 +170,7 @@ impl Toolbox {
         &self.searches
     }
 
-    /// Returns the lookups of each cache with its name.
+    /// Returns the hits and misses of each cache with its name.
     pub(crate) fn lookups(&self) -> [(&'static str, Lookups); 5] {
         [
             ("parts of long records", self.parts.lookups()),

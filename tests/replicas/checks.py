@@ -12,7 +12,7 @@ from cluster import RATE_LIMIT
 from urllib.parse import parse_qs, urlsplit
 from walks import CONNECTION, STREAM, handle
 
-# Sign-ins that are tried, each at every server and twice at a time.
+# Number of sign-ins. Each is completed twice at every server, all at the same time.
 SIGN_INS = 20
 
 # Searches of the record server with ids of its own.
@@ -40,7 +40,7 @@ def own_ids(replicas):
 
 
 def sign_ins_once(port, replicas, authority):
-    """Completes each sign-in at all servers at the same time. One of them may begin a session."""
+    """Completes each sign-in at all servers at the same time. Exactly one of them begins a session."""
     path = page_path(handle("ann", "ann000000"))
     for _ in range(SIGN_INS):
         status, headers, body = Client(port).get(path)
@@ -65,7 +65,7 @@ def sign_ins_once(port, replicas, authority):
 
 
 def rate_limit(port):
-    """Sends more requests of one address than it may, through the proxy."""
+    """Sends more requests from one address than the limit allows, through the proxy."""
     statuses = collections.Counter()
     address = new_address()
     started = time.monotonic()

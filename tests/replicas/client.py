@@ -16,7 +16,7 @@ retries = 0
 
 
 def new_address():
-    """Returns an address of a client that no other one has."""
+    """Returns a client address that was not used before."""
     with _lock:
         number = next(_addresses)
     return f"203.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
@@ -39,7 +39,7 @@ class Client:
         if self.caller:
             sent["authorization"] = f"Bearer {TOKENS[self.caller]}"
         for attempt in range(50):
-            # The rate limit of an address is half used.
+            # Another address before the rate limit of this one is used up.
             if self.sent >= RATE_LIMIT // 2:
                 self.address, self.sent = new_address(), 0
             self.sent += 1

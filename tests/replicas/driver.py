@@ -13,7 +13,7 @@ import walks
 from authority import Authority
 from cluster import Cluster, Killer, free_port
 
-# Records of the second caller.
+# Number of records of the second caller.
 BOBS = 300
 
 

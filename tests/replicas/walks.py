@@ -11,10 +11,10 @@ from cluster import environment
 CONNECTION = "cin_{}"
 STREAM = "letters"
 
-# One record in so many matches the search.
+# One record in this many matches the search.
 MATCHES = 50
 
-# Ids that are fetched at a time.
+# Threads that fetch ids.
 FETCHERS = 6
 
 
@@ -27,7 +27,7 @@ def envelope(who, key, number, time):
 
 
 def write_records(file, who, count):
-    """Writes the records that a walk has to find. Every other second is free."""
+    """Writes the records that a walk has to find. Their times are even seconds; `Importer` uses the odd ones."""
     with file.open("w") as lines:
         for number in range(count):
             lines.write(envelope(who, f"{who}{number:06}", number, number * 2))
@@ -93,7 +93,7 @@ class Walk:
         arguments = dict(self.first)
         while True:
             if random.random() < 0.5:
-                # Walks that take turns would each meet one server only.
+                # Otherwise walks that take turns could each reach one server only.
                 client.get("/health/live")
             page = client.call(self.tool, **arguments)
             self.pages += 1
@@ -105,11 +105,11 @@ class Walk:
                 return
             arguments = self.first | {"cursor": cursor}
             if self.pages == 3:
-                # However short the walk is, records are imported in its middle.
+                # Waits for the first import, so that even a short walk has one in its middle.
                 importer.first.wait()
 
     def check(self, expected):
-        """Compares the ids with those that were there from the beginning. Further ones may be found once."""
+        """Compares the ids with those that were there from the beginning. Imported ids may be found once."""
         seen = [handle for handle, _ in self.ids]
         repeated = len(seen) - len(set(seen))
         lost = len(expected - set(seen))
@@ -118,7 +118,7 @@ class Walk:
         replicas = len({replica for _, replica in self.ids})
         assert lost == 0 and repeated == 0, f"{name}: {lost} lost, {repeated} repeated, {self.warnings}"
         assert not self.warnings, f"{name}: {self.warnings}"
-        # A short walk may meet one server by chance.
+        # A short walk may reach one server only, by chance.
         assert replicas > 1 or self.pages < 20, f"{name}: {self.pages} pages of one server"
         return f"{name}: {len(expected)} records on {self.pages} pages of {replicas} servers, 0 lost, 0 repeated, {further} of the import"
 

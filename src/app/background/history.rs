@@ -108,8 +108,8 @@ fn delete_expired(store: &Path) {
     }
 }
 
-/// Deletes the old searches of a database, unless another server does it now. A database without projects, or one that only
-/// reads, has nothing to delete.
+/// Deletes the old searches of a database, unless another server is deleting them. A database without projects, or a
+/// read-only one, has nothing to delete.
 async fn delete_expired_in(url: &PostgresUrl, environment: &Environment) {
     let (Ok(pool), Ok(name)) = (postgres_pool(url, environment), "store".parse()) else { return };
     let _lease = match Lease::try_take(&pool, Job::ExpireHistory).await {

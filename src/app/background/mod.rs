@@ -2,8 +2,8 @@
 //!
 //! * `vectors`: builds of vectors
 //! * `history`: deletion of searches that are too old
-//! * `shared_keys`: warnings of servers with other keys
-//! * `pgvector`: the state of an extension of databases, at the start
+//! * `shared_keys`: warnings about servers with different keys
+//! * `pgvector`: logs the state of the extension pgvector at the start
 
 mod history;
 mod pgvector;

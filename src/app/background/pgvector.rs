@@ -1,4 +1,4 @@
-//! Says at the start of a server whether its databases can have documents and vectors.
+//! Logs the state of pgvector, which documents and vectors need, at the start of a server.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::source::postgres::{PostgresStore, PostgresUrl};
 /// Time from the start of a server to the first connection. Some clients start a server for each call.
 const START_DELAY: Duration = Duration::from_secs(1);
 
-/// Logs the state of pgvector in each database of a configuration, with the remedy where it cannot be used. A database that
-/// cannot be reached has errors of its own.
+/// Logs the state of pgvector in each database of a configuration. The remedy follows if it cannot be used. A database that
+/// cannot be reached is left out, since calls report that.
 pub(crate) async fn log_pgvector(settings: FileSettings, environment: Environment) {
     let databases = settings.sources.iter().filter_map(|source| match &source.place {
         SourcePlace::Postgres { url, .. } => Some((&source.name, url)),

@@ -1,4 +1,4 @@
-//! Warns of servers that share a Redis and have other keys, at the start and later.
+//! Warns about servers that share a Redis but have different keys, at the start and later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) async fn follow_shared_keys(cursors: Arc<Cursors>, stop: Cancellation
     let mut known: Option<KeyMismatch> = None;
     let compare = async {
         loop {
-            // The state counts and logs its failures.
+            // Failures of Redis are counted and logged by its client.
             if let Ok(found) = cursors.confirm_shared_keys().await {
                 match found {
                     Some(mismatch) if known != found => tracing::warn!("{mismatch}"),

@@ -77,7 +77,7 @@ impl BackgroundImports {
     }
 }
 
-/// Creates the files of imports that do not exist yet, because a server opens its stores when it starts.
+/// Creates the store files of imports that do not exist yet. A server opens its stores when it starts.
 ///
 /// # Errors
 ///
@@ -111,8 +111,8 @@ fn imports_of(settings: &FileSettings) -> Vec<(String, FollowedImport)> {
     imports.collect()
 }
 
-/// Returns the connection under which a file knows the import of a path. One that cannot be read knows none, and a database is
-/// asked later.
+/// Returns the connection that a store file already has for an import. Returns `None` if the file cannot be read, and for a
+/// database, in which each synchronization looks the connection up.
 fn connection_in_file(import: &ImportSettings, store: &ImportStore) -> Option<ConnectionId> {
     let ImportStore::File(path) = store else { return None };
     let known = SyncStore::open(path).and_then(|store| store.imports()).ok()?;

@@ -249,7 +249,7 @@ fn synchronize(
 fn remembered(import: &FollowedImport, store: &SyncTarget) -> Result<RememberedImport, ImportError> {
     let imports = store.imports()?;
     let connection = match &import.target {
-        // In a database the connection is looked up now, because the server has started without it.
+        // The start of the server looks connections up in files only; those of a database are looked up here.
         ImportTarget::Configured(settings) => known_connection(settings, &imports),
         ImportTarget::Remembered(..) => None,
     };
@@ -303,7 +303,7 @@ fn remembered(import: &FollowedImport, store: &SyncTarget) -> Result<RememberedI
     }
 }
 
-/// Returns the connection under which a store knows the import of a path, if the configuration has only a guess.
+/// Returns the connection that the store has for a path, if the configuration only guesses another one.
 pub(super) fn known_connection(
     settings: &ImportSettings,
     imports: &[RememberedImport],

@@ -1,4 +1,4 @@
-//! The store of an import that is kept current. In a database, one process of all replicas does it.
+//! The store of an import that is kept current. Only one process at a time follows an import in a database.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ pub(crate) enum ImportStore {
     Postgres(PostgresUrl),
 }
 
-/// An open store, with the right to keep an import of it current.
+/// An open store, with the lease to follow an import of it.
 pub(super) struct OpenImportStore {
     // Dropped before the connections of the store.
     lease: Option<Lease>,
@@ -45,7 +45,7 @@ impl ImportStore {
         })
     }
 
-    /// Returns the path of a file. That of a database is its address.
+    /// Returns the path of a file, or the address of a database.
     pub(super) fn path(&self) -> PathBuf {
         match self {
             Self::File(path) => path.clone(),
@@ -53,7 +53,7 @@ impl ImportStore {
         }
     }
 
-    /// Opens the store, and creates it if it does not exist. Called on a thread that is not one of a runtime.
+    /// Opens the store, and creates it if it does not exist. Must not be called on a thread of an async runtime.
     pub(super) fn open(&self, environment: &Environment) -> Result<OpenImportStore, StoreError> {
         let target = match self {
             Self::File(path) => SyncStore::open_or_create(path)?.into(),
@@ -67,7 +67,7 @@ impl ImportStore {
 }
 
 impl OpenImportStore {
-    /// Returns true if this process keeps the import of a connection current. In a file every process may, one after the other.
+    /// Returns true if this process follows the import of a connection. Always true for a file, in which processes take turns.
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl OpenImportStore {
         if self.lease.as_ref().is_some_and(|lease| store.confirm(lease)) {
             return Ok(true);
         }
-        // Released first, so that this process does not wait for itself.
+        // The old lease is released first, because its session could still block the new attempt.
         self.lease = None;
         self.lease = store.try_follow(connection)?;
         Ok(self.lease.is_some())

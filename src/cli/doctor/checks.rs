@@ -90,7 +90,8 @@ async fn replicas_with_lag(store: &PostgresStore) -> Vec<ReplicaStatus> {
     replicas
 }
 
-/// Returns the check of the vectors of records in a database, if there are any. Names the way in which they are searched.
+/// Returns the check of the vectors of records in a database, if there are any. Warns if they are searched without an
+/// index or in half precision.
 async fn check_vectors(settings: &SourceSettings, store: &PostgresStore) -> Option<Check> {
     let streams = settings.streams.clone().map(EmbeddedStreams::only).unwrap_or_default();
     let status = match store.vector_status(&streams).await {

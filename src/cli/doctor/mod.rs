@@ -163,10 +163,10 @@ fn check_shared_state(
     Ok([Check::for_all("state", found).warning(warning)].into_iter().chain(keys).collect())
 }
 
-/// Describes the comparison of the keys of this machine with those of servers that run.
+/// Describes the comparison of the keys of this machine with those of running servers.
 fn agreement(compared: Result<Option<KeyMismatch>, StateError>) -> Result<String, String> {
     match compared {
-        Ok(None) => Ok("no running server with this Redis has other keys".to_owned()),
+        Ok(None) => Ok("no running server with this Redis has different keys".to_owned()),
         Ok(Some(mismatch)) => Err(mismatch.to_string()),
         Err(error) => Err(error.to_string()),
     }

@@ -109,9 +109,9 @@ impl BuildArgs {
 
 /// The store of a build.
 pub(super) enum BuildPlace {
-    /// A file, of which some streams are embedded.
+    /// A file, with the streams of it that are embedded.
     File { store: PathBuf, streams: EmbeddedStreams },
-    /// Connections to a database, of which some streams are embedded.
+    /// A database, with the streams of it that are embedded.
     Postgres { pool: PostgresPool, streams: EmbeddedStreams },
 }
 

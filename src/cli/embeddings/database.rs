@@ -1,4 +1,4 @@
-//! The vectors of a store in PostgreSQL: those of its records, and those of the documents of its projects.
+//! The vectors of a store in PostgreSQL, of records and of documents.
 
 use serde_json::json;
 

@@ -1,9 +1,9 @@
-//! Vectors in words, for people.
+//! Descriptions of stored vectors in the output of commands.
 
 use crate::cli::print::grouped;
 use crate::source::store::GenerationStatus;
 
-/// Remark on vectors that no search uses.
+/// Note about stored vectors of another model than the configured one.
 pub(super) const OTHER_MODEL: &str =
     "searches are by words: the configured model is another one; run `fetchwell embeddings build`";
 

@@ -1,7 +1,7 @@
 //! `fetchwell embeddings`: the vectors of a store, for search by meaning.
 //!
 //! * `status`, `build`, `remove`: the commands
-//! * `imported`: embedding after an import, `database`: the vectors of a store in PostgreSQL, `described`: vectors in words
+//! * `imported`: embedding after an import, `database`: the vectors of a store in PostgreSQL, `described`: descriptions
 
 mod build;
 mod database;

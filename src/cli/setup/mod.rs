@@ -157,7 +157,7 @@ impl Setup {
         let clients = if self.client.is_empty() { clients::find_clients(home) } else { self.client.clone() };
         if clients.is_empty() {
             note(
-                &"no client was found; `fetchwell client-config NAME` prints what belongs into the file of one",
+                &"no client was found; `fetchwell client-config NAME` prints the entry for the file of a client",
             );
         }
         if has_records || clients.is_empty() {

@@ -22,7 +22,7 @@ use crate::callers::random_token;
 use crate::config::Environment;
 use crate::http::{PlannedImport, SETUP, SetupActions, SetupChoice, SetupOutcome, SetupPlan, serve_setup};
 
-/// Output of the parts that the page shows itself.
+/// Printer without text output, since the page shows the results.
 const SILENT: Printer = Printer { json: true };
 
 /// The actions of the page.

@@ -31,7 +31,7 @@ pub(super) struct Copy {
 /// Result of the command.
 struct Copied {
     connections: Vec<ConnectionCopy>,
-    /// True if one of them is a project. Its vectors have to be built.
+    /// True if a project was copied, so that its vectors have to be built.
     has_project: bool,
 }
 

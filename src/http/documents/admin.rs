@@ -52,8 +52,8 @@ pub(super) async fn history(
     Answer::new(&History { searches }, items)
 }
 
-/// Removes the cached answers of one project, or of all that the caller may read, from the caches of all callers. Other servers
-/// that share their state use none of their entries any more, of any project.
+/// Removes cached answers of one project, or of all readable ones, from the caches of all callers. Also
+/// invalidates the entries of all projects on other servers that share their state.
 pub(super) async fn clear_cache(
     served: &AuthMode,
     toolbox: &Toolbox,

@@ -95,7 +95,7 @@ impl AuthMode {
         }
     }
 
-    /// Returns the lookups of each cache of the toolboxes.
+    /// Returns the hits and misses of each cache of the toolboxes.
     pub(in crate::http) fn cache_lookups(&self) -> Vec<(&'static str, Lookups)> {
         match self {
             Self::Unauthenticated(toolbox) => toolbox.now().lookups().to_vec(),

@@ -1,4 +1,4 @@
-//! A project as another store gets it: its row, and the ids of its documents and chunks. Their texts are copied as records.
+//! A project to be copied into another store, with the ids of its documents and chunks. Texts are copied as records.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub struct ProjectCopy {
     pub chunks: ChunkIds,
 }
 
-/// Row of a document, as far as two stores have to agree.
+/// Fields of a document that are equal in both stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiedDocument {
     /// Id of the document, which is the key of its record.

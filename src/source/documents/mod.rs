@@ -8,7 +8,7 @@
 //! * `project`, `document`, `history`: the rows of the contract as values
 //! * `record`: documents as records, `tiles`: the chunks of a text
 //! * `search`: searches for chunks, `chunk_ranking`: the order of chunks, `stages`: their stages as events
-//! * `copy`: a project as another store gets it, `conformance`: the rules of a store as tests
+//! * `copy`: a project to be copied into another store, `conformance`: the rules of a store as tests
 //!
 //! **Invariant:** the chunks of a document, in their order, are its text, byte for byte.
 

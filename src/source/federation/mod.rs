@@ -106,7 +106,7 @@ impl Federation {
         self.0.named(name).map(|source| Arc::clone(source) as Arc<dyn Source>)
     }
 
-    /// Returns the member that has a printed connection, as far as schemas are known.
+    /// Returns the member with a printed connection, if its schema is known.
     pub(super) fn source_of(&self, printed: &ConnectionId) -> Option<SourceName> {
         self.0.routes.names().source_of(printed)
     }

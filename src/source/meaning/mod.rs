@@ -4,7 +4,7 @@
 //! * `fusion`: decides which of them go where in the list
 //! * `placements`: these places, for the pages of the list and for its position
 //! * `passage`: the passage that is shown of such a record
-//! * `planned_texts`: texts of records that wait for their vectors
+//! * `planned_texts`: texts of records to be embedded
 //!
 //! **Invariant:** no database and no index is known here.
 

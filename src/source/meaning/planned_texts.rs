@@ -1,4 +1,4 @@
-//! Texts of records that wait for their vectors. Equal texts are embedded once.
+//! Texts of records to be embedded. Equal texts are embedded once.
 
 use std::collections::HashMap;
 use std::mem::take;
@@ -22,7 +22,7 @@ pub(in crate::source) struct PlannedChunk {
     pub(in crate::source) digest: TextDigest,
 }
 
-/// A chunk with the text that a model gets of it.
+/// A chunk with the text that is sent to the model.
 #[derive(Debug)]
 pub(in crate::source) struct ChunkText {
     pub(in crate::source) chunk: PlannedChunk,
@@ -31,7 +31,7 @@ pub(in crate::source) struct ChunkText {
     pub(in crate::source) pieces: usize,
 }
 
-/// Texts of some records, and the vectors that are known.
+/// Texts of a batch of records, with the vectors that exist already.
 #[derive(Debug)]
 pub(in crate::source) struct PlannedTexts<Vector> {
     /// Texts that have no vector yet.
@@ -102,7 +102,7 @@ impl<Vector: for<'n> From<&'n [f32]>> PlannedTexts<Vector> {
     }
 }
 
-/// Returns the texts of each record that has some of these.
+/// Groups texts by their records. Leaves out records without any of them.
 fn by_record(texts: &[NewText], records: &[&[PlannedChunk]]) -> Vec<Vec<NewText>> {
     let texts: HashMap<&TextDigest, &String> = texts.iter().map(|(digest, text)| (digest, text)).collect();
     let text_of = |chunk: &PlannedChunk| Some((chunk.digest, (*texts.get(&chunk.digest)?).clone()));
@@ -110,7 +110,7 @@ fn by_record(texts: &[NewText], records: &[&[PlannedChunk]]) -> Vec<Vec<NewText>
     all.filter(|texts: &Vec<NewText>| !texts.is_empty()).collect()
 }
 
-/// Splits a record into chunks. Returns the number of bytes beyond the limit of chunks beside them.
+/// Splits a record into chunks. Also returns the number of bytes beyond the limit of chunks.
 pub(in crate::source) fn plan_chunks(
     data: &RecordData,
     model: &dyn EmbeddingModel,

@@ -1,4 +1,4 @@
-//! Connections to one database: a bounded pool, whose first connection brings the tables up to date.
+//! Connections to one database: a bounded pool. Its first connection brings the tables up to date.
 
 use std::fmt;
 use std::path::Path;

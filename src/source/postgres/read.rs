@@ -51,7 +51,7 @@ fn statement_timeout(deadline: Duration) -> String {
     format!("SET LOCAL statement_timeout = {}", deadline.as_millis().clamp(1, 2_000_000_000))
 }
 
-/// Cancels the statement of a read whose future is dropped.
+/// Cancels the statement of a read when its future is dropped.
 struct CancelOnDrop {
     _interrupt: InterruptOnDrop,
     token: Option<CancelToken>,

@@ -86,7 +86,7 @@ impl fmt::Display for PostgresState {
 }
 
 impl PostgresStore {
-    /// Creates a store whose reads take at most `deadline`. The first read connects.
+    /// Creates a store with a `deadline` for each read. The first read connects.
     #[must_use]
     pub fn new(name: SourceName, pool: PostgresPool, deadline: Duration) -> Self {
         Self { name, pool, replicas: None, deadline, embedder: None, documents: Arc::default() }
@@ -219,7 +219,7 @@ impl PostgresStore {
         }
     }
 
-    /// Returns the state of the extension that documents and vectors need; `None` if the database does not answer soon.
+    /// Returns the state of pgvector, or `None` if the database does not answer soon.
     pub async fn pgvector(&self) -> Option<PgvectorState> {
         let read = async {
             let mut connection = self.pool.connection().await.ok()?;

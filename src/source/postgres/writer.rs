@@ -436,7 +436,7 @@ impl OpenStream {
     /// Saves the fields that are new since the last save. Another import may have seen other types.
     async fn save_fields(&mut self, transaction: &Transaction<'_>) -> Result<(), Error> {
         let unsaved = self.fields.take_unsaved();
-        // A field whose name has a NUL character, which PostgreSQL does not store, is not listed.
+        // A field name with a NUL character, which PostgreSQL does not store, is not listed.
         let unsaved: Vec<_> = unsaved.into_iter().filter(|field| !field.name.contains('\0')).collect();
         let kinds: HashMap<&str, i64> =
             unsaved.iter().map(|field| (field.name.as_str(), field.kinds.bits())).collect();

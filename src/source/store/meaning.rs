@@ -98,7 +98,7 @@ impl SearchMeaning {
         Self { problem: Some(problem.to_string()), ..Self::default() }
     }
 
-    /// Creates the meaning of a search with an invalid vector of its query.
+    /// Creates the state of a search by words because of an invalid query vector.
     pub(super) fn invalid_vector(problem: &dyn Display) -> Self {
         Self { is_invalid_vector: true, ..Self::problem(problem) }
     }

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use crate::source::record_export::RecordExport;
 use crate::source::store::{ExportError, ExportedStream, StoreError};
 
-/// Number of the records of a stream, and the sum of the hashes of their keys and texts, which has no order.
+/// Number of the records of a stream, and the sum of their hashes, whatever their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct StreamDigest {
     pub(super) records: u64,

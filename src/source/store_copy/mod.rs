@@ -104,7 +104,7 @@ impl StoreCopy<'_> {
         self.from.connections()
     }
 
-    /// Copies a connection with all of its records and deletions, and a project with the ids of its documents and chunks.
+    /// Copies a connection with all records and deletions. A project keeps the ids of its documents and chunks.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The file of the audit log: a bounded queue, and a thread that appends to the file.
 //!
 //! The thread opens the file for each write, so that a file that was moved away by a rotation is created again. Lines that
-//! cannot be queued or written are counted as lost, and the first failure in a row is logged.
+//! cannot be queued or written are counted as lost. The first lost line and the first failed write in a row are logged.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use crate::telemetry::prometheus::exposition::{Exposition, Type};
 /// Maximum number of queued reads. Each has the lines of one page, at most some tens of kilobytes.
 const QUEUE: usize = 1_024;
 
-/// Bytes from which a write does not wait for more lines.
+/// Size in bytes at which a batch is written without more lines.
 const MAX_BATCH: usize = 256 * 1024;
 
 /// Pause of a flush while the queue is full.

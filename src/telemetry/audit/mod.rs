@@ -30,7 +30,7 @@ pub enum ReadKind {
     Field,
 }
 
-/// Address of a record that was read. `None` is what its source did not say.
+/// Address of a record that was read. A part that the source did not name is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ReadRecord<'a> {
     /// Name of the source.

@@ -57,7 +57,7 @@ pub(crate) enum PartError {
 }
 
 impl Parts {
-    /// Returns the number of lookups.
+    /// Returns the hits and misses of the cache.
     pub(crate) fn lookups(&self) -> Lookups {
         self.0.lookups()
     }

@@ -76,7 +76,7 @@ impl Previews {
 }
 
 impl KnownPreviews {
-    /// Returns the number of lookups.
+    /// Returns the hits and misses of the cache.
     pub(crate) fn lookups(&self) -> Lookups {
         self.0.lookups()
     }

@@ -40,7 +40,7 @@ impl Default for SeenIds {
 }
 
 impl SeenIds {
-    /// Returns the number of lookups.
+    /// Returns the hits and misses of the cache.
     pub(crate) fn lookups(&self) -> Lookups {
         self.0.lookups()
     }

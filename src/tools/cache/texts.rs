@@ -77,7 +77,7 @@ impl Default for ChunkedTexts {
 }
 
 impl ChunkedTexts {
-    /// Returns the number of lookups.
+    /// Returns the hits and misses of the cache.
     pub(crate) fn lookups(&self) -> Lookups {
         self.0.lookups()
     }

@@ -195,7 +195,7 @@ impl CallerToolboxes {
         worst
     }
 
-    /// Returns the lookups of each cache, of the toolboxes of all callers that are in memory.
+    /// Returns the hits and misses of each cache, summed over the toolboxes in memory.
     pub(crate) fn lookups(&self) -> Vec<(&'static str, Lookups)> {
         let mut total: Vec<(&'static str, Lookups)> = Vec::new();
         for (name, lookups) in self.states.iter().flat_map(|(_, state)| state.toolbox.lookups()) {

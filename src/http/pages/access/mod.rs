@@ -9,7 +9,7 @@
 //! * `sign_in`, `sign_in_page`: sign-in at the authorization server, and its pages
 //! * `return_path`: the page to return to
 //! * `sessions`, `cookies`: sessions of browsers
-//! * `stream`: the search stream, which a session opens, too
+//! * `stream`: authenticates the search stream with a session
 //! * `responses`, `parameters`: redirects, cookies and telemetry of responses; parameters of queries and forms
 
 mod cookies;

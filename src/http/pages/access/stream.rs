@@ -46,7 +46,7 @@ pub(in crate::http) async fn authorize_stream(
 /// Returns true for a request that a page of this server can have made by `EventSource`.
 fn is_for_stream(pages: &Pages, request: &Request) -> bool {
     let headers = request.headers();
-    // The cookie is not sent from other sites. Browsers also name the other hosts of this site, and links that were followed.
+    // `SameSite` cookies are not sent from other sites. The headers also exclude other hosts of the same site, and links.
     let is_from_here = headers.get(SEC_FETCH_SITE).is_none_or(|site| site == "same-origin")
         && headers.get(SEC_FETCH_MODE).is_none_or(|mode| mode != "navigate")
         && (!headers.contains_key(header::ORIGIN) || pages.is_from_here(headers));
@@ -57,7 +57,7 @@ fn is_for_stream(pages: &Pages, request: &Request) -> bool {
 }
 
 impl Pages {
-    /// Returns the header with the latest token of a browser's session, if it has one that shows all records.
+    /// Returns the `Authorization` header of a browser's session, if the session shows all records.
     async fn session_authorization(&self, headers: &HeaderMap) -> Result<Option<HeaderValue>, StateError> {
         let session = self.sessions.get(headers).await?;
         let token =

@@ -1,4 +1,4 @@
-//! Lookups of the caches of toolboxes.
+//! Hits and misses of the caches of toolboxes.
 
 use maud::{Markup, html};
 
@@ -6,15 +6,15 @@ use super::chart;
 use crate::http::pages::layout::quantity;
 use crate::lru::Lookups;
 
-/// Renders the lookups of each cache with the share that was found.
+/// Renders the hits, misses and hit rate of each cache.
 pub(super) fn caches(caches: &[(&'static str, Lookups)]) -> Markup {
     html! {
         h2 { "Caches" }
         div class="scroll" tabindex="0" role="region" aria-label="Caches" {
             table {
-                caption { "Lookups of the grants that are in memory, since their sources were opened." }
+                caption { "Lookups for the grants that are in memory, since their sources were opened." }
                 thead { tr {
-                    th scope="col" { "Cache" } th scope="col" { "Share of hits" } th scope="col" class="number" { "Hits" }
+                    th scope="col" { "Cache" } th scope="col" { "Hit rate" } th scope="col" class="number" { "Hits" }
                     th scope="col" class="number" { "Misses" }
                 } }
                 tbody { @for (name, Lookups { hits, misses }) in caches { tr {

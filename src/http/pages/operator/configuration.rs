@@ -24,7 +24,7 @@ pub(super) fn configuration(view: &ConfigurationView) -> Markup {
                     summary { "Its " (view.settings.len()) " keys, without secrets" }
                     div class="scroll" tabindex="0" role="region" aria-label="Configuration" {
                         table {
-                            caption { "Of a URL only the host is shown. Passwords, tokens, hashes and commands are hidden." }
+                            caption { "Of a URL only scheme, host and port are shown. Passwords, tokens, hashes and commands are hidden." }
                             thead { tr { th scope="col" { "Key" } th scope="col" { "Value" } } }
                             tbody { @for setting in view.settings.iter().take(MAX_KEYS) { tr {
                                 th scope="row" { code { (clip(&setting.key, MAX_CHARS)) } }

@@ -7,7 +7,7 @@
 //! * `numbers`: calls, latencies, sizes and outcomes
 //! * `processes`: this process, and the state and databases that it shares with others
 //! * `state`: sources, circuit breakers, imports, vectors and budgets
-//! * `caches`: lookups of caches
+//! * `caches`: hits and misses of caches
 //! * `configuration`: the configuration file without its secrets
 //! * `chart`: charts and bars
 

@@ -1,4 +1,4 @@
-//! This process, and what it knows of others: the state that servers share, databases, and their replicas.
+//! This process, and the Redis, databases and read replicas that it shares with others.
 
 use maud::{Markup, html};
 

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 /// Finds and imports records, and changes the files of clients.
 pub trait SetupActions: Send + Sync + fmt::Debug {
-    /// Finds what can be done. Changes nothing.
+    /// Returns the possible imports and changes of files. Changes nothing.
     ///
     /// # Errors
     ///
@@ -23,25 +23,25 @@ pub trait SetupActions: Send + Sync + fmt::Debug {
     fn apply(&self, choice: &SetupChoice) -> Result<SetupOutcome, String>;
 }
 
-/// Everything that can be done.
+/// The possible imports and changes of client files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SetupPlan {
     /// Home folder that was searched.
     pub home: String,
     /// Store of the imports.
     pub store: String,
-    /// Records that can be imported, or are.
+    /// Imports that are possible, or done already.
     pub imports: Vec<PlannedImport>,
     /// Files of clients.
     pub clients: Vec<PlannedClient>,
 }
 
-/// Records that can be imported, or are.
+/// An import that is possible, or done already.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedImport {
     /// Kind of records for people, such as `mail`.
     pub group: String,
-    /// Program that they are of.
+    /// Program that wrote the records.
     pub program: String,
     /// File or folder.
     pub path: String,
@@ -67,13 +67,13 @@ pub struct PlannedClient {
 /// State of a client's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum ClientFileState {
-    /// It has the command line.
+    /// The file already has the command line of fetchwell.
     Current,
-    /// It would be changed or created.
+    /// The file would be changed or created.
     Planned,
-    /// It was changed or created; with the path of the copy of the earlier file.
+    /// The file was changed or created; with the path of the copy of the earlier file.
     Written(Option<String>),
-    /// It cannot be changed; with the reason, and the text that the user adds to it.
+    /// The file cannot be changed; with the reason, and the text that the user adds to it.
     Refused {
         /// Reason for people.
         reason: String,

@@ -1,4 +1,4 @@
-//! `/setup`: the page of `fetchwell setup --page`, which finds records and clients on this machine and sets them up.
+//! `/setup`: the page of `fetchwell setup --page`. It finds records and clients on this machine and sets them up.
 //!
 //! It is served only at a loopback address, by a process that serves nothing else. Its URL has a random key that the command
 //! prints: other users of the machine do not know it, so they can neither read what is in the home folder nor change it. The

@@ -47,7 +47,7 @@ const MAX_CONNECTIONS: u32 = 32;
 #[derive(Debug, Clone)]
 struct SetupPage {
     work: SetupWork,
-    /// Random text without which nothing is shown or done.
+    /// Random key that every request must have.
     key: Arc<str>,
 }
 
@@ -95,7 +95,7 @@ pub async fn serve_setup(
     Ok(())
 }
 
-/// Shows the plan, or the state of what was chosen.
+/// Shows the plan, the progress or the results.
 async fn show(State(page): State<SetupPage>, request: Request) -> Response {
     let query = request.uri().query().unwrap_or_default().as_bytes();
     if !page.is_key(parameter(query, "key").as_deref()) {
@@ -115,7 +115,7 @@ async fn show(State(page): State<SetupPage>, request: Request) -> Response {
     }
 }
 
-/// Starts to do what the form chose, if it was sent from this page and the plan is still the one that was shown.
+/// Starts the chosen imports and changes. Refuses a form of another page, and one with an outdated plan.
 async fn submit(State(page): State<SetupPage>, request: Request) -> Response {
     let (request, body) = request.into_parts();
     if !is_from_here(&request.headers) {

@@ -19,7 +19,7 @@ pub(super) enum Progress {
     Open,
     /// The choice is being carried out.
     Running,
-    /// It is done, with the results or a message.
+    /// The choice was carried out; with the results or an error message.
     Done(Result<SetupOutcome, String>),
 }
 
@@ -42,14 +42,14 @@ impl SetupWork {
         });
     }
 
-    /// Finds what can be done, on a thread of its own, since files are read.
+    /// Returns the plan. It reads files, so it runs on a blocking thread.
     pub(super) async fn plan(&self) -> Result<SetupPlan, String> {
         let actions = Arc::clone(&self.actions);
         let found = tokio::task::spawn_blocking(move || actions.plan()).await;
         found.unwrap_or_else(|_panic| Err("internal error; report it".to_owned()))
     }
 
-    /// Starts to do what was chosen. Returns false if something is being done.
+    /// Starts to carry out a choice. Returns false if an earlier one is being carried out.
     pub(super) fn start(&self, choice: SetupChoice) -> bool {
         let is_free = self.change(|progress| {
             let is_free = !matches!(progress, Progress::Running);

@@ -75,7 +75,7 @@ fn clients(clients: &[PlannedClient]) -> Markup {
     html! {
         h2 { "Clients" }
         @if clients.is_empty() {
-            p { "No client was found. " code { "fetchwell client-config CLIENT" } " prints what belongs into the file of one." }
+            p { "No client was found. " code { "fetchwell client-config CLIENT" } " prints the entry for the file of a client." }
         } @else {
             p { "The earlier file stays beside the changed one, as " code { ".fetchwell-backup" } "." }
             @for client in clients { (client_choice(client)) }
@@ -125,11 +125,11 @@ fn client_state(client: &PlannedClient) -> Markup {
     }
 }
 
-/// Renders the page while something is being done.
+/// Renders the page while a choice is being carried out.
 pub(super) fn running(key: &str) -> Response {
     let main = html! {
         h1 { (TITLE) }
-        p role="status" { "Records are being imported. This page looks again by itself; large mailboxes take minutes." }
+        p role="status" { "Records are being imported. This page reloads by itself; large mailboxes take minutes." }
         p { a href=(path(key)) { "Look now" } }
     };
     render(StatusCode::OK, &main)

@@ -1,10 +1,10 @@
-//! Jobs of which one process of all replicas runs each, by the names of their leases.
+//! Jobs that only one process of all replicas runs at a time, each under a lease.
 
 use std::fmt;
 
 use crate::handle::ConnectionId;
 
-/// A job with a lease. `Display` is its name, which the server shows as that of the session.
+/// A job with a lease. `Display` writes its name, which `pg_stat_activity` shows for the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Job<'a> {
     /// An import into a connection, or a synchronization of it.
@@ -13,7 +13,7 @@ pub enum Job<'a> {
     Follow(&'a ConnectionId),
     /// Building the vectors of records and documents.
     Embed,
-    /// Deletion of searches that are older than their project keeps them.
+    /// Deletion of searches beyond the retention time of their project.
     ExpireHistory,
     /// Building the indexes after a large import.
     BuildIndexes,

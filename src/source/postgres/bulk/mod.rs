@@ -1,6 +1,6 @@
 //! Loading of many records at once.
 //!
-//! * `copy`: rows by `COPY`, `rows`: those of records
+//! * `copy`: writes rows by `COPY`, `rows`: reads and writes the rows of records
 //! * `indexes`: indexes that are built after the first import into empty tables
 
 pub(super) mod copy;

@@ -1,4 +1,4 @@
-//! Reads and writes the rows of records: new ones by `COPY`, changed ones by an insert that replaces them.
+//! Reads and writes the rows of records. New rows are written by `COPY`, changed ones by an insert that replaces them.
 
 use std::collections::HashMap;
 

@@ -15,7 +15,8 @@ use crate::source::postgres::transaction::{begin_read, begin_write};
 use crate::source::postgres_error::PostgresError;
 use crate::source::store::StoreError;
 
-/// Returns the project of a connection, or `None` if it is no project. Blocks a thread without a runtime.
+/// Returns the project of a connection, or `None` if it is no project. Blocks, so it must not be called on a
+/// thread of an async runtime.
 ///
 /// # Errors
 ///
@@ -64,8 +65,8 @@ async fn read(
     Ok(Some(ProjectCopy { project, documents, chunks }))
 }
 
-/// Creates a copied project with its id, or changes the one with this id. Blocks a
-/// thread without a runtime.
+/// Creates a copied project with its id, or changes the one with this id. Blocks, so it must not be called on
+/// a thread of an async runtime.
 ///
 /// # Errors
 ///

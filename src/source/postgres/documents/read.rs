@@ -69,7 +69,7 @@ pub(super) async fn find(
     Ok(found.as_ref().and_then(project_of))
 }
 
-/// Returns the query for a project, whose slug or id is the first value.
+/// Returns the query for a project, with its slug or id as the first value.
 fn project_sql(named: &ProjectRef) -> String {
     let condition = match named {
         ProjectRef::Slug(_) => "slug = $1",

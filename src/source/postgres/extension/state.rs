@@ -105,7 +105,7 @@ impl fmt::Display for PgvectorState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self, self.problem(), self.advice()) {
             (_, Some(problem), _) => {
-                write!(f, "no documents and vectors, which records do not need: {problem}")
+                write!(f, "projects of documents and vectors cannot be used, records can: {problem}")
             }
             (_, None, Some(advice)) => f.write_str(&advice),
             (Self::Created(version), None, None) => write!(f, "pgvector {version}"),

@@ -1,5 +1,5 @@
-//! Builds in small steps, for a server: between two batches the lease is free, so that a command or another replica can have
-//! it.
+//! Builds vectors in the background of a server, one batch at a time. Between batches the lease is free for commands and for
+//! other replicas.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::source::store::{
     VectorStatus,
 };
 
-/// A database that gets its vectors in steps. Only its version is read until a step is made.
+/// Builder of the vectors of a database in steps. Each step embeds one batch.
 pub struct PostgresBackgroundBuild {
     pool: PostgresPool,
     streams: EmbeddedStreams,
-    /// Vector of the fixed text since the last error or end of a build.
+    /// Vector of the fixed text; cleared by an error and at the end of a build.
     probe: Option<Vec<f32>>,
     /// Builder of the documents, after all records have their vectors.
     documents: Option<DocumentVectorBuilder>,
@@ -34,7 +34,7 @@ impl std::fmt::Debug for PostgresBackgroundBuild {
 }
 
 impl PostgresBackgroundBuild {
-    /// Prepares the builds of a database of which some streams are embedded.
+    /// Creates the builder for some streams of a database.
     #[must_use]
     pub fn new(pool: PostgresPool, streams: EmbeddedStreams) -> Self {
         Self { pool, streams, probe: None, documents: None }

@@ -1,7 +1,7 @@
-//! Stores the vectors of a batch in one transaction, with the version of the stream that the generation has then.
+//! Stores the vectors of a batch and the new coverage of its stream in one transaction.
 //!
-//! It takes the lock of the store's version like every writer of records, so no record is deleted meanwhile, and none gets
-//! vectors after it was removed.
+//! The transaction locks the version of the store, as every writer of records does. So no record is deleted meanwhile, and no
+//! deleted record gets vectors.
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::Error;
@@ -42,7 +42,7 @@ impl<'p> ChunkColumns<'p> {
     }
 }
 
-/// Stores a plan whose texts were embedded. A record that lacks a vector is stored as refused. Returns the number of records
+/// Stores a plan after its texts were embedded. A record that lacks a vector is stored as refused. Returns the number of records
 /// that were refused.
 pub(super) async fn store_batch(
     pool: &PostgresPool,
@@ -108,7 +108,7 @@ async fn put(
     transaction.execute(&sql, &[record, part, first_byte, end_byte, digest, embedding]).await.map(drop)
 }
 
-/// Notes which of the records were refused.
+/// Replaces the rows that mark records as refused.
 async fn put_refused(
     transaction: &Transaction<'_>,
     generation: &Generation,

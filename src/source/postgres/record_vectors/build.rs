@@ -20,11 +20,11 @@ use crate::source::postgres::transaction::{begin_read, begin_write};
 use crate::source::postgres_error::PostgresError;
 use crate::source::store::{BuildMode, BuildProgress, EmbeddedStreams, StoreError, VectorError};
 
-/// Minimum number of records for which the index is dropped, and the least share of all chunks, as a divisor.
+/// Minimum number of missing records for dropping the index. The second is their share of all chunks, as a divisor.
 const MANY_RECORDS: u64 = 2_000;
 const MANY_SHARE: u64 = 3;
 
-/// Builder of the vectors of records. Its caller has the lease of builds.
+/// Builder of the vectors of records. The caller holds the lease of builds.
 pub(super) struct RecordVectorBuilder {
     pool: PostgresPool,
     model: Arc<dyn EmbeddingModel>,
@@ -37,7 +37,7 @@ fn failed(pool: &PostgresPool, error: &Error) -> VectorError {
     StoreError::from(pool.failure(error)).into()
 }
 
-/// Returns the generations that a model can have made, by its name: the one that is being built before the current one.
+/// Returns the generations with the name and dimensions of a model. One that is being built comes before the current one.
 async fn named(client: &Client, model: &dyn EmbeddingModel) -> Result<Vec<Generation>, Error> {
     let mut known = Generation::all(client).await?;
     known.retain(|known| {
@@ -107,11 +107,11 @@ pub(super) fn extend(progress: &mut BuildProgress, batch: BuildProgress) {
 }
 
 impl RecordVectorBuilder {
-    /// Continues the generation of a model, which `probe` recognizes, or begins one.
+    /// Continues the generation that this model made according to `probe`, or creates one.
     ///
     /// # Errors
     ///
-    /// The database cannot be used, or the name of the model is that of another one now.
+    /// The database cannot be used, or the stored model of this name returned other vectors.
     pub(super) async fn open(
         pool: &PostgresPool,
         model: Arc<dyn EmbeddingModel>,
@@ -120,7 +120,7 @@ impl RecordVectorBuilder {
         streams: EmbeddedStreams,
     ) -> Result<Self, VectorError> {
         let mut database = pool.connection().await.map_err(StoreError::from)?;
-        // A record without words has no row by which its vectors name it.
+        // Vectors refer to the row of a record's words, so missing rows are added first.
         while add_missing_words(&mut database, pool.url()).await.map_err(|error| failed(pool, &error))? {}
         let opened = async {
             let transaction = begin_write(&mut database, pool.url()).await?;
@@ -144,7 +144,7 @@ impl RecordVectorBuilder {
         Ok(Self { pool: pool.clone(), model, streams, generation, covered })
     }
 
-    /// Removes vectors that are not needed any more, and drops the index if the build changes most of the others.
+    /// Removes generations that are not needed any more. Drops the index before a build that changes many vectors.
     pub(super) async fn prepare(&mut self) -> Result<(), PostgresError> {
         let pool = self.pool.clone();
         let mut database = pool.connection().await?;
@@ -163,7 +163,7 @@ impl RecordVectorBuilder {
         prepare.await.map_err(|error| pool.failure(&error))
     }
 
-    /// Embeds again what the model refused before. Returns the number of records that it refuses still.
+    /// Embeds the refused records again. Returns the number of those that the model still refuses.
     pub(super) async fn retry_refused(&mut self) -> Result<usize, VectorError> {
         let rows = refused(&self.pool, self.generation.id()).await.map_err(StoreError::from)?;
         let mut refused = 0;

@@ -1,7 +1,7 @@
-//! The next records to embed: reads those that changed since a generation had their stream, and splits them into chunks.
+//! Reads the next records to embed, and splits them into chunks.
 //!
-//! Changes of a stream become visible in the order of their versions, so a generation needs to know only the last version
-//! of each stream that it has. Streams of documents are left out: their chunks have vectors of their own.
+//! The coverage of a generation is the version of the last embedded change of each stream. This is enough, because changes of
+//! a stream become visible in the order of their versions. Streams of documents are left out: their chunks have vectors.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,10 +25,10 @@ const MIN_RECORDS: usize = 32;
 /// Maximum bytes of record text that are read at once.
 const MAX_TEXT_BYTES: i64 = 4 * 1024 * 1024;
 
-/// Version of the last change of each stream that a generation has, by the row ids of the streams.
+/// Version of the last embedded change of each stream, by the row ids of the streams.
 pub(super) type Coverage = HashMap<i64, i64>;
 
-/// Returns the condition that a stream `s` has records to embed, by the value of `EmbeddedStreams::names` in `parameter`.
+/// Returns the SQL condition that a stream `s` is embedded. `parameter` stands for `EmbeddedStreams::names`.
 pub(super) fn is_embedded_sql(parameter: &str) -> String {
     format!(
         "({parameter}::text[] IS NULL OR s.name = ANY ({parameter})) AND NOT (s.name = '{DOCUMENTS_STREAM}' AND EXISTS (
@@ -47,7 +47,7 @@ pub(super) async fn coverage(client: &Client, generation: i64) -> Result<Coverag
 /// A changed record with its chunks.
 #[derive(Debug, Default)]
 pub(super) struct PlannedRecord {
-    /// Row of its words, by which searches name it; `None` for a deleted record.
+    /// Row id of the record's words, to which its vectors refer; `None` for a deleted record.
     pub(super) row: Option<i64>,
     pub(super) chunks: Vec<PlannedChunk>,
 }
@@ -64,7 +64,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Returns what embedding the plan comes to.
+    /// Returns the amount of work of the plan.
     pub(super) fn progress(&self) -> BuildProgress {
         BuildProgress {
             records: self.records.iter().filter(|record| record.row.is_some()).count(),
@@ -79,7 +79,7 @@ impl Plan {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Changes<'a> {
     pub(super) pool: &'a PostgresPool,
-    /// Generation with vectors of texts that are known; `None` before there is one.
+    /// Generation with the vectors of earlier texts; `None` before there is one.
     pub(super) generation: Option<&'a Generation>,
     pub(super) model: &'a dyn EmbeddingModel,
     pub(super) streams: &'a EmbeddedStreams,
@@ -134,7 +134,7 @@ impl Changes<'_> {
         Ok(found.map(|row| (row.get(0), row.get(1))))
     }
 
-    /// Splits records into chunks and looks for vectors of equal texts. Records behind a full batch are left for the next
+    /// Splits records into chunks and looks for vectors of equal texts. Records after a full batch are left for the next
     /// one.
     async fn plan(&self, client: &Client, stream: i64, rows: &[Row]) -> Result<Plan, Error> {
         let mut plan = Plan { stream, ..Plan::default() };
@@ -201,6 +201,6 @@ struct SplitRecord {
     row: Option<i64>,
     version: i64,
     chunks: Vec<ChunkText>,
-    /// Bytes behind the last chunk.
+    /// Bytes after the last chunk.
     omitted: usize,
 }

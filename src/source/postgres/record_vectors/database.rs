@@ -1,4 +1,4 @@
-//! The vectors of a whole database, of records and of documents: their builds, their state and their removal.
+//! Builds, state and removal of all vectors of a database, of records and of documents.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,9 +26,9 @@ use crate::source::store::{BuildMode, BuildProgress, EmbeddedStreams, StoreError
 pub struct PostgresVectorStatus {
     /// Vectors of records.
     pub records: RecordVectorStatus,
-    /// Models of the vectors of documents with their numbers of chunks, in the order in which they were first used.
+    /// Models of the vectors of documents with their numbers of chunks, the first used one first.
     pub models: Vec<ModelStatus>,
-    /// Model whose vectors are to replace these, with its number of chunks so far.
+    /// Model of an unfinished build that is to replace these, with its number of chunks so far.
     pub building: Option<ModelStatus>,
     /// Number of chunks of documents without a vector of a model.
     pub missing: u64,
@@ -39,11 +39,11 @@ pub struct PostgresVectorStatus {
 }
 
 impl PostgresVectorStatus {
-    /// Returns the number of chunks of documents for which a build with a model has something to do.
+    /// Returns the number of chunks of documents that a build with a model has to embed.
     pub(super) fn missing_documents(&self, model: &str) -> u64 {
         let all = self.missing + self.models.iter().map(|known| known.chunks).sum::<u64>();
         let named = |known: &&ModelStatus| known.model == model;
-        // Vectors that were made are not searched before those of all chunks are.
+        // While a rebuild with this model is unfinished, its earlier vectors do not count.
         let is_building = self.building.as_ref().is_some_and(|building| named(&building));
         let made = self.models.iter().filter(named).filter(|_| !is_building).map(|known| known.chunks);
         all.saturating_sub(made.sum())
@@ -175,7 +175,7 @@ pub async fn remove_postgres_vectors(pool: &PostgresPool) -> Result<bool, Vector
     lease.release().await;
     match removed.map_err(StoreError::from)? {
         (true, removed) => Ok(removed),
-        // Another role owns them, or a reader uses them.
+        // Another role owns a table, or a reader uses one.
         (false, _) => {
             let database = pool.url().to_string();
             Err(StoreError::from(PostgresError::VectorsInUse { database }).into())
@@ -261,7 +261,7 @@ impl PostgresVectorBuilder {
         report: &mut impl FnMut(BuildProgress),
     ) -> Result<usize, VectorError> {
         let work = estimate_documents(&self.pool, &*self.model, self.mode).await;
-        // A database without documents has none to embed, whatever the dimensions of the model are.
+        // `open` refuses a model of other dimensions, which is no error in a database without documents.
         if !work.map_err(StoreError::from)?.is_needed {
             return Ok(0);
         }

@@ -1,4 +1,4 @@
-//! Generations of the vectors of records: each is of one model and has a table of its own.
+//! Generations of the vectors of records. Each is of one model and has a table of its own.
 
 use deadpool_postgres::Object;
 use tokio_postgres::error::SqlState;
@@ -42,7 +42,7 @@ impl VectorColumn {
         }
     }
 
-    /// Returns the type of SQL.
+    /// Returns the SQL type of the column.
     pub(super) fn sql(self, dimensions: usize) -> String {
         let name = if self == Self::Half { "halfvec" } else { "vector" };
         format!("{name}({dimensions})")
@@ -64,7 +64,7 @@ pub(in crate::source::postgres) struct Generation {
     pub(super) model: StoredModel,
     /// True if searches use it.
     pub(super) is_current: bool,
-    /// True if another one was built in its place. It is removed as soon as no reader uses it.
+    /// True if another generation replaced it. It is removed as soon as no reader uses it.
     pub(super) is_replaced: bool,
     /// Bytes of long texts that are in no chunk.
     pub(super) omitted: u64,
@@ -144,7 +144,7 @@ impl Generation {
         Ok(client.query_one(sql, &[&format!("fetchwell.{}", self.index())]).await?.get(0))
     }
 
-    /// Creates the index if there can be one and the role may do it. Readers are not held up.
+    /// Creates the index, if the dimensions allow one and the role owns the table. Does not block readers.
     pub(super) async fn create_index(&self, database: &mut Object, url: &PostgresUrl) -> Result<(), Error> {
         let Some(operators) = self.column().operators() else { return Ok(()) };
         let transaction = begin_write(database, url).await?;
@@ -163,7 +163,7 @@ impl Generation {
         transaction.commit().await
     }
 
-    /// Drops the index if the role may do it and no reader holds it up.
+    /// Drops the index, if the role owns the table and no reader locks it for two seconds.
     pub(super) async fn drop_index(&self, database: &mut Object, url: &PostgresUrl) -> Result<(), Error> {
         let transaction = begin_write(database, url).await?;
         if !self.is_owned(transaction.client()).await? {
@@ -194,8 +194,8 @@ impl Generation {
         Ok(())
     }
 
-    /// Drops the table and forgets the generation. Returns false if a reader uses it for long, or another role owns it; the
-    /// next build tries again.
+    /// Drops the table and deletes the generation. Returns false if another role owns the table, or a reader locks it for two
+    /// seconds; the next build tries again.
     pub(super) async fn remove(&self, database: &mut Object, url: &PostgresUrl) -> Result<bool, Error> {
         let transaction = begin_write(database, url).await?;
         let exists = "SELECT to_regclass($1) IS NOT NULL";
@@ -203,7 +203,7 @@ impl Generation {
         if exists && !self.is_owned(transaction.client()).await? {
             return Ok(false);
         }
-        // The lock is also that of the table of words, which searches read.
+        // A dropped foreign key also locks the table of words, which searches read.
         let sql = format!("SET LOCAL lock_timeout = '2s'; DROP TABLE IF EXISTS {}", self.table());
         match transaction.batch_execute(&sql).await {
             Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => return Ok(false),

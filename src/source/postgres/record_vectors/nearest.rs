@@ -1,8 +1,8 @@
 //! The records that are nearest to a query.
 //!
-//! Connection, streams and operators are part of the query of the vectors, so none of them costs hits. A scope of few chunks
-//! is scanned exactly. In a larger one the HNSW index is asked, with the settings by which it finds as much as the scan on hard
-//! vectors, and its chunks are ordered again by their exact distances.
+//! Connection, streams and operators are part of the query of the vectors, so they do not reduce the number of hits. A scope of
+//! few chunks is scanned exactly. In a larger one the HNSW index is queried with settings that found as much as the scan in
+//! measurements with difficult vectors, and its chunks are ordered again by their exact distances.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -21,13 +21,13 @@ use crate::source::postgres::search::tsquery::TextQuery;
 use crate::source::postgres::tables::PostgresTables;
 use crate::source::postgres::vectors::nearest::{INDEX_SETTINGS, MIN_INDEXED, single, spread};
 
-/// Number of records that are read if a filter is evaluated after them.
+/// Maximum number of records if a filter is evaluated after the search.
 const DEEP: usize = 1_000;
 
-/// Number of nearest chunks that the index is asked for. Several can be of one record.
+/// Number of nearest chunks to read from the index. Several can be of one record.
 const NEAREST: usize = 400;
 
-/// Number of chunks of which the spread of all scores is estimated.
+/// Size of the sample of chunks for the estimated spread of all scores.
 const SAMPLED: i64 = 500;
 
 /// Reader of the records that are nearest to a query.
@@ -103,12 +103,12 @@ impl VectorSearch<'_> {
         (sql, values)
     }
 
-    /// Returns the distance of a chunk `v` from the query, whose vector is the value `at`.
+    /// Returns the SQL distance of a chunk `v` from the query vector in `$at`.
     fn distance(&self, at: usize) -> String {
         format!("v.embedding <=> ${at}::vector::{}", self.generation.cast())
     }
 
-    /// Counts the chunks in scope, as far as [`MIN_INDEXED`].
+    /// Counts the chunks in scope, up to [`MIN_INDEXED`].
     fn count(&self, tables: &PostgresTables<'_>) -> Result<i64, SourceError> {
         let (scope, values) = self.in_scope();
         let sql = format!(
@@ -133,7 +133,7 @@ impl VectorSearch<'_> {
         Ok(self.records(&rows, spread, false))
     }
 
-    /// Asks the index for the nearest chunks, and a sample of all for the spread of their scores.
+    /// Reads the nearest chunks from the index, and estimates the spread of all scores from a sample.
     fn indexed(&self, tables: &PostgresTables<'_>) -> Result<NearestRecords, SourceError> {
         let chunks = NEAREST.max(self.limit);
         let (scope, mut values) = self.in_scope();
@@ -169,7 +169,7 @@ impl VectorSearch<'_> {
         Ok(rows.first().map(|row| spread(row, 0)).unwrap_or_default())
     }
 
-    /// Returns the query for the best chunk of each record, of chunks with their scores.
+    /// Returns the query that selects the best of the scored chunks of each record.
     fn best(&self, scored: &str) -> String {
         format!(
             "WITH scored AS MATERIALIZED ({scored}),

@@ -1,7 +1,7 @@
 //! Searches of records by words and by meaning.
 //!
-//! The query is embedded before the database is read, so that a slow model holds no connection. Whatever fails of the
-//! vectors, the search goes on by words, and the answer says what to do.
+//! The query is embedded before the database is read, so that a slow model holds no connection. If the vectors
+//! cannot be used, the search is by words, and the answer has a warning with the remedy.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::source::relational::interrupt::ReadBounds;
 use crate::source::store::StoreError;
 use crate::source::{SearchMode, SearchPage, SearchQuery, SourceError};
 
-/// The way in which one search uses vectors.
+/// The vectors of one search, or the reason for a search by words.
 #[derive(Debug, Default)]
 struct SearchMeaning {
     nearest: Option<Arc<NearestVectors>>,
@@ -33,7 +33,7 @@ impl SearchMeaning {
 }
 
 impl PostgresStore {
-    /// Searches by words, and by meaning if the mode wants that, a model is configured and the database has its vectors.
+    /// Searches by words, and by meaning if possible. That needs the mode, a configured model and its vectors.
     pub(in crate::source::postgres) async fn search_records(
         &self,
         query: &SearchQuery,
@@ -73,13 +73,13 @@ impl PostgresStore {
     async fn meaning_of_search(&self, query: &SearchQuery) -> SearchMeaning {
         let Some(embedder) = &self.embedder else { return SearchMeaning::default() };
         let text = query.text.plain_words();
-        // A later page is determined by its position.
+        // A later page continues the ranking that its position has.
         if query.mode == SearchMode::Lexical || query.position.is_some() || text.trim().is_empty() {
             return SearchMeaning::default();
         }
         let generation = match self.current_vectors().await {
             Ok(generation) => generation,
-            // Without the extension there are no vectors, of which a search in this mode does not ask.
+            // Without the extension there are no vectors, and mode `auto` does not require them.
             Err(PostgresError::NoPgvector { .. }) if query.mode == SearchMode::Auto => None,
             Err(error) => return SearchMeaning::problem(&error),
         };

@@ -24,9 +24,9 @@ pub struct RecordVectorStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VectorScan {
-    /// The index is asked.
+    /// The index is queried.
     Index,
-    /// The index is asked, and its vectors are in half precision.
+    /// The index is queried, and its vectors are in half precision.
     HalfPrecisionIndex,
     /// All vectors are compared, because there is no index for so many dimensions.
     Exact,
@@ -35,7 +35,7 @@ pub enum VectorScan {
 }
 
 impl VectorScan {
-    /// Describes the way for people; `None` if there is nothing to say.
+    /// Describes a limitation for people; `None` for an index in single precision.
     #[must_use]
     pub fn describe(self) -> Option<&'static str> {
         match self {

@@ -206,7 +206,7 @@ impl PostgresSyncStore {
         self.try_lease(Job::Import(connection), LEASE_ATTEMPTS)
     }
 
-    /// Acquires the lease of the process that keeps an import current, or returns `None` if another one has it.
+    /// Acquires the lease to follow an import, or returns `None` if another process has it.
     ///
     /// # Errors
     ///
@@ -215,7 +215,7 @@ impl PostgresSyncStore {
         self.try_lease(Job::Follow(connection), 1)
     }
 
-    /// Returns true if a lease is still that of this process.
+    /// Returns true if this process still holds a lease.
     #[must_use]
     pub fn confirm(&self, lease: &Lease) -> bool {
         self.wait(async { Ok(lease.confirm().await) }).unwrap_or(false)
@@ -224,7 +224,7 @@ impl PostgresSyncStore {
     fn try_lease(&self, job: Job<'_>, attempts: u32) -> Result<Option<Lease>, StoreError> {
         self.wait(async {
             for attempt in 1..=attempts {
-                // Asked first, because an attempt needs a connection of its own.
+                // The holder is read first, because an attempt opens a connection of its own.
                 if Lease::holder(&self.pool, job).await?.is_none()
                     && let LeaseAttempt::Taken(lease) = Lease::try_take(&self.pool, job).await?
                 {

@@ -1,9 +1,9 @@
 //! Builds the vectors of the documents of a database: embeds the chunks that lack a vector of the model, one batch at a time.
 //!
 //! The first model writes into the rows of the chunks. Vectors of another model, and of a rebuild, are kept beside them until
-//! all are made, and then replace them in one transaction, so two models never mix and searches go on meanwhile. Either build
-//! continues where it stopped. While most chunks get new vectors, the index is dropped and built again at the end, which takes
-//! a fraction of the time of as many changes of it.
+//! all are made, and then replace them in one transaction, so two models never mix and searches go on meanwhile. A stopped
+//! build continues later. If many chunks get new vectors, the index is dropped and built again at the end, which is faster than
+//! changing it for each vector.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use crate::source::postgres::writer::lock_version;
 use crate::source::postgres_error::PostgresError;
 use crate::source::store::{BuildMode, BuildProgress, StoreError, VectorError};
 
-/// Id before those of all chunks.
+/// Id that sorts before the ids of all chunks.
 const FIRST: &str = "00000000-0000-0000-0000-000000000000";
 
-/// Builder of the vectors of the documents of a database. Its caller has the lease of builds.
+/// Builder of the vectors of the documents of a database. The caller holds the lease of builds.
 pub(in crate::source::postgres) struct DocumentVectorBuilder {
     pool: PostgresPool,
     model: Arc<dyn EmbeddingModel>,
@@ -58,7 +58,7 @@ async fn made_by(client: &Client, model: &dyn EmbeddingModel) -> Result<Vec<Stor
     Ok(stored)
 }
 
-/// Returns an error if a database has projects of documents, and vectors of a model have other dimensions than they need.
+/// Returns an error for a database with projects if vectors have other dimensions than documents need.
 pub(in crate::source::postgres) async fn check_dimensions(
     pool: &PostgresPool,
     dimensions: usize,
@@ -132,7 +132,7 @@ impl DocumentVectorBuilder {
     ///
     /// # Errors
     ///
-    /// The database cannot be used, the name of the model is that of another one now, or the model has other dimensions than
+    /// The database cannot be used, the stored model of this name returned other vectors, or the model has other dimensions than
     /// the contract of document search.
     pub(in crate::source::postgres) async fn open(
         pool: &PostgresPool,
@@ -168,7 +168,7 @@ impl DocumentVectorBuilder {
         Ok(Self { pool: pool.clone(), model, stored, is_staged, after, progress, refused: 0 })
     }
 
-    /// Drops the index if the build changes most vectors of those that are searched.
+    /// Drops the index if the build changes many of the searched vectors.
     pub(in crate::source::postgres) async fn prepare(&self) -> Result<(), PostgresError> {
         if self.is_staged {
             return Ok(());
@@ -195,7 +195,7 @@ impl DocumentVectorBuilder {
         Ok(true)
     }
 
-    /// Returns what the build has done.
+    /// Returns the progress of the build.
     pub(in crate::source::postgres) fn progress(&self) -> BuildProgress {
         self.progress
     }
@@ -205,8 +205,8 @@ impl DocumentVectorBuilder {
         self.refused
     }
 
-    /// Builds the index and tells the projects, at the end of a build and of one that was stopped. At the end, vectors that
-    /// replace those of another model are searched in their place.
+    /// Builds the index and raises the versions of projects, after a complete or a stopped build. A complete build that replaces
+    /// another model also makes its vectors the searched ones.
     pub(in crate::source::postgres) async fn complete(&self, is_whole: bool) -> Result<(), PostgresError> {
         let mut connection = self.pool.connection().await?;
         let complete = async {
@@ -229,7 +229,7 @@ impl DocumentVectorBuilder {
         complete.await.map_err(|error| self.pool.failure(&error))
     }
 
-    /// Puts the vectors that were made in the place of the earlier ones, all in one transaction.
+    /// Replaces the searched vectors by those of the build, in one transaction.
     async fn replace(&self, connection: &mut Object) -> Result<(), Error> {
         let transaction = begin_write(connection, self.pool.url()).await?;
         use_extension(transaction.client()).await?;
@@ -316,7 +316,7 @@ impl DocumentVectorBuilder {
             .unzip();
         let transaction = begin_write(connection, self.pool.url()).await?;
         use_extension(transaction.client()).await?;
-        // No document is deleted meanwhile.
+        // The lock keeps documents from being deleted meanwhile.
         lock_version(&transaction).await?;
         if self.is_staged {
             let sql = "INSERT INTO fetchwell.chunk_vectors (chunk, model, embedding)

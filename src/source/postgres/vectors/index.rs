@@ -19,7 +19,7 @@ const CREATE_INDEX: &str = "CREATE INDEX IF NOT EXISTS idx_chunks_embedding ON f
 /// True for the role that can drop the index.
 const IS_OWNER: &str = "(SELECT pg_get_userbyid(relowner) = current_user FROM pg_class WHERE oid = 'fetchwell.chunks'::regclass)";
 
-/// Drops the index if most chunks get new vectors, with another label than this one. Only its owner can do that; others
+/// Drops the index if many chunks get new vectors, with another label than this one. Only its owner can do that; others
 /// change it vector by vector.
 pub(super) async fn drop_index_for(
     connection: &mut Object,

@@ -21,7 +21,7 @@ pub(in crate::source::postgres) struct StoredModel {
 /// Query for all models.
 const SELECT: &str = "SELECT id, model, dimensions, probe FROM fetchwell.embedding_models ORDER BY id";
 
-/// Query for the models whose vectors are searched.
+/// Query for the models with searched vectors.
 const SELECT_SEARCHED: &str =
     "SELECT id, model, dimensions, probe FROM fetchwell.embedding_models WHERE is_searched ORDER BY id";
 
@@ -31,19 +31,19 @@ impl StoredModel {
         Ok(client.query(SELECT, &[]).await?.iter().map(Self::from_row).collect())
     }
 
-    /// Returns the models whose vectors are searched.
+    /// Returns the models with searched vectors.
     pub(in crate::source::postgres) async fn searched(client: &Client) -> Result<Vec<Self>, Error> {
         Ok(client.query(SELECT_SEARCHED, &[]).await?.iter().map(Self::from_row).collect())
     }
 
-    /// Returns the models whose vectors are searched, as a read sees them.
+    /// Returns the models with searched vectors, within the transaction of a read.
     pub(in crate::source::postgres) fn read_searched(
         tables: &PostgresTables<'_>,
     ) -> Result<Vec<Self>, SourceError> {
         Ok(tables.query(SELECT_SEARCHED, &[])?.iter().map(Self::from_row).collect())
     }
 
-    /// Returns the model with a name whose vectors are to replace those of another one.
+    /// Returns the model of a name with an unfinished build that is to replace other vectors.
     pub(in crate::source::postgres) async fn replacing(
         client: &Client,
         name: &str,
@@ -63,7 +63,7 @@ impl StoredModel {
         }
     }
 
-    /// Inserts a model and returns it. It is searched at once, unless its vectors are to replace those of another one.
+    /// Inserts a model and returns it. Only the first model is searched before its build is complete.
     pub(in crate::source::postgres) async fn insert(
         client: &Client,
         name: &str,

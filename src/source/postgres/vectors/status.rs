@@ -21,9 +21,9 @@ pub struct ModelStatus {
 /// State of the vectors of documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::source::postgres) struct DocumentVectorStatus {
-    /// Models with their numbers of chunks, in the order in which they were first used.
+    /// Models with their numbers of chunks, the first used one first.
     pub(in crate::source::postgres) models: Vec<ModelStatus>,
-    /// Model whose vectors are to replace these.
+    /// Model of an unfinished build that is to replace these.
     pub(in crate::source::postgres) building: Option<ModelStatus>,
     /// Number of chunks without a vector of a model.
     pub(in crate::source::postgres) missing: u64,
@@ -59,9 +59,9 @@ impl DocumentVectorStatus {
     }
 }
 
-/// Replaces the vectors of all chunks by zeros, because the column of the contract has no empty value, and removes those of
-/// searches. Hashes of words are replaced, too: they are made of the text, and no search compares them. Returns true if there
-/// were vectors of a model.
+/// Replaces the vectors of all chunks by zeros, and removes those of searches. The column of the contract has no empty value.
+/// Hashes of words are replaced, too: they are made of the text, and no search compares them. Returns true if there were
+/// vectors of a model.
 pub(in crate::source::postgres) async fn remove_document_vectors(client: &Client) -> Result<bool, Error> {
     let models = "DELETE FROM fetchwell.embedding_models";
     let had_models = client.execute(models, &[]).await? > 0;

@@ -1,5 +1,5 @@
--- Vectors of records. A generation has the vectors of one model, in a table of its own: `record_vectors_ID`. It is filled
--- beside the current one, and replaces that when it is complete.
+-- Vectors of records. A generation has the vectors of one model, in a table of its own: `record_vectors_ID`. It is
+-- filled while the current one is searched, and replaces that when it is complete.
 
 CREATE TABLE fetchwell.vector_generations (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -13,7 +13,7 @@ CREATE TABLE fetchwell.vector_generations (
 
 CREATE UNIQUE INDEX current_vector_generation ON fetchwell.vector_generations (is_current) WHERE is_current;
 
--- Version of the last change of a stream that a generation has.
+-- Version of the last embedded change of each stream, by generation.
 CREATE TABLE fetchwell.vector_coverage (
     generation bigint NOT NULL REFERENCES fetchwell.vector_generations (id) ON DELETE CASCADE,
     stream     bigint NOT NULL REFERENCES fetchwell.streams (id) ON DELETE CASCADE,
