@@ -30,6 +30,12 @@ pub(super) async fn begin_write<'c>(
     without_statements(transaction, url).await
 }
 
+/// Takes the lock that all writers of records take first. Returns the version of the newest change.
+pub(super) async fn lock_version(transaction: &Transaction<'_>) -> Result<i64, Error> {
+    let sql = "SELECT version FROM fetchwell.store WHERE id = 1 FOR UPDATE";
+    Ok(transaction.query_one(sql, &[]).await?.get(0))
+}
+
 /// Forgets the statements that were prepared in an earlier session.
 fn forget_statements(connection: &Object, url: &PostgresUrl) {
     if url.is_pooled {

@@ -23,7 +23,7 @@ use super::pool::PostgresPool;
 use super::search::backfill::add_missing_words;
 use super::search::index::put_words;
 use super::sort_key::SortKey;
-use super::transaction::begin_write;
+use super::transaction::{begin_write, lock_version};
 use super::url::PostgresUrl;
 use super::vectors::index::{create_index, drop_empty_index};
 use super::words::WORDS_VERSION;
@@ -327,12 +327,6 @@ pub(super) struct OpenBatch<'a> {
     pub(super) streams: &'a mut HashMap<StreamName, OpenStream>,
     /// Writer of the documents, if the connection is a project.
     pub(super) documents: Option<&'a mut DocumentRows>,
-}
-
-/// Takes the lock that all writers of records take first. Returns the version of the newest change.
-pub(super) async fn lock_version(transaction: &Transaction<'_>) -> Result<i64, Error> {
-    let sql = "SELECT version FROM fetchwell.store WHERE id = 1 FOR UPDATE";
-    Ok(transaction.query_one(sql, &[]).await?.get(0))
 }
 
 impl OpenBatch<'_> {

@@ -9,7 +9,8 @@ use tokio_postgres::Error;
 use super::read::find;
 use crate::source::documents::{CommitSummary, DOCUMENTS_STREAM, DocumentChange, ProjectRef, Uuid};
 use crate::source::postgres::document_rows::DocumentRows;
-use crate::source::postgres::writer::{OpenBatch, lock_version};
+use crate::source::postgres::transaction::lock_version;
+use crate::source::postgres::writer::OpenBatch;
 use crate::source::store::{Change, IncomingRecord, Tally};
 
 /// Writes changes of documents. Returns `None` if there is no such project.

@@ -12,8 +12,7 @@ use crate::source::meaning::PlannedChunk;
 use crate::source::postgres::extension::use_extension;
 use crate::source::postgres::extension::vector::SqlVector;
 use crate::source::postgres::pool::PostgresPool;
-use crate::source::postgres::transaction::begin_write;
-use crate::source::postgres::writer::lock_version;
+use crate::source::postgres::transaction::{begin_write, lock_version};
 use crate::source::postgres_error::PostgresError;
 
 /// Columns of the chunks of a batch.

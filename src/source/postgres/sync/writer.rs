@@ -18,9 +18,9 @@ use crate::source::postgres::administration::Lease;
 use crate::source::postgres::batch::RecordPlace;
 use crate::source::postgres::document_rows::DocumentRows;
 use crate::source::postgres::search::backfill::add_missing_words;
-use crate::source::postgres::transaction::begin_write;
+use crate::source::postgres::transaction::{begin_write, lock_version};
 use crate::source::postgres::vectors::index::{create_index, drop_empty_index};
-use crate::source::postgres::writer::{OpenBatch, lock_version};
+use crate::source::postgres::writer::OpenBatch;
 use crate::source::postgres_error::PostgresError;
 use crate::source::store::{
     Change, ImportId, ImportResult, IncomingRecord, ItemId, ItemState, RememberedImport, Role, StoreError,

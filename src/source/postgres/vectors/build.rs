@@ -18,8 +18,7 @@ use crate::source::postgres::extension::use_extension;
 use crate::source::postgres::extension::vector::SqlVector;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::tables::{optional_text, text};
-use crate::source::postgres::transaction::{begin_read, begin_write};
-use crate::source::postgres::writer::lock_version;
+use crate::source::postgres::transaction::{begin_read, begin_write, lock_version};
 use crate::source::postgres_error::PostgresError;
 use crate::source::store::{BuildMode, BuildProgress, StoreError, VectorError};
 
