@@ -198,3 +198,25 @@ async fn parts_of_a_changed_document_are_not_mixed() {
     let again = model.call("get_document", json!({"path": "long.txt"})).await;
     assert_eq!(again["text"], "Short.\n");
 }
+
+#[test]
+fn a_project_has_documents_of_all_text_kinds() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let samples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/samples");
+    stdout(&fetchwell(["project", "create", "default", "--store", text(&store)]));
+    let import = ["import", "docs", text(&samples), "--project", "default", "--store", text(&store)];
+    assert!(stdout(&fetchwell(import)).contains("4 rejected"), "encrypted files");
+    let exported = stdout(&fetchwell(["export", "default", "--format", "ndjson", "--store", text(&store)]));
+    let documents = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut formats: Vec<(String, bool)> = documents
+        .map(|document| {
+            let data = &document["data"];
+            let format = data["format"].as_str().unwrap_or("md").to_owned();
+            (format, data["text"].as_str().is_some_and(|text| text.len() > 20))
+        })
+        .collect();
+    formats.sort();
+    let expected = ["docx", "html", "md", "pdf", "pptx"].map(|format| (format.to_owned(), true));
+    assert_eq!(formats, expected);
+}
