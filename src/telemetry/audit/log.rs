@@ -8,11 +8,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::state::private_options;
+use crate::telemetry::db::flush::flush_queue;
 use crate::telemetry::prometheus::exposition::{Exposition, Type};
 
 /// Maximum number of queued reads. Each has the lines of one page, at most some tens of kilobytes.
@@ -20,9 +21,6 @@ const QUEUE: usize = 1_024;
 
 /// Size in bytes at which a batch is written without more lines.
 const MAX_BATCH: usize = 256 * 1024;
-
-/// Pause of a flush while the queue is full.
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// The audit log. Clones share the queue; when the last one is dropped, the thread ends.
 #[derive(Debug, Clone)]
@@ -84,17 +82,7 @@ impl AuditLog {
 
     /// Waits until all lines so far are written, for at most `timeout`.
     pub(in crate::telemetry) fn flush(&self, timeout: Duration) {
-        let until = Instant::now() + timeout;
-        let (done, is_done) = sync_channel(1);
-        // `SyncSender` has no send with a timeout.
-        while let Err(TrySendError::Full(_)) = self.queue.try_send(Message::Flush(done.clone())) {
-            if Instant::now() >= until {
-                return;
-            }
-            thread::park_timeout(PAUSE);
-        }
-        drop(done);
-        let _ = is_done.recv_timeout(until.saturating_duration_since(Instant::now()));
+        flush_queue(&self.queue, Message::Flush, timeout);
     }
 
     /// Returns the counts of lines for Prometheus.

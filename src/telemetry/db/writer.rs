@@ -4,7 +4,7 @@
 //! exponential backoff; meanwhile calls are kept in memory, up to a maximum.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::database::Database;
+use super::flush::flush_queue;
 use super::keep::{FileTotals, add, latencies, read_totals};
 use crate::state::StateError;
 use crate::telemetry::TelemetryRecord;
@@ -122,17 +123,7 @@ impl Writer {
 
     /// Waits until all calls so far are written, for at most `timeout`.
     pub(in crate::telemetry) fn flush(&self, timeout: Duration) {
-        let until = Instant::now() + timeout;
-        let (done, is_done) = sync_channel(1);
-        // `SyncSender` has no send with a timeout.
-        while let Err(TrySendError::Full(_)) = self.queue.try_send(Message::Flush(done.clone())) {
-            if Instant::now() >= until {
-                return;
-            }
-            thread::park_timeout(PAUSE);
-        }
-        drop(done);
-        let _ = is_done.recv_timeout(until.saturating_duration_since(Instant::now()));
+        flush_queue(&self.queue, Message::Flush, timeout);
     }
 }
 
