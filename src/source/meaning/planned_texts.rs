@@ -1,6 +1,6 @@
 //! Texts of records to be embedded. Equal texts are embedded once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem::take;
 
 use sha2::{Digest, Sha256};
@@ -42,11 +42,37 @@ pub(in crate::source) struct PlannedTexts<Vector> {
     pub(in crate::source) pieces: usize,
     /// Bytes of texts beyond the limit of chunks.
     pub(in crate::source) omitted: usize,
+    /// Texts of all chunks so far.
+    seen: HashSet<TextDigest>,
 }
 
 impl<Vector> Default for PlannedTexts<Vector> {
     fn default() -> Self {
-        Self { new: Vec::new(), known: HashMap::new(), pieces: 0, omitted: 0 }
+        Self { new: Vec::new(), known: HashMap::new(), pieces: 0, omitted: 0, seen: HashSet::new() }
+    }
+}
+
+impl<Vector> PlannedTexts<Vector> {
+    /// Adds the texts of a record, and returns its chunks. `known` returns the vector of a text that was embedded before; each
+    /// text is looked up once.
+    pub(in crate::source) fn add(
+        &mut self,
+        chunks: Vec<ChunkText>,
+        known: impl Fn(&TextDigest) -> Option<Vector>,
+    ) -> Vec<PlannedChunk> {
+        let planned = chunks.into_iter().map(|ChunkText { chunk, text, pieces }| {
+            if self.seen.insert(chunk.digest) {
+                match known(&chunk.digest) {
+                    Some(vector) => drop(self.known.insert(chunk.digest, vector)),
+                    None => {
+                        self.pieces += pieces;
+                        self.new.push((chunk.digest, text));
+                    }
+                }
+            }
+            chunk
+        });
+        planned.collect()
     }
 }
 

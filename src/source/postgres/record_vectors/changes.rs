@@ -147,22 +147,9 @@ impl Changes<'_> {
         };
         let split: Vec<SplitRecord> = rows.iter().map(split).collect();
         let known = self.known(client, &split).await?;
-        let mut planned: HashSet<TextDigest> = HashSet::new();
         for record in split {
             plan.texts.omitted += record.omitted;
-            let mut chunks = Vec::with_capacity(record.chunks.len());
-            for ChunkText { chunk, text, pieces } in record.chunks {
-                if planned.insert(chunk.digest) {
-                    match known.get(&chunk.digest) {
-                        Some(vector) => drop(plan.texts.known.insert(chunk.digest, vector.clone())),
-                        None => {
-                            plan.texts.pieces += pieces;
-                            plan.texts.new.push((chunk.digest, text));
-                        }
-                    }
-                }
-                chunks.push(chunk);
-            }
+            let chunks = plan.texts.add(record.chunks, |digest| known.get(digest).cloned());
             plan.records.push(PlannedRecord { row: record.row, chunks });
             plan.version = Some(record.version);
             if plan.texts.new.len() >= self.model.batch() {

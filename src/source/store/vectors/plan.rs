@@ -1,14 +1,12 @@
 //! The next records to embed: reads them from the store and splits them into chunks.
 
-use std::collections::HashSet;
-
 use rusqlite::{Connection, OptionalExtension};
 
 use super::codes::StoredVector;
 use super::streams::{EmbeddedStreams, SkippedStreams, is_embedded_sql};
 use crate::embedding::{EmbeddingError, EmbeddingModel};
 use crate::record::RecordData;
-use crate::source::meaning::{ChunkText, PlannedChunk, PlannedTexts, TextDigest, plan_chunks};
+use crate::source::meaning::{PlannedChunk, PlannedTexts, TextDigest, plan_chunks};
 use crate::source::store::database::Database;
 use crate::source::store::{StoreError, read};
 
@@ -136,26 +134,14 @@ impl Planner<'_> {
         let names = self.streams.parameter();
         let changes = self.database.read(|sqlite| read_changes(sqlite, range, names.as_deref()))?;
         let mut plan = Plan::default();
-        let mut planned: HashSet<TextDigest> = HashSet::new();
+        let known = |digest: &TextDigest| {
+            self.vectors.and_then(|(sqlite, generations)| known_vector(sqlite, generations, *digest))
+        };
         for Change { mut record, data } in changes {
             let (chunks, omitted) =
                 data.as_ref().map(|data| plan_chunks(data, self.model)).unwrap_or_default();
             plan.texts.omitted += omitted;
-            for ChunkText { chunk, text, pieces } in chunks {
-                if planned.insert(chunk.digest) {
-                    let known = self
-                        .vectors
-                        .and_then(|(sqlite, generations)| known_vector(sqlite, generations, chunk.digest));
-                    match known {
-                        Some(vector) => drop(plan.texts.known.insert(chunk.digest, vector)),
-                        None => {
-                            plan.texts.pieces += pieces;
-                            plan.texts.new.push((chunk.digest, text));
-                        }
-                    }
-                }
-                record.chunks.push(chunk);
-            }
+            record.chunks = plan.texts.add(chunks, known);
             plan.records.push(record);
             if plan.texts.new.len() >= self.model.batch() {
                 break;
