@@ -18,8 +18,7 @@ use crate::http::middleware::refusal::ErrorResponder;
 use crate::http::middleware::refuse_proxied::{ProxyGuard, refuse_proxied};
 use crate::http::middleware::request_id::set_request_id;
 use crate::http::middleware::timeout::{RequestTimeout, timeout};
-use crate::http::server::connections::{Connections, MAX_UNSENT_WITHOUT_CALLER};
-use crate::http::server::forwarded::TrustedProxies;
+use crate::http::server::connections::Connections;
 use crate::http::server::limits::Limits;
 use crate::http::site::Site;
 
@@ -43,19 +42,9 @@ pub async fn serve_ops(listener: TcpListener, site: Site, stop: CancellationToke
         connections_per_address: MAX_CONNECTIONS_PER_ADDRESS,
         ..site.limits.clone()
     };
-    // Connections of trusted proxies are counted here, because each is one scraper.
-    let proxies = TrustedProxies::default();
     let app = app(Site { names, limits: limits.clone(), ..site });
-    let connections = Connections {
-        app,
-        limits,
-        proxies,
-        unsent_without_caller: MAX_UNSENT_WITHOUT_CALLER,
-        tls: None,
-        stop,
-        drop_calls: CancellationToken::new(),
-    };
-    connections.serve(listener).await;
+    // Connections of trusted proxies are counted here, because each is one scraper.
+    Connections::without_callers(app, limits, stop).serve(listener).await;
     Ok(())
 }
 

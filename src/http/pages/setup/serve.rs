@@ -29,7 +29,7 @@ use crate::http::middleware::refuse_proxied::{ProxyGuard, refuse_proxied};
 use crate::http::middleware::request_id::set_request_id;
 use crate::http::pages::access::parameter;
 use crate::http::pages::layout::{Visitor, problem};
-use crate::http::server::connections::{Connections, MAX_UNSENT_WITHOUT_CALLER};
+use crate::http::server::connections::Connections;
 use crate::http::server::forwarded::TrustedProxies;
 use crate::http::server::limits::Limits;
 use crate::telemetry::Telemetry;
@@ -82,16 +82,7 @@ pub async fn serve_setup(
         connections_per_address: MAX_CONNECTIONS,
         ..Limits::default()
     };
-    let connections = Connections {
-        app,
-        limits,
-        proxies: TrustedProxies::default(),
-        unsent_without_caller: MAX_UNSENT_WITHOUT_CALLER,
-        tls: None,
-        stop,
-        drop_calls: CancellationToken::new(),
-    };
-    connections.serve(listener).await;
+    Connections::without_callers(app, limits, stop).serve(listener).await;
     Ok(())
 }
 

@@ -98,6 +98,19 @@ pub(in crate::http) struct Connections {
 }
 
 impl Connections {
+    /// Creates the settings of a listener without callers, TLS and trusted proxies.
+    pub(in crate::http) fn without_callers(app: Router, limits: Limits, stop: CancellationToken) -> Self {
+        Self {
+            app,
+            limits,
+            proxies: TrustedProxies::default(),
+            unsent_without_caller: MAX_UNSENT_WITHOUT_CALLER,
+            tls: None,
+            stop,
+            drop_calls: CancellationToken::new(),
+        }
+    }
+
     /// Accepts connections until the server is stopped; then drains the requests in flight for a while and drops the
     /// rest.
     pub(in crate::http) async fn serve(self, listener: TcpListener) {
