@@ -105,10 +105,8 @@ impl Sources {
         match &self.federation {
             Some(federation) => {
                 let member = Self::from(federation.member(name)?);
-                Some(Self {
-                    reranking: self.reranking.clone(),
-                    ..member.with_search_history(self.keeps_search_history)
-                })
+                let member = member.reranked_by(self.reranking.clone());
+                Some(member.with_search_history(self.keeps_search_history))
             }
             None => (self.source.name() == name).then(|| self.clone()),
         }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::route::SEARCH_STREAM;
 use crate::http::description::describe_response;
 use crate::source::documents::Category;
 
@@ -39,7 +40,7 @@ pub(in crate::http) fn paths() -> Vec<(&'static str, Value)> {
         "responses": responses("200", "Number of removed answers", "application/json", cleared)});
     vec![
         ("/api/v1/search", json!({"post": search})),
-        ("/api/v1/search/stream", json!({"get": stream})),
+        (SEARCH_STREAM, json!({"get": stream})),
         ("/api/v1/search/{id}/feedback", json!({"post": feedback})),
         ("/api/v1/projects", json!({"get": projects})),
         ("/api/v1/projects/{id}", json!({"get": one})),
