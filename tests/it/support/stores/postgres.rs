@@ -10,7 +10,7 @@ use crate::support::{fetchwell, text};
 /// Password of the roles that tests create.
 pub(crate) const ROLE_PASSWORD: &str = "r0le-5ecret";
 
-/// New database of one test.
+/// New database of one test, dropped at its end so that the tests need little disk.
 pub(crate) struct Database {
     /// URL for the superuser.
     pub(crate) url: String,
@@ -97,6 +97,21 @@ impl Database {
             fetchwell(["import", "records", text(&file), "--store", &self.url, "--connection", connection]);
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let sql = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
+        // The runtime of a test does not run during a drop.
+        let dropping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move { connect(&server()).await.batch_execute(&sql).await })
+        });
+        // A test may have stopped or filled its server.
+        if let Ok(Err(error)) = dropping.join() {
+            eprintln!("{} was not dropped: {error}", self.name);
+        }
     }
 }
 
