@@ -1,6 +1,6 @@
 //! The fields that the records of a stream were seen to have.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::kinds::{Kinds, MAX_FIELDS};
 use crate::record::RecordData;
@@ -8,13 +8,15 @@ use crate::record::RecordData;
 /// Fields of a stream with the types of their values, and those that are to be saved.
 #[derive(Debug, Default)]
 pub(in crate::source) struct ObservedFields {
-    fields: HashMap<String, Kinds>,
+    fields: Vec<ObservedField>,
+    /// Place of each field by its name.
+    places: HashMap<String, usize>,
     /// Fields with types that are new since the last save.
-    unsaved: Vec<String>,
+    unsaved: BTreeSet<usize>,
 }
 
 /// Field with the types of its values.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::source) struct ObservedField {
     pub(in crate::source) name: String,
     pub(in crate::source) kinds: Kinds,
@@ -23,24 +25,28 @@ pub(in crate::source) struct ObservedField {
 impl ObservedFields {
     /// Creates the fields of a stream from those that were saved.
     pub(in crate::source) fn new(saved: HashMap<String, Kinds>) -> Self {
-        Self { fields: saved, unsaved: Vec::new() }
+        let mut observed = Self::default();
+        saved.into_iter().for_each(|(name, kinds)| observed.push(name, kinds));
+        observed
     }
 
     /// Adds the fields of a record, as far as there is room for new ones.
     pub(in crate::source) fn observe(&mut self, data: &RecordData) {
-        let mut room = MAX_FIELDS.saturating_sub(self.fields.len());
-        for (name, value) in data {
-            let kind = Kinds::from_value(value);
-            match self.fields.get_mut(name) {
-                Some(known) if known.covers(kind) => {}
-                Some(known) => {
-                    known.merge(kind);
-                    self.unsaved.push(name.clone());
+        for (at, (name, value)) in data.iter().enumerate() {
+            let kinds = Kinds::from_value(value);
+            // Most records of a stream have the same fields in the same order.
+            let is_there = self.fields.get(at).is_some_and(|known| known.name == *name);
+            let place = if is_there { Some(at) } else { self.places.get(name).copied() };
+            match place {
+                Some(at) => {
+                    if let Some(known) = self.fields.get_mut(at).filter(|known| !known.kinds.covers(kinds)) {
+                        known.kinds.merge(kinds);
+                        self.unsaved.insert(at);
+                    }
                 }
-                None if room > 0 => {
-                    room -= 1;
-                    self.fields.insert(name.clone(), kind);
-                    self.unsaved.push(name.clone());
+                None if self.fields.len() < MAX_FIELDS => {
+                    self.unsaved.insert(self.fields.len());
+                    self.push(name.clone(), kinds);
                 }
                 None => {}
             }
@@ -49,8 +55,12 @@ impl ObservedFields {
 
     /// Returns the fields that are new since the last call.
     pub(in crate::source) fn take_unsaved(&mut self) -> Vec<ObservedField> {
-        let kinds = |name: &String| self.fields.get(name).copied().unwrap_or_default();
         let unsaved = std::mem::take(&mut self.unsaved);
-        unsaved.into_iter().map(|name| ObservedField { kinds: kinds(&name), name }).collect()
+        unsaved.into_iter().filter_map(|at| self.fields.get(at).cloned()).collect()
+    }
+
+    fn push(&mut self, name: String, kinds: Kinds) {
+        self.places.insert(name.clone(), self.fields.len());
+        self.fields.push(ObservedField { name, kinds });
     }
 }

@@ -33,6 +33,12 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// connections serve many calls; the number exceeds the default concurrency limit of one caller.
 pub(super) const READERS: usize = 24;
 
+/// Pages of the write-ahead log at which it is copied into the file: 32 MB.
+const CHECKPOINT_PAGES: i64 = 8_000;
+
+/// Memory of a writer's connection for pages, in SQLite's notation: a negative number of KiB.
+const WRITER_CACHE: i64 = -32_000;
+
 /// Error of a read: from the database, or from the query.
 #[derive(Debug)]
 pub(super) enum ReadError {
@@ -301,7 +307,13 @@ impl Database {
         use_write_ahead_log(&connection).map_err(|error| self.error(&error))?;
         // The write-ahead log makes every commit atomic. Only the last commits before a power failure can be lost,
         // and repeating the import restores them.
-        connection.pragma_update(None, "synchronous", "NORMAL").map_err(|error| self.error(&error))?;
+        let set = |name, value: &dyn rusqlite::ToSql| {
+            connection.pragma_update(None, name, value).map_err(|error| self.error(&error))
+        };
+        set("synchronous", &"NORMAL")?;
+        // A checkpoint waits for the disk three times. By default there is one after each two batches of an import.
+        set("wal_autocheckpoint", &CHECKPOINT_PAGES)?;
+        set("cache_size", &WRITER_CACHE)?;
         Ok(connection)
     }
 
