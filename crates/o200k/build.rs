@@ -1,11 +1,11 @@
 //! Writes the vocabulary of `o200k`, which tiktoken-rs has, as the tables that `src/vocabulary.rs` reads.
 //!
-//! A token is a number below the number of tokens. All numbers are little-endian `u32`:
+//! A token is a number below the number of tokens. All numbers are little-endian, `u32` apart from `parts`:
 //!
 //! - `bytes`: the bytes of all tokens, one after the other
-//! - `starts`: where the bytes of each token start, and where the last one ends
-//! - `splits`: the two tokens that each token is merged from; a token of one byte is its own two
-//! - `prefixes`: the longest token that each token starts with beside itself; a token of one byte has itself
+//! - `starts`: where the bytes of every fourth token start
+//! - `parts`: a `u64` for each token (`parts.rs`): the two tokens that it is merged from, the longest one that it starts with
+//!   beside itself, and the number of its bytes; a token of one byte has itself three times
 //! - `slots`: a hash table from bytes to their token, with a part of the hash before it (`hash.rs`)
 //! - `pairs`: a hash table from two adjacent tokens to the token that they are merged to, in the same way
 //! - `longest`: a byte for each first two bytes: the length of the longest token that starts with them
@@ -23,6 +23,12 @@ use std::{env, fs};
 #[path = "src/hash.rs"]
 mod hash;
 
+#[expect(dead_code, reason = "`vocabulary.rs` uses more of it")]
+#[path = "src/parts.rs"]
+mod parts;
+
+use parts::TokenParts;
+
 /// A slot without an entry.
 const FREE: u32 = u32::MAX;
 
@@ -32,20 +38,28 @@ const SPACES: (&str, &str) = (r"|\s+(?!\S)|\s+", r"|\s+");
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/hash.rs");
+    println!("cargo::rerun-if-changed=src/parts.rs");
     let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
     let encoding = tiktoken_rs::o200k_base()?;
     let tokens: Vec<Vec<u8>> = (0..).map_while(|token| encoding.decode_bytes(&[token]).ok()).collect();
     let ranks: HashMap<&[u8], u32> = tokens.iter().map(Vec::as_slice).zip(0..).collect();
     let splits = tokens.iter().map(|token| split(token, &ranks)).collect::<Result<Vec<_>, _>>()?;
 
-    let (mut slots, mut pairs) = (vec![FREE; 1 << hash::SLOT_BITS], vec![FREE; 1 << hash::SLOT_BITS]);
-    let (mut starts, mut prefixes, mut longest) = (vec![0], Vec::new(), vec![1_u8; 1 << 16]);
+    let free = vec![FREE; usize::try_from(hash::SLOTS)?];
+    let (mut slots, mut pairs) = (free.clone(), free);
+    let (mut starts, mut parts, mut longest) = (Vec::new(), Vec::new(), vec![1_u8; 1 << 16]);
+    let mut start = 0;
     for ((token, bytes), (left, right)) in (0_u32..).zip(&tokens).zip(&splits) {
-        starts.push(starts[starts.len() - 1] + u32::try_from(bytes.len())?);
+        if token % 4 == 0 {
+            starts.push(start);
+        }
+        start += u32::try_from(bytes.len())?;
         let of_bytes = bytes.iter().fold(hash::EMPTY, |hash, byte| hash::with_byte(hash, *byte));
         insert(&mut slots, of_bytes, token);
         let shorter = (1..bytes.len()).rev().find_map(|end| ranks.get(&bytes[..end]));
-        prefixes.push(*shorter.unwrap_or(&token));
+        let prefix = *shorter.unwrap_or(&token);
+        let len = u8::try_from(bytes.len())?;
+        parts.extend(TokenParts { left: *left, right: *right, prefix, len }.packed().to_le_bytes());
         if let [first, second, ..] = bytes.as_slice() {
             // The linear merge of `vocabulary.rs` relies on it.
             if *left >= token || *right >= token {
@@ -54,15 +68,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             let of_pair = hash::of_pair(*left, *right);
             insert(&mut pairs, of_pair, token);
             let known = &mut longest[usize::from(u16::from_be_bytes([*first, *second]))];
-            *known = u8::try_from(bytes.len())?.max(*known);
+            *known = len.max(*known);
         }
     }
-    let splits: Vec<u32> = splits.iter().flat_map(|(left, right)| [*left, *right]).collect();
     fs::write(folder.join("o200k.bytes"), tokens.concat())?;
+    fs::write(folder.join("o200k.parts"), parts)?;
     fs::write(folder.join("o200k.longest"), longest)?;
-    let tables =
-        [("starts", starts), ("splits", splits), ("prefixes", prefixes), ("slots", slots), ("pairs", pairs)];
-    for (name, numbers) in tables {
+    for (name, numbers) in [("starts", starts), ("slots", slots), ("pairs", pairs)] {
         write(&folder.join(format!("o200k.{name}")), &numbers)?;
     }
     let pattern = tiktoken_rs::O200K_BASE_PAT_STR.strip_suffix(SPACES.0).ok_or("another expression")?;

@@ -45,8 +45,8 @@ pub(crate) fn refuse_database_for(store: &Path, unsupported: Unsupported) -> Res
 pub(crate) fn existing_default_store(environment: &Environment) -> Result<PathBuf, Failure> {
     existing_store(
         environment,
-        "fill it with `fetchwell import files FOLDER --connection NAME`, or name a source: --store, --provider-url or \
-         --config, or add one with `fetchwell source add`",
+        "import something with `fetchwell add PATH`, or name a source: --store, --provider-url or --config, or add one with \
+         `fetchwell source add`",
     )
 }
 

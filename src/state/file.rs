@@ -36,6 +36,12 @@ impl StateFile {
         }
     }
 
+    /// Returns the state directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Returns true if the file exists.
     #[must_use]
     pub fn is_there(&self) -> bool {

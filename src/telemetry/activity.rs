@@ -6,6 +6,20 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Outcome, TelemetryRecord};
 
+/// The end of a call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EndedCall {
+    pub(super) timestamp: Timestamp,
+    /// False if the call failed or was cancelled.
+    pub(super) is_answered: bool,
+}
+
+impl From<&TelemetryRecord> for EndedCall {
+    fn from(record: &TelemetryRecord) -> Self {
+        Self { timestamp: record.timestamp, is_answered: record.outcome == Outcome::OK }
+    }
+}
+
 /// Calls in consecutive intervals of the same length, the oldest first. The last interval ends now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activity {
@@ -35,6 +49,16 @@ impl Activity {
         interval: SignedDuration,
         count: usize,
     ) -> Self {
+        Self::from_calls(records.iter().map(|record| record.as_ref().into()), now, interval, count)
+    }
+
+    /// Counts calls in the same way, in any order.
+    pub(super) fn from_calls(
+        ended: impl Iterator<Item = EndedCall>,
+        now: Timestamp,
+        interval: SignedDuration,
+        count: usize,
+    ) -> Self {
         let step = interval.as_millis().max(1);
         let end = now.as_millisecond();
         let begin_of = |number: usize| {
@@ -45,12 +69,12 @@ impl Activity {
         let mut intervals: Vec<IntervalCalls> = (0..count)
             .map(|number| IntervalCalls { start: begin_of(number), answered: 0, failed: 0 })
             .collect();
-        for record in records {
-            let age = i128::from(end.saturating_sub(record.timestamp.as_millisecond()).max(0));
+        for call in ended {
+            let age = i128::from(end.saturating_sub(call.timestamp.as_millisecond()).max(0));
             let nth_from_end = usize::try_from(age / step).unwrap_or(usize::MAX);
             let place = count.checked_sub(1).and_then(|last| last.checked_sub(nth_from_end));
             let Some(calls) = place.and_then(|place| intervals.get_mut(place)) else { continue };
-            if record.outcome == Outcome::OK {
+            if call.is_answered {
                 calls.answered += 1;
             } else {
                 calls.failed += 1;

@@ -36,7 +36,7 @@ mod totals;
 pub use activity::{Activity, IntervalCalls};
 pub use audit::{AuditLog, AuditLogError, CallAudit, ReadKind, ReadRecord};
 pub use call::{Call, Endpoint, ErrorDetails};
-pub use db::stored::{CallFilter, StoredCall, StoredCalls};
+pub use db::stored::{CallFilter, StoredActivity, StoredCall, StoredCalls};
 pub use embedding::{EmbeddingBuild, EmbeddingState};
 pub use endpoints::EndpointAggregates;
 pub use imports::{ImportProgress, ImportState};

@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::audit::AuditLog;
 use super::db::database::Database;
+use super::db::stored::{StoredActivity, StoredCalls};
 use super::db::writer::Writer;
 use super::embedding::{EmbeddingBuild, EmbeddingBuilds};
 use super::imports::{ImportProgress, ImportsProgress};
@@ -20,6 +22,9 @@ use super::{Call, Endpoint, Origin, Spans, TelemetryRecord, TraceParent};
 
 /// Default number of calls that are kept in memory, a few megabytes.
 pub const RECORDS_IN_MEMORY: usize = 10_000;
+
+/// Maximum time for which a reader of the file waits until the calls so far are in it.
+const MAX_WRITE_WAIT: Duration = Duration::from_secs(1);
 
 /// The recorder of calls. Cheap to clone; clones share the records.
 #[derive(Debug, Clone)]
@@ -267,6 +272,24 @@ impl Telemetry {
     #[must_use]
     pub fn latest(&self, max_calls: usize) -> Vec<Arc<TelemetryRecord>> {
         self.recent(|recent| recent.records.iter().rev().take(max_calls).cloned().collect())
+    }
+
+    /// Counts the stored calls of the last `count` intervals before `now`, also those of earlier processes and of other servers
+    /// with the same state directory. Returns `None` if calls are in memory only, or if the file cannot be read. Blocks.
+    #[must_use]
+    pub fn stored_activity(
+        &self,
+        now: Timestamp,
+        interval: SignedDuration,
+        count: usize,
+    ) -> Option<StoredActivity> {
+        let writer = self.0.writer.as_ref()?;
+        writer.flush(MAX_WRITE_WAIT);
+        if writer.is_degraded() {
+            return None;
+        }
+        let stored = StoredCalls::open(writer.directory());
+        stored.and_then(|calls| calls.activity(now, interval, count)).ok().flatten()
     }
 
     /// Waits until all calls so far are in the file and the audit log. Waits at most `timeout` for each.

@@ -1,7 +1,7 @@
 //! Hashes of the tables of the vocabulary. `build.rs` writes the tables with them, and `vocabulary.rs` reads them.
 
-/// The slots of a table, as a power of two: more than twice as many as there are tokens.
-pub(crate) const SLOT_BITS: u32 = 19;
+/// The slots of a table for 199,998 tokens: three fifths of them are in use. Twice as many would be hardly faster.
+pub(crate) const SLOTS: u32 = 5 << 16;
 
 /// The hash of no bytes (FNV-1a).
 pub(crate) const EMPTY: u64 = 0xCBF2_9CE4_8422_2325;
@@ -27,7 +27,8 @@ pub(crate) fn untagged(tagged: u32) -> u32 {
 
 /// Returns the slot where the search for a hash starts.
 pub(crate) fn slot_of(hash: u64) -> usize {
-    top_bits((hash ^ (hash >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    let mixed = (hash ^ (hash >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    usize::try_from(((mixed >> 32) * u64::from(SLOTS)) >> 32).unwrap_or_default()
 }
 
 /// Returns the hash of two adjacent tokens.
@@ -38,9 +39,6 @@ pub(crate) fn of_pair(left: u32, right: u32) -> u64 {
 
 /// Returns the slot behind a slot.
 pub(crate) fn next_slot(slot: usize) -> usize {
-    (slot + 1) & ((1 << SLOT_BITS) - 1)
-}
-
-fn top_bits(hash: u64) -> usize {
-    usize::try_from(hash >> (u64::BITS - SLOT_BITS)).unwrap_or_default()
+    let next = slot + 1;
+    if next == SLOTS as usize { 0 } else { next }
 }

@@ -6,11 +6,14 @@
 //!
 //! - `cache`: counts of short pieces that were counted before
 //! - `hash`: the hashes of the tables
+//! - `parts`: the tokens and bytes that a token consists of
 //! - `pieces`: cuts a text
 //! - `vocabulary`: counts the tokens of a piece
 
 mod cache;
 mod hash;
+#[expect(dead_code, reason = "`build.rs` uses more of it")]
+mod parts;
 mod pieces;
 mod vocabulary;
 

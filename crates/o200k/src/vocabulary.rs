@@ -6,11 +6,11 @@
 //! one where the merges would not leave these two tokens side by side (the algorithm of the crate `bpe`).
 
 use super::hash;
+use super::parts::TokenParts;
 
 const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.bytes"));
 const STARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.starts"));
-const SPLITS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.splits"));
-const PREFIXES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.prefixes"));
+const PARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.parts"));
 const SLOTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.slots"));
 const PAIRS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.pairs"));
 const LONGEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.longest"));
@@ -56,7 +56,7 @@ fn merged(piece: &[u8]) -> usize {
                 next = longest(piece.get(at..).unwrap_or_default());
                 break;
             }
-            let shorter = number(PREFIXES, index(token));
+            let shorter = parts_of(token).prefix;
             if shorter != token {
                 token = shorter;
                 continue;
@@ -151,17 +151,24 @@ fn look_up(table: &'static [u8], hash: u64, is_it: impl Fn(u32) -> bool) -> Opti
 
 /// Returns the two tokens that a token is merged from: twice itself for a token of one byte.
 fn split_of(token: u32) -> (u32, u32) {
-    let at = index(token) * 2;
-    (number(SPLITS, at), number(SPLITS, at + 1))
+    let TokenParts { left, right, .. } = parts_of(token);
+    (left, right)
+}
+
+fn parts_of(token: u32) -> TokenParts {
+    let packed = PARTS.as_chunks().0.get(index(token)).map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes));
+    TokenParts::unpacked(packed)
 }
 
 fn bytes_of(token: u32) -> &'static [u8] {
-    let start = |token: usize| index(number(STARTS, token));
-    BYTES.get(start(index(token))..start(index(token) + 1)).unwrap_or_default()
+    let first = token - token % 4;
+    let before: usize = (first..token).map(len_of).sum();
+    let start = index(number(STARTS, index(first / 4))) + before;
+    BYTES.get(start..start + len_of(token)).unwrap_or_default()
 }
 
 fn len_of(token: u32) -> usize {
-    bytes_of(token).len()
+    usize::from(parts_of(token).len)
 }
 
 fn index(number: u32) -> usize {

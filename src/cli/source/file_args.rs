@@ -56,6 +56,12 @@ impl FileArgs {
     /// Reads and parses the file, which may have no sources.
     pub(super) fn read(&self) -> Result<(PathBuf, String, FileSettings), Failure> {
         let path = self.path();
+        if self.config.is_none() && !path.exists() {
+            return Err(Failure::new(format!(
+                "there is no configuration at {} yet; add a source with `fetchwell source add`",
+                path.display()
+            )));
+        }
         let text = read_text(&path)?;
         let settings = check_text(&text, &path)?;
         Ok((path, text, settings))

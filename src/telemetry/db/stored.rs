@@ -2,13 +2,17 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, Row, params};
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::database::Database;
 use super::keep::unsigned;
 use crate::state::StateError;
+use crate::telemetry::activity::{Activity, EndedCall};
+use crate::telemetry::call::shown_time;
+use crate::telemetry::outcome::Outcome;
 
 /// A stored call.
 #[derive(Debug, Clone, Serialize)]
@@ -64,6 +68,15 @@ pub struct CallFilter {
     pub max_calls: Option<u32>,
 }
 
+/// Stored calls over time, of all servers with the same state directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredActivity {
+    /// The calls over time.
+    pub activity: Activity,
+    /// End of the oldest call that is stored.
+    pub since: Timestamp,
+}
+
 /// The stored calls of a state directory.
 #[derive(Debug)]
 pub struct StoredCalls {
@@ -103,6 +116,41 @@ impl StoredCalls {
         let mut calls = read().map_err(|error| self.database.file.error(&error))?;
         calls.reverse();
         Ok(calls)
+    }
+
+    /// Counts the calls of the last `count` intervals before `now`. Returns `None` if no call is stored.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn activity(
+        &self,
+        now: Timestamp,
+        interval: SignedDuration,
+        count: usize,
+    ) -> Result<Option<StoredActivity>, StateError> {
+        let length = interval.saturating_mul(i32::try_from(count).unwrap_or(i32::MAX));
+        let first = now.checked_sub(length).unwrap_or(Timestamp::MIN);
+        let read = || {
+            let oldest = "SELECT timestamp FROM telemetry ORDER BY id LIMIT 1";
+            let oldest: Option<String> =
+                self.connection.query_row(oldest, (), |row| row.get(0)).optional()?;
+            let ended = "SELECT timestamp, outcome = ?2 FROM telemetry WHERE timestamp >= ?1";
+            let mut statement = self.connection.prepare(ended)?;
+            let rows = statement.query_map(params![shown_time(first), Outcome::OK.as_str()], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?))
+            })?;
+            Ok((oldest, rows.collect::<Result<Vec<_>, _>>()?))
+        };
+        let (oldest, rows) = read().map_err(|error| self.database.file.error(&error))?;
+        let ended = rows.into_iter().filter_map(|(timestamp, is_answered)| {
+            Some(EndedCall { timestamp: timestamp.parse().ok()?, is_answered })
+        });
+        let since = oldest.and_then(|oldest| oldest.parse().ok());
+        Ok(since.map(|since| StoredActivity {
+            activity: Activity::from_calls(ended, now, interval, count),
+            since,
+        }))
     }
 }
 

@@ -3,6 +3,7 @@
 //! No call waits for it: a call is queued, or counted as dropped if the queue is full. Failed writes are retried with
 //! exponential backoff; meanwhile calls are kept in memory, up to a maximum.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,6 +40,8 @@ const MAX_RETRY: Duration = Duration::from_secs(30);
 pub(in crate::telemetry) struct Writer {
     queue: SyncSender<Message>,
     shared: Arc<WriterState>,
+    /// The state directory.
+    directory: PathBuf,
 }
 
 #[derive(Debug)]
@@ -74,6 +77,7 @@ impl Writer {
     /// Opens the file and starts the thread. Also returns the latencies, in microseconds, of the latest `max_calls` calls.
     pub(in crate::telemetry) fn start(database: Database, max_calls: usize) -> (Self, Vec<u64>) {
         let shared = Arc::new(WriterState::default());
+        let directory = database.file.directory().to_owned();
         let (queue, messages) = sync_channel(QUEUE);
         let mut keeper = Keeper {
             connection: None,
@@ -90,7 +94,7 @@ impl Writer {
             tracing::warn!(%error, "the thread that writes telemetry cannot be started; telemetry is kept in memory");
             shared.is_degraded.store(true, Ordering::Relaxed);
         }
-        (Self { queue, shared }, latencies)
+        (Self { queue, shared, directory }, latencies)
     }
 
     /// Counts a call and queues it, without blocking.
@@ -114,6 +118,11 @@ impl Writer {
     /// Returns the number of calls that were dropped before they were written.
     pub(in crate::telemetry) fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Returns the state directory.
+    pub(in crate::telemetry) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Returns true if the file cannot be written at present.

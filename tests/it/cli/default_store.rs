@@ -88,7 +88,7 @@ fn the_environment_names_another_default_store() {
     assert!(!home.path("data").exists());
     // An empty value names nothing.
     let unset = home.command(&SEARCH).env("FETCHWELL_STORE", "").output().unwrap();
-    assert!(stderr(&unset).contains("fetchwell import"), "{unset:?}");
+    assert!(stderr(&unset).contains("fetchwell add"), "{unset:?}");
 }
 
 #[test]
@@ -108,10 +108,7 @@ fn commands_that_read_create_no_store() {
         let output = home.run(arguments);
         let problem = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?} {output:?}");
-        assert!(
-            problem.contains("there is no store at") && problem.contains("fetchwell import"),
-            "{problem}"
-        );
+        assert!(problem.contains("there is no store at") && problem.contains("fetchwell add"), "{problem}");
     }
     assert!(!home.path("data").exists() && !home.path("config").exists());
 }

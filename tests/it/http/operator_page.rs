@@ -63,6 +63,49 @@ fn calls_are_shown_without_their_contents() {
     assert_eq!(ask(&server.address, "DELETE", "/operator", &[]).status, 405);
 }
 
+/// Returns the number of answered calls of the chart of the last hour.
+fn answered(page: &Answer) -> u64 {
+    let shown = page.text.split("Calls over time: ").nth(1).unwrap_or_else(|| panic!("{page:?}"));
+    shown.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn calls_over_time_include_those_of_earlier_processes() {
+    let (folder, store) = demo_store();
+    let state = folder.path().join("state");
+    let start = || HttpServer::start(["--store", text(&store), "--state-dir", text(&state)]);
+    let search = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "search", "arguments": {"query": "invoice"}}})
+    .to_string();
+    let earlier = start();
+    for _ in 0..7 {
+        assert_eq!(post(&earlier.address, "/mcp", &[], &search).status, 200);
+    }
+    let before = page(&earlier, "/operator", "");
+    assert!(answered(&before) >= 7, "{before:?}");
+    earlier.stop();
+    let server = start();
+    assert_eq!(post(&server.address, "/mcp", &[], &search).status, 200);
+    let shown = page(&server, "/operator", "");
+    // One more search, and at least the earlier page.
+    assert!(answered(&shown) > answered(&before) + 1, "{shown:?}");
+    let year = jiff::Timestamp::now().strftime("%Y").to_string();
+    assert!(shown.text.contains(&format!("The oldest record is of {year}-")), "{shown:?}");
+    // Tables of tools have the calls of this process.
+    assert!(shown.text.contains("of which the latest 1 are shown here"), "{shown:?}");
+    // A file that is no store of calls leaves the calls of the process.
+    server.stop();
+    for name in ["telemetry.db", "telemetry.db-wal", "telemetry.db-shm"] {
+        let _ = std::fs::remove_file(state.join(name));
+    }
+    std::fs::write(state.join("telemetry.db"), "not a database").unwrap();
+    let alone = start();
+    assert_eq!(post(&alone.address, "/mcp", &[], &search).status, 200);
+    let shown = page(&alone, "/operator", "");
+    assert!(shown.text.contains("Calls of this process since its start."), "{shown:?}");
+    assert_eq!(answered(&shown), 1, "{shown:?}");
+}
+
 #[test]
 fn only_tokens_of_administrators_open_the_page_of_a_hosted_server() {
     let place = Place::new();

@@ -89,6 +89,57 @@ fn a_link_stays_one_and_its_target_is_changed() {
     assert!(home.path("dotfiles/mcp.json.fetchwell-backup").exists());
 }
 
+/// Checks that a change shows no secret of the earlier file, and that the written file still has all of them.
+#[track_caller]
+fn check_redacted(client: &str, file: &str, before: &str, shown_parts: &[&str]) {
+    let home = home();
+    home.write(file, before);
+    let arguments = ["--no-import", "--client", client];
+    let dry = home.setup(&[&arguments[..], &["--dry-run", "--json"]].concat());
+    let dry = String::from_utf8(dry.stdout).unwrap();
+    assert_eq!(home.read(file), before);
+    let shown = stdout(&home.setup(&arguments));
+    for part in shown_parts {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    for secret in ["s3cret", "p4ss"] {
+        assert!(!shown.contains(secret) && !dry.contains(secret), "{shown}{dry}");
+        let count = |text: &str| text.matches(secret).count();
+        assert_eq!(count(&home.read(file)), count(before), "{}", home.read(file));
+    }
+}
+
+#[test]
+fn a_change_shows_no_values_of_other_servers() {
+    let others = r#""github":{"command":"gh","args":["--token","s3cret"],"env":{"T":"s3cret"},"headers":{"Authorization":"p4ss"}}"#;
+    let added = ["\"args\": [", "--stdio"];
+    check_redacted("cursor", FILE, &format!("{{\"mcpServers\":{{{others}}}}}"), &added);
+    check_redacted("cursor", FILE, &format!("{{\"mcpServers\":{{{others}}}}} // p4ss"), &added);
+    check_redacted("cursor", FILE, &format!("{{\"key\":\"p4ss\",\"mcpServers\":{{{others}}}}}\n"), &added);
+    // The change includes the values between two keys that are replaced.
+    let own = r#""fetchwell":{"command":"old","env":{"KEY":"p4ss"},"args":["serve"]}"#;
+    for entries in [format!("{own},{others}"), format!("{others},{own}")] {
+        check_redacted(
+            "cursor",
+            FILE,
+            &format!("{{\"mcpServers\":{{{entries}}}}}"),
+            &["old", "\"KEY\":\"…\""],
+        );
+    }
+    check_redacted(
+        "codex",
+        ".codex/config.toml",
+        "mcp_servers = { a = { env = { T = \"s3cret\" } }, fetchwell = { command = \"old\", env = { K = 'p4ss' }, args = [] } }\n",
+        &["old", "K = \"…\""],
+    );
+    check_redacted(
+        "codex",
+        ".codex/config.toml",
+        "[mcp_servers.fetchwell]\ncommand = \"old\"\n# p4ss\nenv.T = \"s3cret\"\nargs = []\n",
+        &["- …old\"", "# …", "env.T = \"…\""],
+    );
+}
+
 /// Checks that a file is refused with a code and a snippet, and that nothing changes.
 #[track_caller]
 fn check_refused(home: &Home, code: &str, part: &str) {

@@ -10,6 +10,7 @@ use super::entry::{Format, ServerEntry};
 use super::error::ClientFileError;
 use super::excerpt::changed_lines;
 use super::json_file::with_json_server;
+use super::redact::redacted;
 use super::toml_file::with_toml_server;
 use crate::cli::client_config::Client;
 use crate::config::save;
@@ -42,6 +43,7 @@ pub(in crate::cli::setup) struct FileChange {
     /// Text of the file, or `None` if there is none.
     before: Option<String>,
     after: String,
+    format: Format,
 }
 
 impl FilePlan {
@@ -55,7 +57,8 @@ impl FilePlan {
         let target = target(home, path)?;
         let before = read(&target)?;
         let text = before.as_deref().unwrap_or_default();
-        let mut after = match Format::for_client(client) {
+        let format = Format::for_client(client);
+        let mut after = match format {
             Format::Json { servers, transport } => with_json_server(text, servers, transport, server)?,
             Format::Toml => with_toml_server(text, server)?,
         };
@@ -66,7 +69,7 @@ impl FilePlan {
             return Ok(Self::Current);
         }
         let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
-        Ok(Self::Change(FileChange { path: target, is_link, before, after }))
+        Ok(Self::Change(FileChange { path: target, is_link, before, after, format }))
     }
 }
 
@@ -81,9 +84,10 @@ impl FileChange {
         self.before.is_none()
     }
 
-    /// Returns the changes, as lines with `-` and `+`.
+    /// Returns the changes, as lines with `-` and `+`, without values of other servers.
     pub(in crate::cli::setup) fn lines(&self) -> Vec<String> {
-        changed_lines(self.before.as_deref().unwrap_or_default(), &self.after)
+        let before = redacted(self.before.as_deref().unwrap_or_default(), self.format);
+        changed_lines(&before, &redacted(&self.after, self.format))
     }
 
     /// Writes the file and returns the path of the copy of the earlier one.

@@ -21,10 +21,8 @@ pub(super) fn with_json_server(
     transport: Option<&str>,
     server: &ServerEntry,
 ) -> Result<String, ClientFileError> {
-    let (mark, json) = match text.strip_prefix(BYTE_ORDER_MARK) {
-        Some(json) => (BYTE_ORDER_MARK.to_string(), json),
-        None => (String::new(), text),
-    };
+    let json = without_mark(text);
+    let mark = text.strip_suffix(json).unwrap_or_default();
     let root = parse(json)?;
     let before = root.to_serde_value();
     let object = match root.value() {
@@ -43,8 +41,13 @@ pub(super) fn with_json_server(
     Ok(format!("{mark}{edited}"))
 }
 
+/// Returns a text without the mark that some editors write at its start.
+pub(super) fn without_mark(text: &str) -> &str {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
+}
+
 /// Parses strict JSON, apart from comments and trailing commas.
-fn parse(text: &str) -> Result<CstRootNode, ClientFileError> {
+pub(super) fn parse(text: &str) -> Result<CstRootNode, ClientFileError> {
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,

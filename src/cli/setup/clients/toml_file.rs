@@ -6,7 +6,7 @@ use super::entry::{NAME, ServerEntry};
 use super::error::ClientFileError;
 
 /// Key of the table with the servers.
-const SERVERS: &str = "mcp_servers";
+pub(super) const SERVERS: &str = "mcp_servers";
 
 /// Returns the text with the table of the server. A table that is there gets the command line, and keeps its other keys. A
 /// text that has the command line is returned as it is.

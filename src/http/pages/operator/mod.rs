@@ -1,10 +1,12 @@
 //! `/operator`: calls, sources, imports, budgets and configuration of this process, for the operator of the server.
 //!
 //! Without authentication, every browser on this machine may open it; with authentication, a session of a token with
-//! `admin = true`. Nothing of a query, a record or a token is shown. All numbers are of this process: each replica has its own.
+//! `admin = true`. Nothing of a query, a record or a token is shown. The numbers are of this process: each replica has its own.
+//! Only calls over time are those of all processes with the same state directory.
 //!
 //! * `window`: the time that is shown
 //! * `numbers`: calls, latencies, sizes and outcomes
+//! * `over_time`: calls over time
 //! * `processes`: this process, and the state and databases that it shares with others
 //! * `state`: sources, circuit breakers, imports, vectors and budgets
 //! * `caches`: hits and misses of caches
@@ -15,6 +17,7 @@ mod caches;
 mod chart;
 mod configuration;
 mod numbers;
+mod over_time;
 mod processes;
 mod state;
 mod window;
@@ -28,6 +31,7 @@ use maud::html;
 
 pub(super) use self::window::OPERATOR;
 
+use self::over_time::CallsOverTime;
 use self::window::Window;
 use super::access::{PageContent, Pages, Visit, serve_page};
 use super::layout::{Section, Visitor};
@@ -55,7 +59,7 @@ async fn content(pages: &Pages, visit: &Visit, request: &Parts) -> PageContent {
     }
     let window = Window::from_query(request.uri.query().unwrap_or_default());
     let records = pages.telemetry.latest(RECORDS_IN_MEMORY);
-    let now = Timestamp::now();
+    let over_time = CallsOverTime::read(&pages.telemetry, &records, Timestamp::now(), window).await;
     let sources = state::SourceStates::read(&pages.served, &visit.toolbox).await;
     let shared = match &pages.shared_state {
         Some(redis) => Some(SharedStateHealth::read(redis, &pages.rate_limiter).await),
@@ -64,7 +68,7 @@ async fn content(pages: &Pages, visit: &Visit, request: &Parts) -> PageContent {
     let main = html! {
         h1 { "This server" }
         (numbers::summary(&pages.telemetry.aggregates(), records.len()))
-        (numbers::activity(&records, now, window))
+        (over_time.render())
         (numbers::endpoints(&records))
         (numbers::outcomes(&records))
         (processes::processes(&processes::ProcessName::read(), shared.as_ref(), sources.backends()))

@@ -4,12 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::chart;
-use super::window::Window;
-use crate::telemetry::{Activity, Aggregates, EndpointAggregates, Outcome, StorageState, TelemetryRecord};
+use crate::telemetry::{Aggregates, EndpointAggregates, Outcome, StorageState, TelemetryRecord};
 
 /// Renders the aggregates of all calls.
 pub(super) fn summary(aggregates: &Aggregates, in_memory: usize) -> Markup {
@@ -21,8 +19,8 @@ pub(super) fn summary(aggregates: &Aggregates, in_memory: usize) -> Markup {
     };
     html! {
         p class="soft" {
-            "All numbers are of this process. With several replicas, each has its own; " code { "/metrics" }
-            " has them for Prometheus."
+            "The numbers are of this process, apart from calls over time. With several replicas, each has its own; "
+            code { "/metrics" } " has them for Prometheus."
         }
         dl class="facts" {
             dt { "Version" } dd { (env!("CARGO_PKG_VERSION")) }
@@ -38,16 +36,6 @@ pub(super) fn summary(aggregates: &Aggregates, in_memory: usize) -> Markup {
             }
             dt { "Records of calls" } dd { (kept) @if telemetry.dropped > 0 { "; " (telemetry.dropped) " were lost" } }
         }
-    }
-}
-
-/// Renders the calls over time.
-pub(super) fn activity(records: &[Arc<TelemetryRecord>], now: Timestamp, window: Window) -> Markup {
-    let (count, interval) = window.intervals();
-    html! {
-        h2 { "Calls over time" }
-        (window.choices())
-        (chart::calls_over_time(&Activity::new(records, now, interval, count)))
     }
 }
 
