@@ -1,6 +1,9 @@
 //! The rows that a batch of an import changes, decided from the rows that exist.
 
 use std::collections::HashMap;
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::thread::{Builder, available_parallelism, scope};
 
 use sha2::{Digest, Sha256};
 
@@ -8,6 +11,11 @@ use super::sort_key::SortKey;
 use super::words::{Place, RecordWords};
 use crate::record::{RecordData, SortValue};
 use crate::source::store::{Change, Tally};
+
+/// Number of records whose words a thread computes at least, and the maximum number of threads. The words are most of the
+/// processor time of an import.
+const MIN_RECORDS_PER_THREAD: usize = 250;
+const MAX_THREADS: usize = 4;
 
 /// Place of a record: the row id of its stream, and its key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,11 +51,11 @@ pub(super) struct ChangedRows {
 
 /// Batch that is being decided.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(super) struct Batch<'c> {
     /// Row id of the connection.
     connection: i64,
     states: HashMap<RecordPlace, RecordState>,
-    rows: HashMap<RecordPlace, Row>,
+    rows: HashMap<RecordPlace, Row<'c>>,
     /// Change of the number of records of each stream.
     pub(super) counts: HashMap<i64, i64>,
     pub(super) tally: Tally,
@@ -56,17 +64,17 @@ pub(super) struct Batch {
 }
 
 #[derive(Debug)]
-struct Row {
-    data: Option<String>,
+struct Row<'c> {
+    /// Fields and text of the record; `None` if it is deleted.
+    data: Option<(&'c RecordData, String)>,
     emitted_at: Option<String>,
     sort_value: Vec<u8>,
     version: i64,
-    words: Option<RecordWords>,
     is_known: bool,
     is_new: bool,
 }
 
-impl Batch {
+impl<'c> Batch<'c> {
     /// Creates a batch of one connection.
     pub(super) fn new(
         connection: i64,
@@ -78,7 +86,7 @@ impl Batch {
     }
 
     /// Applies a change of a record, which takes the next version if it changes anything.
-    pub(super) fn apply(&mut self, place: RecordPlace, change: &Change, cursor_field: Option<&str>) {
+    pub(super) fn apply(&mut self, place: RecordPlace, change: &'c Change, cursor_field: Option<&str>) {
         let before = self.states.get(&place).cloned().unwrap_or_default();
         let stream = place.stream;
         match change {
@@ -108,21 +116,14 @@ impl Batch {
                     *self.counts.entry(stream).or_default() += 1;
                 }
                 let value = sort_value(cursor_field, data, emitted_at.as_deref());
-                let words = RecordWords::new(
-                    Place { stream, connection: self.connection },
-                    &place.key,
-                    data,
-                    emitted_at.as_deref(),
-                );
                 let is_known = before.digest.is_some();
-                let row =
-                    Row { data: Some(text), emitted_at, words: Some(words), is_known, ..Row::new(&value) };
+                let row = Row { data: Some((data, text)), emitted_at, is_known, ..Row::new(&value) };
                 self.put(place, row, Some(digest));
             }
         }
     }
 
-    fn put(&mut self, place: RecordPlace, row: Row, digest: Option<Vec<u8>>) {
+    fn put(&mut self, place: RecordPlace, row: Row<'c>, digest: Option<Vec<u8>>) {
         self.version += 1;
         let is_new =
             self.rows.get(&place).map_or_else(|| !self.states.contains_key(&place), |before| before.is_new);
@@ -136,16 +137,16 @@ impl Batch {
     pub(super) fn take_rows(&mut self) -> ChangedRows {
         let mut columns = ChangedRows::default();
         // The order of changes: rows that are inserted together get their ids in it.
-        let mut rows: Vec<(RecordPlace, Row)> = self.rows.drain().collect();
+        let mut rows: Vec<(RecordPlace, Row<'_>)> = self.rows.drain().collect();
         rows.sort_unstable_by_key(|(_, row)| row.version);
+        columns.words = words_of(&rows, self.connection);
         for (place, row) in rows {
             columns.stream.push(place.stream);
             columns.key.push(place.key);
-            columns.data.push(row.data);
+            columns.data.push(row.data.map(|(_, text)| text));
             columns.emitted_at.push(row.emitted_at);
             columns.sort_value.push(row.sort_value);
             columns.version.push(row.version);
-            columns.words.push(row.words);
             columns.is_known.push(row.is_known);
             columns.is_new.push(row.is_new);
         }
@@ -153,18 +154,39 @@ impl Batch {
     }
 }
 
-impl Row {
+/// Returns the words of records, computed by several threads if there are many records.
+fn words_of(rows: &[(RecordPlace, Row<'_>)], connection: i64) -> Vec<Option<RecordWords>> {
+    let words = |(place, row): &(RecordPlace, Row<'_>)| {
+        let (data, _) = row.data.as_ref()?;
+        let of = Place { stream: place.stream, connection };
+        Some(RecordWords::new(of, &place.key, data, row.emitted_at.as_deref()))
+    };
+    let threads = available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
+    let size = rows.len().div_ceil(threads).max(MIN_RECORDS_PER_THREAD);
+    let (own, others) = rows.split_at(size.min(rows.len()));
+    scope(|scope| {
+        let words = &words;
+        let others = others.chunks(size).map(|chunk| {
+            let compute = move || chunk.iter().map(words).collect::<Vec<_>>();
+            (chunk, Builder::new().name("words".to_owned()).spawn_scoped(scope, compute))
+        });
+        let others: Vec<_> = others.collect();
+        let mut found: Vec<Option<RecordWords>> = own.iter().map(words).collect();
+        for (chunk, thread) in others {
+            match thread {
+                Ok(thread) => found.extend(thread.join().unwrap_or_else(|panicked| resume_unwind(panicked))),
+                // There are too many threads.
+                Err(_) => found.extend(chunk.iter().map(words)),
+            }
+        }
+        found
+    })
+}
+
+impl Row<'_> {
     fn new(value: &SortValue) -> Self {
         let sort_value = SortKey::new(value).bytes;
-        Self {
-            data: None,
-            emitted_at: None,
-            sort_value,
-            version: 0,
-            words: None,
-            is_known: false,
-            is_new: false,
-        }
+        Self { data: None, emitted_at: None, sort_value, version: 0, is_known: false, is_new: false }
     }
 }
 
@@ -203,12 +225,17 @@ mod tests {
     #[test]
     fn each_row_is_written_once_in_its_last_state() {
         let mut batch = Batch::new(3, HashMap::new(), Tally::default(), 7);
-        batch.apply(place("a"), &put("1", Some("2026-01-01")), None);
-        batch.apply(place("a"), &put("1", None), None);
-        batch.apply(place("a"), &put("2", None), None);
-        batch.apply(place("b"), &put("1", None), None);
-        batch.apply(place("b"), &Change::Delete { deleted_at: Some("2026\0".to_owned()) }, None);
-        batch.apply(place("c"), &Change::Delete { deleted_at: None }, None);
+        let changes = [
+            ("a", put("1", Some("2026-01-01"))),
+            ("a", put("1", None)),
+            ("a", put("2", None)),
+            ("b", put("1", None)),
+            ("b", Change::Delete { deleted_at: Some("2026\0".to_owned()) }),
+            ("c", Change::Delete { deleted_at: None }),
+        ];
+        for (key, change) in &changes {
+            batch.apply(place(key), change, None);
+        }
         let expect = Tally { added: 2, changed: 1, unchanged: 2, deleted: 1 };
         assert_eq!((batch.tally, batch.version, batch.counts.get(&1)), (expect, 11, Some(&1)));
         let rows = batch.take_rows();
@@ -225,5 +252,19 @@ mod tests {
             (b.as_str(), none.as_deref(), deleted_at.as_deref(), **last),
             ("b", None, Some("2026"), 11)
         );
+    }
+    #[test]
+    fn threads_keep_the_order_of_records() {
+        let changes: Vec<Change> = (0..1_203).map(|number| put(&format!("word{number}"), None)).collect();
+        let mut batch = Batch::new(3, HashMap::new(), Tally::default(), 0);
+        for (number, change) in changes.iter().enumerate() {
+            batch.apply(place(&format!("k{number}")), change, None);
+        }
+        let rows = batch.take_rows();
+        assert_eq!((rows.key.len(), rows.words.len()), (1_203, 1_203));
+        for (key, words) in rows.key.iter().zip(&rows.words) {
+            let word = key.replace('k', "word");
+            assert!(words.as_ref().unwrap().words.plain_words().any(|found| found == word), "{key}");
+        }
     }
 }

@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_records.sql"),
     include_str!("migrations/0002_search.sql"),
     include_str!("migrations/0003_imports.sql"),
+    include_str!("migrations/0004_large_stores.sql"),
 ];
 
 /// Key of the advisory lock: `fwel` and `migr`.

@@ -148,28 +148,34 @@ impl Builder {
     }
 
     fn add(&mut self, word: &str, position: usize, is_title: bool) {
-        if !self.words.0.contains_key(word) {
-            // The number of positions takes two bytes, and one aligns it.
-            let bytes = word.len() + 3;
-            if self.bytes + bytes > MAX_BYTES {
-                return;
-            }
-            self.bytes += bytes;
-            self.words.0.insert(word.to_owned(), Vec::new());
-        }
-        let Some(positions) = self.words.0.get_mut(word) else { return };
-        // The server counts positions from 1.
-        let position = position + 1;
-        if position > MAX_POSITION || positions.len() >= MAX_POSITIONS || self.bytes + 2 > MAX_BYTES {
+        if let Some(positions) = self.words.0.get_mut(word) {
+            self.bytes += add_position(positions, position, is_title, MAX_BYTES.saturating_sub(self.bytes));
             return;
         }
-        let position = u16::try_from(position).unwrap_or_default();
-        if positions.last().is_some_and(|last| last & !TITLE_WEIGHT >= position) {
+        // The number of positions takes two bytes, and one aligns it.
+        let bytes = self.bytes + word.len() + 3;
+        if bytes > MAX_BYTES {
             return;
         }
-        self.bytes += 2;
-        positions.push(if is_title { position | TITLE_WEIGHT } else { position });
+        let mut positions = Vec::new();
+        self.bytes = bytes + add_position(&mut positions, position, is_title, MAX_BYTES - bytes);
+        self.words.0.insert(word.to_owned(), positions);
     }
+}
+
+/// Adds a position if the limits of the server allow it. Returns the bytes that it takes.
+fn add_position(positions: &mut Vec<u16>, position: usize, is_title: bool, room: usize) -> usize {
+    // The server counts positions from 1.
+    let position = position + 1;
+    if position > MAX_POSITION || positions.len() >= MAX_POSITIONS || room < 2 {
+        return 0;
+    }
+    let position = u16::try_from(position).unwrap_or_default();
+    if positions.last().is_some_and(|last| last & !TITLE_WEIGHT >= position) {
+        return 0;
+    }
+    positions.push(if is_title { position | TITLE_WEIGHT } else { position });
+    2
 }
 
 impl WordVector {

@@ -22,6 +22,7 @@ use super::document_rows::{DocumentRows, is_project};
 use super::pool::PostgresPool;
 use super::search::backfill::add_missing_words;
 use super::search::index::put_words;
+use super::search::terms::{merge_many_terms, merge_terms};
 use super::sort_key::SortKey;
 use super::transaction::{begin_write, lock_version};
 use super::url::PostgresUrl;
@@ -51,9 +52,13 @@ const INDEX_TIMEOUT: Duration = Duration::from_secs(6 * 3600);
 /// Number of records after which the server gets new statistics.
 const MANY_RECORDS: u64 = 1_000;
 
-/// Statements after an import of many records: new words are in a list until they are sorted into the index.
-const SORT_IN: &str =
-    "SELECT gin_clean_pending_list('fetchwell.texts_by_word'); ANALYZE fetchwell.texts, fetchwell.terms";
+/// Statements after an import of many records: new words are in a list until they are sorted into the index, and merged
+/// changes of terms leave empty space.
+const AFTER_MANY_RECORDS: [&str; 2] = [
+    "SELECT gin_clean_pending_list('fetchwell.texts_by_word');
+     ANALYZE fetchwell.records, fetchwell.texts, fetchwell.terms",
+    "VACUUM fetchwell.term_changes",
+];
 
 /// Number of records that get new sort values at a time.
 const UPDATED_RECORDS: i32 = 256;
@@ -170,6 +175,9 @@ impl PostgresWriter {
         while wait(runtime, pool, async {
             add_missing_words(&mut database, pool.url()).await.map_err(|error| pool.failure(&error))
         })? {}
+        wait_within(INDEX_TIMEOUT, runtime, pool, async {
+            merge_terms(&mut database, pool.url()).await.map_err(|error| pool.failure(&error))
+        })?;
         Ok(Self {
             pool: pool.clone(),
             runtime: runtime.clone(),
@@ -253,13 +261,19 @@ impl PostgresWriter {
     /// Returns an error if it could not be written. Earlier batches stay written.
     pub fn finish(mut self) -> Result<ImportResult, StoreError> {
         self.flush()?;
-        let index_problem = self.build_indexes().err();
+        let Self { pool, runtime, database, .. } = &mut self;
+        let merged = wait_within(INDEX_TIMEOUT, runtime, pool, async {
+            merge_terms(database, pool.url()).await.map_err(|error| pool.failure(&error))
+        });
+        let index_problem = self.build_indexes().and(merged).err();
         if self.tally.added + self.tally.changed >= MANY_RECORDS {
             let Self { pool, runtime, database, .. } = &self;
-            // Only the owner of the tables may do this. The server does it by itself, too, but later.
-            let _refused = wait(runtime, pool, async {
-                database.batch_execute(SORT_IN).await.map_err(|error| pool.failure(&error))
-            });
+            for statement in AFTER_MANY_RECORDS {
+                // Only the owner of the tables may do this. The server does it by itself, too, but later.
+                let _refused = wait(runtime, pool, async {
+                    database.batch_execute(statement).await.map_err(|error| pool.failure(&error))
+                });
+            }
         }
         Ok(ImportResult { tally: self.tally, index_problem })
     }
@@ -281,22 +295,26 @@ impl PostgresWriter {
             return Err(PostgresError::LeaseLost { database: pool.url().to_string() }.into());
         }
         let written = wait(runtime, pool, async {
-            let manifest = manifest.as_ref();
-            let writing =
-                OpenBatch { connection: *connection, manifest, streams, documents: documents.as_mut() };
-            Box::pin(writing.write(database, pool.url(), &incoming, *tally))
-                .await
-                .map_err(|error| pool.failure(&error))
+            let writing = OpenBatch {
+                connection: *connection,
+                manifest: manifest.as_ref(),
+                streams: &mut *streams,
+                documents: documents.as_mut(),
+            };
+            let written = Box::pin(writing.write(database, pool.url(), &incoming, *tally)).await;
+            written.map_err(|error| pool.failure(&error))
         });
         match written {
-            Ok(tally) => self.tally = tally,
+            Ok(written) => *tally = written,
             Err(error) => {
                 // A stream created in this transaction is rolled back with it.
-                self.streams.clear();
+                streams.clear();
                 return Err(error);
             }
         }
-        Ok(())
+        wait_within(INDEX_TIMEOUT, runtime, pool, async {
+            merge_many_terms(database, pool.url()).await.map_err(|error| pool.failure(&error))
+        })
     }
 }
 

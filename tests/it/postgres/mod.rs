@@ -12,3 +12,4 @@ mod record_vectors;
 mod replicas;
 mod search;
 mod store;
+mod terms;

@@ -48,7 +48,7 @@ async fn walk(source: &BoundSource, query: &SearchQuery, mut between: impl FnMut
 }
 
 /// Checks the statistics of words against the words of the records.
-async fn check_statistics(database: &Database) {
+pub(super) async fn check_statistics(database: &Database) {
     let wrong = "SELECT count(*) FROM (
              SELECT w.word, t.stream, count(*) AS records FROM fetchwell.texts t, unnest(tsvector_to_array(t.words)) AS w (word)
              WHERE left(w.word, 1) NOT IN ('=', '@', '/') GROUP BY 1, 2

@@ -13,6 +13,7 @@ use crate::source::postgres::batch::ChangedRows;
 use crate::source::postgres::document_rows::DocumentRows;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::search::index::put_words;
+use crate::source::postgres::search::terms::{delete_terms, merge_terms};
 use crate::source::postgres::transaction::{begin_read, begin_write};
 use crate::source::store::{RemovalCounts, ScopeError, StoreError};
 
@@ -44,6 +45,8 @@ pub async fn remove_records(pool: &PostgresPool, scope: &RecordScope) -> Result<
     let counts = count(&transaction, &place, scope).await.map_err(failed)?;
     delete(&transaction, &place, scope).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)?;
+    // A record with many words appends their changes.
+    merge_terms(&mut connection, pool.url()).await.map_err(failed)?;
     Ok(counts)
 }
 
@@ -104,7 +107,8 @@ async fn delete(transaction: &Transaction<'_>, place: &Place, scope: &RecordScop
                     Some(_other) => {}
                 }
             }
-            for table in ["texts", "terms", "records", "fields"] {
+            delete_terms(transaction, &rows).await?;
+            for table in ["texts", "records", "fields"] {
                 let sql = format!("DELETE FROM fetchwell.{table} WHERE stream = ANY ($1)");
                 transaction.execute(sql.as_str(), &[&rows]).await?;
             }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::source::postgres::bulk::indexes::build_missing_indexes;
 use crate::source::postgres::migrations::{applied_versions, known_version};
 use crate::source::postgres::pool::PostgresPool;
+use crate::source::postgres::search::terms::merge_terms;
 use crate::source::postgres::transaction::begin_read;
 use crate::source::postgres_error::PostgresError;
 
@@ -40,7 +41,8 @@ pub async fn table_versions(pool: &PostgresPool) -> Result<TableVersions, Postgr
     Ok(TableVersions { found: applied.last().map(|(version, _)| *version), known: known_version(), applied })
 }
 
-/// Creates the tables, or brings them to the version of this release, and builds missing indexes. Returns the versions before and after.
+/// Creates the tables, or brings them to the version of this release, builds missing indexes and completes the numbers
+/// of words. Returns the versions before and after.
 ///
 /// # Errors
 ///
@@ -49,6 +51,7 @@ pub async fn migrate_tables(pool: &PostgresPool) -> Result<(TableVersions, Table
     let before = table_versions(pool).await?;
     let mut connection = pool.connection().await?;
     build_missing_indexes(&mut connection, pool.url()).await.map_err(|error| pool.failure(&error))?;
+    merge_terms(&mut connection, pool.url()).await.map_err(|error| pool.failure(&error))?;
     drop(connection);
     Ok((before, table_versions(pool).await?))
 }

@@ -8,6 +8,7 @@ use super::read::{find, project_of, select_projects};
 use crate::source::documents::{
     DOCS_KIND, DOCUMENTS_STREAM, NewProject, Project, ProjectChange, ProjectRef, Uuid,
 };
+use crate::source::postgres::search::terms::delete_terms;
 use crate::source::postgres::words::WORDS_VERSION;
 
 /// Creates a project with an empty stream of documents. Returns `None` if its slug is the id of another connection.
@@ -67,9 +68,12 @@ pub(in crate::source::postgres) async fn remove_project_rows(
     let find = "SELECT id FROM fetchwell.connections WHERE connection_id = $1";
     let Some(connection) = transaction.query_opt(find, &[&slug]).await? else { return Ok(true) };
     let connection: i64 = connection.get(0);
-    let streams = "(SELECT id FROM fetchwell.streams WHERE connection = $1)";
+    let find = "SELECT id FROM fetchwell.streams WHERE connection = $1";
+    let rows = transaction.query(find, &[&connection]).await?;
+    let rows: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    delete_terms(transaction, &rows).await?;
+    let streams = format!("({find})");
     for statement in [
-        format!("DELETE FROM fetchwell.terms WHERE stream IN {streams}"),
         format!("DELETE FROM fetchwell.texts WHERE stream IN {streams}"),
         format!("DELETE FROM fetchwell.records WHERE stream IN {streams}"),
         format!("DELETE FROM fetchwell.fields WHERE stream IN {streams}"),

@@ -19,6 +19,7 @@ use crate::source::documents::{
 };
 use crate::source::postgres::extension::{migrate_documents, problem};
 use crate::source::postgres::read::read as read_tables;
+use crate::source::postgres::search::terms::merge_terms;
 use crate::source::postgres::store::PostgresStore;
 use crate::source::postgres::tables::PostgresTables;
 use crate::source::postgres::transaction::{begin_read, begin_write};
@@ -86,6 +87,17 @@ impl PostgresStore {
         Ok(written.map_err(|_elapsed| SourceError::Timeout { after: self.deadline })??)
     }
 
+    /// Merges the changes of words that wait.
+    async fn merge_terms(&self) -> Result<(), SourceError> {
+        let merge = async {
+            let mut connection = self.pool.connection().await?;
+            let merged = merge_terms(&mut connection, self.pool.url()).await;
+            merged.map_err(|error| self.pool.failure(&error))
+        };
+        let merged = timeout(self.deadline, merge).await;
+        Ok(merged.map_err(|_elapsed| SourceError::Timeout { after: self.deadline })??)
+    }
+
     /// Embeds the query of a search, if its mode wants that and a model is configured.
     async fn meaning_of(&self, search: &DocumentSearch) -> Result<QueryMeaning, SourceError> {
         let Some(embedder) = &self.embedder else { return Ok(QueryMeaning::default()) };
@@ -149,10 +161,13 @@ impl DocumentStore for PostgresStore {
         project: Uuid,
         changes: Vec<DocumentChange>,
     ) -> Result<Option<CommitSummary>, SourceError> {
-        self.write_documents(move |transaction| {
+        let summary = self.write_documents(move |transaction| {
             Box::pin(async move { commit::commit(transaction, project, changes).await })
-        })
-        .await
+        });
+        let summary = summary.await?;
+        // Large documents append the changes of their words.
+        self.merge_terms().await?;
+        Ok(summary)
     }
 
     async fn documents(&self, project: Uuid, list: &DocumentList) -> Result<Vec<Document>, SourceError> {

@@ -4,7 +4,7 @@
 //! records: those with the rarest words, those with two of the others, and those with a word in the title. The score only
 //! decides which records are candidates; their features decide the order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tokio_postgres::types::ToSql;
 
@@ -35,8 +35,15 @@ const OTHERS: usize = 50;
 /// Number of words of which each pair is looked up.
 const PAIRED: usize = 4;
 
+/// Maximum number of records with the words of a selection by pairs, by titles, or of other streams. More common words decide
+/// little beside rarer ones, and the index reads the places of all records that have them.
+const MAX_READ: u64 = 50_000;
+
 /// Number of groups of words that the server scores with one weight each.
 const GROUPS: usize = 4;
+
+/// Bytes of a vector, as it is stored, from which on it is read once for all scores.
+const LARGE_VECTOR_BYTES: i32 = 4_000;
 
 /// Maximum bytes of a vector, as it is stored, that is read as a whole. Of a larger one the server selects the words.
 const MAX_VECTOR_BYTES: i32 = 48 * 1024;
@@ -78,8 +85,8 @@ pub(super) struct Candidates<'a> {
     scope: &'a Scope,
     conditions: &'a Conditions,
     clauses: Vec<Clause>,
-    /// Meanings of each word.
-    slots: HashMap<&'a str, Vec<Meaning>>,
+    /// Meanings of each word, by its bytes.
+    slots: BTreeMap<&'a [u8], Vec<Meaning>>,
 }
 
 /// Candidates of a search.
@@ -110,14 +117,14 @@ impl<'a> Candidates<'a> {
         conditions: &'a Conditions,
     ) -> Result<Self, SourceError> {
         let mut clauses = Vec::new();
-        let mut slots: HashMap<&str, Vec<Meaning>> = HashMap::new();
+        let mut slots: BTreeMap<&[u8], Vec<Meaning>> = BTreeMap::new();
         for (slot, lookup) in lookups.words.iter().enumerate() {
             for alternative in &lookup.alternatives {
                 // Another form counts at most as much as the word of the query, however rare it is.
                 let weight = alternative.quality * lookup.weight.min(lookups.rarity(alternative.frequency));
                 let has_places = lookups.has_places(alternative);
                 let meaning = Meaning { slot, quality: alternative.quality, has_places };
-                slots.entry(&alternative.text).or_default().push(meaning);
+                slots.entry(alternative.text.as_bytes()).or_default().push(meaning);
                 let frequency = terms.frequency_in_scope(&alternative.text)?;
                 clauses.push(Clause { text: alternative.text.clone(), slot, weight, frequency });
             }
@@ -170,7 +177,8 @@ impl<'a> Candidates<'a> {
         }
         if let Some(stream) = self.dominant_stream(&found.evidence) {
             let without = TextQuery::not(TextQuery::word(&stream_word(stream)));
-            if let Some(others) = TextQuery::all([any, without]) {
+            let any = TextQuery::any(self.rarest().map(|clause| TextQuery::word(&clause.text)));
+            if let Some(others) = any.and_then(|any| TextQuery::all([any, without])) {
                 found.add(self.read(&others, OTHERS)?);
             }
         }
@@ -189,16 +197,22 @@ impl<'a> Candidates<'a> {
         let mut selections = Vec::new();
         selections
             .extend(TextQuery::any(self.clauses.iter().take(rare).map(word)).map(|query| (query, DEPTH)));
-        let paired: Vec<&Clause> = self.clauses.iter().skip(rare).take(PAIRED).collect();
+        let others = self.clauses.get(rare..).unwrap_or_default();
+        let paired = others.get(..few(others, 2).min(PAIRED)).unwrap_or_default();
         let mut pairs = Vec::new();
         for (at, one) in paired.iter().enumerate() {
             let others = paired.iter().skip(at + 1).filter(|other| other.slot != one.slot);
             pairs.extend(others.filter_map(|other| TextQuery::all([word(one), word(other)])));
         }
         selections.extend(TextQuery::any(pairs).map(|query| (query, FURTHER)));
-        let titles = self.clauses.iter().map(|clause| TextQuery::word(&marked(TITLE, &clause.text)));
+        let titles = self.rarest().map(|clause| TextQuery::word(&marked(TITLE, &clause.text)));
         selections.extend(TextQuery::any(titles).map(|query| (query, FURTHER)));
         selections
+    }
+
+    /// Returns the rarest words, at least one of them, of which few enough records have any.
+    fn rarest(&self) -> impl Iterator<Item = &Clause> {
+        self.clauses.iter().take(few(&self.clauses, 1))
     }
 
     /// Reads the best `count` records that match a query and the conditions, by the score of the server.
@@ -212,7 +226,7 @@ impl<'a> Candidates<'a> {
         let (weights, groups) = self.score_groups();
         let Conditions { after, before, .. } = self.conditions;
         let average = self.scope.average_length();
-        let words: Vec<&str> = self.slots.keys().copied().collect();
+        let words: Vec<&str> = self.clauses.iter().map(|clause| clause.text.as_str()).collect();
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&query, after, before, &words, &count, &average];
         let mut score = Vec::new();
@@ -233,7 +247,9 @@ impl<'a> Candidates<'a> {
              FROM (
                  SELECT t.id, ({}) * (1 + 0.25 / (1 + t.length / $6::real)) AS score
                  FROM (
-                     SELECT t.* FROM fetchwell.texts t WHERE t.words @@ CAST($1::text AS tsquery){} LIMIT {scored}
+                     SELECT t.id, t.length,
+                         CASE WHEN pg_column_size(t.words) < {LARGE_VECTOR_BYTES} THEN t.words ELSE t.words || ''::tsvector END AS words
+                     FROM fetchwell.texts t WHERE t.words @@ CAST($1::text AS tsquery){} LIMIT {scored}
                  ) t
                  ORDER BY score DESC, t.id LIMIT $5
              ) b JOIN fetchwell.texts t ON t.id = b.id",
@@ -268,8 +284,7 @@ impl<'a> Candidates<'a> {
             vec![crate::source::lexical::ranking::WordMatches::default(); self.lookups.words.len()];
         if let Ok(vector) = row.try_get::<_, RawVector<'_>>(6) {
             let _truncated = vector.for_each(|word, positions| {
-                let slots = str::from_utf8(word).ok().and_then(|word| self.slots.get(word));
-                let Some(slots) = slots else { return };
+                let Some(slots) = self.slots.get(word) else { return };
                 let positions: Vec<u32> = positions.collect();
                 for Meaning { slot, quality, has_places } in slots {
                     let Some(matches) = matches.get_mut(*slot) else { continue };
@@ -310,6 +325,16 @@ impl<'a> Candidates<'a> {
         let (stream, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
         (count > candidates.len() * 6 / 10).then(|| i64::try_from(stream).unwrap_or_default())
     }
+}
+
+/// Returns the number of the first words that few enough records have together, at least `min` of them.
+fn few(clauses: &[Clause], min: usize) -> usize {
+    let mut sum = 0;
+    let is_read = |(at, clause): &(usize, &Clause)| {
+        sum += clause.frequency;
+        *at < min || sum <= MAX_READ
+    };
+    clauses.iter().enumerate().take_while(is_read).count()
 }
 
 /// Candidates of several selections, each once.

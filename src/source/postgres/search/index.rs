@@ -1,4 +1,4 @@
-//! Writes the words of changed records, and the number of records of each word.
+//! Writes the words of changed records, and the statistics of these words.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,32 @@ use tokio_postgres::types::{ToSql, Type};
 use super::super::batch::ChangedRows;
 use super::super::bulk::copy::{CopyRow, copy_rows};
 use super::super::words::{RecordWords, is_plain};
+use super::terms::{TermChanges, write_terms};
 
 /// Changes of the statistics of streams.
 #[derive(Debug, Default)]
-struct Statistics {
-    /// Change of the number of records with each word, by word and stream.
-    terms: BTreeMap<(String, i64), i64>,
+struct Statistics<'w> {
+    terms: TermChanges<'w>,
     /// Change of the number of words of each stream.
     words: BTreeMap<i64, i64>,
 }
 
-impl Statistics {
-    fn count<'w>(&mut self, stream: i64, words: impl Iterator<Item = &'w str>, length: i32, by: i64) {
+impl<'w> Statistics<'w> {
+    fn count(&mut self, stream: i64, words: impl Iterator<Item = &'w str>, length: i32, by: i32) {
+        let terms = self.terms.entry(stream).or_default();
         for word in words {
-            *self.terms.entry((word.to_owned(), stream)).or_default() += by;
+            *terms.entry(word).or_default() += by;
         }
-        *self.words.entry(stream).or_default() += by * i64::from(length);
+        *self.words.entry(stream).or_default() += i64::from(by) * i64::from(length);
+    }
+
+    async fn write(self, transaction: &Transaction<'_>) -> Result<(), Error> {
+        write_terms(transaction, self.terms).await?;
+        for (stream, by) in &self.words {
+            let sql = "UPDATE fetchwell.streams SET word_count = word_count + $2 WHERE id = $1";
+            transaction.execute(sql, &[stream, by]).await?;
+        }
+        Ok(())
     }
 }
 
@@ -33,29 +43,13 @@ pub(in crate::source::postgres) async fn put_words(
     transaction: &Transaction<'_>,
     rows: ChangedRows,
 ) -> Result<(), Error> {
+    write_statistics(transaction, &rows).await?;
     let ChangedRows { stream, key, words, is_known, .. } = rows;
-    let mut statistics = Statistics::default();
-    let known = || stream.iter().zip(&key).zip(&is_known).filter(|(_, is_known)| **is_known);
-    let (streams, keys): (Vec<i64>, Vec<&str>) =
-        known().map(|((stream, key), _)| (*stream, key.as_str())).unzip();
-    if !keys.is_empty() {
-        // The limit makes each row a lookup by its key: without statistics the server would read all rows.
-        let sql = "SELECT p.stream, t.length, tsvector_to_array(t.words)
-             FROM unnest($1::bigint[], $2::text[]) AS p (stream, key) CROSS JOIN LATERAL (
-                 SELECT length, words FROM fetchwell.texts WHERE stream = p.stream AND key = p.key LIMIT 1
-             ) t";
-        let statement = transaction.prepare_cached(sql).await?;
-        for row in transaction.query(&statement, &[&streams, &keys]).await? {
-            let words: Vec<&str> = row.get(2);
-            statistics.count(row.get(0), words.into_iter().filter(|word| is_plain(word)), row.get(1), -1);
-        }
-    }
     let (mut columns, mut new) = (Columns::default(), Columns::default());
     let mut deleted: (Vec<i64>, Vec<String>) = Default::default();
     for (((stream, key), words), is_known) in stream.into_iter().zip(key).zip(words).zip(is_known) {
         match words {
             Some(words) => {
-                statistics.count(stream, words.words.plain_words(), words.length, 1);
                 let columns = if is_known { &mut columns } else { &mut new };
                 columns.push(stream, key, words);
             }
@@ -72,7 +66,36 @@ pub(in crate::source::postgres) async fn put_words(
              WHERE t.stream = p.stream AND t.key = p.key";
         transaction.execute(sql, &[&deleted.0, &deleted.1]).await?;
     }
-    write(transaction, statistics).await
+    Ok(())
+}
+
+/// Writes the statistics of the new words instead of those of the words in the table.
+async fn write_statistics(transaction: &Transaction<'_>, rows: &ChangedRows) -> Result<(), Error> {
+    let ChangedRows { stream, key, words, is_known, .. } = rows;
+    let known = stream.iter().zip(key).zip(is_known).filter(|(_, is_known)| **is_known);
+    let (streams, keys): (Vec<i64>, Vec<&str>) =
+        known.map(|((stream, key), _)| (*stream, key.as_str())).unzip();
+    let mut before = Vec::new();
+    if !keys.is_empty() {
+        // The limit makes each row a lookup by its key: without statistics the server would read all rows.
+        let sql = "SELECT p.stream, t.length, tsvector_to_array(t.words)
+             FROM unnest($1::bigint[], $2::text[]) AS p (stream, key) CROSS JOIN LATERAL (
+                 SELECT length, words FROM fetchwell.texts WHERE stream = p.stream AND key = p.key LIMIT 1
+             ) t";
+        let statement = transaction.prepare_cached(sql).await?;
+        before = transaction.query(&statement, &[&streams, &keys]).await?;
+    }
+    let mut statistics = Statistics::default();
+    for row in &before {
+        let words: Vec<&str> = row.get(2);
+        statistics.count(row.get(0), words.into_iter().filter(|word| is_plain(word)), row.get(1), -1);
+    }
+    for (stream, words) in stream.iter().zip(words) {
+        if let Some(words) = words {
+            statistics.count(*stream, words.words.plain_words(), words.length, 1);
+        }
+    }
+    statistics.write(transaction).await
 }
 
 /// Rows of the table of words in columns.
@@ -128,22 +151,4 @@ impl Columns {
         transaction.execute(&statement, &[stream, key, words, length, title_words, time, similarity]).await?;
         Ok(())
     }
-}
-
-async fn write(transaction: &Transaction<'_>, statistics: Statistics) -> Result<(), Error> {
-    let changed = statistics.terms.into_iter().filter(|(_, by)| *by != 0);
-    let (places, counts): (Vec<(String, i64)>, Vec<i64>) = changed.unzip();
-    let (words, streams): (Vec<String>, Vec<i64>) = places.into_iter().unzip();
-    if !words.is_empty() {
-        let sql = "INSERT INTO fetchwell.terms (word, stream, records)
-             SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[])
-             ON CONFLICT (word, stream) DO UPDATE SET records = terms.records + excluded.records";
-        let statement = transaction.prepare_cached(sql).await?;
-        transaction.execute(&statement, &[&words, &streams, &counts]).await?;
-    }
-    for (stream, by) in &statistics.words {
-        let sql = "UPDATE fetchwell.streams SET word_count = word_count + $2 WHERE id = $1";
-        transaction.execute(sql, &[stream, by]).await?;
-    }
-    Ok(())
 }

@@ -4,6 +4,7 @@
 //! candidates by the index of these words, and `lexical` ranks them as it does for the embedded store.
 //!
 //! * `index`, `backfill`: writes the words of changed records, and of those that an earlier release imported
+//! * `terms`: writes the number of records of each word, that of large imports in large steps
 //! * `scope`, `vocabulary`: the streams that a search covers, and their words
 //! * `tsquery`, `candidates`: queries of the index, and the records that are ranked
 //! * `list`, `position`: the records of a search in their order, and the place of a page
@@ -16,5 +17,6 @@ mod list;
 mod position;
 pub(super) mod run;
 pub(super) mod scope;
+pub(super) mod terms;
 pub(super) mod tsquery;
 mod vocabulary;
