@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::nearest::{Found, NEAREST, SAMPLED};
+use super::found::{Found, NEAREST, SAMPLED};
 use crate::record::{Hit, HitId};
 use crate::source::SourceError;
 use crate::source::documents::{DOCUMENTS_STREAM, Uuid};

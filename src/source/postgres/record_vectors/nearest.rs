@@ -10,6 +10,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::documents::{DocumentSearch, NearestChunks};
+use super::found::{Found, NEAREST, SAMPLED};
 use super::generations::{Generation, VectorColumn};
 use crate::embedding::QueryVector;
 use crate::source::SourceError;
@@ -27,12 +28,6 @@ use crate::source::postgres::vectors::nearest::{INDEX_SETTINGS, MIN_INDEXED, sin
 /// Maximum number of records if a filter is evaluated after the search.
 const DEEP: usize = 1_000;
 
-/// Number of nearest chunks to read from the index. Several can be of one record.
-pub(super) const NEAREST: usize = 400;
-
-/// Size of the sample of chunks for the estimated spread of all scores.
-pub(super) const SAMPLED: i64 = 500;
-
 /// Vectors that are compared with a query.
 #[derive(Debug, Clone)]
 pub(super) struct NearestVectors {
@@ -46,14 +41,6 @@ pub(super) struct NearestVectors {
     pub(super) is_alone: bool,
     /// True if a filter is evaluated after the search.
     pub(super) is_deep: bool,
-}
-
-/// Nearest records of one kind.
-#[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) records: NearestRecords,
-    /// Number of chunks in scope, up to [`MIN_INDEXED`].
-    pub(super) chunks: i64,
 }
 
 /// Reader of the records that are nearest to the query of one search.
