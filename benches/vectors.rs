@@ -1,7 +1,9 @@
-//! `cargo bench --bench vectors -- [CHUNKS DIMENSIONS]`: search over the vectors of a store.
+//! `cargo bench --bench vectors -- [CHUNKS DIMENSIONS] [--postgres URL]`: search over the vectors of a store.
 //!
 //! Writes a file of random vectors around some directions, searches it without a filter and with filters that 20 %, 2 %
-//! and 0.1 % of the chunks pass, and compares the ten nearest records with those of the numbers that were encoded.
+//! and 0.1 % of the chunks pass, and compares the ten nearest records with those of a scan of all numbers. Each vector is
+//! nearly as far from the others of its direction, which is hard for an index. With `--postgres` it also loads them into an
+//! empty database with pgvector, and searches them by the statement and the settings of a store there.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,6 +24,9 @@ use fetchwell::embedding::{ModelIdentity, QueryVector};
 use fetchwell::source::store::{VectorIndex, VectorScope};
 use rusqlite::{Connection, params};
 
+#[path = "vectors/postgres.rs"]
+mod postgres;
+
 /// Number of directions that the vectors are near to.
 const DIRECTIONS: usize = 64;
 
@@ -32,15 +37,80 @@ const QUERIES: usize = 30;
 const MAX_BYTES: usize = 1 << 30;
 
 fn main() {
-    let numbers: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let arguments: Vec<String> = std::env::args().collect();
+    let numbers: Vec<usize> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
     let sizes = match numbers[..] {
         [chunks, dimensions] => vec![(chunks, dimensions)],
         _ => vec![(50_000, 384), (50_000, 1_024), (200_000, 384), (200_000, 1_024)],
     };
-    println!("| chunks x dimensions | filter | best ms | p50 ms | recall@10 |");
-    println!("|---|---|---|---|---|");
+    let after = |name: &str| arguments.iter().skip_while(move |argument| *argument != name).nth(1);
     for (chunks, dimensions) in sizes {
-        measure(chunks, dimensions);
+        let set = Set::new(chunks, dimensions);
+        println!("\n{chunks} x {dimensions}\n");
+        measure_file(&set);
+        if let Some(url) = after("--postgres") {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(postgres::measure(url, &set));
+        }
+    }
+}
+
+/// Parts of the chunks that a search covers: the name, and the divisor of the numbers of the records.
+const FILTERS: [(&str, usize); 4] = [("none", 1), ("20 %", 5), ("2 %", 50), ("0.1 %", 1_000)];
+
+/// Vectors with queries, and for each filter the records that are nearest to each query.
+struct Set {
+    vectors: Vec<Vec<f32>>,
+    queries: Vec<Vec<f32>>,
+    nearest: Vec<Vec<HashSet<i64>>>,
+}
+
+impl Set {
+    fn new(chunks: usize, dimensions: usize) -> Self {
+        let mut random = Random(7);
+        let directions: Vec<Vec<f32>> =
+            (0..DIRECTIONS).map(|_| (0..dimensions).map(|_| random.number()).collect()).collect();
+        let vectors: Vec<Vec<f32>> = (0..chunks).map(|at| random.vector(&directions, at)).collect();
+        let queries: Vec<Vec<f32>> = (0..QUERIES).map(|at| random.vector(&directions, at * 7)).collect();
+        let nearest = FILTERS
+            .iter()
+            .map(|(_, share)| queries.iter().map(|query| nearest_of(&vectors, query, *share)).collect());
+        let nearest = nearest.collect();
+        Self { vectors, queries, nearest }
+    }
+}
+
+/// Returns the ten records of a share that are nearest to a query, by a scan of all numbers.
+fn nearest_of(vectors: &[Vec<f32>], query: &[f32], share: usize) -> HashSet<i64> {
+    let dot = |vector: &[f32]| vector.iter().zip(query).map(|(one, other)| one * other).sum::<f32>();
+    let covered = vectors.iter().enumerate().filter(|(record, _)| record.is_multiple_of(share));
+    let mut exact: Vec<(f32, i64)> = covered.map(|(record, vector)| (dot(vector), record as i64)).collect();
+    exact.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
+    exact.iter().take(10).map(|(_, record)| *record).collect()
+}
+
+/// Results of the searches with one filter.
+#[derive(Default)]
+struct Results {
+    times: Vec<f64>,
+    found: usize,
+    wanted: usize,
+}
+
+impl Results {
+    fn add(&mut self, start: Instant, hits: &[i64], nearest: &HashSet<i64>) {
+        self.times.push(start.elapsed().as_secs_f64() * 1_000.0);
+        self.found += hits.iter().take(10).filter(|record| nearest.contains(record)).count();
+        self.wanted += nearest.len();
+    }
+
+    fn print(self, name: &str, filter: &str) {
+        // The first search loads the vectors.
+        let mut times: Vec<f64> = self.times.into_iter().skip(1).collect();
+        times.sort_by(f64::total_cmp);
+        let recall = self.found as f64 / self.wanted as f64;
+        let (p50, last) = (times[times.len() / 2], times[times.len() - 1]);
+        println!("| {name} | {filter} | {p50:.1} | {last:.1} | {recall:.3} |");
     }
 }
 
@@ -65,50 +135,38 @@ impl Random {
     }
 }
 
-fn measure(chunks: usize, dimensions: usize) {
+fn measure_file(set: &Set) {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
     std::fs::write(&store, "").unwrap();
-    let mut random = Random(7);
-    let directions: Vec<Vec<f32>> =
-        (0..DIRECTIONS).map(|_| (0..dimensions).map(|_| random.number()).collect()).collect();
-    let vectors: Vec<Vec<f32>> = (0..chunks).map(|at| random.vector(&directions, at)).collect();
-    write(&folder.path().join("store.db-vectors"), &vectors);
-    let queries: Vec<Vec<f32>> = (0..QUERIES).map(|at| random.vector(&directions, at * 7)).collect();
+    let Set { vectors, queries, nearest } = set;
+    let file = folder.path().join("store.db-vectors");
+    write(&file, vectors);
+    println!("file: {} bytes\n", std::fs::metadata(&file).unwrap().len());
+    println!("| vectors in | filter | p50 ms | slowest ms | recall@10 |");
+    println!("|---|---|--:|--:|--:|");
     let index = VectorIndex::new(&store, MAX_BYTES);
-    for (filter, share) in [("none", 1), ("20 %", 5), ("2 %", 50), ("0.1 %", 1_000)] {
+    for ((filter, share), nearest) in FILTERS.iter().zip(nearest) {
         // A filter by stream, and records for small shares as operators select them.
-        let is_covered = |record: usize| record.is_multiple_of(share);
         let scope = match share {
             1 => VectorScope::default(),
             5 => VectorScope { streams: Some(vec![0]), ..VectorScope::default() },
             _ => {
                 let records: HashSet<i64> =
-                    (0..chunks as i64).filter(|row| is_covered(*row as usize)).collect();
+                    (0..vectors.len() as i64).filter(|row| (*row as usize).is_multiple_of(*share)).collect();
                 VectorScope { records: Some(records), ..VectorScope::default() }
             }
         };
-        let (mut times, mut found) = (Vec::new(), 0);
-        for query in &queries {
+        let mut results = Results::default();
+        for (query, nearest) in queries.iter().zip(nearest) {
             let model = ModelIdentity { id: "bench".into(), probe: vectors[0].as_slice().into() };
-            let query_vector = QueryVector { model, name: "bench".into(), numbers: query.as_slice().into() };
+            let query = QueryVector { model, name: "bench".into(), numbers: query.as_slice().into() };
             let start = Instant::now();
-            let hits = index.search(&query_vector, 50, &scope).unwrap().hits;
-            times.push(start.elapsed().as_secs_f64() * 1_000.0);
-            let dot = |vector: &[f32]| vector.iter().zip(query).map(|(one, other)| one * other).sum::<f32>();
-            let covered = vectors.iter().enumerate().filter(|(record, _)| is_covered(*record));
-            let mut exact: Vec<(f32, i64)> =
-                covered.map(|(record, vector)| (dot(vector), record as i64)).collect();
-            exact.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
-            let nearest: HashSet<i64> = hits.iter().take(10).map(|hit| hit.record).collect();
-            found += exact.iter().take(10).filter(|(_, record)| nearest.contains(record)).count();
+            let hits = index.search(&query, 50, &scope).unwrap().hits;
+            let hits: Vec<i64> = hits.iter().map(|hit| hit.record).collect();
+            results.add(start, &hits, nearest);
         }
-        // The first search loads the vectors.
-        let mut times: Vec<f64> = times.into_iter().skip(1).collect();
-        times.sort_by(f64::total_cmp);
-        let recall = found as f64 / (QUERIES * 10) as f64;
-        let (best, p50) = (times[0], times[times.len() / 2]);
-        println!("| {chunks} x {dimensions} | {filter} | {best:.1} | {p50:.1} | {recall:.3} |");
+        results.print("a file", filter);
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use directories::ProjectDirs;
 
 use super::failure::Failure;
+use super::imports::ImportStore;
 use crate::config::{
     Environment, FileSettings, SourcePlace, SourceSettings, check_text, default_file, read_text, settings_of,
 };
@@ -50,31 +51,29 @@ pub(crate) fn existing_default_store(environment: &Environment) -> Result<PathBu
     )
 }
 
-/// Returns the path of the store of remembered imports: that of a named configuration, otherwise the default store.
+/// Returns the store of remembered imports: that of a named configuration, otherwise the default store.
 ///
 /// # Errors
 ///
 /// The configuration cannot be read or does not have exactly one store, or there is no such file.
-pub(crate) fn store_of_imports(config: Option<&Path>, environment: &Environment) -> Result<PathBuf, Failure> {
+pub(crate) fn store_of_imports(
+    config: Option<&Path>,
+    environment: &Environment,
+) -> Result<ImportStore, Failure> {
     let Some(config) = config else {
-        return existing_store(
-            environment,
-            "add an import with `fetchwell add PATH`, or name the store with --store or --config",
-        );
+        let remedy = "add an import with `fetchwell add PATH`, or name the store with --store or --config";
+        return ImportStore::from_place(&existing_store(environment, remedy)?);
     };
     let settings = settings_of(&read_text(config)?, config, environment)?;
-    let stores = settings.sources.into_iter().filter_map(|source| match source.place {
-        SourcePlace::Store { path } => Some(path),
-        SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => None,
-    });
-    let mut stores: Vec<PathBuf> = stores.collect();
+    let stores = settings.sources.iter().filter_map(|source| ImportStore::from_source(&source.place));
+    let mut stores: Vec<ImportStore> = stores.collect();
     match (stores.pop(), stores.is_empty()) {
         (Some(store), true) => Ok(store),
         (Some(_), false) => Err(Failure::usage(&format_args!(
             "{} names several stores; name one with --store",
             config.display()
         ))),
-        (None, _) => existing_store(environment, "name the store with --store"),
+        (None, _) => ImportStore::from_place(&existing_store(environment, "name the store with --store")?),
     }
 }
 

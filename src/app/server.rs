@@ -18,7 +18,7 @@ use super::settings::ConfiguredSettings;
 use super::state::{SharedStateArgs, StateArgs};
 use super::{circuits, stop};
 use crate::config::{Environment, FileSettings, HttpSettings, OTLP_ENDPOINT_VARIABLE, insecure_spans};
-use crate::cursor::{Cursors, Skew, StatePlace, Timing};
+use crate::cursor::{Cursors, LatestKeyMismatch, Skew, StatePlace, Timing};
 use crate::http::{
     AuthMode, CallerCheck, CurrentConfiguration, DEFAULT_LISTEN, RateLimiter, Site, Tls, bind, bind_ops,
     serve, serve_ops,
@@ -96,8 +96,9 @@ pub(crate) fn run_server(
     let runtime = runtime.map_err(|error| Failure::new(format!("threads cannot be started ({error})")))?;
     let stop = CancellationToken::new();
     cancel_at_signal(&runtime, stop.clone());
+    let key_mismatch = LatestKeyMismatch::default();
     if redis.is_some() && !is_stdio {
-        runtime.spawn(follow_shared_keys(Arc::clone(&cursors), stop.clone()));
+        runtime.spawn(follow_shared_keys(Arc::clone(&cursors), key_mismatch.clone(), stop.clone()));
     }
     if let Some(state) = state {
         runtime.spawn(circuits::report(served.clone(), state, stop.clone()));
@@ -130,8 +131,12 @@ pub(crate) fn run_server(
                 main: listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN),
                 ops: settings.ops_listen,
             };
-            let site =
-                Site { state: redis, configuration, ..site(&settings.http, served, telemetry, rate_limiter) };
+            let site = Site {
+                state: redis,
+                key_mismatch,
+                configuration,
+                ..site(&settings.http, served, telemetry, rate_limiter)
+            };
             runtime.block_on(serve_http(addresses, site, settings.http, stop))
         }
     };
@@ -229,6 +234,7 @@ fn site(http: &HttpSettings, served: AuthMode, telemetry: Telemetry, rate_limite
         telemetry,
         rate_limiter,
         state: None,
+        key_mismatch: LatestKeyMismatch::default(),
         configuration: CurrentConfiguration::default(),
         public_url: http.public_url.clone(),
         names: http.names(),

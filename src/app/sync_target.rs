@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::failure::Failure;
+use super::imports::ImportStore;
 use super::secret::postgres_pool;
 use crate::config::Environment;
 use crate::source::SyncTarget;
@@ -17,17 +18,28 @@ pub(crate) fn database_at(path: &Path, environment: &Environment) -> Result<Opti
 }
 
 /// Opens an existing store of imports. Called on a thread that is not one of a runtime.
-pub(crate) fn open_sync_target(path: &Path, environment: &Environment) -> Result<SyncTarget, Failure> {
-    match database_at(path, environment)? {
-        None => Ok(SyncStore::open(path)?.into()),
-        Some(pool) => Ok(SyncTarget::Postgres(Box::new(PostgresSyncStore::open(pool)?))),
+pub(crate) fn open_sync_target(
+    store: &ImportStore,
+    environment: &Environment,
+) -> Result<SyncTarget, Failure> {
+    match store {
+        ImportStore::File(path) => Ok(SyncStore::open(path)?.into()),
+        ImportStore::Postgres(url) => open_database(url, environment),
     }
 }
 
 /// Opens a store of imports, and creates a file that does not exist.
-pub(crate) fn create_sync_target(path: &Path, environment: &Environment) -> Result<SyncTarget, Failure> {
-    match database_at(path, environment)? {
-        None => Ok(SyncStore::open_or_create(path)?.into()),
-        Some(pool) => Ok(SyncTarget::Postgres(Box::new(PostgresSyncStore::open(pool)?))),
+pub(crate) fn create_sync_target(
+    store: &ImportStore,
+    environment: &Environment,
+) -> Result<SyncTarget, Failure> {
+    match store {
+        ImportStore::File(path) => Ok(SyncStore::open_or_create(path)?.into()),
+        ImportStore::Postgres(url) => open_database(url, environment),
     }
+}
+
+fn open_database(url: &PostgresUrl, environment: &Environment) -> Result<SyncTarget, Failure> {
+    let pool = postgres_pool(url, environment).map_err(StoreError::from)?;
+    Ok(SyncTarget::Postgres(Box::new(PostgresSyncStore::open(pool)?)))
 }

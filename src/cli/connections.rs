@@ -1,17 +1,19 @@
 //! `fetchwell connections`: lists the connected accounts and their streams.
 
 use clap::Args;
+use futures_util::future::join_all;
 use serde::Serialize;
 
 use super::print::{Printer, STRONG, counted, grouped};
 use crate::app::failure::Failure;
+use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
 use crate::app::settings::SourceArgs;
 use crate::callers::CallContext;
-use crate::config::{Environment, SourcePlace, SourceSettings};
+use crate::config::{Environment, SourceSettings};
 use crate::handle::SourceName;
 use crate::record::{ConnectionSchema, Schema};
-use crate::source::store::{RememberedImport, SyncStore};
+use crate::source::store::RememberedImport;
 use crate::terminal::Line;
 
 /// List the connected accounts with their streams.
@@ -55,9 +57,11 @@ struct StreamOutput<'a> {
 
 impl Connections {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let imports = imports(&self.source.settings(environment)?.sources);
+        let settings = self.source.settings(environment)?;
         let source = self.source.open(environment)?;
-        let schema = runtime()?.block_on(source.source().schema(&CallContext::default()))?;
+        let runtime = runtime()?;
+        let schema = runtime.block_on(source.source().schema(&CallContext::default()))?;
+        let imports = runtime.block_on(imports(&settings.sources, environment));
         if printer.json {
             printer.value(&schema.connections.iter().map(|each| shown(each, &imports)).collect::<Vec<_>>());
         } else {
@@ -68,15 +72,15 @@ impl Connections {
 }
 
 /// Returns the imports that the stores among some sources remember. A store that cannot be read has none.
-fn imports(sources: &[SourceSettings]) -> Imports {
-    let imports = sources.iter().filter_map(|source| match &source.place {
-        SourcePlace::Store { path } => {
-            let imports = SyncStore::open(path).and_then(|store| store.imports()).ok()?;
-            Some(imports.into_iter().map(|import| (source.name.clone(), import)))
-        }
-        SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => None,
+async fn imports(sources: &[SourceSettings], environment: &Environment) -> Imports {
+    let read = sources.iter().map(async |source| {
+        let imports = match ImportStore::from_source(&source.place) {
+            Some(store) => store.imports(environment).await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        imports.into_iter().map(|import| (source.name.clone(), import)).collect::<Imports>()
     });
-    imports.flatten().collect()
+    join_all(read).await.concat()
 }
 
 fn import_of<'i>(connection: &ConnectionSchema, imports: &'i Imports) -> Option<&'i RememberedImport> {

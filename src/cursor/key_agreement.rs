@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::codec::KeyId;
@@ -36,10 +37,41 @@ impl fmt::Display for KeyMismatch {
         let Self { file, own, other } = self;
         write!(
             f,
-            "the key {own} in {file} of this server is not that of another one with the same Redis, {other}: cursors, sessions and \
-             links of one are not valid on the other; copy {CURSOR_KEYS} and {CHANGE_KEY} of one server to all others, and start \
-             these again"
+            "servers that share this Redis have different keys: {file} of this server has the key {own}, and another server uses \
+             {other}, so each of them refuses the cursors, sessions and links of the other; copy {CURSOR_KEYS} and {CHANGE_KEY} \
+             from one server to all others, and restart these"
         )
+    }
+}
+
+impl KeyMismatch {
+    /// Returns the name of the file with the key of this server.
+    #[must_use]
+    pub fn file(&self) -> &'static str {
+        self.file
+    }
+
+    /// Returns the ids of the key of this server and of that of the other one. They are no secrets.
+    #[must_use]
+    pub fn keys(&self) -> [KeyId; 2] {
+        [self.own, self.other]
+    }
+}
+
+/// The result of the latest comparison of keys. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct LatestKeyMismatch(Arc<Mutex<Option<KeyMismatch>>>);
+
+impl LatestKeyMismatch {
+    /// Returns the difference, or `None` if there is none or keys were not compared yet.
+    #[must_use]
+    pub fn get(&self) -> Option<KeyMismatch> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces the result. Returns the earlier one.
+    pub fn replace(&self, mismatch: Option<KeyMismatch>) -> Option<KeyMismatch> {
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), mismatch)
     }
 }
 

@@ -35,7 +35,7 @@ pub use codec::{
 };
 pub use cursors::{Cursors, NoPosition, POSITION_CONTEXT, Timing};
 pub use fault::CursorFault;
-pub use key_agreement::{KeyMismatch, compare_shared_keys};
+pub use key_agreement::{KeyMismatch, LatestKeyMismatch, compare_shared_keys};
 pub use key_file::{KeyFile, LoadedKeys, Stamp};
 pub use key_ring::KeyRing;
 pub use keys::Keys;

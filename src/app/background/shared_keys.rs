@@ -6,18 +6,23 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::cursor::{Cursors, KeyMismatch};
+use crate::cursor::{Cursors, LatestKeyMismatch};
 
 /// Interval at which a server compares its keys, and confirms that it uses them.
 const INTERVAL: Duration = Duration::from_secs(20);
 
-/// Compares the keys of this server with those of others until `stop` is cancelled. Logs each difference once.
-pub(crate) async fn follow_shared_keys(cursors: Arc<Cursors>, stop: CancellationToken) {
-    let mut known: Option<KeyMismatch> = None;
+/// Compares the keys of this server with those of others until `stop` is cancelled. Logs each difference once, and keeps the
+/// latest result in `latest`.
+pub(crate) async fn follow_shared_keys(
+    cursors: Arc<Cursors>,
+    latest: LatestKeyMismatch,
+    stop: CancellationToken,
+) {
     let compare = async {
         loop {
             // Failures of Redis are counted and logged by its client.
             if let Ok(found) = cursors.confirm_shared_keys().await {
+                let known = latest.replace(found);
                 match found {
                     Some(mismatch) if known != found => tracing::warn!("{mismatch}"),
                     None if known.is_some() => {
@@ -25,7 +30,6 @@ pub(crate) async fn follow_shared_keys(cursors: Arc<Cursors>, stop: Cancellation
                     }
                     Some(_) | None => {}
                 }
-                known = found;
             }
             sleep(INTERVAL).await;
         }

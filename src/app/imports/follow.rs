@@ -304,7 +304,7 @@ fn remembered(import: &FollowedImport, store: &SyncTarget) -> Result<RememberedI
 }
 
 /// Returns the connection that the store has for a path, if the configuration only guesses another one.
-pub(super) fn known_connection(
+pub(crate) fn known_connection(
     settings: &ImportSettings,
     imports: &[RememberedImport],
 ) -> Option<ConnectionId> {

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::failure::Failure;
 use super::super::secret::postgres_pool;
 use crate::config::{Environment, SourcePlace};
 use crate::handle::ConnectionId;
 use crate::source::SyncTarget;
-use crate::source::postgres::{Lease, PostgresSyncStore, PostgresUrl};
-use crate::source::store::{StoreError, SyncStore};
+use crate::source::postgres::{Lease, PostgresSyncStore, PostgresUrl, postgres_imports};
+use crate::source::store::{RememberedImport, StoreError, SyncStore};
 
 /// The place of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,11 +39,26 @@ impl ImportStore {
     /// # Errors
     ///
     /// The URL is not valid.
-    pub(crate) fn from_place(place: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn from_place(place: &Path) -> Result<Self, Failure> {
         Ok(match PostgresUrl::in_place_of(place) {
             None => Self::File(place.to_owned()),
-            Some(url) => Self::Postgres(url?),
+            Some(url) => Self::Postgres(url.map_err(|error| Failure::usage(&error))?),
         })
+    }
+
+    /// Returns the imports that the store remembers. Nothing is written, so a role that may only read is enough.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub(crate) async fn imports(
+        &self,
+        environment: &Environment,
+    ) -> Result<Vec<RememberedImport>, StoreError> {
+        match self {
+            Self::File(path) => SyncStore::open(path)?.imports(),
+            Self::Postgres(url) => Ok(postgres_imports(&postgres_pool(url, environment)?).await?),
+        }
     }
 
     /// Returns the path of a file, or the address of a database.

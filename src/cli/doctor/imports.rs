@@ -1,14 +1,13 @@
-//! The check of the imports that a store remembers.
-
-use std::path::Path;
+//! The check of the imports that a store remembers, and of those that the configuration has for it.
 
 use jiff::Timestamp;
 
 use super::super::print::counted;
 use super::check::Check;
-use crate::config::SourceSettings;
+use crate::app::imports::{ImportStore, known_connection};
+use crate::config::{Environment, FileSettings, ImportSettings, SourceSettings};
 use crate::connectors::describe_held_records;
-use crate::source::store::{RememberedImport, SyncStore};
+use crate::source::store::RememberedImport;
 
 /// Number of days after which an import is stale.
 const STALE_DAYS: i64 = 7;
@@ -17,19 +16,45 @@ const STALE_DAYS: i64 = 7;
 const DAY: i64 = 24 * 60 * 60;
 
 /// Checks the imports of a store. Returns `None` if it has none, or cannot be read, which has a check of its own.
-pub(super) fn check_imports(settings: &SourceSettings, store: &Path) -> Option<Check> {
-    let imports = SyncStore::open(store).ok()?.imports().ok()?;
-    if imports.is_empty() {
-        return None;
-    }
-    let now = Timestamp::now();
-    let problems: Vec<String> = imports.iter().filter_map(|import| problem(import, now)).collect();
-    let found = match imports.len() {
+pub(super) async fn check_imports(
+    settings: &FileSettings,
+    source: &SourceSettings,
+    environment: &Environment,
+) -> Option<Check> {
+    let store = ImportStore::from_source(&source.place)?;
+    let imports = store.imports(environment).await.ok()?;
+    let new: Vec<String> = unknown_imports(settings, source, &imports).map(never_started).collect();
+    let found = match imports.len() + new.len() {
+        0 => return None,
         1 => "1 import".to_owned(),
         more => format!("{more} imports"),
     };
+    let now = Timestamp::now();
+    let problems = imports.iter().filter_map(|import| problem(import, now));
+    let problems: Vec<String> = problems.chain(new).collect();
     let warning = (!problems.is_empty()).then(|| problems.join("; "));
-    Some(Check::for_source(settings, "imports", Ok(found)).warning(warning))
+    Some(Check::for_source(source, "imports", Ok(found)).warning(warning))
+}
+
+/// Returns the imports of the configuration that the store does not have.
+fn unknown_imports<'s>(
+    settings: &'s FileSettings,
+    source: &SourceSettings,
+    imports: &[RememberedImport],
+) -> impl Iterator<Item = &'s ImportSettings> {
+    settings.imports.iter().filter(|configured| {
+        let is_here = configured.store(&settings.sources).is_some_and(|(name, _)| *name == source.name);
+        let known = known_connection(configured, imports);
+        let connection = known.as_ref().unwrap_or(&configured.connection);
+        is_here && !imports.iter().any(|import| import.connection_id == *connection)
+    })
+}
+
+fn never_started(import: &ImportSettings) -> String {
+    format!(
+        "`{}` of the configuration was never synchronized; `fetchwell serve` with this configuration does it",
+        import.connection
+    )
 }
 
 /// Returns what keeps an import from being up to date, with the remedy.

@@ -73,11 +73,13 @@ impl Doctor {
         };
         let examined = settings.sources.iter().map(|source| examine(source, environment));
         let examined: Vec<SourceChecks> = runtime()?.block_on(join_all(examined));
-        let imports = settings.sources.iter().filter_map(|source| match &source.place {
-            SourcePlace::Store { path } => check_imports(source, path),
-            SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => None,
+        let imports = settings.sources.iter().zip(&examined);
+        let imports = imports.map(async |(source, examined)| {
+            // A database that cannot be read has a check of its own.
+            let is_unread = matches!(source.place, SourcePlace::Postgres { .. }) && examined.schema.is_none();
+            if is_unread { None } else { check_imports(&settings, source, environment).await }
         });
-        let imports: Vec<Check> = imports.collect();
+        let imports: Vec<Option<Check>> = runtime()?.block_on(join_all(imports));
         let vectors: Vec<Check> = settings.sources.iter().filter_map(damaged_vectors).collect();
         let together = collisions(&settings.sources, &examined);
         let tls = settings.http.tls.as_ref().map(|tls| {
@@ -117,7 +119,7 @@ impl Doctor {
         Ok(examined
             .into_iter()
             .flat_map(|source| source.checks)
-            .chain(imports)
+            .chain(imports.into_iter().flatten())
             .chain(vectors)
             .chain(together)
             .chain(tls)

@@ -10,10 +10,11 @@ use crate::app::embedding::{
     embedded_streams, embedded_streams_of_database, open_embedding_model, settings_beside_store,
 };
 use crate::app::failure::Failure;
-use crate::app::sync_target::database_at;
+use crate::app::imports::ImportStore;
+use crate::app::secret::postgres_pool;
 use crate::cli::print::note;
 use crate::config::Environment;
-use crate::source::store::{BuildMode, estimate_build};
+use crate::source::store::{BuildMode, StoreError, estimate_build};
 
 /// Embedding after an import.
 #[derive(Debug, Clone, Default, Args)]
@@ -42,7 +43,7 @@ impl EmbedArgs {
     /// embedded chunks, or `None` if nothing was sent to a model.
     pub(in crate::cli) async fn embed_imported(
         &self,
-        store: &Path,
+        store: &ImportStore,
         environment: &Environment,
     ) -> Result<Option<usize>, Failure> {
         if self.no_embed {
@@ -52,17 +53,18 @@ impl EmbedArgs {
         let Some(settings) = settings else { return Ok(None) };
         let Some(configured) = &settings.embedding else { return Ok(None) };
         let (model, mode) = (open_embedding_model(configured, environment)?, BuildMode::Missing);
-        let (place, estimate) = match database_at(store, environment)? {
-            Some(pool) => {
+        let (place, estimate) = match store {
+            ImportStore::Postgres(url) => {
+                let pool = postgres_pool(url, environment).map_err(StoreError::from)?;
                 let streams = embedded_streams_of_database(&settings, pool.url());
                 let estimate = estimate_imported(&pool, &*model, &streams).await?;
                 let Some(estimate) = estimate else { return Ok(None) };
                 (BuildPlace::Postgres { pool, streams }, estimate)
             }
-            None => {
-                let streams = embedded_streams(&settings, store);
-                let estimate = estimate_build(store, &*model, mode, &streams)?;
-                (BuildPlace::File { store: store.to_owned(), streams }, estimate)
+            ImportStore::File(path) => {
+                let streams = embedded_streams(&settings, path);
+                let estimate = estimate_build(path, &*model, mode, &streams)?;
+                (BuildPlace::File { store: path.clone(), streams }, estimate)
             }
         };
         if estimate.records == 0 {

@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use super::super::embeddings::EmbedArgs;
 use crate::app::default_store::store_to_fill;
 use crate::app::failure::Failure;
+use crate::app::imports;
 use crate::app::secret::postgres_pool;
 use crate::callers::CallContext;
 use crate::config::Environment;
@@ -42,7 +43,10 @@ impl ImportStore {
         environment: &Environment,
     ) -> Result<Option<usize>, Failure> {
         match self {
-            Self::File(path) => embed.embed_imported(path, environment).await,
+            Self::File(path) => {
+                let store = imports::ImportStore::File(path.clone());
+                embed.embed_imported(&store, environment).await
+            }
             Self::Postgres(_) => Ok(None),
         }
     }

@@ -10,7 +10,7 @@ use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::connections::{ImportOutput, import_output, print_import};
 use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
-use crate::source::postgres::{PostgresInfo, postgres_info};
+use crate::source::postgres::{PostgresInfo, postgres_imports, postgres_info};
 use crate::source::store::{
     ConnectionInfo, GenerationStatus, RememberedImport, StoreError, StoreInfo, SyncStore, store_info,
 };
@@ -29,11 +29,12 @@ impl Info {
         let path = match self.store.place(environment)? {
             StorePlace::File(path) => path,
             StorePlace::Postgres(pool) => {
-                let info = runtime()?.block_on(postgres_info(&pool)).map_err(StoreError::from)?;
+                let read = async { Ok((postgres_info(&pool).await?, postgres_imports(&pool).await?)) };
+                let (info, imports) = runtime()?.block_on(read).map_err(StoreError::Postgres)?;
                 if printer.json {
-                    printer.value(&info);
+                    printer.value(&InfoOutput { info: &info, imports: imports_output(&imports) });
                 } else {
-                    print_database(printer, &info);
+                    print_database(printer, &info, &imports);
                 }
                 return Ok(());
             }
@@ -41,11 +42,7 @@ impl Info {
         let info = store_info(&path, &embedded_streams(&settings, &path))?;
         let imports = SyncStore::open(&path)?.imports()?;
         if printer.json {
-            let imports = imports.iter().map(|import| StoredImport {
-                connection_id: import.connection_id.as_str(),
-                import: import_output(import),
-            });
-            printer.value(&InfoOutput { info: &info, imports: imports.collect() });
+            printer.value(&InfoOutput { info: &info, imports: imports_output(&imports) });
         } else {
             print_text(printer, &info, &imports);
         }
@@ -55,9 +52,9 @@ impl Info {
 
 /// The output as JSON.
 #[derive(Serialize)]
-struct InfoOutput<'a> {
+struct InfoOutput<'a, Info> {
     #[serde(flatten)]
-    info: &'a StoreInfo,
+    info: &'a Info,
     imports: Vec<StoredImport<'a>>,
 }
 
@@ -69,7 +66,15 @@ struct StoredImport<'a> {
     import: ImportOutput<'a>,
 }
 
-fn print_database(printer: Printer, info: &PostgresInfo) {
+fn imports_output(imports: &[RememberedImport]) -> Vec<StoredImport<'_>> {
+    let output = imports.iter().map(|import| StoredImport {
+        connection_id: import.connection_id.as_str(),
+        import: import_output(import),
+    });
+    output.collect()
+}
+
+fn print_database(printer: Printer, info: &PostgresInfo, imports: &[RememberedImport]) {
     printer.styled(Line::default().styled(STRONG, info.database.as_str()));
     let bytes = &info.bytes;
     let row = |name: &str, bytes: u64, detail: String| vec![name.to_owned(), grouped(bytes), detail];
@@ -85,9 +90,7 @@ fn print_database(printer: Printer, info: &PostgresInfo) {
         info.format,
         grouped(info.version.unsigned_abs())
     ));
-    for connection in &info.connections {
-        print_connection(printer, connection);
-    }
+    print_connections(printer, &info.connections, imports);
 }
 
 fn described_records(records: u64, deleted: u64) -> String {
@@ -96,6 +99,17 @@ fn described_records(records: u64, deleted: u64) -> String {
         deleted => format!(", and the history of {}", counted(deleted, "deleted record")),
     };
     format!("{}{deleted}", counted(records, "record"))
+}
+
+/// Prints the connections, each with its import.
+fn print_connections(printer: Printer, connections: &[ConnectionInfo], imports: &[RememberedImport]) {
+    for connection in connections {
+        print_connection(printer, connection);
+        let is_its = |import: &&RememberedImport| import.connection_id.as_str() == connection.connection_id;
+        if let Some(import) = imports.iter().find(is_its) {
+            print_import(printer, import);
+        }
+    }
 }
 
 fn print_connection(printer: Printer, connection: &ConnectionInfo) {
@@ -130,13 +144,7 @@ fn print_text(printer: Printer, info: &StoreInfo, imports: &[RememberedImport]) 
     rows.retain(|row| row.get(1).is_some_and(|bytes| bytes != "0"));
     printer.table(&rows);
     printer.line(format_args!("format {}, version {}", info.format, grouped(info.version.unsigned_abs())));
-    for connection in &info.connections {
-        print_connection(printer, connection);
-        let is_its = |import: &&RememberedImport| import.connection_id.as_str() == connection.connection_id;
-        if let Some(import) = imports.iter().find(is_its) {
-            print_import(printer, import);
-        }
-    }
+    print_connections(printer, &info.connections, imports);
 }
 
 fn described(current: &GenerationStatus) -> String {

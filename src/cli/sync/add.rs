@@ -15,6 +15,7 @@ use super::report::SyncReport;
 use super::run::{note_lock, run_stoppable, synchronize};
 use crate::app::default_store::store_or_database_to_fill;
 use crate::app::failure::Failure;
+use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
 use crate::app::sync_target::{create_sync_target, open_sync_target};
 use crate::config::Environment;
@@ -150,7 +151,7 @@ impl Add {
         }
         let report = self.import_into(&store, environment)?;
         report.print(printer);
-        runtime()?.block_on(self.embed.embed_imported(&store, environment))?;
+        runtime()?.block_on(self.embed.embed_imported(&ImportStore::from_place(&store)?, environment))?;
         if report.is_complete() { Ok(()) } else { Err(Failure::without_message()) }
     }
 
@@ -162,7 +163,7 @@ impl Add {
     ) -> Result<SyncReport, Failure> {
         let target = self.target(path, environment)?;
         note_lock(path);
-        let store = create_sync_target(path, environment)?;
+        let store = create_sync_target(&ImportStore::from_place(path)?, environment)?;
         let import = match target {
             Target::Known(import) => self.refresh(&store, *import)?,
             Target::New { connection, import, .. } => store.remember(&connection, &import)?,
@@ -190,7 +191,7 @@ impl Add {
     fn target(&self, store: &Path, environment: &Environment) -> Result<Target, Failure> {
         let origin = self.origin()?;
         let known = if is_database(store) {
-            open_sync_target(store, environment)?.imports()?
+            open_sync_target(&ImportStore::from_place(store)?, environment)?.imports()?
         } else {
             match SyncStore::open(store) {
                 Err(StoreError::Missing(_)) => Vec::new(),

@@ -14,6 +14,7 @@ use super::super::rejections::ReportFile;
 use super::run::{run_stoppable, synchronize};
 use crate::app::default_store::{default_store, store_or_database_to_fill};
 use crate::app::failure::Failure;
+use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
 use crate::app::sync_target::open_sync_target;
 use crate::config::Environment;
@@ -56,7 +57,8 @@ impl ImportDocs {
         }
         self.check_store(environment)?;
         let path = store_or_database_to_fill(self.store.as_deref(), environment)?;
-        let store = Arc::new(open_sync_target(&path, environment)?);
+        let place = ImportStore::from_place(&path)?;
+        let store = Arc::new(open_sync_target(&place, environment)?);
         let import = self.remember(&store, &origin)?;
         let prune = self.prune;
         let mut report_file = self.report.as_deref().map(ReportFile::create).transpose()?;
@@ -72,7 +74,7 @@ impl ImportDocs {
             } else {
                 report.print(printer);
             }
-            self.embed.embed_imported(&path, environment).await.map_err(unembedded)?;
+            self.embed.embed_imported(&place, environment).await.map_err(unembedded)?;
             if report.is_complete() { Ok(()) } else { Err(Failure::without_message()) }
         })
     }

@@ -56,13 +56,15 @@ pub(super) struct Sync {
 
 impl Sync {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let named = self.store.clone();
-        let path = named.map_or_else(|| store_of_imports(self.embed.config(), environment), Ok)?;
-        let store = Arc::new(open_sync_target(&path, environment)?);
+        let place = match &self.store {
+            Some(path) => ImportStore::from_place(path)?,
+            None => store_of_imports(self.embed.config(), environment)?,
+        };
+        let store = Arc::new(open_sync_target(&place, environment)?);
         let imports = chosen(store.imports()?, self.name.as_deref())?;
         if self.watch {
             drop(store);
-            return watch(&ImportStore::from_place(&path)?, imports, printer, environment);
+            return watch(&place, imports, printer, environment);
         }
         let prune = self.prune;
         let mut report_file = self.report.as_deref().map(ReportFile::create).transpose()?;
@@ -86,7 +88,7 @@ impl Sync {
             } else if !is_named {
                 print_total(printer, &reports);
             }
-            self.embed.embed_imported(&path, environment).await?;
+            self.embed.embed_imported(&place, environment).await?;
             if reports.iter().all(SyncReport::is_complete) { Ok(()) } else { Err(Failure::without_message()) }
         })
     }

@@ -25,7 +25,7 @@ use crate::telemetry::{Aggregates, ContextProtection, EmbeddingBuild, ImportProg
 enum Status {
     /// All sources can be read.
     Healthy,
-    /// Some sources, or the state that servers share, cannot be read.
+    /// Some sources, or the state that servers share, cannot be used.
     Degraded,
     /// No source can be read.
     Unhealthy,
@@ -138,7 +138,10 @@ pub(in crate::http) fn described(generator: &mut SchemaGenerator) -> Value {
 
 async fn shared_state(site: &Site) -> Option<SharedStateHealth> {
     match &site.state {
-        Some(redis) => Some(SharedStateHealth::read(redis, &site.rate_limiter).await),
+        Some(redis) => {
+            let key_mismatch = site.key_mismatch.get();
+            Some(SharedStateHealth::read(redis, &site.rate_limiter, key_mismatch).await)
+        }
         None => None,
     }
 }
@@ -151,7 +154,7 @@ async fn answer(State(site): State<Site>) -> Response {
     };
     let is_down = status == Status::Unhealthy;
     let shared_state = shared_state(&site).await;
-    let is_without_state = shared_state.as_ref().is_some_and(|state| !state.is_connected());
+    let is_without_state = shared_state.as_ref().is_some_and(|state| !state.is_healthy());
     let status = if status == Status::Healthy && is_without_state { Status::Degraded } else { status };
     let Aggregates { context_protection, telemetry } = site.telemetry.aggregates();
     let health = Health {

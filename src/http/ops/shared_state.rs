@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::cursor::KeyMismatch;
 use crate::http::middleware::rate_limit::RateLimiter;
 use crate::state::redis::RedisState;
 
@@ -25,11 +26,38 @@ pub(in crate::http) struct SharedStateHealth {
     pub(in crate::http) failures: BTreeMap<&'static str, u64>,
     /// Requests to this process that no rate limit counted.
     pub(in crate::http) rate_limit_uncounted: u64,
+    /// Difference between the keys of this server and those of others, if there is one. Compared every 20 seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::http) key_mismatch: Option<KeyMismatchHealth>,
+}
+
+/// Two keys that should be the same. Their ids are no secrets.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::http) struct KeyMismatchHealth {
+    /// Name of the file of keys in the state directory.
+    pub(in crate::http) file: &'static str,
+    /// Id of the key of this server.
+    pub(in crate::http) own_key: String,
+    /// Id of the key that other servers use.
+    pub(in crate::http) other_key: String,
+    /// What differs, what does not work, and what to do.
+    pub(in crate::http) problem: String,
+}
+
+impl From<KeyMismatch> for KeyMismatchHealth {
+    fn from(mismatch: KeyMismatch) -> Self {
+        let [own_key, other_key] = mismatch.keys().map(|key| key.to_string());
+        Self { file: mismatch.file(), own_key, other_key, problem: mismatch.to_string() }
+    }
 }
 
 impl SharedStateHealth {
     /// Checks a Redis with one command.
-    pub(in crate::http) async fn read(redis: &RedisState, rate_limiter: &RateLimiter) -> Self {
+    pub(in crate::http) async fn read(
+        redis: &RedisState,
+        rate_limiter: &RateLimiter,
+        key_mismatch: Option<KeyMismatch>,
+    ) -> Self {
         let status = redis_status(redis).await;
         let counts = redis.counts();
         Self {
@@ -39,12 +67,18 @@ impl SharedStateHealth {
             commands: counts.commands,
             failures: counts.failures,
             rate_limit_uncounted: rate_limiter.uncounted(),
+            key_mismatch: key_mismatch.map(KeyMismatchHealth::from),
         }
     }
 
     /// Returns true if the state can be used.
     pub(in crate::http) fn is_connected(&self) -> bool {
         self.status == CONNECTED
+    }
+
+    /// Returns true if the state can be used, and what this server puts there is valid on all servers.
+    pub(in crate::http) fn is_healthy(&self) -> bool {
+        self.is_connected() && self.key_mismatch.is_none()
     }
 }
 

@@ -12,6 +12,7 @@ use super::middleware::served::AuthMode;
 use super::public_url::PublicUrl;
 use super::server::forwarded::TrustedProxies;
 use super::server::limits::Limits;
+use crate::cursor::LatestKeyMismatch;
 use crate::state::redis::RedisState;
 use crate::telemetry::Telemetry;
 use crate::tools::SharedToolbox;
@@ -27,6 +28,8 @@ pub struct Site {
     pub rate_limiter: RateLimiter,
     /// Redis with the state that servers share.
     pub state: Option<RedisState>,
+    /// Difference between the keys of this server and those of others with the same Redis.
+    pub key_mismatch: LatestKeyMismatch,
     /// Configuration file without its secrets, for operators.
     pub configuration: CurrentConfiguration,
     /// URL at which clients reach the server.
@@ -50,6 +53,7 @@ impl Site {
             telemetry,
             rate_limiter,
             state: None,
+            key_mismatch: LatestKeyMismatch::default(),
             configuration: CurrentConfiguration::default(),
             public_url: None,
             names: AllowedNames::default(),

@@ -17,6 +17,6 @@ mod planned_texts;
 pub(in crate::source) use fusion::{WordHit, place_all, place_among};
 pub(in crate::source) use nearest::{NearestHit, NearestRecords};
 pub use nearest::{ScoreSpread, VectorHit};
-pub(in crate::source) use passage::passage_of;
+pub(in crate::source) use passage::{passage_from, passage_of};
 pub(in crate::source) use placements::{MAX_PLACED, Placement, Placements};
 pub(in crate::source) use planned_texts::{ChunkText, PlannedChunk, PlannedTexts, TextDigest, plan_chunks};

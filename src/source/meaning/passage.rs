@@ -10,7 +10,11 @@ const PASSAGE_BYTES: usize = 800;
 pub(in crate::source) fn passage_of(data: &RecordData, placed: &Placement) -> Option<Excerpt> {
     let text = document_text(data);
     let range = usize::try_from(placed.first_byte).ok()?..usize::try_from(placed.end_byte).ok()?;
-    let passage = text.get(range)?;
-    let passage = passage.get(..passage.floor_char_boundary(PASSAGE_BYTES))?;
-    Some(Excerpt::new(passage, 0..0))
+    Some(passage_from(text.get(range)?))
+}
+
+/// Returns the beginning of a chunk of text as a passage.
+pub(in crate::source) fn passage_from(chunk: &str) -> Excerpt {
+    let passage = chunk.get(..chunk.floor_char_boundary(PASSAGE_BYTES)).unwrap_or_default();
+    Excerpt::new(passage, 0..0)
 }

@@ -56,7 +56,7 @@ pub use record_vectors::{
 };
 pub use replicas::{DEFAULT_MAX_LAG, ReadReplicas};
 pub use store::{PostgresState, PostgresStore};
-pub use sync::{PostgresSyncStore, PostgresSyncWriter};
+pub use sync::{PostgresSyncStore, PostgresSyncWriter, postgres_imports};
 pub use url::{PasswordPlace, PostgresUrl, SslMode};
 pub use vectors::ModelStatus;
 pub use writer::PostgresWriter;

@@ -117,17 +117,14 @@ impl StoreCopy<'_> {
         self.target.put_project(&project.project)?;
         let copied = self.copy_records(connection, Some(&project), stop)?;
         let to = self.to.project(id)?;
-        // An import may have changed the project meanwhile.
+        // An import may have changed the project meanwhile, or removed it.
         let from = self.from.project(id)?;
-        let is_same = from.zip(to.as_ref()).is_some_and(|(from, to)| from.is_same(to));
+        let is_same = from.as_ref().zip(to.as_ref()).is_some_and(|(from, to)| from.is_same(to));
         if is_same {
             return Ok(copied);
         }
-        Err(CopyError::DifferentProject {
-            project: id.to_string(),
-            from: project.chunks.count(),
-            to: to.map_or(0, |to| to.chunks.count()),
-        })
+        let count = |project: Option<ProjectCopy>| project.map_or(0, |project| project.chunks.count());
+        Err(CopyError::DifferentProject { project: id.to_string(), from: count(from), to: count(to) })
     }
 
     fn copy_records(

@@ -1,13 +1,14 @@
 //! The file of the audit log: a bounded queue, and a thread that appends to the file.
 //!
 //! The thread opens the file for each write, so that a file that was moved away by a rotation is created again. Lines that
-//! cannot be queued or written are counted as lost. The first lost line and the first failed write in a row are logged.
+//! cannot be queued or written are counted as lost. The first line that finds the queue full is logged, until the thread has
+//! caught up, and the first failed write in a row.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -51,6 +52,8 @@ enum Message {
 struct Counts {
     written: AtomicU64,
     lost: AtomicU64,
+    /// True from the first line that found the queue full until the thread has written all queued lines.
+    is_overflowing: AtomicBool,
 }
 
 impl AuditLog {
@@ -73,8 +76,8 @@ impl AuditLog {
     /// Queues lines without blocking. If the queue is full, they are lost.
     pub(super) fn queue(&self, text: String, lines: u64) {
         if lines > 0 && self.queue.try_send(Message::Lines { text, lines }).is_err() {
-            let before = self.counts.lost.fetch_add(lines, Ordering::Relaxed);
-            if before == 0 {
+            self.counts.lost.fetch_add(lines, Ordering::Relaxed);
+            if !self.counts.is_overflowing.swap(true, Ordering::Relaxed) {
                 tracing::warn!("the audit log is written too slowly; lines are lost and counted");
             }
         }
@@ -109,28 +112,38 @@ struct Writer {
 impl Writer {
     fn run(&mut self, messages: &Receiver<Message>) {
         while let Ok(message) = messages.recv() {
-            let (mut batch, mut count, mut flushed) = (String::new(), 0, Vec::new());
-            let mut next = Some(message);
-            while let Some(message) = next {
-                match message {
-                    Message::Lines { text, lines } => {
-                        batch.push_str(&text);
-                        count += lines;
-                    }
-                    Message::Flush(done) => flushed.push(done),
-                }
-                next = if batch.len() < MAX_BATCH { messages.try_recv().ok() } else { None };
-            }
-            self.write(&batch, count);
-            for done in flushed {
-                let _ = done.try_send(());
-            }
+            self.write_next(message, messages);
         }
     }
 
-    fn write(&mut self, batch: &str, lines: u64) {
+    /// Writes a message with those that are queued behind it.
+    fn write_next(&mut self, first: Message, messages: &Receiver<Message>) {
+        let (mut batch, mut count, mut flushed) = (String::new(), 0, Vec::new());
+        let mut next = Some(first);
+        while let Some(message) = next {
+            match message {
+                Message::Lines { text, lines } => {
+                    batch.push_str(&text);
+                    count += lines;
+                }
+                Message::Flush(done) => flushed.push(done),
+            }
+            next = if batch.len() < MAX_BATCH { messages.try_recv().ok() } else { None };
+        }
+        let is_drained = batch.len() < MAX_BATCH;
+        let is_written = self.write(&batch, count);
+        if is_written && is_drained && self.counts.is_overflowing.swap(false, Ordering::Relaxed) {
+            tracing::info!("the audit log is written fast enough again");
+        }
+        for done in flushed {
+            let _ = done.try_send(());
+        }
+    }
+
+    /// Writes lines. Returns false if they are lost.
+    fn write(&mut self, batch: &str, lines: u64) -> bool {
         if lines == 0 {
-            return;
+            return !self.is_failing;
         }
         match self.append(batch) {
             Ok(()) => {
@@ -138,12 +151,14 @@ impl Writer {
                 if std::mem::take(&mut self.is_failing) {
                     tracing::info!("the audit log is written again");
                 }
+                true
             }
             Err(error) => {
                 self.counts.lost.fetch_add(lines, Ordering::Relaxed);
                 if !std::mem::replace(&mut self.is_failing, true) {
                     tracing::warn!(%error, "the audit log cannot be written; its lines are lost and counted");
                 }
+                false
             }
         }
     }
@@ -217,5 +232,28 @@ mod tests {
         read(&log, "three");
         assert!(std::fs::read_to_string(&path).unwrap().contains("\"key\":\"three\""));
         assert!(log.exposition().contains("fetchwell_audit_lines_total 2\n"), "{}", log.exposition());
+    }
+
+    #[test]
+    fn full_queue_is_noticed_after_a_failed_write_and_again_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let (queue, messages) = sync_channel(1);
+        let log = AuditLog { queue, counts: Arc::default() };
+        let (path, counts) = (folder.path().join("audit.jsonl"), Arc::clone(&log.counts));
+        let mut writer = Writer { path, counts, is_failing: false };
+        // As a failed write counts them.
+        log.counts.lost.fetch_add(3, Ordering::Relaxed);
+        let is_overflowing = || log.counts.is_overflowing.load(Ordering::Relaxed);
+        let overflow = || {
+            log.queue("{}\n".to_owned(), 1);
+            assert!(!is_overflowing());
+            log.queue("{}\n".to_owned(), 1);
+            assert!(is_overflowing());
+        };
+        overflow();
+        // The thread catches up, and the next full queue is noticed again.
+        writer.write_next(messages.recv().unwrap(), &messages);
+        overflow();
+        assert!(log.exposition().contains("fetchwell_audit_lines_lost_total 5\n"), "{}", log.exposition());
     }
 }

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::support::stores::postgres::Database;
-use crate::support::{HttpServer, binary, fetchwell, get, stderr, text};
+use crate::support::{HttpServer, binary, fetchwell, get, stderr, text, with_clock};
 
 /// A folder of notes, and the configuration of servers that keep it current in a database.
 struct Notes {
@@ -35,7 +35,11 @@ impl Notes {
     }
 
     fn serve(&self) -> HttpServer {
-        HttpServer::start(["--config", text(&self.config)])
+        self.serve_with_clock("+0s")
+    }
+
+    fn serve_with_clock(&self, clock: &str) -> HttpServer {
+        HttpServer::start_with(with_clock(clock), "127.0.0.1:0", ["--config", text(&self.config)])
     }
 }
 
@@ -62,7 +66,8 @@ async fn one_server_of_several_follows_an_import() {
     let database = Database::create().await;
     let notes = Notes::new(&database);
     notes.write("cornflower");
-    let servers = [notes.serve(), notes.serve()];
+    // Leases do not depend on the clocks of the servers.
+    let servers = [notes.serve(), notes.serve_with_clock("-600s")];
     servers[0]
         .wait_until("the notes are imported", || servers.iter().all(|server| finds(server, "cornflower")));
     let waiting = || servers.iter().filter(|server| state(server) == "waiting").count();
@@ -119,4 +124,62 @@ async fn watched_import_of_a_database_follows_its_folder() {
     second.kill().unwrap();
     second.wait().unwrap();
     assert!(fs::read_to_string(&out).unwrap().contains("notes"), "{}", fs::read_to_string(&out).unwrap());
+}
+
+/// Runs a command with the password of the configured database in its environment. Returns its standard output as JSON.
+fn run(arguments: &[&str]) -> (bool, Value) {
+    let output = binary().args(arguments).env("STORE_PASSWORD", "fetchwell-test").output().unwrap();
+    let shown = serde_json::from_slice(&output.stdout);
+    (output.status.success(), shown.unwrap_or_else(|error| panic!("{error}: {output:?}")))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn imports_of_a_configured_database_are_checked_and_synchronized() {
+    let database = Database::create().await;
+    let notes = Notes::new(&database);
+    let config = fs::read_to_string(&notes.config).unwrap();
+    fs::write(&notes.config, config.replace("fetchwell-test", "env:STORE_PASSWORD")).unwrap();
+    let config = text(&notes.config);
+    let check = || {
+        let (_, checks) = run(&["doctor", "--json", "--config", config]);
+        checks.as_array().unwrap().iter().find(|check| check["name"] == "imports").unwrap().clone()
+    };
+    let warning = || check()["warning"].as_str().unwrap_or_default().to_owned();
+    let sync = |more: &[&str]| run(&[&["sync", "--json", "--config", config][..], more].concat());
+
+    // Nothing has synchronized the import of the configuration yet.
+    assert!(warning().contains("`notes` of the configuration was never synchronized"), "{}", check());
+    notes.write("cornflower");
+    let added = fetchwell(["add", text(&notes.origin()), "--store", &database.url]);
+    assert!(added.status.success(), "{added:?}");
+    let current = check();
+    assert_eq!(current["found"], "1 import", "{current}");
+    assert!(current.get("warning").is_none(), "{current}");
+
+    notes.write("marigold");
+    let (is_complete, reports) = sync(&[]);
+    assert!(is_complete && reports[0]["connection_id"] == "notes" && reports[0]["added"] == 1, "{reports}");
+    let (is_complete, reports) = sync(&["notes"]);
+    assert!(is_complete && reports[0]["files_unchanged"] == 2, "{reports}");
+    let (_, shown) = run(&["connections", "--json", "--config", config]);
+    assert!(shown[0]["import"]["last_sync"].is_string(), "{shown}");
+    let (_, shown) = run(&["store", "info", "--json", "--config", config]);
+    assert!(shown["imports"][0]["last_sync"].is_string(), "{shown}");
+
+    // An old synchronization is stale, also for a role that may only read.
+    let old = "UPDATE fetchwell.imports SET last_sync = '2026-01-01T00:00:00Z'";
+    database.client().await.batch_execute(old).await.unwrap();
+    assert!(warning().contains("days ago; run `fetchwell sync notes`"), "{}", check());
+    let grants = "GRANT USAGE ON SCHEMA fetchwell TO ROLE_NAME; GRANT SELECT ON ALL TABLES IN SCHEMA fetchwell TO ROLE_NAME";
+    let reader = database.role(grants).await;
+    let (_, checks) = run(&["doctor", "--json", "--store", &reader]);
+    let found = checks.as_array().unwrap().iter().find(|check| check["name"] == "imports").unwrap().clone();
+    assert!(found["warning"].as_str().unwrap().contains("days ago"), "{found}");
+
+    // An origin that is gone is an error of the import.
+    fs::remove_dir_all(notes.origin()).unwrap();
+    let (is_complete, reports) = sync(&[]);
+    assert!(!is_complete && reports[0]["error"].is_string(), "{reports}");
+    assert!(warning().contains("`notes` is not up to date"), "{}", check());
 }

@@ -6,6 +6,7 @@ mod bulk;
 mod copying;
 mod documents;
 mod failures;
+mod full_disk;
 mod jobs;
 mod poolers;
 mod record_vectors;

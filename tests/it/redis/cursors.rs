@@ -15,7 +15,7 @@ fn ids(page: &Value) -> Vec<String> {
 }
 
 /// Walks a list, each page on the next of several servers.
-fn walk(servers: &[&HttpServer], tool: &str, first: &Value) -> Vec<String> {
+pub(super) fn walk(servers: &[&HttpServer], tool: &str, first: &Value) -> Vec<String> {
     let mut page = call(servers[0], ANN, tool, first);
     let mut all = ids(&page);
     let mut turns = servers.iter().cycle().skip(1);

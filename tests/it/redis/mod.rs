@@ -1,5 +1,6 @@
 //! Servers that share a Redis, which `tests/redis/run` starts.
 
+mod clocks;
 mod cursors;
 mod documents;
 mod encryption;

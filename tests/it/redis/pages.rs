@@ -3,18 +3,18 @@
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 
-use super::servers::{OwnRedis, Replicas, contents, read, shared_url};
+use super::servers::{OwnRedis, Replicas, contents, ops_address, read, shared_url};
 use crate::support::hosted::{ANN, BOB, PUBLIC, call};
 use crate::support::{Answer, HttpServer, Scrape, ask, get, post};
 
 const LETTER: &str = "cin_ann/letters:ann01";
 
-fn page(server: &HttpServer, target: &str, cookie: &str) -> Answer {
+pub(super) fn page(server: &HttpServer, target: &str, cookie: &str) -> Answer {
     ask(&server.address, "GET", target, &[&format!("cookie: {cookie}")])
 }
 
 /// Sends a form of a page.
-fn send(server: &HttpServer, path: &str, cookie: &str, form: &[(&str, &str)]) -> Answer {
+pub(super) fn send(server: &HttpServer, path: &str, cookie: &str, form: &[(&str, &str)]) -> Answer {
     let pair =
         |(name, value): &(&str, &str)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC));
     let form: Vec<String> = form.iter().map(pair).collect();
@@ -24,13 +24,13 @@ fn send(server: &HttpServer, path: &str, cookie: &str, form: &[(&str, &str)]) ->
 
 /// Returns the cookie of a session that began.
 #[track_caller]
-fn cookie(answer: &Answer) -> String {
+pub(super) fn cookie(answer: &Answer) -> String {
     assert_eq!(answer.status, 303, "{answer:?}");
     answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
 }
 
 /// Returns the path of a record's page, and the key of a link that opens it.
-fn linked(server: &HttpServer, token: &str, id: &str) -> (String, String) {
+pub(super) fn linked(server: &HttpServer, token: &str, id: &str) -> (String, String) {
     let record = call(server, token, "fetch", &json!({"id": id}));
     let url = record["url"].as_str().unwrap_or_else(|| panic!("{record}"));
     let (path, key) = url.strip_prefix(PUBLIC).unwrap().split_once("?link=").unwrap();
@@ -92,7 +92,7 @@ fn pages_without_redis_say_so_and_resume() {
 }
 
 /// Sends requests to each of the servers in turn, and returns the number that the rate limit let through.
-fn passed(servers: &[&HttpServer], requests: usize) -> usize {
+pub(super) fn passed(servers: &[&HttpServer], requests: usize) -> usize {
     // A request without a token is counted before it is refused.
     let statuses =
         servers.iter().cycle().take(requests).map(|server| get(&server.address, "/v1/streams").status);
@@ -124,11 +124,7 @@ fn rate_limit_without_redis_refuses_nothing_and_is_counted() {
     assert_eq!(passed(&[&server], 8), 5);
     redis.kill();
     assert_eq!(passed(&[&server], 20), 20);
-    let ops = server.log().lines().find_map(|line| {
-        let (address, _) = line.split_once("/health and /metrics at ")?.1.split_once(' ')?;
-        Some(address.to_owned())
-    });
-    let ops = ops.unwrap_or_else(|| panic!("{}", server.log()));
+    let ops = ops_address(&server);
     let metrics = Scrape::read(&get(&ops, "/metrics").text);
     assert!(metrics.value("fetchwell_rate_limit_uncounted_total") >= 20.0);
     assert!(metrics.sum("fetchwell_shared_state_failures_total{") >= 20.0);

@@ -54,15 +54,20 @@ impl Replicas {
 
     /// Starts a replica with a state directory of its own and the same keys.
     pub(super) fn start(&self, name: &str) -> HttpServer {
-        self.start_with(name, &[])
+        self.start_by(binary(), name)
     }
 
-    /// Starts a replica with another system clock, such as `+1h`.
+    /// Starts a replica with another clock of cursors, such as `+1h`.
     pub(super) fn start_with_clock(&self, name: &str, clock: &str) -> HttpServer {
-        self.start_with(name, &["--clock", clock])
+        self.start_with(binary(), name, Some(clock))
     }
 
-    fn start_with(&self, name: &str, more: &[&str]) -> HttpServer {
+    /// Starts a replica by a command, such as one with another system clock.
+    pub(super) fn start_by(&self, command: Command, name: &str) -> HttpServer {
+        self.start_with(command, name, None)
+    }
+
+    fn start_with(&self, command: Command, name: &str, clock: Option<&str>) -> HttpServer {
         let state = self.place.path(name);
         let keys = self.place.path("keys");
         if keys.exists() {
@@ -70,10 +75,13 @@ impl Replicas {
             assert!(state.exists() && copy.success());
         }
         let [config, state_dir] = [text(&self.config), text(&state)];
-        let server = match more {
-            [] => HttpServer::start(["--config", config, "--state-dir", state_dir]),
-            [flag, value] => HttpServer::start(["--config", config, "--state-dir", state_dir, flag, value]),
-            _ => panic!("{more:?}"),
+        let address = "127.0.0.1:0";
+        let server = match clock {
+            None => HttpServer::start_with(command, address, ["--config", config, "--state-dir", state_dir]),
+            Some(clock) => {
+                let arguments = ["--config", config, "--state-dir", state_dir, "--clock", clock];
+                HttpServer::start_with(command, address, arguments)
+            }
         };
         if !keys.exists() {
             fs::create_dir(&keys).unwrap();
@@ -93,6 +101,16 @@ impl Replicas {
         let checks: Value = serde_json::from_slice(&output.stdout).unwrap();
         checks.as_array().unwrap().iter().find(|check| check["name"] == "state").unwrap().clone()
     }
+}
+
+/// Returns the address of `/health` and `/metrics` of a replica with `ops_listen`.
+pub(super) fn ops_address(server: &HttpServer) -> String {
+    let log = server.log();
+    let address = log.lines().find_map(|line| {
+        let (address, _) = line.split_once("/health and /metrics at ")?.1.split_once(' ')?;
+        Some(address.to_owned())
+    });
+    address.unwrap_or_else(|| panic!("{log}"))
 }
 
 /// Requests a path of `/v1` or `/api/v1` as a caller.

@@ -85,6 +85,36 @@ impl Place {
         place
     }
 
+    /// Creates a store with vectors of records and of a project of documents.
+    fn with_documents() -> Self {
+        let place = Self::new();
+        // Documents have vectors of 1,024 dimensions.
+        let settings = std::fs::read_to_string(place.config()).unwrap();
+        std::fs::write(place.config(), settings + "pad_to = 1024\n").unwrap();
+        let docs = place.folder.path().join("docs");
+        std::fs::create_dir(&docs).unwrap();
+        let topic =
+            |number: usize| format!("# Topic {number}\n\nThe queue{number} is drained by a worker.\n");
+        for number in 0..20 {
+            std::fs::write(docs.join(format!("topic-{number}.md")), topic(number)).unwrap();
+        }
+        let packing = "# Packing list\n\nFor the seaside, towels and hats.\n";
+        std::fs::write(docs.join("packing.md"), packing).unwrap();
+        let garage = "# Garage hours\n\nBring the automobile on Mondays.\n";
+        std::fs::write(docs.join("garage.md"), garage).unwrap();
+        let store = text(&place.store);
+        for command in [
+            ["project", "create", "household", "--store", store].as_slice(),
+            ["import", "docs", text(&docs), "--project", "household", "--store", store, "--no-embed"]
+                .as_slice(),
+        ] {
+            let output = binary().args(command).output().unwrap();
+            assert!(output.status.success(), "{}", stderr(&output));
+        }
+        place.build();
+        place
+    }
+
     fn build(&self) {
         let built =
             binary().args(["embeddings", "build", "--yes", "--config", text(&self.config())]).output();
@@ -150,6 +180,55 @@ async fn records_without_a_word_of_the_query_are_found_by_meaning() {
     // A hit with a word of the query is not marked as found by meaning.
     let found = model.call("search", json!({"query": "tyre"})).await;
     assert_eq!((keys(&found)[0].as_str(), &found["results"][0]["match"]), ("n20", &Value::Null));
+}
+
+fn titles(answer: &Value) -> Vec<&str> {
+    let results = answer["results"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    results.iter().map(|result| result["title"].as_str().unwrap()).collect()
+}
+
+/// A search that is not limited to a project finds its documents by their meaning, too.
+#[tokio::test]
+async fn documents_of_projects_are_found_by_meaning_among_records() {
+    let place = Place::with_documents();
+    let model = place.model().await;
+    for mode in ["auto", "semantic", "hybrid"] {
+        let found = model.call("search", json!({"query": "vacation", "mode": mode, "limit": 3})).await;
+        assert_eq!(
+            BTreeSet::from_iter(titles(&found)),
+            BTreeSet::from(["Entry 10", "Entry 11", "Packing list"]),
+            "{found}"
+        );
+        assert_eq!(warnings(&found), Vec::<&str>::new());
+        let results = found["results"].as_array().unwrap();
+        let document = results.iter().find(|result| result["title"] == "Packing list").unwrap();
+        assert_eq!(document["match"], "meaning", "{found}");
+        assert!(document["text"].as_str().unwrap().contains("seaside, towels"), "{found}");
+        let fetched = model.call("fetch", json!({"id": document["id"]})).await;
+        assert!(fetched["text"].as_str().unwrap().contains("towels and hats"), "{fetched}");
+    }
+    for (arguments, has_document, has_record) in [
+        (json!({"query": "vacation", "connection_id": "household"}), true, false),
+        (json!({"query": "vacation", "streams": ["documents"]}), true, false),
+        (json!({"query": "vacation", "streams": ["notes"]}), false, true),
+        (json!({"query": "vacation", "connection_id": "cin_diary"}), false, true),
+        (json!({"query": "vacation -towels"}), false, true),
+        (json!({"query": "vacation \"towels and hats\""}), true, false),
+    ] {
+        let found = model.call("search", arguments.clone()).await;
+        let titles = titles(&found);
+        assert_eq!(titles.contains(&"Packing list"), has_document, "{arguments}: {titles:?}");
+        assert_eq!(titles.contains(&"Entry 10"), has_record, "{arguments}: {titles:?}");
+    }
+    // Hits by words stay before the document that only its meaning found.
+    let words = model.call("search", json!({"query": "tyre winter", "mode": "lexical"})).await;
+    let both = model.call("search", json!({"query": "tyre winter", "mode": "hybrid", "limit": 5})).await;
+    assert_eq!(titles(&both)[0], titles(&words)[0], "{both}");
+    assert!(titles(&both).contains(&"Garage hours"), "{both}");
+    // Without vectors the words find what they found before.
+    place.remove();
+    let found = model.call("search", json!({"query": "towels"})).await;
+    assert_eq!(titles(&found), ["Packing list"]);
 }
 
 #[tokio::test]

@@ -62,6 +62,23 @@ pub(crate) fn binary() -> Command {
     command
 }
 
+/// Returns a command of the binary with another system clock: ahead as `+600s`, behind as `-600s`, or from a time on as
+/// `@2031-01-01 23:55:00` (UTC). The monotonic clock stays. `tests/redis/run` and `tests/postgres/run` provide libfaketime.
+pub(crate) fn with_clock(clock: &str) -> Command {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests/redis/run and tests/postgres/run set it for the tests"
+    )]
+    let library = std::env::var("FETCHWELL_TEST_FAKETIME");
+    let library =
+        library.unwrap_or_else(|_| panic!("FETCHWELL_TEST_FAKETIME is not set: tests/redis/run sets it"));
+    let mut command = binary();
+    command.env("LD_PRELOAD", library).env("FAKETIME", clock).env("TZ", "UTC");
+    // The name of the second variable is that of earlier versions.
+    command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1");
+    command
+}
+
 /// Runs the binary to its end.
 pub(crate) fn fetchwell<const N: usize>(arguments: [&str; N]) -> Output {
     binary().args(arguments).output().unwrap()

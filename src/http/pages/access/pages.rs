@@ -11,6 +11,7 @@ use super::cookies::Cookies;
 use super::responses::redirect;
 use super::sessions::Sessions;
 use crate::callers::{AdmissionError, AuthenticatedCaller, Denial, GrantToken, Session};
+use crate::cursor::LatestKeyMismatch;
 use crate::http::middleware::rate_limit::RateLimiter;
 use crate::http::middleware::served::{AuthMode, Callers};
 use crate::http::pages::layout::{Visitor, problem, sentence};
@@ -32,6 +33,8 @@ pub(in crate::http) struct Pages {
     pub(in crate::http::pages) configuration: CurrentConfiguration,
     /// Redis with the state that servers share.
     pub(in crate::http::pages) shared_state: Option<RedisState>,
+    /// Difference between the keys of this server and those of others with the same Redis.
+    pub(in crate::http::pages) key_mismatch: LatestKeyMismatch,
     pub(in crate::http::pages) rate_limiter: RateLimiter,
 }
 
@@ -57,14 +60,24 @@ impl AccessMethod {
 impl Pages {
     /// Creates the pages of a server, without sessions.
     pub(in crate::http) fn new(site: &Site) -> Self {
-        let Site { served, telemetry, rate_limiter, state, configuration, public_url, .. } = site.clone();
+        let Site { served, telemetry, rate_limiter, state, key_mismatch, configuration, public_url, .. } =
+            site.clone();
         let is_secure = public_url.as_ref().is_some_and(|url| url.as_str().starts_with("https:"));
         let callers = match &served {
             AuthMode::Authenticated(callers) => Some(Arc::clone(callers)),
             AuthMode::Unauthenticated(_) => None,
         };
         let sessions = Sessions::new(callers, Cookies { is_secure });
-        Self { served, telemetry, public_url, sessions, configuration, shared_state: state, rate_limiter }
+        Self {
+            served,
+            telemetry,
+            public_url,
+            sessions,
+            configuration,
+            shared_state: state,
+            key_mismatch,
+            rate_limiter,
+        }
     }
 
     pub(super) fn cookies(&self) -> Cookies {

@@ -62,7 +62,10 @@ async fn content(pages: &Pages, visit: &Visit, request: &Parts) -> PageContent {
     let over_time = CallsOverTime::read(&pages.telemetry, &records, Timestamp::now(), window).await;
     let sources = state::SourceStates::read(&pages.served, &visit.toolbox).await;
     let shared = match &pages.shared_state {
-        Some(redis) => Some(SharedStateHealth::read(redis, &pages.rate_limiter).await),
+        Some(redis) => {
+            let key_mismatch = pages.key_mismatch.get();
+            Some(SharedStateHealth::read(redis, &pages.rate_limiter, key_mismatch).await)
+        }
         None => None,
     };
     let main = html! {

@@ -72,6 +72,7 @@ fn shared_state(shared: Option<&SharedStateHealth>) -> Markup {
                 ", " (state.commands) " commands of this process"
                 @for (reason, count) in &state.failures { ", " (count) " failed with " code { (reason) } }
                 @if state.rate_limit_uncounted > 0 { ", " (state.rate_limit_uncounted) " requests without a rate limit" }
+                @if let Some(mismatch) = &state.key_mismatch { ". " span class="bad" { (mismatch.problem) } }
                 ". Servers with the same address share cursors, sessions and limits; each has its own page."
             }
         }
@@ -83,6 +84,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::http::ops::shared_state::KeyMismatchHealth;
     use crate::source::{BackendKind, PoolUsage, ReplicaStatus};
 
     #[test]
@@ -97,6 +99,12 @@ mod tests {
             commands: 12,
             failures: BTreeMap::from([("unreachable", 3)]),
             rate_limit_uncounted: 4,
+            key_mismatch: Some(KeyMismatchHealth {
+                file: "cursor-keys.json",
+                own_key: "a1".to_owned(),
+                other_key: "b2".to_owned(),
+                problem: "the keys differ".to_owned(),
+            }),
         };
         let replica =
             ReplicaStatus { database: "replica:5432/mail".to_owned(), lag_ms: None, is_used: false };
@@ -113,6 +121,7 @@ mod tests {
             "class=\"bad\">unreachable",
             "3 failed with",
             "4 requests",
+            "class=\"bad\">the keys differ",
             "1 of 8 in use",
             "not used",
             "lag unknown",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_postgres::{Client, NoTls};
 
 use crate::source::documents::{DocumentStore, conformance};
+use crate::source::postgres::vectors::index::drop_index_for;
 use crate::source::postgres::{PasswordPlace, PostgresPool, PostgresStore, PostgresUrl};
 
 /// Returns the URL of the superuser.
@@ -75,6 +76,49 @@ async fn a_chunk_in_postgres_belongs_to_the_project_of_its_document() {
     tokio::time::sleep(Duration::from_millis(5)).await;
     client.execute("UPDATE fetchwell.documents SET title = 'New'", &[]).await.unwrap();
     assert!(time_of(&client).await > before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn a_build_keeps_the_index_that_readers_lock() {
+    let (store, client) = new_store().await;
+    if !has_pgvector(&client).await {
+        return;
+    }
+    let project = conformance::project(&store, "one").await;
+    // Only the name of the index counts.
+    let many = format!(
+        "DROP INDEX fetchwell.idx_chunks_embedding;
+         INSERT INTO fetchwell.documents (id, project_id, path, content_hash)
+             VALUES ('{0}', '{0}', 'a.md', 'h');
+         INSERT INTO fetchwell.chunks (document_id, project_id, content, embedding, chunk_index)
+             SELECT '{0}', '{0}', 'text', ('[1' || repeat(',0', 1023) || ']')::vector, number
+             FROM generate_series(1, 2000) number;
+         CREATE INDEX idx_chunks_embedding ON fetchwell.chunks (chunk_index)",
+        project.id
+    );
+    client.batch_execute(&many).await.unwrap();
+    let is_indexed = "SELECT to_regclass('fetchwell.idx_chunks_embedding') IS NOT NULL";
+    let is_indexed = async || client.query_one(is_indexed, &[]).await.unwrap().get::<_, bool>(0);
+    let drop_index = async || {
+        let mut connection = store.pool.connection().await.unwrap();
+        let dropped = drop_index_for(&mut connection, store.pool.url(), "1");
+        // Without a limit it would wait for the reader until the end of the test.
+        tokio::time::timeout(Duration::from_secs(60), dropped).await.unwrap().unwrap();
+    };
+    let reader = connect(&url_of(&client).await).await;
+    reader.batch_execute("BEGIN; LOCK TABLE fetchwell.chunks IN ACCESS SHARE MODE").await.unwrap();
+    drop_index().await;
+    assert!(is_indexed().await, "a reader locks the table");
+    reader.batch_execute("COMMIT").await.unwrap();
+    drop_index().await;
+    assert!(!is_indexed().await);
+}
+
+/// Returns the URL of the database of a connection.
+async fn url_of(client: &Client) -> String {
+    let name: String = client.query_one("SELECT current_database()::text", &[]).await.unwrap().get(0);
+    format!("{}/{name}", server().rsplit_once('/').unwrap().0)
 }
 
 async fn time_of(client: &Client) -> String {

@@ -9,4 +9,4 @@ mod tables;
 pub(super) mod vector;
 
 pub use state::PgvectorState;
-pub(super) use tables::{USE_EXTENSION, migrate_documents, problem, use_extension};
+pub(super) use tables::{USE_EXTENSION, migrate_documents, owns_table, problem, use_extension};

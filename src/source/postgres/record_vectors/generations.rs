@@ -4,7 +4,7 @@ use deadpool_postgres::Object;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, Row};
 
-use crate::source::postgres::extension::use_extension;
+use crate::source::postgres::extension::{owns_table, use_extension};
 use crate::source::postgres::transaction::begin_write;
 use crate::source::postgres::url::PostgresUrl;
 use crate::source::postgres::vectors::models::StoredModel;
@@ -134,8 +134,8 @@ impl Generation {
 
     /// Returns true if the role may change the table itself.
     pub(super) async fn is_owned(&self, client: &Client) -> Result<bool, Error> {
-        let sql = "SELECT coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1)), false)";
-        Ok(client.query_one(sql, &[&self.table()]).await?.get(0))
+        let sql = format!("SELECT {}", owns_table("$1"));
+        Ok(client.query_one(&sql, &[&self.table()]).await?.get(0))
     }
 
     /// Returns true if the index exists.

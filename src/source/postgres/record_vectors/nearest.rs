@@ -1,12 +1,16 @@
-//! The records that are nearest to a query.
+//! The records that are nearest to a query, documents of projects among them.
 //!
 //! Connection, streams and operators are part of the query of the vectors, so they do not reduce the number of hits. A scope of
 //! few chunks is scanned exactly. In a larger one the HNSW index is queried with settings that found as much as the scan in
 //! measurements with difficult vectors, and its chunks are ordered again by their exact distances.
 
+use std::cell::RefCell;
+
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::documents::{DocumentSearch, NearestChunks};
+use super::found::{Found, NEAREST, SAMPLED};
 use super::generations::{Generation, VectorColumn};
 use crate::embedding::QueryVector;
 use crate::source::SourceError;
@@ -24,17 +28,13 @@ use crate::source::postgres::vectors::nearest::{INDEX_SETTINGS, MIN_INDEXED, sin
 /// Maximum number of records if a filter is evaluated after the search.
 const DEEP: usize = 1_000;
 
-/// Number of nearest chunks to read from the index. Several can be of one record.
-const NEAREST: usize = 400;
-
-/// Size of the sample of chunks for the estimated spread of all scores.
-const SAMPLED: i64 = 500;
-
-/// Reader of the records that are nearest to a query.
+/// Vectors that are compared with a query.
 #[derive(Debug, Clone)]
 pub(super) struct NearestVectors {
-    /// Vectors that are compared.
-    pub(super) generation: Generation,
+    /// Vectors of records, if there are any.
+    pub(super) generation: Option<Generation>,
+    /// Labels of the vectors of documents.
+    pub(super) labels: Vec<String>,
     /// Vector of the query.
     pub(super) vector: QueryVector,
     /// True if records are found by meaning alone, and not by words.
@@ -43,9 +43,28 @@ pub(super) struct NearestVectors {
     pub(super) is_deep: bool,
 }
 
-impl NearestReader for NearestVectors {
+/// Reader of the records that are nearest to the query of one search.
+#[derive(Debug)]
+pub(super) struct VectorReader<'v> {
+    vectors: &'v NearestVectors,
+    /// Nearest chunks of the documents that were found.
+    chunks: RefCell<NearestChunks>,
+}
+
+impl<'v> VectorReader<'v> {
+    pub(super) fn new(vectors: &'v NearestVectors) -> Self {
+        Self { vectors, chunks: RefCell::default() }
+    }
+
+    /// Returns the nearest chunks of the documents that were found.
+    pub(super) fn into_chunks(self) -> NearestChunks {
+        self.chunks.into_inner()
+    }
+}
+
+impl NearestReader for VectorReader<'_> {
     fn is_alone(&self) -> bool {
-        self.is_alone
+        self.vectors.is_alone
     }
 
     fn nearest(
@@ -55,16 +74,20 @@ impl NearestReader for NearestVectors {
         conditions: &Conditions,
     ) -> Result<NearestRecords, SourceError> {
         tables.query(USE_EXTENSION, &[])?;
-        let search = VectorSearch {
-            generation: &self.generation,
-            vector: SqlVector(&self.vector.numbers),
-            limit: if self.is_deep { DEEP } else { MAX_PLACED },
-            scope,
-            conditions,
+        let NearestVectors { generation, labels, vector, is_deep, .. } = self.vectors;
+        let (vector, limit) = (&*vector.numbers, if *is_deep { DEEP } else { MAX_PLACED });
+        let records = match generation {
+            Some(generation) => {
+                let vector = SqlVector(vector);
+                VectorSearch { generation, vector, limit, scope, conditions }.nearest(tables)?
+            }
+            None => Found::default(),
         };
-        let is_exact =
-            self.generation.column() == VectorColumn::Unindexed || search.count(tables)? < MIN_INDEXED;
-        if is_exact { search.exact(tables) } else { search.indexed(tables) }
+        let (documents, chunks) =
+            DocumentSearch { labels, vector, limit, scope, conditions }.nearest(tables)?;
+        *self.chunks.borrow_mut() = chunks;
+        let parts = [records, documents].map(|Found { records, chunks }| (records, chunks));
+        Ok(NearestRecords::merged(parts, limit))
     }
 }
 
@@ -79,6 +102,13 @@ struct VectorSearch<'s> {
 }
 
 impl VectorSearch<'_> {
+    fn nearest(&self, tables: &PostgresTables<'_>) -> Result<Found, SourceError> {
+        let chunks = self.count(tables)?;
+        let is_exact = self.generation.column() == VectorColumn::Unindexed || chunks < MIN_INDEXED;
+        let records = if is_exact { self.exact(tables)? } else { self.indexed(tables)? };
+        Ok(Found { records, chunks })
+    }
+
     /// Returns the condition of the chunks `v` in scope, and its values from `$1` on.
     fn in_scope(&self) -> (String, Vec<&(dyn ToSql + Sync)>) {
         let mut sql = "($1::bigint[] IS NULL OR v.stream = ANY ($1))".to_owned();

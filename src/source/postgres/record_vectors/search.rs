@@ -1,4 +1,4 @@
-//! Searches of records by words and by meaning.
+//! Searches of records by words and by meaning. Documents of projects are records, too.
 //!
 //! The query is embedded before the database is read, so that a slow model holds no connection. If the vectors
 //! cannot be used, the search is by words, and the answer has a warning with the remedy.
@@ -6,16 +6,19 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
+use super::documents::show_passages;
 use super::generations::Generation;
-use super::nearest::NearestVectors;
+use super::nearest::{NearestVectors, VectorReader};
+use crate::source::documents::EMBEDDING_DIMENSIONS;
 use crate::source::postgres::search::run::{NearestReader, search};
 use crate::source::postgres::store::PostgresStore;
 use crate::source::postgres::tables::PostgresTables;
 use crate::source::postgres::transaction::begin_read;
 use crate::source::postgres::vectors::embedder::QueryMeaning;
+use crate::source::postgres::vectors::models::StoredModel;
 use crate::source::postgres_error::PostgresError;
 use crate::source::relational::interrupt::ReadBounds;
-use crate::source::store::StoreError;
+use crate::source::store::{StoreError, VectorError};
 use crate::source::{SearchMode, SearchPage, SearchQuery, SourceError};
 
 /// The vectors of one search, or the reason for a search by words.
@@ -24,6 +27,15 @@ struct SearchMeaning {
     nearest: Option<Arc<NearestVectors>>,
     /// Reason why the search is by words alone.
     problem: Option<String>,
+}
+
+/// Vectors of a database that searches use.
+#[derive(Debug, Default)]
+struct SearchedVectors {
+    /// Vectors of records.
+    generation: Option<Generation>,
+    /// Models of the vectors of documents.
+    documents: Vec<StoredModel>,
 }
 
 impl SearchMeaning {
@@ -61,8 +73,11 @@ impl PostgresStore {
         let SearchMeaning { nearest, problem } = meaning;
         let query = query.clone();
         let read = move |tables: &PostgresTables<'_>, bounds: ReadBounds<'_>| {
-            let nearest = nearest.as_deref().map(|nearest| nearest as &dyn NearestReader);
-            search(tables, &query, nearest, bounds)
+            let Some(vectors) = nearest.as_deref() else { return search(tables, &query, None, bounds) };
+            let reader = VectorReader::new(vectors);
+            let mut page = search(tables, &query, Some(&reader as &dyn NearestReader), bounds)?;
+            show_passages(tables, &mut page.hits, &reader.into_chunks())?;
+            Ok(page)
         };
         let mut page = self.reading(read).await?.0;
         page.meaning_problems.extend(problem);
@@ -77,32 +92,50 @@ impl PostgresStore {
         if query.mode == SearchMode::Lexical || query.position.is_some() || text.trim().is_empty() {
             return SearchMeaning::default();
         }
-        let generation = match self.current_vectors().await {
-            Ok(generation) => generation,
+        let SearchedVectors { generation, documents } = match self.searched_vectors().await {
+            Ok(searched) => searched,
             // Without the extension there are no vectors, and mode `auto` does not require them.
-            Err(PostgresError::NoPgvector { .. }) if query.mode == SearchMode::Auto => None,
+            Err(PostgresError::NoPgvector { .. }) if query.mode == SearchMode::Auto => {
+                SearchedVectors::default()
+            }
             Err(error) => return SearchMeaning::problem(&error),
         };
-        let stored = generation.iter().map(|generation| generation.model.clone()).collect::<Vec<_>>();
-        let QueryMeaning { vector, problem, .. } = embedder.embed(&text, query.mode, &stored).await;
-        let nearest = vector.zip(generation).map(|((vector, _labels), generation)| NearestVectors {
-            generation,
-            vector,
-            is_alone: query.mode == SearchMode::Semantic,
-            is_deep: !query.filter.0.is_empty(),
+        let of_records = generation.iter().map(|generation| &generation.model);
+        let stored: Vec<StoredModel> = documents.iter().chain(of_records).cloned().collect();
+        let QueryMeaning { vector, mut problem, .. } = embedder.embed(&text, query.mode, &stored).await;
+        let nearest = vector.map(|(vector, _labels)| {
+            let other = generation.as_ref().and_then(|found| found.model.check(&vector.model).err());
+            if let Some(error) = &other {
+                // Documents have vectors of the model already, and records do not.
+                problem = Some(error.to_string());
+                if matches!(error, VectorError::ModelChanged(_)) {
+                    embedder.embedder.forget_identity();
+                }
+            }
+            let same = documents.iter().filter(|model| model.check(&vector.model).is_ok());
+            NearestVectors {
+                generation: generation.filter(|_| other.is_none()),
+                labels: same.map(StoredModel::label).collect(),
+                vector,
+                is_alone: query.mode == SearchMode::Semantic,
+                is_deep: !query.filter.0.is_empty(),
+            }
         });
         SearchMeaning { nearest: nearest.map(Arc::new), problem }
     }
 
     /// Returns the vectors that searches use.
-    async fn current_vectors(&self) -> Result<Option<Generation>, PostgresError> {
+    async fn searched_vectors(&self) -> Result<SearchedVectors, PostgresError> {
         self.check_documents().await?;
         let mut database = self.pool.connection().await?;
-        let current = async {
+        let read = async {
             let transaction = begin_read(&mut database, self.pool.url()).await?;
-            Generation::current(transaction.client()).await
+            let client = transaction.client();
+            let mut documents = StoredModel::searched(client).await?;
+            documents.retain(|model| model.dimensions == EMBEDDING_DIMENSIONS);
+            Ok(SearchedVectors { generation: Generation::current(client).await?, documents })
         };
-        current.await.map_err(|error| self.pool.failure(&error))
+        read.await.map_err(|error| self.pool.failure(&error))
     }
 }
 

@@ -8,8 +8,25 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row};
 
 use crate::source::postgres::batch::without_nul;
+use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::tables::{optional_text, text};
+use crate::source::postgres::transaction::begin_read;
+use crate::source::postgres_error::PostgresError;
 use crate::source::store::{ImportId, ImportStatus, NewConnection, NewImport, RememberedImport, Tally};
+
+/// Returns the imports that a database remembers, in the order in which they were added. Nothing is written.
+///
+/// # Errors
+///
+/// The database cannot be read.
+pub async fn postgres_imports(pool: &PostgresPool) -> Result<Vec<RememberedImport>, PostgresError> {
+    let mut connection = pool.connection().await?;
+    let read = async {
+        let transaction = begin_read(&mut connection, pool.url()).await?;
+        imports(transaction.client()).await
+    };
+    read.await.map_err(|error| pool.failure(&error))
+}
 
 /// Returns all imports in the order in which they were added.
 pub(super) async fn imports(client: &Client) -> Result<Vec<RememberedImport>, Error> {

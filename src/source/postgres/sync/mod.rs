@@ -12,5 +12,6 @@ mod removal;
 mod store;
 mod writer;
 
+pub use imports::postgres_imports;
 pub use store::PostgresSyncStore;
 pub use writer::PostgresSyncWriter;

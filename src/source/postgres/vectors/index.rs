@@ -1,10 +1,11 @@
 //! The index of the vectors of chunks. It takes a fraction of the time to build it over many vectors that it takes to change
 //! it as often, so it is dropped before they are written. Searches meanwhile read all vectors.
 
-use deadpool_postgres::Object;
+use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
 
-use crate::source::postgres::extension::use_extension;
+use crate::source::postgres::extension::{owns_table, use_extension};
 use crate::source::postgres::transaction::{begin_read, begin_write};
 use crate::source::postgres::url::PostgresUrl;
 
@@ -16,27 +17,39 @@ const MANY_SHARE: i64 = 3;
 const CREATE_INDEX: &str = "CREATE INDEX IF NOT EXISTS idx_chunks_embedding ON fetchwell.chunks
      USING hnsw (embedding vector_cosine_ops) WITH (m = 16, ef_construction = 64)";
 
-/// True for the role that can drop the index.
-const IS_OWNER: &str = "(SELECT pg_get_userbyid(relowner) = current_user FROM pg_class WHERE oid = 'fetchwell.chunks'::regclass)";
+/// Maximum time that the removal of the index waits for readers. With the index, vectors are written more slowly.
+const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '2s'";
 
-/// Drops the index if many chunks get new vectors, with another label than this one. Only its owner can do that; others
-/// change it vector by vector.
-pub(super) async fn drop_index_for(
+/// Drops the index if many chunks get new vectors, with another label than this one. Only the owner of the table can do that,
+/// and only while no long read locks it; otherwise the index is changed vector by vector.
+pub(in crate::source::postgres) async fn drop_index_for(
     connection: &mut Object,
     url: &PostgresUrl,
     label: &str,
 ) -> Result<(), Error> {
     let transaction = begin_write(connection, url).await?;
     let sql = format!(
-        "SELECT count(*), count(*) FILTER (WHERE metadata ->> 'embedding' IS DISTINCT FROM $1), {IS_OWNER}
-         FROM fetchwell.chunks"
+        "SELECT count(*), count(*) FILTER (WHERE metadata ->> 'embedding' IS DISTINCT FROM $1),
+             {}
+         FROM fetchwell.chunks",
+        owns_table("'fetchwell.chunks'")
     );
     let row = transaction.query_one(&sql, &[&label]).await?;
     let (all, missing, is_owner): (i64, i64, bool) = (row.get(0), row.get(1), row.get(2));
     if is_owner && missing >= MANY_CHUNKS && missing >= all / MANY_SHARE {
-        transaction.batch_execute("DROP INDEX IF EXISTS fetchwell.idx_chunks_embedding").await?;
+        drop_index(transaction).await?;
     }
-    transaction.commit().await
+    Ok(())
+}
+
+/// Drops the index and commits, unless readers lock the table for too long.
+async fn drop_index(transaction: Transaction<'_>) -> Result<(), Error> {
+    transaction.batch_execute(LOCK_TIMEOUT).await?;
+    match transaction.batch_execute("DROP INDEX IF EXISTS fetchwell.idx_chunks_embedding").await {
+        Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => transaction.commit().await,
+    }
 }
 
 /// Drops the index if there are no chunks yet, before an import. A table that others use keeps it.
@@ -45,13 +58,10 @@ pub(in crate::source::postgres) async fn drop_empty_index(
     url: &PostgresUrl,
 ) -> Result<(), Error> {
     let transaction = begin_write(connection, url).await?;
-    let sql = format!("SELECT NOT EXISTS (SELECT 1 FROM fetchwell.chunks) AND {IS_OWNER}");
+    let owns = owns_table("'fetchwell.chunks'");
+    let sql = format!("SELECT NOT EXISTS (SELECT 1 FROM fetchwell.chunks) AND {owns}");
     if transaction.query_one(&sql, &[]).await?.get::<_, bool>(0) {
-        transaction.batch_execute("SET LOCAL lock_timeout = '1s'").await?;
-        let dropped = transaction.batch_execute("DROP INDEX IF EXISTS fetchwell.idx_chunks_embedding").await;
-        if dropped.is_ok() {
-            transaction.commit().await?;
-        }
+        drop_index(transaction).await?;
     }
     Ok(())
 }
