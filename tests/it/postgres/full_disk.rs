@@ -154,7 +154,7 @@ async fn database(disk: &FullDisk) -> Database {
     let create = format!("CREATE DATABASE {} TABLESPACE {} TEMPLATE template0", disk.database, disk.name);
     database.client().await.batch_execute(&create).await.unwrap();
     let url = database.url.replace(&database.name, &disk.database);
-    Database { url, authority: database.authority, name: disk.database.clone() }
+    Database { url, authority: database.authority.clone(), name: disk.database.clone() }
 }
 
 /// Returns the numbers of records: of rows, of different keys, of rows with words, and that of the streams; and the version.

@@ -16,7 +16,7 @@ pub(crate) fn new_store(folder: &tempfile::TempDir) -> PathBuf {
         return folder.path().join("store.db");
     }
     // Tests may be in a runtime already, which cannot be blocked.
-    let create = || tokio::runtime::Runtime::new().unwrap().block_on(Database::create()).url;
+    let create = || tokio::runtime::Runtime::new().unwrap().block_on(Database::create()).into_url();
     std::thread::scope(|scope| scope.spawn(create).join().unwrap()).into()
 }
 

@@ -69,6 +69,11 @@ impl Database {
         Self { url: format!("{before}/{name}"), authority, name }
     }
 
+    /// Returns the URL of the database, which stays.
+    pub(crate) fn into_url(self) -> String {
+        std::mem::ManuallyDrop::new(self).url.clone()
+    }
+
     /// Connects as the superuser.
     pub(crate) async fn client(&self) -> Client {
         connect(&self.url).await
