@@ -1,9 +1,10 @@
 //! `cargo bench --bench vectors -- [CHUNKS DIMENSIONS] [--postgres URL]`: search over the vectors of a store.
 //!
 //! Writes a file of random vectors around some directions, searches it without a filter and with filters that 20 %, 2 %
-//! and 0.1 % of the chunks pass, and compares the ten nearest records with those of a scan of all numbers. Each vector is
-//! nearly as far from the others of its direction, which is hard for an index. With `--postgres` it also loads them into an
-//! empty database with pgvector, and searches them by the statement and the settings of a store there.
+//! and 0.1 % of the chunks pass, and compares the ten nearest records with those of a scan of all numbers. All vectors
+//! of a direction are about equally far from each other, which is hard for an index. With `--postgres` it also loads them
+//! into an empty database with pgvector, and searches them by the statement and the settings of a store there. It drops the
+//! schema `fetchwell` of that database.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! The same vectors in PostgreSQL, in the table of a generation.
+//! Measures the same searches in PostgreSQL. The table is that of a generation. Drops the schema `fetchwell`.
 
 use std::pin::pin;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! The check of the imports that a store remembers, and of those that the configuration has for it.
+//! The check of the imports that a store remembers, and of those that the configuration has for that store.
 
 use jiff::Timestamp;
 
@@ -52,7 +52,7 @@ fn unknown_imports<'s>(
 
 fn never_started(import: &ImportSettings) -> String {
     format!(
-        "`{}` of the configuration was never synchronized; `fetchwell serve` with this configuration does it",
+        "`{}` of the configuration was never synchronized; run `fetchwell serve` with this configuration",
         import.connection
     )
 }
