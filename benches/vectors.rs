@@ -56,7 +56,7 @@ fn main() {
     }
 }
 
-/// Parts of the chunks that a search covers: the name, and the divisor of the numbers of the records.
+/// Filters of searches, by name. A record passes if its number is a multiple of the divisor.
 const FILTERS: [(&str, usize); 4] = [("none", 1), ("20 %", 5), ("2 %", 50), ("0.1 %", 1_000)];
 
 /// Vectors with queries, and for each filter the records that are nearest to each query.
@@ -81,7 +81,7 @@ impl Set {
     }
 }
 
-/// Returns the ten records of a share that are nearest to a query, by a scan of all numbers.
+/// Returns the ten nearest records that pass a filter. Scans all vectors.
 fn nearest_of(vectors: &[Vec<f32>], query: &[f32], share: usize) -> HashSet<i64> {
     let dot = |vector: &[f32]| vector.iter().zip(query).map(|(one, other)| one * other).sum::<f32>();
     let covered = vectors.iter().enumerate().filter(|(record, _)| record.is_multiple_of(share));

@@ -1,4 +1,4 @@
-//! The check of the imports that a store remembers, and of those that the configuration has for that store.
+//! The check of the imports of a store. Covers those that the store remembers, and those of the configuration.
 
 use jiff::Timestamp;
 

@@ -15,7 +15,7 @@ use crate::source::store::{Change, Tally};
 /// Minimum number of records for a thread that computes their words.
 const MIN_RECORDS_PER_THREAD: usize = 250;
 
-/// Maximum number of threads that compute words, which take most of the processor time of an import.
+/// Maximum number of threads that compute words. Words take most of the processor time of an import.
 const MAX_THREADS: usize = 4;
 
 /// Place of a record: the row id of its stream, and its key.

@@ -52,7 +52,7 @@ enum Message {
 struct Counts {
     written: AtomicU64,
     lost: AtomicU64,
-    /// True from the first line that found the queue full until the thread has written all queued lines.
+    /// True from a line that found the queue full until all queued lines are written.
     is_overflowing: AtomicBool,
 }
 
@@ -140,7 +140,7 @@ impl Writer {
         }
     }
 
-    /// Writes lines. Returns false if they are lost, or if there are none and the last ones were lost.
+    /// Appends lines to the file. Returns false if they are lost, or if there are none and the last ones were lost.
     fn write(&mut self, batch: &str, lines: u64) -> bool {
         if lines == 0 {
             return !self.is_failing;

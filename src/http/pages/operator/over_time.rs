@@ -13,7 +13,7 @@ use crate::telemetry::{Activity, StoredActivity, Telemetry, TelemetryRecord};
 #[derive(Debug)]
 pub(super) struct CallsOverTime {
     activity: Activity,
-    /// End of the oldest stored call, or `None` if the calls are those that this process has in memory.
+    /// End of the oldest stored call. `None` if the calls are those that this process has in memory.
     since: Option<Timestamp>,
     window: Window,
 }

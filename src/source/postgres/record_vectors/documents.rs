@@ -1,4 +1,4 @@
-//! The documents of projects that are nearest to a query, for searches that are not limited to one project.
+//! The documents of projects that are nearest to a query, in searches over all connections.
 //!
 //! The vectors of documents are in the table of chunks, not in those of the generations of records. A scope of few chunks
 //! is scanned exactly. In a larger one the index is queried, as for records.
@@ -84,8 +84,8 @@ impl DocumentSearch<'_> {
         Ok((rows, records))
     }
 
-    /// Reads the nearest chunks from the index, and estimates the spread of all scores from a sample. Ids are random, so the
-    /// first ones are a sample.
+    /// Reads the nearest chunks from the index. Estimates the spread of all scores from a sample, the chunks with the first
+    /// ids, which are random.
     fn indexed(
         &self,
         tables: &PostgresTables<'_>,

@@ -1,4 +1,4 @@
-//! The result of a search among the vectors of records or of documents, and the limits of such a search.
+//! The result of a search among the vectors of records or documents, and its limits.
 
 use crate::source::meaning::NearestRecords;
 

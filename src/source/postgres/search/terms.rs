@@ -21,8 +21,8 @@ const MAX_DIRECT: usize = 2_000;
 /// Minimum bytes of changes for a merge while an import runs.
 const MANY_BYTES: i64 = 4_000_000;
 
-/// Divisor of the size of the table of terms, which gives the minimum if that is more. A merge then replaces few rows for
-/// each change.
+/// Divisor of the size of the table of terms. The result is the minimum for a merge if it is more than [`MANY_BYTES`], so
+/// that a merge replaces few rows for each change.
 const MANY_PART: i64 = 4;
 
 /// Bytes of changes that are merged whatever the size of the table of terms.
