@@ -1,9 +1,10 @@
 //! `cargo bench --bench vectors -- [CHUNKS DIMENSIONS] [--postgres URL]`: search over the vectors of a store.
 //!
 //! Writes a file of random vectors around some directions, searches it without a filter and with filters that 20 %, 2 %
-//! and 0.1 % of the chunks pass, and compares the ten nearest records with those of a scan of all numbers. Each vector is
-//! nearly as far from the others of its direction, which is hard for an index. With `--postgres` it also loads them into an
-//! empty database with pgvector, and searches them by the statement and the settings of a store there.
+//! and 0.1 % of the chunks pass, and compares the ten nearest records with those of a scan of all numbers. All vectors
+//! of a direction are about equally far from each other, which is hard for an index. With `--postgres` it also loads them
+//! into an empty database with pgvector, and searches them by the statement and the settings of a store there. It drops the
+//! schema `fetchwell` of that database.
 
 #![expect(
     clippy::unwrap_used,
@@ -55,7 +56,7 @@ fn main() {
     }
 }
 
-/// Parts of the chunks that a search covers: the name, and the divisor of the numbers of the records.
+/// Filters of searches, by name. A record passes if its number is a multiple of the divisor.
 const FILTERS: [(&str, usize); 4] = [("none", 1), ("20 %", 5), ("2 %", 50), ("0.1 %", 1_000)];
 
 /// Vectors with queries, and for each filter the records that are nearest to each query.
@@ -80,7 +81,7 @@ impl Set {
     }
 }
 
-/// Returns the ten records of a share that are nearest to a query, by a scan of all numbers.
+/// Returns the ten nearest records that pass a filter. Scans all vectors.
 fn nearest_of(vectors: &[Vec<f32>], query: &[f32], share: usize) -> HashSet<i64> {
     let dot = |vector: &[f32]| vector.iter().zip(query).map(|(one, other)| one * other).sum::<f32>();
     let covered = vectors.iter().enumerate().filter(|(record, _)| record.is_multiple_of(share));

@@ -2,7 +2,7 @@
 """Checks packaging/Containerfile without a container engine.
 
 Usage: packaging/container.py
-Each instruction is known and well-formed, shell commands parse, and `cargo` accepts what the file copies of this repository.
+Checks that each instruction is known, that shell commands parse, and that `cargo` accepts what the file copies of this repository.
 """
 
 import json

@@ -1,4 +1,4 @@
-//! The same vectors in PostgreSQL, in the table of a generation.
+//! Measures the same searches in PostgreSQL. The table is that of a generation. Drops the schema `fetchwell`.
 
 use std::pin::pin;
 use std::time::Instant;
@@ -45,7 +45,7 @@ impl ToSql for SqlVector<'_> {
     to_sql_checked!();
 }
 
-/// Streams by which a record is filtered: 20 % of the records are in the first three, 2 % in the first two.
+/// Returns the stream of a record, by which it is filtered. 20 % of the records are in the first three, 2 % in the first two.
 fn stream(record: usize) -> i64 {
     match record {
         _ if record.is_multiple_of(1_000) => 0,

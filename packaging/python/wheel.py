@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a wheel with a binary that is there, in the form of maturin's, which compiles what it packs.
+"""Writes a wheel with an existing binary, in the form of those of maturin, which packs only what it compiles itself.
 
 Usage: packaging/python/wheel.py BINARY SHARE OUT
 SHARE has the manual pages and completions. The version and other fields are those of Cargo.toml. The wheel is for this platform.

@@ -51,7 +51,7 @@ impl KeyMismatch {
         self.file
     }
 
-    /// Returns the ids of the key of this server and of that of the other one. They are no secrets.
+    /// Returns the id of this server's key and that of the other server's key. Ids are no secrets.
     #[must_use]
     pub fn keys(&self) -> [KeyId; 2] {
         [self.own, self.other]

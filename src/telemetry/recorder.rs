@@ -23,7 +23,7 @@ use super::{Call, Endpoint, Origin, Spans, TelemetryRecord, TraceParent};
 /// Default number of calls that are kept in memory, a few megabytes.
 pub const RECORDS_IN_MEMORY: usize = 10_000;
 
-/// Maximum time for which a reader of the file waits until the calls so far are in it.
+/// Maximum time that a reader of the file waits for queued calls.
 const MAX_WRITE_WAIT: Duration = Duration::from_secs(1);
 
 /// The recorder of calls. Cheap to clone; clones share the records.
@@ -274,8 +274,8 @@ impl Telemetry {
         self.recent(|recent| recent.records.iter().rev().take(max_calls).cloned().collect())
     }
 
-    /// Counts the stored calls of the last `count` intervals before `now`, also those of earlier processes and of other servers
-    /// with the same state directory. Returns `None` if calls are in memory only, or if the file cannot be read. Blocks.
+    /// Counts the stored calls of the last `count` intervals before `now`. Includes those of earlier and other processes with
+    /// the same state directory. Returns `None` if calls are in memory only, or if the file cannot be read. Blocks.
     #[must_use]
     pub fn stored_activity(
         &self,

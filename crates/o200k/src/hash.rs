@@ -1,6 +1,6 @@
 //! Hashes of the tables of the vocabulary. `build.rs` writes the tables with them, and `vocabulary.rs` reads them.
 
-/// The slots of a table for 199,998 tokens: three fifths of them are in use. Twice as many would be hardly faster.
+/// Number of slots of a table; 199,998 tokens use three fifths of them. Twice as many would be hardly faster.
 pub(crate) const SLOTS: u32 = 5 << 16;
 
 /// The hash of no bytes (FNV-1a).

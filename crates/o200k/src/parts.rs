@@ -1,6 +1,6 @@
 //! The tokens and bytes that a token consists of. `build.rs` writes them as a number, and `vocabulary.rs` reads it.
 
-/// The bits of a token: there are fewer than 2^18.
+/// Number of bits of a token: there are fewer than 2^18 tokens.
 const BITS: u32 = 18;
 
 /// The tokens and bytes that a token consists of. A token of one byte has itself three times.
@@ -8,7 +8,7 @@ const BITS: u32 = 18;
 pub(crate) struct TokenParts {
     /// The first of the two tokens that it is merged from.
     pub(crate) left: u32,
-    /// The second of them.
+    /// The second of the two tokens that it is merged from.
     pub(crate) right: u32,
     /// The longest token that it starts with beside itself.
     pub(crate) prefix: u32,
@@ -17,7 +17,7 @@ pub(crate) struct TokenParts {
 }
 
 impl TokenParts {
-    /// Returns the number that has all of them.
+    /// Returns the parts as one number.
     pub(crate) fn packed(self) -> u64 {
         let tokens =
             u64::from(self.left) | u64::from(self.right) << BITS | u64::from(self.prefix) << (2 * BITS);

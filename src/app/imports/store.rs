@@ -46,7 +46,7 @@ impl ImportStore {
         })
     }
 
-    /// Returns the imports that the store remembers. Nothing is written, so a role that may only read is enough.
+    /// Returns the imports that the store remembers. A role that may only read the database is enough.
     ///
     /// # Errors
     ///

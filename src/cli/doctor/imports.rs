@@ -1,4 +1,4 @@
-//! The check of the imports that a store remembers, and of those that the configuration has for it.
+//! The check of the imports of a store. Covers those that the store remembers, and those of the configuration.
 
 use jiff::Timestamp;
 
@@ -52,7 +52,7 @@ fn unknown_imports<'s>(
 
 fn never_started(import: &ImportSettings) -> String {
     format!(
-        "`{}` of the configuration was never synchronized; `fetchwell serve` with this configuration does it",
+        "`{}` of the configuration was never synchronized; run `fetchwell serve` with this configuration",
         import.connection
     )
 }

@@ -76,7 +76,7 @@ impl SharedStateHealth {
         self.status == CONNECTED
     }
 
-    /// Returns true if the state can be used, and what this server puts there is valid on all servers.
+    /// Returns true if Redis is connected and all servers have the same keys.
     pub(in crate::http) fn is_healthy(&self) -> bool {
         self.is_connected() && self.key_mismatch.is_none()
     }

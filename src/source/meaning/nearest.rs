@@ -36,8 +36,8 @@ pub(in crate::source) struct NearestRecords {
 }
 
 impl NearestRecords {
-    /// Merges the nearest records of several parts of a scope, each with its number of chunks. At most `limit` records are
-    /// kept. The spread is that of all chunks.
+    /// Merges the nearest records of two parts of a scope. Each part has its number of chunks. Keeps at most `limit` records.
+    /// The spread is that of all chunks.
     pub(in crate::source) fn merged(parts: [(Self, i64); 2], limit: usize) -> Self {
         let spread = ScoreSpread::pooled(&parts.each_ref().map(|(part, chunks)| (part.spread, *chunks)));
         let is_cut = parts.iter().any(|(part, _)| part.is_cut);

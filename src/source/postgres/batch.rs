@@ -12,9 +12,10 @@ use super::words::{Place, RecordWords};
 use crate::record::{RecordData, SortValue};
 use crate::source::store::{Change, Tally};
 
-/// Number of records whose words a thread computes at least, and the maximum number of threads. The words are most of the
-/// processor time of an import.
+/// Minimum number of records for a thread that computes their words.
 const MIN_RECORDS_PER_THREAD: usize = 250;
+
+/// Maximum number of threads that compute words. Words take most of the processor time of an import.
 const MAX_THREADS: usize = 4;
 
 /// Place of a record: the row id of its stream, and its key.
@@ -175,7 +176,7 @@ fn words_of(rows: &[(RecordPlace, Row<'_>)], connection: i64) -> Vec<Option<Reco
         for (chunk, thread) in others {
             match thread {
                 Ok(thread) => found.extend(thread.join().unwrap_or_else(|panicked| resume_unwind(panicked))),
-                // There are too many threads.
+                // The thread could not be started.
                 Err(_) => found.extend(chunk.iter().map(words)),
             }
         }

@@ -163,7 +163,7 @@ impl Builder {
     }
 }
 
-/// Adds a position if the limits of the server allow it. Returns the bytes that it takes.
+/// Adds a position if the limits of the server and `room` allow it. Returns the bytes that it takes.
 fn add_position(positions: &mut Vec<u16>, position: usize, is_title: bool, room: usize) -> usize {
     // The server counts positions from 1.
     let position = position + 1;

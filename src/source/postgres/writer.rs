@@ -46,13 +46,13 @@ const BATCH_BYTES: usize = 8_000_000;
 /// Maximum time of a batch, in which it may also wait for the batch of another import.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Maximum time of building the indexes of a large import.
+/// Maximum time to build the indexes of a large import, or to merge its words.
 const INDEX_TIMEOUT: Duration = Duration::from_secs(6 * 3600);
 
 /// Number of records after which the server gets new statistics.
 const MANY_RECORDS: u64 = 1_000;
 
-/// Statements after an import of many records: new words are in a list until they are sorted into the index, and merged
+/// Statements after an import of many records. New words are in a list until they are sorted into the index, and merged
 /// changes of terms leave empty space.
 const AFTER_MANY_RECORDS: [&str; 2] = [
     "SELECT gin_clean_pending_list('fetchwell.texts_by_word');

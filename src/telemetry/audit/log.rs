@@ -1,8 +1,8 @@
 //! The file of the audit log: a bounded queue, and a thread that appends to the file.
 //!
 //! The thread opens the file for each write, so that a file that was moved away by a rotation is created again. Lines that
-//! cannot be queued or written are counted as lost. The first line that finds the queue full is logged, until the thread has
-//! caught up, and the first failed write in a row.
+//! cannot be queued or written are counted as lost. A full queue is logged once until the thread has caught up. The
+//! first of several failed writes in a row is logged.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -52,7 +52,7 @@ enum Message {
 struct Counts {
     written: AtomicU64,
     lost: AtomicU64,
-    /// True from the first line that found the queue full until the thread has written all queued lines.
+    /// True from a line that found the queue full until all queued lines are written.
     is_overflowing: AtomicBool,
 }
 
@@ -140,7 +140,7 @@ impl Writer {
         }
     }
 
-    /// Writes lines. Returns false if they are lost.
+    /// Appends lines to the file. Returns false if they are lost, or if there are none and the last ones were lost.
     fn write(&mut self, batch: &str, lines: u64) -> bool {
         if lines == 0 {
             return !self.is_failing;

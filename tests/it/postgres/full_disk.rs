@@ -1,5 +1,5 @@
-//! A database whose disk is full: an import says so and keeps what it wrote, searches go on, and the next import writes the
-//! rest.
+//! Imports into a database with a full disk. The import fails with the reason and keeps what it wrote, searches still work,
+//! and the next import writes the rest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,16 @@ use serde_json::json;
 use crate::support::stores::postgres::{Database, programs};
 use crate::support::{HttpServer, binary, fetchwell, get, stderr, text};
 
-/// Number of records of the import that does not fit, which are several batches of 2,000.
+/// Number of records of the import that does not fit: several batches of 2,000.
 const RECORDS: usize = 9_000;
 
 /// Number of records before it.
 const EARLIER: usize = 40;
 
-/// Size in KiB of the disk, and the space that is free on it before the import.
+/// Size of the disk in KiB.
 const DISK_KIB: u64 = 96 * 1_024;
+
+/// Free space on the disk before the import, in KiB.
 const FREE_KIB: u64 = 10 * 1_024;
 
 /// Returns records with text that cannot be compressed much.
@@ -157,7 +159,7 @@ async fn database(disk: &FullDisk) -> Database {
     Database { url, authority: database.authority.clone(), name: disk.database.clone() }
 }
 
-/// Returns the numbers of records: of rows, of different keys, of rows with words, and that of the streams; and the version.
+/// Returns the numbers of rows, different keys, rows with words and records of streams, and the version.
 async fn counts(database: &Database) -> [i64; 5] {
     let sql = "SELECT (SELECT count(*) FROM fetchwell.records), (SELECT count(DISTINCT key) FROM fetchwell.records),
          (SELECT count(*) FROM fetchwell.texts), (SELECT sum(record_count)::bigint FROM fetchwell.streams),
@@ -219,7 +221,7 @@ fn run_beside(command: &[&str], check: impl Fn()) -> Output {
     process.wait_with_output().unwrap()
 }
 
-/// Checks the error of an import into a full disk: it has the remedy, and no text of a record.
+/// Checks that an import failed on a full disk. The error has the remedy, and no text of a record.
 #[track_caller]
 fn assert_full(import: &Output) {
     let problem = stderr(import);

@@ -1,4 +1,5 @@
-//! Numbers of records of each word: exact after imports that were killed, ran beside each other, or changed many words.
+//! Numbers of records of each word (document frequencies). They are exact after imports that were killed, ran beside each
+//! other, or changed many words.
 
 use std::fs;
 use std::io::Write as _;

@@ -89,7 +89,7 @@ fn a_link_stays_one_and_its_target_is_changed() {
     assert!(home.path("dotfiles/mcp.json.fetchwell-backup").exists());
 }
 
-/// Checks that a change shows no secret of the earlier file, and that the written file still has all of them.
+/// Checks that a change shows no secret of the earlier file. The written file still has all of them.
 #[track_caller]
 fn check_redacted(client: &str, file: &str, before: &str, shown_parts: &[&str]) {
     let home = home();

@@ -62,8 +62,8 @@ pub(crate) fn binary() -> Command {
     command
 }
 
-/// Returns a command of the binary with another system clock: ahead as `+600s`, behind as `-600s`, or from a time on as
-/// `@2031-01-01 23:55:00` (UTC). The monotonic clock stays. `tests/redis/run` and `tests/postgres/run` provide libfaketime.
+/// Returns a command of the binary with another system clock. `+600s` is ahead, `-600s` behind, and `@2031-01-01 23:55:00`
+/// (UTC) starts at a time. The monotonic clock stays. `tests/redis/run` and `tests/postgres/run` provide libfaketime.
 pub(crate) fn with_clock(clock: &str) -> Command {
     #[expect(
         clippy::disallowed_methods,

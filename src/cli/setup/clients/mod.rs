@@ -4,7 +4,7 @@
 //! * `json_file`, `toml_file`: edits of the text of a file, which keep everything else
 //! * `change`: reads a file, and writes it with a copy of the earlier one beside it
 //! * `excerpt`: the changes of a text, for people
-//! * `redact`: a text for people, without what it has of other servers
+//! * `redact`: the text of a file with placeholders for the values of other servers
 //! * `error`: the reasons for which a file is left as it is
 
 mod change;

@@ -1,8 +1,8 @@
-//! The text of a client's file for people, without what it has of other servers.
+//! Redacts the text of a client's file before it is shown.
 //!
-//! A change of a file on one line includes the entries beside it, and those have tokens. Values are shown by an allow-list:
-//! the command line in the entry of this server. Each other string or number is a placeholder, and each comment too. The
-//! texts are only shown; what is written is not redacted.
+//! A change of a file on one line includes the entries of other servers, which have tokens. An allow-list has the values
+//! that are shown: the command line in the entry of this server. A placeholder replaces each other string and number, and
+//! each comment. Names of keys stay. The file is written without placeholders.
 
 use jsonc_parser::cst::{CstNode, CstObjectProp};
 use toml_edit::{DocumentMut, Item, TableLike, Value};
@@ -17,7 +17,7 @@ const HIDDEN: &str = "…";
 /// Keys of the entry of this server with values that are shown.
 const SHOWN: [&str; 3] = ["type", "command", "args"];
 
-/// Returns a valid text of a format with placeholders. Of any other text, nothing is returned.
+/// Returns a text with placeholders, or an empty text if it is not valid.
 pub(super) fn redacted(text: &str, format: Format) -> String {
     match format {
         Format::Json { servers, .. } => redacted_json(text, servers),

@@ -1,4 +1,4 @@
-//! Calls over time: those of earlier processes too, if the state directory has them.
+//! Calls over time, including those of earlier processes that the state directory has.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use super::chart;
 use super::window::Window;
 use crate::telemetry::{Activity, StoredActivity, Telemetry, TelemetryRecord};
 
-/// Calls over time, and where they come from.
+/// Calls over time, with the time of the oldest stored one.
 #[derive(Debug)]
 pub(super) struct CallsOverTime {
     activity: Activity,
-    /// End of the oldest stored call, or `None` if the calls are those that this process has in memory.
+    /// End of the oldest stored call. `None` if the calls are those that this process has in memory.
     since: Option<Timestamp>,
     window: Window,
 }

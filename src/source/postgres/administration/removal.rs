@@ -45,7 +45,7 @@ pub async fn remove_records(pool: &PostgresPool, scope: &RecordScope) -> Result<
     let counts = count(&transaction, &place, scope).await.map_err(failed)?;
     delete(&transaction, &place, scope).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)?;
-    // A record with many words appends their changes.
+    // If the record has many words, their changes were appended.
     merge_terms(&mut connection, pool.url()).await.map_err(failed)?;
     Ok(counts)
 }

@@ -41,8 +41,8 @@ pub async fn table_versions(pool: &PostgresPool) -> Result<TableVersions, Postgr
     Ok(TableVersions { found: applied.last().map(|(version, _)| *version), known: known_version(), applied })
 }
 
-/// Creates the tables, or brings them to the version of this release, builds missing indexes and completes the numbers
-/// of words. Returns the versions before and after.
+/// Creates the tables, or brings them to the version of this release. Also builds missing indexes, and merges the pending
+/// changes of words. Returns the versions before and after.
 ///
 /// # Errors
 ///

@@ -87,7 +87,7 @@ impl PostgresStore {
         Ok(written.map_err(|_elapsed| SourceError::Timeout { after: self.deadline })??)
     }
 
-    /// Merges the changes of words that wait.
+    /// Merges the pending changes of the number of records with each word.
     async fn merge_terms(&self) -> Result<(), SourceError> {
         let merge = async {
             let mut connection = self.pool.connection().await?;
@@ -165,7 +165,7 @@ impl DocumentStore for PostgresStore {
             Box::pin(async move { commit::commit(transaction, project, changes).await })
         });
         let summary = summary.await?;
-        // Large documents append the changes of their words.
+        // The changes of the words of large documents were appended.
         self.merge_terms().await?;
         Ok(summary)
     }

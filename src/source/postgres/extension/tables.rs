@@ -109,8 +109,8 @@ pub(in crate::source::postgres) async fn problem(client: &Client) -> Result<Opti
     })
 }
 
-/// Returns an expression that is true if the role may change a table itself: its owner, a member of the owner, or a superuser.
-/// `place` is a text in SQL with the name of the table. A table that does not exist has no owner.
+/// Returns a SQL expression that is true if the role owns a table. Members of the owner and superusers count as owners.
+/// `place` is a SQL expression for the name of the table. A table that does not exist has no owner.
 pub(in crate::source::postgres) fn owns_table(place: &str) -> String {
     format!(
         "coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass({place})), false)"

@@ -1,7 +1,7 @@
-//! The documents of projects that are nearest to a query, for searches that are not limited to one project.
+//! The documents of projects that are nearest to a query, in searches over all connections.
 //!
-//! Documents have vectors as chunks of their projects, beside those of records. A scope of few chunks is scanned exactly. In a
-//! larger one the index is asked, as for records.
+//! The vectors of documents are in the table of chunks, not in those of the generations of records. A scope of few chunks
+//! is scanned exactly. In a larger one the index is queried, as for records.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ use crate::source::postgres::search::tsquery::TextQuery;
 use crate::source::postgres::tables::{PostgresTables, text};
 use crate::source::postgres::vectors::nearest::{INDEX_SETTINGS, MIN_INDEXED, single, spread};
 
-/// Nearest chunk of each document that was found, by the key of its record.
+/// The nearest chunk of each found document, by the key of its record.
 pub(super) type NearestChunks = HashMap<String, Uuid>;
 
 /// One search of the vectors of documents.
@@ -84,8 +84,8 @@ impl DocumentSearch<'_> {
         Ok((rows, records))
     }
 
-    /// Reads the nearest chunks from the index, and estimates the spread of all scores from a sample. Ids are random, so the
-    /// first ones are a sample.
+    /// Reads the nearest chunks from the index. Estimates the spread of all scores from a sample, the chunks with the first
+    /// ids, which are random.
     fn indexed(
         &self,
         tables: &PostgresTables<'_>,
@@ -128,7 +128,7 @@ impl DocumentSearch<'_> {
     /// Returns the condition of the chunks `c` in scope, and its values from `$1` on. The first one is the streams.
     fn in_scope<'v>(&'v self, streams: &'v DocumentStreams) -> (String, Vec<&'v (dyn ToSql + Sync)>) {
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&streams.streams, &streams.projects, &self.labels];
-        // The streams are a value of every statement, which the server needs to know the type of.
+        // The server needs to know the type of each value, so every condition uses the streams.
         let mut sql = "cardinality($1::bigint[]) > 0 AND c.project_id = ANY ($2::text[]::uuid[])
              AND c.metadata ->> 'embedding' = ANY ($3)"
             .to_owned();
@@ -191,8 +191,8 @@ fn distance(values: &[&(dyn ToSql + Sync)]) -> String {
     format!("c.embedding <=> ${}::vector", values.len())
 }
 
-/// Shows of the documents that only their meaning found their nearest chunks. The places of chunks are those in the text of a
-/// document, and not in that of its record, so the passages are read here.
+/// Replaces the excerpts of documents that were found by meaning alone with their nearest chunks. Chunks have places in the
+/// text of the document, not in that of its record, so their texts are read here.
 pub(super) fn show_passages(
     tables: &PostgresTables<'_>,
     hits: &mut [Hit],

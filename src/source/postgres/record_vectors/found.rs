@@ -1,4 +1,4 @@
-//! The result of a search among vectors of one kind, and the sizes of such a search.
+//! The result of a search among the vectors of records or documents, and its limits.
 
 use crate::source::meaning::NearestRecords;
 
@@ -8,10 +8,10 @@ pub(super) const NEAREST: usize = 400;
 /// Size of the sample of chunks for the estimated spread of all scores.
 pub(super) const SAMPLED: i64 = 500;
 
-/// Nearest records of one kind.
+/// The nearest records or documents, with the size of their scope.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) records: NearestRecords,
-    /// Number of chunks in scope, up to the number from which on the index is used.
+    /// Number of chunks in scope, counted up to `MIN_INDEXED`.
     pub(super) chunks: i64,
 }

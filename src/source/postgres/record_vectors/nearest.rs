@@ -1,4 +1,4 @@
-//! The records that are nearest to a query, documents of projects among them.
+//! The records that are nearest to a query, including documents of projects.
 //!
 //! Connection, streams and operators are part of the query of the vectors, so they do not reduce the number of hits. A scope of
 //! few chunks is scanned exactly. In a larger one the HNSW index is queried with settings that found as much as the scan in

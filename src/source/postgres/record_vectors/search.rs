@@ -106,7 +106,7 @@ impl PostgresStore {
         let nearest = vector.map(|(vector, _labels)| {
             let other = generation.as_ref().and_then(|found| found.model.check(&vector.model).err());
             if let Some(error) = &other {
-                // Documents have vectors of the model already, and records do not.
+                // Documents already have vectors of the query's model, but records have those of another one.
                 problem = Some(error.to_string());
                 if matches!(error, VectorError::ModelChanged(_)) {
                     embedder.embedder.forget_identity();

@@ -35,14 +35,14 @@ const OTHERS: usize = 50;
 /// Number of words of which each pair is looked up.
 const PAIRED: usize = 4;
 
-/// Maximum number of records with the words of a selection by pairs, by titles, or of other streams. More common words decide
-/// little beside rarer ones, and the index reads the places of all records that have them.
+/// Maximum sum of the records with each word of a further selection. Such selections are by pairs, by titles and of other
+/// streams. More common words decide little beside rarer ones, and the index reads an entry for each record that has them.
 const MAX_READ: u64 = 50_000;
 
 /// Number of groups of words that the server scores with one weight each.
 const GROUPS: usize = 4;
 
-/// Bytes of a vector, as it is stored, from which on it is read once for all scores.
+/// Minimum bytes of a stored vector that is detoasted once, and not for each score.
 const LARGE_VECTOR_BYTES: i32 = 4_000;
 
 /// Maximum bytes of a vector, as it is stored, that is read as a whole. Of a larger one the server selects the words.
@@ -210,7 +210,7 @@ impl<'a> Candidates<'a> {
         selections
     }
 
-    /// Returns the rarest words, at least one of them, of which few enough records have any.
+    /// Returns the rarest words, at least one, with at most [`MAX_READ`] records together.
     fn rarest(&self) -> impl Iterator<Item = &Clause> {
         self.clauses.iter().take(few(&self.clauses, 1))
     }
@@ -327,7 +327,7 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Returns the number of the first words that few enough records have together, at least `min` of them.
+/// Returns the number of first words with at most [`MAX_READ`] records together, at least `min`.
 fn few(clauses: &[Clause], min: usize) -> usize {
     let mut sum = 0;
     let is_read = |(at, clause): &(usize, &Clause)| {

@@ -69,7 +69,7 @@ pub(in crate::source::postgres) async fn put_words(
     Ok(())
 }
 
-/// Writes the statistics of the new words instead of those of the words in the table.
+/// Replaces the statistics of the words in the table by those of the new words.
 async fn write_statistics(transaction: &Transaction<'_>, rows: &ChangedRows) -> Result<(), Error> {
     let ChangedRows { stream, key, words, is_known, .. } = rows;
     let known = stream.iter().zip(key).zip(is_known).filter(|(_, is_known)| **is_known);

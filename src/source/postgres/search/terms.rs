@@ -1,9 +1,9 @@
-//! Writes the number of records of each word.
+//! Writes the number of records of each word (document frequency).
 //!
-//! Few changes are made at once. Those of a large batch are appended to a table of changes, which one session at a time
-//! merges into the table of terms in large steps: with each batch, most of an import would be the replacement of the same
-//! rows. An import also merges at its beginning and at its end, so the numbers are exact when no import runs. A change is
-//! deleted in the transaction that merges it, so a killed import loses none and repeats none.
+//! A small batch changes the table of terms directly. The changes of a large batch are appended to a table of changes, which
+//! one session at a time merges into the table of terms in large steps: if each batch did that, an import would replace the
+//! same rows most of its time. An import also merges at its beginning and at its end, so the numbers are exact when no import
+//! runs. The transaction that merges a change deletes it, so a killed import loses none and repeats none.
 
 use std::collections::HashMap;
 
@@ -15,15 +15,17 @@ use super::super::bulk::copy::{CopyRow, copy_rows};
 use super::super::transaction::begin_write;
 use super::super::url::PostgresUrl;
 
-/// Maximum number of changes that are made at once.
+/// Maximum number of changes that a batch writes directly.
 const MAX_DIRECT: usize = 2_000;
 
-/// Bytes of changes that are merged while an import runs, and the part of the table of terms that they have at least: the
-/// rows that one step replaces are then few for each change.
+/// Minimum bytes of changes for a merge while an import runs.
 const MANY_BYTES: i64 = 4_000_000;
+
+/// Divisor of the size of the table of terms. The result is the minimum for a merge if it is more than [`MANY_BYTES`], so
+/// that a merge replaces few rows for each change.
 const MANY_PART: i64 = 4;
 
-/// Maximum bytes of changes that wait while an import runs.
+/// Bytes of changes that are merged whatever the size of the table of terms.
 const MAX_BYTES: i64 = 32_000_000;
 
 /// Key of the advisory lock of a merge: `fwel` and `term`.
@@ -32,7 +34,7 @@ const LOCK: i64 = 0x6677_656C_7465_726D;
 /// Settings of a merge.
 const SETTINGS: &str = "SET LOCAL statement_timeout = 0; SET LOCAL work_mem = '128MB'";
 
-/// Rows are replaced in the same order as by [`write_now`], so that no two transactions wait for each other.
+/// Merges all changes. Replaces rows in the same order as [`write_now`], so that two transactions cannot deadlock.
 const MERGE: &str = "WITH taken AS (DELETE FROM fetchwell.term_changes RETURNING stream, words, records)
      INSERT INTO fetchwell.terms (word, stream, records)
      SELECT c.word, t.stream, sum(c.records) FROM taken t, unnest(t.words, t.records) AS c (word, records)
@@ -42,7 +44,7 @@ const MERGE: &str = "WITH taken AS (DELETE FROM fetchwell.term_changes RETURNING
 /// Changes of the number of records with each word, by stream.
 pub(super) type TermChanges<'w> = HashMap<i64, HashMap<&'w str, i32>>;
 
-/// Writes changes, or appends them if they are many.
+/// Writes changes to the table of terms, or appends them if there are many.
 pub(super) async fn write_terms(
     transaction: &Transaction<'_>,
     mut changes: TermChanges<'_>,
@@ -93,7 +95,7 @@ async fn write_now(transaction: &Transaction<'_>, changes: TermChanges<'_>) -> R
     Ok(())
 }
 
-/// Merges the changes that wait if they are many and no other session merges.
+/// Merges the pending changes if there are many and no other session merges.
 pub(in crate::source::postgres) async fn merge_many_terms(
     database: &mut Object,
     url: &PostgresUrl,
@@ -139,7 +141,7 @@ async fn lock_terms(transaction: &Transaction<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Deletes the terms of streams, also those that wait.
+/// Deletes the terms of streams and their pending changes.
 pub(in crate::source::postgres) async fn delete_terms(
     transaction: &Transaction<'_>,
     streams: &[i64],

@@ -109,7 +109,7 @@ impl PostgresSyncStore {
         self.wait_within(STEP_TIMEOUT, step)
     }
 
-    /// Waits for the index of vectors, which can take long.
+    /// Waits for an index of vectors or a merge of words, which can take long.
     pub(super) fn wait_for_index<Answer>(
         &self,
         step: impl Future<Output = Result<Answer, PostgresError>>,

@@ -17,7 +17,7 @@ const MANY_SHARE: i64 = 3;
 const CREATE_INDEX: &str = "CREATE INDEX IF NOT EXISTS idx_chunks_embedding ON fetchwell.chunks
      USING hnsw (embedding vector_cosine_ops) WITH (m = 16, ef_construction = 64)";
 
-/// Maximum time that the removal of the index waits for readers. With the index, vectors are written more slowly.
+/// Maximum time that the removal of the index waits for readers. With the index kept, vectors are written more slowly.
 const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '2s'";
 
 /// Drops the index if many chunks get new vectors, with another label than this one. Only the owner of the table can do that,

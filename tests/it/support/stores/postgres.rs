@@ -10,7 +10,7 @@ use crate::support::{fetchwell, text};
 /// Password of the roles that tests create.
 pub(crate) const ROLE_PASSWORD: &str = "r0le-5ecret";
 
-/// New database of one test, dropped at its end so that the tests need little disk.
+/// New database of one test. Dropped at the end of the test, so that the tests need little disk.
 pub(crate) struct Database {
     /// URL for the superuser.
     pub(crate) url: String,
