@@ -90,6 +90,8 @@ pub(super) async fn measure(url: &str, set: &Set) {
 }
 
 async fn load(client: &Client, set: &Set) {
+    let row = client.query_one("SELECT to_regclass('fetchwell.store') IS NULL", &[]).await.unwrap();
+    assert!(row.get::<_, bool>(0), "the database has a store, which this bench would delete");
     let dimensions = set.vectors[0].len();
     let table = TABLE
         .replace("TABLE_NAME", "record_vectors_1")

@@ -40,7 +40,7 @@ pub(in crate::http) struct KeyMismatchHealth {
     pub(in crate::http) own_key: String,
     /// Id of the key that other servers use.
     pub(in crate::http) other_key: String,
-    /// What differs, what does not work, and what to do.
+    /// Difference between the keys, its effect and the remedy.
     pub(in crate::http) problem: String,
 }
 

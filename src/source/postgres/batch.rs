@@ -254,6 +254,7 @@ mod tests {
             ("b", None, Some("2026"), 11)
         );
     }
+
     #[test]
     fn threads_keep_the_order_of_records() {
         let changes: Vec<Change> = (0..1_203).map(|number| put(&format!("word{number}"), None)).collect();

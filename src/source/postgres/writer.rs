@@ -22,7 +22,7 @@ use super::document_rows::{DocumentRows, is_project};
 use super::pool::PostgresPool;
 use super::search::backfill::add_missing_words;
 use super::search::index::put_words;
-use super::search::terms::{merge_many_terms, merge_terms};
+use super::search::terms::{merge_many_terms, merge_terms, warn_unmerged};
 use super::sort_key::SortKey;
 use super::transaction::{begin_write, lock_version};
 use super::url::PostgresUrl;
@@ -175,9 +175,9 @@ impl PostgresWriter {
         while wait(runtime, pool, async {
             add_missing_words(&mut database, pool.url()).await.map_err(|error| pool.failure(&error))
         })? {}
-        wait_within(INDEX_TIMEOUT, runtime, pool, async {
+        warn_unmerged(wait_within(INDEX_TIMEOUT, runtime, pool, async {
             merge_terms(&mut database, pool.url()).await.map_err(|error| pool.failure(&error))
-        })?;
+        }));
         Ok(Self {
             pool: pool.clone(),
             runtime: runtime.clone(),
@@ -312,9 +312,11 @@ impl PostgresWriter {
                 return Err(error);
             }
         }
-        wait_within(INDEX_TIMEOUT, runtime, pool, async {
+        let merged = wait_within(INDEX_TIMEOUT, runtime, pool, async {
             merge_many_terms(database, pool.url()).await.map_err(|error| pool.failure(&error))
-        })
+        });
+        warn_unmerged(merged);
+        Ok(())
     }
 }
 

@@ -102,7 +102,7 @@ fn calls_over_time_include_those_of_earlier_processes() {
     let alone = start();
     assert_eq!(post(&alone.address, "/mcp", &[], &search).status, 200);
     let shown = page(&alone, "/operator", "");
-    assert!(shown.text.contains("Calls of this process since its start."), "{shown:?}");
+    assert!(shown.text.contains("The latest calls of this process."), "{shown:?}");
     assert_eq!(answered(&shown), 1, "{shown:?}");
 }
 

@@ -158,7 +158,16 @@ async fn synchronizations_and_builds_of_vectors_work_behind_a_pooler() {
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
     assert_eq!(status["vectors"]["records"]["current"]["chunks"], 19, "{status}");
     assert_eq!(status["vectors"]["models"][0]["chunks"], 21, "{status}");
-    let found = run(&["search", "an airship", "--mode", "semantic", "--config", text(&config)]);
+    let found = run(&[
+        "search",
+        "an airship",
+        "--mode",
+        "semantic",
+        "--connection",
+        "notes",
+        "--config",
+        text(&config),
+    ]);
     assert!(found.contains("airship"), "{found}");
     run(&["embeddings", "remove", "--config", text(&config)]);
 }

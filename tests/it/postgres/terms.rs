@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use serde_json::json;
 use tokio_postgres::Client;
@@ -39,6 +40,9 @@ async fn count(client: &Client, sql: &str) -> i64 {
     client.query_one(sql, &[]).await.unwrap().get(0)
 }
 
+/// Words of [`many_changes_are_merged_while_the_import_runs`], which no record has.
+const MADE_UP: &str = "stream = 1 AND length(word) = 32";
+
 const WAITING: &str = "SELECT count(*) FROM fetchwell.term_changes";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -53,9 +57,11 @@ async fn the_next_import_merges_the_changes_of_a_killed_one() {
     input.write_all(lines(400, 4_000).as_bytes()).unwrap();
     drop(input);
     // It waits for the lock before it ends.
-    let ends = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+    let ends = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objsubid = 1
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
     while count(&client, ends).await == 0 {
-        tokio::task::yield_now().await;
+        assert!(import.try_wait().unwrap().is_none(), "the import ended");
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     import.kill().unwrap();
     import.wait().unwrap();
@@ -122,15 +128,15 @@ async fn many_changes_are_merged_while_the_import_runs() {
     }
     // Words that take as much space as those of a long import.
     let many = "INSERT INTO fetchwell.term_changes
-         SELECT -1, array_agg(md5(n::text)), array_agg(1) FROM generate_series(1, 300000) AS n";
+         SELECT 1, array_agg(md5(n::text)), array_agg(1) FROM generate_series(1, 300000) AS n";
     admin.batch_execute(many).await.unwrap();
     // Batches follow each other until one of them merges.
-    while count(&admin, "SELECT count(*) FROM fetchwell.terms WHERE stream = -1").await == 0 {
+    while count(&admin, &format!("SELECT count(*) FROM fetchwell.terms WHERE {MADE_UP}")).await == 0 {
         input.write_all(lines(from, 2_000).as_bytes()).unwrap();
         from += 2_000;
     }
     drop(input);
     assert!(import.wait().unwrap().success());
-    admin.batch_execute("DELETE FROM fetchwell.terms WHERE stream = -1").await.unwrap();
+    admin.batch_execute(&format!("DELETE FROM fetchwell.terms WHERE {MADE_UP}")).await.unwrap();
     check_statistics(&database).await;
 }

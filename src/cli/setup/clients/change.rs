@@ -10,7 +10,7 @@ use super::entry::{Format, ServerEntry};
 use super::error::ClientFileError;
 use super::excerpt::changed_lines;
 use super::json_file::with_json_server;
-use super::redact::redacted;
+use super::redact::redact;
 use super::toml_file::with_toml_server;
 use crate::cli::client_config::Client;
 use crate::config::save;
@@ -86,8 +86,8 @@ impl FileChange {
 
     /// Returns the changes, as lines with `-` and `+`, without values of other servers.
     pub(in crate::cli::setup) fn lines(&self) -> Vec<String> {
-        let before = redacted(self.before.as_deref().unwrap_or_default(), self.format);
-        changed_lines(&before, &redacted(&self.after, self.format))
+        let before = redact(self.before.as_deref().unwrap_or_default(), self.format);
+        changed_lines(&before, &redact(&self.after, self.format))
     }
 
     /// Writes the file and returns the path of the copy of the earlier one.

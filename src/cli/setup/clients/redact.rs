@@ -18,10 +18,10 @@ const HIDDEN: &str = "…";
 const SHOWN: [&str; 3] = ["type", "command", "args"];
 
 /// Returns a text with placeholders, or an empty text if it is not valid.
-pub(super) fn redacted(text: &str, format: Format) -> String {
+pub(super) fn redact(text: &str, format: Format) -> String {
     match format {
-        Format::Json { servers, .. } => redacted_json(text, servers),
-        Format::Toml => redacted_toml(text),
+        Format::Json { servers, .. } => redact_json(text, servers),
+        Format::Toml => redact_toml(text),
     }
 }
 
@@ -30,7 +30,7 @@ fn is_shown(path: &[String], servers: &str) -> bool {
     matches!(path, [key, name, field] if key == servers && name == NAME && SHOWN.contains(&field.as_str()))
 }
 
-fn redacted_json(text: &str, servers: &str) -> String {
+fn redact_json(text: &str, servers: &str) -> String {
     let Ok(root) = parse(without_mark(text)) else { return String::new() };
     root.children().iter().for_each(|node| hide_node(node, &mut Vec::new(), servers));
     root.to_string()
@@ -63,7 +63,7 @@ fn hide_property(property: &CstObjectProp, path: &mut Vec<String>, servers: &str
     path.pop();
 }
 
-fn redacted_toml(text: &str) -> String {
+fn redact_toml(text: &str) -> String {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return String::new() };
     hide_table(document.as_table_mut(), &mut Vec::new());
     hide_comments(&document.to_string())
@@ -104,27 +104,52 @@ fn hide_value(value: &mut Value, path: &mut Vec<String>) {
 /// Returns a TOML text with placeholders for its comments.
 fn hide_comments(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    let mut quote = None;
-    let mut is_escaped = false;
-    let mut is_comment = false;
-    for letter in text.chars() {
-        match (letter, quote) {
-            ('\n', _) => is_comment = false,
-            _ if is_comment => continue,
+    let mut open = None;
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match (letter, open) {
             ('#', None) => {
-                is_comment = true;
                 shown.push_str("# ");
                 shown.push_str(HIDDEN);
-                continue;
+                while letters.next_if(|letter| *letter != '\n').is_some() {}
             }
-            ('"' | '\'', None) => quote = Some(letter),
-            (_, Some(open)) if letter == open && !is_escaped => quote = None,
-            _ => {}
+            ('\\', Some(OpenString { quote: '"', .. })) => {
+                shown.push(letter);
+                shown.extend(letters.next());
+            }
+            ('"' | '\'', _) => {
+                let mut count = 1;
+                shown.push(letter);
+                while letters.next_if_eq(&letter).is_some() {
+                    count += 1;
+                    shown.push(letter);
+                }
+                open = after_quotes(open, letter, count);
+            }
+            _ => shown.push(letter),
         }
-        is_escaped = letter == '\\' && quote == Some('"') && !is_escaped;
-        shown.push(letter);
     }
     shown
+}
+
+/// A TOML string that has begun.
+#[derive(Debug, Clone, Copy)]
+struct OpenString {
+    quote: char,
+    /// True for a string of three quotes, which has single ones in it.
+    is_triple: bool,
+}
+
+/// Returns the string that is open after `count` equal quotes in a row.
+fn after_quotes(open: Option<OpenString>, quote: char, count: usize) -> Option<OpenString> {
+    match open {
+        Some(string) if string.quote == quote && (!string.is_triple || count >= 3) => None,
+        Some(string) => Some(string),
+        None if count == 1 => Some(OpenString { quote, is_triple: false }),
+        None if (3..=5).contains(&count) => Some(OpenString { quote, is_triple: true }),
+        // An empty string.
+        None => None,
+    }
 }
 
 #[cfg(test)]
@@ -135,7 +160,7 @@ mod tests {
 
     #[track_caller]
     fn check(format: Format, text: &str, expect: &str) {
-        assert_eq!(redacted(text, format), expect);
+        assert_eq!(redact(text, format), expect);
     }
 
     #[test]
@@ -169,6 +194,15 @@ mod tests {
              [mcp_servers.fetchwell]\ncommand = \"a # \\\" b\" # s3\nargs = ['#']\nenv = { T = \"s3\" }\n[[x]]\nt = 's3'\n",
             "# …\na = \"…\" # …\n[mcp_servers.b]\nenv = { T = \"…\", U = \"…\" } # …\nargs = [\"…\"]\n\
              [mcp_servers.fetchwell]\ncommand = \"a # \\\" b\" # …\nargs = ['#']\nenv = { T = \"…\" }\n[[x]]\nt = \"…\"\n",
+        );
+    }
+
+    #[test]
+    fn comments_behind_strings_of_three_quotes_are_hidden() {
+        check(
+            Format::Toml,
+            "[mcp_servers.fetchwell]\ncommand = \"\"\"it\"s\"\"\" # s3\nargs = ['''it's''', \"\", \"\"\"\"\"\"] # s3\n# s3\n",
+            "[mcp_servers.fetchwell]\ncommand = \"\"\"it\"s\"\"\" # …\nargs = ['''it's''', \"\", \"\"\"\"\"\"] # …\n# …\n",
         );
     }
 

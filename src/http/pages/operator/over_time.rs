@@ -42,10 +42,10 @@ impl CallsOverTime {
             p class="soft" {
                 @match self.since {
                     Some(since) => {
-                        "Calls of every server with this state directory, earlier processes included. The oldest record is of "
+                        "Calls of all processes with this state directory, including earlier ones. The oldest record is of "
                         (since.strftime("%F %H:%M")) " UTC."
                     }
-                    None => "Calls of this process since its start.",
+                    None => "The latest calls of this process.",
                 }
             }
             (self.window.choices())

@@ -13,7 +13,7 @@ use crate::source::postgres::batch::ChangedRows;
 use crate::source::postgres::document_rows::DocumentRows;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::search::index::put_words;
-use crate::source::postgres::search::terms::{delete_terms, merge_terms};
+use crate::source::postgres::search::terms::{delete_terms, merge_terms, warn_unmerged};
 use crate::source::postgres::transaction::{begin_read, begin_write};
 use crate::source::store::{RemovalCounts, ScopeError, StoreError};
 
@@ -46,7 +46,7 @@ pub async fn remove_records(pool: &PostgresPool, scope: &RecordScope) -> Result<
     delete(&transaction, &place, scope).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)?;
     // If the record has many words, their changes were appended.
-    merge_terms(&mut connection, pool.url()).await.map_err(failed)?;
+    warn_unmerged(merge_terms(&mut connection, pool.url()).await.map_err(|error| pool.failure(&error)));
     Ok(counts)
 }
 

@@ -9,6 +9,7 @@ use crate::source::documents::{
     DOCS_KIND, DOCUMENTS_STREAM, NewProject, Project, ProjectChange, ProjectRef, Uuid,
 };
 use crate::source::postgres::search::terms::delete_terms;
+use crate::source::postgres::transaction::lock_version;
 use crate::source::postgres::words::WORDS_VERSION;
 
 /// Creates a project with an empty stream of documents. Returns `None` if its slug is the id of another connection.
@@ -62,6 +63,8 @@ pub(in crate::source::postgres) async fn remove_project_rows(
     transaction: &Transaction<'_>,
     id: Uuid,
 ) -> Result<bool, Error> {
+    // Taken before the lock of the numbers of words, as by all writers.
+    lock_version(transaction).await?;
     let sql = "DELETE FROM fetchwell.projects WHERE id = $1::text::uuid RETURNING slug";
     let Some(project) = transaction.query_opt(sql, &[&id.to_string()]).await? else { return Ok(false) };
     let slug: String = project.get(0);

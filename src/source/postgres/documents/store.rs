@@ -19,7 +19,7 @@ use crate::source::documents::{
 };
 use crate::source::postgres::extension::{migrate_documents, problem};
 use crate::source::postgres::read::read as read_tables;
-use crate::source::postgres::search::terms::merge_terms;
+use crate::source::postgres::search::terms::{merge_terms, warn_unmerged};
 use crate::source::postgres::store::PostgresStore;
 use crate::source::postgres::tables::PostgresTables;
 use crate::source::postgres::transaction::{begin_read, begin_write};
@@ -166,7 +166,7 @@ impl DocumentStore for PostgresStore {
         });
         let summary = summary.await?;
         // The changes of the words of large documents were appended.
-        self.merge_terms().await?;
+        warn_unmerged(self.merge_terms().await);
         Ok(summary)
     }
 

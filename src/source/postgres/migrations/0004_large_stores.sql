@@ -26,4 +26,13 @@ END
 $$;
 
 -- Words of most records stay in their rows: a search that scores thousands of records would read them elsewhere.
-ALTER TABLE fetchwell.texts SET (toast_tuple_target = 8160);
+-- It is left out if the table is in use for long, or if the server has smaller pages.
+DO $$
+BEGIN
+    SET LOCAL lock_timeout = '5s';
+    ALTER TABLE fetchwell.texts SET (toast_tuple_target = 8160);
+EXCEPTION WHEN lock_not_available OR invalid_parameter_value THEN
+    NULL;
+END
+$$;
+SET LOCAL lock_timeout = DEFAULT;

@@ -16,7 +16,7 @@ use crate::embedding::EmbeddingModel;
 use crate::source::meaning::PlannedChunk;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::search::backfill::add_missing_words;
-use crate::source::postgres::search::terms::merge_terms;
+use crate::source::postgres::search::terms::{merge_terms, warn_unmerged};
 use crate::source::postgres::transaction::{begin_read, begin_write};
 use crate::source::postgres_error::PostgresError;
 use crate::source::store::{BuildMode, BuildProgress, EmbeddedStreams, StoreError, VectorError};
@@ -123,7 +123,7 @@ impl RecordVectorBuilder {
         let mut database = pool.connection().await.map_err(StoreError::from)?;
         // Vectors refer to the row of a record's words, so missing rows are added first.
         while add_missing_words(&mut database, pool.url()).await.map_err(|error| failed(pool, &error))? {}
-        merge_terms(&mut database, pool.url()).await.map_err(|error| failed(pool, &error))?;
+        warn_unmerged(merge_terms(&mut database, pool.url()).await.map_err(|error| pool.failure(&error)));
         let opened = async {
             let transaction = begin_write(&mut database, pool.url()).await?;
             let client = transaction.client();

@@ -21,6 +21,10 @@ use crate::source::relational::interrupt::ReadBounds;
 use crate::source::store::{StoreError, VectorError};
 use crate::source::{SearchMode, SearchPage, SearchQuery, SourceError};
 
+/// Warning about records that are found by words alone.
+const NO_RECORD_VECTORS: &str = "documents of projects have vectors and other records do not, so records are found by words; \
+     `fetchwell embeddings build` computes the vectors of records";
+
 /// The vectors of one search, or the reason for a search by words.
 #[derive(Debug, Default)]
 struct SearchMeaning {
@@ -113,11 +117,20 @@ impl PostgresStore {
                 }
             }
             let same = documents.iter().filter(|model| model.check(&vector.model).is_ok());
+            let labels: Vec<String> = same.map(StoredModel::label).collect();
+            if let (None, true, Some(model)) = (&problem, labels.is_empty(), documents.first()) {
+                problem = model.check(&vector.model).err().map(|error| error.to_string());
+            }
+            let has_record_vectors = generation.is_some() && other.is_none();
+            if !has_record_vectors && query.mode != SearchMode::Auto {
+                problem.get_or_insert_with(|| NO_RECORD_VECTORS.to_owned());
+            }
             NearestVectors {
                 generation: generation.filter(|_| other.is_none()),
-                labels: same.map(StoredModel::label).collect(),
+                labels,
                 vector,
-                is_alone: query.mode == SearchMode::Semantic,
+                // Records without vectors are found by words beside the documents.
+                is_alone: query.mode == SearchMode::Semantic && has_record_vectors,
                 is_deep: !query.filter.0.is_empty(),
             }
         });

@@ -33,6 +33,10 @@ const SETTINGS: &str = "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL
 const INCOMPLETE: &str =
     "records that an earlier release imported are found after the next `fetchwell import` into this store";
 
+/// Note of a search while numbers of records with each word are behind.
+const BEHIND: &str = "an import into this store runs or was interrupted, and words that only its records have are found at its end; \
+     `fetchwell store migrate` completes an interrupted one";
+
 /// Matches of one page.
 struct MatchPage {
     rows: Vec<Match>,
@@ -111,7 +115,13 @@ pub(in crate::source::postgres) fn rank(
             let rest = Rest::Times { before: (i64::MAX, i64::MAX) };
             Position { place: Place { ranked: 0, rest }, ranked: Vec::new(), count: None }
         }
-        None => first_position(&candidates, &terms, &lookups, query)?,
+        None => {
+            let mut position = first_position(&candidates, &terms, &lookups, query)?;
+            if scope.is_behind {
+                position.count = position.count.map(Count::at_least);
+            }
+            position
+        }
     };
     let near = match nearest.filter(|_| is_first && !terms.is_empty()) {
         Some(reader) => {
@@ -139,10 +149,9 @@ pub(in crate::source::postgres) fn rank(
     let page = SearchPage {
         next,
         count: filter.is_none().then_some(count),
-        notes: scope
-            .is_incomplete
-            .then(|| INCOMPLETE.to_owned())
+        notes: [(scope.is_incomplete, INCOMPLETE), (scope.is_behind, BEHIND)]
             .into_iter()
+            .filter_map(|(applies, note)| applies.then(|| note.to_owned()))
             .chain(terms.cut_note())
             .collect(),
         lexical_instead: is_by_words && is_lexical_instead(query),

@@ -19,14 +19,14 @@ use super::super::url::PostgresUrl;
 const MAX_DIRECT: usize = 2_000;
 
 /// Minimum bytes of changes for a merge while an import runs.
-const MANY_BYTES: i64 = 4_000_000;
+const MIN_MERGE_BYTES: i64 = 4_000_000;
 
-/// Divisor of the size of the table of terms. The result is the minimum for a merge if it is more than [`MANY_BYTES`], so
+/// Divisor of the size of the table of terms. The result is the minimum for a merge if it is more than [`MIN_MERGE_BYTES`], so
 /// that a merge replaces few rows for each change.
-const MANY_PART: i64 = 4;
+const MIN_MERGE_DIVISOR: i64 = 4;
 
 /// Bytes of changes that are merged whatever the size of the table of terms.
-const MAX_BYTES: i64 = 32_000_000;
+const MAX_PENDING_BYTES: i64 = 32_000_000;
 
 /// Key of the advisory lock of a merge: `fwel` and `term`.
 const LOCK: i64 = 0x6677_656C_7465_726D;
@@ -37,8 +37,9 @@ const SETTINGS: &str = "SET LOCAL statement_timeout = 0; SET LOCAL work_mem = '1
 /// Merges all changes. Replaces rows in the same order as [`write_now`], so that two transactions cannot deadlock.
 const MERGE: &str = "WITH taken AS (DELETE FROM fetchwell.term_changes RETURNING stream, words, records)
      INSERT INTO fetchwell.terms (word, stream, records)
-     SELECT c.word, t.stream, sum(c.records) FROM taken t, unnest(t.words, t.records) AS c (word, records)
-     GROUP BY c.word, t.stream HAVING sum(c.records) <> 0 ORDER BY c.word, t.stream
+     SELECT c.word, t.stream, sum(c.records) FROM taken t JOIN fetchwell.streams s ON s.id = t.stream,
+         unnest(t.words, t.records) AS c (word, records)
+     GROUP BY c.word, t.stream HAVING sum(c.records) <> 0 ORDER BY c.word COLLATE \"C\", t.stream
      ON CONFLICT (word, stream) DO UPDATE SET records = terms.records + excluded.records";
 
 /// Changes of the number of records with each word, by stream.
@@ -52,7 +53,15 @@ pub(super) async fn write_terms(
     changes.values_mut().for_each(|terms| terms.retain(|_, by| *by != 0));
     changes.retain(|_, terms| !terms.is_empty());
     let count: usize = changes.values().map(HashMap::len).sum();
-    if count > MAX_DIRECT {
+    if count == 0 {
+        return Ok(());
+    }
+    // A merge may have replaced the same rows and not ended.
+    let is_merging = async {
+        let row = transaction.query_one("SELECT NOT pg_try_advisory_xact_lock_shared($1)", &[&LOCK]).await?;
+        Ok::<bool, Error>(row.get(0))
+    };
+    if count > MAX_DIRECT || is_merging.await? {
         append(transaction, changes).await
     } else {
         write_now(transaction, changes).await
@@ -104,11 +113,16 @@ pub(in crate::source::postgres) async fn merge_many_terms(
     // The size of a compressed value is known without reading it.
     let sql = "SELECT coalesce(sum(pg_column_size(words)), 0) >= least($3, greatest($1, pg_relation_size('fetchwell.terms') / $2))
          FROM fetchwell.term_changes";
-    if !transaction.query_one(sql, &[&MANY_BYTES, &MANY_PART, &MAX_BYTES]).await?.get::<_, bool>(0) {
+    if !transaction
+        .query_one(sql, &[&MIN_MERGE_BYTES, &MIN_MERGE_DIVISOR, &MAX_PENDING_BYTES])
+        .await?
+        .get::<_, bool>(0)
+    {
         return Ok(());
     }
     let lock = transaction.query_one("SELECT pg_try_advisory_xact_lock($1)", &[&LOCK]).await?;
     if lock.get(0) {
+        transaction.batch_execute(SETTINGS).await?;
         merge(&transaction).await?;
     }
     transaction.commit().await
@@ -124,13 +138,20 @@ pub(in crate::source::postgres) async fn merge_terms(
     if !transaction.query_one(sql, &[]).await?.get::<_, bool>(0) {
         return Ok(());
     }
+    transaction.batch_execute(SETTINGS).await?;
     lock_terms(&transaction).await?;
     merge(&transaction).await?;
     transaction.commit().await
 }
 
+/// Warns that changes were not merged. What was written before stays, and the next import merges them.
+pub(in crate::source::postgres) fn warn_unmerged<E: std::fmt::Display>(merged: Result<(), E>) {
+    if let Err(error) = merged {
+        tracing::warn!(%error, "the numbers of records with each word are behind until the next import");
+    }
+}
+
 async fn merge(transaction: &Transaction<'_>) -> Result<(), Error> {
-    transaction.batch_execute(SETTINGS).await?;
     transaction.execute(MERGE, &[]).await?;
     Ok(())
 }
@@ -146,6 +167,7 @@ pub(in crate::source::postgres) async fn delete_terms(
     transaction: &Transaction<'_>,
     streams: &[i64],
 ) -> Result<(), Error> {
+    transaction.batch_execute("SET LOCAL statement_timeout = 0").await?;
     lock_terms(transaction).await?;
     for table in ["term_changes", "terms"] {
         let sql = format!("DELETE FROM fetchwell.{table} WHERE stream = ANY ($1)");

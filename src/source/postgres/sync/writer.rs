@@ -18,7 +18,7 @@ use crate::source::postgres::administration::Lease;
 use crate::source::postgres::batch::RecordPlace;
 use crate::source::postgres::document_rows::DocumentRows;
 use crate::source::postgres::search::backfill::add_missing_words;
-use crate::source::postgres::search::terms::{merge_many_terms, merge_terms};
+use crate::source::postgres::search::terms::{merge_many_terms, merge_terms, warn_unmerged};
 use crate::source::postgres::transaction::{begin_write, lock_version};
 use crate::source::postgres::vectors::index::{create_index, drop_empty_index};
 use crate::source::postgres::writer::OpenBatch;
@@ -95,9 +95,9 @@ impl<'s> PostgresSyncWriter<'s> {
         while store.wait(async {
             add_missing_words(&mut database, store.url()).await.map_err(|error| store.failure(&error))
         })? {}
-        store.wait_for_index(async {
+        warn_unmerged(store.wait_for_index(async {
             merge_terms(&mut database, store.url()).await.map_err(|error| store.failure(&error))
-        })?;
+        }));
         let sql = "SELECT connection FROM fetchwell.imports WHERE id = $1";
         let found = store.wait(async {
             let found = async {
@@ -276,9 +276,12 @@ impl<'s> PostgresSyncWriter<'s> {
             written.await.map_err(|error| store.failure(&error))
         });
         match written {
-            Ok(true) => store.wait_for_index(async {
-                merge_many_terms(database, store.url()).await.map_err(|error| store.failure(&error))
-            }),
+            Ok(true) => {
+                warn_unmerged(store.wait_for_index(async {
+                    merge_many_terms(database, store.url()).await.map_err(|error| store.failure(&error))
+                }));
+                Ok(())
+            }
             Ok(false) => Err(StoreError::ImportRemoved(store.place())),
             Err(error) => {
                 (self.state.tally, self.state.item) = (tally, item);
