@@ -5,6 +5,7 @@ import json
 import random
 import subprocess
 import threading
+import time
 
 from client import Client, in_threads
 from cluster import environment
@@ -96,7 +97,7 @@ class Walk:
             if random.random() < 0.5:
                 # Otherwise walks that take turns could each reach one server only.
                 client.get("/health/live")
-            page = client.call(self.tool, **arguments)
+            page = self.page(client, arguments)
             self.pages += 1
             self.warnings.update(page.get("warnings", []))
             rows = page["results"] if self.tool == "search" else page["records"]
@@ -108,6 +109,17 @@ class Walk:
             if self.pages == 3:
                 # Waits for the first import, so that even a short walk has one in its middle.
                 importer.first.wait()
+
+    def page(self, client, arguments):
+        """Returns a page. If Redis did not answer the server in time, the call is repeated, as its error or warning says."""
+        for _ in range(20):
+            page = client.tool(self.tool, **arguments)
+            has_cursor = not any("no cursor" in warning for warning in page.get("warnings", []))
+            if has_cursor and page.get("error", {}).get("code") != "state_unavailable":
+                break
+            time.sleep(0.5)
+        assert "error" not in page, (self.tool, arguments, page)
+        return page
 
     def check(self, expected):
         """Compares the ids with those that were there from the beginning. Imported ids may be found once."""

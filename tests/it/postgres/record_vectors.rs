@@ -412,3 +412,23 @@ async fn without_pgvector_searches_are_by_words_and_name_the_remedy() {
     let log = server.stop();
     assert!(log.contains(remedy), "the start names the remedy: {log}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn records_without_vectors_are_found_by_words_beside_documents() {
+    let Some(place) = Place::new("pad_to = 1024\n").await else { return };
+    place
+        .database
+        .import("notes", &json!({"stream": "s", "key": "k", "data": {"text": "an airship"}}).to_string());
+    handbook::import(&place.folder.path().join("docs"), Path::new(&place.database.url));
+    place.embeddings("build");
+    place.database.client().await.execute("DELETE FROM fetchwell.vector_generations", &[]).await.unwrap();
+    for mode in ["semantic", "hybrid"] {
+        let mut search = binary();
+        search.args(["search", "airship", "--mode", mode, "--config", text(&place.config())]);
+        let output = search.output().unwrap();
+        assert!(stdout(&output).contains("an airship"), "{output:?}");
+        let shown = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+        assert!(shown.contains("records are found by words"), "{shown}");
+    }
+}
