@@ -91,9 +91,7 @@ pub(crate) fn run_server(
     }
     let rate_limiter = RateLimiter::new(redis.clone());
     rate_limiter.replace(settings.rate_limit);
-    let threads = if is_stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
-    let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(format!("threads cannot be started ({error})")))?;
+    let runtime = start_runtime(is_stdio)?;
     let stop = CancellationToken::new();
     cancel_at_signal(&runtime, stop.clone());
     let key_mismatch = LatestKeyMismatch::default();
@@ -131,12 +129,8 @@ pub(crate) fn run_server(
                 main: listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN),
                 ops: settings.ops_listen,
             };
-            let site = Site {
-                state: redis,
-                key_mismatch,
-                configuration,
-                ..site(&settings.http, served, telemetry, rate_limiter)
-            };
+            let mut site = site(&settings.http, served, telemetry, rate_limiter);
+            (site.state, site.key_mismatch, site.configuration) = (redis, key_mismatch, configuration);
             runtime.block_on(serve_http(addresses, site, settings.http, stop))
         }
     };
@@ -145,6 +139,13 @@ pub(crate) fn run_server(
     recorded.flush(LAST_WRITE);
     recorded.stop_exporting(LAST_SPANS);
     ended
+}
+
+/// Starts the threads of a server. A stdio server has one client.
+fn start_runtime(is_stdio: bool) -> Result<Runtime, Failure> {
+    let threads = if is_stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
+    let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
+    runtime.map_err(|error| Failure::new(format!("threads cannot be started ({error})")))
 }
 
 /// Opens the cursors of a server: at once in its state directory, at the first use in that of a stdio server.

@@ -149,15 +149,21 @@ pub(in crate::source::postgres) fn rank(
     let page = SearchPage {
         next,
         count: filter.is_none().then_some(count),
-        notes: [(scope.is_incomplete, INCOMPLETE), (scope.is_behind, BEHIND)]
-            .into_iter()
-            .filter_map(|(applies, note)| applies.then(|| note.to_owned()))
-            .chain(terms.cut_note())
-            .collect(),
+        notes: notes(&scope, &terms),
         lexical_instead: is_by_words && is_lexical_instead(query),
         ..SearchPage::default()
     };
     Ok(RankedPage { rows: found.rows, words: excerpt_terms(&lookups), placed, page })
+}
+
+/// Returns the notes of a search.
+fn notes(scope: &Scope, terms: &QueryTerms) -> Vec<String> {
+    [(scope.is_incomplete, INCOMPLETE), (scope.is_behind, BEHIND)]
+        .into_iter()
+        .filter(|(applies, _)| *applies)
+        .map(|(_, note)| note.to_owned())
+        .chain(terms.cut_note())
+        .collect()
 }
 
 /// Ranks the records that have words of a query, for its first page.
