@@ -163,7 +163,7 @@ async fn synchronizations_and_builds_of_vectors_work_behind_a_pooler() {
         "an airship",
         "--mode",
         "semantic",
-        "--connection",
+        "--connection-id",
         "notes",
         "--config",
         text(&config),

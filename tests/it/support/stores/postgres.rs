@@ -115,7 +115,7 @@ impl Drop for Database {
         });
         // A test may have stopped or filled its server.
         if let Ok(Err(error)) = dropping.join() {
-            eprintln!("{} was not dropped: {error}", self.name);
+            println!("{} was not dropped: {error}", self.name);
         }
     }
 }
