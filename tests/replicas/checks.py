@@ -1,7 +1,6 @@
 """State that the servers share: ids of a record server, sign-ins, rate limits; and two grants that see nothing of each other."""
 
 import collections
-import email.utils
 import json
 import random
 import threading
@@ -21,14 +20,6 @@ SEARCHES = 20
 
 # Concurrent calls of each grant.
 WORKERS = 3
-
-
-def clocks(replicas):
-    """Compares the clocks of the servers with those that they were given."""
-    now = [email.utils.parsedate_to_datetime(Client(replica.port).get("/health/live")[1]["date"]) for replica in replicas]
-    ahead = [round((time - now[0]).total_seconds()) for time in now]
-    assert all(abs(found - replica.clock) < 60 for found, replica in zip(ahead, replicas)), ahead
-    return f"clocks of {len(replicas)} servers: {', '.join(f'{seconds:+} s' for seconds in ahead)}"
 
 
 def own_ids(replicas):

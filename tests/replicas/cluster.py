@@ -11,14 +11,13 @@ import threading
 import time
 from pathlib import Path
 
+REPLICAS = 3
+
 # Requests that one client address may send in an hour.
 RATE_LIMIT = 600
 
 # Static tokens of the callers. Each reads the source of its name.
 TOKENS = {name: f"fwt_{(name * 15)[:43]}" for name in ("ann", "bob", "carol")}
-
-# Seconds by which the clock of each server is ahead.
-CLOCKS = (0, 600, -600)
 
 _given = set()
 
@@ -43,19 +42,11 @@ def environment():
     return own | {"XDG_CONFIG_HOME": "/no/such/folder", "NO_COLOR": "1", "CLIENT_SECRET": "s3cret"}
 
 
-def with_clock(seconds):
-    """Returns an environment in which the system clock is ahead by some seconds."""
-    if seconds == 0:
-        return environment()
-    fake = {"LD_PRELOAD": os.environ["FETCHWELL_TEST_FAKETIME"], "FAKETIME": f"{seconds:+}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    return environment() | fake
-
-
 class Replica:
     """A `fetchwell serve` at a fixed port, which can be killed and started again."""
 
-    def __init__(self, binary, config, folder, name, clock):
-        self.binary, self.config, self.clock = binary, config, clock
+    def __init__(self, binary, config, folder, name):
+        self.binary, self.config = binary, config
         self.state, self.log = folder / name, folder / f"{name}.log"
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
@@ -67,7 +58,7 @@ class Replica:
         with self.log.open("a") as log:
             begin = log.tell()
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, env=with_clock(self.clock),
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, env=environment(),
             )
         deadline = time.monotonic() + 120
         while "fetchwell serves MCP at " not in self.log.read_text()[begin:]:
@@ -89,7 +80,7 @@ class Cluster:
         self.kills = 0
         config = folder / "fetchwell.toml"
         config.write_text(configuration(stores, state, authority))
-        self.replicas = [Replica(binary, str(config), folder, f"replica-{number}", clock) for number, clock in enumerate(CLOCKS)]
+        self.replicas = [Replica(binary, str(config), folder, f"replica-{number}") for number in range(REPLICAS)]
 
     def __enter__(self):
         try:
@@ -146,7 +137,7 @@ class Killer:
         try:
             number = 0
             while True:
-                replica = self.cluster.replicas[number % len(CLOCKS)]
+                replica = self.cluster.replicas[number % REPLICAS]
                 replica.kill()
                 self.cluster.kills += 1
                 # The others answer alone for a moment.
