@@ -113,10 +113,8 @@ impl Drop for Database {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move { connect(&server()).await.batch_execute(&sql).await })
         });
-        // A test may have stopped or filled its server.
-        if let Ok(Err(error)) = dropping.join() {
-            println!("{} was not dropped: {error}", self.name);
-        }
+        // A test may have stopped or filled its server; the database is then left.
+        let _left = dropping.join();
     }
 }
 
