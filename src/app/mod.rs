@@ -2,7 +2,7 @@
 //!
 //! * `settings`, `state`: flags and configuration files as settings; the state directory
 //! * `default_store`: the store that is used if no source is named
-//! * `open`: from settings to open sources, `sync_target`: the store of imports that stay current
+//! * `open`: from settings to open sources
 //! * `embedding`, `rerank`, `secret`: the models of a configuration; secrets in variables and files
 //! * `background`, `imports`: builds of vectors, retention of histories, and imports, while a server runs
 //! * `auth_mode`, `caller_sources`: the authentication mode of a server, and the sources that each caller may read
@@ -29,4 +29,3 @@ pub(crate) mod server;
 pub(crate) mod settings;
 pub(crate) mod state;
 pub(crate) mod stop;
-pub(crate) mod sync_target;

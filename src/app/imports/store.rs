@@ -71,14 +71,39 @@ impl ImportStore {
 
     /// Opens the store, and creates it if it does not exist. Must not be called on a thread of an async runtime.
     pub(super) fn open(&self, environment: &Environment) -> Result<OpenImportStore, StoreError> {
-        let target = match self {
-            Self::File(path) => SyncStore::open_or_create(path)?.into(),
+        Ok(OpenImportStore { lease: None, target: self.create_target(environment)? })
+    }
+
+    /// Opens an existing store. Must not be called on a thread of an async runtime.
+    ///
+    /// # Errors
+    ///
+    /// The store does not exist or cannot be used.
+    pub(crate) fn open_target(&self, environment: &Environment) -> Result<SyncTarget, StoreError> {
+        self.target(environment, SyncStore::open)
+    }
+
+    /// Opens the store, and creates a file that does not exist. Must not be called on a thread of an async runtime.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be used.
+    pub(crate) fn create_target(&self, environment: &Environment) -> Result<SyncTarget, StoreError> {
+        self.target(environment, SyncStore::open_or_create)
+    }
+
+    fn target(
+        &self,
+        environment: &Environment,
+        open_file: fn(&Path) -> Result<SyncStore, StoreError>,
+    ) -> Result<SyncTarget, StoreError> {
+        match self {
+            Self::File(path) => Ok(open_file(path)?.into()),
             Self::Postgres(url) => {
                 let pool = postgres_pool(url, environment)?;
-                SyncTarget::Postgres(Box::new(PostgresSyncStore::open(pool)?))
+                Ok(SyncTarget::Postgres(Box::new(PostgresSyncStore::open(pool)?)))
             }
-        };
-        Ok(OpenImportStore { lease: None, target })
+        }
     }
 }
 

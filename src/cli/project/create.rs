@@ -7,13 +7,14 @@ use clap::Args;
 use super::store;
 use crate::app::default_store::store_or_database_to_fill;
 use crate::app::failure::Failure;
+use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
-use crate::app::sync_target::database_at;
+use crate::app::secret::postgres_pool;
 use crate::cli::backup::StorePlace;
 use crate::cli::print::Printer;
 use crate::config::Environment;
 use crate::source::documents::{NewProject, ProjectName, ProjectSettings, ProjectSlug};
-use crate::source::store::SyncStore;
+use crate::source::store::{StoreError, SyncStore};
 
 /// Create an empty project; `fetchwell import docs` then imports its documents.
 #[derive(Debug, Args)]
@@ -38,9 +39,11 @@ pub(super) struct Create {
 impl Create {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let path = store_or_database_to_fill(self.store.as_deref(), environment)?;
-        let place = match database_at(&path, environment)? {
-            Some(pool) => StorePlace::Postgres(pool),
-            None => {
+        let place = match ImportStore::from_place(&path)? {
+            ImportStore::Postgres(url) => {
+                StorePlace::Postgres(postgres_pool(&url, environment).map_err(StoreError::from)?)
+            }
+            ImportStore::File(path) => {
                 drop(SyncStore::open_or_create(&path)?);
                 StorePlace::File(path)
             }

@@ -17,7 +17,6 @@ use crate::app::default_store::store_or_database_to_fill;
 use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
-use crate::app::sync_target::{create_sync_target, open_sync_target};
 use crate::config::Environment;
 use crate::connectors::{Guess, ImportKind, ImportOptions, StoreFiles, connection_name, guess_kind};
 use crate::handle::ConnectionId;
@@ -163,7 +162,7 @@ impl Add {
     ) -> Result<SyncReport, Failure> {
         let target = self.target(path, environment)?;
         note_lock(path);
-        let store = create_sync_target(&ImportStore::from_place(path)?, environment)?;
+        let store = ImportStore::from_place(path)?.create_target(environment)?;
         let import = match target {
             Target::Known(import) => self.refresh(&store, *import)?,
             Target::New { connection, import, .. } => store.remember(&connection, &import)?,
@@ -191,7 +190,7 @@ impl Add {
     fn target(&self, store: &Path, environment: &Environment) -> Result<Target, Failure> {
         let origin = self.origin()?;
         let known = if is_database(store) {
-            open_sync_target(&ImportStore::from_place(store)?, environment)?.imports()?
+            ImportStore::from_place(store)?.open_target(environment)?.imports()?
         } else {
             match SyncStore::open(store) {
                 Err(StoreError::Missing(_)) => Vec::new(),

@@ -16,7 +16,6 @@ use crate::app::default_store::{default_store, store_or_database_to_fill};
 use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
-use crate::app::sync_target::open_sync_target;
 use crate::config::Environment;
 use crate::connectors::{CategoryFrom, ImportOptions, StoreFiles, guess_kind};
 use crate::source::SyncTarget;
@@ -58,7 +57,7 @@ impl ImportDocs {
         self.check_store(environment)?;
         let path = store_or_database_to_fill(self.store.as_deref(), environment)?;
         let place = ImportStore::from_place(&path)?;
-        let store = Arc::new(open_sync_target(&place, environment)?);
+        let store = Arc::new(place.open_target(environment)?);
         let import = self.remember(&store, &origin)?;
         let prune = self.prune;
         let mut report_file = self.report.as_deref().map(ReportFile::create).transpose()?;

@@ -29,7 +29,6 @@ use crate::app::default_store::store_of_imports;
 use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
-use crate::app::sync_target::open_sync_target;
 use crate::config::Environment;
 use crate::source::store::RememberedImport;
 
@@ -60,7 +59,7 @@ impl Sync {
             Some(path) => ImportStore::from_place(path)?,
             None => store_of_imports(self.embed.config(), environment)?,
         };
-        let store = Arc::new(open_sync_target(&place, environment)?);
+        let store = Arc::new(place.open_target(environment)?);
         let imports = chosen(store.imports()?, self.name.as_deref())?;
         if self.watch {
             drop(store);
