@@ -137,13 +137,7 @@ pub(in crate::http) fn described(generator: &mut SchemaGenerator) -> Value {
 }
 
 async fn shared_state(site: &Site) -> Option<SharedStateHealth> {
-    match &site.state {
-        Some(redis) => {
-            let key_mismatch = site.key_mismatch.get();
-            Some(SharedStateHealth::read(redis, &site.rate_limiter, key_mismatch).await)
-        }
-        None => None,
-    }
+    SharedStateHealth::read(site.state.as_ref(), &site.rate_limiter, &site.key_mismatch).await
 }
 
 async fn answer(State(site): State<Site>) -> Response {

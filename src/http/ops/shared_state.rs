@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cursor::KeyMismatch;
+use crate::cursor::{KeyMismatch, LatestKeyMismatch};
 use crate::http::middleware::rate_limit::RateLimiter;
 use crate::state::redis::RedisState;
 
@@ -52,23 +52,24 @@ impl From<KeyMismatch> for KeyMismatchHealth {
 }
 
 impl SharedStateHealth {
-    /// Checks a Redis with one command.
+    /// Checks a Redis with one command. Returns `None` if no state is shared.
     pub(in crate::http) async fn read(
-        redis: &RedisState,
+        redis: Option<&RedisState>,
         rate_limiter: &RateLimiter,
-        key_mismatch: Option<KeyMismatch>,
-    ) -> Self {
+        key_mismatch: &LatestKeyMismatch,
+    ) -> Option<Self> {
+        let redis = redis?;
         let status = redis_status(redis).await;
         let counts = redis.counts();
-        Self {
+        Some(Self {
             backend: "redis",
             address: redis.url().to_string(),
             status,
             commands: counts.commands,
             failures: counts.failures,
             rate_limit_uncounted: rate_limiter.uncounted(),
-            key_mismatch: key_mismatch.map(KeyMismatchHealth::from),
-        }
+            key_mismatch: key_mismatch.get().map(KeyMismatchHealth::from),
+        })
     }
 
     /// Returns true if the state can be used.

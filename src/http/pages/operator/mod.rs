@@ -61,13 +61,8 @@ async fn content(pages: &Pages, visit: &Visit, request: &Parts) -> PageContent {
     let records = pages.telemetry.latest(RECORDS_IN_MEMORY);
     let over_time = CallsOverTime::read(&pages.telemetry, &records, Timestamp::now(), window).await;
     let sources = state::SourceStates::read(&pages.served, &visit.toolbox).await;
-    let shared = match &pages.shared_state {
-        Some(redis) => {
-            let key_mismatch = pages.key_mismatch.get();
-            Some(SharedStateHealth::read(redis, &pages.rate_limiter, key_mismatch).await)
-        }
-        None => None,
-    };
+    let Pages { shared_state, rate_limiter, key_mismatch, .. } = pages;
+    let shared = SharedStateHealth::read(shared_state.as_ref(), rate_limiter, key_mismatch).await;
     let main = html! {
         h1 { "This server" }
         (numbers::summary(&pages.telemetry.aggregates(), records.len()))
