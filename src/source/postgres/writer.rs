@@ -175,9 +175,7 @@ impl PostgresWriter {
         while wait(runtime, pool, async {
             add_missing_words(&mut database, pool.url()).await.map_err(|error| pool.failure(&error))
         })? {}
-        warn_unmerged(wait_within(INDEX_TIMEOUT, runtime, pool, async {
-            merge_terms(&mut database, pool.url()).await.map_err(|error| pool.failure(&error))
-        }));
+        warn_unmerged(wait_within(INDEX_TIMEOUT, runtime, pool, merge_terms(&mut database, pool)));
         Ok(Self {
             pool: pool.clone(),
             runtime: runtime.clone(),
@@ -262,9 +260,7 @@ impl PostgresWriter {
     pub fn finish(mut self) -> Result<ImportResult, StoreError> {
         self.flush()?;
         let Self { pool, runtime, database, .. } = &mut self;
-        let merged = wait_within(INDEX_TIMEOUT, runtime, pool, async {
-            merge_terms(database, pool.url()).await.map_err(|error| pool.failure(&error))
-        });
+        let merged = wait_within(INDEX_TIMEOUT, runtime, pool, merge_terms(database, pool));
         let index_problem = self.build_indexes().and(merged).err();
         if self.tally.added + self.tally.changed >= MANY_RECORDS {
             let Self { pool, runtime, database, .. } = &self;
@@ -312,9 +308,7 @@ impl PostgresWriter {
                 return Err(error);
             }
         }
-        let merged = wait_within(INDEX_TIMEOUT, runtime, pool, async {
-            merge_many_terms(database, pool.url()).await.map_err(|error| pool.failure(&error))
-        });
+        let merged = wait_within(INDEX_TIMEOUT, runtime, pool, merge_many_terms(database, pool));
         warn_unmerged(merged);
         Ok(())
     }

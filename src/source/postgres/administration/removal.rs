@@ -46,7 +46,7 @@ pub async fn remove_records(pool: &PostgresPool, scope: &RecordScope) -> Result<
     delete(&transaction, &place, scope).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)?;
     // If the record has many words, their changes were appended.
-    warn_unmerged(merge_terms(&mut connection, pool.url()).await.map_err(|error| pool.failure(&error)));
+    warn_unmerged(merge_terms(&mut connection, pool).await);
     Ok(counts)
 }
 

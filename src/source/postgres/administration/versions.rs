@@ -51,7 +51,7 @@ pub async fn migrate_tables(pool: &PostgresPool) -> Result<(TableVersions, Table
     let before = table_versions(pool).await?;
     let mut connection = pool.connection().await?;
     build_missing_indexes(&mut connection, pool.url()).await.map_err(|error| pool.failure(&error))?;
-    merge_terms(&mut connection, pool.url()).await.map_err(|error| pool.failure(&error))?;
+    merge_terms(&mut connection, pool).await?;
     drop(connection);
     Ok((before, table_versions(pool).await?))
 }

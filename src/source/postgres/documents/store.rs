@@ -91,8 +91,7 @@ impl PostgresStore {
     async fn merge_terms(&self) -> Result<(), SourceError> {
         let merge = async {
             let mut connection = self.pool.connection().await?;
-            let merged = merge_terms(&mut connection, self.pool.url()).await;
-            merged.map_err(|error| self.pool.failure(&error))
+            merge_terms(&mut connection, &self.pool).await
         };
         let merged = timeout(self.deadline, merge).await;
         Ok(merged.map_err(|_elapsed| SourceError::Timeout { after: self.deadline })??)

@@ -123,7 +123,7 @@ impl RecordVectorBuilder {
         let mut database = pool.connection().await.map_err(StoreError::from)?;
         // Vectors refer to the row of a record's words, so missing rows are added first.
         while add_missing_words(&mut database, pool.url()).await.map_err(|error| failed(pool, &error))? {}
-        warn_unmerged(merge_terms(&mut database, pool.url()).await.map_err(|error| pool.failure(&error)));
+        warn_unmerged(merge_terms(&mut database, pool).await);
         let opened = async {
             let transaction = begin_write(&mut database, pool.url()).await?;
             let client = transaction.client();

@@ -12,8 +12,10 @@ use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::super::bulk::copy::{CopyRow, copy_rows};
+use super::super::pool::PostgresPool;
 use super::super::transaction::begin_write;
 use super::super::url::PostgresUrl;
+use crate::source::postgres_error::PostgresError;
 
 /// Maximum number of changes that a batch writes directly.
 const MAX_DIRECT: usize = 2_000;
@@ -107,8 +109,12 @@ async fn write_now(transaction: &Transaction<'_>, changes: TermChanges<'_>) -> R
 /// Merges the pending changes if there are many and no other session merges.
 pub(in crate::source::postgres) async fn merge_many_terms(
     database: &mut Object,
-    url: &PostgresUrl,
-) -> Result<(), Error> {
+    pool: &PostgresPool,
+) -> Result<(), PostgresError> {
+    merge_if_many(database, pool.url()).await.map_err(|error| pool.failure(&error))
+}
+
+async fn merge_if_many(database: &mut Object, url: &PostgresUrl) -> Result<(), Error> {
     let transaction = begin_write(database, url).await?;
     // The size of a compressed value is known without reading it.
     let sql = "SELECT coalesce(sum(pg_column_size(words)), 0) >= least($3, greatest($1, pg_relation_size('fetchwell.terms') / $2))
@@ -131,8 +137,12 @@ pub(in crate::source::postgres) async fn merge_many_terms(
 /// Merges all changes that are committed.
 pub(in crate::source::postgres) async fn merge_terms(
     database: &mut Object,
-    url: &PostgresUrl,
-) -> Result<(), Error> {
+    pool: &PostgresPool,
+) -> Result<(), PostgresError> {
+    merge_all(database, pool.url()).await.map_err(|error| pool.failure(&error))
+}
+
+async fn merge_all(database: &mut Object, url: &PostgresUrl) -> Result<(), Error> {
     let transaction = begin_write(database, url).await?;
     let sql = "SELECT EXISTS (SELECT 1 FROM fetchwell.term_changes)";
     if !transaction.query_one(sql, &[]).await?.get::<_, bool>(0) {

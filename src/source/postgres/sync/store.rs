@@ -129,6 +129,10 @@ impl PostgresSyncStore {
     }
 
     /// Converts an error of a statement.
+    pub(super) fn pool(&self) -> &PostgresPool {
+        &self.pool
+    }
+
     pub(super) fn url(&self) -> &PostgresUrl {
         self.pool.url()
     }

@@ -95,9 +95,7 @@ impl<'s> PostgresSyncWriter<'s> {
         while store.wait(async {
             add_missing_words(&mut database, store.url()).await.map_err(|error| store.failure(&error))
         })? {}
-        warn_unmerged(store.wait_for_index(async {
-            merge_terms(&mut database, store.url()).await.map_err(|error| store.failure(&error))
-        }));
+        warn_unmerged(store.wait_for_index(merge_terms(&mut database, store.pool())));
         let sql = "SELECT connection FROM fetchwell.imports WHERE id = $1";
         let found = store.wait(async {
             let found = async {
@@ -208,9 +206,7 @@ impl<'s> PostgresSyncWriter<'s> {
     pub fn finish(mut self) -> Result<ImportResult, StoreError> {
         self.flush()?;
         let Self { store, database, state, .. } = &mut self;
-        let merged = store.wait_for_index(async {
-            merge_terms(database, store.url()).await.map_err(|error| store.failure(&error))
-        });
+        let merged = store.wait_for_index(merge_terms(database, store.pool()));
         let index =
             async { create_index(database, store.url()).await.map_err(|error| store.failure(&error)) };
         let built = if state.is_project { store.wait_for_index(index) } else { Ok(()) };
@@ -277,9 +273,7 @@ impl<'s> PostgresSyncWriter<'s> {
         });
         match written {
             Ok(true) => {
-                warn_unmerged(store.wait_for_index(async {
-                    merge_many_terms(database, store.url()).await.map_err(|error| store.failure(&error))
-                }));
+                warn_unmerged(store.wait_for_index(merge_many_terms(database, store.pool())));
                 Ok(())
             }
             Ok(false) => Err(StoreError::ImportRemoved(store.place())),
