@@ -106,6 +106,28 @@ impl Conditions {
             used + 2
         )
     }
+
+    /// Returns SQL for the conditions on the record of a chunk, beginning with `AND`, and adds its values. `record` is SQL that
+    /// is true for the row `t` of the record.
+    pub(in crate::source::postgres) fn of_chunks<'v>(
+        &'v self,
+        record: &str,
+        values: &mut Vec<&'v (dyn ToSql + Sync)>,
+    ) -> String {
+        let Self { constraints, after, before } = self;
+        if constraints.is_none() && after.is_none() && before.is_none() {
+            return String::new();
+        }
+        let times = self.sql(values.len());
+        values.push(after);
+        values.push(before);
+        let mut words = String::new();
+        if let Some(TextQuery(query)) = constraints {
+            values.push(query);
+            words = format!(" AND t.words @@ CAST(${}::text AS tsquery)", values.len());
+        }
+        format!(" AND EXISTS (SELECT 1 FROM fetchwell.texts t WHERE {record}{times}{words})")
+    }
 }
 
 impl<'a> Candidates<'a> {
