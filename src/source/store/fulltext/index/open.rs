@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tantivy::index::{SegmentId, SegmentMeta};
-use tantivy::{Index, IndexReader, IndexSettings, ReloadPolicy, TantivyError};
+use tantivy::{Index, IndexMeta, IndexReader, IndexSettings, ReloadPolicy, TantivyError};
 
 use super::directory::FileDirectory;
 use super::document::Fields;
@@ -48,7 +48,7 @@ impl OpenIndex {
             return Err(IndexFault::Outdated);
         };
         index.tokenizers().register("fetchwell", StoreTokenizer::default());
-        let version = reflected_version(&index, uuid)?;
+        let version = commit_version(&load_commit(&index)?, &index, uuid)?;
         Ok(Self { index, directory, fields, version, is_previous })
     }
 
@@ -78,12 +78,16 @@ impl OpenIndex {
     }
 }
 
-/// Returns the version that an index contains, or 0 before its first commit.
-pub(super) fn reflected_version(index: &Index, uuid: &str) -> Result<i64, IndexFault> {
-    let metas = guard(|| index.load_metas()).map_err(|error| IndexFault::from_tantivy(&error))?;
-    let Some(payload) = metas.payload else { return Ok(0) };
+/// Reads the newest commit.
+pub(super) fn load_commit(index: &Index) -> Result<IndexMeta, IndexFault> {
+    guard(|| index.load_metas()).map_err(|error| IndexFault::from_tantivy(&error))
+}
+
+/// Returns the version that a commit contains, or 0 for an index without commits.
+pub(super) fn commit_version(commit: &IndexMeta, index: &Index, uuid: &str) -> Result<i64, IndexFault> {
+    let Some(payload) = &commit.payload else { return Ok(0) };
     let layout = if index.schema() == Fields::previous_schema().0 { PREVIOUS_LAYOUT } else { LAYOUT };
-    match serde_json::from_str::<CommitPayload>(&payload) {
+    match serde_json::from_str::<CommitPayload>(payload) {
         Ok(reflects) if reflects.layout == layout && reflects.store == uuid => Ok(reflects.version),
         _ => Err(IndexFault::Outdated),
     }
@@ -91,7 +95,12 @@ pub(super) fn reflected_version(index: &Index, uuid: &str) -> Result<i64, IndexF
 
 /// Returns the names of the files of a segment that a commit lists.
 pub(super) fn listed_files(segment: &SegmentMeta) -> Vec<String> {
-    segment_files(segment.id(), segment.delete_opstamp().filter(|_| segment.has_deletes()))
+    segment_files(segment.id(), listed_deletes(segment))
+}
+
+/// Returns the number of the deletion file of a segment that a commit lists, if it has one.
+pub(super) fn listed_deletes(segment: &SegmentMeta) -> Option<u64> {
+    segment.delete_opstamp().filter(|_| segment.has_deletes())
 }
 
 /// Returns the file names of a segment. `deletes` is the number of its deletion file, if it has one.

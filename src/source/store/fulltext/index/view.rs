@@ -1,5 +1,6 @@
 //! Read access to an index, which continues while its files are replaced.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +11,10 @@ use super::document::Fields;
 use super::fault::{IndexFault, guard};
 use super::file::IndexFile;
 use super::folder::{IndexFolder, folder_of};
-use super::open::{OpenIndex, VerifiedFiles, reflected_version, segment_files};
+use super::open::{OpenIndex, VerifiedFiles, commit_version, listed_deletes, load_commit, segment_files};
+
+/// Maximum number of times that a reader is reloaded because its segments are not those of the newest commit.
+const MAX_RELOADS: usize = 10;
 
 /// Open index. Searches use open files, so they continue after files are deleted and return errors after files are
 /// changed.
@@ -82,10 +86,8 @@ impl IndexView {
         let reader = reader.doc_store_cache_num_blocks(1);
         let reader: IndexReader =
             guard(|| reader.try_into()).map_err(|error| IndexFault::from_tantivy(&error))?;
-        let mut view =
-            Self { index, directory, reader, fields, is_previous, version, unverified: Vec::new() };
-        view.verify(verified, limit)?;
-        Ok(view)
+        let view = Self { index, directory, reader, fields, is_previous, version, unverified: Vec::new() };
+        view.refresh(uuid, verified, limit)
     }
 
     /// Moves to the newest commit.
@@ -95,11 +97,30 @@ impl IndexView {
         verified: &VerifiedFiles,
         limit: u64,
     ) -> Result<Self, IndexFault> {
-        // The version is read first: the searcher may contain more than that, never less.
-        self.version = reflected_version(&self.index, uuid)?;
-        guard(|| self.reader.reload()).map_err(|error| IndexFault::from_tantivy(&error))?;
+        self.version = self.reload(uuid)?;
         self.verify(verified, limit)?;
         Ok(self)
+    }
+
+    /// Moves the reader to the newest commit and returns its version.
+    ///
+    /// The segments of the reader are compared with those of the commit that the version is from: between two reads,
+    /// a writer can add a commit, and a backup that is copied over the files can put an earlier one in place.
+    fn reload(&self, uuid: &str) -> Result<i64, IndexFault> {
+        for _ in 0..MAX_RELOADS {
+            let commit = load_commit(&self.index)?;
+            let searcher = self.reader.searcher();
+            let open = searcher
+                .segment_readers()
+                .iter()
+                .map(|segment| (segment.segment_id(), open_deletes(segment)));
+            let listed = commit.segments.iter().map(|segment| (segment.id(), listed_deletes(segment)));
+            if open.collect::<BTreeSet<_>>() == listed.collect() {
+                return commit_version(&commit, &self.index, uuid);
+            }
+            guard(|| self.reader.reload()).map_err(|error| IndexFault::from_tantivy(&error))?;
+        }
+        Err(IndexFault::Damaged("its list of segments changes all the time".to_owned()))
     }
 
     /// Returns the commit that the view is at.
@@ -118,17 +139,94 @@ impl IndexView {
     fn verify(&mut self, verified: &VerifiedFiles, limit: u64) -> Result<(), IndexFault> {
         let open = || {
             let searcher = self.reader.searcher();
-            let files = |segment: &SegmentReader| {
-                segment_files(
-                    segment.segment_id(),
-                    segment.delete_opstamp().filter(|_| segment.has_deletes()),
-                )
-            };
+            let files = |segment: &SegmentReader| segment_files(segment.segment_id(), open_deletes(segment));
             let names = searcher.segment_readers().iter().flat_map(files);
             names.map(|name| Ok(self.directory.file(Path::new(&name))?)).collect::<Result<Vec<_>, _>>()
         };
         let files = guard(open).map_err(|error| IndexFault::from_tantivy(&error))?;
         self.unverified = verified.verify(files, limit)?;
         Ok(())
+    }
+}
+
+/// Returns the number of the deletion file of an open segment, if it has one.
+fn open_deletes(segment: &SegmentReader) -> Option<u64> {
+    segment.delete_opstamp().filter(|_| segment.has_deletes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::super::no_progress;
+    use super::*;
+    use crate::record::RecordData;
+    use crate::source::store::database::{Database, identity};
+    use crate::source::store::{Change, IncomingRecord, NewConnection, StoreWriter};
+
+    fn import(path: &Path, key: &str) {
+        let connection = NewConnection {
+            connection_id: "notes".parse().unwrap(),
+            connector_key: "files".to_owned(),
+            display_name: None,
+            manifest: None,
+        };
+        let mut writer = StoreWriter::open(path, &connection, &no_progress).unwrap();
+        let change = Change::Put { data: RecordData::new(), emitted_at: None };
+        let incoming = IncomingRecord { stream: "s".parse().unwrap(), key: key.parse().unwrap(), change };
+        writer.write(incoming, 1).unwrap();
+        writer.finish(&no_progress).unwrap();
+    }
+
+    fn copy(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+
+    /// Opens and refreshes views while another thread puts two commits in place by turns.
+    #[test]
+    fn version_and_segments_are_of_one_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.db");
+        let (index, copies) = (folder_of(&path), folder.path().join("copies"));
+        import(&path, "a");
+        let (uuid, first) = Database::open(&path).unwrap().read(identity).unwrap();
+        copy(&index, &copies);
+        import(&path, "b");
+        let list = index.join("meta.json");
+        let lists = [copies.join("meta.json"), folder.path().join("newer.json")].map(|from| {
+            if !from.exists() {
+                fs::copy(&list, &from).unwrap();
+            }
+            fs::read(from).unwrap()
+        });
+        copy(&copies, &index);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                let next = index.join(".fetchwell-next.tmp");
+                for text in lists.iter().cycle().take_while(|_| !done.load(Ordering::Relaxed)) {
+                    fs::write(&next, text).unwrap();
+                    fs::rename(&next, &list).unwrap();
+                }
+            });
+            let verified = VerifiedFiles::default();
+            let open = |_| {
+                let view = IndexView::open(&path, &uuid, &verified, u64::MAX)?;
+                view.refresh(&uuid, &verified, u64::MAX)
+            };
+            // A list that is replaced too often is a fault.
+            let views: Vec<IndexView> = (0..300).filter_map(|number| open(number).ok()).collect();
+            done.store(true, Ordering::Relaxed);
+            assert!(!views.is_empty());
+            for view in views {
+                let documents = view.snapshot().searcher.num_docs();
+                assert_eq!(documents, if view.version == first { 1 } else { 2 });
+            }
+        });
     }
 }
