@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use tokio::runtime::Handle;
+
 use super::super::failure::Failure;
 use super::super::secret::postgres_pool;
 use crate::config::{Environment, SourcePlace};
 use crate::handle::ConnectionId;
-use crate::source::SyncTarget;
 use crate::source::postgres::{Lease, PostgresSyncStore, PostgresUrl, postgres_imports};
 use crate::source::store::{RememberedImport, StoreError, SyncStore};
+use crate::source::{ImportTarget, SyncTarget};
 
 /// The place of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +92,20 @@ impl ImportStore {
     /// The store cannot be used.
     pub(crate) fn create_target(&self, environment: &Environment) -> Result<SyncTarget, StoreError> {
         self.target(environment, SyncStore::open_or_create)
+    }
+
+    /// Returns the target of an import that runs on another thread than those of the runtime, which the caller is in.
+    ///
+    /// # Errors
+    ///
+    /// The password of the database cannot be read.
+    pub(crate) fn import_target(&self, environment: &Environment) -> Result<ImportTarget, StoreError> {
+        Ok(match self {
+            Self::File(path) => ImportTarget::File(path.clone()),
+            Self::Postgres(url) => {
+                ImportTarget::Postgres { pool: postgres_pool(url, environment)?, runtime: Handle::current() }
+            }
+        })
     }
 
     fn target(

@@ -79,11 +79,11 @@ impl RecordImport {
         let store = self.kind.place().0.store(environment)?;
         let stop = Arc::new(AtomicBool::new(false));
         runtime()?.block_on(async move {
-            if let Some(stays) = self.kind.place().0.connector_mismatch_note(&store).await {
+            if let Some(stays) = self.kind.place().0.connector_mismatch_note(&store, environment).await {
                 note(&stays);
             }
             let embed = self.kind.place().0.embed.clone();
-            let target = store.target();
+            let target = store.import_target(environment)?;
             // Registered before there is something to save, so that a signal never loses records.
             let first_signal = stop::requested();
             let (sender, mut ended) = oneshot::channel();
@@ -96,7 +96,7 @@ impl RecordImport {
             let signal = tokio::select! {
                 result = &mut ended => {
                     let outcome = result.unwrap_or_else(|_panic| Err(panicked()))?;
-                    return outcome.finish(store.embed(&embed, environment).await, printer);
+                    return outcome.finish(embed.embed_imported(&store, environment).await, printer);
                 }
                 signal = first_signal => signal,
             };

@@ -3,54 +3,19 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tokio::runtime::Handle;
 
 use super::super::embeddings::EmbedArgs;
 use crate::app::default_store::store_to_fill;
 use crate::app::failure::Failure;
-use crate::app::imports;
+use crate::app::imports::ImportStore;
 use crate::app::secret::postgres_pool;
 use crate::callers::CallContext;
 use crate::config::Environment;
 use crate::handle::SourceName;
+use crate::source::Source;
 use crate::source::pdpp::DEFAULT_DEADLINE;
-use crate::source::postgres::{PostgresPool, PostgresStore, PostgresUrl};
-use crate::source::store::{Store, StoreError};
-use crate::source::{ImportTarget, Source};
-
-/// The store of an import.
-#[derive(Debug, Clone)]
-pub(super) enum ImportStore {
-    /// A store in a file.
-    File(PathBuf),
-    /// A store in PostgreSQL.
-    Postgres(PostgresPool),
-}
-
-impl ImportStore {
-    /// Returns the target of an import on another thread than that of the runtime.
-    pub(super) fn target(&self) -> ImportTarget {
-        match self {
-            Self::File(path) => ImportTarget::File(path.clone()),
-            Self::Postgres(pool) => ImportTarget::Postgres { pool: pool.clone(), runtime: Handle::current() },
-        }
-    }
-
-    /// Embeds the imported records of a file, if a model is configured. A store in PostgreSQL has no vectors.
-    pub(super) async fn embed(
-        &self,
-        embed: &EmbedArgs,
-        environment: &Environment,
-    ) -> Result<Option<usize>, Failure> {
-        match self {
-            Self::File(path) => {
-                let store = imports::ImportStore::File(path.clone());
-                embed.embed_imported(&store, environment).await
-            }
-            Self::Postgres(_) => Ok(None),
-        }
-    }
-}
+use crate::source::postgres::{PostgresStore, PostgresUrl};
+use crate::source::store::Store;
 
 /// The store and connection of the records.
 #[derive(Debug, Clone, Args)]
@@ -81,21 +46,23 @@ impl TargetArgs {
         let named = self.store.as_deref().or(environment.store.as_deref());
         match named.and_then(PostgresUrl::in_place_of) {
             None => Ok(ImportStore::File(store_to_fill(self.store.as_deref(), environment)?)),
-            Some(url) => {
-                let url = url.map_err(|error| Failure::usage(&error))?;
-                let pool = postgres_pool(&url, environment).map_err(StoreError::from)?;
-                Ok(ImportStore::Postgres(pool))
-            }
+            Some(url) => Ok(ImportStore::Postgres(url.map_err(|error| Failure::usage(&error))?)),
         }
     }
 
     /// Returns a note if `--connector` differs from the connector of the existing connection, which is kept.
-    pub(super) async fn connector_mismatch_note(&self, store: &ImportStore) -> Option<String> {
+    pub(super) async fn connector_mismatch_note(
+        &self,
+        store: &ImportStore,
+        environment: &Environment,
+    ) -> Option<String> {
         let asked = self.connector.as_deref()?;
         let name: SourceName = "store".parse().ok()?;
         let store: Box<dyn Source> = match store {
             ImportStore::File(path) => Box::new(Store::open(name, path).ok()?),
-            ImportStore::Postgres(pool) => Box::new(PostgresStore::new(name, pool.clone(), DEFAULT_DEADLINE)),
+            ImportStore::Postgres(url) => {
+                Box::new(PostgresStore::new(name, postgres_pool(url, environment).ok()?, DEFAULT_DEADLINE))
+            }
         };
         let connections = store.schema(&CallContext::default()).await.ok()?.connections;
         let known = connections.into_iter().find(|known| known.connection_id.as_str() == self.connection)?;

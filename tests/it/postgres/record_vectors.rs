@@ -142,6 +142,24 @@ async fn builds_follow_changes_and_vectors_follow_deletions() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn imports_embed_their_records() {
+    let Some(place) = Place::new("").await else { return };
+    let file = place.folder.path().join("records.ndjson");
+    let import = |more: &[&str]| {
+        let into = ["import", "records", text(&file), "--connection", "c", "--store", &place.database.url];
+        let output =
+            binary().args(into).args(["--config", text(&place.config())]).args(more).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        place.status()["current"]["chunks"].take()
+    };
+    fs::write(&file, records(0..20)).unwrap();
+    assert_eq!(import(&["--no-embed"]), Value::Null);
+    fs::write(&file, records(20..30)).unwrap();
+    assert_eq!(import(&[]), 30);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
 async fn a_rebuild_is_searched_after_it_is_complete() {
     let Some(place) = Place::new("").await else { return };
     place.database.import("c", &records(0..40));
