@@ -220,7 +220,7 @@ impl<'a> Candidates<'a> {
         selections
             .extend(TextQuery::any(self.clauses.iter().take(rare).map(word)).map(|query| (query, DEPTH)));
         let others = self.clauses.get(rare..).unwrap_or_default();
-        let paired = others.get(..few(others, 2).min(PAIRED)).unwrap_or_default();
+        let paired = others.get(..count_within_limit(others, 2).min(PAIRED)).unwrap_or_default();
         let mut pairs = Vec::new();
         for (at, one) in paired.iter().enumerate() {
             let others = paired.iter().skip(at + 1).filter(|other| other.slot != one.slot);
@@ -234,7 +234,7 @@ impl<'a> Candidates<'a> {
 
     /// Returns the rarest words, at least one, with at most [`MAX_READ`] records together.
     fn rarest(&self) -> impl Iterator<Item = &Clause> {
-        self.clauses.iter().take(few(&self.clauses, 1))
+        self.clauses.iter().take(count_within_limit(&self.clauses, 1))
     }
 
     /// Reads the best `count` records that match a query and the conditions, by the score of the server.
@@ -349,8 +349,8 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Returns the number of first words with at most [`MAX_READ`] records together, at least `min`.
-fn few(clauses: &[Clause], min: usize) -> usize {
+/// Counts the first words that have at most [`MAX_READ`] records together. Returns at least `min`.
+fn count_within_limit(clauses: &[Clause], min: usize) -> usize {
     let mut sum = 0;
     let is_read = |(at, clause): &(usize, &Clause)| {
         sum += clause.frequency;

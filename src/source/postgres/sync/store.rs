@@ -110,7 +110,7 @@ impl PostgresSyncStore {
     }
 
     /// Waits for an index of vectors or a merge of words, which can take long.
-    pub(super) fn wait_for_index<Answer>(
+    pub(super) fn wait_long<Answer>(
         &self,
         step: impl Future<Output = Result<Answer, PostgresError>>,
     ) -> Result<Answer, StoreError> {

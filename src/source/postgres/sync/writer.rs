@@ -95,7 +95,7 @@ impl<'s> PostgresSyncWriter<'s> {
         while store.wait(async {
             add_missing_words(&mut database, store.url()).await.map_err(|error| store.failure(&error))
         })? {}
-        warn_unmerged(store.wait_for_index(merge_terms(&mut database, store.pool())));
+        warn_unmerged(store.wait_long(merge_terms(&mut database, store.pool())));
         let sql = "SELECT connection FROM fetchwell.imports WHERE id = $1";
         let found = store.wait(async {
             let found = async {
@@ -206,10 +206,10 @@ impl<'s> PostgresSyncWriter<'s> {
     pub fn finish(mut self) -> Result<ImportResult, StoreError> {
         self.flush()?;
         let Self { store, database, state, .. } = &mut self;
-        let merged = store.wait_for_index(merge_terms(database, store.pool()));
+        let merged = store.wait_long(merge_terms(database, store.pool()));
         let index =
             async { create_index(database, store.url()).await.map_err(|error| store.failure(&error)) };
-        let built = if state.is_project { store.wait_for_index(index) } else { Ok(()) };
+        let built = if state.is_project { store.wait_long(index) } else { Ok(()) };
         Ok(ImportResult { tally: state.tally, index_problem: built.and(merged).err() })
     }
 
@@ -273,7 +273,7 @@ impl<'s> PostgresSyncWriter<'s> {
         });
         match written {
             Ok(true) => {
-                warn_unmerged(store.wait_for_index(merge_many_terms(database, store.pool())));
+                warn_unmerged(store.wait_long(merge_many_terms(database, store.pool())));
                 Ok(())
             }
             Ok(false) => Err(StoreError::ImportRemoved(store.place())),
