@@ -253,6 +253,10 @@ impl Tables for PostgresTables<'_> {
             values.extend([value as &(dyn ToSql + Sync), key]);
         }
         values.extend(limits.iter().map(|(_, key)| &key.bytes as &(dyn ToSql + Sync)));
+        if scan.order.is_some() {
+            // Most scans end early. The server does not know that: it would sort all rows instead of reading an index.
+            self.execute("SET LOCAL enable_sort = off")?;
+        }
         self.batches(&scan_sql(scan, &limits), &values, &mut |row| {
             bounds.interrupt.check()?;
             // The read exceeded its memory limit, so its result is discarded.

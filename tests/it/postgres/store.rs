@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use fetchwell::source::store::Store;
 use fetchwell::source::{
@@ -326,6 +327,35 @@ async fn records_longer_than_a_batch_are_read() {
     assert_eq!(walk(&source, &query).await, ["c/k00", "c/k02", "c/k04", "c/k06", "c/k08", "c/k10"]);
     let record = source.record(&RecordQuery::new(address("c", "s", "k10"))).await.unwrap();
     assert_eq!(record.data["body"].as_str().unwrap().len(), long.len());
+}
+
+/// Sorting reads all records of the stream, and the first page of a list needs few.
+#[tokio::test]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn filtered_lists_read_records_in_the_order_of_an_index() {
+    let database = Database::create().await;
+    let line = |number| json!({"stream": "s", "key": format!("k{number:04}"), "data": {"n": number % 100}});
+    database.import("c", &(0..5_000).map(|number| line(number).to_string() + "\n").collect::<String>());
+    let client = database.client().await;
+    let scans = async || {
+        let sql = "SELECT t.seq_scan, i.idx_scan FROM pg_stat_user_tables t JOIN pg_stat_user_indexes i USING (relid)
+             WHERE i.indexrelname = 'records_in_order'";
+        let row = client.query_one(sql, &[]).await.unwrap();
+        (row.get::<_, i64>(0), row.get::<_, i64>(1))
+    };
+    let before = scans().await;
+    let source: BoundSource = database.store().into();
+    let filter: Filter = serde_json::from_value(json!({"n": 7})).unwrap();
+    let page = source.records(&RecordsQuery { filter, limit: 5, ..records_of("s") }).await.unwrap();
+    assert_eq!(page.rows.len(), 5);
+    // A session reports what it read when it ends.
+    drop(source);
+    let guard = Instant::now() + Duration::from_secs(30);
+    while scans().await.1 == before.1 {
+        assert!(Instant::now() < guard, "the index was not read");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(scans().await.0, before.0);
 }
 
 #[tokio::test]
