@@ -131,6 +131,7 @@ fn every_client_has_its_configuration() {
     let (_folder, store) = demo_store();
     for (client, part) in [
         ("claude", "\"mcpServers\""),
+        ("claude-desktop", "claude_desktop_config.json"),
         ("claude-code", "claude mcp add fetchwell -- "),
         ("codex", "[mcp_servers.fetchwell]"),
         ("cursor", "\"mcpServers\""),

@@ -65,6 +65,10 @@ fn flags_choose_imports_and_clients() {
     let answer: Value =
         serde_json::from_str(&stdout(&home.setup(&["--no-import", "--client", "codex", "--json"]))).unwrap();
     assert_eq!((&answer["found"], &answer["clients"][0]["state"]), (&json!([]), &json!("created")));
+    let answer: Value =
+        serde_json::from_str(&stdout(&home.setup(&["--no-import", "--client", "claude-desktop", "--json"])))
+            .unwrap();
+    assert_eq!(answer["clients"][0]["client"], "Claude Desktop", "{answer}");
     for (arguments, part) in [
         (&["--import", "/usr"][..], "is not a file or folder in your home folder"),
         (&["--client", "zed"], "`fetchwell client-config` prints"),
