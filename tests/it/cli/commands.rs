@@ -150,6 +150,21 @@ fn every_client_has_its_configuration() {
     }
 }
 
+#[test]
+fn missing_arguments_are_listed_with_their_possible_values() {
+    for (arguments, part) in [
+        (&["client-config"][..], "<CLIENT> [possible values: claude, claude-code, codex,"),
+        (&["--json", "client-config", "--url", "https://a.example"], "continue, cline, chatgpt]"),
+        (&["completions"], "<SHELL> [possible values: bash,"),
+        (&["export", "c"], "--format <FORMAT> [possible values: ndjson, csv, md]"),
+        (&["source", "remove"], "  <NAME>\n"),
+    ] {
+        let output = binary().args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(stderr(&output).contains(part), "{part} is not in {}", stderr(&output));
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_snippet_never_changes_the_path_of_a_file() {
