@@ -9,9 +9,16 @@ fn the_demo_prints_its_records_and_a_client_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("nested/demo.db");
     let shown = stdout(&fetchwell(["demo", "--store", text(&store)]));
-    for part in
-        ["14 records", "search({\"query\":\"invoice\"})", "fetch({\"id\":", "bytes", "mcpServers", "--stdio"]
-    {
+    for part in [
+        "14 records",
+        "search({\"query\":\"invoice\"})",
+        "fetch({\"id\":",
+        "bytes",
+        "To search this sample data in Claude Desktop: ",
+        "mcpServers",
+        "--stdio",
+        "To search your own data, run `fetchwell setup`.",
+    ] {
         assert!(shown.contains(part), "{part} is not in:\n{shown}");
     }
     // A second run changes nothing, and the handles work on the command line, too.
