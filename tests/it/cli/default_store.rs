@@ -137,6 +137,30 @@ fn a_configuration_with_sources_is_used_instead() {
 }
 
 #[test]
+fn removing_the_only_source_deletes_the_file() {
+    let home = Home::new();
+    stdout(&home.import());
+    stdout(&home.run(&["source", "add", "mine"]));
+    let config = home.path("config/fetchwell/config.toml");
+    assert!(config.exists());
+    let removed = stdout(&home.run(&["source", "remove", "mine"]));
+    assert!(removed.contains("and deleted the file") && !config.exists(), "{removed}");
+    // The commands are back at the default store.
+    let checked = home.run(&["config", "check"]);
+    assert!(stderr(&checked).contains("there is no configuration"), "{checked:?}");
+    let entry = stdout(&home.run(&["client-config", "codex"]));
+    assert!(entry.contains(text(&home.store())) && !entry.contains("--config"), "{entry}");
+    assert_found(&home.run(&SEARCH));
+    // A comment of the user is not deleted.
+    configure(&home, "# Ours.\n\n[[source]]\nname = \"mine\"\nstore = \"x.db\"\n");
+    let removed: Value =
+        serde_json::from_str(&stdout(&home.run(&["source", "remove", "mine", "--json"]))).unwrap();
+    assert_eq!(removed["config_deleted"], false, "{removed}");
+    assert_eq!(std::fs::read_to_string(&config).unwrap(), "# Ours.\n\n");
+    assert!(stdout(&home.run(&["config", "check"])).contains("no sources"));
+}
+
+#[test]
 fn adding_the_first_source_says_that_the_default_store_is_not_searched() {
     let home = Home::new();
     stdout(&home.import());
