@@ -66,7 +66,7 @@ fn an_import_fills_the_default_store_and_commands_read_it() {
     for (arguments, part) in [
         (&["fetch", "shop/orders:7"][..], "Ann Overdue"),
         (&["connections"], "shop"),
-        (&["doctor"], "1 records"),
+        (&["doctor"], "1 connection, 1 stream, 1 record, answered in"),
         (&["backup", "saved.db"], "1 record of 1 connection"),
         (&["restore", "saved.db"], "1 record of 1 connection"),
         (&["eval", "make", "--out", "made.jsonl"], ""),
