@@ -261,6 +261,7 @@ impl Add {
         }
         guess.check_readable(origin)?;
         let connection_id = self.connection_id(origin, known)?;
+        note_overlaps(origin, guess.kind, known);
         describe(origin, &guess, &connection_id);
         let key =
             manifest.as_ref().and_then(Manifest::connector_key).unwrap_or(guess.kind.as_str()).to_owned();
@@ -309,6 +310,28 @@ impl Add {
             time: time.clone(),
             url: url.clone(),
             ..ImportOptions::default()
+        }
+    }
+}
+
+/// Warns of imports with files that a new import reads, too. Commits of a repository are not its files.
+fn note_overlaps(origin: &Path, kind: ImportKind, known: &[RememberedImport]) {
+    let git = ImportKind::Git.as_str();
+    for RememberedImport { connection_id, settings, .. } in known {
+        let other = settings.origin.as_path();
+        let relation = match (origin.starts_with(other), other.starts_with(origin)) {
+            (true, false) => "is inside",
+            (false, true) => "contains",
+            // Naming a connection adds a path a second time on purpose.
+            (true, true) | (false, false) => continue,
+        };
+        if kind != ImportKind::Git && settings.kind != git {
+            note(&format_args!(
+                "warning: {} {relation} {}, which is added as `{connection_id}`; files of both are imported twice; \
+                 `fetchwell remove` removes one of the two connections",
+                origin.display(),
+                other.display()
+            ));
         }
     }
 }
