@@ -110,6 +110,9 @@ fn commands_that_read_create_no_store() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?} {output:?}");
         assert!(problem.contains("there is no store at") && problem.contains("fetchwell add"), "{problem}");
     }
+    // The remedy is not the command that failed.
+    let added = stderr(&home.run(&["source", "add", "mine"]));
+    assert!(added.contains("--store DB or --url URL") && !added.contains("source add"), "{added}");
     assert!(!home.path("data").exists() && !home.path("config").exists());
 }
 
