@@ -72,6 +72,10 @@ pub(in crate::cli) struct Add {
 /// Maximum number of imports with one name.
 const MAX_NAMESAKES: u32 = 1_000;
 
+/// Error of an address in place of a file or folder.
+const URL_ORIGIN: &str = "only files and folders are imported, not URLs; download the file or clone the repository, and add that; \
+                          a record server is added with `fetchwell source add NAME --url URL`";
+
 /// An import to be added, or one that the store has.
 enum Target {
     New { connection: Box<NewConnection>, import: NewImport, guess: Guess },
@@ -179,7 +183,9 @@ impl Add {
 
     /// Returns the path of the file or folder without links.
     fn origin(&self) -> Result<PathBuf, Failure> {
-        let origin = fs::canonicalize(&self.path).map_err(|error| unreadable(&self.path, &error))?;
+        let origin = fs::canonicalize(&self.path).map_err(|error| {
+            if is_url(&self.path) { Failure::usage(&URL_ORIGIN) } else { unreadable(&self.path, &error) }
+        })?;
         if origin.to_str().is_none() {
             return Err(Failure::new(format!("the path {} is not UTF-8; rename it", origin.display())));
         }
@@ -348,6 +354,13 @@ fn describe(origin: &Path, guess: &Guess, connection: &ConnectionId) {
     if *has_repository {
         note(&"it is also a repository; add it with `--kind git --connection NAME` to import its commits");
     }
+}
+
+/// Returns true if a path begins with the scheme of a URL, such as `https://`.
+fn is_url(path: &Path) -> bool {
+    let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.bytes().all(is_plain))
 }
 
 fn read_manifest(path: &Path) -> Result<Manifest, Failure> {

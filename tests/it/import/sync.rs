@@ -285,6 +285,11 @@ fn what_is_added_is_described_and_mistakes_are_refused() {
     fs::write(&table, "no,customer\n7,Ann\n8,Bo\n").unwrap();
     for (arguments, expect) in [
         (vec!["add", "/no/such/path"], "cannot be read"),
+        (
+            vec!["add", "https://ann:s3cret@example.com/a.csv"],
+            "only files and folders are imported, not URLs",
+        ),
+        (vec!["add", "https://example.com"], "fetchwell source add NAME --url URL"),
         (vec!["add", origin, "--kind", "word"], "`word` is no kind of import"),
         (vec!["add", origin, "--kind", "csv"], "notes is a folder; name a file in it"),
         (vec!["add", origin, "--key", "no"], "--key does not apply to imports of kind files"),
