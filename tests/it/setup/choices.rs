@@ -69,6 +69,9 @@ fn flags_choose_imports_and_clients() {
         serde_json::from_str(&stdout(&home.setup(&["--no-import", "--client", "claude-desktop", "--json"])))
             .unwrap();
     assert_eq!(answer["clients"][0]["client"], "Claude Desktop", "{answer}");
+    let without = home.setup(&["--no-import", "--client", "cursor"]);
+    let said = format!("{}{}", stdout(&without), stderr(&without));
+    assert!(said.contains("for clients;") && !said.contains("notes") && !said.contains("import"), "{said}");
     for (arguments, part) in [
         (&["--import", "/usr"][..], "is not a file or folder in your home folder"),
         (&["--client", "zed"], "`fetchwell client-config` prints"),
