@@ -139,7 +139,7 @@ fn every_client_has_its_configuration() {
     for (client, part) in [
         ("claude", "\"mcpServers\""),
         ("claude-desktop", "claude_desktop_config.json"),
-        ("claude-code", "claude mcp add fetchwell -- "),
+        ("claude-code", "claude mcp add --scope user fetchwell -- "),
         ("codex", "[mcp_servers.fetchwell]"),
         ("cursor", "\"mcpServers\""),
         ("vscode", "\"servers\""),
@@ -194,7 +194,10 @@ fn every_client_has_its_configuration_for_a_remote_server() {
     let url = "https://records.example.com/mcp";
     for (client, part) in [
         ("claude", url),
-        ("claude-code", "claude mcp add --transport http fetchwell https://records.example.com/mcp"),
+        (
+            "claude-code",
+            "claude mcp add --scope user --transport http fetchwell https://records.example.com/mcp",
+        ),
         ("codex", "url = \"https://records.example.com/mcp\""),
         ("cursor", "\"url\": \"https://records.example.com/mcp\""),
         ("vscode", "\"type\": \"http\""),
@@ -429,7 +432,7 @@ fn a_printed_command_is_quoted_for_a_shell() {
             let mut shell = std::process::Command::new("sh");
             let output = shell.args(["-c", &line]).env("MY_TOKEN", "a b").output().unwrap();
             let said = stdout(&output);
-            let mut expect = vec!["mcp", "add", "--transport", "http", "fetchwell", &url];
+            let mut expect = vec!["mcp", "add", "--scope", "user", "--transport", "http", "fetchwell", &url];
             if !more.is_empty() {
                 expect.extend(["--header", "Authorization: Bearer a b"]);
             }
