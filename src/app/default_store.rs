@@ -78,7 +78,7 @@ pub(crate) fn store_of_imports(
 }
 
 /// Returns the path of the default store, or an error with a remedy.
-fn existing_store(environment: &Environment, remedy: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn existing_store(environment: &Environment, remedy: &str) -> Result<PathBuf, Failure> {
     let path = default_store(environment).ok_or_else(unknown_folder)?;
     if is_database(&path) {
         return Ok(path);

@@ -342,7 +342,8 @@ fn open_or_note(
                 let identity = Pdpp::identity_at(name, url);
                 let problem = failure.message;
                 let open = move || -> Result<Arc<dyn Source>, SourceError> {
-                    let remedy = "unset the variable and start fetchwell again".to_owned();
+                    let remedy =
+                        "unset the variable, and run the command again or restart the server".to_owned();
                     Err(SourceError::Reauthorize { problem: problem.clone(), remedy })
                 };
                 return Arc::new(LazySource::new(name.clone(), identity, open));

@@ -20,8 +20,8 @@ use super::{circuits, stop};
 use crate::config::{Environment, FileSettings, HttpSettings, OTLP_ENDPOINT_VARIABLE, insecure_spans};
 use crate::cursor::{Cursors, LatestKeyMismatch, Skew, StatePlace, Timing};
 use crate::http::{
-    AuthMode, CallerCheck, CurrentConfiguration, DEFAULT_LISTEN, RateLimiter, Site, Tls, bind, bind_ops,
-    serve, serve_ops,
+    AuthMode, CallerCheck, CurrentConfiguration, DEFAULT_LISTEN, PublicUrl, RateLimiter, Site, Tls, bind,
+    bind_ops, serve, serve_ops,
 };
 use crate::mcp::{Server, serve_stdio};
 use crate::state::StateError;
@@ -277,12 +277,8 @@ async fn serve_http(
             &"http.allow_unauthenticated_proxy is set: everyone who reaches a trusted proxy can read every record",
         );
     }
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    let public = http.public_url.map(|url| format!(", for clients at {url}")).unwrap_or_default();
-    note(&format_args!(
-        "fetchwell serves MCP at {scheme}://{address}/mcp (and /mcp/openai, /mcp/docs), records at /v1 and /api/v1{public}; stop it \
-         with Ctrl-C"
-    ));
+    let origin = format!("{}://{address}", if tls.is_some() { "https" } else { "http" });
+    note_start(&origin, guarded, http.public_url.as_ref());
     let serve_figures = async {
         match ops {
             None => Ok(()),
@@ -291,6 +287,20 @@ async fn serve_http(
     };
     let served = tokio::try_join!(serve(listener, tls, site.clone(), stop.clone()), serve_figures);
     served.map(drop).map_err(|error| Failure::new(format!("the server stopped ({error})")))
+}
+
+/// Notes the addresses of a server that listens at `origin`. Its pages need a public URL if callers authenticate.
+fn note_start(origin: &str, guarded: CallerCheck, public_url: Option<&PublicUrl>) {
+    let public = public_url.map(|url| format!(", for clients at {url}")).unwrap_or_default();
+    let page = match (guarded, public_url) {
+        (CallerCheck::ByNobody, _) => format!(", and a search page at {origin}/"),
+        (CallerCheck::ByAuthentication, Some(url)) => format!(", and a search page at {}", url.at("/")),
+        (CallerCheck::ByAuthentication, None) => String::new(),
+    };
+    note(&format_args!(
+        "fetchwell serves MCP at {origin}/mcp (and /mcp/openai, /mcp/docs), records at /v1 and /api/v1{public}{page}; stop it with \
+         Ctrl-C"
+    ));
 }
 
 /// Notes that metrics are served without a token, and who can read them.

@@ -126,9 +126,12 @@ impl Demo {
         printer.line("");
         match next {
             Next::Client { goes, text } => {
-                printer
-                    .styled(Line::default().styled(STRONG, "To use it").text(format_args!(", in {goes}:")));
+                let heading = Line::default().styled(STRONG, "To search this sample data");
+                printer.styled(heading.text(format_args!(" in {goes}:")));
                 printer.lines(text);
+                printer.line("");
+                let heading = Line::default().styled(STRONG, "To search your own data");
+                printer.styled(heading.text(", run `fetchwell setup`."));
             }
             Next::Commands(commands) => {
                 let each = ", each in a terminal of its own:";

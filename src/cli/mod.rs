@@ -11,6 +11,7 @@
 //! * `telemetry`, `cursor`, `tokens`, `budget`, `bench`, `eval`: recorded calls, cursors, token counts, measurements
 //! * `generated`: completion scripts of shells, manual pages
 //! * `print`, `mode`, `probe`, `rejections`: output, `--mode`, the schema of a source, the output of imports
+//! * `usage_error`: errors of the command line
 
 mod backup;
 mod bench;
@@ -41,6 +42,7 @@ mod sync;
 mod telemetry;
 mod token;
 mod tokens;
+mod usage_error;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -48,6 +50,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use self::print::Printer;
+use self::usage_error::with_possible_values;
 use crate::app::failure::Failure;
 use crate::config::{Environment, LOG_FORMAT_VARIABLE, environment};
 use crate::cursor::Skew;
@@ -129,8 +132,9 @@ fn log_format(said: Option<LogFormat>, environment: &Environment) -> Result<LogF
 /// ones.
 fn print_help(error: &clap::Error, arguments: &[OsString]) {
     let escaped = arguments.iter().map(|argument| String::from(escape_line(&argument.to_string_lossy())));
-    match Cli::try_parse_from(escaped) {
-        Err(error) => terminal::help(&error),
+    let escaped: Vec<String> = escaped.collect();
+    match Cli::try_parse_from(&escaped) {
+        Err(error) => terminal::help(&with_possible_values(error, Cli::command(), &escaped)),
         // The escaped command line is valid, so the original message is printed.
         Ok(_) => print::problem(&error.render().to_string().trim_start_matches("error: ")),
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tokio::time::timeout;
 
-use super::print::grouped;
+use super::print::counted;
 use crate::app::failure::Failure;
 use crate::callers::CallContext;
 use crate::config::{SourcePlace, SourceSettings};
@@ -17,8 +17,8 @@ use crate::source::{Source, SourceError};
 /// Size of a source, and the time of the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Extent {
-    pub(super) connections: usize,
-    pub(super) streams: usize,
+    pub(super) connections: u64,
+    pub(super) streams: u64,
     pub(super) records: u64,
     #[serde(rename = "ms")]
     pub(super) milliseconds: u128,
@@ -33,8 +33,8 @@ pub(super) async fn probe(source: &dyn Source, deadline: Duration) -> Result<(Sc
     let schema = with_deadline(deadline, source.schema(&CallContext::default())).await?;
     let streams = schema.connections.iter().flat_map(|connection| &connection.streams);
     let extent = Extent {
-        connections: schema.connections.len(),
-        streams: streams.clone().count(),
+        connections: u64::try_from(schema.connections.len()).unwrap_or(u64::MAX),
+        streams: u64::try_from(streams.clone().count()).unwrap_or(u64::MAX),
         records: streams.filter_map(|stream| stream.record_count).sum(),
         milliseconds: started.elapsed().as_millis(),
     };
@@ -87,8 +87,10 @@ impl fmt::Display for Extent {
         let Self { connections, streams, records, milliseconds } = self;
         write!(
             f,
-            "{connections} connections, {streams} streams, {} records, answered in {milliseconds} ms",
-            grouped(*records)
+            "{}, {}, {}, answered in {milliseconds} ms",
+            counted(*connections, "connection"),
+            counted(*streams, "stream"),
+            counted(*records, "record")
         )
     }
 }

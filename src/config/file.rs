@@ -237,10 +237,16 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
 ///
 /// The text is empty or white space.
 pub fn refuse_blank(text: &str, path: &Path) -> Result<(), ConfigError> {
-    match text.trim_start_matches('\u{feff}').trim() {
-        "" => Err(ConfigError::Invalid { path: path.to_owned(), mistake: Mistake::empty_file() }),
-        _ => Ok(()),
+    if is_blank(text) {
+        return Err(ConfigError::Invalid { path: path.to_owned(), mistake: Mistake::empty_file() });
     }
+    Ok(())
+}
+
+/// Returns true if a text is empty or white space.
+#[must_use]
+pub fn is_blank(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim().is_empty()
 }
 
 /// Validates the sources and the uniqueness of their names.

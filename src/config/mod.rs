@@ -38,11 +38,11 @@ use std::time::Duration;
 pub use auth::{
     AuthSettings, IntrospectionPlace, IssuerPlace, PagesPlace, SecretPlace, SubjectGrant, TokenGrant,
 };
-pub use edit::{NewSource, save, with_source, without_source};
+pub use edit::{NewSource, delete, save, with_source, without_source};
 pub use embedding::ConfiguredEmbedding;
 pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment};
 pub use error::ConfigError;
-pub use file::{FileSettings, check_text, read_file, refuse_blank, settings_of};
+pub use file::{FileSettings, check_text, is_blank, read_file, refuse_blank, settings_of};
 pub use found::{FoundFile, default_file, file_to_edit};
 pub use http::HttpSettings;
 pub use imports::ImportSettings;

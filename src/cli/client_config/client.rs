@@ -10,6 +10,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Client {
     /// Claude Desktop.
+    #[value(alias = "claude-desktop")]
     Claude,
     /// Claude Code.
     ClaudeCode,

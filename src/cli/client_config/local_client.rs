@@ -70,11 +70,13 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// Returns the command for Claude Code, in which the shell replaces the variables.
+/// Returns the command for Claude Code, in which the shell replaces the variables. It is for all projects, as the entry of
+/// `fetchwell setup` is.
 fn claude_code(launch: &Launch) -> String {
     let variables: String = launch.variables.iter().map(|name| format!(" -e {name}=\"${name}\"")).collect();
     let words: Vec<String> = launch.stdio_arguments().iter().map(|word| shell_word(word)).collect();
-    format!("claude mcp add fetchwell{variables} -- {} {}", shell_word(&launch.program), words.join(" "))
+    let program = shell_word(&launch.program);
+    format!("claude mcp add --scope user fetchwell{variables} -- {program} {}", words.join(" "))
 }
 
 /// Returns the snippet for Codex.
@@ -182,7 +184,7 @@ mod tests {
         assert_eq!(codex["mcp_servers"]["fetchwell"]["command"].as_str(), Some("/usr/local/bin/fetchwell"));
         assert_eq!(
             snippet(Client::ClaudeCode, &launch).text,
-            "claude mcp add fetchwell -- /usr/local/bin/fetchwell serve --store '/home/ann/my notes.db' --stdio"
+            "claude mcp add --scope user fetchwell -- /usr/local/bin/fetchwell serve --store '/home/ann/my notes.db' --stdio"
         );
         let recipe = snippet(Client::Chatgpt, &launch).text;
         assert!(recipe.contains("/usr/local/bin/fetchwell token new --name me\n"));
@@ -222,7 +224,8 @@ mod tests {
         assert_eq!(environment["WORK_TOKEN"].as_str(), Some(placeholder));
         let command = snippet(Client::ClaudeCode, &launch).text;
         assert!(
-            command.starts_with("claude mcp add fetchwell -e WORK_TOKEN=\"$WORK_TOKEN\" -- /usr"),
+            command
+                .starts_with("claude mcp add --scope user fetchwell -e WORK_TOKEN=\"$WORK_TOKEN\" -- /usr"),
             "{command}"
         );
     }

@@ -148,7 +148,7 @@ fn claude_code(url: &str, variable: Option<&str>) -> (String, String) {
             format!(" --header \"Authorization: Bearer ${name}\""),
         ),
     };
-    let text = format!("claude mcp add --transport http fetchwell {}{header}", shell_word(url));
+    let text = format!("claude mcp add --scope user --transport http fetchwell {}{header}", shell_word(url));
     (goes.to_owned(), text)
 }
 
@@ -208,7 +208,7 @@ mod tests {
     fn every_client_gets_the_url_and_where_its_token_is() {
         assert_eq!(
             text(Client::ClaudeCode, Some("T")),
-            "claude mcp add --transport http fetchwell https://records.example.com/mcp --header \"Authorization: Bearer $T\""
+            "claude mcp add --scope user --transport http fetchwell https://records.example.com/mcp --header \"Authorization: Bearer $T\""
         );
         let codex: toml::Table = toml::from_str(&text(Client::Codex, Some("T"))).unwrap();
         let codex = &codex["mcp_servers"]["fetchwell"];

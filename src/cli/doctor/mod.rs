@@ -29,6 +29,7 @@ use crate::app::state::{SharedStateArgs, StateArgs};
 use crate::config::{Environment, FileSettings, SourcePlace, SourceSettings};
 use crate::cursor::{KeyMismatch, compare_shared_keys};
 use crate::embedding::{ModelIdentity, PROBE_TEXT, probe_vector};
+use crate::http::TlsSettings;
 use crate::source::store::{VectorError, VectorIndex, check_vectors, vector_status};
 use crate::state::StateError;
 use crate::state::redis::{RedisStatus, RedisUrl};
@@ -82,10 +83,7 @@ impl Doctor {
         let imports: Vec<Option<Check>> = runtime()?.block_on(join_all(imports));
         let vectors: Vec<Check> = settings.sources.iter().filter_map(damaged_vectors).collect();
         let together = collisions(&settings.sources, &examined);
-        let tls = settings.http.tls.as_ref().map(|tls| {
-            let found = format!("the key is in {}", tls.key.display());
-            Check::for_all("tls", Ok(found)).warning(tls.exposed_key_warning())
-        });
+        let tls = settings.http.tls.as_ref().map(check_tls);
         let embedding = settings.embedding.as_ref().map(|configured| {
             let opened = open_embedding_model(configured, environment);
             let probed = opened.and_then(|model| {
@@ -129,6 +127,16 @@ impl Doctor {
             .chain(left_alone)
             .collect())
     }
+}
+
+/// Checks that a server can use its certificate and its key.
+fn check_tls(tls: &TlsSettings) -> Check {
+    let TlsSettings { certificate, key } = tls;
+    let found = tls.check().map(|()| {
+        format!("the certificate {} and its key {} can be used", certificate.display(), key.display())
+    });
+    let found = found.map_err(|error| error.to_string());
+    Check::for_all("tls", found).warning(tls.exposed_key_warning())
 }
 
 /// Checks the Redis that servers share, if there is one, and the keys of a state directory.

@@ -1,6 +1,7 @@
 //! Rejected records and files of an import: a few lines on standard error, and all of them in a report file.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
@@ -107,14 +108,11 @@ impl Report for Rejections<'_> {
         if let Some(report) = &mut self.report {
             report.write(&json!({ "rejected": place, "reason": reason }));
         }
-        // The place of a single file is its name.
-        let is_file = self.file.file_name().is_some_and(|name| Path::new(&place) == Path::new(name));
-        let suffix = if is_file { String::new() } else { format!(":{place}") };
-        let line = format!("{}{suffix}: {reason}", self.file.display());
-        if self.listed.len() < MAX_IMMEDIATE {
-            self.progress.bar.suspend(|| note(&line));
-        }
         if self.listed.len() < MAX_LISTED {
+            let line = format!("{}: {reason}", located(&self.file, &place));
+            if self.listed.len() < MAX_IMMEDIATE {
+                self.progress.bar.suspend(|| note(&line));
+            }
             self.listed.push(line);
         }
         self.rejected += 1;
@@ -147,6 +145,23 @@ impl Report for Rejections<'_> {
 
     fn progress(&self) -> Arc<dyn connectors::Progress> {
         Arc::new(self.progress.clone())
+    }
+}
+
+/// Returns the path of a place in an origin, with its line or item. Places of a folder are paths below it; those of a file are
+/// numbers, or begin with the name of the file.
+fn located(origin: &Path, place: &str) -> String {
+    let first = place.split(['/', ':']).next().unwrap_or_default();
+    // Commits of a repository are no paths below it.
+    if !place.is_empty() && origin.is_dir() && origin.join(first).exists() {
+        return origin.join(place).display().to_string();
+    }
+    let name = origin.file_name().and_then(OsStr::to_str);
+    match name.and_then(|name| place.strip_prefix(name)) {
+        Some(rest) if rest.is_empty() || rest.starts_with(['/', ':']) => {
+            format!("{}{rest}", origin.display())
+        }
+        _ => format!("{}:{place}", origin.display()),
     }
 }
 
@@ -208,4 +223,38 @@ fn is_report(path: &Path) -> io::Result<bool> {
     let limit = u64::try_from(HEADER.len()).unwrap_or(u64::MAX);
     BufReader::new(File::open(path)?).take(limit).read_until(b'\n', &mut start)?;
     Ok(start.is_empty() || start == HEADER.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_in_a_folder_is_a_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let notes = folder.path().join("notes");
+        fs::create_dir_all(notes.join("team")).unwrap();
+        fs::write(notes.join("orders.csv"), "").unwrap();
+        fs::write(notes.join("a.zip"), "").unwrap();
+        let check = |origin: &Path, place: &str, expect: &str| {
+            assert_eq!(located(origin, place), format!("{}/{expect}", folder.path().display()));
+        };
+        for (place, expect) in [
+            ("team/lets.db", "notes/team/lets.db"),
+            ("orders.csv:7", "notes/orders.csv:7"),
+            ("a.zip/b.md", "notes/a.zip/b.md"),
+            ("commit 3", "notes:commit 3"),
+        ] {
+            check(&notes, place, expect);
+        }
+        for (name, place, expect) in [
+            ("orders.csv", "7", "notes/orders.csv:7"),
+            ("orders.csv", "orders.csv", "notes/orders.csv"),
+            ("orders.csv", "orders.csv:7", "notes/orders.csv:7"),
+            ("a.zip", "a.zip/b.md", "notes/a.zip/b.md"),
+            ("a.zip", "item 2", "notes/a.zip:item 2"),
+        ] {
+            check(&notes.join(name), place, expect);
+        }
+    }
 }

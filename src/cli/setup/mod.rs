@@ -69,10 +69,8 @@ impl Setup {
         self.check_clients()?;
         let home = Home::of_user().ok_or_else(|| Failure::new("your home folder is unknown; set HOME"))?;
         let store = self.store_path(environment)?;
-        note(&format_args!(
-            "looking in {} for mail, notes, exports and clients; nothing is sent anywhere",
-            home.root().display()
-        ));
+        let subjects = if self.no_import { "clients" } else { "mail, notes, exports and clients" };
+        note(&format_args!("looking in {} for {subjects}; nothing is sent anywhere", home.root().display()));
         if self.page {
             if printer.json {
                 return Err(Failure::usage(&"--page shows everything in a browser; remove --json"));
@@ -84,7 +82,7 @@ impl Setup {
         }
         let chooser = self.chooser();
         let found = self.candidates(&home, &store)?;
-        if !printer.json {
+        if !printer.json && !self.no_import {
             print_found(printer, &home, &found);
         }
         let imports = without_imported(&found);

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::file_args::FileArgs;
-use crate::app::default_store::{default_store, existing_default_store, unread_store_note};
+use crate::app::default_store::{default_store, existing_store, unread_store_note};
 use crate::app::failure::Failure;
 use crate::app::settings::remote;
 use crate::cli::print::{Printer, note};
@@ -65,6 +65,10 @@ struct Place {
     url: Option<String>,
 }
 
+/// Remedy if no place is named and there is no default store.
+const NO_PLACE: &str = "name the place of the source with --store DB or --url URL, or fill the default store with \
+                        `fetchwell add PATH`";
+
 impl Add {
     pub(super) fn run(mut self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let path = self.file.path_to_edit()?;
@@ -82,7 +86,7 @@ impl Add {
             )));
         }
         if self.place.store.is_none() && self.place.url.is_none() {
-            self.place.store = Some(existing_default_store(environment)?);
+            self.place.store = Some(existing_store(environment, NO_PLACE)?);
         }
         let file = self.file.clone();
         let source = self.written(&absolute(path.parent().unwrap_or(Path::new("")))?)?;

@@ -72,6 +72,10 @@ pub(in crate::cli) struct Add {
 /// Maximum number of imports with one name.
 const MAX_NAMESAKES: u32 = 1_000;
 
+/// Error of an address in place of a file or folder.
+const URL_ORIGIN: &str = "only files and folders are imported, not URLs; download the file or clone the repository, and add that; \
+                          a record server is added with `fetchwell source add NAME --url URL`";
+
 /// An import to be added, or one that the store has.
 enum Target {
     New { connection: Box<NewConnection>, import: NewImport, guess: Guess },
@@ -179,7 +183,9 @@ impl Add {
 
     /// Returns the path of the file or folder without links.
     fn origin(&self) -> Result<PathBuf, Failure> {
-        let origin = fs::canonicalize(&self.path).map_err(|error| unreadable(&self.path, &error))?;
+        let origin = fs::canonicalize(&self.path).map_err(|error| {
+            if is_url(&self.path) { Failure::usage(&URL_ORIGIN) } else { unreadable(&self.path, &error) }
+        })?;
         if origin.to_str().is_none() {
             return Err(Failure::new(format!("the path {} is not UTF-8; rename it", origin.display())));
         }
@@ -261,6 +267,7 @@ impl Add {
         }
         guess.check_readable(origin)?;
         let connection_id = self.connection_id(origin, known)?;
+        note_overlaps(origin, guess.kind, known);
         describe(origin, &guess, &connection_id);
         let key =
             manifest.as_ref().and_then(Manifest::connector_key).unwrap_or(guess.kind.as_str()).to_owned();
@@ -313,6 +320,28 @@ impl Add {
     }
 }
 
+/// Warns of imports with files that a new import reads, too. Commits of a repository are not its files.
+fn note_overlaps(origin: &Path, kind: ImportKind, known: &[RememberedImport]) {
+    let git = ImportKind::Git.as_str();
+    for RememberedImport { connection_id, settings, .. } in known {
+        let other = settings.origin.as_path();
+        let relation = match (origin.starts_with(other), other.starts_with(origin)) {
+            (true, false) => "is inside",
+            (false, true) => "contains",
+            // Naming a connection adds a path a second time on purpose.
+            (true, true) | (false, false) => continue,
+        };
+        if kind != ImportKind::Git && settings.kind != git {
+            note(&format_args!(
+                "warning: {} {relation} {}, which is added as `{connection_id}`; files of both are imported twice; \
+                 `fetchwell remove` removes one of the two connections",
+                origin.display(),
+                other.display()
+            ));
+        }
+    }
+}
+
 /// Prints what will be imported.
 fn describe(origin: &Path, guess: &Guess, connection: &ConnectionId) {
     let Guess { kind, files, bytes, has_repository, .. } = guess;
@@ -325,6 +354,13 @@ fn describe(origin: &Path, guess: &Guess, connection: &ConnectionId) {
     if *has_repository {
         note(&"it is also a repository; add it with `--kind git --connection NAME` to import its commits");
     }
+}
+
+/// Returns true if a path begins with the scheme of a URL, such as `https://`.
+fn is_url(path: &Path) -> bool {
+    let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.bytes().all(is_plain))
 }
 
 fn read_manifest(path: &Path) -> Result<Manifest, Failure> {

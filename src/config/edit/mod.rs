@@ -1,12 +1,12 @@
 //! Editing the text of a configuration file: adding and removing sources. All other bytes stay as they are.
 //!
-//! * `save`: atomic writes of a file
+//! * `save`: atomic writes of a file, and its deletion
 
 mod save;
 
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, value};
 
-pub use self::save::save;
+pub use self::save::{delete, save};
 
 /// A source to be added to a file. Each field is the value of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

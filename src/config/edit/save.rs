@@ -1,4 +1,4 @@
-//! Writing a configuration file atomically.
+//! Writing a configuration file atomically, and deleting one.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,6 +17,16 @@ pub fn save(path: &Path, text: &str) -> Result<(), ConfigError> {
     let unwritable =
         |error: io::Error| ConfigError::Unwritable { path: path.to_owned(), problem: error.to_string() };
     replace(&target(path), text).map_err(unwritable)
+}
+
+/// Deletes a configuration file. A symbolic link stays a link, as with [`save`].
+///
+/// # Errors
+///
+/// The file cannot be deleted.
+pub fn delete(path: &Path) -> Result<(), ConfigError> {
+    fs::remove_file(target(path))
+        .map_err(|error| ConfigError::Unwritable { path: path.to_owned(), problem: error.to_string() })
 }
 
 /// Returns the target of a symbolic link, which may not exist, or the path itself.
@@ -63,6 +73,10 @@ mod tests {
         save(&link, "two").unwrap();
         assert_eq!((fs::read_to_string(&real).unwrap().as_str(), mode()), ("two", 0o640));
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        delete(&link).unwrap();
+        assert!(!real.exists() && fs::symlink_metadata(&link).unwrap().is_symlink());
+        save(&link, "three").unwrap();
+        assert_eq!(fs::read_to_string(&real).unwrap(), "three");
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
         assert_eq!(left.len(), 2, "{left:?}");
     }

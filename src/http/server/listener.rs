@@ -7,6 +7,9 @@ use tokio::net::TcpListener;
 /// Default listening address of `serve`.
 pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7400);
 
+/// First port that a program may listen on without privileges.
+const FIRST_UNPRIVILEGED_PORT: u16 = 1024;
+
 /// Authentication requirement of a server. TLS does not replace authentication: it encrypts the connection and does
 /// not identify the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +40,8 @@ pub enum ListenError {
     },
     /// The address is in use or not permitted.
     #[error(
-        "cannot listen on {address} ({problem}); stop the program that uses it, or name another port with --listen"
+        "cannot listen on {address} ({problem}); stop the program that uses it, or name another port, such as `--listen {}`",
+        another_port(.address)
     )]
     Unavailable {
         /// Address of the server.
@@ -45,6 +49,12 @@ pub enum ListenError {
         /// Message of the operating system.
         problem: String,
     },
+}
+
+/// Returns the address with the next port. The default port replaces one that needs privileges.
+fn another_port(address: &SocketAddr) -> SocketAddr {
+    let next = address.port().checked_add(1).filter(|port| *port >= FIRST_UNPRIVILEGED_PORT);
+    SocketAddr::new(address.ip(), next.unwrap_or(DEFAULT_LISTEN.port()))
 }
 
 /// Returns the address if the server may listen on it.
@@ -78,4 +88,21 @@ pub async fn bind_ops(address: SocketAddr) -> Result<TcpListener, ListenError> {
     let unavailable =
         |problem: std::io::Error| ListenError::OpsUnavailable { address, problem: problem.to_string() };
     TcpListener::bind(address).await.map_err(unavailable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_suggested_port_is_a_usable_one() {
+        for (address, expect) in [
+            ("127.0.0.1:7400", "127.0.0.1:7401"),
+            ("[::1]:7400", "[::1]:7401"),
+            ("127.0.0.1:80", "127.0.0.1:7400"),
+            ("127.0.0.1:65535", "127.0.0.1:7400"),
+        ] {
+            assert_eq!(another_port(&address.parse().unwrap()).to_string(), expect);
+        }
+    }
 }

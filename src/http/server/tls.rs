@@ -28,6 +28,15 @@ pub struct TlsSettings {
 }
 
 impl TlsSettings {
+    /// Reads certificate and key as a server does at its start.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if they cannot be read or used.
+    pub fn check(&self) -> Result<(), TlsError> {
+        read(self).map(drop)
+    }
+
     /// Returns a warning with the remedy if other users can read or write the key. Access by the key's group is
     /// common (`ssl-cert`) and no reason for a warning.
     #[cfg(unix)]

@@ -9,9 +9,16 @@ fn the_demo_prints_its_records_and_a_client_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("nested/demo.db");
     let shown = stdout(&fetchwell(["demo", "--store", text(&store)]));
-    for part in
-        ["14 records", "search({\"query\":\"invoice\"})", "fetch({\"id\":", "bytes", "mcpServers", "--stdio"]
-    {
+    for part in [
+        "14 records",
+        "search({\"query\":\"invoice\"})",
+        "fetch({\"id\":",
+        "bytes",
+        "To search this sample data in Claude Desktop: ",
+        "mcpServers",
+        "--stdio",
+        "To search your own data, run `fetchwell setup`.",
+    ] {
         assert!(shown.contains(part), "{part} is not in:\n{shown}");
     }
     // A second run changes nothing, and the handles work on the command line, too.
@@ -131,7 +138,8 @@ fn every_client_has_its_configuration() {
     let (_folder, store) = demo_store();
     for (client, part) in [
         ("claude", "\"mcpServers\""),
-        ("claude-code", "claude mcp add fetchwell -- "),
+        ("claude-desktop", "claude_desktop_config.json"),
+        ("claude-code", "claude mcp add --scope user fetchwell -- "),
         ("codex", "[mcp_servers.fetchwell]"),
         ("cursor", "\"mcpServers\""),
         ("vscode", "\"servers\""),
@@ -146,6 +154,21 @@ fn every_client_has_its_configuration() {
     ] {
         let shown = stdout(&fetchwell(["client-config", client, "--store", text(&store)]));
         assert!(shown.contains(part) && shown.contains(text(&store)), "{client}: {shown}");
+    }
+}
+
+#[test]
+fn missing_arguments_are_listed_with_their_possible_values() {
+    for (arguments, part) in [
+        (&["client-config"][..], "<CLIENT> [possible values: claude, claude-code, codex,"),
+        (&["--json", "client-config", "--url", "https://a.example"], "continue, cline, chatgpt]"),
+        (&["completions"], "<SHELL> [possible values: bash,"),
+        (&["export", "c"], "--format <FORMAT> [possible values: ndjson, csv, md]"),
+        (&["source", "remove"], "  <NAME>\n"),
+    ] {
+        let output = binary().args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(stderr(&output).contains(part), "{part} is not in {}", stderr(&output));
     }
 }
 
@@ -171,7 +194,10 @@ fn every_client_has_its_configuration_for_a_remote_server() {
     let url = "https://records.example.com/mcp";
     for (client, part) in [
         ("claude", url),
-        ("claude-code", "claude mcp add --transport http fetchwell https://records.example.com/mcp"),
+        (
+            "claude-code",
+            "claude mcp add --scope user --transport http fetchwell https://records.example.com/mcp",
+        ),
         ("codex", "url = \"https://records.example.com/mcp\""),
         ("cursor", "\"url\": \"https://records.example.com/mcp\""),
         ("vscode", "\"type\": \"http\""),
@@ -406,7 +432,7 @@ fn a_printed_command_is_quoted_for_a_shell() {
             let mut shell = std::process::Command::new("sh");
             let output = shell.args(["-c", &line]).env("MY_TOKEN", "a b").output().unwrap();
             let said = stdout(&output);
-            let mut expect = vec!["mcp", "add", "--transport", "http", "fetchwell", &url];
+            let mut expect = vec!["mcp", "add", "--scope", "user", "--transport", "http", "fetchwell", &url];
             if !more.is_empty() {
                 expect.extend(["--header", "Authorization: Bearer a b"]);
             }

@@ -66,7 +66,7 @@ fn an_import_fills_the_default_store_and_commands_read_it() {
     for (arguments, part) in [
         (&["fetch", "shop/orders:7"][..], "Ann Overdue"),
         (&["connections"], "shop"),
-        (&["doctor"], "1 records"),
+        (&["doctor"], "1 connection, 1 stream, 1 record, answered in"),
         (&["backup", "saved.db"], "1 record of 1 connection"),
         (&["restore", "saved.db"], "1 record of 1 connection"),
         (&["eval", "make", "--out", "made.jsonl"], ""),
@@ -110,6 +110,9 @@ fn commands_that_read_create_no_store() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?} {output:?}");
         assert!(problem.contains("there is no store at") && problem.contains("fetchwell add"), "{problem}");
     }
+    // The remedy is not the command that failed.
+    let added = stderr(&home.run(&["source", "add", "mine"]));
+    assert!(added.contains("--store DB or --url URL") && !added.contains("source add"), "{added}");
     assert!(!home.path("data").exists() && !home.path("config").exists());
 }
 
@@ -134,6 +137,30 @@ fn a_configuration_with_sources_is_used_instead() {
     let found = other(&SEARCH);
     assert!(found.contains("orders:7") && found.contains("other:8"), "{found}");
     assert_eq!(stderr(&home.import()), "");
+}
+
+#[test]
+fn removing_the_only_source_deletes_the_file() {
+    let home = Home::new();
+    stdout(&home.import());
+    stdout(&home.run(&["source", "add", "mine"]));
+    let config = home.path("config/fetchwell/config.toml");
+    assert!(config.exists());
+    let removed = stdout(&home.run(&["source", "remove", "mine"]));
+    assert!(removed.contains("and deleted the file") && !config.exists(), "{removed}");
+    // The commands are back at the default store.
+    let checked = home.run(&["config", "check"]);
+    assert!(stderr(&checked).contains("there is no configuration"), "{checked:?}");
+    let entry = stdout(&home.run(&["client-config", "codex"]));
+    assert!(entry.contains(text(&home.store())) && !entry.contains("--config"), "{entry}");
+    assert_found(&home.run(&SEARCH));
+    // A comment of the user is not deleted.
+    configure(&home, "# Ours.\n\n[[source]]\nname = \"mine\"\nstore = \"x.db\"\n");
+    let removed: Value =
+        serde_json::from_str(&stdout(&home.run(&["source", "remove", "mine", "--json"]))).unwrap();
+    assert_eq!(removed["config_deleted"], false, "{removed}");
+    assert_eq!(std::fs::read_to_string(&config).unwrap(), "# Ours.\n\n");
+    assert!(stdout(&home.run(&["config", "check"])).contains("no sources"));
 }
 
 #[test]

@@ -281,6 +281,9 @@ fn a_credential_is_read_from_a_variable() {
     // The server is searched and finds nothing, which is exit code 1.
     failed(&search(Some("tok_1")), 1, "nothing found");
     failed(&search(None), 78, "`WORK_TOKEN`");
+    let tested = binary().args(["source", "test", "--config", text(&path)]).env_remove("WORK_TOKEN").output();
+    let shown = String::from_utf8(tested.unwrap().stdout).unwrap();
+    assert!(shown.contains("to a client token, and run the command again"), "{shown}");
     failed(&search(Some("sekret token")), 78, "is malformed");
     failed(&search(Some(r#"{"access_token":"sekret","token_kind":"owner"}"#)), 77, "owner credential");
     assert!(!stderr(&search(Some("sekret token"))).contains("sekret"));

@@ -1,7 +1,7 @@
 //! Checks of `Host` and `Origin`, and the client addresses that proxies forward.
 
 use crate::support::hosted::{ANN, Place, STORES, bearer, token};
-use crate::support::{HttpServer, ask, binary, demo_store, post, stderr, text};
+use crate::support::{HttpServer, ask, binary, demo_store, fetchwell, post, stderr, text};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
@@ -77,6 +77,19 @@ fn a_hosted_server_accepts_its_own_names_only() {
         assert_eq!(post(&server.address, "/mcp", &[header], PING).status, status, "{header}");
         assert_eq!(ask(&server.address, "GET", "/v1/streams", &[header]).status, status, "{header}");
     }
+}
+
+#[test]
+fn a_used_port_is_an_error_with_another_one() {
+    let (_folder, store) = demo_store();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let output = fetchwell(["serve", "--store", text(&store), "--listen", &address.to_string()]);
+    let problem = stderr(&output);
+    assert!(output.status.code() == Some(1) && problem.contains("name another port"), "{output:?}");
+    let another = problem.split("`--listen ").nth(1).unwrap().split('`').next().unwrap();
+    let another: std::net::SocketAddr = another.parse().unwrap();
+    assert!(another.ip() == address.ip() && another.port() != address.port(), "{problem}");
 }
 
 #[test]

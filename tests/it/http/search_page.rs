@@ -40,6 +40,26 @@ fn the_page_lists_the_results_of_the_tool_in_the_same_order() {
 }
 
 #[test]
+fn the_start_message_has_the_address_of_a_served_page() {
+    let (folder, _store) = demo_store();
+    let check = |settings: &str, expect: Option<&str>| {
+        let config = folder.path().join("fetchwell.toml");
+        std::fs::write(&config, format!("{settings}[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n"))
+            .unwrap();
+        let server = HttpServer::start(["--config", text(&config)]);
+        let log = server.log();
+        let page = log.split_once(", and a search page at ").map(|(_, page)| page);
+        let page = page.map(|page| page.split(';').next().unwrap().replace(&server.address, "ADDRESS"));
+        assert_eq!(page.as_deref(), expect, "{log}");
+    };
+    let auth = format!("[[auth.token]]\nname = \"ann\"\nsha256 = \"{:064x}\"\n", 10);
+    check("", Some("http://ADDRESS/"));
+    check(&auth, None);
+    let public = "public_url = \"https://records.example.com\"\n";
+    check(&format!("{public}{auth}"), Some("https://records.example.com/"));
+}
+
+#[test]
 fn facets_narrow_a_search_and_cursors_continue_it() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");

@@ -161,6 +161,28 @@ fn unusable_certificates_are_errors_at_startup() {
     }
 }
 
+#[test]
+fn doctor_opens_the_certificate_and_the_key() {
+    let (folder, store) = demo_store();
+    let config = folder.path().join("fetchwell.toml");
+    std::fs::write(&config, "[tls]\ncertificate = \"cert.pem\"\nkey = \"key.pem\"\n").unwrap();
+    let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+    let check = |is_ok: bool, part: &str| {
+        let output = fetchwell(["doctor", "--store", text(&store), "--config", text(&config), "--json"]);
+        assert_eq!(output.status.success(), is_ok, "{output:?}");
+        let checks: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+        let tls = checks.iter().find(|check| check["name"] == "tls").unwrap();
+        assert_eq!(tls["ok"], is_ok, "{tls}");
+        assert!(tls["found"].as_str().unwrap().contains(part), "{part}: {tls}");
+    };
+    check(false, &format!("the certificate {} cannot be read", text(&certificate)));
+    check(false, "check the path in [tls]");
+    write_certificate(folder.path());
+    check(true, &format!("its key {} can be used", text(&key)));
+    std::fs::remove_file(&key).unwrap();
+    check(false, &format!("the key {} cannot be read", text(&key)));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_world_readable_tls_key_causes_a_warning() {

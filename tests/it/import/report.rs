@@ -77,6 +77,9 @@ fn skipped_files_are_counted_and_named_in_the_report() {
     std::fs::write(documents.join("broken.pdf"), "%PDF-1.7\nnothing").unwrap();
     let output = import(folder.path(), &["files", "documents", "--report", "report.ndjson"]);
     assert!(stderr(&output).contains("1 .mp3"), "{output:?}");
+    // The path is one that a user can copy.
+    let path = Path::new("documents").join("broken.pdf");
+    assert!(stderr(&output).contains(&format!("{}: ", path.display())), "{output:?}");
     let listed = report(&folder.path().join("report.ndjson"));
     assert!(listed.iter().any(|line| line["skipped"] == "clip.mp3"), "{listed:?}");
     assert!(listed.iter().any(|line| line["rejected"] == "broken.pdf"), "{listed:?}");

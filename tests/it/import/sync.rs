@@ -285,6 +285,11 @@ fn what_is_added_is_described_and_mistakes_are_refused() {
     fs::write(&table, "no,customer\n7,Ann\n8,Bo\n").unwrap();
     for (arguments, expect) in [
         (vec!["add", "/no/such/path"], "cannot be read"),
+        (
+            vec!["add", "https://ann:s3cret@example.com/a.csv"],
+            "only files and folders are imported, not URLs",
+        ),
+        (vec!["add", "https://example.com"], "fetchwell source add NAME --url URL"),
         (vec!["add", origin, "--kind", "word"], "`word` is no kind of import"),
         (vec!["add", origin, "--kind", "csv"], "notes is a folder; name a file in it"),
         (vec!["add", origin, "--key", "no"], "--key does not apply to imports of kind files"),
@@ -309,6 +314,33 @@ fn what_is_added_is_described_and_mistakes_are_refused() {
     fs::write(&table, "no,customer\n8,Bo\n9,Cy\n").unwrap();
     let reports = report(&place.run(&["sync", "--json"]));
     assert_eq!(counts(&reports[0])[..3], [1, 0, 1], "{reports}");
+}
+
+#[test]
+fn paths_that_overlap_are_warned_of() {
+    let place = Place::new();
+    place.write("work/plan.md", "# Plan\n");
+    place.notes(0..1);
+    let (outer, inner) = (place.origin().canonicalize().unwrap(), place.origin().join("work"));
+    let inner = inner.canonicalize().unwrap();
+    let first = place.run(&["add", text(&inner)]);
+    assert!(!stderr(&first).contains("imported twice"), "{first:?}");
+    let around = place.run(&["add", text(&outer), "--dry-run"]);
+    let expect = format!("{} contains {}, which is added as `work`", text(&outer), text(&inner));
+    assert!(around.status.success() && stderr(&around).contains(&expect), "{around:?}");
+    stdout(&place.run(&["add", text(&outer)]));
+    let within = place.run(&["add", text(&inner.join("plan.md"))]);
+    for (name, path) in [("work", &inner), ("notes", &outer)] {
+        let expect = format!("plan.md is inside {}, which is added as `{name}`", text(path));
+        assert!(stderr(&within).contains(&expect), "{expect}: {within:?}");
+    }
+    // Adding a path again, and a path beside another, imports nothing twice.
+    fs::create_dir(place.path("notes-2")).unwrap();
+    fs::write(place.path("notes-2/a.md"), "# A\n").unwrap();
+    for path in [&outer, &place.path("notes-2")] {
+        let added = place.run(&["add", text(path)]);
+        assert!(added.status.success() && !stderr(&added).contains("imported twice"), "{added:?}");
+    }
 }
 
 /// Also prints the time from a file event to a search that finds the file: `cargo test --test it thousand -- --nocapture`.

@@ -65,6 +65,13 @@ fn flags_choose_imports_and_clients() {
     let answer: Value =
         serde_json::from_str(&stdout(&home.setup(&["--no-import", "--client", "codex", "--json"]))).unwrap();
     assert_eq!((&answer["found"], &answer["clients"][0]["state"]), (&json!([]), &json!("created")));
+    let answer: Value =
+        serde_json::from_str(&stdout(&home.setup(&["--no-import", "--client", "claude-desktop", "--json"])))
+            .unwrap();
+    assert_eq!(answer["clients"][0]["client"], "Claude Desktop", "{answer}");
+    let without = home.setup(&["--no-import", "--client", "cursor"]);
+    let said = format!("{}{}", stdout(&without), stderr(&without));
+    assert!(said.contains("for clients;") && !said.contains("notes") && !said.contains("import"), "{said}");
     for (arguments, part) in [
         (&["--import", "/usr"][..], "is not a file or folder in your home folder"),
         (&["--client", "zed"], "`fetchwell client-config` prints"),

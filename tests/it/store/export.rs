@@ -148,6 +148,7 @@ fn an_export_replaces_only_with_force() {
         (&["c/lost", "--format", "csv"], "no stream `lost`"),
         (&["c/st ream:m1", "--format", "csv"], "is one record"),
         (&["c", "--format", "md"], "--output"),
+        (&["c", "--format", "markdown"], "--output"),
         (&["c", "--format", "xml"], "possible values: ndjson, csv, md"),
     ] {
         let refused = export(&store, arguments);

@@ -57,6 +57,7 @@ enum Format {
     /// A table per stream, with a column per field.
     Csv,
     /// A Markdown file per record, in a folder.
+    #[value(alias = "markdown")]
     Md,
 }
 

@@ -78,7 +78,10 @@ impl CredentialPlace {
         match self {
             Self::PdppCache(_) => format!("run `pdpp connect {provider}`"),
             Self::Variable(name) => {
-                format!("set the environment variable `{name}` to a client token and start fetchwell again")
+                // A command reads it once, and so does a server.
+                format!(
+                    "set the environment variable `{name}` to a client token, and run the command again or restart the server"
+                )
             }
             Self::File(path) => format!("put a client token into {}", path.display()),
             Self::Command => {
