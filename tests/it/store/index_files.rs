@@ -102,7 +102,7 @@ impl Searcher {
                 return;
             }
             assert!(answer["isError"] == true && Instant::now() < guard, "{answer}");
-            std::thread::sleep(Duration::from_millis(100));
+            std::thread::park_timeout(Duration::from_millis(100));
         }
     }
 }
