@@ -334,8 +334,14 @@ async fn records_longer_than_a_batch_are_read() {
 #[ignore = "needs PostgreSQL servers: tests/postgres/run"]
 async fn filtered_lists_read_records_in_the_order_of_an_index() {
     let database = Database::create().await;
-    let line = |number| json!({"stream": "s", "key": format!("k{number:04}"), "data": {"n": number % 100}});
-    database.import("c", &(0..5_000).map(|number| line(number).to_string() + "\n").collect::<String>());
+    // In another order than that of the table, in which the server would not sort.
+    let line = |number: i32| {
+        let at = jiff::Timestamp::from_second(1_767_225_600 + i64::from(number * 1_237 % 5_000)).unwrap();
+        let data = json!({"n": number % 100, "body": "a ".repeat(200)});
+        json!({"stream": "s", "key": format!("k{number:04}"), "data": data, "emitted_at": at}).to_string()
+            + "\n"
+    };
+    database.import("c", &(0..5_000).map(line).collect::<String>());
     let client = database.client().await;
     let scans = async || {
         let sql = "SELECT t.seq_scan, i.idx_scan FROM pg_stat_user_tables t JOIN pg_stat_user_indexes i USING (relid)
