@@ -52,7 +52,8 @@ fn mixed_records() -> String {
     let mut lines = String::new();
     let mut line = |key: String, data: Option<Value>, at: Option<String>| {
         let op = if data.is_none() { json!("delete") } else { json!("upsert") };
-        let line = json!({"stream": "mixed", "key": key, "op": op, "data": data, "emitted_at": at});
+        let line =
+            json!({"stream": "mixed", "key": key, "op": op, "data": data, "emitted_at": at.to_string()});
         lines.push_str(&format!("{line}\n"));
     };
     for (number, value) in values.iter().enumerate() {
@@ -338,7 +339,8 @@ async fn filtered_lists_read_records_in_the_order_of_an_index() {
     let line = |number: i32| {
         let at = jiff::Timestamp::from_second(1_767_225_600 + i64::from(number * 1_237 % 5_000)).unwrap();
         let data = json!({"n": number % 100, "body": "a ".repeat(200)});
-        json!({"stream": "s", "key": format!("k{number:04}"), "data": data, "emitted_at": at}).to_string()
+        json!({"stream": "s", "key": format!("k{number:04}"), "data": data, "emitted_at": at.to_string()})
+            .to_string()
             + "\n"
     };
     database.import("c", &(0..5_000).map(line).collect::<String>());
