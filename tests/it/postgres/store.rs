@@ -52,8 +52,7 @@ fn mixed_records() -> String {
     let mut lines = String::new();
     let mut line = |key: String, data: Option<Value>, at: Option<String>| {
         let op = if data.is_none() { json!("delete") } else { json!("upsert") };
-        let line =
-            json!({"stream": "mixed", "key": key, "op": op, "data": data, "emitted_at": at.to_string()});
+        let line = json!({"stream": "mixed", "key": key, "op": op, "data": data, "emitted_at": at});
         lines.push_str(&format!("{line}\n"));
     };
     for (number, value) in values.iter().enumerate() {
@@ -343,7 +342,8 @@ async fn filtered_lists_read_records_in_the_order_of_an_index() {
             .to_string()
             + "\n"
     };
-    database.import("c", &(0..5_000).map(line).collect::<String>());
+    let lines: Vec<String> = (0..5_000).map(line).collect();
+    database.import("c", &lines.concat());
     let client = database.client().await;
     let scans = async || {
         let sql = "SELECT t.seq_scan, i.idx_scan FROM pg_stat_user_tables t JOIN pg_stat_user_indexes i USING (relid)
