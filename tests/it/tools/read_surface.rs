@@ -423,7 +423,9 @@ async fn wide_records_fit_their_budget_and_lose_nothing() {
     lines.push(json!({"stream": "s", "key": "huge", "data": huge}).to_string());
     lines.push(json!({"stream": "s", "key": "long", "data": {"body": "x".repeat(10_000_000)}}).to_string());
     import_records(&store, "c", &lines.join("\n"));
-    let model = Model::over_stdio(["--store", text(&store)]).await;
+    // A removal in another test deletes all cursors of its state directory, and this walk is long.
+    let state = folder.path().join("state");
+    let model = Model::over_stdio(["--store", text(&store), "--state-dir", text(&state)]).await;
     for limit in [None, Some(1), Some(10), Some(100)] {
         let (mut ids, mut cursor) = (Vec::new(), Value::Null);
         loop {
