@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::super::embeddings::EmbedArgs;
-use crate::app::default_store::store_to_fill;
+use crate::app::default_store::store_or_database_to_fill;
 use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
 use crate::app::secret::postgres_pool;
@@ -14,7 +14,7 @@ use crate::config::Environment;
 use crate::handle::SourceName;
 use crate::source::Source;
 use crate::source::pdpp::DEFAULT_DEADLINE;
-use crate::source::postgres::{PostgresStore, PostgresUrl};
+use crate::source::postgres::PostgresStore;
 use crate::source::store::Store;
 
 /// The store and connection of the records.
@@ -43,11 +43,7 @@ pub(super) struct TargetArgs {
 impl TargetArgs {
     /// Returns the store. Notes that the default store is new, or that no command reads it.
     pub(super) fn store(&self, environment: &Environment) -> Result<ImportStore, Failure> {
-        let named = self.store.as_deref().or(environment.store.as_deref());
-        match named.and_then(PostgresUrl::in_place_of) {
-            None => Ok(ImportStore::File(store_to_fill(self.store.as_deref(), environment)?)),
-            Some(url) => Ok(ImportStore::Postgres(url.map_err(|error| Failure::usage(&error))?)),
-        }
+        ImportStore::from_place(&store_or_database_to_fill(self.store.as_deref(), environment)?)
     }
 
     /// Returns a note if `--connector` differs from the connector of the existing connection, which is kept.
