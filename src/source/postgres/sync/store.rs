@@ -128,7 +128,7 @@ impl PostgresSyncStore {
         Ok(answer.unwrap_or_else(|_elapsed| Err(late()))?)
     }
 
-    /// Converts an error of a statement.
+    /// Returns the connections to the database.
     pub(super) fn pool(&self) -> &PostgresPool {
         &self.pool
     }
@@ -137,6 +137,7 @@ impl PostgresSyncStore {
         self.pool.url()
     }
 
+    /// Converts an error of a statement.
     pub(super) fn failure(&self, error: &Error) -> PostgresError {
         self.pool.failure(error)
     }
