@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::super::failure::Failure;
-use super::follow::{FollowedImport, Follower, ImportObserver, ImportTarget, known_connection};
+use super::follow::{FollowedImport, FollowedSettings, Follower, ImportObserver, known_connection};
 use super::store::ImportStore;
 use crate::config::{Environment, FileSettings, ImportSettings, SourcePlace};
 use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome, describe_held_records};
@@ -104,8 +104,8 @@ fn imports_of(settings: &FileSettings) -> Vec<(String, FollowedImport)> {
             import.connection = known;
         }
         let (every, watch) = (import.every, import.watch);
-        let target = ImportTarget::Configured(Box::new(import));
-        let followed = FollowedImport { store, target, every, watch };
+        let settings = FollowedSettings::Configured(Box::new(import));
+        let followed = FollowedImport { store, settings, every, watch };
         Some((source.to_string(), followed))
     });
     imports.collect()

@@ -47,16 +47,16 @@ const PLACE_CHECK: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FollowedImport {
     pub(crate) store: ImportStore,
-    pub(crate) target: ImportTarget,
+    pub(crate) settings: FollowedSettings,
     /// Interval of synchronizations.
     pub(crate) every: Duration,
     /// True to follow changes at once.
     pub(crate) watch: bool,
 }
 
-/// The settings of an import.
+/// The settings of a followed import.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ImportTarget {
+pub(crate) enum FollowedSettings {
     /// An import of a configuration, which the store may not have yet.
     Configured(Box<ImportSettings>),
     /// An import that the store has.
@@ -78,16 +78,16 @@ pub(crate) trait ImportObserver: Send + Sync {
 impl FollowedImport {
     /// Returns the connection of the import.
     pub(crate) fn connection(&self) -> &ConnectionId {
-        match &self.target {
-            ImportTarget::Configured(settings) => &settings.connection,
-            ImportTarget::Remembered(connection, _) => connection,
+        match &self.settings {
+            FollowedSettings::Configured(settings) => &settings.connection,
+            FollowedSettings::Remembered(connection, _) => connection,
         }
     }
 
     fn origin(&self) -> &PathBuf {
-        match &self.target {
-            ImportTarget::Configured(settings) => &settings.origin,
-            ImportTarget::Remembered(_, origin) => origin,
+        match &self.settings {
+            FollowedSettings::Configured(settings) => &settings.origin,
+            FollowedSettings::Remembered(_, origin) => origin,
         }
     }
 }
@@ -248,14 +248,14 @@ fn synchronize(
 /// Returns the import as the store has it. One of a configuration is added or changed.
 fn remembered(import: &FollowedImport, store: &SyncTarget) -> Result<RememberedImport, ImportError> {
     let imports = store.imports()?;
-    let connection = match &import.target {
+    let connection = match &import.settings {
         // The start of the server looks connections up in files only; those of a database are looked up here.
-        ImportTarget::Configured(settings) => known_connection(settings, &imports),
-        ImportTarget::Remembered(..) => None,
+        FollowedSettings::Configured(settings) => known_connection(settings, &imports),
+        FollowedSettings::Remembered(..) => None,
     };
     let connection = connection.unwrap_or_else(|| import.connection().clone());
     let known = imports.into_iter().find(|known| known.connection_id == connection);
-    let ImportTarget::Configured(settings) = &import.target else {
+    let FollowedSettings::Configured(settings) = &import.settings else {
         return known.ok_or_else(|| StoreError::ImportRemoved(import.store.path()).into());
     };
     let origin = match std::fs::canonicalize(&settings.origin) {
@@ -371,9 +371,9 @@ mod tests {
         let text = format!("[[import]]\npath = {path:?}\nconnection = \"notes\"\n");
         let settings = crate::config::check_text(&text, &folder.join("fetchwell.toml")).unwrap();
         let settings = ImportSettings { kind, ..settings.imports.into_iter().next().unwrap() };
-        let target = ImportTarget::Configured(Box::new(settings));
+        let settings = FollowedSettings::Configured(Box::new(settings));
         let store = ImportStore::File(folder.join("store.db"));
-        FollowedImport { store, target, every: Duration::from_secs(1), watch: false }
+        FollowedImport { store, settings, every: Duration::from_secs(1), watch: false }
     }
 
     #[test]

@@ -14,5 +14,5 @@ mod store;
 mod watch;
 
 pub(crate) use background::{BackgroundImports, create_import_stores};
-pub(crate) use follow::{FollowedImport, Follower, ImportObserver, ImportTarget, known_connection};
+pub(crate) use follow::{FollowedImport, FollowedSettings, Follower, ImportObserver, known_connection};
 pub(crate) use store::ImportStore;

@@ -10,7 +10,7 @@ use tokio::runtime::Builder;
 use super::super::print::{Printer, note};
 use super::report::{ImportHealth, SyncReport};
 use crate::app::failure::Failure;
-use crate::app::imports::{FollowedImport, Follower, ImportObserver, ImportStore, ImportTarget};
+use crate::app::imports::{FollowedImport, FollowedSettings, Follower, ImportObserver, ImportStore};
 use crate::app::stop;
 use crate::config::Environment;
 use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome};
@@ -32,7 +32,7 @@ pub(super) fn watch(
 ) -> Result<(), Failure> {
     let followed = imports.iter().map(|import| FollowedImport {
         store: store.clone(),
-        target: ImportTarget::Remembered(import.connection_id.clone(), import.settings.origin.clone()),
+        settings: FollowedSettings::Remembered(import.connection_id.clone(), import.settings.origin.clone()),
         every: EVERY,
         watch: true,
     });
