@@ -46,8 +46,8 @@ const BATCH_BYTES: usize = 8_000_000;
 /// Maximum time of a batch, in which it may also wait for the batch of another import.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Maximum time to build the indexes of a large import, or to merge its words.
-const INDEX_TIMEOUT: Duration = Duration::from_secs(6 * 3600);
+/// Maximum time to build the indexes of records or vectors, or to merge the words of a large import.
+pub(super) const INDEX_TIMEOUT: Duration = Duration::from_secs(6 * 3_600);
 
 /// Number of records after which the server gets new statistics.
 const MANY_RECORDS: u64 = 1_000;

@@ -20,6 +20,7 @@ use crate::source::postgres::extension::problem;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::transaction::begin_write;
 use crate::source::postgres::url::PostgresUrl;
+use crate::source::postgres::writer::INDEX_TIMEOUT;
 use crate::source::postgres_error::PostgresError;
 use crate::source::store::{
     ImportId, ImportStatus, ItemId, KnownDocument, KnownItem, NewConnection, NewImport, RememberedImport,
@@ -28,9 +29,6 @@ use crate::source::store::{
 
 /// Maximum time of a step, in which it may also wait for the batch of another import.
 const STEP_TIMEOUT: Duration = Duration::from_secs(300);
-
-/// Maximum time of building the index of vectors.
-const INDEX_TIMEOUT: Duration = Duration::from_secs(6 * 3_600);
 
 /// Number of attempts to get a lease, and the pause between two. The server may not have noticed the end of the last session that
 /// had it.
