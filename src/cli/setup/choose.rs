@@ -89,7 +89,7 @@ fn answer() -> Result<String, Failure> {
 /// Parses numbers that begin with 1, and returns them beginning with 0.
 fn parse_choice(answer: &str, count: usize) -> Result<Vec<usize>, String> {
     match answer.to_lowercase().as_str() {
-        "" | "all" => return Ok((0..count).collect()),
+        "" | "all" | "y" | "yes" => return Ok((0..count).collect()),
         "none" | "n" | "no" => return Ok(Vec::new()),
         _ => {}
     }
@@ -110,6 +110,7 @@ mod tests {
         for (answer, expect) in [
             ("", Ok(vec![0, 1, 2])),
             ("all", Ok(vec![0, 1, 2])),
+            ("y", Ok(vec![0, 1, 2])),
             ("None", Ok(vec![])),
             ("1,3", Ok(vec![0, 2])),
             ("2, 1", Ok(vec![1, 0])),
