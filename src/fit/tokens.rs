@@ -234,7 +234,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(16))]
+        #![proptest_config(ProptestConfig::with_cases(8))]
 
         #[test]
         fn pieces_add_up(

@@ -336,7 +336,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(Config { cases: 10_000, ..Config::default() })]
+        #![proptest_config(Config { cases: 2_000, ..Config::default() })]
 
         #[test]
         fn law_parse_after_mint_gives_the_address(address in any_address()) {

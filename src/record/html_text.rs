@@ -420,7 +420,7 @@ mod tests {
     fn hostile_html_takes_linear_time() {
         for shape in ["<b>", "</b>", "<div hidden>", "<td><p>", "<a href=https://x.test>", "<pre>\n", "<li>"]
         {
-            let html = format!("{}end", shape.repeat(100_000));
+            let html = format!("{}end", shape.repeat(30_000));
             let _ = html_to_text(&html);
         }
     }
