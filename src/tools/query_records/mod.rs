@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use page::{FittedPage, PageRows, RecordPage, fit_page};
+use page::{FittedPage, PageRows, RecordPage, fit_page, is_small};
 use request::{PAGING, Request};
 use spec::QUERY_RECORDS;
 
-use super::answer::{NoRecords, NoResults, Payload, explanation_timeout, run_blocking};
+use super::answer::{NoRecords, NoResults, Payload, explanation_timeout, run_by_size};
 use super::cache::Previews;
 use super::change_tokens::ChangeTokenSealer;
 use super::error::{Overrun, ToolError, list_unavailable};
@@ -144,10 +144,10 @@ async fn fit_answer(
     let stream = StreamQuery { stream: stream.clone(), connection: connection.clone() };
     let known = toolbox.previews.known(source, &stream);
     let is_known = known.is_some();
-    let rows = Arc::new(answer.rows);
+    let (is_small, rows) = (is_small(&answer.rows), Arc::new(answer.rows));
     let fitted = {
         let (page, rows) = (page.clone(), Arc::clone(&rows));
-        run_blocking(move || {
+        run_by_size(is_small, move || {
             let rows = PageRows::new(&rows);
             let fitted = fit_page(page.clone(), &rows, &Previews::default(), budget)?;
             match (known, &fitted) {
@@ -167,5 +167,5 @@ async fn fit_answer(
     if previews.is_empty() {
         return Ok(fitted);
     }
-    run_blocking(move || fit_page(page, &PageRows::new(&rows), &previews, budget)).await
+    run_by_size(is_small, move || fit_page(page, &PageRows::new(&rows), &previews, budget)).await
 }
