@@ -16,6 +16,7 @@ use crate::source::Change;
 use crate::tools::answer::{NoResults, Payload, json_of};
 use crate::tools::cache::Previews;
 use crate::tools::error::{ShownUnavailable, ToolError};
+use crate::tools::paging::Continuation;
 
 /// The answer of `query_records`.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -39,6 +40,17 @@ pub(super) struct RecordPage<'a> {
     pub(super) warnings: Vec<String>,
     #[serde(flatten)]
     pub(super) explanation: NoResults,
+}
+
+impl RecordPage<'_> {
+    /// Adds the cursor of the next page, or the warning that there is none.
+    pub(super) fn continued_by(mut self, continuation: Continuation) -> Self {
+        match continuation {
+            Continuation::Cursor(cursor) => self.next_cursor = Some(cursor),
+            Continuation::Warning(warning) => self.warnings.push(warning),
+        }
+        self
+    }
 }
 
 /// Maximum size, in bytes of text, of rows that are fitted at once. That takes less than a millisecond.
