@@ -14,13 +14,17 @@ pub(crate) struct Client {
     output: BufReader<ChildStdout>,
     line: String,
     id: usize,
+    /// Cursors and keys. The directory of the user may have thousands of pages, which make each call slower.
+    _state: tempfile::TempDir,
 }
 
 impl Client {
     /// Starts the server and returns the time until it answered `initialize`.
     pub(crate) fn start(arguments: &[&str]) -> (Self, Duration) {
+        let state = tempfile::tempdir().unwrap();
         let started = Instant::now();
         let mut process = Command::new(binary())
+            .env("XDG_STATE_HOME", state.path())
             .args(["serve", "--stdio", "--log", "error"])
             .args(arguments)
             .stdin(Stdio::piped())
@@ -28,7 +32,8 @@ impl Client {
             .spawn()
             .unwrap();
         let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        let mut client = Self { process, input, output: BufReader::new(output), line: String::new(), id: 0 };
+        let output = BufReader::new(output);
+        let mut client = Self { process, input, output, line: String::new(), id: 0, _state: state };
         client.send(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"0"}}}"#);
         client.receive();
         let took = started.elapsed();

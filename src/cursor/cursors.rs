@@ -1,9 +1,9 @@
-//! Issues cursors for positions, and returns the positions of cursors.
+//! Keys and stored positions of cursors, and the position of a cursor.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hmac::Mac;
 use tokio::sync::OnceCell;
@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 
 use super::CursorFault;
 use super::clock::{Clock, Skew};
-use super::codec::{Claims, Kind, Reference, VALID_FOR, reference_text};
+use super::codec::{Kind, Reference, VALID_FOR, reference_text};
 use super::keys::Keys;
 use super::positions::{Position, Positions};
 use super::storage::{PositionEncryption, StatePlace, Storage};
@@ -35,7 +35,7 @@ pub enum NoPosition {
 /// Keys, a clock and the stored positions.
 #[derive(Debug)]
 pub struct Cursors {
-    clock: Arc<Clock>,
+    pub(super) clock: Arc<Clock>,
     storage: OnceCell<Storage>,
     /// Place of the state, if it is opened at the first use.
     place: Option<StatePlace>,
@@ -44,9 +44,9 @@ pub struct Cursors {
     /// Keys of cursors that end with the process.
     process_keys: Keys,
     /// Lifetime of a cursor.
-    valid_for: Duration,
+    pub(super) valid_for: Duration,
     /// Observer of the encoding time of each cursor.
-    encoded: OnceLock<EncodeObserver>,
+    pub(super) encoded: OnceLock<EncodeObserver>,
     /// True if a task waits to delete expired positions, which contain queries and must not stay until the next call.
     waiting: Arc<AtomicBool>,
 }
@@ -73,7 +73,7 @@ impl From<Skew> for Timing {
 }
 
 /// Receives the encoding time of a cursor.
-struct EncodeObserver(Box<dyn Fn(Duration) + Send + Sync>);
+pub(super) struct EncodeObserver(pub(super) Box<dyn Fn(Duration) + Send + Sync>);
 
 impl fmt::Debug for EncodeObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -135,7 +135,7 @@ impl Cursors {
     }
 
     /// Returns keys and positions. Opens the directory at the first use, on a blocking thread.
-    async fn storage(&self) -> &Storage {
+    pub(super) async fn storage(&self) -> &Storage {
         let open = async || {
             let Some(place) = self.place.clone() else { return Storage::in_memory(self.valid_for) };
             let (clock, valid_for) = (Arc::clone(&self.clock), self.valid_for);
@@ -152,7 +152,7 @@ impl Cursors {
     }
 
     /// Encrypts the text of a position outside of this process.
-    async fn encrypt_position(&self, reference: Reference, binding: &str, text: String) -> String {
+    pub(super) async fn encrypt_position(&self, reference: Reference, binding: &str, text: String) -> String {
         match self.storage().await.encryption {
             PositionEncryption::None => text,
             PositionEncryption::File => self.seal_text(POSITION_CONTEXT, &text).await,
@@ -210,41 +210,6 @@ impl Cursors {
         self.clock.now()
     }
 
-    /// Stores a position and returns its cursor.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be kept.
-    pub async fn issue(
-        &self,
-        kind: Kind,
-        offset: u32,
-        binding: String,
-        text: String,
-    ) -> Result<String, StateError> {
-        if text.len() > MAX_POSITION_BYTES {
-            return Err(StateError::TooLarge { bytes: text.len(), max_bytes: MAX_POSITION_BYTES });
-        }
-        let mut reference = Reference::default();
-        getrandom::fill(&mut reference)?;
-        let text = self.encrypt_position(reference, &binding, text).await;
-        // Truncated to milliseconds, as in the cursor.
-        let issued = Duration::from_millis(u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX));
-        let position = Position { kind, issued, offset, binding, text };
-        let positions = &self.storage().await.positions;
-        let issued = positions.keep(reference, position).await?;
-        self.clock.raise(issued);
-        let claims = Claims { kind, issued, offset, reference };
-        self.expire_after(self.valid_for + Duration::from_secs(1), positions);
-        let keys = self.keys().await;
-        let started = Instant::now();
-        let cursor = keys.seal(&claims, issued);
-        if let Some(EncodeObserver(observe)) = self.encoded.get() {
-            observe(started.elapsed());
-        }
-        Ok(cursor)
-    }
-
     /// Returns the position of a cursor of a kind.
     ///
     /// # Errors
@@ -285,7 +250,7 @@ impl Cursors {
 
 impl Cursors {
     /// Deletes positions after they have expired, even if no call is made meanwhile.
-    fn expire_after(&self, wait: Duration, positions: &Arc<dyn Positions>) {
+    pub(super) fn expire_after(&self, wait: Duration, positions: &Arc<dyn Positions>) {
         if self.waiting.swap(true, Ordering::Relaxed) {
             return;
         }

@@ -6,7 +6,7 @@
 //! that several servers share. A cursor without a stored position is an expired one.
 //!
 //! * `codec`, `fault`: the text of a cursor; reasons to refuse one
-//! * `cursors`: issues cursors and returns their positions; `storage` opens keys and positions
+//! * `cursors`: returns the positions of cursors; `issue` stores positions and creates cursors; `storage` opens keys and positions
 //! * `change_token`, `sealed_text`: encrypted tokens and texts
 //! * `key_file`, `key_ring`, `keys`: signing keys and their rotation; `key_agreement`: those of servers that share a Redis
 //! * `positions`: stored positions, `stores/`: their stores
@@ -18,6 +18,7 @@ mod clock;
 mod codec;
 mod cursors;
 mod fault;
+mod issue;
 mod key_agreement;
 mod key_file;
 mod key_ring;
@@ -35,6 +36,7 @@ pub use codec::{
 };
 pub use cursors::{Cursors, NoPosition, POSITION_CONTEXT, Timing};
 pub use fault::CursorFault;
+pub use issue::PreparedCursor;
 pub use key_agreement::{KeyMismatch, LatestKeyMismatch, compare_shared_keys};
 pub use key_file::{KeyFile, LoadedKeys, Stamp};
 pub use key_ring::KeyRing;

@@ -70,6 +70,24 @@ pub fn field_len(name: &str, value: &Value) -> usize {
     json_len(name) + value_len(value) + "\"\":,".len()
 }
 
+/// Returns the rest of `room` bytes beside the text of a value, or `None` if that is longer. Stops as soon as it is.
+#[must_use]
+pub fn room_after(room: usize, value: &Value) -> Option<usize> {
+    /// Bytes of a value without text, or of the punctuation around it.
+    const OTHER: usize = 8;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => room.checked_sub(OTHER),
+        Value::String(text) => room.checked_sub(text.len()),
+        Value::Array(items) => items.iter().try_fold(room.checked_sub(OTHER)?, room_after),
+        Value::Object(fields) => {
+            let field = |room: usize, (name, value): (&String, &Value)| {
+                room_after(room.checked_sub(name.len())?, value)
+            };
+            fields.iter().try_fold(room.checked_sub(OTHER)?, field)
+        }
+    }
+}
+
 /// Counts bytes without storing them, since a value may have megabytes.
 struct Counter(usize);
 

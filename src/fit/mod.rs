@@ -29,7 +29,7 @@ pub use chunk::{ChunkBudget, chunk_end};
 pub use content::{CHUNK_BYTES, Chunk, ContentChunks, ContentKind};
 pub use cut::{
     bytes_of, characters, chars_before, clip, field_len, fields_len, first_characters, json_len,
-    last_characters, passage, value_len,
+    last_characters, passage, room_after, value_len,
 };
 pub use excerpt::shorten;
 pub use fields::{

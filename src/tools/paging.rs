@@ -5,6 +5,12 @@
 //! arguments once; the arguments of the first page are resolved again only if they differ.
 //! **Invariant:** a position is bound to the sources in which it was found, and to the grant.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, MaybeDone, maybe_done};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,8 +18,9 @@ use sha2::{Digest, Sha256};
 
 use super::error::ToolError;
 use super::toolbox::Toolbox;
-use crate::cursor::{CursorFault, Kind, NoPosition, Position};
+use crate::cursor::{CursorFault, Kind, NoPosition, Position, PreparedCursor};
 use crate::record::RecordData;
+use crate::state::StateError;
 
 /// Paging of a tool.
 #[derive(Debug)]
@@ -66,6 +73,16 @@ pub(super) enum Continuation {
     /// cursor.
     Warning(String),
 }
+
+/// A continuation whose position is being stored. It must not be given to a client before it is.
+pub(super) struct PendingContinuation<'a> {
+    expected: Continuation,
+    /// `None` if the continuation is valid.
+    storing: Option<Pin<Box<MaybeDone<StoredCursor<'a>>>>>,
+}
+
+/// A cursor once its position is stored.
+type StoredCursor<'a> = BoxFuture<'a, Result<String, ToolError>>;
 
 /// A position as it is saved.
 #[derive(Serialize)]
@@ -129,6 +146,30 @@ impl<Request> Paging<Request> {
 }
 
 impl PageState {
+    /// Starts to store the position after a page with `shown` rows. The page can be fitted meanwhile.
+    pub(super) async fn begin_continuation<'a>(
+        self,
+        toolbox: &'a Toolbox,
+        shown: usize,
+        rest: &impl Serialize,
+    ) -> Result<PendingContinuation<'a>, ToolError> {
+        let prepared = match self.prepare(toolbox, shown, rest).await {
+            Ok(prepared) => prepared,
+            Err(failed) => return continuation(Err(failed)).map(PendingContinuation::stored),
+        };
+        let Some(expected) = prepared.expected().map(str::to_owned) else {
+            return continuation(store(toolbox, prepared).await).map(PendingContinuation::stored);
+        };
+        let mut storing = Box::pin(maybe_done(store(toolbox, prepared).boxed()));
+        // A store that blocks starts its work at the first poll, on another thread.
+        poll_fn(|context| {
+            let _: Poll<()> = storing.as_mut().poll(context);
+            Poll::Ready(())
+        })
+        .await;
+        Ok(PendingContinuation { expected: Continuation::Cursor(expected), storing: Some(storing) })
+    }
+
     /// Returns the continuation of a page with `shown` rows.
     pub(super) async fn continuation(
         self,
@@ -136,11 +177,7 @@ impl PageState {
         shown: usize,
         rest: &impl Serialize,
     ) -> Result<Continuation, ToolError> {
-        match self.cursor(toolbox, shown, rest).await {
-            Ok(cursor) => Ok(Continuation::Cursor(cursor)),
-            Err(ToolError::StateUnavailable(error)) => Ok(Continuation::Warning(no_cursor(error.kind()))),
-            Err(other) => Err(other),
-        }
+        continuation(self.cursor(toolbox, shown, rest).await)
     }
 
     /// Returns the cursor of the page after one with `shown` rows.
@@ -154,11 +191,57 @@ impl PageState {
         shown: usize,
         rest: &impl Serialize,
     ) -> Result<String, ToolError> {
+        store(toolbox, self.prepare(toolbox, shown, rest).await?).await
+    }
+
+    async fn prepare(
+        self,
+        toolbox: &Toolbox,
+        shown: usize,
+        rest: &impl Serialize,
+    ) -> Result<PreparedCursor, ToolError> {
         let text = serde_json::to_string(&SavedPosition { arguments: &self.arguments, rest });
         let text = text.map_err(|error| ToolError::Internal { problem: error.to_string() })?;
         let offset = self.offset.saturating_add(u32::try_from(shown).unwrap_or(u32::MAX));
-        let issued = toolbox.cursors.issue(self.kind, offset, binding(toolbox), text).await;
-        issued.inspect_err(|error| tracing::warn!(%error, "no cursor")).map_err(ToolError::StateUnavailable)
+        unavailable(toolbox.cursors.prepare(self.kind, offset, binding(toolbox), text).await)
+    }
+}
+
+async fn store(toolbox: &Toolbox, prepared: PreparedCursor) -> Result<String, ToolError> {
+    unavailable(toolbox.cursors.store(prepared).await)
+}
+
+/// Logs the error of a position that cannot be saved.
+fn unavailable<Saved>(saved: Result<Saved, StateError>) -> Result<Saved, ToolError> {
+    saved.inspect_err(|error| tracing::warn!(%error, "no cursor")).map_err(ToolError::StateUnavailable)
+}
+
+/// Returns the continuation with a cursor, or with a warning if its position cannot be saved.
+fn continuation(cursor: Result<String, ToolError>) -> Result<Continuation, ToolError> {
+    match cursor {
+        Ok(cursor) => Ok(Continuation::Cursor(cursor)),
+        Err(ToolError::StateUnavailable(error)) => Ok(Continuation::Warning(no_cursor(error.kind()))),
+        Err(other) => Err(other),
+    }
+}
+
+impl PendingContinuation<'_> {
+    /// Creates a continuation that is valid already.
+    fn stored(expected: Continuation) -> Self {
+        Self { expected, storing: None }
+    }
+
+    /// Returns the continuation as it will be unless the position cannot be stored or the stored clock is ahead.
+    pub(super) fn expected(&self) -> &Continuation {
+        &self.expected
+    }
+
+    /// Waits until the position is stored. Returns another continuation if the expected one is not valid.
+    pub(super) async fn wait(self) -> Result<Option<Continuation>, ToolError> {
+        let Some(mut storing) = self.storing else { return Ok(None) };
+        storing.as_mut().await;
+        let stored = storing.as_mut().take_output().map(continuation).transpose()?;
+        Ok(stored.filter(|stored| *stored != self.expected))
     }
 }
 

@@ -42,7 +42,7 @@ impl Row {
         connection: Option<&ConnectionId>,
     ) -> Self {
         let connection = connection.map_or("", |connection| connection.as_str());
-        let name = format!("{connection}/{}", change.address().record);
+        let name = [connection, "/", change.address().record.as_str()].concat();
         Self { sort_key, change, name }
     }
 }
@@ -70,16 +70,16 @@ impl<Name> MergeInput<Name> {
     /// Accepts a page and skips the rows that were already returned. Returns the number of rows without a name that
     /// it skipped.
     pub(super) fn read(&mut self, rows: Vec<Option<Row>>, next: Option<String>) -> usize {
-        let row_name = |row: &Option<Row>| row.as_ref().map(|row| row.name.clone());
         let was_returned =
-            |row: &Option<Row>| row_name(row).is_some_and(|name| self.saved.last.contains(&name));
+            |row: &Option<Row>| row.as_ref().is_some_and(|row| self.saved.last.contains(&row.name));
         // Rows without a name are skipped together with the row before them.
         let behind = |index| index + 1 + rows.iter().skip(index + 1).take_while(|row| row.is_none()).count();
         let returned = match rows.iter().rposition(was_returned) {
             // The page was longer when it was returned, and the position is behind its end.
             Some(index)
                 if self.saved.taken > rows.len()
-                    && rows.get(index).and_then(row_name).as_ref() != self.saved.last.back() =>
+                    && rows.get(index).and_then(Option::as_ref).map(|row| &row.name)
+                        != self.saved.last.back() =>
             {
                 self.saved.taken
             }
@@ -93,7 +93,9 @@ impl<Name> MergeInput<Name> {
             return 0;
         }
         self.saved.taken = returned;
-        self.state = State::Read { rows: rows.into_iter().skip(returned).collect(), next };
+        let mut rows = VecDeque::from(rows);
+        rows.drain(..returned);
+        self.state = State::Read { rows, next };
         self.settle()
     }
 

@@ -29,6 +29,15 @@ pub(crate) async fn run_blocking<Answer: Send + 'static>(
     run_with_permit(&PERMITS, work).await
 }
 
+/// Runs small work at once, and other work as [`run_blocking`] does. Two hand-overs between threads take longer than small
+/// work.
+pub(crate) async fn run_by_size<Answer: Send + 'static>(
+    is_small: bool,
+    work: impl FnOnce() -> Result<Answer, ToolError> + Send + 'static,
+) -> Result<Answer, ToolError> {
+    if is_small { work() } else { run_blocking(work).await }
+}
+
 async fn run_with_permit<Answer: Send + 'static>(
     permits: &Arc<Semaphore>,
     work: impl FnOnce() -> Result<Answer, ToolError> + Send + 'static,

@@ -12,7 +12,7 @@ mod long_text;
 mod no_results;
 mod payload;
 
-pub(crate) use blocking::{StopOnDrop, run_blocking};
+pub(crate) use blocking::{StopOnDrop, run_blocking, run_by_size};
 pub(crate) use chunked::{ContinuedText, continue_chunked, read_chunked};
 pub(crate) use long_text::LongText;
 pub(crate) use no_results::{NoRecords, NoResults, explain_search, explanation_timeout};

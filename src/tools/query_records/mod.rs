@@ -14,20 +14,22 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use page::{FittedPage, PageRows, RecordPage, fit_page};
+use page::{FittedPage, PageRows, RecordPage, fit_page, is_small};
 use request::{PAGING, Request};
 use spec::QUERY_RECORDS;
 
-use super::answer::{NoRecords, NoResults, Payload, explanation_timeout, run_blocking};
+use super::answer::{NoRecords, NoResults, Payload, explanation_timeout, run_by_size};
 use super::cache::Previews;
 use super::change_tokens::ChangeTokenSealer;
 use super::error::{Overrun, ToolError, list_unavailable};
-use super::paging::{Continuation, Page, PageState, begin};
+use super::paging::{Page, PageState, begin};
 use super::tool::{Tool, ToolCall, ToolSpec};
 use super::toolbox::Toolbox;
 use crate::fit::{PageBudget, bytes_of};
 use crate::record::RecordData;
-use crate::source::{Accuracy, BoundSource, RecordsPage, RecordsPosition, RecordsQuery, Start, StreamQuery};
+use crate::source::{
+    Accuracy, BoundSource, Change, RecordsPage, RecordsPosition, RecordsQuery, Start, StreamQuery,
+};
 
 /// The tool `query_records`.
 pub(super) struct QueryRecords;
@@ -107,11 +109,12 @@ struct PageContext<'a> {
 
 /// Fits all rows of an answer into a page, or returns how many would fit.
 async fn fit_answer(
-    PageContext { toolbox, source, request, budget, changes }: PageContext<'_>,
+    context: PageContext<'_>,
     answer: RecordsPage,
     explanation: NoResults,
     so_far: Option<PageState>,
 ) -> Result<FittedPage, ToolError> {
+    let PageContext { toolbox, changes, .. } = context;
     let (unavailable, more) = list_unavailable(&answer.unavailable);
     let warnings = answer.notes.into_iter().chain(more).collect();
     let mut page = RecordPage { unavailable, warnings, ..RecordPage::default() };
@@ -129,12 +132,30 @@ async fn fit_answer(
                 .push("Changes cannot be continued: the token of the source is too long.".to_owned());
         }
     }
-    if let (Some(position), Some(so_far)) = (answer.next, so_far) {
-        match so_far.continuation(toolbox, answer.rows.len(), &ListState { position }).await? {
-            Continuation::Cursor(cursor) => page.next_cursor = Some(cursor),
-            Continuation::Warning(warning) => page.warnings.push(warning),
-        }
+    let rows = Arc::new(answer.rows);
+    let (Some(position), Some(so_far)) = (answer.next, so_far) else {
+        return fit_rows_of_page(context, page, explanation, rows).await;
+    };
+    // The position is stored while the page is fitted with its cursor.
+    let pending = so_far.begin_continuation(toolbox, rows.len(), &ListState { position }).await?;
+    let expected = page.clone().continued_by(pending.expected().clone());
+    let fitted = fit_rows_of_page(context, expected, explanation.clone(), Arc::clone(&rows)).await?;
+    if matches!(fitted, FittedPage::Rows(_)) {
+        return Ok(fitted);
     }
+    match pending.wait().await? {
+        None => Ok(fitted),
+        Some(other) => fit_rows_of_page(context, page.continued_by(other), explanation, rows).await,
+    }
+}
+
+/// Fits rows into a page. Reads the previews of the stream if a row needs one.
+async fn fit_rows_of_page(
+    PageContext { toolbox, source, request, budget, .. }: PageContext<'_>,
+    mut page: RecordPage<'static>,
+    explanation: NoResults,
+    rows: Arc<Vec<Change>>,
+) -> Result<FittedPage, ToolError> {
     page.explanation = explanation;
     // With a small budget, an answer has no explanation.
     if bytes_of(&page) > budget.bytes.min(budget.tokens) {
@@ -144,10 +165,10 @@ async fn fit_answer(
     let stream = StreamQuery { stream: stream.clone(), connection: connection.clone() };
     let known = toolbox.previews.known(source, &stream);
     let is_known = known.is_some();
-    let rows = Arc::new(answer.rows);
+    let is_small = is_small(&rows);
     let fitted = {
         let (page, rows) = (page.clone(), Arc::clone(&rows));
-        run_blocking(move || {
+        run_by_size(is_small, move || {
             let rows = PageRows::new(&rows);
             let fitted = fit_page(page.clone(), &rows, &Previews::default(), budget)?;
             match (known, &fitted) {
@@ -167,5 +188,5 @@ async fn fit_answer(
     if previews.is_empty() {
         return Ok(fitted);
     }
-    run_blocking(move || fit_page(page, &PageRows::new(&rows), &previews, budget)).await
+    run_by_size(is_small, move || fit_page(page, &PageRows::new(&rows), &previews, budget)).await
 }

@@ -8,13 +8,15 @@ use serde::Serialize;
 use super::shown_record::{ShownRecord, render};
 use crate::fit::{
     FIELD_WIDTHS, FieldWidth, FieldsSize, FitRow, FittedRows, MeasuredFields, PageBudget, Shaping, Strategy,
-    bytes_of, fit_rows,
+    bytes_of, fit_rows, room_after,
 };
 use crate::handle::Handle;
+use crate::record::{Record, RecordData};
 use crate::source::Change;
 use crate::tools::answer::{NoResults, Payload, json_of};
 use crate::tools::cache::Previews;
 use crate::tools::error::{ShownUnavailable, ToolError};
+use crate::tools::paging::Continuation;
 
 /// The answer of `query_records`.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -38,6 +40,37 @@ pub(super) struct RecordPage<'a> {
     pub(super) warnings: Vec<String>,
     #[serde(flatten)]
     pub(super) explanation: NoResults,
+}
+
+impl RecordPage<'_> {
+    /// Adds the cursor of the next page, or the warning that there is none.
+    pub(super) fn continued_by(mut self, continuation: Continuation) -> Self {
+        match continuation {
+            Continuation::Cursor(cursor) => self.next_cursor = Some(cursor),
+            Continuation::Warning(warning) => self.warnings.push(warning),
+        }
+        self
+    }
+}
+
+/// Maximum size, in bytes of text, of rows that are fitted at once. That takes less than a millisecond.
+const MAX_SMALL_BYTES: usize = 16 * 1024;
+
+/// Returns true if rows are so small that moving them to another thread would take longer than fitting them.
+pub(super) fn is_small(rows: &[Change]) -> bool {
+    let fields = |room, data: &RecordData| {
+        data.iter()
+            .try_fold(room, |room: usize, (name, value)| room_after(room.checked_sub(name.len())?, value))
+    };
+    let record = |room, record: &Record| {
+        let mut related = record.expanded.iter().flat_map(|relation| &relation.records);
+        related.try_fold(fields(room, &record.data)?, |room, record| fields(room, &record.data))
+    };
+    let room = rows.iter().try_fold(MAX_SMALL_BYTES, |room, row| match row {
+        Change::Present(present) => record(room, present),
+        Change::Deleted { .. } => Some(room),
+    });
+    room.is_some()
 }
 
 /// A fitted page, or the number of rows that would fit.
@@ -175,7 +208,31 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::record::{Record, RecordData};
+    use crate::handle::RecordAddress;
+    use crate::record::ExpandedRelation;
+
+    fn record(text: &str) -> Record {
+        let (connection, stream) = (Some("cin".parse().unwrap()), "s".parse().unwrap());
+        let address = RecordAddress { connection, stream, record: "k".parse().unwrap() };
+        Record::new(address, RecordData::from_iter([("text".to_owned(), json!({"in": [text, 1]}))]))
+    }
+
+    #[test]
+    fn small_rows_have_little_text_in_fields_and_related_records() {
+        let rows = |record: Record, count| vec![Change::Present(Box::new(record)); count];
+        let related = |text| ExpandedRelation {
+            relation: "files".to_owned(),
+            many: true,
+            has_more: false,
+            records: vec![record(text)],
+        };
+        let (short, long) = ("x".repeat(500), "x".repeat(MAX_SMALL_BYTES));
+        assert!(is_small(&rows(record(&short), 25)));
+        assert!(!is_small(&rows(record(&short), 50)));
+        assert!(!is_small(&rows(record(&long), 1)));
+        assert!(is_small(&rows(Record { expanded: vec![related(&short)], ..record(&short) }, 10)));
+        assert!(!is_small(&rows(Record { expanded: vec![related(&long)], ..record(&short) }, 1)));
+    }
 
     proptest! {
         #[test]
@@ -184,7 +241,7 @@ mod tests {
             key in "[a-z]{1,9}|\\PC{1,9}",
         ) {
             let Ok(record) = key.parse() else { return Ok(()) };
-            let address = crate::handle::RecordAddress {
+            let address = RecordAddress {
                 connection: Some("cin".parse().unwrap()),
                 stream: "s".parse().unwrap(),
                 record,

@@ -474,6 +474,40 @@ async fn pages_over_stdio_may_come_from_different_processes() {
 }
 
 #[tokio::test]
+async fn pages_of_a_list_may_come_from_different_processes() {
+    let place = Place::new();
+    let (store, state) = (place.path("store.db"), place.path("state"));
+    let start = || Model::over_stdio(["--store", text(&store), "--state-dir", text(&state)]);
+    let mut page = start().await.call("query_records", json!({"stream": "bookings", "limit": 30})).await;
+    let mut seen = ids(&page);
+    for _ in 0..3 {
+        page = start().await.call("query_records", json!({"cursor": next(&page)})).await;
+        seen.extend(ids(&page));
+    }
+    let unique: std::collections::BTreeSet<&String> = seen.iter().collect();
+    assert_eq!((seen.len(), unique.len()), (120, 120), "{seen:?}");
+    assert!(page.get("next_cursor").is_none(), "{page}");
+}
+
+/// The clock that processes share sets the time of issue, so the cursor differs from the one that the page was fitted with.
+#[test]
+fn a_list_has_the_cursor_of_a_shared_clock_that_is_ahead() {
+    let place = Place::new();
+    let server = place.serve(&[]);
+    let list = json!({"stream": "bookings", "limit": 5});
+    next(&call(&place.serve(&["--clock=+5m"]), "query_records", &list));
+    let cursor = next(&call(&server, "query_records", &list));
+    let second = ids(&call(&server, "query_records", &json!({"cursor": cursor})));
+    assert_eq!(second.len(), 5);
+    // Ten minutes after the time of the shared clock, and not of its own.
+    for (clock, is_valid) in [("--clock=+14m", true), ("--clock=+16m", false)] {
+        let page = call(&place.serve(&[clock]), "query_records", &json!({"cursor": cursor}));
+        assert_eq!(page.get("records").is_some(), is_valid, "{clock}: {page}");
+        assert!(!is_valid || ids(&page) == second, "{page}");
+    }
+}
+
+#[tokio::test]
 async fn the_state_directory_is_created_with_the_first_cursor() {
     let place = Place::new();
     let (store, state) = (place.path("store.db"), place.path("state"));

@@ -8,10 +8,11 @@
 //! * `search`, `record`, `records`, `window`, `aggregate`: one kind of response each
 //! * `modes`: the search methods that a server declares
 //! * `refusal`: error responses
-//! * `tolerant`: deserialization of JSON with unexpected types
+//! * `tolerant`: deserialization of JSON with unexpected types; `members`: the members of an object
 
 mod aggregate;
 mod field;
+mod members;
 mod modes;
 mod record;
 mod records;

@@ -7,7 +7,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use url::Url;
 
-use super::tolerant::{member, text};
+use super::members::Members;
+use super::tolerant::{Lookup, member, text};
 use super::{parse, wrong_shape};
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::{ExpandedRelation, Record, RecordData, short_connector_key};
@@ -27,7 +28,7 @@ pub(in super::super) fn record(body: &[u8], asked: &RecordAddress, url: Url) -> 
     let connection = text(&body, &CONNECTION).and_then(|id| id.parse().ok());
     let connection = asked.connection.clone().or(connection);
     let address = RecordAddress { connection, ..asked.clone() };
-    Ok(Record { record_url: Some(url.into()), ..at_address(body, address) })
+    Ok(Record { record_url: Some(url.into()), ..at_address(body.into(), address) })
 }
 
 /// Returns true if a response, of a record or of a path below it, is about this record.
@@ -63,11 +64,10 @@ fn naming_members(body: &[u8]) -> Option<RecordData> {
 ///
 /// The item's own stream and connection count; `stream` and `connection` are what was asked.
 pub(super) fn item(
-    item: Value,
+    body: Members,
     stream: Option<&StreamName>,
     connection: Option<&ConnectionId>,
 ) -> Option<Change> {
-    let Value::Object(body) = item else { return None };
     let own_stream = text(&body, &STREAM).map(str::parse).transpose().ok()?;
     let own_connection = text(&body, &CONNECTION).map(str::parse).transpose().ok()?;
     let key = match member(&body, &KEY)? {
@@ -89,14 +89,13 @@ pub(super) fn item(
 
 /// Returns true for a tombstone. A record without `data` may have a field named `deleted`; a tombstone has no other
 /// fields.
-fn is_gone(body: &RecordData) -> bool {
+fn is_gone(body: &Members) -> bool {
     let about_it =
         |name: &str| ENVELOPE_FIELDS.contains(&name) || KEY.contains(&name) || name.starts_with("deleted");
-    body.get("deleted") == Some(&Value::Bool(true))
-        && (body.contains_key("data") || body.keys().all(|name| about_it(name)))
+    body.get("deleted") == Some(&Value::Bool(true)) && (body.contains("data") || body.all_names(about_it))
 }
 
-fn at_address(mut body: RecordData, address: RecordAddress) -> Record {
+fn at_address(mut body: Members, address: RecordAddress) -> Record {
     let own = |names: &[&str]| text(&body, names).map(str::to_owned);
     let emitted_at = own(&["emitted_at", "emittedAt"]);
     let display_name = own(&["display_name", "displayName"]);
@@ -110,10 +109,7 @@ fn at_address(mut body: RecordData, address: RecordAddress) -> Record {
     };
     let data = match body.remove("data") {
         Some(Value::Object(data)) => data,
-        _ => {
-            body.retain(|name, _| !ENVELOPE_FIELDS.contains(&name.as_str()));
-            body
-        }
+        _ => body.into_fields(|name| !ENVELOPE_FIELDS.contains(&name)),
     };
     Record { emitted_at, connector_key, display_name, expanded, ..Record::new(address, data) }
 }
@@ -137,7 +133,10 @@ fn expansion(relation: String, found: Value, parent: &RecordAddress) -> Option<E
         Change::Present(record) => Some(*record),
         Change::Deleted { .. } => None,
     };
-    let read = |value| item(value, None, parent.connection.as_ref()).and_then(present);
+    let read = |value| match value {
+        Value::Object(body) => item(body.into(), None, parent.connection.as_ref()).and_then(present),
+        _ => None,
+    };
     Some(ExpandedRelation { relation, many, has_more, records: items.into_iter().filter_map(read).collect() })
 }
 
@@ -174,11 +173,13 @@ const ENVELOPE_FIELDS: [&str; 18] = [
 mod tests {
     use serde_json::json;
 
+    use super::super::members::Item;
     use super::*;
 
     fn read(value: Value) -> Option<Change> {
         let (stream, connection) = ("mail".parse().unwrap(), "asked".parse().unwrap());
-        item(value, Some(&stream), Some(&connection))
+        let members = serde_json::from_value::<Item>(value).unwrap().0?;
+        item(members, Some(&stream), Some(&connection))
     }
 
     #[track_caller]

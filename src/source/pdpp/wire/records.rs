@@ -1,9 +1,11 @@
 //! Parser of lists of records and changes.
 
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use super::members::{Item, Members};
 use super::record::item;
-use super::tolerant::{member, text, whole};
+use super::tolerant::{Lookup, member, text, whole};
 use super::{parse, wrong_shape};
 use crate::handle::{ConnectionId, StreamName};
 use crate::memory::MemoryPermit;
@@ -45,31 +47,110 @@ pub(in super::super) fn records(
 ) -> Result<RecordList, SourceError> {
     let mut list = RecordList::default();
     let items = descend(parse(body)?, &mut list, MAX_LEVELS).ok_or(wrong_shape("list of records"))?;
-    list.items = items.into_iter().map(|value| item(value, Some(stream), connection)).collect();
+    list.items = items.into_iter().map(|Item(members)| item(members?, Some(stream), connection)).collect();
     Ok(list)
 }
 
 /// Maximum nesting of a list, as in `{"data":{"data":{"records":[]}}}`.
 const MAX_LEVELS: usize = 3;
 
+/// Names of a list, the first that there is counts.
+const LISTS: [&str; 5] = ["data", "records", "results", "hits", "items"];
+
+/// A response, or a member that may be or contain the list.
+enum Node {
+    List(Vec<Item>),
+    Object(Body),
+    Other,
+}
+
+/// An object with lists, and other members.
+#[derive(Default)]
+struct Body {
+    /// Members with a name of a list.
+    lists: Vec<(String, Node)>,
+    members: Members,
+}
+
 /// Descends to the list and reads the members beside it on the way.
-fn descend(value: Value, found: &mut RecordList, levels: usize) -> Option<Vec<Value>> {
-    let mut body = match value {
-        Value::Array(items) if levels < MAX_LEVELS => return Some(items),
-        Value::Object(body) if levels > 0 => body,
+fn descend(node: Node, found: &mut RecordList, levels: usize) -> Option<Vec<Item>> {
+    let Body { mut lists, members } = match node {
+        Node::List(items) if levels < MAX_LEVELS => return Some(items),
+        Node::Object(body) if levels > 0 => body,
         _ => return None,
     };
-    let own = |names: &[&str]| text(&body, names).map(str::to_owned);
+    let own = |names: &[&str]| text(&members, names).map(str::to_owned);
     found.next_cursor = found.next_cursor.take().or_else(|| own(&["next_cursor", "nextCursor"]));
     found.next_changes =
         found.next_changes.take().or_else(|| own(&["next_changes_since", "nextChangesSince"]));
-    found.has_more = found.has_more.or_else(|| member(&body, &["has_more", "hasMore"])?.as_bool());
-    found.count = found.count.or_else(|| count(body.get("meta")?.as_object()?));
-    let name = ["data", "records", "results", "hits", "items"]
-        .into_iter()
-        .find(|name| body.get(*name).is_some_and(|value| value.is_array() || value.is_object()))?;
-    let inner = body.get_mut(name).map(Value::take)?;
-    descend(inner, found, levels - 1)
+    found.has_more = found.has_more.or_else(|| member(&members, &["has_more", "hasMore"])?.as_bool());
+    found.count = found.count.or_else(|| count(members.get("meta")?.as_object()?));
+    let place =
+        |name: &&str| lists.iter().position(|(own, node)| own == name && !matches!(node, Node::Other));
+    let place = LISTS.iter().find_map(place)?;
+    descend(lists.swap_remove(place).1, found, levels - 1)
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut body = Body::default();
+        while let Some(name) = map.next_key::<String>()? {
+            if LISTS.contains(&name.as_str()) {
+                let node = map.next_value()?;
+                body.lists.retain(|(own, _)| *own != name);
+                body.lists.push((name, node));
+            } else {
+                body.members.insert(name, map.next_value()?);
+            }
+        }
+        Ok(Node::Object(body))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Node::List(items))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Node, E> {
+        Ok(Node::Other)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Node, E> {
+        Ok(Node::Other)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Node, E> {
+        Ok(Node::Other)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Node, E> {
+        Ok(Node::Other)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Node, E> {
+        Ok(Node::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Other)
+    }
 }
 
 /// Parses `{"count":{"kind":"exact","value":80}}`, or a bare number.

@@ -135,14 +135,26 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for LenientList<T> {
     }
 }
 
+/// An object with members by name.
+pub(super) trait Lookup {
+    /// Returns the member of a name.
+    fn get(&self, name: &str) -> Option<&Value>;
+}
+
+impl Lookup for RecordData {
+    fn get(&self, name: &str) -> Option<&Value> {
+        Self::get(self, name)
+    }
+}
+
 /// Returns the first member of an object under one of these names that is not `null`.
-pub(super) fn member<'a>(object: &'a RecordData, names: &[&str]) -> Option<&'a Value> {
-    names.iter().find_map(|name| object.get(*name).filter(|value| !value.is_null()))
+pub(super) fn member<'a>(object: &'a impl Lookup, names: &[&str]) -> Option<&'a Value> {
+    names.iter().find_map(|name| object.get(name).filter(|value| !value.is_null()))
 }
 
 /// Returns the first of these members that is a string.
-pub(super) fn text<'a>(object: &'a RecordData, names: &[&str]) -> Option<&'a str> {
-    names.iter().find_map(|name| object.get(*name)?.as_str()).filter(|text| !text.is_empty())
+pub(super) fn text<'a>(object: &'a impl Lookup, names: &[&str]) -> Option<&'a str> {
+    names.iter().find_map(|name| object.get(name)?.as_str()).filter(|text| !text.is_empty())
 }
 
 /// Returns the first of these members that is an integer.
