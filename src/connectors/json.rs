@@ -16,6 +16,7 @@ use super::ImportError;
 use super::depth::{MAX_DEPTH, is_deeper, too_deep};
 use super::field_names::{FieldNames, KEY_FIELDS, list_names, value_at};
 use super::intake::{Draft, DuplicatePolicy, Intake, Piece, PieceSink, parse_ahead};
+use super::json_line::{GRAPH, read_record_line};
 use super::lines::{Lines, NumberedLine};
 use super::meter::Meter;
 use super::records::json_problem;
@@ -23,9 +24,6 @@ use super::text_input::TextInput;
 use crate::record::RecordData;
 
 const EXPECTED: &str = "a JSON file of objects";
-
-/// The objects of a JSON-LD document.
-const GRAPH: &str = "@graph";
 
 /// Size in bytes of a line of which each item is parsed alone, so that few are in memory as values.
 const MAX_PARSED_LINE: usize = 1024 * 1024;
@@ -132,14 +130,19 @@ struct Item {
 
 impl Content {
     fn parse(self, names: &FieldNames) -> ParsedPiece {
-        let mut parser = Parser { names, items: Vec::new() };
+        // Most pieces are one record. A list that grows has room for four, which the allocator treats as a large block.
+        let mut parser = Parser { names, items: Vec::with_capacity(1) };
         let problem = match self {
-            Self::Line(line) => {
-                match read_values(&mut serde_json::Deserializer::from_slice(&line), &mut parser) {
+            Self::Line(line) => match read_record_line(&line) {
+                Some(data) => {
+                    parser.push(None, Ok((data, line.len())));
+                    None
+                }
+                None => match read_values(&mut serde_json::Deserializer::from_slice(&line), &mut parser) {
                     Ok(read) => read.err().map(|error| json_problem(&error)),
                     Err(ended) => Some(ended.to_string()),
-                }
-            }
+                },
+            },
             Self::Item(stream, text) => {
                 parser.push(stream, read_item(&text));
                 None
@@ -283,6 +286,14 @@ struct Table {
     is_numbered: Option<bool>,
 }
 
+impl Table {
+    /// Returns the key of the item that was read last, from the value of a field that is usually a key.
+    fn key(&mut self, usual: Option<Value>) -> Option<Value> {
+        let is_numbered = *self.is_numbered.get_or_insert(usual.is_none());
+        usual.or_else(|| is_numbered.then(|| self.items.into()))
+    }
+}
+
 /// Items without a key, of which one line of the report tells.
 #[derive(Debug)]
 struct UnkeyedItems {
@@ -306,7 +317,7 @@ impl Items<'_, '_> {
         if let (Some(reason), Place::Line(number, has_items)) = (problem, place) {
             self.intake.reject(&number, &reason);
             if is_empty && !has_items {
-                self.table(self.stream).items += 1;
+                self.tables.entry(self.stream.to_owned()).or_default().items += 1;
             }
         }
         Ok(())
@@ -314,12 +325,17 @@ impl Items<'_, '_> {
 
     fn take_item(&mut self, ParsedItem { stream, item }: ParsedItem) -> Result<(), ImportError> {
         self.number += 1;
-        let place = format!("item {}", self.number);
+        let place = format_args!("item {}", self.number);
         let stream = stream.as_deref().unwrap_or(self.stream);
-        self.table(stream).items += 1;
+        let table = match self.tables.get_mut(stream) {
+            Some(table) => table,
+            None => self.tables.entry(stream.to_owned()).or_default(),
+        };
+        table.items += 1;
         match item {
             Ok(Item { data, emitted_at, bytes, usual_key, named_key }) => {
-                let Some(key) = self.key(stream, usual_key, named_key) else {
+                let key = table.key(usual_key);
+                let Some(key) = (if self.names.key.is_empty() { key } else { named_key }) else {
                     self.note_unkeyed(&data);
                     return Ok(());
                 };
@@ -331,21 +347,6 @@ impl Items<'_, '_> {
                 Ok(())
             }
         }
-    }
-
-    fn table(&mut self, stream: &str) -> &mut Table {
-        if !self.tables.contains_key(stream) {
-            self.tables.insert(stream.to_owned(), Table::default());
-        }
-        self.tables.entry(stream.to_owned()).or_default()
-    }
-
-    /// Returns the key of an item; `None` when it has none.
-    fn key(&mut self, stream: &str, usual: Option<Value>, named: Option<Value>) -> Option<Value> {
-        let table = self.table(stream);
-        let is_numbered = *table.is_numbered.get_or_insert(usual.is_none());
-        let number = is_numbered.then(|| table.items.into());
-        if self.names.key.is_empty() { usual.or(number) } else { named }
     }
 
     fn note_unkeyed(&mut self, data: &RecordData) {

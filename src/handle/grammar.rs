@@ -35,6 +35,12 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// All characters but the unreserved ones, and the dot: for segments that consist of dots.
 const ENCODED_DOTS: &AsciiSet = &ENCODED.add(b'.');
 
+/// Maximum number of bytes of an encoded byte.
+const MAX_ENCODED_BYTES: usize = 3;
+
+/// Maximum number of bytes of a handle besides its names: two separators and `/p4294967295`.
+const MAX_PART_BYTES: usize = 14;
+
 /// A string that names one record, or one part of a record's text.
 ///
 /// A `Handle` exists only if its text parses, so whatever is displayed can be fetched.
@@ -83,6 +89,12 @@ impl Handle {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// Returns true if the names are so short that the handles of the record and of each of its parts can be minted.
+    pub(crate) fn is_short(connection: &ConnectionId, stream: &StreamName, record: &RecordId) -> bool {
+        let names = connection.as_str().len() + stream.as_str().len() + record.as_str().len();
+        names * MAX_ENCODED_BYTES + MAX_PART_BYTES <= MAX_HANDLE_BYTES
     }
 
     fn sized(text: String, address: &RecordAddress, part: Option<u32>) -> Option<Self> {
@@ -357,6 +369,15 @@ mod tests {
                 let read: Handle = handle.to_string().parse().unwrap();
                 prop_assert_eq!(read.address(), &address);
                 prop_assert_eq!(read.part(), Some(number));
+            }
+        }
+
+        #[test]
+        fn law_short_names_have_handles_of_parts(address in any_address()) {
+            let Some(connection) = &address.connection else { return Ok(()) };
+            if Handle::is_short(connection, &address.stream, &address.record) {
+                let longest = Handle::mint(&address).and_then(|whole| whole.with_part(u32::MAX));
+                prop_assert!(longest.is_some());
             }
         }
 

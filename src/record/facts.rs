@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{RecordData, WebLink};
 
-const TITLE_FIELDS: [&str; 12] = [
+const TITLE_FIELDS: FieldList = FieldList::new(&[
     "title",
     "subject",
     "headline",
@@ -21,9 +21,9 @@ const TITLE_FIELDS: [&str; 12] = [
     "label",
     "topic",
     "question",
-];
+]);
 
-const LINK_FIELDS: [&str; 11] = [
+const LINK_FIELDS: FieldList = FieldList::new(&[
     "url",
     "html_url",
     "web_url",
@@ -35,9 +35,9 @@ const LINK_FIELDS: [&str; 11] = [
     "canonical_url",
     "href",
     "@id",
-];
+]);
 
-const AUTHORED_FIELDS: [&str; 26] = [
+const AUTHORED_FIELDS: FieldList = FieldList::new(&[
     "authored_at",
     "sent_at",
     "received_at",
@@ -64,9 +64,9 @@ const AUTHORED_FIELDS: [&str; 26] = [
     "date_modified",
     "last_modified",
     "updated",
-];
+]);
 
-const AUTHOR_FIELDS: [&str; 16] = [
+const AUTHOR_FIELDS: FieldList = FieldList::new(&[
     "from",
     "from_name",
     "from_email",
@@ -83,14 +83,69 @@ const AUTHOR_FIELDS: [&str; 16] = [
     "user",
     "username",
     "posted_by",
-];
+]);
 
 /// Maximum number of fields with loosely compared names. Comparing thousands would make each list slow.
 const MAX_FIELDS_COMPARED: usize = 200;
 
 /// Names of objects that APIs wrap the fields of a record in.
-const WRAPPERS: [&str; 8] =
-    ["fields", "attributes", "properties", "snippet", "data", "item", "node", "object"];
+const WRAPPERS: FieldList =
+    FieldList::new(&["fields", "attributes", "properties", "snippet", "data", "item", "node", "object"]);
+
+/// Names of fields with a role, the preferred first, and what tells most other names from them.
+#[derive(Debug, Clone, Copy)]
+struct FieldList {
+    names: &'static [&'static str],
+    /// Bits of the first letters of the names.
+    first_letters: u64,
+    /// Bits of the numbers of letters of the names.
+    letter_counts: u64,
+}
+
+impl FieldList {
+    const fn new(names: &'static [&'static str]) -> Self {
+        let (mut first_letters, mut letter_counts) = (0, 0);
+        let mut rest = names;
+        while let [name, others @ ..] = rest {
+            let (first, count) = outline(name);
+            first_letters |= first;
+            letter_counts |= count;
+            rest = others;
+        }
+        Self { names, first_letters, letter_counts }
+    }
+
+    /// Returns false if no name of the list is equal to this one apart from case and separators.
+    fn may_have(&self, name: &str) -> bool {
+        let (first, count) = outline(name);
+        self.first_letters & first != 0 && self.letter_counts & count != 0
+    }
+
+    /// Returns true if a name of the list is equal to this one apart from case and separators.
+    fn has(&self, name: &str) -> bool {
+        self.may_have(name) && self.names.iter().any(|known| is_same_name(name, known))
+    }
+}
+
+/// Returns a bit for the first letter of a name, and one for the number of its letters.
+const fn outline(name: &str) -> (u64, u64) {
+    let (mut first, mut letters) = (0, 0_u32);
+    let mut rest = name.as_bytes();
+    while let [byte, others @ ..] = rest {
+        if !is_separator(*byte) {
+            if letters == 0 {
+                first = 1 << (byte.to_ascii_lowercase() % 64);
+            }
+            letters += 1;
+        }
+        rest = others;
+    }
+    (first, 1 << (letters % 64))
+}
+
+const fn is_separator(byte: u8) -> bool {
+    matches!(byte, b'_' | b'-' | b' ')
+}
 
 /// Returns the record's own title: the first title field that contains text.
 #[must_use]
@@ -101,19 +156,19 @@ pub fn own_title(data: &RecordData) -> Option<&str> {
 /// Returns true if a field of this name holds a title.
 #[must_use]
 pub(crate) fn is_title_field(name: &str) -> bool {
-    TITLE_FIELDS.iter().any(|title| is_same_name(name, title))
+    TITLE_FIELDS.has(name)
 }
 
 /// Returns true if a field of this name holds the author or sender.
 #[must_use]
 pub(crate) fn is_author_field(name: &str) -> bool {
-    AUTHOR_FIELDS.iter().any(|author| is_same_name(name, author))
+    AUTHOR_FIELDS.has(name)
 }
 
 /// Returns true if a field of this name holds the time at which a record was written.
 #[must_use]
 pub(crate) fn is_time_field(name: &str) -> bool {
-    AUTHORED_FIELDS.iter().any(|time| is_same_name(name, time))
+    AUTHORED_FIELDS.has(name)
 }
 
 /// Returns the record's own link: the first link field with a URL that a person can open.
@@ -150,24 +205,37 @@ pub(crate) fn is_same_name(one: &str, other: &str) -> bool {
 }
 
 fn letters_of(name: &str) -> impl Iterator<Item = u8> {
-    name.bytes().filter(|byte| !matches!(byte, b'_' | b'-' | b' ')).map(|byte| byte.to_ascii_lowercase())
+    name.bytes().filter(|byte| !is_separator(*byte)).map(|byte| byte.to_ascii_lowercase())
 }
 
-fn texts<'a>(data: &'a RecordData, names: &'static [&'static str]) -> impl Iterator<Item = &'a str> {
-    values(data, names).filter_map(Value::as_str).filter(|text| !text.trim().is_empty())
+fn texts<'a>(data: &'a RecordData, list: &'static FieldList) -> impl Iterator<Item = &'a str> {
+    values(data, list).filter_map(Value::as_str).filter(|text| !text.trim().is_empty())
 }
 
-fn values<'a>(data: &'a RecordData, names: &'static [&'static str]) -> impl Iterator<Item = &'a Value> {
-    let wrapped = WRAPPERS.iter().filter_map(|name| data.get(*name)).filter_map(Value::as_object);
-    std::iter::once(data).chain(wrapped).flat_map(|fields| {
-        let exact = names.iter().filter_map(|name| fields.get(*name));
-        exact.chain(std::iter::once_with(|| similar(fields, names)).flatten())
+fn values<'a>(data: &'a RecordData, list: &'static FieldList) -> impl Iterator<Item = &'a Value> {
+    let wrapped = std::iter::once_with(|| exact(data, &WRAPPERS)).flatten().filter_map(Value::as_object);
+    std::iter::once(data).chain(wrapped).flat_map(move |fields| {
+        exact(fields, list).chain(std::iter::once_with(move || similar(fields, list)).flatten())
     })
 }
 
-/// Returns the values of fields with almost these names, in the order of `names`.
-fn similar<'a>(fields: &'a RecordData, names: &[&str]) -> Vec<&'a Value> {
-    let rank = |field: &str| names.iter().position(|name| *name != field && is_same_name(field, name));
+/// Returns the values of fields with these names, in the order of the list.
+fn exact<'a>(fields: &'a RecordData, list: &'static FieldList) -> impl Iterator<Item = &'a Value> {
+    // Most records have few fields, of which none is in the list, so that no name of it has to be looked up.
+    let names = if fields.keys().any(|field| list.may_have(field)) { list.names } else { &[] };
+    names.iter().filter_map(|name| fields.get(*name))
+}
+
+/// Returns the values of fields with almost these names, in the order of the list.
+fn similar<'a>(fields: &'a RecordData, list: &FieldList) -> Vec<&'a Value> {
+    let rank = |field: &str| {
+        let mut names = list.names.iter();
+        if list.may_have(field) {
+            names.position(|name| *name != field && is_same_name(field, name))
+        } else {
+            None
+        }
+    };
     let found = fields.iter().take(MAX_FIELDS_COMPARED);
     let mut found: Vec<_> = found.filter_map(|(field, value)| Some((rank(field)?, value))).collect();
     found.sort_by_key(|(rank, _)| *rank);

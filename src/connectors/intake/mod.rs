@@ -273,11 +273,11 @@ impl<'a> Intake<'a> {
         };
         let primary_key = definition.map(|definition| definition.primary_key.as_slice()).unwrap_or_default();
         let key = match (draft.key, &draft.data) {
-            (Some(key), _) => canonical_key(&key)?,
+            (Some(key), _) => canonical_key(key)?,
             (None, Some(data)) => key_of(primary_key, data)?,
             (None, None) => return Err("there is no `key`".to_owned()),
         };
-        let key = self.addressable(&stream, &key)?;
+        let key = self.addressable(&stream, key)?;
         let change = match draft.data {
             Some(data) => Change::Put { data, emitted_at: draft.emitted_at },
             None => Change::Delete { deleted_at: draft.emitted_at },
@@ -286,10 +286,14 @@ impl<'a> Intake<'a> {
     }
 
     /// Parses a key, and checks that the record and every part of it can have a handle.
-    fn addressable(&self, stream: &StreamName, key: &str) -> Result<RecordId, String> {
-        let record: RecordId =
-            key.parse().map_err(|problem| format!("its key cannot be addressed: {problem}"))?;
-        let connection = Some(self.connection.connection_id.clone());
+    fn addressable(&self, stream: &StreamName, key: String) -> Result<RecordId, String> {
+        let record =
+            RecordId::try_from(key).map_err(|problem| format!("its key cannot be addressed: {problem}"))?;
+        let connection = &self.connection.connection_id;
+        if Handle::is_short(connection, stream, &record) {
+            return Ok(record);
+        }
+        let connection = Some(connection.clone());
         let address = RecordAddress { connection, stream: stream.clone(), record: record.clone() };
         // A long record is read by the handles of its parts, which are longer than its own.
         let longest = Handle::mint(&address).and_then(|handle| handle.with_part(u32::MAX));
@@ -310,8 +314,7 @@ impl<'a> Intake<'a> {
             (Change::Put { data, .. }, DuplicatePolicy::Refused) => data,
             (_, DuplicatePolicy::KeptApart(identity)) => identity,
         };
-        let json = serde_json::to_vec(identity).unwrap_or_default();
-        let data = hash_of(&json);
+        let data = hash_of_data(identity);
         let first = *self.seen.entry(hash_of(&(&incoming.stream, &incoming.key))).or_insert(data);
         if first == data {
             return Ok(incoming);
@@ -322,9 +325,10 @@ impl<'a> Intake<'a> {
         if matches!(repeated, DuplicatePolicy::Refused) {
             return Err("its key was already used by an earlier record of this file".to_owned());
         }
+        let json = serde_json::to_vec(identity).unwrap_or_default();
         let digest =
             Sha256::digest(&json).iter().take(8).fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
-        let key = self.addressable(&incoming.stream, &format!("{}-{digest}", incoming.key))?;
+        let key = self.addressable(&incoming.stream, format!("{}-{digest}", incoming.key))?;
         Ok(IncomingRecord { key, ..incoming })
     }
 }
@@ -334,6 +338,40 @@ fn hash_of(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
+}
+
+/// Hashes the fields of a record in their order, as [`hash_of`] does.
+fn hash_of_data(data: &RecordData) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hash_fields(data, &mut hasher);
+    hasher.finish()
+}
+
+fn hash_fields(fields: &RecordData, hasher: &mut impl Hasher) {
+    fields.len().hash(hasher);
+    for (name, value) in fields {
+        name.hash(hasher);
+        hash_value(value, hasher);
+    }
+}
+
+fn hash_value(value: &Value, hasher: &mut impl Hasher) {
+    std::mem::discriminant(value).hash(hasher);
+    match value {
+        Value::Null => {}
+        Value::Bool(value) => value.hash(hasher),
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(positive), _) => (0_u8, positive).hash(hasher),
+            (None, Some(negative)) => (1_u8, negative).hash(hasher),
+            (None, None) => (2_u8, number.as_f64().map(f64::to_bits)).hash(hasher),
+        },
+        Value::String(text) => text.hash(hasher),
+        Value::Array(items) => {
+            items.len().hash(hasher);
+            items.iter().for_each(|item| hash_value(item, hasher));
+        }
+        Value::Object(fields) => hash_fields(fields, hasher),
+    }
 }
 
 fn key_of(primary_key: &[String], data: &RecordData) -> Result<String, String> {
@@ -346,5 +384,5 @@ fn key_of(primary_key: &[String], data: &RecordData) -> Result<String, String> {
             .ok_or_else(|| format!("there is no `key` and the primary key field `{field}` is missing"))
     };
     let parts: Vec<Value> = primary_key.iter().map(part).collect::<Result<_, _>>()?;
-    canonical_key(&Value::Array(parts))
+    canonical_key(Value::Array(parts))
 }

@@ -41,10 +41,11 @@ impl<'a> RecordContent<'a> {
     pub(in crate::source) fn new(record: &RecordText<'a>) -> Self {
         let RecordText { key, data, emitted_at } = *record;
         let title = own_title(data);
-        let mut texts: Vec<Cow<'a, str>> = Vec::new();
+        // Most fields are one text or number, so the lists need not grow.
+        let mut texts: Vec<Cow<'a, str>> = Vec::with_capacity(data.len() + 2);
         texts.extend(title.map(Cow::Borrowed));
         texts.push(Cow::Borrowed(key));
-        let mut values = Vec::new();
+        let mut values = Vec::with_capacity(data.len());
         for value in data.values() {
             collect_texts(value, &mut values);
             if let serde_json::Value::Number(number) = value {

@@ -200,19 +200,64 @@ impl Units<'_> {
 
     /// Returns the next unit if it is an ASCII word and what precedes and follows it is ASCII, as in most text.
     fn next_ascii_word(&mut self) -> Option<Unit> {
-        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        let between = rest.iter().take_while(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric()).count();
+        let bytes = self.text.as_bytes();
+        let rest = bytes.get(self.at..)?;
+        let between = rest.iter().position(|byte| ByteClass::of(*byte) != ByteClass::Between)?;
         let start = self.at + between;
-        if !self.text.as_bytes().get(start)?.is_ascii() {
+        let (first, later) = rest.get(between..)?.split_first()?;
+        if ByteClass::of(*first) == ByteClass::NotAscii {
             return None;
         }
-        self.at = start + 1;
-        let has_later_capital = self.skip_ascii_word();
-        if self.text.as_bytes().get(self.at).is_some_and(|next| !next.is_ascii()) {
-            self.at = start;
-            return None;
+        let mut has_later_capital = false;
+        let mut letters = 0;
+        for byte in later {
+            match ByteClass::of(*byte) {
+                ByteClass::Letter => {}
+                ByteClass::Capital => has_later_capital = true,
+                ByteClass::Between => break,
+                ByteClass::NotAscii => {
+                    self.at = start;
+                    return None;
+                }
+            }
+            letters += 1;
         }
+        self.at = start + 1 + letters;
         Some(Unit { range: start..self.at, spaced: true, has_later_capital })
+    }
+}
+
+/// Class of a byte of ASCII text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ByteClass {
+    Between,
+    /// Letter in lower case, or digit.
+    Letter,
+    Capital,
+    NotAscii,
+}
+
+/// The class of each byte.
+const BYTE_CLASSES: [ByteClass; 256] = {
+    let mut classes = [ByteClass::Between; 256];
+    let mut byte = 0_u8;
+    let mut rest = classes.as_mut_slice();
+    while let [class, others @ ..] = rest {
+        *class = match byte {
+            b'A'..=b'Z' => ByteClass::Capital,
+            b'a'..=b'z' | b'0'..=b'9' => ByteClass::Letter,
+            0..=127 => ByteClass::Between,
+            128.. => ByteClass::NotAscii,
+        };
+        byte = byte.wrapping_add(1);
+        rest = others;
+    }
+    classes
+};
+
+impl ByteClass {
+    fn of(byte: u8) -> Self {
+        BYTE_CLASSES.get(usize::from(byte)).copied().unwrap_or(Self::NotAscii)
     }
 }
 

@@ -62,6 +62,35 @@ impl Workshop {
     }
 }
 
+#[test]
+fn new_known_changed_and_repeated_records_are_told_apart_in_any_order() {
+    let workshop = Workshop::new();
+    let lines = |keys: &[(u32, u32)]| {
+        keys.iter().fold(String::new(), |mut lines, (id, value)| {
+            writeln!(lines, r#"{{"id":{id},"tags":["x{value}",{{"n":-1.5}}],"empty":null,"is":true}}"#)
+                .unwrap();
+            lines
+        })
+    };
+    let file = workshop.file("a.ndjson", lines(&[(1, 1), (2, 2), (3, 3), (1, 1)]));
+    assert_eq!(workshop.counts(&["json", &file, "--stream", "s"]), [3, 0, 1, 0, 0]);
+    // A repeated key is rejected, unless the record is equal to the first one.
+    let mixed = [(4, 4), (1, 1), (5, 5), (6, 6), (2, 20), (4, 40), (7, 7), (7, 7), (3, 3)];
+    let file = workshop.file("b.ndjson", lines(&mixed));
+    assert_eq!(workshop.counts(&["json", &file, "--stream", "s"]), [4, 1, 3, 0, 1]);
+    assert_eq!(workshop.search("x20"), ["c/s:2"]);
+    assert_eq!(workshop.search("x4"), ["c/s:4"]);
+    assert!(workshop.search("x2").is_empty() && workshop.search("x40").is_empty());
+}
+
+#[test]
+fn equal_fields_in_another_order_are_another_record() {
+    let workshop = Workshop::new();
+    let lines = ["{\"id\":1,\"a\":1,\"b\":2}", "{\"id\":1,\"b\":2,\"a\":1}", "{\"id\":1,\"a\":1.0,\"b\":2}"];
+    let file = workshop.file("a.ndjson", lines.join("\n"));
+    assert_eq!(workshop.counts(&["json", &file]), [1, 0, 0, 0, 2]);
+}
+
 const LINES: &str = r#"{"stream":"messages","key":"m1","data":{"subject":"One","body":"alpha"},"emitted_at":"2026-01-01T00:00:00Z"}
 {"stream":"messages","key":"m2","data":{"subject":"Two","body":"beta"},"emitted_at":"2026-01-02T00:00:00Z","op":"upsert"}
 

@@ -14,6 +14,18 @@ pub(in crate::source::store) struct OpenStream {
     pub(in crate::source::store) row: i64,
     cursor_field: Option<String>,
     fields: ObservedFields,
+    /// True if the last record was new, so that the next one is probably new, too.
+    expects_new: bool,
+}
+
+/// A record to insert.
+struct NewRecord<'r> {
+    key: &'r str,
+    data: &'r RecordData,
+    /// Text of the data.
+    text: &'r str,
+    emitted_at: Option<&'r str>,
+    version: i64,
 }
 
 /// Effect of writing a record, with the row id of the record. A deleted record that was never there has none.
@@ -47,7 +59,7 @@ impl OpenStream {
         let mut statement = transaction.prepare("SELECT name, kinds FROM fields WHERE stream = ?1")?;
         let fields = statement.query_map([row], |row| Ok((row.get(0)?, Kinds::from_bits(row.get(1)?))))?;
         let fields = ObservedFields::new(fields.collect::<Result<_, _>>()?);
-        let stream = Self { row, fields, cursor_field };
+        let stream = Self { row, fields, cursor_field, expects_new: false };
         if before != stream.cursor_field {
             stream.update_sort_values(transaction)?;
         }
@@ -86,11 +98,24 @@ impl OpenStream {
         change: &Change,
         version: i64,
     ) -> Result<WriteOutcome, rusqlite::Error> {
+        let mut text = None;
+        if let Change::Put { data, emitted_at } = change {
+            // Done for unchanged records too: an older import may have known fewer types.
+            self.fields.observe(data);
+            let text = text.insert(serde_json::to_string(data).unwrap_or_default());
+            let new = NewRecord { key, data, text, emitted_at: emitted_at.as_deref(), version };
+            if self.expects_new
+                && let Some(row) = self.insert(transaction, &new)?
+            {
+                return Ok(WriteOutcome::Added(row));
+            }
+        }
         let mut existing = transaction
             .prepare_cached("SELECT id, data, emitted_at FROM records WHERE stream = ?1 AND key = ?2")?;
         let existing: Option<(i64, Option<String>, Option<String>)> = existing
             .query_row(params![self.row, key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
+        self.expects_new = existing.is_none();
         match (existing, change) {
             (None | Some((_, None, _)), Change::Delete { .. }) => Ok(WriteOutcome::Unchanged(None)),
             (Some((row, Some(_), _)), Change::Delete { deleted_at }) => {
@@ -101,9 +126,7 @@ impl OpenStream {
                 Ok(WriteOutcome::Deleted(row))
             }
             (existing, Change::Put { data, emitted_at }) => {
-                // Done for unchanged records too: an older import may have known fewer types.
-                self.fields.observe(data);
-                let text = serde_json::to_string(data).unwrap_or_default();
+                let text = text.unwrap_or_default();
                 let (row, before, before_at) = match existing {
                     Some((row, Some(before), _)) if before == text => {
                         return Ok(WriteOutcome::Unchanged(Some(row)));
@@ -114,15 +137,13 @@ impl OpenStream {
                 // A record without a time keeps its previous time, unless it had been deleted: a deletion's time is
                 // not the record's.
                 let emitted_at = emitted_at.clone().or(before_at.filter(|_| before.is_some()));
-                let sort_value = self.sort_value(data, emitted_at.as_deref());
                 let Some(row) = row else {
-                    let mut insert = transaction.prepare_cached(
-                        "INSERT INTO records (stream, key, data, emitted_at, sort_value, version)
-                         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                    )?;
-                    let values = params![self.row, key, text, emitted_at, sort_value, version];
-                    return Ok(WriteOutcome::Added(insert.insert(values)?));
+                    let new =
+                        NewRecord { key, data, text: &text, emitted_at: emitted_at.as_deref(), version };
+                    let added = self.insert(transaction, &new)?;
+                    return Ok(added.map_or(WriteOutcome::Unchanged(None), WriteOutcome::Added));
                 };
+                let sort_value = self.sort_value(data, emitted_at.as_deref());
                 let mut update = transaction.prepare_cached(
                     "UPDATE records SET data = ?2, emitted_at = ?3, sort_value = ?4, version = ?5 WHERE id = ?1",
                 )?;
@@ -130,6 +151,22 @@ impl OpenStream {
                 Ok(if before.is_some() { WriteOutcome::Changed(row) } else { WriteOutcome::Added(row) })
             }
         }
+    }
+
+    /// Inserts a record. Returns its row id, or `None` if there is one of its key.
+    fn insert(
+        &self,
+        transaction: &Transaction<'_>,
+        new: &NewRecord<'_>,
+    ) -> Result<Option<i64>, rusqlite::Error> {
+        let NewRecord { key, data, text, emitted_at, version } = *new;
+        let mut insert = transaction.prepare_cached(
+            "INSERT INTO records (stream, key, data, emitted_at, sort_value, version)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (stream, key) DO NOTHING",
+        )?;
+        let sort_value = self.sort_value(data, emitted_at);
+        let inserted = insert.execute(params![self.row, key, text, emitted_at, sort_value, version])?;
+        Ok((inserted > 0).then(|| transaction.last_insert_rowid()))
     }
 
     /// Saves the fields that are new since the last save.

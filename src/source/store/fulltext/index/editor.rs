@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use tantivy::{IndexWriter, TantivyError, Term};
 
-use super::document::{Entry, Fields, Rows, row_term};
+use super::document::{Entry, Fields, IndexDocument, Rows, row_term};
 use super::fault::{IndexFault, guard};
 use super::folder::{IndexFolder, folder_of, next_folder_of, replace_by_next};
 use super::open::{OpenIndex, VerifiedFiles, listed_files};
@@ -31,7 +31,7 @@ pub(in crate::source::store) struct IndexEditor {
     store: PathBuf,
     uuid: String,
     pub(in crate::source::store) fields: Fields,
-    writer: IndexWriter,
+    writer: IndexWriter<IndexDocument>,
     /// Version up to which all changes were added.
     added: i64,
     /// Version that the last commit contains.
