@@ -202,16 +202,16 @@ impl Units<'_> {
     fn next_ascii_word(&mut self) -> Option<Unit> {
         let bytes = self.text.as_bytes();
         let rest = bytes.get(self.at..)?;
-        let between = rest.iter().position(|byte| ByteClass::of(*byte) != ByteClass::Between)?;
+        let between = rest.iter().position(|byte| ByteClass::from(*byte) != ByteClass::Between)?;
         let start = self.at + between;
         let (first, later) = rest.get(between..)?.split_first()?;
-        if ByteClass::of(*first) == ByteClass::NotAscii {
+        if ByteClass::from(*first) == ByteClass::NotAscii {
             return None;
         }
         let mut has_later_capital = false;
         let mut letters = 0;
         for byte in later {
-            match ByteClass::of(*byte) {
+            match ByteClass::from(*byte) {
                 ByteClass::Letter => {}
                 ByteClass::Capital => has_later_capital = true,
                 ByteClass::Between => break,
@@ -255,8 +255,8 @@ const BYTE_CLASSES: [ByteClass; 256] = {
     classes
 };
 
-impl ByteClass {
-    fn of(byte: u8) -> Self {
+impl From<u8> for ByteClass {
+    fn from(byte: u8) -> Self {
         BYTE_CLASSES.get(usize::from(byte)).copied().unwrap_or(Self::NotAscii)
     }
 }
