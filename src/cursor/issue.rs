@@ -80,13 +80,14 @@ impl Cursors {
     /// It cannot be kept.
     pub async fn store(&self, prepared: PreparedCursor) -> Result<String, StateError> {
         let PreparedCursor { cursor, reference, position } = prepared;
-        let (kind, offset, prepared) = (position.kind, position.offset, position.issued);
+        let (kind, offset, expected_issue) = (position.kind, position.offset, position.issued);
         let positions = &self.storage().await.positions;
+        // Before the position is stored, because the call may be cancelled meanwhile.
+        self.expire_after(self.valid_for + Duration::from_secs(1), positions);
         let issued = positions.keep(reference, position).await?;
         self.clock.raise(issued);
-        self.expire_after(self.valid_for + Duration::from_secs(1), positions);
         match cursor {
-            Some(cursor) if issued == prepared => Ok(cursor),
+            Some(cursor) if issued == expected_issue => Ok(cursor),
             _ => Ok(self.seal(&Claims { kind, issued, offset, reference }).await),
         }
     }

@@ -73,11 +73,11 @@ pub fn field_len(name: &str, value: &Value) -> usize {
 /// Returns the rest of `room` bytes beside the text of a value, or `None` if that is longer. Stops as soon as it is.
 #[must_use]
 pub fn room_after(room: usize, value: &Value) -> Option<usize> {
-    /// Bytes of a value without text, or of the punctuation around it.
+    /// Bytes of a value besides its text.
     const OTHER: usize = 8;
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => room.checked_sub(OTHER),
-        Value::String(text) => room.checked_sub(text.len()),
+        Value::String(text) => room.checked_sub(text.len() + OTHER),
         Value::Array(items) => items.iter().try_fold(room.checked_sub(OTHER)?, room_after),
         Value::Object(fields) => {
             let field = |room: usize, (name, value): (&String, &Value)| {

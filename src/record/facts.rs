@@ -92,7 +92,7 @@ const MAX_FIELDS_COMPARED: usize = 200;
 const WRAPPERS: FieldList =
     FieldList::new(&["fields", "attributes", "properties", "snippet", "data", "item", "node", "object"]);
 
-/// Names of fields with a role, the preferred first, and what tells most other names from them.
+/// Names of fields with a role, the preferred first, and a filter that excludes most other names.
 #[derive(Debug, Clone, Copy)]
 struct FieldList {
     names: &'static [&'static str],
@@ -127,10 +127,16 @@ impl FieldList {
     }
 }
 
-/// Returns a bit for the first letter of a name, and one for the number of its letters.
+/// Length in bytes of a name from which on it is compared without an outline.
+const MAX_NAME_BYTES: usize = 128;
+
+/// Returns a bit for the first letter of a name, and one for the number of its letters. A long name has all bits.
 const fn outline(name: &str) -> (u64, u64) {
     let (mut first, mut letters) = (0, 0_u32);
     let mut rest = name.as_bytes();
+    if rest.len() > MAX_NAME_BYTES {
+        return (u64::MAX, u64::MAX);
+    }
     while let [byte, others @ ..] = rest {
         if !is_separator(*byte) {
             if letters == 0 {
@@ -222,7 +228,8 @@ fn values<'a>(data: &'a RecordData, list: &'static FieldList) -> impl Iterator<I
 /// Returns the values of fields with these names, in the order of the list.
 fn exact<'a>(fields: &'a RecordData, list: &'static FieldList) -> impl Iterator<Item = &'a Value> {
     // Most records have few fields, of which none is in the list, so that no name of it has to be looked up.
-    let names = if fields.keys().any(|field| list.may_have(field)) { list.names } else { &[] };
+    let may_have = fields.len() > MAX_FIELDS_COMPARED || fields.keys().any(|field| list.may_have(field));
+    let names = if may_have { list.names } else { &[] };
     names.iter().filter_map(|name| fields.get(*name))
 }
 

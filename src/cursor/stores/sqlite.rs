@@ -174,8 +174,11 @@ impl Positions for SqlitePositions {
                 if due {
                     sweep(transaction, seen)?;
                 }
-                insert(transaction, &reference, &position, seen, seen + valid_for)?;
-                Ok(seen)
+                // Calls at the same time raise the clock for each other. Their cursors keep the times that they have.
+                let is_ahead = seen.saturating_sub(position.issued) >= MAX_CALL_SKEW;
+                let issued = if is_ahead { seen } else { position.issued };
+                insert(transaction, &reference, &position, issued, issued + valid_for)?;
+                Ok(issued)
             };
             match database.with(|connection| write(connection, keep)) {
                 Err(StateError::Full { .. }) => {
@@ -235,6 +238,9 @@ impl Positions for SqlitePositions {
 
 /// Time by which the stored time may be behind before a refused cursor updates it.
 const EXPIRE_EVERY_MS: i64 = 1_000;
+
+/// Time by which the clock can be ahead of a call because of other calls at the same time.
+const MAX_CALL_SKEW: Duration = Duration::from_secs(1);
 
 const COLUMNS: &str = "reference, kind, issued_ms, offset, used_ms, binding, position, expires_ms";
 

@@ -58,9 +58,12 @@ const MAX_SMALL_BYTES: usize = 16 * 1024;
 
 /// Returns true if rows are so small that moving them to another thread would take longer than fitting them.
 pub(super) fn is_small(rows: &[Change]) -> bool {
-    let fields = |room, data: &RecordData| {
-        data.iter()
-            .try_fold(room, |room: usize, (name, value)| room_after(room.checked_sub(name.len())?, value))
+    /// Bytes of a record besides its fields: its handle and its names.
+    const RECORD: usize = 64;
+    let fields = |room: usize, data: &RecordData| {
+        data.iter().try_fold(room.checked_sub(RECORD)?, |room, (name, value)| {
+            room_after(room.checked_sub(name.len())?, value)
+        })
     };
     let record = |room, record: &Record| {
         let mut related = record.expanded.iter().flat_map(|relation| &relation.records);
@@ -68,7 +71,7 @@ pub(super) fn is_small(rows: &[Change]) -> bool {
     };
     let room = rows.iter().try_fold(MAX_SMALL_BYTES, |room, row| match row {
         Change::Present(present) => record(room, present),
-        Change::Deleted { .. } => Some(room),
+        Change::Deleted { .. } => room.checked_sub(RECORD),
     });
     room.is_some()
 }

@@ -14,7 +14,7 @@ pub(in crate::source::store) struct OpenStream {
     pub(in crate::source::store) row: i64,
     cursor_field: Option<String>,
     fields: ObservedFields,
-    /// True if the last record was new, so that the next one is probably new, too.
+    /// True if the last key was not in the store, so that the next one probably is not, either.
     expects_new: bool,
 }
 
@@ -141,7 +141,7 @@ impl OpenStream {
                     let new =
                         NewRecord { key, data, text: &text, emitted_at: emitted_at.as_deref(), version };
                     let added = self.insert(transaction, &new)?;
-                    return Ok(added.map_or(WriteOutcome::Unchanged(None), WriteOutcome::Added));
+                    return added.map(WriteOutcome::Added).ok_or(rusqlite::Error::QueryReturnedNoRows);
                 };
                 let sort_value = self.sort_value(data, emitted_at.as_deref());
                 let mut update = transaction.prepare_cached(
