@@ -171,11 +171,9 @@ impl Positions for SqlitePositions {
         self.blocking(move |database| {
             let keep = |transaction: &Transaction<'_>| {
                 let seen = raise(transaction, position.issued)?;
-                if due {
-                    sweep(transaction, seen)?;
-                }
-                // Calls at the same time raise the clock for each other. Their cursors keep the times that they have.
-                let is_ahead = seen.saturating_sub(position.issued) >= MAX_CALL_SKEW;
+                due.then(|| sweep(transaction, seen)).transpose()?;
+                // Calls at the same time raise the clock for each other, and keep their times.
+                let is_ahead = seen >= position.issued + Duration::from_secs(1);
                 let issued = if is_ahead { seen } else { position.issued };
                 insert(transaction, &reference, &position, issued, issued + valid_for)?;
                 Ok(issued)
@@ -238,9 +236,6 @@ impl Positions for SqlitePositions {
 
 /// Time by which the stored time may be behind before a refused cursor updates it.
 const EXPIRE_EVERY_MS: i64 = 1_000;
-
-/// Time by which the clock can be ahead of a call because of other calls at the same time.
-const MAX_CALL_SKEW: Duration = Duration::from_secs(1);
 
 const COLUMNS: &str = "reference, kind, issued_ms, offset, used_ms, binding, position, expires_ms";
 
