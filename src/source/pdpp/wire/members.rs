@@ -2,10 +2,10 @@
 //!
 //! A list has many objects with few members. Comparing a few names takes less time than hashing each of them.
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::MapAccess;
 use serde_json::Value;
 
-use super::tolerant::Lookup;
+use super::tolerant::{Lookup, Tolerant};
 use crate::record::RecordData;
 
 /// Maximum number of members that are compared one by one. A server may send an object with millions of them.
@@ -97,59 +97,16 @@ impl Members {
 }
 
 /// Item of a list: the members of an object, or `None` for any other value.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Item(pub(super) Option<Members>);
 
-impl<'de> Deserialize<'de> for Item {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ItemVisitor)
-    }
-}
-
-struct ItemVisitor;
-
-impl<'de> Visitor<'de> for ItemVisitor {
-    type Value = Item;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Item, A::Error> {
+impl<'de> Tolerant<'de> for Item {
+    fn from_map<A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
         let mut members = Members::default();
-        while let Some((name, value)) = map.next_entry()? {
+        while let Some((name, value)) = fields.next_entry()? {
             members.insert(name, value);
         }
-        Ok(Item(Some(members)))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Item, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Item(None))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Item, E> {
-        Ok(Item(None))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Item, E> {
-        Ok(Item(None))
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Item, E> {
-        Ok(Item(None))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Item, E> {
-        Ok(Item(None))
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Item, E> {
-        Ok(Item(None))
-    }
-
-    fn visit_unit<E>(self) -> Result<Item, E> {
-        Ok(Item(None))
+        Ok(Self(Some(members)))
     }
 }
 
@@ -158,10 +115,11 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
+    use super::super::tolerant::Any;
     use super::*;
 
     fn members(text: &str) -> Members {
-        serde_json::from_str::<Item>(text).unwrap().0.unwrap()
+        serde_json::from_str::<Any<Item>>(text).unwrap().0.0.unwrap()
     }
 
     proptest! {
@@ -184,7 +142,7 @@ mod tests {
         for value in
             [json!(null), json!(true), json!(-1), json!(1), json!(0.5), json!("x"), json!([{"a": [1]}])]
         {
-            assert!(serde_json::from_value::<Item>(value.clone()).unwrap().0.is_none(), "{value}");
+            assert!(serde_json::from_value::<Any<Item>>(value.clone()).unwrap().0.0.is_none(), "{value}");
         }
     }
 }

@@ -174,11 +174,12 @@ mod tests {
     use serde_json::json;
 
     use super::super::members::Item;
+    use super::super::tolerant::Any;
     use super::*;
 
     fn read(value: Value) -> Option<Change> {
         let (stream, connection) = ("mail".parse().unwrap(), "asked".parse().unwrap());
-        let members = serde_json::from_value::<Item>(value).unwrap().0?;
+        let members = serde_json::from_value::<Any<Item>>(value).unwrap().0.0?;
         item(members, Some(&stream), Some(&connection))
     }
 

@@ -1,11 +1,11 @@
 //! Parser of lists of records and changes.
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{MapAccess, SeqAccess};
 use serde_json::Value;
 
 use super::members::{Item, Members};
 use super::record::item;
-use super::tolerant::{Lookup, member, text, whole};
+use super::tolerant::{Any, Lookup, Tolerant, member, text, whole};
 use super::{parse, wrong_shape};
 use crate::handle::{ConnectionId, StreamName};
 use crate::memory::MemoryPermit;
@@ -46,7 +46,8 @@ pub(in super::super) fn records(
     connection: Option<&ConnectionId>,
 ) -> Result<RecordList, SourceError> {
     let mut list = RecordList::default();
-    let items = descend(parse(body)?, &mut list, MAX_LEVELS).ok_or(wrong_shape("list of records"))?;
+    let Any(node) = parse(body)?;
+    let items = descend(node, &mut list, MAX_LEVELS).ok_or(wrong_shape("list of records"))?;
     list.items = items.into_iter().map(|Item(members)| item(members?, Some(stream), connection)).collect();
     Ok(list)
 }
@@ -58,9 +59,11 @@ const MAX_LEVELS: usize = 3;
 const LISTS: [&str; 5] = ["data", "records", "results", "hits", "items"];
 
 /// A response, or a member that may be or contain the list.
+#[derive(Default)]
 enum Node {
     List(Vec<Item>),
     Object(Body),
+    #[default]
     Other,
 }
 
@@ -91,65 +94,27 @@ fn descend(node: Node, found: &mut RecordList, levels: usize) -> Option<Vec<Item
     descend(lists.swap_remove(place).1, found, levels - 1)
 }
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NodeVisitor)
-    }
-}
-
-struct NodeVisitor;
-
-impl<'de> Visitor<'de> for NodeVisitor {
-    type Value = Node;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+impl<'de> Tolerant<'de> for Node {
+    fn from_map<A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
         let mut body = Body::default();
-        while let Some(name) = map.next_key::<String>()? {
+        while let Some(name) = fields.next_key::<String>()? {
             if LISTS.contains(&name.as_str()) {
-                let node = map.next_value()?;
+                let Any(node) = fields.next_value()?;
                 body.lists.retain(|(own, _)| *own != name);
                 body.lists.push((name, node));
             } else {
-                body.members.insert(name, map.next_value()?);
+                body.members.insert(name, fields.next_value()?);
             }
         }
-        Ok(Node::Object(body))
+        Ok(Self::Object(body))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Node, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element()? {
-            items.push(item);
+    fn from_list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Any(item)) = items.next_element()? {
+            list.push(item);
         }
-        Ok(Node::List(items))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Node, E> {
-        Ok(Node::Other)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Node, E> {
-        Ok(Node::Other)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Node, E> {
-        Ok(Node::Other)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Node, E> {
-        Ok(Node::Other)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Node, E> {
-        Ok(Node::Other)
-    }
-
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Other)
+        Ok(Self::List(list))
     }
 }
 
