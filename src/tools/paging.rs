@@ -5,12 +5,6 @@
 //! arguments once; the arguments of the first page are resolved again only if they differ.
 //! **Invariant:** a position is bound to the sources in which it was found, and to the grant.
 
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::Poll;
-
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, MaybeDone, maybe_done};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -74,15 +68,12 @@ pub(super) enum Continuation {
     Warning(String),
 }
 
-/// A continuation whose position is being stored. It must not be given to a client before it is.
-pub(super) struct PendingContinuation<'a> {
+/// A continuation whose position may not be stored yet. It must not be given to a client before it is.
+pub(super) struct PreparedContinuation {
     expected: Continuation,
-    /// `None` if the continuation is valid.
-    storing: Option<Pin<Box<MaybeDone<StoredCursor<'a>>>>>,
+    /// `None` if the expected continuation is valid already.
+    unstored: Option<PreparedCursor>,
 }
-
-/// A cursor once its position is stored.
-type StoredCursor<'a> = BoxFuture<'a, Result<String, ToolError>>;
 
 /// A position as it is saved.
 #[derive(Serialize)]
@@ -146,28 +137,24 @@ impl<Request> Paging<Request> {
 }
 
 impl PageState {
-    /// Starts to store the position after a page with `shown` rows. The page can be fitted meanwhile.
-    pub(super) async fn begin_continuation<'a>(
+    /// Prepares the continuation of a page with `shown` rows, so that the page can be fitted while its position is stored.
+    pub(super) async fn prepare_continuation(
         self,
-        toolbox: &'a Toolbox,
+        toolbox: &Toolbox,
         shown: usize,
         rest: &impl Serialize,
-    ) -> Result<PendingContinuation<'a>, ToolError> {
+    ) -> Result<PreparedContinuation, ToolError> {
+        let valid = |expected| PreparedContinuation { expected, unstored: None };
         let prepared = match self.prepare(toolbox, shown, rest).await {
             Ok(prepared) => prepared,
-            Err(failed) => return continuation(Err(failed)).map(PendingContinuation::stored),
+            Err(failed) => return continuation_or_warning(Err(failed)).map(valid),
         };
-        let Some(expected) = prepared.expected().map(str::to_owned) else {
-            return continuation(store(toolbox, prepared).await).map(PendingContinuation::stored);
-        };
-        let mut storing = Box::pin(maybe_done(store(toolbox, prepared).boxed()));
-        // A store that blocks starts its work at the first poll, on another thread.
-        poll_fn(|context| {
-            let _: Poll<()> = storing.as_mut().poll(context);
-            Poll::Ready(())
-        })
-        .await;
-        Ok(PendingContinuation { expected: Continuation::Cursor(expected), storing: Some(storing) })
+        match prepared.expected().map(str::to_owned) {
+            Some(cursor) => {
+                Ok(PreparedContinuation { expected: Continuation::Cursor(cursor), unstored: Some(prepared) })
+            }
+            None => continuation_or_warning(store_position(toolbox, prepared).await).map(valid),
+        }
     }
 
     /// Returns the continuation of a page with `shown` rows.
@@ -177,7 +164,7 @@ impl PageState {
         shown: usize,
         rest: &impl Serialize,
     ) -> Result<Continuation, ToolError> {
-        continuation(self.cursor(toolbox, shown, rest).await)
+        continuation_or_warning(self.cursor(toolbox, shown, rest).await)
     }
 
     /// Returns the cursor of the page after one with `shown` rows.
@@ -191,7 +178,7 @@ impl PageState {
         shown: usize,
         rest: &impl Serialize,
     ) -> Result<String, ToolError> {
-        store(toolbox, self.prepare(toolbox, shown, rest).await?).await
+        store_position(toolbox, self.prepare(toolbox, shown, rest).await?).await
     }
 
     async fn prepare(
@@ -207,7 +194,7 @@ impl PageState {
     }
 }
 
-async fn store(toolbox: &Toolbox, prepared: PreparedCursor) -> Result<String, ToolError> {
+async fn store_position(toolbox: &Toolbox, prepared: PreparedCursor) -> Result<String, ToolError> {
     unavailable(toolbox.cursors.store(prepared).await)
 }
 
@@ -217,7 +204,7 @@ fn unavailable<Saved>(saved: Result<Saved, StateError>) -> Result<Saved, ToolErr
 }
 
 /// Returns the continuation with a cursor, or with a warning if its position cannot be saved.
-fn continuation(cursor: Result<String, ToolError>) -> Result<Continuation, ToolError> {
+fn continuation_or_warning(cursor: Result<String, ToolError>) -> Result<Continuation, ToolError> {
     match cursor {
         Ok(cursor) => Ok(Continuation::Cursor(cursor)),
         Err(ToolError::StateUnavailable(error)) => Ok(Continuation::Warning(no_cursor(error.kind()))),
@@ -225,23 +212,17 @@ fn continuation(cursor: Result<String, ToolError>) -> Result<Continuation, ToolE
     }
 }
 
-impl PendingContinuation<'_> {
-    /// Creates a continuation that is valid already.
-    fn stored(expected: Continuation) -> Self {
-        Self { expected, storing: None }
-    }
-
+impl PreparedContinuation {
     /// Returns the continuation as it will be unless the position cannot be stored or the stored clock is ahead.
     pub(super) fn expected(&self) -> &Continuation {
         &self.expected
     }
 
-    /// Waits until the position is stored. Returns another continuation if the expected one is not valid.
-    pub(super) async fn wait(self) -> Result<Option<Continuation>, ToolError> {
-        let Some(mut storing) = self.storing else { return Ok(None) };
-        storing.as_mut().await;
-        let stored = storing.as_mut().take_output().map(continuation).transpose()?;
-        Ok(stored.filter(|stored| *stored != self.expected))
+    /// Stores the position. Returns another continuation if the expected one is not valid.
+    pub(super) async fn store(self, toolbox: &Toolbox) -> Result<Option<Continuation>, ToolError> {
+        let Some(prepared) = self.unstored else { return Ok(None) };
+        let stored = continuation_or_warning(store_position(toolbox, prepared).await)?;
+        Ok((stored != self.expected).then_some(stored))
     }
 }
 

@@ -12,6 +12,7 @@ mod spec;
 
 use std::sync::Arc;
 
+use futures_util::future::join;
 use serde::{Deserialize, Serialize};
 
 use page::{FittedPage, PageRows, RecordPage, fit_page, is_small};
@@ -137,14 +138,13 @@ async fn fit_answer(
         return fit_rows_of_page(context, page, explanation, rows).await;
     };
     // The position is stored while the page is fitted with its cursor.
-    let pending = so_far.begin_continuation(toolbox, rows.len(), &ListState { position }).await?;
-    let expected = page.clone().continued_by(pending.expected().clone());
-    let fitted = fit_rows_of_page(context, expected, explanation.clone(), Arc::clone(&rows)).await?;
-    if matches!(fitted, FittedPage::Rows(_)) {
-        return Ok(fitted);
-    }
-    match pending.wait().await? {
-        None => Ok(fitted),
+    let prepared = so_far.prepare_continuation(toolbox, rows.len(), &ListState { position }).await?;
+    let expected = page.clone().continued_by(prepared.expected().clone());
+    let fitting = fit_rows_of_page(context, expected, explanation.clone(), Arc::clone(&rows));
+    // The first poll of the left one hands its work to another thread.
+    let (other, fitted) = join(prepared.store(toolbox), fitting).await;
+    match other? {
+        None => fitted,
         Some(other) => fit_rows_of_page(context, page.continued_by(other), explanation, rows).await,
     }
 }
