@@ -191,8 +191,9 @@ impl Units<'_> {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let mut has_capital = false;
         let is_letter = |byte: &&u8| {
-            has_capital |= byte.is_ascii_uppercase();
-            byte.is_ascii_alphanumeric()
+            let class = ByteClass::from(**byte);
+            has_capital |= class == ByteClass::Capital;
+            matches!(class, ByteClass::Letter | ByteClass::Capital)
         };
         self.at += rest.iter().take_while(is_letter).count();
         has_capital
@@ -202,27 +203,16 @@ impl Units<'_> {
     fn next_ascii_word(&mut self) -> Option<Unit> {
         let bytes = self.text.as_bytes();
         let rest = bytes.get(self.at..)?;
-        let between = rest.iter().position(|byte| ByteClass::from(*byte) != ByteClass::Between)?;
-        let start = self.at + between;
-        let (first, later) = rest.get(between..)?.split_first()?;
-        if ByteClass::from(*first) == ByteClass::NotAscii {
+        let start = self.at + rest.iter().position(|byte| ByteClass::from(*byte) != ByteClass::Between)?;
+        if !bytes.get(start)?.is_ascii() {
             return None;
         }
-        let mut has_later_capital = false;
-        let mut letters = 0;
-        for byte in later {
-            match ByteClass::from(*byte) {
-                ByteClass::Letter => {}
-                ByteClass::Capital => has_later_capital = true,
-                ByteClass::Between => break,
-                ByteClass::NotAscii => {
-                    self.at = start;
-                    return None;
-                }
-            }
-            letters += 1;
+        self.at = start + 1;
+        let has_later_capital = self.skip_ascii_word();
+        if bytes.get(self.at).is_some_and(|next| !next.is_ascii()) {
+            self.at = start;
+            return None;
         }
-        self.at = start + 1 + letters;
         Some(Unit { range: start..self.at, spaced: true, has_later_capital })
     }
 }
