@@ -1,6 +1,6 @@
 //! Writes single records within a transaction and tracks the types of their fields.
 
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::change::Change;
 use crate::handle::StreamName;
@@ -26,6 +26,14 @@ struct NewRecord<'r> {
     text: &'r str,
     emitted_at: Option<&'r str>,
     version: i64,
+}
+
+/// A record of the store.
+struct WrittenRecord {
+    row: i64,
+    /// Text of the data; `None` if the record was deleted.
+    data: Option<String>,
+    emitted_at: Option<String>,
 }
 
 /// Effect of writing a record, with the row id of the record. A deleted record that was never there has none.
@@ -98,59 +106,70 @@ impl OpenStream {
         change: &Change,
         version: i64,
     ) -> Result<WriteOutcome, rusqlite::Error> {
-        let mut text = None;
-        if let Change::Put { data, emitted_at } = change {
-            // Done for unchanged records too: an older import may have known fewer types.
-            self.fields.observe(data);
-            let text = text.insert(serde_json::to_string(data).unwrap_or_default());
-            let new = NewRecord { key, data, text, emitted_at: emitted_at.as_deref(), version };
-            if self.expects_new
-                && let Some(row) = self.insert(transaction, &new)?
-            {
-                return Ok(WriteOutcome::Added(row));
+        let (data, emitted_at) = match change {
+            Change::Put { data, emitted_at } => (data, emitted_at.as_deref()),
+            Change::Delete { deleted_at } => {
+                return self.delete(transaction, key, deleted_at.as_deref(), version);
             }
+        };
+        // Done for unchanged records too: an older import may have known fewer types.
+        self.fields.observe(data);
+        let text = &serde_json::to_string(data).unwrap_or_default();
+        let new = NewRecord { key, data, text, emitted_at, version };
+        if self.expects_new
+            && let Some(row) = self.insert(transaction, &new)?
+        {
+            return Ok(WriteOutcome::Added(row));
         }
+        let Some(WrittenRecord { row, data: before, emitted_at: before_at }) = self.find(transaction, key)?
+        else {
+            let added = self.insert(transaction, &new)?;
+            return added.map(WriteOutcome::Added).ok_or(rusqlite::Error::QueryReturnedNoRows);
+        };
+        if before.as_ref() == Some(text) {
+            return Ok(WriteOutcome::Unchanged(Some(row)));
+        }
+        // A record without a time keeps its previous time, unless it had been deleted: a deletion's time is not the
+        // record's.
+        let emitted_at = emitted_at.or(before_at.as_deref().filter(|_| before.is_some()));
+        let sort_value = self.sort_value(data, emitted_at);
+        let mut update = transaction.prepare_cached(
+            "UPDATE records SET data = ?2, emitted_at = ?3, sort_value = ?4, version = ?5 WHERE id = ?1",
+        )?;
+        update.execute(params![row, text, emitted_at, sort_value, version])?;
+        Ok(if before.is_some() { WriteOutcome::Changed(row) } else { WriteOutcome::Added(row) })
+    }
+
+    fn delete(
+        &mut self,
+        transaction: &Transaction<'_>,
+        key: &str,
+        deleted_at: Option<&str>,
+        version: i64,
+    ) -> Result<WriteOutcome, rusqlite::Error> {
+        let Some(WrittenRecord { row, data: Some(_), .. }) = self.find(transaction, key)? else {
+            return Ok(WriteOutcome::Unchanged(None));
+        };
+        let mut update = transaction
+            .prepare_cached("UPDATE records SET data = NULL, emitted_at = ?2, version = ?3 WHERE id = ?1")?;
+        update.execute(params![row, deleted_at, version])?;
+        Ok(WriteOutcome::Deleted(row))
+    }
+
+    /// Returns the record of a key, which may be a deleted one.
+    fn find(
+        &mut self,
+        transaction: &Transaction<'_>,
+        key: &str,
+    ) -> Result<Option<WrittenRecord>, rusqlite::Error> {
         let mut existing = transaction
             .prepare_cached("SELECT id, data, emitted_at FROM records WHERE stream = ?1 AND key = ?2")?;
-        let existing: Option<(i64, Option<String>, Option<String>)> = existing
-            .query_row(params![self.row, key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-            .optional()?;
-        self.expects_new = existing.is_none();
-        match (existing, change) {
-            (None | Some((_, None, _)), Change::Delete { .. }) => Ok(WriteOutcome::Unchanged(None)),
-            (Some((row, Some(_), _)), Change::Delete { deleted_at }) => {
-                let mut update = transaction.prepare_cached(
-                    "UPDATE records SET data = NULL, emitted_at = ?2, version = ?3 WHERE id = ?1",
-                )?;
-                update.execute(params![row, deleted_at, version])?;
-                Ok(WriteOutcome::Deleted(row))
-            }
-            (existing, Change::Put { data, emitted_at }) => {
-                let text = text.unwrap_or_default();
-                let (row, before, before_at) = match existing {
-                    Some((row, Some(before), _)) if before == text => {
-                        return Ok(WriteOutcome::Unchanged(Some(row)));
-                    }
-                    Some((row, before, before_at)) => (Some(row), before, before_at),
-                    None => (None, None, None),
-                };
-                // A record without a time keeps its previous time, unless it had been deleted: a deletion's time is
-                // not the record's.
-                let emitted_at = emitted_at.clone().or(before_at.filter(|_| before.is_some()));
-                let Some(row) = row else {
-                    let new =
-                        NewRecord { key, data, text: &text, emitted_at: emitted_at.as_deref(), version };
-                    let added = self.insert(transaction, &new)?;
-                    return added.map(WriteOutcome::Added).ok_or(rusqlite::Error::QueryReturnedNoRows);
-                };
-                let sort_value = self.sort_value(data, emitted_at.as_deref());
-                let mut update = transaction.prepare_cached(
-                    "UPDATE records SET data = ?2, emitted_at = ?3, sort_value = ?4, version = ?5 WHERE id = ?1",
-                )?;
-                update.execute(params![row, text, emitted_at, sort_value, version])?;
-                Ok(if before.is_some() { WriteOutcome::Changed(row) } else { WriteOutcome::Added(row) })
-            }
-        }
+        let read = |row: &Row<'_>| {
+            Ok(WrittenRecord { row: row.get(0)?, data: row.get(1)?, emitted_at: row.get(2)? })
+        };
+        let found = existing.query_row(params![self.row, key], read).optional()?;
+        self.expects_new = found.is_none();
+        Ok(found)
     }
 
     /// Inserts a record. Returns its row id, or `None` if there is one of its key.
