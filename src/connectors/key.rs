@@ -6,15 +6,11 @@ use serde_json::Value;
 /// (`["user_123","2026-04-01"]`). An array with one part becomes that part.
 pub(super) fn canonical_key(key: Value) -> Result<String, String> {
     let Value::Array(mut parts) = key else { return scalar(key) };
-    match (parts.len(), parts.pop()) {
-        (_, None) => Err("its key is an empty array".to_owned()),
-        (1, Some(only)) => scalar(only),
-        (_, Some(last)) => {
-            parts.push(last);
-            parts.iter().try_for_each(|part| scalar(part.clone()).map(drop))?;
-            Ok(Value::Array(parts).to_string())
-        }
+    if parts.len() > 1 {
+        parts.iter().try_for_each(|part| scalar(part.clone()).map(drop))?;
+        return Ok(Value::Array(parts).to_string());
     }
+    parts.pop().map_or_else(|| Err("its key is an empty array".to_owned()), scalar)
 }
 
 /// Returns a key that is one value.
