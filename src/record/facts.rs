@@ -235,15 +235,8 @@ fn exact<'a>(fields: &'a RecordData, list: &'static FieldList) -> impl Iterator<
 
 /// Returns the values of fields with almost these names, in the order of the list.
 fn similar<'a>(fields: &'a RecordData, list: &FieldList) -> Vec<&'a Value> {
-    let rank = |field: &str| {
-        let mut names = list.names.iter();
-        if list.may_have(field) {
-            names.position(|name| *name != field && is_same_name(field, name))
-        } else {
-            None
-        }
-    };
-    let found = fields.iter().take(MAX_FIELDS_COMPARED);
+    let rank = |field: &str| list.names.iter().position(|name| *name != field && is_same_name(field, name));
+    let found = fields.iter().take(MAX_FIELDS_COMPARED).filter(|(field, _)| list.may_have(field));
     let mut found: Vec<_> = found.filter_map(|(field, value)| Some((rank(field)?, value))).collect();
     found.sort_by_key(|(rank, _)| *rank);
     found.into_iter().map(|(_, value)| value).collect()
