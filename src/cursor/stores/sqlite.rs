@@ -167,14 +167,15 @@ impl SqlitePositions {
 #[async_trait]
 impl Positions for SqlitePositions {
     async fn keep(&self, reference: Reference, position: Position) -> Result<Duration, StateError> {
-        let (due, valid_for) = (self.is_due(), self.valid_for);
+        let (due, valid_for, own) = (self.is_due(), self.valid_for, position.issued);
         self.blocking(move |database| {
             let keep = |transaction: &Transaction<'_>| {
-                let seen = raise(transaction, position.issued)?;
-                due.then(|| sweep(transaction, seen)).transpose()?;
+                let seen = raise(transaction, own)?;
+                if due {
+                    sweep(transaction, seen)?;
+                }
                 // Calls at the same time raise the clock for each other, and keep their times.
-                let is_ahead = seen >= position.issued + Duration::from_secs(1);
-                let issued = if is_ahead { seen } else { position.issued };
+                let issued = if seen < own + Duration::from_secs(1) { own } else { seen };
                 insert(transaction, &reference, &position, issued, issued + valid_for)?;
                 Ok(issued)
             };
