@@ -8,22 +8,18 @@ Needs wrk. Prints Markdown for docs/benchmarks.md. Databases, proxy, load and se
 """
 
 import hashlib
-import json
 import os
-import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tests" / "replicas"))
 sys.dont_write_bytecode = True
 
-from cluster import TOKENS, Replica, free_port, proxy_configuration  # noqa: E402
+from client import Client, tool_message  # noqa: E402
+from cluster import TOKENS, Replica, create_database, free_port, start_all, start_proxy, wait_for  # noqa: E402
 from walks import run_import, write_records  # noqa: E402
 
 CALLER = "ann"
@@ -45,31 +41,17 @@ store = "{store}"
 """
 
 
-def body(name, arguments):
-    params = {"name": name, "arguments": arguments}
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-
-
-def call(port, question):
-    """Returns the payload of a call, which must be a success."""
-    headers = {
-        "authorization": f"Bearer {TOKENS[CALLER]}",
-        "content-type": "application/json",
-        "accept": "application/json, text/event-stream",
-    }
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/mcp", question.encode(), headers)
-    payload = json.load(urllib.request.urlopen(request, timeout=60))["result"]["structuredContent"]
-    assert "error" not in payload, payload
-    return payload
-
-
 def questions(port):
-    """Returns the bodies of each kind of call."""
-    searches = [body("search", {"query": f"copper {number:06}"}) for number in range(0, RECORDS, 50)]
-    found = [call(port, question)["results"] for question in searches[:20]]
-    fetches = [body("fetch", {"id": result["id"]}) for results in found for result in results]
-    lists = [body("query_records", {"stream": "letters"})]
-    return {"fetch": fetches, "search": searches, "query_records": lists}
+    """Returns the messages of each kind of call. Makes some of the searches, for the ids that they print."""
+    client = Client(port, CALLER)
+    words = [{"query": f"copper {number:06}"} for number in range(0, RECORDS, 50)]
+    found = [client.call("search", **arguments)["results"] for arguments in words[:20]]
+    client.close()
+    return {
+        "fetch": [tool_message("fetch", {"id": result["id"]}) for results in found for result in results],
+        "search": [tool_message("search", arguments) for arguments in words],
+        "query_records": [tool_message("query_records", {"stream": "letters"})],
+    }
 
 
 def cpu_seconds(processes):
@@ -94,10 +76,7 @@ def load(port, folder, seconds):
 
 
 def main(binary, seconds, folder):
-    url = os.environ["FETCHWELL_TEST_POSTGRES"]
-    createdb = Path(os.environ["FETCHWELL_TEST_POSTGRES_BIN"]) / "createdb"
-    subprocess.run([createdb, f"--maintenance-db={url}", "--encoding=UTF8", "load"], check=True)
-    store = f"{url.rsplit('/', 1)[0]}/load"
+    store = create_database("load")
     write_records(folder / "letters.ndjson", CALLER, RECORDS)
     run_import(binary, store, CALLER, folder / "letters.ndjson")
     config = folder / "fetchwell.toml"
@@ -105,14 +84,8 @@ def main(binary, seconds, folder):
     (folder / "tokens").write_text(TOKENS[CALLER] + "\n")
 
     replicas = [Replica(binary, str(config), folder, f"replica-{number}") for number in range(3)]
-    first, *others = replicas
-    first.start()
-    for other in others:
-        other.state.mkdir(mode=0o700)
-        for keys in ("cursor-keys.json", "change-key.json"):
-            shutil.copy2(first.state / keys, other.state / keys)
-        other.start()
     try:
+        start_all(replicas)
         print(f"{CONNECTIONS} connections, {RECORDS:,} records, {os.cpu_count()} processors\n")
         print("| call | servers | calls a second | p50 / p99, ms | servers' processor time a call, ms | resident memory of each, MB | failed |")
         print("|---|---|---|---|---|---|---|")
@@ -123,10 +96,9 @@ def main(binary, seconds, folder):
             inner.mkdir()
             inner.chmod(0o755)
             port = free_port()
-            (inner / "nginx.conf").write_text(proxy_configuration(inner, port, behind))
-            proxy = subprocess.Popen(["nginx", "-p", str(inner), "-c", str(inner / "nginx.conf")], stdin=subprocess.DEVNULL)
+            proxy = start_proxy(inner, port, behind)
             try:
-                wait_for(port)
+                wait_for(port, proxy)
                 asked = asked or questions(port)
                 measure(port, behind, folder, seconds, asked)
             finally:
@@ -134,19 +106,8 @@ def main(binary, seconds, folder):
                 proxy.wait()
     finally:
         for replica in replicas:
-            replica.kill()
-
-
-def wait_for(port):
-    """Returns as soon as a server accepts connections."""
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            assert time.monotonic() < deadline, "nginx does not start"
-            time.sleep(0.05)
+            if replica.process is not None:
+                replica.kill()
 
 
 def measure(port, replicas, folder, seconds, asked):

@@ -22,6 +22,12 @@ def new_address():
     return f"203.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
 
+def tool_message(name, arguments):
+    """Returns the message of a tool call."""
+    params = {"name": name, "arguments": arguments}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+
+
 class Client:
     """One caller, through the proxy or at one server. Used by one thread."""
 
@@ -62,9 +68,8 @@ class Client:
 
     def tool(self, name, **arguments):
         """Returns the payload of a tool call, which may be an error."""
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
         headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-        status, _, body = self.request("POST", "/mcp", json.dumps(message).encode(), headers)
+        status, _, body = self.request("POST", "/mcp", tool_message(name, arguments).encode(), headers)
         assert status == 200, (name, arguments, status, body)
         return json.loads(body)["result"]["structuredContent"]
 

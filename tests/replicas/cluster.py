@@ -36,6 +36,14 @@ def free_port():
     raise AssertionError("no port is free")
 
 
+def create_database(name):
+    """Creates a database on the server of tests/postgres/run, and returns its URL."""
+    url = os.environ["FETCHWELL_TEST_POSTGRES"]
+    createdb = Path(os.environ["FETCHWELL_TEST_POSTGRES_BIN"]) / "createdb"
+    subprocess.run([createdb, f"--maintenance-db={url}", "--encoding=UTF8", name], check=True)
+    return f"{url.rsplit('/', 1)[0]}/{name}"
+
+
 def environment():
     """Returns an environment without settings of the user."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("FETCHWELL_", "MCP_", "OTEL_"))}
@@ -71,6 +79,37 @@ class Replica:
         self.process.wait()
 
 
+def start_all(replicas):
+    """Starts servers that share their keys."""
+    first, *others = replicas
+    first.start()
+    for other in others:
+        # As docs/redis.md says: the keys of one server are copied to the others before they start.
+        other.state.mkdir(mode=0o700)
+        for keys in ("cursor-keys.json", "change-key.json"):
+            shutil.copy2(first.state / keys, other.state / keys)
+        other.start()
+
+
+def start_proxy(folder, port, replicas):
+    """Starts a proxy in front of servers, with its files in a folder."""
+    configuration = folder / "nginx.conf"
+    configuration.write_text(proxy_configuration(folder, port, replicas))
+    return subprocess.Popen(["nginx", "-p", str(folder), "-c", str(configuration)], stdin=subprocess.DEVNULL)
+
+
+def wait_for(port, proxy):
+    """Returns as soon as a proxy accepts connections."""
+    deadline = time.monotonic() + 60
+    while True:
+        assert proxy.poll() is None and time.monotonic() < deadline, "nginx does not start"
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+
+
 class Cluster:
     """Servers with one configuration, and a proxy that sends each request to the next of them. `with` stops all."""
 
@@ -91,24 +130,9 @@ class Cluster:
         return self
 
     def start(self):
-        first, *others = self.replicas
-        first.start()
-        for other in others:
-            # As docs/redis.md says: the keys of one server are copied to the others before they start.
-            other.state.mkdir(mode=0o700)
-            for keys in ("cursor-keys.json", "change-key.json"):
-                shutil.copy2(first.state / keys, other.state / keys)
-            other.start()
-        (self.folder / "nginx.conf").write_text(proxy_configuration(self.folder, self.port, self.replicas))
-        self.proxy = subprocess.Popen(["nginx", "-p", str(self.folder), "-c", str(self.folder / "nginx.conf")], stdin=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while True:
-            assert self.proxy.poll() is None and time.monotonic() < deadline, "nginx does not start"
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
-            except OSError:
-                time.sleep(0.05)
+        start_all(self.replicas)
+        self.proxy = start_proxy(self.folder, self.port, self.replicas)
+        wait_for(self.port, self.proxy)
 
     def __exit__(self, *_):
         if self.proxy is not None:

@@ -1,7 +1,6 @@
 """Runs all checks against three servers. Usage: driver.py BINARY; tests/replicas/run starts the databases."""
 
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -11,7 +10,7 @@ import checks
 import client
 import walks
 from authority import Authority
-from cluster import Cluster, Killer, free_port
+from cluster import Cluster, Killer, create_database, free_port
 
 # Number of records of the second caller.
 BOBS = 300
@@ -19,14 +18,6 @@ BOBS = 300
 
 def number(name, default):
     return int(os.environ.get(f"FETCHWELL_REPLICAS_{name}", default))
-
-
-def create_database(name):
-    """Creates a database on the server of tests/postgres/run, and returns its URL."""
-    url = os.environ["FETCHWELL_TEST_POSTGRES"]
-    createdb = Path(os.environ["FETCHWELL_TEST_POSTGRES_BIN"]) / "createdb"
-    subprocess.run([createdb, f"--maintenance-db={url}", "--encoding=UTF8", name], check=True)
-    return f"{url.rsplit('/', 1)[0]}/{name}"
 
 
 def passed(started, line):
