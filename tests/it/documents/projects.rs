@@ -43,7 +43,10 @@ impl Place {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        binary().args(arguments).args(["--store", text(&self.store())]).output().unwrap()
+        let mut command = binary();
+        // `remove` deletes all cursors of a state directory, and other tests read theirs.
+        command.env("XDG_STATE_HOME", self.folder.path().join("state"));
+        command.args(arguments).args(["--store", text(&self.store())]).output().unwrap()
     }
 
     /// Imports the folder. Returns the numbers of added, changed and deleted documents.

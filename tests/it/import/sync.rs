@@ -69,6 +69,8 @@ impl Place {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = binary();
+        // `remove` deletes all cursors of a state directory, and other tests read theirs.
+        command.env("XDG_STATE_HOME", self.path("state"));
         command.args(arguments).args(["--store", &self.store()]);
         command
     }
