@@ -1,13 +1,14 @@
 //! Writes the vocabulary of `o200k`, which tiktoken-rs has, as the tables that `src/vocabulary.rs` reads.
 //!
-//! A token is a number below the number of tokens. All numbers are little-endian, `u32` apart from `parts`:
+//! A token is a number below the number of tokens:
 //!
 //! - `bytes`: the bytes of all tokens, one after the other
-//! - `starts`: where the bytes of every fourth token start
-//! - `parts`: a `u64` for each token (`parts.rs`): the two tokens that it is merged from, the longest one that it starts with
-//!   beside itself, and the number of its bytes; a token of one byte has itself three times
+//! - `starts`: where the bytes of every fourth token start, as little-endian `u32`
+//! - `lengths`: a byte for each token: the number of its bytes
+//! - `splits`: a byte for each token: the number of bytes of the first of the two tokens that it is merged from; 0 for a
+//!   token of one byte
+//! - `prefixes`: a byte for each token: the number of bytes of the longest other token that it starts with, or 0
 //! - `slots`: a hash table from bytes to their token, with a part of the hash before it (`hash.rs`)
-//! - `pairs`: a hash table from two adjacent tokens to the token that they are merged to, in the same way
 //! - `longest`: a byte for each first two bytes: the length of the longest token that starts with them
 //! - `pattern`: the regular expression that cuts a text into pieces, without its look-ahead
 
@@ -16,21 +17,12 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{env, fs};
 
 #[expect(dead_code, reason = "`vocabulary.rs` uses more of it")]
 #[path = "src/hash.rs"]
 mod hash;
-
-#[expect(dead_code, reason = "`vocabulary.rs` uses more of it")]
-#[path = "src/parts.rs"]
-mod parts;
-
-use parts::TokenParts;
-
-/// A slot without an entry.
-const FREE: u32 = u32::MAX;
 
 /// The end of the expression of `o200k`, and what stands in its place: `Pieces` does what the look-ahead does.
 const SPACES: (&str, &str) = (r"|\s+(?!\S)|\s+", r"|\s+");
@@ -38,52 +30,61 @@ const SPACES: (&str, &str) = (r"|\s+(?!\S)|\s+", r"|\s+");
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/hash.rs");
-    println!("cargo::rerun-if-changed=src/parts.rs");
     let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
     let encoding = tiktoken_rs::o200k_base()?;
     let tokens: Vec<Vec<u8>> = (0..).map_while(|token| encoding.decode_bytes(&[token]).ok()).collect();
     let ranks: HashMap<&[u8], u32> = tokens.iter().map(Vec::as_slice).zip(0..).collect();
     let splits = tokens.iter().map(|token| split(token, &ranks)).collect::<Result<Vec<_>, _>>()?;
 
-    let free = vec![FREE; usize::try_from(hash::SLOTS)?];
-    let (mut slots, mut pairs) = (free.clone(), free);
-    let (mut starts, mut parts, mut longest) = (Vec::new(), Vec::new(), vec![1_u8; 1 << 16]);
+    if tokens.len() != hash::TOKENS {
+        return Err(format!("a vocabulary of {} tokens", tokens.len()).into());
+    }
+
+    let mut slots = vec![hash::FREE; usize::try_from(hash::SLOTS)?];
+    let (mut starts, mut lengths, mut prefixes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut split_lengths, mut longest) = (Vec::new(), vec![1_u8; 1 << 16]);
     let mut start = 0;
-    for ((token, bytes), (left, right)) in (0_u32..).zip(&tokens).zip(&splits) {
+    for ((token, bytes), split) in (0_u32..).zip(&tokens).zip(&splits) {
         if token % 4 == 0 {
-            starts.push(start);
+            starts.extend(u32::to_le_bytes(start));
         }
         start += u32::try_from(bytes.len())?;
-        let of_bytes = bytes.iter().fold(hash::EMPTY, |hash, byte| hash::with_byte(hash, *byte));
-        insert(&mut slots, of_bytes, token);
-        let shorter = (1..bytes.len()).rev().find_map(|end| ranks.get(&bytes[..end]));
-        let prefix = *shorter.unwrap_or(&token);
+        insert(&mut slots, hash::with_bytes(hash::EMPTY, bytes), token);
         let len = u8::try_from(bytes.len())?;
-        parts.extend(TokenParts { left: *left, right: *right, prefix, len }.packed().to_le_bytes());
-        if let [first, second, ..] = bytes.as_slice() {
+        lengths.push(len);
+        let prefix = (1..bytes.len()).rev().find(|end| ranks.contains_key(&bytes[..*end]));
+        prefixes.push(u8::try_from(prefix.unwrap_or(0))?);
+        split_lengths.push(u8::try_from(split.unwrap_or(0))?);
+        if let (Some(middle), [first, second, ..]) = (*split, bytes.as_slice()) {
+            let (left, right) = (ranks[&bytes[..middle]], ranks[&bytes[middle..]]);
             // The linear merge of `vocabulary.rs` relies on it.
-            if *left >= token || *right >= token {
+            if left >= token || right >= token {
                 return Err(format!("token {token} is merged from later ones").into());
             }
-            let of_pair = hash::of_pair(*left, *right);
-            insert(&mut pairs, of_pair, token);
             let known = &mut longest[usize::from(u16::from_be_bytes([*first, *second]))];
             *known = len.max(*known);
         }
     }
-    fs::write(folder.join("o200k.bytes"), tokens.concat())?;
-    fs::write(folder.join("o200k.parts"), parts)?;
-    fs::write(folder.join("o200k.longest"), longest)?;
-    for (name, numbers) in [("starts", starts), ("slots", slots), ("pairs", pairs)] {
-        write(&folder.join(format!("o200k.{name}")), &numbers)?;
+    let tables = [
+        ("bytes", tokens.concat()),
+        ("starts", starts),
+        ("lengths", lengths),
+        ("splits", split_lengths),
+        ("prefixes", prefixes),
+        ("slots", slots.iter().flat_map(|slot| slot.to_le_bytes().into_iter().take(3)).collect()),
+        ("longest", longest),
+    ];
+    for (name, bytes) in tables {
+        fs::write(folder.join(format!("o200k.{name}")), bytes)?;
     }
     let pattern = tiktoken_rs::O200K_BASE_PAT_STR.strip_suffix(SPACES.0).ok_or("another expression")?;
     fs::write(folder.join("o200k.pattern"), format!("{pattern}{}", SPACES.1))?;
     Ok(())
 }
 
-/// Returns the two tokens that a token is merged from, as byte pair encoding merges its bytes.
-fn split(token: &[u8], ranks: &HashMap<&[u8], u32>) -> Result<(u32, u32), String> {
+/// Returns where the two tokens that a token is merged from meet, as byte pair encoding merges its bytes; none for a token
+/// of one byte.
+fn split(token: &[u8], ranks: &HashMap<&[u8], u32>) -> Result<Option<usize>, String> {
     let rank = |start: usize, end: usize| ranks.get(&token[start..end]).copied();
     let mut ends: Vec<usize> = (0..=token.len()).collect();
     while ends.len() > 3 {
@@ -91,26 +92,17 @@ fn split(token: &[u8], ranks: &HashMap<&[u8], u32>) -> Result<(u32, u32), String
         let (_, at) = merges.min().ok_or_else(|| format!("no merges make {token:?}"))?;
         ends.remove(at + 1);
     }
-    let middle = ends[1];
-    let parts = if token.len() == 1 {
-        (rank(0, 1), rank(0, 1))
-    } else {
-        (rank(0, middle), rank(middle, token.len()))
-    };
-    match parts {
-        (Some(left), Some(right)) => Ok((left, right)),
+    let [_, middle, end] = ends[..] else { return Ok(None) };
+    match (rank(0, middle), rank(middle, end)) {
+        (Some(_), Some(_)) => Ok(Some(middle)),
         _ => Err(format!("no two tokens make {token:?}")),
     }
 }
 
-fn insert(table: &mut [u32], of_key: u64, token: u32) {
-    let mut slot = hash::slot_of(of_key);
-    while table[slot] != FREE {
+fn insert(table: &mut [u32], hash: u64, token: u32) {
+    let mut slot = hash::slot_of(hash);
+    while table[slot] != hash::FREE {
         slot = hash::next_slot(slot);
     }
-    table[slot] = hash::tagged(of_key, token);
-}
-
-fn write(path: &Path, numbers: &[u32]) -> Result<(), std::io::Error> {
-    fs::write(path, numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>())
+    table[slot] = hash::tagged(hash, token);
 }

@@ -1,6 +1,9 @@
-//! Hashes of the tables of the vocabulary. `build.rs` writes the tables with them, and `vocabulary.rs` reads them.
+//! The hash table from bytes to their token. `build.rs` writes it, and `vocabulary.rs` reads it.
 
-/// Number of slots of a table; 199,998 tokens use three fifths of them. Twice as many would be hardly faster.
+/// Number of tokens of the vocabulary.
+pub(crate) const TOKENS: usize = 199_998;
+
+/// Number of slots of the table; the tokens use three fifths of them. Twice as many would be hardly faster.
 pub(crate) const SLOTS: u32 = 5 << 16;
 
 /// The hash of no bytes (FNV-1a).
@@ -11,12 +14,20 @@ pub(crate) fn with_byte(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
 }
 
-/// The bits of a token in a slot. The others are a tag, so that other tokens are seldom looked at.
-const TOKEN_BITS: u32 = 18;
+/// Returns the hash of some bytes and more of them, from the hash of the first.
+pub(crate) fn with_bytes(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, byte| with_byte(hash, *byte))
+}
+
+/// Number of bits of a token. The other six of a slot of 24 are a tag, so that other tokens are seldom looked at.
+pub(crate) const TOKEN_BITS: u32 = 18;
+
+/// A slot without an entry.
+pub(crate) const FREE: u32 = 0xFF_FFFF;
 
 /// Returns a token with the tag of the hash that it is found by.
 pub(crate) fn tagged(hash: u64, token: u32) -> u32 {
-    let tag = u32::try_from(hash & 0x3FFF).unwrap_or_default();
+    let tag = u32::try_from(hash & 0x3F).unwrap_or_default();
     tag << TOKEN_BITS | token
 }
 
@@ -25,16 +36,15 @@ pub(crate) fn untagged(tagged: u32) -> u32 {
     tagged & ((1 << TOKEN_BITS) - 1)
 }
 
+/// Returns the slot of its bytes, little-endian.
+pub(crate) fn slot_of_bytes([first, second, third]: [u8; 3]) -> u32 {
+    u32::from_le_bytes([first, second, third, 0])
+}
+
 /// Returns the slot where the search for a hash starts.
 pub(crate) fn slot_of(hash: u64) -> usize {
     let mixed = (hash ^ (hash >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     usize::try_from(((mixed >> 32) * u64::from(SLOTS)) >> 32).unwrap_or_default()
-}
-
-/// Returns the hash of two adjacent tokens.
-pub(crate) fn of_pair(left: u32, right: u32) -> u64 {
-    let pair = (u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    pair ^ (pair >> 32)
 }
 
 /// Returns the slot behind a slot.

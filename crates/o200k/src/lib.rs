@@ -5,14 +5,15 @@
 //! the tables.
 //!
 //! - `cache`: counts of short pieces that were counted before
-//! - `hash`: the hashes of the tables
-//! - `parts`: the tokens and bytes that a token consists of
+//! - `hash`: the hash table from bytes to their token
+//! - `merges`: the token that two adjacent tokens are merged to, as an entry of a table
+//! - `parts`: the tokens that a token consists of, as one number
 //! - `pieces`: cuts a text
 //! - `vocabulary`: counts the tokens of a piece
 
 mod cache;
 mod hash;
-#[expect(dead_code, reason = "`build.rs` uses more of it")]
+mod merges;
 mod parts;
 mod pieces;
 mod vocabulary;

@@ -1,9 +1,8 @@
-//! The tokens and bytes that a token consists of. `build.rs` writes them as a number, and `vocabulary.rs` reads it.
+//! The tokens that a token consists of, as one number.
 
-/// Number of bits of a token: there are fewer than 2^18 tokens.
-const BITS: u32 = 18;
+use super::hash::TOKEN_BITS;
 
-/// The tokens and bytes that a token consists of. A token of one byte has itself three times.
+/// The tokens that a token consists of. A token of one byte has itself three times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TokenParts {
     /// The first of the two tokens that it is merged from.
@@ -12,22 +11,19 @@ pub(crate) struct TokenParts {
     pub(crate) right: u32,
     /// The longest token that it starts with beside itself.
     pub(crate) prefix: u32,
-    /// The number of its bytes.
-    pub(crate) len: u8,
 }
 
 impl TokenParts {
-    /// Returns the parts as one number.
+    /// Returns the parts as a number above 0.
     pub(crate) fn packed(self) -> u64 {
-        let tokens =
-            u64::from(self.left) | u64::from(self.right) << BITS | u64::from(self.prefix) << (2 * BITS);
-        tokens | u64::from(self.len) << (3 * BITS)
+        let tokens = u64::from(self.left) | u64::from(self.right) << TOKEN_BITS;
+        tokens | u64::from(self.prefix) << (2 * TOKEN_BITS) | 1 << (3 * TOKEN_BITS)
     }
 
     /// Returns the parts of a number.
     pub(crate) fn unpacked(packed: u64) -> Self {
-        let token = |at: u32| u32::try_from((packed >> (at * BITS)) & ((1 << BITS) - 1)).unwrap_or(0);
-        let len = u8::try_from(packed >> (3 * BITS) & 0xFF).unwrap_or(0);
-        Self { left: token(0), right: token(1), prefix: token(2), len }
+        let token =
+            |at: u32| u32::try_from((packed >> (at * TOKEN_BITS)) & ((1 << TOKEN_BITS) - 1)).unwrap_or(0);
+        Self { left: token(0), right: token(1), prefix: token(2) }
     }
 }

@@ -1,22 +1,32 @@
 //! The vocabulary of `o200k`, and how many of its tokens a piece of a text is.
 //!
 //! `build.rs` writes the tables from tiktoken-rs, and they are read where they are in the binary: nothing is loaded, and
-//! only the pages that are read take memory. Byte pair encoding merges the two adjacent tokens with the lowest number
-//! first. `tokens_of` gets the same tokens in linear time: it takes the longest token that starts a text, and a shorter
-//! one where the merges would not leave these two tokens side by side (the algorithm of the crate `bpe`).
+//! only the pages that are read take memory. Which tokens a token consists of, and which token two tokens are merged to,
+//! is looked up when it is first needed: tables of both would be a tenth of the compressed program.
+//!
+//! Byte pair encoding merges the two adjacent tokens with the lowest number first. `tokens_of` gets the same tokens in
+//! linear time: it takes the longest token that starts a text, and a shorter one where the merges would not leave these
+//! two tokens side by side (the algorithm of the crate `bpe`).
 
-use super::hash;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::hash::{self, TOKENS};
+use super::merges::{self, Merge};
 use super::parts::TokenParts;
 
 const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.bytes"));
 const STARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.starts"));
-const PARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.parts"));
+const LENGTHS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.lengths"));
+const SPLITS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.splits"));
+const PREFIXES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.prefixes"));
 const SLOTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.slots"));
-const PAIRS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.pairs"));
 const LONGEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.longest"));
 
-/// A slot without an entry.
-const FREE: u32 = u32::MAX;
+/// The merges that were looked up last, one for each slot; 0 for none.
+static MERGES: [AtomicU64; merges::SLOTS] = [const { AtomicU64::new(0) }; merges::SLOTS];
+
+/// What the tokens that were needed consist of; 0 for the others.
+static PARTS: [AtomicU64; TOKENS] = [const { AtomicU64::new(0) }; TOKENS];
 
 /// The length of the longest token, in bytes.
 const MAX_BYTES: usize = 128;
@@ -37,7 +47,7 @@ fn merged(piece: &[u8]) -> usize {
     let mut at = 0;
     let mut next = longest(piece);
     // Repetitive texts ask for the same pairs repeatedly.
-    let mut known = [(FREE, FREE, false); 64];
+    let mut known = [(u32::MAX, u32::MAX, false); 64];
     let mut stay_apart = |left: u32, right: u32| {
         let Some(known) = known.get_mut(index(left ^ right.rotate_left(3)) % 64) else { return false };
         if (known.0, known.1) != (left, right) {
@@ -121,23 +131,42 @@ fn longest_within<const BYTES: usize>(text: &[u8], most: usize) -> Option<u32> {
 
 /// Returns the token of some bytes.
 fn token_of(bytes: &[u8]) -> Option<u32> {
-    find(bytes.iter().fold(hash::EMPTY, |hash, byte| hash::with_byte(hash, *byte)), bytes)
+    find(hash::with_bytes(hash::EMPTY, bytes), bytes)
 }
 
 fn find(hash: u64, bytes: &[u8]) -> Option<u32> {
-    look_up(SLOTS, hash, |token| bytes_of(token) == bytes)
+    look_up(hash, |token| bytes_of(token) == bytes)
 }
 
 /// Returns the token that two adjacent tokens are merged to.
 fn merge_of(left: u32, right: u32) -> Option<u32> {
-    look_up(PAIRS, hash::of_pair(left, right), |token| split_of(token) == (left, right))
+    let Some(entry) = MERGES.get(merges::slot_of(left, right)) else { return find_merge(left, right) };
+    let known = Merge::unpacked(entry.load(Ordering::Relaxed));
+    if let Some(known) = known
+        && (known.left, known.right) == (left, right)
+    {
+        return known.token;
+    }
+    let token = find_merge(left, right);
+    entry.store(Merge { left, right, token }.packed(), Ordering::Relaxed);
+    token
 }
 
-fn look_up(table: &'static [u8], hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+/// Looks up the token that has the bytes of two tokens and is merged from these.
+fn find_merge(left: u32, right: u32) -> Option<u32> {
+    let (left, right) = (bytes_of(left), bytes_of(right));
+    let hash = hash::with_bytes(hash::with_bytes(hash::EMPTY, left), right);
+    look_up(hash, |token| {
+        length_in(SPLITS, token) == left.len() && bytes_of(token).strip_prefix(left) == Some(right)
+    })
+}
+
+fn look_up(hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
     let mut slot = hash::slot_of(hash);
     loop {
-        match number(table, slot) {
-            FREE => return None,
+        let slot_bytes = SLOTS.as_chunks().0.get(slot).copied().unwrap_or([u8::MAX; 3]);
+        match hash::slot_of_bytes(slot_bytes) {
+            hash::FREE => return None,
             tagged => {
                 let token = hash::untagged(tagged);
                 if hash::tagged(hash, token) == tagged && is_it(token) {
@@ -156,25 +185,44 @@ fn split_of(token: u32) -> (u32, u32) {
 }
 
 fn parts_of(token: u32) -> TokenParts {
-    let packed = PARTS.as_chunks().0.get(index(token)).map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes));
-    TokenParts::unpacked(packed)
+    let Some(known) = PARTS.get(index(token)) else { return find_parts(token) };
+    match known.load(Ordering::Relaxed) {
+        0 => {
+            let parts = find_parts(token);
+            // Threads that find the same parts store the same number.
+            known.store(parts.packed(), Ordering::Relaxed);
+            parts
+        }
+        packed => TokenParts::unpacked(packed),
+    }
+}
+
+/// Looks up the tokens that a token consists of.
+fn find_parts(token: u32) -> TokenParts {
+    let bytes = bytes_of(token);
+    let (left, right) = bytes.split_at_checked(length_in(SPLITS, token)).unwrap_or_default();
+    let prefix = bytes.get(..length_in(PREFIXES, token)).unwrap_or_default();
+    let or_itself = |part: &[u8]| token_of(part).unwrap_or(token);
+    TokenParts { left: or_itself(left), right: or_itself(right), prefix: or_itself(prefix) }
 }
 
 fn bytes_of(token: u32) -> &'static [u8] {
     let first = token - token % 4;
     let before: usize = (first..token).map(len_of).sum();
-    let start = index(number(STARTS, index(first / 4))) + before;
+    let start =
+        STARTS.as_chunks().0.get(index(first / 4)).map_or(u32::MAX, |start| u32::from_le_bytes(*start));
+    let start = index(start) + before;
     BYTES.get(start..start + len_of(token)).unwrap_or_default()
 }
 
 fn len_of(token: u32) -> usize {
-    usize::from(parts_of(token).len)
+    length_in(LENGTHS, token)
+}
+
+fn length_in(table: &'static [u8], token: u32) -> usize {
+    table.get(index(token)).copied().map_or(0, usize::from)
 }
 
 fn index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-fn number(table: &'static [u8], at: usize) -> u32 {
-    table.as_chunks().0.get(at).map_or(FREE, |bytes| u32::from_le_bytes(*bytes))
 }
