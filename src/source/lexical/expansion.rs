@@ -118,6 +118,15 @@ impl Lookups {
         });
         if total > 0.0 { best.sum::<f32>() / total } else { 0.0 }
     }
+
+    /// Returns true if the query has a number, a date or a version that some record has.
+    pub(in crate::source) fn has_number(&self) -> bool {
+        let has_digit = |word: &Alternative| word.text.bytes().any(|byte| byte.is_ascii_digit());
+        let itself = |word: &Lookup| {
+            word.alternatives.first().is_some_and(|first| first.quality >= 1.0 && has_digit(first))
+        };
+        self.words.iter().any(itself)
+    }
 }
 
 /// Finds the words of the index that stand for words of a query.

@@ -2,7 +2,7 @@
 //!
 //! Hits by words are never dropped: where a record among the first has all words of the query, records near in meaning
 //! follow after the first five. Otherwise nearness adds to the score of a record's words, the more of the query no record
-//! has. Nearness counts as far as a record stands out from all others, so a query in a language that the model does not
+//! has, and less for a query with a number. Nearness counts as far as a record stands out from all others, so a query in a language that the model does not
 //! know, which is equally near to everything, changes little.
 //!
 //! Pure: a function of the hits by words and of the cosines. The constants were tuned on sets that no result is reported
@@ -17,8 +17,9 @@ use crate::source::lexical::selection::{Copies, Fold, LikeHit, by_rank, demoted,
 /// Number of first hits by words of which one has to have the whole query.
 const JUDGED: usize = 3;
 
-/// Share of the query from which on a hit has all of it. Words that no record has do not count.
-const WHOLE_QUERY: f32 = 0.95;
+/// Share of the query from which on a hit has all of it: another form of a word counts less than the word itself. Words
+/// that no record has do not count.
+const WHOLE_QUERY: f32 = 0.7;
 
 /// Number of hits by words that stay before all others if one has the whole query.
 const KEPT_FIRST: usize = 5;
@@ -40,6 +41,9 @@ const MAX_EXCESS: f32 = 6.0;
 
 /// Score for one standard deviation of nearness, for a query of which no record has a word.
 const NEARNESS: f32 = 1.6;
+
+/// Share of this score for a query with a number. Models do not tell years or versions apart.
+const NUMBER_SHARE: f32 = 0.2;
 
 /// A hit by words.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,12 +68,20 @@ pub(in crate::source) fn place_all(nearest: &NearestRecords) -> Placements {
     placements(ranked.iter().chain(&last).map(ListRow::from_near))
 }
 
-/// Places records among the hits by words.
-pub(in crate::source) fn place_among(words: &[WordHit], nearest: &NearestRecords) -> Placements {
+/// Places records among the hits by words. `has_number` is true if the query has a number that some record has.
+pub(in crate::source) fn place_among(
+    words: &[WordHit],
+    nearest: &NearestRecords,
+    has_number: bool,
+) -> Placements {
     let coverage = words.iter().take(JUDGED).map(|hit| hit.coverage).fold(0.0, f32::max);
     let near = near_records(words, nearest);
-    let order =
-        if coverage >= WHOLE_QUERY { between(words, &near) } else { by_sum(words, &near, 1.0 - coverage) };
+    let share = if has_number { NUMBER_SHARE } else { 1.0 };
+    let order = if coverage >= WHOLE_QUERY {
+        between(words, &near)
+    } else {
+        by_sum(words, &near, (1.0 - coverage) * share)
+    };
     placements(order.into_iter())
 }
 
@@ -167,15 +179,14 @@ fn between(words: &[WordHit], near: &[NearRecord]) -> Vec<ListRow> {
     order
 }
 
-/// Orders records by the score of their words plus their nearness, which counts by the share of the query that no record
-/// has.
-fn by_sum(words: &[WordHit], near: &[NearRecord], missing: f32) -> Vec<ListRow> {
+/// Orders records by the score of their words plus their nearness, which counts by `share`, 0 to 1.
+fn by_sum(words: &[WordHit], near: &[NearRecord], share: f32) -> Vec<ListRow> {
     let originals = || near.iter().enumerate().filter(|(_, near)| near.fold.original.is_none());
     // In a large store the nearest of many records stand out by chance.
     let by_chance = originals().nth(MAX_SCORED - 1).map_or(MIN_DISTANCE, |(_, near)| near.distance);
     let min_distance = by_chance.max(MIN_DISTANCE);
     let nearness =
-        |near: &NearRecord| NEARNESS * missing * (near.distance - min_distance).clamp(0.0, MAX_EXCESS);
+        |near: &NearRecord| NEARNESS * share * (near.distance - min_distance).clamp(0.0, MAX_EXCESS);
     let scored = originals().take(MAX_SCORED).filter(|(_, near)| near.distance > min_distance);
     let scored: Vec<(usize, &NearRecord)> = scored.collect();
     let by_row: HashMap<i64, &NearRecord> = scored.iter().map(|(_, near)| (near.row, *near)).collect();
@@ -255,8 +266,9 @@ mod tests {
         let first = |count: usize| {
             Ok::<_, std::convert::Infallible>(words.iter().take(count).map(|hit| hit.row).collect())
         };
-        let merged =
-            place_among(words, near).merge(0, 100, first, |row: &i64| *row, |placed, _| placed.row).unwrap();
+        let merged = place_among(words, near, false)
+            .merge(0, 100, first, |row: &i64| *row, |placed, _| placed.row)
+            .unwrap();
         assert_eq!(merged, expect);
     }
 
@@ -271,7 +283,18 @@ mod tests {
     fn near_records_rise_where_words_miss_the_query() {
         check(&words(&[], 0.0), &near(&[(20, 6.0), (21, 3.0), (22, 1.9)]), &[20, 21]);
         check(&words(&[1, 2, 3], 0.2), &near(&[(20, 6.0), (2, 3.0), (21, 2.1)]), &[20, 2, 1, 3, 21]);
-        check(&words(&[1, 2, 3], 0.8), &near(&[(20, 6.0), (21, 3.0)]), &[1, 2, 3, 20, 21]);
+        check(&words(&[1, 2, 3], 0.6), &near(&[(20, 5.0), (21, 3.0)]), &[1, 20, 2, 3, 21]);
+        check(&words(&[1, 2, 3], 0.8), &near(&[(20, 6.0), (21, 3.0)]), &[1, 2, 3, 20]);
+    }
+
+    #[test]
+    fn nearness_counts_less_for_a_query_with_a_number() {
+        let (words, near) = (words(&[1, 2, 3], 0.2), near(&[(20, 6.0)]));
+        let rows = |has_number: bool| -> Vec<i64> {
+            let list = merged(&place_among(&words, &near, has_number), &words);
+            list.iter().map(|(row, _)| *row).collect()
+        };
+        assert_eq!((rows(false), rows(true)), (vec![20, 1, 2, 3], vec![1, 2, 3, 20]));
     }
 
     #[test]
@@ -309,12 +332,12 @@ mod tests {
         let near = like(near(&distances), in_two_connections);
         // The last one has half of the nearness of the first, and two copies have 80 % of it.
         assert_eq!(merged(&place_all(&near), &[])[..3], [(20, 3), (30, 0), (40, 0)]);
-        let placed = merged(&place_among(&[], &near), &[]);
+        let placed = merged(&place_among(&[], &near, false), &[]);
         assert_eq!(placed, [(20, 3), (30, 0), (40, 0), (21, 0), (22, 0), (41, 0), (23, 0)]);
         // Copies take no place among hits with the whole query, and follow after them.
         let words = words(&[1, 2, 3, 4, 5, 6, 7, 8, 9], 1.0);
         let rows: Vec<i64> =
-            merged(&place_among(&words, &near), &words).iter().map(|(row, _)| *row).collect();
+            merged(&place_among(&words, &near, false), &words).iter().map(|(row, _)| *row).collect();
         assert_eq!(rows, [1, 2, 3, 4, 5, 20, 6, 30, 7, 40, 8, 41, 9, 21, 22, 23]);
     }
 
@@ -323,7 +346,7 @@ mod tests {
         let mut words = words(&[1, 2, 3, 4], 0.3);
         (words[0].copies, words[2].original) = (1, Some(1));
         let near = near(&[(3, 7.0), (1, 6.9), (4, 5.0)]);
-        assert_eq!(merged(&place_among(&words, &near), &words), [(1, 1), (4, 0), (2, 0), (3, 0)]);
+        assert_eq!(merged(&place_among(&words, &near, false), &words), [(1, 1), (4, 0), (2, 0), (3, 0)]);
     }
 
     #[test]
@@ -331,7 +354,7 @@ mod tests {
         let words = words(&[1, 2, 3, 4, 5, 6, 7, 8], 1.0);
         let near = near(&[(20, 8.0), (21, 7.0), (6, 6.0)]);
         let rows: Vec<i64> =
-            merged(&place_among(&words, &near), &words).iter().map(|(row, _)| *row).collect();
+            merged(&place_among(&words, &near, false), &words).iter().map(|(row, _)| *row).collect();
         assert_eq!(rows, [1, 2, 3, 4, 5, 6, 7, 20, 8, 21]);
     }
 
@@ -361,7 +384,7 @@ mod tests {
                 row: found.row, score: found.score, coverage, copies: found.copies, original: found.original,
             }).collect();
             let near = like(near(&distances), likeness);
-            let list = merged(&place_among(&words, &near), &words);
+            let list = merged(&place_among(&words, &near, false), &words);
             let distinct: HashSet<i64> = list.iter().map(|(row, _)| *row).collect();
             prop_assert_eq!(distinct.len(), list.len());
             prop_assert!(words.iter().all(|hit| distinct.contains(&hit.row)));

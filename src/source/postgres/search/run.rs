@@ -135,7 +135,7 @@ pub(in crate::source::postgres) fn rank(
     };
     let is_by_words = near.is_none();
     let (Position { place, ranked, count }, placed) = match near {
-        Some(near) => near.place(found, lookups.possible_coverage()),
+        Some(near) => near.place(found, &lookups),
         None => (found, Placements::default()),
     };
     let (any, max_matches) = (candidates.any(), candidates.max_matches());
@@ -198,7 +198,7 @@ struct Near {
 
 impl Near {
     /// Places the records in the list of the words of a query.
-    fn place(self, found: Position, possible: f32) -> (Position, Placements) {
+    fn place(self, found: Position, lookups: &Lookups) -> (Position, Placements) {
         let Self { near, is_alone } = self;
         let Position { place, ranked, count } = found;
         if is_alone {
@@ -209,7 +209,8 @@ impl Near {
             let place = Place { ranked: 0, rest: Rest::Nothing };
             return (Position { place, ranked, count }, placed);
         }
-        let placed = place_among(&word_hits(&ranked, possible), &near);
+        let placed =
+            place_among(&word_hits(&ranked, lookups.possible_coverage()), &near, lookups.has_number());
         let ranked = merged(&placed, ranked);
         // Hits by meaning may be among the hits by words that were not read.
         let at_least_ranked =

@@ -300,7 +300,7 @@ fn place(
         original: found.original.filter(|original| post_filter.is_none() || near.contains(original)),
     };
     let words: Vec<WordHit> = list.matches(0, RANKED)?.iter().map(hit).collect();
-    let placements = place_among(&words, &nearest);
+    let placements = place_among(&words, &nearest, list.lookups.has_number());
     Ok(Some(PlacedMeaning { placements, is_alone: false, is_cut: nearest.is_cut }))
 }
 
