@@ -173,7 +173,12 @@ pub(in crate::source) fn locate_match(
             continue;
         }
         budget -= scanned.len().min(budget);
-        if best.as_ref().is_none_or(|(best_weight, ..)| weight > *best_weight) {
+        let is_better = best.as_ref().is_none_or(|(best_weight, _, best_text, _)| {
+            // A path or an address with the words says less than a sentence with them.
+            let says_more = is_path(best_text) && !is_path(text);
+            weight > *best_weight || (says_more && weight.total_cmp(best_weight).is_eq())
+        });
+        if is_better {
             best = Some((weight, name, text, range));
         }
     }
@@ -249,10 +254,25 @@ fn first_match(
     None
 }
 
-/// Returns true if a text says nothing more than the title.
+/// Returns true if a text says nothing more than the title. The name of a file with the title as its stem does not.
 fn repeats_title(text: &str, title: &str) -> bool {
     let text = text.trim();
-    text.len() <= title.len() && title.contains(text)
+    (text.len() <= title.len() && title.contains(text)) || file_stem(text) == Some(title)
+}
+
+/// Returns true for a path, an address or a single word.
+fn is_path(text: &str) -> bool {
+    let text = text.trim();
+    !text.contains(char::is_whitespace)
+        || text.rsplit('/').next().is_some_and(|name| file_stem(name).is_some())
+}
+
+/// Returns the name of a file without its extension; none for other texts.
+fn file_stem(name: &str) -> Option<&str> {
+    let (stem, extension) = name.rsplit_once('.')?;
+    let is_extension =
+        (1..=8).contains(&extension.len()) && extension.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    (is_extension && !stem.is_empty()).then_some(stem)
 }
 
 /// Collects every string inside a value, in order.
@@ -341,6 +361,20 @@ mod tests {
         );
         assert_eq!((both.fields, both.field.as_deref()), (vec!["body".into(), "title".into()], Some("body")));
         assert!(both.title_match.is_none());
+    }
+
+    #[test]
+    fn a_sentence_is_shown_rather_than_a_path_with_the_same_words() {
+        let of = |path: &str, body: &str, word: &str| {
+            let data =
+                serde_json::from_value(json!({"title": "Boat log", "path": path, "body": body})).unwrap();
+            locate_match(&data, &terms(&[word]), &mut ScanAllowance::default()).excerpt.text().to_owned()
+        };
+        assert_eq!(of("sub/boat.md", "# Boat repair", "boat"), "# Boat repair");
+        assert_eq!(of("sub/My boat.md", "# Boat repair", "boat"), "# Boat repair");
+        assert_eq!(of("sub/boat.md", "# Ship repair", "boat"), "sub/boat.md");
+        assert_eq!(of("Boat log.md", "# Ship repair", "boat"), "# Ship repair");
+        assert_eq!(of("sub/boat.md", "boat", "boat"), "sub/boat.md");
     }
 
     #[test]
