@@ -71,7 +71,9 @@ async fn print_parts(printer: Printer, toolbox: &Toolbox, mut arguments: RecordD
 fn print_heading(printer: Printer, value: &Value) {
     let text = |name: &str| value.pointer(name).and_then(Value::as_str).unwrap_or_default();
     printer.styled(Line::default().styled(STRONG, text("/title")));
-    let beside = ["/id", "/metadata/display_name", "/metadata/authored_at", "/url"].map(text);
+    let times = ["/metadata/authored_at", "/metadata/emitted_at"].map(text);
+    let time = times.into_iter().find(|time| !time.is_empty()).unwrap_or_default();
+    let beside = [text("/id"), text("/metadata/display_name"), time, text("/url")];
     for line in beside.iter().filter(|line| !line.is_empty()) {
         printer.styled(Line::default().styled(FAINT, line));
     }
