@@ -73,7 +73,7 @@ def records_of(items, is_natural, limit):
         # A text that repeats its summary would give the answer away.
         if is_bare and len(summary) > 12 and summary in " ".join(item.text.split()):
             continue
-        text = digest(" ".join(item.text.split())[:400].lower())
+        text = kinds.text_digest(item.text)
         if text in seen:
             continue
         seen.add(text)

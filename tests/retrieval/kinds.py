@@ -5,7 +5,9 @@ many of each as are asked for. A question that several records answer equally ha
 if they are more than `MAX_RELEVANT`.
 """
 
+import hashlib
 import itertools
+import json
 import re
 import unicodedata
 from collections import Counter, defaultdict
@@ -36,6 +38,9 @@ IDENTIFIERS = [
     re.compile(r"\bCVE-\d{4}-\d+\b"),
     re.compile(r"\bE[A-Z]{3,}\b"),
 ]
+PARAPHRASES = Path(__file__).resolve().parent / "paraphrases.jsonl"
+"""Questions written by hand: the set, a hash of the text that is meant, and the question."""
+
 STOP = set((Path(__file__).resolve().parents[2] / "src/eval/make/stop_words.txt").read_text().split())
 
 
@@ -391,13 +396,30 @@ def any_summary(corpus, random):
         yield corpus.question(" ".join(corpus.records[number].item.summary.split()), {number})
 
 
-def paraphrase(corpus, random):
+def distant_summary(corpus, random):
     """The summary of a text that has no word of it."""
     counts = summaries(corpus)
     for number in corpus.shuffled(random, lambda record: is_english(record) and is_question(record, counts)):
         record = corpus.records[number]
         if not content(record.item.summary) & content(record.text):
             yield corpus.question(" ".join(record.item.summary.split()), {number})
+
+
+def text_digest(text):
+    """Returns a hash of the beginning of a text that is the same on every machine."""
+    beginning = " ".join(text.split())[:400].lower()
+    return hashlib.sha256(beginning.encode()).hexdigest()[:16]
+
+
+def paraphrase(corpus, random):
+    """A text in other words, written by hand."""
+    with open(PARAPHRASES) as file:
+        queries = {(line["set"], line["text"]): line["query"] for line in map(json.loads, file)}
+    for number in corpus.shuffled(random):
+        record = corpus.records[number]
+        query = queries.get((corpus.connection, text_digest(record.item.text)))
+        if query and not content(query) & content(record.text):
+            yield corpus.question(query, {number})
 
 
 def is_other_latin(record):
@@ -474,9 +496,10 @@ KINDS = {
     "accents_left_out": accents_left_out,
     "cjk": cjk,
     "paraphrase": paraphrase,
+    "distant_summary": distant_summary,
     "unanswerable": unanswerable,
 }
-"""The kinds of RETRIEVAL's list, in its order, and questions without an answer."""
+"""The kinds of RETRIEVAL's list, in its order, summaries without a word of their text, and questions without an answer."""
 
 NATURAL = {"summary": any_summary}
 """The kind of the natural sets."""
