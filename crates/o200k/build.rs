@@ -24,20 +24,25 @@ use std::{env, fs};
 #[path = "src/hash.rs"]
 mod hash;
 
+#[expect(dead_code, reason = "`vocabulary.rs` uses more of it")]
+#[path = "src/token.rs"]
+mod token;
+
 /// The end of the expression of `o200k`, and what stands in its place: `Pieces` does what the look-ahead does.
 const SPACES: (&str, &str) = (r"|\s+(?!\S)|\s+", r"|\s+");
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/hash.rs");
+    println!("cargo::rerun-if-changed=src/token.rs");
     let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
     let encoding = tiktoken_rs::o200k_base()?;
     let tokens: Vec<Vec<u8>> = (0..).map_while(|token| encoding.decode_bytes(&[token]).ok()).collect();
     let ranks: HashMap<&[u8], u32> = tokens.iter().map(Vec::as_slice).zip(0..).collect();
     let splits = tokens.iter().map(|token| split(token, &ranks)).collect::<Result<Vec<_>, _>>()?;
 
-    if tokens.len() != hash::TOKENS {
-        return Err(format!("a vocabulary of {} tokens", tokens.len()).into());
+    if tokens.len() != token::TOKENS {
+        return Err(format!("tiktoken-rs has {} tokens instead of {}", tokens.len(), token::TOKENS).into());
     }
 
     let mut slots = vec![hash::FREE; usize::try_from(hash::SLOTS)?];
@@ -82,8 +87,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns where the two tokens that a token is merged from meet, as byte pair encoding merges its bytes; none for a token
-/// of one byte.
+/// Returns the byte offset between the two tokens that byte pair encoding merges to a token; none for a token of one byte.
 fn split(token: &[u8], ranks: &HashMap<&[u8], u32>) -> Result<Option<usize>, String> {
     let rank = |start: usize, end: usize| ranks.get(&token[start..end]).copied();
     let mut ends: Vec<usize> = (0..=token.len()).collect();

@@ -1,9 +1,8 @@
 //! The hash table from bytes to their token. `build.rs` writes it, and `vocabulary.rs` reads it.
 
-/// Number of tokens of the vocabulary.
-pub(crate) const TOKENS: usize = 199_998;
+use super::token::{TOKEN_BITS, TOKEN_MASK};
 
-/// Number of slots of the table; the tokens use three fifths of them. Twice as many would be hardly faster.
+/// Number of slots of the table; the tokens use three fifths of them.
 pub(crate) const SLOTS: u32 = 5 << 16;
 
 /// The hash of no bytes (FNV-1a).
@@ -14,18 +13,16 @@ pub(crate) fn with_byte(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
 }
 
-/// Returns the hash of some bytes and more of them, from the hash of the first.
+/// Returns the hash of some bytes and more bytes, from the hash of the former.
 pub(crate) fn with_bytes(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| with_byte(hash, *byte))
 }
 
-/// Number of bits of a token. The other six of a slot of 24 are a tag, so that other tokens are seldom looked at.
-pub(crate) const TOKEN_BITS: u32 = 18;
-
 /// A slot without an entry.
 pub(crate) const FREE: u32 = 0xFF_FFFF;
 
-/// Returns a token with the tag of the hash that it is found by.
+/// Returns the content of a slot: a token, and above its 18 bits six of the hash that it is found by, so that other tokens are
+/// seldom compared.
 pub(crate) fn tagged(hash: u64, token: u32) -> u32 {
     let tag = u32::try_from(hash & 0x3F).unwrap_or_default();
     tag << TOKEN_BITS | token
@@ -33,11 +30,11 @@ pub(crate) fn tagged(hash: u64, token: u32) -> u32 {
 
 /// Returns the token of a tagged one.
 pub(crate) fn untagged(tagged: u32) -> u32 {
-    tagged & ((1 << TOKEN_BITS) - 1)
+    tagged & TOKEN_MASK
 }
 
-/// Returns the slot of its bytes, little-endian.
-pub(crate) fn slot_of_bytes([first, second, third]: [u8; 3]) -> u32 {
+/// Returns the content of a slot from its bytes, little-endian.
+pub(crate) fn content_of_bytes([first, second, third]: [u8; 3]) -> u32 {
     u32::from_le_bytes([first, second, third, 0])
 }
 

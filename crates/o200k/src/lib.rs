@@ -6,9 +6,10 @@
 //!
 //! - `cache`: counts of short pieces that were counted before
 //! - `hash`: the hash table from bytes to their token
-//! - `merges`: the token that two adjacent tokens are merged to, as an entry of a table
-//! - `parts`: the tokens that a token consists of, as one number
+//! - `merges`: a cache of merges of two tokens
+//! - `parts`: a cache of the tokens that tokens consist of
 //! - `pieces`: cuts a text
+//! - `token`: tokens as numbers
 //! - `vocabulary`: counts the tokens of a piece
 
 mod cache;
@@ -16,6 +17,7 @@ mod hash;
 mod merges;
 mod parts;
 mod pieces;
+mod token;
 mod vocabulary;
 
 use std::cell::RefCell;

@@ -1,45 +1,41 @@
-//! The token that two adjacent tokens are merged to, as an entry of a table that keeps the merges of the last lookups.
+//! A direct-mapped cache of merges: for two adjacent tokens, the token that they are merged to, or none.
 
-use super::hash::TOKEN_BITS;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Number of entries of the table; an entry takes 8 bytes.
-pub(crate) const SLOTS: usize = 1 << 16;
+use super::token::{TOKEN_BITS, TOKEN_MASK, pack, unpack};
 
-/// Number in place of a token where two tokens are not merged. No token has it.
-const NONE: u32 = (1 << TOKEN_BITS) - 1;
+/// Number of entries of a cache, a power of two. An entry takes 8 bytes.
+const ENTRIES: usize = 1 << 16;
 
-/// The token that two adjacent tokens are merged to; none if they are not merged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Merge {
-    pub(crate) left: u32,
-    pub(crate) right: u32,
-    pub(crate) token: Option<u32>,
-}
+/// Cached merges: the two tokens, and the token that they are merged to or `TOKEN_MASK`. 0 is an empty entry. A merge
+/// replaces the one with the same index. An entry is one number with its key, so threads need no order.
+#[derive(Debug)]
+pub(crate) struct MergeCache([AtomicU64; ENTRIES]);
 
-impl Merge {
-    /// Returns the merge as a number above 0.
-    pub(crate) fn packed(self) -> u64 {
-        let token = u64::from(self.token.unwrap_or(NONE));
-        u64::from(self.left)
-            | u64::from(self.right) << TOKEN_BITS
-            | token << (2 * TOKEN_BITS)
-            | 1 << (3 * TOKEN_BITS)
+impl MergeCache {
+    pub(crate) const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; ENTRIES])
     }
 
-    /// Returns the merge of a number; none for 0.
-    pub(crate) fn unpacked(packed: u64) -> Option<Self> {
-        let part =
-            |at: u32| u32::try_from((packed >> (at * TOKEN_BITS)) & ((1 << TOKEN_BITS) - 1)).unwrap_or(NONE);
-        let token = Some(part(2)).filter(|token| *token != NONE);
-        (packed != 0).then_some(Self { left: part(0), right: part(1), token })
+    /// Returns the cached token that two adjacent tokens are merged to, or that of `find`, which is cached.
+    pub(crate) fn merge_of(&self, left: u32, right: u32, find: impl FnOnce() -> Option<u32>) -> Option<u32> {
+        let Some(entry) = self.0.get(index_of(left, right)) else { return find() };
+        if let Some([first, second, token]) = unpack(entry.load(Ordering::Relaxed))
+            && (first, second) == (left, right)
+        {
+            return (token != TOKEN_MASK).then_some(token);
+        }
+        let token = find();
+        entry.store(pack([left, right, token.unwrap_or(TOKEN_MASK)]), Ordering::Relaxed);
+        token
     }
 }
 
-/// Returns the entry of two adjacent tokens.
-pub(crate) fn slot_of(left: u32, right: u32) -> usize {
+/// Returns the index of the entry of two adjacent tokens.
+fn index_of(left: u32, right: u32) -> usize {
     let pair = u64::from(left) << TOKEN_BITS | u64::from(right);
     let mixed = pair.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    usize::try_from(mixed >> (64 - SLOTS.ilog2())).unwrap_or_default()
+    usize::try_from(mixed >> (64 - ENTRIES.ilog2())).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -47,13 +43,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_has_the_merge_that_it_was_made_of() {
-        for token in [None, Some(0), Some(199_997)] {
-            for (left, right) in [(0, 0), (1, 199_997), (199_997, 0)] {
-                let merge = Merge { left, right, token };
-                assert_eq!(Merge::unpacked(merge.packed()), Some(merge));
-            }
+    fn a_merge_is_looked_up_once_while_it_is_cached() {
+        static CACHE: MergeCache = MergeCache::new();
+        for (left, right, token) in [(0, 0, None), (0, 1, Some(0)), (199_997, 199_997, Some(199_997))] {
+            assert_eq!(CACHE.merge_of(left, right, || token), token);
+            assert_eq!(CACHE.merge_of(left, right, || Some(7)), token);
         }
-        assert_eq!(Merge::unpacked(0), None);
     }
 }

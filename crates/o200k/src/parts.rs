@@ -1,6 +1,8 @@
-//! The tokens that a token consists of, as one number.
+//! A cache of the tokens that tokens consist of.
 
-use super::hash::TOKEN_BITS;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::token::{TOKENS, pack, unpack};
 
 /// The tokens that a token consists of. A token of one byte has itself three times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,17 +15,19 @@ pub(crate) struct TokenParts {
     pub(crate) prefix: u32,
 }
 
-impl TokenParts {
-    /// Returns the parts as a number above 0.
-    pub(crate) fn packed(self) -> u64 {
-        let tokens = u64::from(self.left) | u64::from(self.right) << TOKEN_BITS;
-        tokens | u64::from(self.prefix) << (2 * TOKEN_BITS) | 1 << (3 * TOKEN_BITS)
-    }
+/// Cached parts by token: left, right and prefix, or 0 until the first use. Threads that find the same parts store the same
+/// number.
+static PARTS: [AtomicU64; TOKENS] = [const { AtomicU64::new(0) }; TOKENS];
 
-    /// Returns the parts of a number.
-    pub(crate) fn unpacked(packed: u64) -> Self {
-        let token =
-            |at: u32| u32::try_from((packed >> (at * TOKEN_BITS)) & ((1 << TOKEN_BITS) - 1)).unwrap_or(0);
-        Self { left: token(0), right: token(1), prefix: token(2) }
+/// Returns the cached parts of a token, or those of `find`, which are cached.
+pub(crate) fn cached(token: u32, find: impl FnOnce() -> TokenParts) -> TokenParts {
+    let Some(entry) = usize::try_from(token).ok().and_then(|token| PARTS.get(token)) else { return find() };
+    match unpack(entry.load(Ordering::Relaxed)) {
+        Some([left, right, prefix]) => TokenParts { left, right, prefix },
+        None => {
+            let parts = find();
+            entry.store(pack([parts.left, parts.right, parts.prefix]), Ordering::Relaxed);
+            parts
+        }
     }
 }

@@ -1,18 +1,16 @@
 //! The vocabulary of `o200k`, and how many of its tokens a piece of a text is.
 //!
 //! `build.rs` writes the tables from tiktoken-rs, and they are read where they are in the binary: nothing is loaded, and
-//! only the pages that are read take memory. Which tokens a token consists of, and which token two tokens are merged to,
-//! is looked up when it is first needed: tables of both would be a tenth of the compressed program.
+//! only the pages that are read take memory. The parts of a token and the token of two tokens are computed from the tables
+//! at first use, and cached in at most 2.1 MB; `docs/decisions.md` compares this with tables of them.
 //!
 //! Byte pair encoding merges the two adjacent tokens with the lowest number first. `tokens_of` gets the same tokens in
 //! linear time: it takes the longest token that starts a text, and a shorter one where the merges would not leave these
 //! two tokens side by side (the algorithm of the crate `bpe`).
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use super::hash::{self, TOKENS};
-use super::merges::{self, Merge};
-use super::parts::TokenParts;
+use super::hash;
+use super::merges::MergeCache;
+use super::parts::{self, TokenParts};
 
 const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.bytes"));
 const STARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.starts"));
@@ -22,11 +20,7 @@ const PREFIXES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.prefixes
 const SLOTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.slots"));
 const LONGEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.longest"));
 
-/// The merges that were looked up last, one for each slot; 0 for none.
-static MERGES: [AtomicU64; merges::SLOTS] = [const { AtomicU64::new(0) }; merges::SLOTS];
-
-/// What the tokens that were needed consist of; 0 for the others.
-static PARTS: [AtomicU64; TOKENS] = [const { AtomicU64::new(0) }; TOKENS];
+static MERGES: MergeCache = MergeCache::new();
 
 /// The length of the longest token, in bytes.
 const MAX_BYTES: usize = 128;
@@ -140,16 +134,7 @@ fn find(hash: u64, bytes: &[u8]) -> Option<u32> {
 
 /// Returns the token that two adjacent tokens are merged to.
 fn merge_of(left: u32, right: u32) -> Option<u32> {
-    let Some(entry) = MERGES.get(merges::slot_of(left, right)) else { return find_merge(left, right) };
-    let known = Merge::unpacked(entry.load(Ordering::Relaxed));
-    if let Some(known) = known
-        && (known.left, known.right) == (left, right)
-    {
-        return known.token;
-    }
-    let token = find_merge(left, right);
-    entry.store(Merge { left, right, token }.packed(), Ordering::Relaxed);
-    token
+    MERGES.merge_of(left, right, || find_merge(left, right))
 }
 
 /// Looks up the token that has the bytes of two tokens and is merged from these.
@@ -164,8 +149,7 @@ fn find_merge(left: u32, right: u32) -> Option<u32> {
 fn look_up(hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
     let mut slot = hash::slot_of(hash);
     loop {
-        let slot_bytes = SLOTS.as_chunks().0.get(slot).copied().unwrap_or([u8::MAX; 3]);
-        match hash::slot_of_bytes(slot_bytes) {
+        match SLOTS.as_chunks().0.get(slot).map_or(hash::FREE, |bytes| hash::content_of_bytes(*bytes)) {
             hash::FREE => return None,
             tagged => {
                 let token = hash::untagged(tagged);
@@ -185,16 +169,7 @@ fn split_of(token: u32) -> (u32, u32) {
 }
 
 fn parts_of(token: u32) -> TokenParts {
-    let Some(known) = PARTS.get(index(token)) else { return find_parts(token) };
-    match known.load(Ordering::Relaxed) {
-        0 => {
-            let parts = find_parts(token);
-            // Threads that find the same parts store the same number.
-            known.store(parts.packed(), Ordering::Relaxed);
-            parts
-        }
-        packed => TokenParts::unpacked(packed),
-    }
+    parts::cached(token, || find_parts(token))
 }
 
 /// Looks up the tokens that a token consists of.
