@@ -119,11 +119,11 @@ impl Lookups {
         if total > 0.0 { best.sum::<f32>() / total } else { 0.0 }
     }
 
-    /// Returns true if the query has a number, a date or a version that some record has.
+    /// Returns true if the query has a number of two digits or more, such as a year, that some record has.
     pub(in crate::source) fn has_number(&self) -> bool {
-        let has_digit = |word: &Alternative| word.text.bytes().any(|byte| byte.is_ascii_digit());
+        let is_number = |text: &str| text.chars().all(char::is_numeric) && text.chars().nth(1).is_some();
         let itself = |word: &Lookup| {
-            word.alternatives.first().is_some_and(|first| first.quality >= 1.0 && has_digit(first))
+            word.alternatives.first().is_some_and(|first| first.quality >= 1.0 && is_number(&first.text))
         };
         self.words.iter().any(itself)
     }
