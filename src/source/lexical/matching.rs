@@ -1,6 +1,7 @@
 //! Finds the passage of a record that matches a search, for the excerpt of a hit.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -33,6 +34,9 @@ const CLUSTER: usize = 32;
 
 /// Share of its weight that a word has in a heading above a text.
 const HEADING_SHARE: f32 = 0.6;
+
+/// Maximum length in bytes of a path.
+const MAX_PATH_BYTES: usize = 1_024;
 
 /// Gain of a word that occurs several times in a text, as a share of its weight.
 const REPETITION_SHARE: f32 = 0.2;
@@ -151,7 +155,7 @@ pub(in crate::source) fn locate_match(
     }
     let mut fields: Vec<&str> = Vec::new();
     let mut budget = SCAN_BYTES;
-    let mut best: Option<(f32, &str, &str, Range<usize>)> = None;
+    let mut best: Option<BestText<'_>> = None;
     let mut of_title = None;
     let mut rests: Vec<(&str, &str, usize)> = Vec::new();
     for (name, text) in &texts {
@@ -173,21 +177,23 @@ pub(in crate::source) fn locate_match(
             continue;
         }
         budget -= scanned.len().min(budget);
-        let is_better = best.as_ref().is_none_or(|(best_weight, _, best_text, _)| {
-            // A path or an address with the words says less than a sentence with them.
-            let says_more = is_path(best_text) && !is_path(text);
-            weight > *best_weight || (says_more && weight.total_cmp(best_weight).is_eq())
-        });
-        if is_better {
-            best = Some((weight, name, text, range));
+        let stem = title.filter(|title| file_stem(text) == Some(title));
+        if stem.is_some_and(|stem| range.end <= stem.len()) {
+            // The title has the words, too.
+            continue;
+        }
+        let text = BestText { weight, name, text, range, is_path: is_path(text) };
+        if best.as_ref().is_none_or(|best| text.is_better_than(best)) {
+            best = Some(text);
         }
     }
     if best.is_none() && of_title.is_none() {
         let mut later = rests.into_iter().filter_map(|(name, text, start)| {
-            Some((0.0, name, text, first_match(text, start, terms, allowance)?))
+            let range = first_match(text, start, terms, allowance)?;
+            Some(BestText { weight: 0.0, name, text, range, is_path: false })
         });
         best = later.next();
-        fields.extend(best.as_ref().map(|(_, name, ..)| *name));
+        fields.extend(best.as_ref().map(|best| best.name));
     }
     let excerpt_of = |text: &str, focus: Range<usize>| {
         let (piece, focus) = passage(text, focus, RADIUS);
@@ -199,7 +205,7 @@ pub(in crate::source) fn locate_match(
         others.max_by_key(|(_, text)| text.len()).or_else(|| texts.iter().max_by_key(|(_, text)| text.len()))
     };
     let (excerpt, field) = match &best {
-        Some((_, name, text, range)) => (excerpt_of(text, range.clone()), Some((*name).to_owned())),
+        Some(best) => (excerpt_of(best.text, best.range.clone()), Some(best.name.to_owned())),
         None => (excerpt_of(longest().map_or("", |(_, text)| text), 0..0), None),
     };
     let title_match = of_title.filter(|_| best.is_none());
@@ -254,17 +260,42 @@ fn first_match(
     None
 }
 
-/// Returns true if a text says nothing more than the title. The name of a file with the title as its stem does not.
-fn repeats_title(text: &str, title: &str) -> bool {
-    let text = text.trim();
-    (text.len() <= title.len() && title.contains(text)) || file_stem(text) == Some(title)
+/// Text with the best passage of the texts so far.
+struct BestText<'a> {
+    weight: f32,
+    name: &'a str,
+    text: &'a str,
+    range: Range<usize>,
+    is_path: bool,
 }
 
-/// Returns true for a path, an address or a single word.
-fn is_path(text: &str) -> bool {
+impl BestText<'_> {
+    /// Returns true for a greater weight. Of texts with equal weight, the first is preferred, and a sentence to a path.
+    fn is_better_than(&self, other: &Self) -> bool {
+        match self.weight.total_cmp(&other.weight) {
+            Ordering::Equal => other.is_path && !self.is_path,
+            order => order.is_gt(),
+        }
+    }
+}
+
+/// Returns true if a text is part of the title.
+fn repeats_title(text: &str, title: &str) -> bool {
     let text = text.trim();
-    !text.contains(char::is_whitespace)
-        || text.rsplit('/').next().is_some_and(|name| file_stem(name).is_some())
+    text.len() <= title.len() && title.contains(text)
+}
+
+/// Returns true for a path, an address or a word: one line without a sentence.
+fn is_path(text: &str) -> bool {
+    if text.len() > MAX_PATH_BYTES || text.contains('\n') {
+        return false;
+    }
+    match text.trim().split_once(char::is_whitespace) {
+        // The names of files may have spaces.
+        Some((start, _)) => start.contains('/'),
+        // Sentences of some scripts have no spaces.
+        None => text.is_ascii() || text.contains('/') || file_stem(text).is_some(),
+    }
 }
 
 /// Returns the name of a file without its extension; none for other texts.
@@ -374,7 +405,22 @@ mod tests {
         assert_eq!(of("sub/My boat.md", "# Boat repair", "boat"), "# Boat repair");
         assert_eq!(of("sub/boat.md", "# Ship repair", "boat"), "sub/boat.md");
         assert_eq!(of("Boat log.md", "# Ship repair", "boat"), "# Ship repair");
+        assert_eq!(of("Boat log.pdf", "# Ship repair", "pdf"), "Boat log.pdf");
         assert_eq!(of("sub/boat.md", "boat", "boat"), "sub/boat.md");
+        assert_eq!(of("メモ/東京都.md", "今日は東京都へ行く。", "東京"), "今日は東京都へ行く。");
+        // A text that ends with an address, a price or a file is no path.
+        for end in ["www.hotel.com", "$3.50", "report.pdf", "https://example.com/a.b"] {
+            assert_eq!(
+                of(&format!("The boat costs {end}"), "a boat", "boat"),
+                format!("The boat costs {end}")
+            );
+        }
+    }
+
+    #[test]
+    fn thousands_of_matches_beside_a_long_text_are_compared_in_linear_time() {
+        let tags = vec!["boat"; 60_000];
+        check(json!({"csv": format!("boat,{}", "a,".repeat(130_000)), "tags": tags}), &["boat"], "boat");
     }
 
     #[test]
