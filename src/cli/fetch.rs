@@ -46,6 +46,7 @@ impl Fetch {
 }
 
 async fn print_parts(printer: Printer, toolbox: &Toolbox, mut arguments: RecordData) -> Result<(), Failure> {
+    let has_all_fields = !arguments.contains_key("fields");
     let mut text = String::new();
     let mut first = true;
     loop {
@@ -56,7 +57,7 @@ async fn print_parts(printer: Printer, toolbox: &Toolbox, mut arguments: RecordD
         }
         let (_, value) = payload.into_parts();
         if first {
-            print_heading(printer, &value);
+            print_heading(printer, &value, has_all_fields);
             first = false;
         }
         text.push_str(value.get("text").and_then(Value::as_str).unwrap_or_default());
@@ -68,11 +69,15 @@ async fn print_parts(printer: Printer, toolbox: &Toolbox, mut arguments: RecordD
     Ok(())
 }
 
-fn print_heading(printer: Printer, value: &Value) {
+/// Prints the title, the handle, the account, the time and the link. Without `has_all_fields`, the field with the time of a
+/// record may be missing, and the time of its import would be taken for it.
+fn print_heading(printer: Printer, value: &Value, has_all_fields: bool) {
     let text = |name: &str| value.pointer(name).and_then(Value::as_str).unwrap_or_default();
     printer.styled(Line::default().styled(STRONG, text("/title")));
-    let times = ["/metadata/authored_at", "/metadata/emitted_at"].map(text);
-    let time = times.into_iter().find(|time| !time.is_empty()).unwrap_or_default();
+    let time = match text("/metadata/authored_at") {
+        "" if has_all_fields => text("/metadata/emitted_at"),
+        time => time,
+    };
     let beside = [text("/id"), text("/metadata/display_name"), time, text("/url")];
     for line in beside.iter().filter(|line| !line.is_empty()) {
         printer.styled(Line::default().styled(FAINT, line));
