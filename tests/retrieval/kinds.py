@@ -1,4 +1,4 @@
-"""Makes labelled questions of sixteen kinds from records.
+"""Makes labelled questions of the kinds in `KINDS` from records.
 
 Each function of `KINDS` takes a `Corpus` and a random generator and yields questions without an end; `questions` takes as
 many of each as are asked for. A question that several records answer equally has all of them as relevant, or is dropped
@@ -39,7 +39,7 @@ IDENTIFIERS = [
     re.compile(r"\bE[A-Z]{3,}\b"),
 ]
 PARAPHRASES = Path(__file__).resolve().parent / "paraphrases.jsonl"
-"""Questions written by hand: the set, a hash of the text that is meant, and the question."""
+"""Questions written by hand, one JSON object per line: `set`, `text_digest` of the text that is meant, and `query`."""
 
 STOP = set((Path(__file__).resolve().parents[2] / "src/eval/make/stop_words.txt").read_text().split())
 
@@ -397,7 +397,7 @@ def any_summary(corpus, random):
 
 
 def distant_summary(corpus, random):
-    """The summary of a text that has no word of it."""
+    """A summary that shares no word with its text."""
     counts = summaries(corpus)
     for number in corpus.shuffled(random, lambda record: is_english(record) and is_question(record, counts)):
         record = corpus.records[number]
@@ -412,13 +412,14 @@ def text_digest(text):
 
 
 def paraphrase(corpus, random):
-    """A text in other words, written by hand."""
+    """A question written by hand that shares no word with its record."""
     with open(PARAPHRASES) as file:
-        queries = {(line["set"], line["text"]): line["query"] for line in map(json.loads, file)}
-    for number in corpus.shuffled(random):
+        lines = [line for line in map(json.loads, file) if line["set"] == corpus.connection]
+    queries = {line["text_digest"]: line["query"] for line in lines}
+    for number in corpus.shuffled(random, lambda record: text_digest(record.item.text) in queries):
         record = corpus.records[number]
-        query = queries.get((corpus.connection, text_digest(record.item.text)))
-        if query and not content(query) & content(record.text):
+        query = queries[text_digest(record.item.text)]
+        if not content(query) & content(record.text):
             yield corpus.question(query, {number})
 
 
@@ -499,7 +500,7 @@ KINDS = {
     "distant_summary": distant_summary,
     "unanswerable": unanswerable,
 }
-"""The kinds of RETRIEVAL's list, in its order, summaries without a word of their text, and questions without an answer."""
+"""The functions that make the questions of each kind."""
 
 NATURAL = {"summary": any_summary}
 """The kind of the natural sets."""
