@@ -248,10 +248,16 @@ fn silent_service() -> FakeServer {
     })
 }
 
+/// Lets the server recognize the model by a query that is answered. The query that recognizes a model is not cancelled.
+fn recognize_model(site: &Site) {
+    assert_eq!(site.search(&json!({"query": "refresh", "project_id": "handbook"})).status, 200);
+}
+
 #[test]
 fn a_client_that_disconnects_cancels_the_work() {
     let service = silent_service();
     let site = Site::embedded(&service, "");
+    recognize_model(&site);
     let mut client = EventReader::open(&site.server.address, TARGET);
     assert_eq!((client.next().0, client.next().0), ("search_started".into(), "cache_check".into()));
     site.server
@@ -268,6 +274,7 @@ fn a_client_that_disconnects_cancels_the_work() {
 fn an_error_is_the_last_event() {
     let service = silent_service();
     let site = Site::embedded(&service, "call_deadline = \"1500ms\"\n");
+    recognize_model(&site);
     let body = EventReader::open(&site.server.address, TARGET).rest();
     let stages = events(&body);
     assert_eq!(names(&stages), ["search_started", "cache_check", "error"]);

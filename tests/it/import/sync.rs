@@ -589,7 +589,7 @@ fn a_server_follows_the_imports_of_its_configuration() {
     };
     let finds = |word: &str| get(&server.address, &format!("/v1/search?q={word}")).json()["data"].to_string();
     wait_until("the notes are imported", || import_of("notes")["state"] == "current");
-    assert!(finds(&word(1)).contains("n1.md"));
+    wait_until("a note is found", || finds(&word(1)).contains("n1.md"));
     wait_until("the other import fails", || import_of("unmounted")["state"] == "failing");
     assert_eq!(import_of("unmounted")["problem"], "origin_unreadable");
     place.write("later.md", "# Later\n\ncornflower\n");

@@ -313,7 +313,7 @@ async fn near_copies_without_a_word_of_the_query_are_folded() {
         assert_eq!(all.len(), BTreeSet::from_iter(&all).len(), "{mode} {all:?}");
     }
     // A word that all copies have folds them in the same way, and nearness does not raise the folded ones.
-    let arguments = json!({"query": "children budget vacation", "mode": "hybrid", "limit": 3});
+    let arguments = json!({"query": "children budget item21 vacation", "mode": "hybrid", "limit": 3});
     let found = model.call("search", arguments.clone()).await;
     let of_first = found["results"].as_array().unwrap().iter().find(|hit| hit["id"] == "one/post:one0");
     assert_eq!(of_first.unwrap()["copies"], 4, "{found}");
