@@ -143,16 +143,7 @@ pub(in crate::source) fn locate_match(
     allowance: &mut ScanAllowance,
 ) -> MatchLocation {
     let title = own_title(data);
-    let mut texts: Vec<(&str, Cow<'_, str>)> = Vec::new();
-    for (name, value) in data {
-        let mut inside = Vec::new();
-        collect_texts(value, &mut inside);
-        texts.extend(inside.into_iter().map(|text| (name.as_str(), Cow::Borrowed(text))));
-        // The index has these numbers, too.
-        if let Value::Number(number) = value {
-            texts.push((name.as_str(), Cow::Owned(number.to_string())));
-        }
-    }
+    let texts = texts_of(data);
     let mut fields: Vec<&str> = Vec::new();
     let mut budget = SCAN_BYTES;
     let mut best: Option<BestText<'_>> = None;
@@ -304,6 +295,20 @@ fn file_stem(name: &str) -> Option<&str> {
     let is_extension =
         (1..=8).contains(&extension.len()) && extension.bytes().all(|byte| byte.is_ascii_alphanumeric());
     (is_extension && !stem.is_empty()).then_some(stem)
+}
+
+/// Returns the texts of a record with the names of their fields. The index has numbers of fields, too.
+fn texts_of(data: &RecordData) -> Vec<(&str, Cow<'_, str>)> {
+    let mut texts: Vec<(&str, Cow<'_, str>)> = Vec::new();
+    for (name, value) in data {
+        let mut inside = Vec::new();
+        collect_texts(value, &mut inside);
+        texts.extend(inside.into_iter().map(|text| (name.as_str(), Cow::Borrowed(text))));
+        if let Value::Number(number) = value {
+            texts.push((name.as_str(), Cow::Owned(number.to_string())));
+        }
+    }
+    texts
 }
 
 /// Collects every string inside a value, in order.
