@@ -5,14 +5,15 @@
 //! less for a query with a number. Nearness counts as far as a record stands out from all others, so a query in a language
 //! that the model does not know, which is equally near to everything, changes little.
 //!
-//! Pure: a function of the hits by words and of the cosines. The constants were tuned on sets that no result is reported
+//! Pure: a function of the words, their hits and the cosines. The constants were tuned on sets that no result is reported
 //! on; `docs/search.md` explains the rule.
 
 use std::collections::{HashMap, HashSet};
 
 use super::nearest::{NearestHit, NearestRecords, ScoreSpread, VectorHit};
 use super::placements::{MAX_PLACED, Placement, Placements};
-use crate::source::lexical::selection::{Copies, Fold, LikeHit, by_rank, demoted, fold_copies};
+use crate::source::lexical::expansion::Lookups;
+use crate::source::lexical::selection::{Copies, Fold, LikeHit, Match, by_rank, demoted, fold_copies};
 
 /// Number of first hits by words of which one has to have most of the query.
 const JUDGED: usize = 3;
@@ -45,21 +46,6 @@ const NEARNESS: f32 = 1.6;
 /// Factor on this score for a query with a number that some record has. Models do not tell years apart.
 const NUMBER_FACTOR: f32 = 0.2;
 
-/// A hit by words.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::source) struct WordHit {
-    /// Row id of the record.
-    pub(in crate::source) row: i64,
-    /// Score of the words.
-    pub(in crate::source) score: f32,
-    /// Share of the query that the record has, 0 to 1. Words that no record has do not count.
-    pub(in crate::source) coverage: f32,
-    /// Number of near-copies that are folded into the hit.
-    pub(in crate::source) copies: u32,
-    /// Row id of the hit that this one is a folded near-copy of.
-    pub(in crate::source) original: Option<i64>,
-}
-
 /// Places records by their nearness alone.
 pub(in crate::source) fn place_all(nearest: &NearestRecords) -> Placements {
     let near = near_records(&[], nearest).into_iter();
@@ -68,15 +54,18 @@ pub(in crate::source) fn place_all(nearest: &NearestRecords) -> Placements {
     placements(ranked.iter().chain(&last).map(ListRow::from_near))
 }
 
-/// Places records among the hits by words. `has_number` is true if the query has a number that some record has.
+/// Places records among the hits by words of a query, of which `lookups` are the words.
 pub(in crate::source) fn place_among(
-    words: &[WordHit],
+    words: &[Match],
     nearest: &NearestRecords,
-    has_number: bool,
+    lookups: &Lookups,
 ) -> Placements {
     let coverage = words.iter().take(JUDGED).map(|hit| hit.coverage).fold(0.0, f32::max);
+    // A record cannot have words that no record has.
+    let possible = lookups.possible_coverage();
+    let coverage = if possible > 0.0 { coverage / possible } else { 0.0 };
     let near = near_records(words, nearest);
-    let factor = if has_number { NUMBER_FACTOR } else { 1.0 };
+    let factor = if lookups.has_number() { NUMBER_FACTOR } else { 1.0 };
     let order = if coverage >= MIN_COVERAGE {
         between(words, &near)
     } else {
@@ -101,8 +90,8 @@ struct NearRecord {
 
 /// Returns the near records, the nearest first. A folded near-copy among the hits by words stays where it is: its original
 /// takes its nearness. Records that only their meaning found are folded among each other.
-fn near_records(words: &[WordHit], nearest: &NearestRecords) -> Vec<NearRecord> {
-    let words: HashMap<i64, &WordHit> = words.iter().map(|hit| (hit.row, hit)).collect();
+fn near_records(words: &[Match], nearest: &NearestRecords) -> Vec<NearRecord> {
+    let words: HashMap<i64, &Match> = words.iter().map(|hit| (hit.row, hit)).collect();
     let original_of = |row: i64| words.get(&row).and_then(|hit| hit.original).unwrap_or(row);
     let mut seen = HashSet::new();
     let near = nearest.hits.iter().take(MAX_PLACED).filter(|near| seen.insert(original_of(near.hit.record)));
@@ -137,7 +126,7 @@ struct ListRow {
 }
 
 impl ListRow {
-    fn from_words(hit: &WordHit) -> Self {
+    fn from_words(hit: &Match) -> Self {
         Self { row: hit.row, copies: hit.copies, near: None }
     }
 
@@ -147,7 +136,7 @@ impl ListRow {
 }
 
 /// Orders the first hits by words as they are, then one near record and one hit by words in turn.
-fn between(words: &[WordHit], near: &[NearRecord]) -> Vec<ListRow> {
+fn between(words: &[Match], near: &[NearRecord]) -> Vec<ListRow> {
     let first: HashSet<i64> = words.iter().take(KEPT_FIRST).map(|hit| hit.row).collect();
     let far = near.iter().enumerate().filter(|(_, near)| near.distance >= MIN_BETWEEN);
     let originals = far.filter(|(_, near)| near.fold.original.is_none()).take(MAX_BETWEEN);
@@ -180,7 +169,7 @@ fn between(words: &[WordHit], near: &[NearRecord]) -> Vec<ListRow> {
 }
 
 /// Orders records by the score of their words plus their nearness times `factor`, 0 to 1.
-fn by_sum(words: &[WordHit], near: &[NearRecord], factor: f32) -> Vec<ListRow> {
+fn by_sum(words: &[Match], near: &[NearRecord], factor: f32) -> Vec<ListRow> {
     let originals = || near.iter().enumerate().filter(|(_, near)| near.fold.original.is_none());
     // In a large store the nearest of many records stand out by chance.
     let by_chance = originals().nth(MAX_SCORED - 1).map_or(MIN_DISTANCE, |(_, near)| near.distance);
@@ -236,12 +225,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::source::lexical::expansion::{Alternative, Lookup};
     use crate::source::lexical::selection::{Likeness, ScoredCandidate, arrange_by_likeness};
+    use crate::source::lexical::words::WordKind;
+
+    /// Words of a query that some record has: a number, if `has_number`.
+    fn lookups(has_number: bool) -> Lookups {
+        let text = if has_number { "2024" } else { "word" }.to_owned();
+        let alternatives = vec![Alternative { text, quality: 1.0, frequency: 1 }];
+        Lookups { words: vec![Lookup { kind: WordKind::Spaced, alternatives, weight: 1.0 }], records: 1 }
+    }
 
     /// Hits by words with falling scores and one coverage.
-    fn words(rows: &[i64], coverage: f32) -> Vec<WordHit> {
+    fn words(rows: &[i64], coverage: f32) -> Vec<Match> {
         let score = |at: usize| 2.0 - 0.1 * at as f32;
-        let hit = |(at, row): (usize, &i64)| WordHit {
+        let hit = |(at, row): (usize, &i64)| Match {
             row: *row,
             score: score(at),
             coverage,
@@ -262,11 +260,11 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(words: &[WordHit], near: &NearestRecords, expect: &[i64]) {
+    fn check(words: &[Match], near: &NearestRecords, expect: &[i64]) {
         let first = |count: usize| {
             Ok::<_, std::convert::Infallible>(words.iter().take(count).map(|hit| hit.row).collect())
         };
-        let merged = place_among(words, near, false)
+        let merged = place_among(words, near, &lookups(false))
             .merge(0, 100, first, |row: &i64| *row, |placed, _| placed.row)
             .unwrap();
         assert_eq!(merged, expect);
@@ -291,7 +289,7 @@ mod tests {
     fn nearness_counts_less_for_a_query_with_a_number() {
         let (words, near) = (words(&[1, 2, 3], 0.2), near(&[(20, 6.0)]));
         let rows = |has_number: bool| -> Vec<i64> {
-            let list = merged(&place_among(&words, &near, has_number), &words);
+            let list = merged(&place_among(&words, &near, &lookups(has_number)), &words);
             list.iter().map(|(row, _)| *row).collect()
         };
         assert_eq!((rows(false), rows(true)), (vec![20, 1, 2, 3], vec![1, 2, 3, 20]));
@@ -308,7 +306,7 @@ mod tests {
     }
 
     /// Returns the list as rows with their numbers of near-copies.
-    fn merged(placements: &Placements, words: &[WordHit]) -> Vec<(i64, u32)> {
+    fn merged(placements: &Placements, words: &[Match]) -> Vec<(i64, u32)> {
         let first = |limit: usize| {
             let words = words.iter().take(limit).map(|hit| (hit.row, hit.copies));
             Ok::<_, std::convert::Infallible>(words.collect())
@@ -332,12 +330,14 @@ mod tests {
         let near = like(near(&distances), in_two_connections);
         // The last one has half of the nearness of the first, and two copies have 80 % of it.
         assert_eq!(merged(&place_all(&near), &[])[..3], [(20, 3), (30, 0), (40, 0)]);
-        let placed = merged(&place_among(&[], &near, false), &[]);
+        let placed = merged(&place_among(&[], &near, &lookups(false)), &[]);
         assert_eq!(placed, [(20, 3), (30, 0), (40, 0), (21, 0), (22, 0), (41, 0), (23, 0)]);
         // Copies take no place among hits with most of the query, and follow after them.
         let words = words(&[1, 2, 3, 4, 5, 6, 7, 8, 9], 1.0);
-        let rows: Vec<i64> =
-            merged(&place_among(&words, &near, false), &words).iter().map(|(row, _)| *row).collect();
+        let rows: Vec<i64> = merged(&place_among(&words, &near, &lookups(false)), &words)
+            .iter()
+            .map(|(row, _)| *row)
+            .collect();
         assert_eq!(rows, [1, 2, 3, 4, 5, 20, 6, 30, 7, 40, 8, 41, 9, 21, 22, 23]);
     }
 
@@ -346,15 +346,20 @@ mod tests {
         let mut words = words(&[1, 2, 3, 4], 0.3);
         (words[0].copies, words[2].original) = (1, Some(1));
         let near = near(&[(3, 7.0), (1, 6.9), (4, 5.0)]);
-        assert_eq!(merged(&place_among(&words, &near, false), &words), [(1, 1), (4, 0), (2, 0), (3, 0)]);
+        assert_eq!(
+            merged(&place_among(&words, &near, &lookups(false)), &words),
+            [(1, 1), (4, 0), (2, 0), (3, 0)]
+        );
     }
 
     #[test]
     fn hits_with_words_are_not_delayed_by_nearer_records() {
         let words = words(&[1, 2, 3, 4, 5, 6, 7, 8], 1.0);
         let near = near(&[(20, 8.0), (21, 7.0), (6, 6.0)]);
-        let rows: Vec<i64> =
-            merged(&place_among(&words, &near, false), &words).iter().map(|(row, _)| *row).collect();
+        let rows: Vec<i64> = merged(&place_among(&words, &near, &lookups(false)), &words)
+            .iter()
+            .map(|(row, _)| *row)
+            .collect();
         assert_eq!(rows, [1, 2, 3, 4, 5, 6, 7, 20, 8, 21]);
     }
 
@@ -381,11 +386,9 @@ mod tests {
             let scored = (0..).zip(&scores).map(|(row, score)| ScoredCandidate {
                 row, score: f32::from(*score), coverage, stream: 1, likeness: likeness(row),
             });
-            let words: Vec<WordHit> = arrange_by_likeness(scored.collect()).iter().map(|found| WordHit {
-                row: found.row, score: found.score, coverage, copies: found.copies, original: found.original,
-            }).collect();
+            let words = arrange_by_likeness(scored.collect());
             let near = like(near(&distances), likeness);
-            let list = merged(&place_among(&words, &near, has_number), &words);
+            let list = merged(&place_among(&words, &near, &lookups(has_number)), &words);
             let distinct: HashSet<i64> = list.iter().map(|(row, _)| *row).collect();
             prop_assert_eq!(distinct.len(), list.len());
             prop_assert!(words.iter().all(|hit| distinct.contains(&hit.row)));

@@ -14,7 +14,7 @@ mod passage;
 mod placements;
 mod planned_texts;
 
-pub(in crate::source) use fusion::{WordHit, place_all, place_among};
+pub(in crate::source) use fusion::{place_all, place_among};
 pub(in crate::source) use nearest::{NearestHit, NearestRecords};
 pub use nearest::{ScoreSpread, VectorHit};
 pub(in crate::source) use passage::{passage_from, passage_of};

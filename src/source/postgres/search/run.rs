@@ -17,7 +17,7 @@ use crate::source::lexical::scoring::score;
 use crate::source::lexical::selection::{Copies, LikeHit, Match, arrange};
 use crate::source::lexical::terms::QueryTerms;
 use crate::source::meaning::{
-    NearestHit, NearestRecords, Placement, Placements, WordHit, passage_of, place_all, place_among,
+    NearestHit, NearestRecords, Placement, Placements, passage_of, place_all, place_among,
 };
 use crate::source::relational::interrupt::ReadBounds;
 use crate::source::relational::streams::stream_rows;
@@ -209,8 +209,7 @@ impl Near {
             let place = Place { ranked: 0, rest: Rest::Nothing };
             return (Position { place, ranked, count }, placed);
         }
-        let placed =
-            place_among(&word_hits(&ranked, lookups.possible_coverage()), &near, lookups.has_number());
+        let placed = place_among(&ranked, &near, lookups);
         let ranked = merged(&placed, ranked);
         // Hits by meaning may be among the hits by words that were not read.
         let at_least_ranked =
@@ -218,19 +217,6 @@ impl Near {
         let count = if placed.is_empty() { count } else { count.map(at_least_ranked) };
         (Position { place, ranked, count }, placed)
     }
-}
-
-/// Returns the ranked records as hits by words. A record cannot have words that no record has.
-fn word_hits(ranked: &[Match], possible: f32) -> Vec<WordHit> {
-    let coverage = |found: &Match| if possible > 0.0 { found.coverage / possible } else { 0.0 };
-    let hit = |found: &Match| WordHit {
-        row: found.row,
-        score: found.score,
-        coverage: coverage(found),
-        copies: found.copies,
-        original: found.original,
-    };
-    ranked.iter().map(hit).collect()
 }
 
 /// Returns the ranked records with those that their meaning placed.

@@ -21,7 +21,7 @@ use crate::source::lexical::question::{is_lexical_instead, lists_records, page_w
 use crate::source::lexical::ranking::WEIGHTS;
 use crate::source::lexical::selection::{Copies, Match};
 use crate::source::lexical::terms::QueryTerms;
-use crate::source::meaning::{MAX_PLACED, Placement, Placements, WordHit, place_all, place_among};
+use crate::source::meaning::{MAX_PLACED, Placement, Placements, place_all, place_among};
 use crate::source::relational::allowance::Allowance;
 use crate::source::store::database::Database;
 use crate::source::store::error::StoreError;
@@ -287,20 +287,13 @@ fn place(
         let placements = place_all(&nearest);
         return Ok(Some(PlacedMeaning { placements, is_alone: true, is_cut: nearest.is_cut }));
     }
-    // A record cannot have words that no record has.
-    let possible = list.lookups.possible_coverage();
-    let coverage = |found: &Match| if possible > 0.0 { found.coverage / possible } else { 0.0 };
     let near: HashSet<i64> = nearest.hits.iter().map(|near| near.hit.record).collect();
-    let hit = |found: &Match| WordHit {
-        row: found.row,
-        score: found.score,
-        coverage: coverage(found),
-        copies: found.copies,
-        // An original that does not pass the filter is no hit.
-        original: found.original.filter(|original| post_filter.is_none() || near.contains(original)),
-    };
-    let words: Vec<WordHit> = list.matches(0, RANKED)?.iter().map(hit).collect();
-    let placements = place_among(&words, &nearest, list.lookups.has_number());
+    // An original that does not pass the filter is no hit.
+    let is_hit = |original: &i64| post_filter.is_none() || near.contains(original);
+    let words = list.matches(0, RANKED)?;
+    let words: Vec<Match> =
+        words.iter().map(|found| Match { original: found.original.filter(is_hit), ..*found }).collect();
+    let placements = place_among(&words, &nearest, &list.lookups);
     Ok(Some(PlacedMeaning { placements, is_alone: false, is_cut: nearest.is_cut }))
 }
 
