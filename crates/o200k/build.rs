@@ -39,17 +39,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let encoding = tiktoken_rs::o200k_base()?;
     let tokens: Vec<Vec<u8>> = (0..).map_while(|token| encoding.decode_bytes(&[token]).ok()).collect();
     let ranks: HashMap<&[u8], u32> = tokens.iter().map(Vec::as_slice).zip(0..).collect();
-    let splits = tokens.iter().map(|token| split(token, &ranks)).collect::<Result<Vec<_>, _>>()?;
-
     if tokens.len() != token::TOKENS {
         return Err(format!("tiktoken-rs has {} tokens instead of {}", tokens.len(), token::TOKENS).into());
     }
 
     let mut slots = vec![hash::FREE; usize::try_from(hash::SLOTS)?];
     let (mut starts, mut lengths, mut prefixes) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut split_lengths, mut longest) = (Vec::new(), vec![1_u8; 1 << 16]);
+    let (mut splits, mut longest) = (Vec::new(), vec![1_u8; 1 << 16]);
     let mut start = 0;
-    for ((token, bytes), split) in (0_u32..).zip(&tokens).zip(&splits) {
+    for (token, bytes) in (0_u32..).zip(&tokens) {
         if token % 4 == 0 {
             starts.extend(u32::to_le_bytes(start));
         }
@@ -59,12 +57,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         lengths.push(len);
         let prefix = (1..bytes.len()).rev().find(|end| ranks.contains_key(&bytes[..*end]));
         prefixes.push(u8::try_from(prefix.unwrap_or(0))?);
-        split_lengths.push(u8::try_from(split.unwrap_or(0))?);
-        if let (Some(middle), [first, second, ..]) = (*split, bytes.as_slice()) {
-            let (left, right) = (ranks[&bytes[..middle]], ranks[&bytes[middle..]]);
+        let middle = split(bytes, &ranks)?;
+        splits.push(u8::try_from(middle)?);
+        if let [first, second, ..] = bytes.as_slice() {
             // The linear merge of `vocabulary.rs` relies on it.
-            if left >= token || right >= token {
-                return Err(format!("token {token} is merged from later ones").into());
+            let is_earlier = |part: &[u8]| ranks.get(part).is_some_and(|rank| *rank < token);
+            if !is_earlier(&bytes[..middle]) || !is_earlier(&bytes[middle..]) {
+                return Err(format!("token {token} is not merged from two earlier ones").into());
             }
             let known = &mut longest[usize::from(u16::from_be_bytes([*first, *second]))];
             *known = len.max(*known);
@@ -74,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("bytes", tokens.concat()),
         ("starts", starts),
         ("lengths", lengths),
-        ("splits", split_lengths),
+        ("splits", splits),
         ("prefixes", prefixes),
         ("slots", slots.iter().flat_map(|slot| slot.to_le_bytes().into_iter().take(3)).collect()),
         ("longest", longest),
@@ -87,8 +86,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the byte offset between the two tokens that byte pair encoding merges to a token; none for a token of one byte.
-fn split(token: &[u8], ranks: &HashMap<&[u8], u32>) -> Result<Option<usize>, String> {
+/// Returns the byte offset between the two tokens that byte pair encoding merges to a token; 0 for a token of one byte.
+fn split(token: &[u8], ranks: &HashMap<&[u8], u32>) -> Result<usize, String> {
     let rank = |start: usize, end: usize| ranks.get(&token[start..end]).copied();
     let mut ends: Vec<usize> = (0..=token.len()).collect();
     while ends.len() > 3 {
@@ -96,11 +95,7 @@ fn split(token: &[u8], ranks: &HashMap<&[u8], u32>) -> Result<Option<usize>, Str
         let (_, at) = merges.min().ok_or_else(|| format!("no merges make {token:?}"))?;
         ends.remove(at + 1);
     }
-    let [_, middle, end] = ends[..] else { return Ok(None) };
-    match (rank(0, middle), rank(middle, end)) {
-        (Some(_), Some(_)) => Ok(Some(middle)),
-        _ => Err(format!("no two tokens make {token:?}")),
-    }
+    Ok(if token.len() == 1 { 0 } else { ends[1] })
 }
 
 fn insert(table: &mut [u32], hash: u64, token: u32) {
