@@ -10,7 +10,6 @@ of the crates in `Cargo.lock`.
 """
 
 import argparse
-import hashlib
 import json
 import random
 from pathlib import Path
@@ -33,14 +32,9 @@ CI_SET = "c1"
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def digest(text):
-    """Returns a hash that is the same on every machine."""
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
-
-
 def side_of(project):
     """Returns the side of a project."""
-    return "t" if digest(f"side:{project}") % 2 == 0 else "r"
+    return "t" if kinds.digest(f"side:{project}") % 2 == 0 else "r"
 
 
 def data_of(item, is_bare):
@@ -66,7 +60,7 @@ def records_of(items, is_natural, limit):
     """Returns the records of a set, without duplicates."""
     records, seen = [], set()
     for item in items:
-        is_bare = is_natural or digest(f"bare:{item.origin}:{item.title}:{item.summary}") % 2 == 0
+        is_bare = is_natural or kinds.digest(f"bare:{item.origin}:{item.title}:{item.summary}") % 2 == 0
         if is_natural and not item.summary:
             continue
         summary = " ".join(item.summary.split())
@@ -78,7 +72,7 @@ def records_of(items, is_natural, limit):
             continue
         seen.add(text)
         records.append((item, is_bare))
-    records.sort(key=lambda record: digest(f"order:{record[0].origin}:{record[0].title}:{record[0].summary}"))
+    records.sort(key=lambda record: kinds.digest(f"order:{record[0].origin}:{record[0].title}:{record[0].summary}"))
     records = records[:limit]
     return [kinds.Record(item, f"r{at:05}", data_of(item, is_bare), is_bare) for at, (item, is_bare) in enumerate(records)]
 

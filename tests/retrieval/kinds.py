@@ -405,10 +405,14 @@ def distant_summary(corpus, random):
             yield corpus.question(" ".join(record.item.summary.split()), {number})
 
 
+def digest(text):
+    """Returns a hash that is the same on every machine."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
 def text_digest(text):
-    """Returns a hash of the beginning of a text that is the same on every machine."""
-    beginning = " ".join(text.split())[:400].lower()
-    return hashlib.sha256(beginning.encode()).hexdigest()[:16]
+    """Returns the hash of the beginning of a text, as 16 hexadecimal digits."""
+    return f"{digest(' '.join(text.split())[:400].lower()):016x}"
 
 
 def paraphrase(corpus, random):
