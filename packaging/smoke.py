@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests an installed fetchwell: its version, `demo`, and an MCP session over stdio that searches and fetches.
+"""Tests an installed fetchwell: its version, `demo`, an import, and an MCP session over stdio that searches and fetches.
 
 Usage: packaging/smoke.py VERSION COMMAND [ARGUMENT ...]
 Every package passes the same test. It runs in a home folder of its own, without the environment of the caller.
@@ -57,6 +57,16 @@ class Session:
         return result["structuredContent"]
 
 
+def check_numbers(command: list, environment: dict, home: str) -> None:
+    """Imports a number of 17 digits. A package is built without the libraries for tests, which change how numbers are parsed."""
+    file, store, number = os.path.join(home, "places.json"), os.path.join(home, "places.db"), "31.245270191439438"
+    with open(file, "w") as places:
+        places.write(f'[{{"id": "p1", "latitude": {number}}}]')
+    run([*command, "import", "json", file, "--store", store, "--connection", "c"], environment)
+    shown = run([*command, "fetch", "c/places:p1", "--store", store], environment)
+    assert number in shown, shown
+
+
 def main() -> None:
     version, command = sys.argv[1], sys.argv[2:]
     with tempfile.TemporaryDirectory() as home:
@@ -66,6 +76,7 @@ def main() -> None:
         store = os.path.join(home, "demo.db")
         assert "search(" in run([*command, "demo", "--store", store], environment)
 
+        check_numbers(command, environment, home)
         session = Session([*command, "serve", "--stdio", "--store", store], environment)
         client = {"name": "smoke", "version": "1"}
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
