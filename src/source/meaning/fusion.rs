@@ -1,9 +1,9 @@
 //! Decides which records that are near to a query go where in the list of its words.
 //!
-//! Hits by words are never dropped: where a record among the first has most of the query, records near in meaning follow
-//! after the first five. Otherwise nearness adds to the score of a record's words, the more of the query no record has, and
-//! less for a query with a number. Nearness counts as far as a record stands out from all others, so a query in a language
-//! that the model does not know, which is equally near to everything, changes little.
+//! Hits by words are never dropped: where a record among the first has most of the query, or the query is short, records near
+//! in meaning follow after the first five. Otherwise nearness adds to the score of a record's words, the more of the query no
+//! record has. Nearness counts as far as a record stands out from all others, so a query in a language that the model does
+//! not know, which is equally near to everything, changes little.
 //!
 //! Pure: a function of the words, their hits and the cosines. The constants were tuned on sets that no result is reported
 //! on; `docs/search.md` explains the rule.
@@ -22,14 +22,18 @@ const JUDGED: usize = 3;
 /// of a word counts less than the word, so of two words one may be in another form, and of three none may be missing.
 const MIN_COVERAGE: f32 = 0.7;
 
-/// Number of hits by words that stay before all others if one has most of the query.
+/// Maximum number of words of a short query. These are often names, numbers and parts of words, of which a model knows less
+/// than the index.
+const MAX_SHORT: usize = 4;
+
+/// Number of hits by words that stay before all others if one has most of the query, or the query is short.
 const KEPT_FIRST: usize = 5;
 
 /// Maximum number of records that are placed among the other hits then, every second one.
 const MAX_BETWEEN: usize = 5;
 
 /// Minimum distance of these from the mean, in standard deviations.
-const MIN_BETWEEN: f32 = 4.0;
+const MIN_BETWEEN: f32 = 3.0;
 
 /// Number of the nearest records that get a higher score for nearness.
 const MAX_SCORED: usize = 50;
@@ -41,10 +45,7 @@ const MIN_DISTANCE: f32 = 2.0;
 const MAX_EXCESS: f32 = 6.0;
 
 /// Score for one standard deviation of nearness, for a query of which no record has a word.
-const NEARNESS: f32 = 1.6;
-
-/// Factor on this score for a query with a number that some record has. Models do not tell years apart.
-const NUMBER_FACTOR: f32 = 0.2;
+const NEARNESS: f32 = 4.8;
 
 /// Places records by their nearness alone.
 pub(in crate::source) fn place_all(nearest: &NearestRecords) -> Placements {
@@ -65,11 +66,11 @@ pub(in crate::source) fn place_among(
     let possible = lookups.possible_coverage();
     let coverage = if possible > 0.0 { coverage / possible } else { 0.0 };
     let near = near_records(words, nearest);
-    let factor = if lookups.has_number() { NUMBER_FACTOR } else { 1.0 };
-    let order = if coverage >= MIN_COVERAGE {
+    let is_short = !words.is_empty() && lookups.word_count() <= MAX_SHORT;
+    let order = if is_short || coverage >= MIN_COVERAGE {
         between(words, &near)
     } else {
-        by_sum(words, &near, (1.0 - coverage) * factor)
+        by_sum(words, &near, 1.0 - coverage / MIN_COVERAGE)
     };
     placements(order.into_iter())
 }
@@ -168,14 +169,14 @@ fn between(words: &[Match], near: &[NearRecord]) -> Vec<ListRow> {
     order
 }
 
-/// Orders records by the score of their words plus their nearness times `factor`, 0 to 1.
-fn by_sum(words: &[Match], near: &[NearRecord], factor: f32) -> Vec<ListRow> {
+/// Orders records by the score of their words plus their nearness times `weight`, 0 to 1.
+fn by_sum(words: &[Match], near: &[NearRecord], weight: f32) -> Vec<ListRow> {
     let originals = || near.iter().enumerate().filter(|(_, near)| near.fold.original.is_none());
     // In a large store the nearest of many records stand out by chance.
     let by_chance = originals().nth(MAX_SCORED - 1).map_or(MIN_DISTANCE, |(_, near)| near.distance);
     let min_distance = by_chance.max(MIN_DISTANCE);
     let nearness =
-        |near: &NearRecord| NEARNESS * factor * (near.distance - min_distance).clamp(0.0, MAX_EXCESS);
+        |near: &NearRecord| NEARNESS * weight * (near.distance - min_distance).clamp(0.0, MAX_EXCESS);
     let scored = originals().take(MAX_SCORED).filter(|(_, near)| near.distance > min_distance);
     let scored: Vec<(usize, &NearRecord)> = scored.collect();
     let by_row: HashMap<i64, &NearRecord> = scored.iter().map(|(_, near)| (near.row, *near)).collect();
@@ -229,11 +230,13 @@ mod tests {
     use crate::source::lexical::selection::{Likeness, ScoredCandidate, arrange_by_likeness};
     use crate::source::lexical::words::WordKind;
 
-    /// Words of a query that some record has: a number, if `has_number`.
-    fn lookups(has_number: bool) -> Lookups {
-        let text = if has_number { "2024" } else { "word" }.to_owned();
-        let alternatives = vec![Alternative { text, quality: 1.0, frequency: 1 }];
-        Lookups { words: vec![Lookup { kind: WordKind::Spaced, alternatives, weight: 1.0 }], records: 1 }
+    /// Words of a query that some record has.
+    fn lookups(count: usize) -> Lookups {
+        let alternatives = vec![Alternative { text: "word".to_owned(), quality: 1.0, frequency: 1 }];
+        Lookups {
+            words: vec![Lookup { kind: WordKind::Spaced, alternatives, weight: 1.0 }; count],
+            records: 1,
+        }
     }
 
     /// Hits by words with falling scores and one coverage.
@@ -264,7 +267,7 @@ mod tests {
         let first = |count: usize| {
             Ok::<_, std::convert::Infallible>(words.iter().take(count).map(|hit| hit.row).collect())
         };
-        let merged = place_among(words, near, &lookups(false))
+        let merged = place_among(words, near, &lookups(8))
             .merge(0, 100, first, |row: &i64| *row, |placed, _| placed.row)
             .unwrap();
         assert_eq!(merged, expect);
@@ -272,7 +275,7 @@ mod tests {
 
     #[test]
     fn hits_with_most_of_the_query_stay_first() {
-        let near = near(&[(20, 6.0), (2, 5.5), (7, 5.0), (21, 4.5), (22, 3.9)]);
+        let near = near(&[(20, 6.0), (2, 5.5), (7, 5.0), (21, 4.5), (22, 2.9)]);
         check(&words(&[1, 2, 3, 4, 5, 6, 7, 8], 1.0), &near, &[1, 2, 3, 4, 5, 20, 6, 7, 8, 21]);
         check(&words(&[1, 2], 1.0), &near, &[1, 2, 20, 7, 21]);
         check(&words(&[1, 2], 0.75), &near, &[1, 2, 20, 7, 21]);
@@ -282,17 +285,19 @@ mod tests {
     fn near_records_rise_where_words_miss_the_query() {
         check(&words(&[], 0.0), &near(&[(20, 6.0), (21, 3.0), (22, 1.9)]), &[20, 21]);
         check(&words(&[1, 2, 3], 0.2), &near(&[(20, 6.0), (2, 3.0), (21, 2.1)]), &[20, 2, 1, 3, 21]);
-        check(&words(&[1, 2, 3], 0.6), &near(&[(20, 5.0), (21, 3.0)]), &[1, 20, 2, 3, 21]);
+        check(&words(&[1, 2, 3], 0.6), &near(&[(20, 4.8), (21, 3.0)]), &[1, 20, 2, 3, 21]);
     }
 
     #[test]
-    fn nearness_counts_less_for_a_query_with_a_number() {
-        let (words, near) = (words(&[1, 2, 3], 0.2), near(&[(20, 6.0)]));
-        let rows = |has_number: bool| -> Vec<i64> {
-            let list = merged(&place_among(&words, &near, &lookups(has_number)), &words);
+    fn hits_of_a_short_query_stay_first() {
+        let near = near(&[(20, 8.0), (21, 2.5)]);
+        let rows = |words: &[Match], count: usize| -> Vec<i64> {
+            let list = merged(&place_among(words, &near, &lookups(count)), words);
             list.iter().map(|(row, _)| *row).collect()
         };
-        assert_eq!((rows(false), rows(true)), (vec![20, 1, 2, 3], vec![1, 2, 3, 20]));
+        let words = words(&[1, 2], 0.2);
+        assert_eq!((rows(&words, 4), rows(&words, 5)), (vec![1, 2, 20], vec![20, 1, 2, 21]));
+        assert_eq!(rows(&[], 4), [20, 21]);
     }
 
     #[test]
@@ -330,14 +335,12 @@ mod tests {
         let near = like(near(&distances), in_two_connections);
         // The last one has half of the nearness of the first, and two copies have 80 % of it.
         assert_eq!(merged(&place_all(&near), &[])[..3], [(20, 3), (30, 0), (40, 0)]);
-        let placed = merged(&place_among(&[], &near, &lookups(false)), &[]);
+        let placed = merged(&place_among(&[], &near, &lookups(8)), &[]);
         assert_eq!(placed, [(20, 3), (30, 0), (40, 0), (21, 0), (22, 0), (41, 0), (23, 0)]);
         // Copies take no place among hits with most of the query, and follow after them.
         let words = words(&[1, 2, 3, 4, 5, 6, 7, 8, 9], 1.0);
-        let rows: Vec<i64> = merged(&place_among(&words, &near, &lookups(false)), &words)
-            .iter()
-            .map(|(row, _)| *row)
-            .collect();
+        let rows: Vec<i64> =
+            merged(&place_among(&words, &near, &lookups(8)), &words).iter().map(|(row, _)| *row).collect();
         assert_eq!(rows, [1, 2, 3, 4, 5, 20, 6, 30, 7, 40, 8, 41, 9, 21, 22, 23]);
     }
 
@@ -347,7 +350,7 @@ mod tests {
         (words[0].copies, words[2].original) = (1, Some(1));
         let near = near(&[(3, 7.0), (1, 6.9), (4, 5.0)]);
         assert_eq!(
-            merged(&place_among(&words, &near, &lookups(false)), &words),
+            merged(&place_among(&words, &near, &lookups(8)), &words),
             [(1, 1), (4, 0), (2, 0), (3, 0)]
         );
     }
@@ -356,10 +359,8 @@ mod tests {
     fn hits_with_words_are_not_delayed_by_nearer_records() {
         let words = words(&[1, 2, 3, 4, 5, 6, 7, 8], 1.0);
         let near = near(&[(20, 8.0), (21, 7.0), (6, 6.0)]);
-        let rows: Vec<i64> = merged(&place_among(&words, &near, &lookups(false)), &words)
-            .iter()
-            .map(|(row, _)| *row)
-            .collect();
+        let rows: Vec<i64> =
+            merged(&place_among(&words, &near, &lookups(8)), &words).iter().map(|(row, _)| *row).collect();
         assert_eq!(rows, [1, 2, 3, 4, 5, 6, 7, 20, 8, 21]);
     }
 
@@ -368,7 +369,7 @@ mod tests {
         fn no_hit_is_lost_or_repeated(
             scores in prop::collection::vec(0_u8..4, 0..60),
             coverage in 0.0_f32..1.0,
-            has_number in any::<bool>(),
+            count in 1_usize..9,
             distances in prop::collection::vec((0_i64..120, 0_u8..18), 0..80),
             alike in prop::collection::vec(prop::option::of((0_u64..2, 0_u64..16)), 120),
         ) {
@@ -388,11 +389,11 @@ mod tests {
             });
             let words = arrange_by_likeness(scored.collect());
             let near = like(near(&distances), likeness);
-            let list = merged(&place_among(&words, &near, &lookups(has_number)), &words);
+            let list = merged(&place_among(&words, &near, &lookups(count)), &words);
             let distinct: HashSet<i64> = list.iter().map(|(row, _)| *row).collect();
             prop_assert_eq!(distinct.len(), list.len());
             prop_assert!(words.iter().all(|hit| distinct.contains(&hit.row)));
-            if coverage >= MIN_COVERAGE {
+            if coverage >= MIN_COVERAGE || count <= MAX_SHORT {
                 let kept: Vec<i64> = words.iter().take(KEPT_FIRST).map(|hit| hit.row).collect();
                 let first: Vec<i64> = list.iter().take(kept.len()).map(|(row, _)| *row).collect();
                 prop_assert_eq!(first, kept);
