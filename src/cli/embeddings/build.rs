@@ -126,8 +126,11 @@ async fn note_waiting(bar: &ProgressBar, batches: &AtomicUsize) -> Infallible {
         sleep(WAITING_NOTE).await;
         if batches.load(Ordering::Relaxed) == before && noted != Some(before) {
             noted = Some(before);
-            let waiting = "nothing was embedded for 10 seconds; a service that does not answer is tried again for up to 5 \
-                           minutes (Ctrl-C stops, and what is embedded is kept)";
+            let waiting = format!(
+                "nothing was embedded for {} seconds; a service that does not answer is tried again for up to 5 minutes \
+                 (Ctrl-C stops, and what is embedded is kept)",
+                WAITING_NOTE.as_secs()
+            );
             bar.suspend(|| note(&waiting));
         }
     }

@@ -119,9 +119,21 @@ impl Lookups {
         if total > 0.0 { best.sum::<f32>() / total } else { 0.0 }
     }
 
-    /// Returns the number of words of the query, with those that no record has. Parts of identifiers do not count.
+    /// Returns the number of different words of the query, with those that no record has. Parts of a word in camel case do not
+    /// count, and of a script without spaces two characters are a word.
     pub(in crate::source) fn word_count(&self) -> usize {
-        self.words.iter().filter(|word| word.kind != WordKind::Part).count()
+        let of_kind = |kind: WordKind| self.words.iter().filter(|word| word.kind == kind).count();
+        let characters = of_kind(WordKind::Single) + of_kind(WordKind::Pair);
+        of_kind(WordKind::Spaced) + characters.div_ceil(2)
+    }
+
+    /// Returns true if the query has a number of two digits or more, such as a year, that some record has.
+    pub(in crate::source) fn has_number(&self) -> bool {
+        let is_number = |text: &str| text.chars().all(char::is_numeric) && text.chars().nth(1).is_some();
+        let itself = |word: &Lookup| {
+            word.alternatives.first().is_some_and(|first| first.quality >= 1.0 && is_number(&first.text))
+        };
+        self.words.iter().any(itself)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Decides which records that are near to a query go where in the list of its words.
 //!
-//! Hits by words are never dropped: where a record among the first has most of the query, or the query is short, records near
-//! in meaning follow after the first five. Otherwise nearness adds to the score of a record's words, the more of the query no
-//! record has. Nearness counts as far as a record stands out from all others, so a query in a language that the model does
-//! not know, which is equally near to everything, changes little.
+//! Hits by words are never dropped: where a record among the first has most of the query, records near in meaning follow
+//! after the first five. Otherwise nearness adds to the score of a record's words, the less of the query these records have,
+//! and less for a query with a number; the first five stay for a short query. Nearness counts as far as a record stands out
+//! from all others, so a query in a language that the model does not know, which is equally near to everything, changes
+//! little.
 //!
 //! Pure: a function of the words, their hits and the cosines. The constants were tuned on sets that no result is reported
 //! on; `docs/search.md` explains the rule.
@@ -22,18 +23,18 @@ const JUDGED: usize = 3;
 /// of a word counts less than the word, so of two words one may be in another form, and of three none may be missing.
 const MIN_COVERAGE: f32 = 0.7;
 
-/// Maximum number of words of a short query. These are often names, numbers and parts of words, of which a model knows less
-/// than the index.
-const MAX_SHORT: usize = 4;
+/// Maximum number of words of a short query. Short queries are mostly names, dates and parts of words, of which a model knows
+/// less than the index, and one of their words is often half of them.
+const MAX_SHORT_QUERY_WORDS: usize = 4;
 
-/// Number of hits by words that stay before all others if one has most of the query, or the query is short.
+/// Number of hits by words that stay before all others if one has most of the query, or if the query is short.
 const KEPT_FIRST: usize = 5;
 
 /// Maximum number of records that are placed among the other hits then, every second one.
 const MAX_BETWEEN: usize = 5;
 
 /// Minimum distance of these from the mean, in standard deviations.
-const MIN_BETWEEN: f32 = 3.0;
+const MIN_BETWEEN: f32 = 4.0;
 
 /// Number of the nearest records that get a higher score for nearness.
 const MAX_SCORED: usize = 50;
@@ -46,6 +47,12 @@ const MAX_EXCESS: f32 = 6.0;
 
 /// Score for one standard deviation of nearness, for a query of which no record has a word.
 const NEARNESS: f32 = 4.8;
+
+/// Factor on this score for a query with a number that some record has. Models do not tell years apart.
+const NUMBER_FACTOR: f32 = 0.2;
+
+/// Factor on this score for a short query.
+const SHORT_FACTOR: f32 = 0.5;
 
 /// Places records by their nearness alone.
 pub(in crate::source) fn place_all(nearest: &NearestRecords) -> Placements {
@@ -66,12 +73,14 @@ pub(in crate::source) fn place_among(
     let possible = lookups.possible_coverage();
     let coverage = if possible > 0.0 { coverage / possible } else { 0.0 };
     let near = near_records(words, nearest);
-    let is_short = !words.is_empty() && lookups.word_count() <= MAX_SHORT;
-    let order = if is_short || coverage >= MIN_COVERAGE {
-        between(words, &near)
-    } else {
-        by_sum(words, &near, 1.0 - coverage / MIN_COVERAGE)
-    };
+    if coverage >= MIN_COVERAGE {
+        return placements(between(words, &near).into_iter());
+    }
+    let is_short = lookups.word_count() <= MAX_SHORT_QUERY_WORDS;
+    let number_factor = if lookups.has_number() { NUMBER_FACTOR } else { 1.0 };
+    let factor = if is_short { SHORT_FACTOR * number_factor } else { number_factor };
+    let order = by_sum(words, &near, (1.0 - coverage / MIN_COVERAGE) * factor);
+    let order = if is_short { with_first_hits(words, order) } else { order };
     placements(order.into_iter())
 }
 
@@ -169,6 +178,17 @@ fn between(words: &[Match], near: &[NearRecord]) -> Vec<ListRow> {
     order
 }
 
+/// Moves the first hits by words to the beginning of a list.
+fn with_first_hits(words: &[Match], order: Vec<ListRow>) -> Vec<ListRow> {
+    let place: HashMap<i64, usize> =
+        words.iter().take(KEPT_FIRST).enumerate().map(|(place, hit)| (hit.row, place)).collect();
+    let (mut first, others): (Vec<ListRow>, Vec<ListRow>) =
+        order.into_iter().partition(|row| place.contains_key(&row.row));
+    first.sort_by_key(|row| place.get(&row.row).copied());
+    first.extend(others);
+    first
+}
+
 /// Orders records by the score of their words plus their nearness times `weight`, 0 to 1.
 fn by_sum(words: &[Match], near: &[NearRecord], weight: f32) -> Vec<ListRow> {
     let originals = || near.iter().enumerate().filter(|(_, near)| near.fold.original.is_none());
@@ -230,14 +250,17 @@ mod tests {
     use crate::source::lexical::selection::{Likeness, ScoredCandidate, arrange_by_likeness};
     use crate::source::lexical::words::WordKind;
 
-    /// Words of a query that some record has.
-    fn lookups(count: usize) -> Lookups {
-        let alternatives = vec![Alternative { text: "word".to_owned(), quality: 1.0, frequency: 1 }];
-        Lookups {
-            words: vec![Lookup { kind: WordKind::Spaced, alternatives, weight: 1.0 }; count],
-            records: 1,
-        }
+    /// The words of a long query, or of a short one. Some record has them.
+    fn lookups(texts: &[&str]) -> Lookups {
+        let lookup = |text: &&str| Lookup {
+            kind: WordKind::Spaced,
+            alternatives: vec![Alternative { text: (*text).to_owned(), quality: 1.0, frequency: 1 }],
+            weight: 1.0,
+        };
+        Lookups { words: texts.iter().map(lookup).collect(), records: 1 }
     }
+
+    const LONG: [&str; 5] = ["one", "two", "three", "four", "five"];
 
     /// Hits by words with falling scores and one coverage.
     fn words(rows: &[i64], coverage: f32) -> Vec<Match> {
@@ -267,7 +290,7 @@ mod tests {
         let first = |count: usize| {
             Ok::<_, std::convert::Infallible>(words.iter().take(count).map(|hit| hit.row).collect())
         };
-        let merged = place_among(words, near, &lookups(8))
+        let merged = place_among(words, near, &lookups(&LONG))
             .merge(0, 100, first, |row: &i64| *row, |placed, _| placed.row)
             .unwrap();
         assert_eq!(merged, expect);
@@ -275,7 +298,7 @@ mod tests {
 
     #[test]
     fn hits_with_most_of_the_query_stay_first() {
-        let near = near(&[(20, 6.0), (2, 5.5), (7, 5.0), (21, 4.5), (22, 2.9)]);
+        let near = near(&[(20, 6.0), (2, 5.5), (7, 5.0), (21, 4.5), (22, 3.9)]);
         check(&words(&[1, 2, 3, 4, 5, 6, 7, 8], 1.0), &near, &[1, 2, 3, 4, 5, 20, 6, 7, 8, 21]);
         check(&words(&[1, 2], 1.0), &near, &[1, 2, 20, 7, 21]);
         check(&words(&[1, 2], 0.75), &near, &[1, 2, 20, 7, 21]);
@@ -289,15 +312,19 @@ mod tests {
     }
 
     #[test]
-    fn hits_of_a_short_query_stay_first() {
-        let near = near(&[(20, 8.0), (21, 2.5)]);
-        let rows = |words: &[Match], count: usize| -> Vec<i64> {
-            let list = merged(&place_among(words, &near, &lookups(count)), words);
+    fn nearness_counts_less_for_short_queries_and_numbers() {
+        let near = near(&[(20, 4.0), (21, 2.3)]);
+        let rows = |words: &[Match], texts: &[&str]| -> Vec<i64> {
+            let list = merged(&place_among(words, &near, &lookups(texts)), words);
             list.iter().map(|(row, _)| *row).collect()
         };
-        let words = words(&[1, 2], 0.2);
-        assert_eq!((rows(&words, 4), rows(&words, 5)), (vec![1, 2, 20], vec![20, 1, 2, 21]));
-        assert_eq!(rows(&[], 4), [20, 21]);
+        let hits = words(&[1, 2], 0.2);
+        assert_eq!(rows(&hits, &LONG), [20, 1, 2, 21]);
+        assert_eq!(rows(&hits, &LONG[..4]), [1, 2, 20, 21]);
+        assert_eq!(rows(&hits, &["one", "two", "three", "four", "2024"]), [1, 2, 20, 21]);
+        assert_eq!(rows(&[], &LONG[..1]), [20, 21]);
+        let hits = words(&[1, 2, 3, 4, 5, 6], 0.2);
+        assert_eq!(rows(&hits, &LONG[..4]), [1, 2, 3, 4, 5, 20, 6, 21]);
     }
 
     #[test]
@@ -335,12 +362,14 @@ mod tests {
         let near = like(near(&distances), in_two_connections);
         // The last one has half of the nearness of the first, and two copies have 80 % of it.
         assert_eq!(merged(&place_all(&near), &[])[..3], [(20, 3), (30, 0), (40, 0)]);
-        let placed = merged(&place_among(&[], &near, &lookups(8)), &[]);
+        let placed = merged(&place_among(&[], &near, &lookups(&LONG)), &[]);
         assert_eq!(placed, [(20, 3), (30, 0), (40, 0), (21, 0), (22, 0), (41, 0), (23, 0)]);
         // Copies take no place among hits with most of the query, and follow after them.
         let words = words(&[1, 2, 3, 4, 5, 6, 7, 8, 9], 1.0);
-        let rows: Vec<i64> =
-            merged(&place_among(&words, &near, &lookups(8)), &words).iter().map(|(row, _)| *row).collect();
+        let rows: Vec<i64> = merged(&place_among(&words, &near, &lookups(&LONG)), &words)
+            .iter()
+            .map(|(row, _)| *row)
+            .collect();
         assert_eq!(rows, [1, 2, 3, 4, 5, 20, 6, 30, 7, 40, 8, 41, 9, 21, 22, 23]);
     }
 
@@ -350,7 +379,7 @@ mod tests {
         (words[0].copies, words[2].original) = (1, Some(1));
         let near = near(&[(3, 7.0), (1, 6.9), (4, 5.0)]);
         assert_eq!(
-            merged(&place_among(&words, &near, &lookups(8)), &words),
+            merged(&place_among(&words, &near, &lookups(&LONG)), &words),
             [(1, 1), (4, 0), (2, 0), (3, 0)]
         );
     }
@@ -359,8 +388,10 @@ mod tests {
     fn hits_with_words_are_not_delayed_by_nearer_records() {
         let words = words(&[1, 2, 3, 4, 5, 6, 7, 8], 1.0);
         let near = near(&[(20, 8.0), (21, 7.0), (6, 6.0)]);
-        let rows: Vec<i64> =
-            merged(&place_among(&words, &near, &lookups(8)), &words).iter().map(|(row, _)| *row).collect();
+        let rows: Vec<i64> = merged(&place_among(&words, &near, &lookups(&LONG)), &words)
+            .iter()
+            .map(|(row, _)| *row)
+            .collect();
         assert_eq!(rows, [1, 2, 3, 4, 5, 6, 7, 20, 8, 21]);
     }
 
@@ -369,7 +400,7 @@ mod tests {
         fn no_hit_is_lost_or_repeated(
             scores in prop::collection::vec(0_u8..4, 0..60),
             coverage in 0.0_f32..1.0,
-            count in 1_usize..9,
+            texts in prop::sample::subsequence(vec!["one", "two", "three", "four", "five", "2024"], 1..7),
             distances in prop::collection::vec((0_i64..120, 0_u8..18), 0..80),
             alike in prop::collection::vec(prop::option::of((0_u64..2, 0_u64..16)), 120),
         ) {
@@ -389,11 +420,11 @@ mod tests {
             });
             let words = arrange_by_likeness(scored.collect());
             let near = like(near(&distances), likeness);
-            let list = merged(&place_among(&words, &near, &lookups(count)), &words);
+            let list = merged(&place_among(&words, &near, &lookups(&texts)), &words);
             let distinct: HashSet<i64> = list.iter().map(|(row, _)| *row).collect();
             prop_assert_eq!(distinct.len(), list.len());
             prop_assert!(words.iter().all(|hit| distinct.contains(&hit.row)));
-            if coverage >= MIN_COVERAGE || count <= MAX_SHORT {
+            if coverage >= MIN_COVERAGE || texts.len() <= MAX_SHORT_QUERY_WORDS {
                 let kept: Vec<i64> = words.iter().take(KEPT_FIRST).map(|hit| hit.row).collect();
                 let first: Vec<i64> = list.iter().take(kept.len()).map(|(row, _)| *row).collect();
                 prop_assert_eq!(first, kept);
