@@ -7,7 +7,7 @@
 //! * `file`, `kind`: `StateFile`, one SQLite file, created and upgraded on first use, and its properties
 //! * `foreign`: detection of other programs' files at the paths of ours
 //! * `head`: the first bytes of a database, read without giving up the locks of SQLite
-//! * `lock`: `StateLock`, the lock for creating and replacing files
+//! * `lock`: `LockedFile`, a file with a lock, and `StateLock`, the lock for creating and replacing files
 //! * `private`: creation of files and folders that only their owner may read
 //! * `redis/`: state that several servers share
 
@@ -28,5 +28,6 @@ pub(crate) use foreign::{
 };
 pub(crate) use head::read_head;
 pub use kind::FileKind;
+pub(crate) use lock::LockedFile;
 pub use lock::StateLock;
 pub(crate) use private::{create_private_directory, create_private_file, private_options};

@@ -7,7 +7,7 @@
 //!
 //! **Invariant:** a process that holds the write lock does not wait for another lock.
 
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 use std::thread::park_timeout;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::StoreError;
 use crate::handle::ConnectionId;
-use crate::state::{LockFileError, beside, open_lock_file};
+use crate::state::{LockFileError, LockedFile, beside, open_lock_file};
 
 /// Interval at which a waiting process tries to get the lock.
 const RETRY_INTERVAL: Duration = Duration::from_millis(5);
@@ -30,30 +30,30 @@ pub(super) const INDEX_LOCK: &str = "-index-lock";
 /// Held by a process that writes records. The system releases it when the process ends, even after a crash.
 #[derive(Debug)]
 pub(super) struct WriteLock {
-    _file: File,
+    _file: LockedFile,
 }
 
 /// Held by a process that writes the search index. The system releases it when the process ends, even after a crash.
 #[derive(Debug)]
 pub(super) struct IndexLock {
-    _file: File,
+    _file: LockedFile,
 }
 
 /// Held by an import into a connection. The system releases it when the process ends, even after a crash.
 #[derive(Debug)]
 pub(super) struct ConnectionLock {
-    _file: File,
+    _file: LockedFile,
 }
 
 /// Opens and locks a file of the store at `store`, or returns `None` if another process holds the lock.
-pub(super) fn try_lock_file(store: &Path, path: &Path) -> Result<Option<File>, StoreError> {
+pub(super) fn try_lock_file(store: &Path, path: &Path) -> Result<Option<LockedFile>, StoreError> {
     let unwritable = |problem: std::io::Error| StoreError::unwritable(store, &problem);
     let file = open_lock_file(path).map_err(|error| match error {
         LockFileError::Foreign(foreign) => StoreError::from(foreign),
         LockFileError::Io(problem) => unwritable(problem),
     })?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
+    match LockedFile::try_lock(file) {
+        Ok(locked) => Ok(Some(locked)),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(problem)) => Err(unwritable(problem)),
     }

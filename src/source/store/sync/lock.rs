@@ -1,17 +1,16 @@
 //! Advisory file lock that lets one process at a time synchronize an import.
 
-use std::fs::File;
 use std::path::Path;
 
 use super::imports::ImportId;
 use crate::source::store::StoreError;
 use crate::source::store::write_lock::try_lock_file;
-use crate::state::beside;
+use crate::state::{LockedFile, beside};
 
 /// Held while an import is synchronized. The system releases it when the process ends, even after a crash.
 #[derive(Debug)]
 pub struct SyncLock {
-    _file: File,
+    _file: LockedFile,
 }
 
 impl SyncLock {

@@ -4,7 +4,6 @@
 //! interrupted build continues where it stopped. The store itself is only read and never locked. A new model gets a
 //! generation of its own, which replaces the current one when it is complete.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +20,7 @@ use super::streams::{EmbeddedStreams, SkippedStreams, check_dimensions};
 use crate::embedding::EmbeddingModel;
 use crate::source::store::database::{Database, identity};
 use crate::source::store::tables::raise_versions;
-use crate::state::beside;
+use crate::state::{LockedFile, beside};
 
 /// Number of chunks of a replaced generation that one transaction deletes.
 const DELETED_AT_ONCE: i64 = 2_000;
@@ -81,7 +80,7 @@ pub struct VectorBuilder {
     refused: RefusedRecords,
     /// Generations with vectors that can be copied for equal texts.
     comparable: Vec<i64>,
-    _lock: File,
+    _lock: LockedFile,
 }
 
 /// A store with its locked vectors, and the streams to embed.
@@ -89,7 +88,7 @@ pub struct VectorBuilder {
 pub(super) struct LockedVectors<'a> {
     pub(super) database: Arc<Database>,
     pub(super) store: &'a Path,
-    pub(super) lock: File,
+    pub(super) lock: LockedFile,
     pub(super) streams: EmbeddedStreams,
 }
 

@@ -1,6 +1,5 @@
 //! Removes the vectors of removed records.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, TransactionBehavior, params_from_iter};
@@ -10,6 +9,7 @@ use super::file::{open, vectors_path};
 use super::lock::lock_or_wait;
 use crate::source::store::database::use_write_ahead_log;
 use crate::source::store::traces::overwrite_free_pages;
+use crate::state::LockedFile;
 
 /// Rows of the store that lose their vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(in crate::source::store) struct VectorRemover {
     path: PathBuf,
     /// The file, or `None` if there are no vectors.
     sqlite: Option<Connection>,
-    _lock: Option<File>,
+    _lock: Option<LockedFile>,
 }
 
 impl VectorRemover {

@@ -18,7 +18,7 @@ use tantivy::directory::{
 use super::checksum::{seal, unseal};
 use super::file::{IndexFile, open_regular};
 use super::folder::{is_known_name, write_atomically};
-use crate::state::{create_private_file, private_options};
+use crate::state::{LockedFile, create_private_file, private_options};
 
 /// Files of one index folder. A file used by several readers is open once.
 #[derive(Debug, Clone)]
@@ -122,13 +122,12 @@ impl Directory for FileDirectory {
     }
 
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
-        let locked = |file: File| DirectoryLock::from(Box::new(file));
+        let locked = |file: LockedFile| DirectoryLock::from(Box::new(file));
         match self.lock_file(lock) {
-            Ok(file) if lock.is_blocking => match file.lock() {
-                Ok(()) => Ok(locked(file)),
-                Err(error) => Err(LockError::wrap_io_error(error)),
-            },
-            Ok(file) => file.try_lock().map(|()| locked(file)).map_err(|_busy| LockError::LockBusy),
+            Ok(file) if lock.is_blocking => {
+                LockedFile::lock(file).map(locked).map_err(LockError::wrap_io_error)
+            }
+            Ok(file) => LockedFile::try_lock(file).map(locked).map_err(|_busy| LockError::LockBusy),
             // Readers take this lock so that no file is deleted while they open it. In a folder that this user cannot
             // write to, they open the files without it; a file deleted meanwhile is an error, after which they open
             // the files again.
