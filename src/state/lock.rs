@@ -1,5 +1,6 @@
-//! Locks between processes: a locked file, and the lock of a state directory, held while one of its files is created or
-//! replaced.
+//! Locks between processes: a locked file, and the lock of a state directory.
+//!
+//! The latter is held while one of the directory's files is created or replaced.
 
 use std::fs::{File, TryLockError};
 use std::io;
