@@ -117,6 +117,31 @@ pub fn clip(text: &str, max_bytes: usize) -> String {
     }
 }
 
+/// Returns `text` on one line, truncated like [`clip`]. A run of white space and control characters is a space, or nothing at the
+/// start and the end.
+///
+/// Stops reading where the line exceeds `max_bytes`.
+#[must_use]
+pub fn clip_line(text: &str, max_bytes: usize) -> String {
+    let mut line = String::new();
+    let mut is_between_words = false;
+    for character in text.chars() {
+        if character.is_whitespace() || character.is_control() {
+            is_between_words = !line.is_empty();
+            continue;
+        }
+        if is_between_words {
+            line.push(' ');
+            is_between_words = false;
+        }
+        line.push(character);
+        if line.len() > max_bytes {
+            break;
+        }
+    }
+    clip(&line, max_bytes)
+}
+
 /// Returns the bytes of [`clip`] as JSON.
 pub(super) fn clipped_len(text: &str, text_len: usize, max_bytes: usize) -> usize {
     match max_bytes.checked_sub(ELLIPSIS.len()) {
@@ -230,6 +255,13 @@ mod tests {
     }
 
     #[test]
+    fn a_line_has_single_spaces_and_is_clipped() {
+        assert_eq!(clip_line(" a \n\n b\u{7}c ", 9), "a b c");
+        assert_eq!(clip_line("too   long", 6), "too…");
+        assert_eq!(clip_line(" \n ", 9), "");
+    }
+
+    #[test]
     fn a_passage_is_cut_around_its_focus() {
         assert_eq!(passage("0123456789", 4..6, 2), ("234567", 2..4));
         assert_eq!(passage("0123456789", 0..1, 100), ("0123456789", 0..1));
@@ -249,6 +281,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_line_is_the_whole_text_on_one_line_clipped(text in "[ab \n\"\u{301}\u{600}क\u{94D}ष👩👧\u{200D}🇩🇪é]{0,60}", max_bytes in 0_usize..80) {
+            let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+            let whole = words.collect::<Vec<_>>().join(" ");
+            prop_assert_eq!(clip_line(&text, max_bytes), clip(&whole, max_bytes));
+        }
+
         #[test]
         fn json_len_is_what_serde_json_writes(text in any::<String>()) {
             prop_assert_eq!(json_len(&text) + 2, serde_json::to_string(&text).unwrap().len());

@@ -12,5 +12,5 @@ mod texts;
 
 pub(crate) use parts::{PartError, PartQuery, Parts};
 pub(crate) use previews::{KnownPreviews, Previews};
-pub(crate) use seen_ids::{MAX_OPAQUE_ID_BYTES, SeenIds, one_line};
+pub(crate) use seen_ids::{MAX_OPAQUE_ID_BYTES, SeenIds};
 pub(crate) use texts::{ChunkStart, ChunkedText, ChunkedTexts, TextQuery};

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::fit::clip;
+use crate::fit::{clip, clip_line};
 use crate::handle::RecordAddress;
 use crate::lru::{Lookups, LruCache, LruLimits};
 use crate::record::{Hit, HitId};
@@ -57,7 +57,7 @@ impl SeenIds {
 impl Hit {
     /// Returns the hit with its title and id shortened to what an answer would show.
     pub(crate) fn shortened(mut self) -> Self {
-        self.title = clip(&one_line(&self.title), MAX_TITLE_BYTES);
+        self.title = clip_line(&self.title, MAX_TITLE_BYTES);
         self.account = self.account.map(|label| clip(&label, MAX_LABEL_BYTES));
         if matches!(&self.id, HitId::Opaque(id) if id.len() > MAX_OPAQUE_ID_BYTES) {
             self.id = HitId::Nameless;
@@ -79,15 +79,6 @@ impl Hit {
         let account = self.account.as_ref().map_or(0, String::len);
         id + link + account + self.title.len() + self.excerpt.text().len()
     }
-}
-
-/// Replaces each run of whitespace and control characters by a space.
-pub(crate) fn one_line(title: &str) -> String {
-    title
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 #[cfg(test)]

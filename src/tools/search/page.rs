@@ -13,13 +13,12 @@ use super::result::{ResultLimits, SearchResult};
 use crate::callers::RecordPages;
 use crate::cursor::MAX_CURSOR_CHARS;
 use crate::fit::{
-    PageBudget, PageItem, PagePlan, Pressure, Shaping, Strategy, clip, plan_page, tokens_within,
+    PageBudget, PageItem, PagePlan, Pressure, Shaping, Strategy, clip_line, plan_page, tokens_within,
 };
 use crate::handle::{ConnectionId, Handle};
 use crate::record::{Hit, HitId, Unavailable};
 use crate::source::{Accuracy, SearchPosition};
 use crate::tools::answer::{NoResults, Payload, json_of};
-use crate::tools::cache::one_line;
 use crate::tools::error::{ShownUnavailable, ToolError, list_unavailable};
 use crate::tools::paging::{Continuation, PageState};
 use crate::tools::profile::Profile;
@@ -225,7 +224,7 @@ fn account_labels<'a>(
         if !connections.insert(connection) {
             continue;
         }
-        let label = hit.account.as_deref().map(|label| clip(&one_line(label), MAX_LABEL_BYTES));
+        let label = hit.account.as_deref().map(|label| clip_line(label, MAX_LABEL_BYTES));
         if let Some(label) = label.filter(|label| !label.is_empty() && label != connection.as_str()) {
             // Quotes, colon and comma.
             let bytes = json_of(&label).map_or(0, |json| json.len()) + connection.as_str().len() + 4;

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::fit::clip;
+use crate::fit::clip_line;
 use crate::handle::Handle;
 use crate::record::{Hit, HitId};
 use crate::tools::answer::json_of;
-use crate::tools::cache::{MAX_OPAQUE_ID_BYTES, one_line};
+use crate::tools::cache::MAX_OPAQUE_ID_BYTES;
 use crate::tools::profile::Profile;
 
 /// Result of a search.
@@ -63,7 +63,7 @@ impl SearchResult {
             result.url = without;
         }
         let left = left_of(&result).unwrap_or(0);
-        result.title = clip(&one_line(&hit.title), limits.title.min(left));
+        result.title = clip_line(&hit.title, limits.title.min(left));
         Some(result)
     }
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::docs::{FoundProject, SearchAnswer, SearchRequest, SearchResult};
-use crate::fit::{PageBudget, PageItem, Pressure, Shaping, Strategy, budget, clip, plan_page, tokens_within};
+use crate::fit::{
+    PageBudget, PageItem, Pressure, Shaping, Strategy, budget, clip, clip_line, plan_page, tokens_within,
+};
 use crate::handle::Handle;
 use crate::record::Excerpt;
 use crate::source::documents::{DocumentChunk, Uuid};
 use crate::tools::answer::{Payload, json_of};
-use crate::tools::cache::one_line;
 use crate::tools::error::ToolError;
 use crate::tools::projects::document_address;
 use crate::tools::toolbox::Toolbox;
@@ -135,7 +136,7 @@ fn shown<'a>(toolbox: &Toolbox, project: &FoundProject, result: &'a SearchResult
     let path = document.path.as_str();
     let title = document.title.as_deref().unwrap_or(path);
     Some(ShownResult {
-        title: clip(&one_line(title), MAX_TITLE_BYTES),
+        title: clip_line(title, MAX_TITLE_BYTES),
         path: Some(path).filter(|path| path.len() <= MAX_PATH_BYTES),
         category: document.category.as_str(),
         score: result.rounded_score(),
