@@ -49,13 +49,12 @@ async fn reads_over_stdio_are_written_without_texts() {
     model.refusal("fetch", json!({"id": "cin_home/messages:none"})).await;
     let rows = model.call("query_records", json!({"stream": "messages", "limit": 2})).await;
     assert_eq!(rows["records"].as_array().unwrap().len(), 2, "{rows}");
-    drop(model);
-    // The process writes the last lines before it ends.
     let started = std::time::Instant::now();
     while !fs::read_to_string(&log).unwrap().contains("tool:query_records") {
         assert!(started.elapsed().as_secs() < 60);
         std::thread::park_timeout(std::time::Duration::from_millis(20));
     }
+    drop(model);
     let lines = lines(&log);
     let by = |endpoint: &str| lines.iter().filter(|line| line["endpoint"] == endpoint).collect::<Vec<_>>();
     assert!(by("tool:search").len() >= hits && hits > 0, "{lines:?}");

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use rmcp::model::{CallToolRequestParams, CallToolResult, Tool};
 use rmcp::service::RunningService;
-use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ use super::binary;
 /// A connected client that reads results as a model does: by their text alone.
 pub(crate) struct Model {
     client: RunningService<RoleClient, ()>,
+    /// The process of a server over stdio. Dropping it kills the process.
+    _process: Option<tokio::process::Child>,
 }
 
 impl Model {
@@ -29,15 +31,21 @@ impl Model {
     ) -> Self {
         let mut command = binary();
         command.args(["serve", "--stdio", "--log", "error"]).args(arguments);
-        let process = TokioChildProcess::new(tokio::process::Command::from(command)).unwrap();
-        Self { client: ().serve_with_lifecycle(process, lifecycle).await.unwrap() }
+        Self::over_process(command, lifecycle).await
     }
 
     /// Starts a server by a command line, such as that of a client's file.
     pub(crate) async fn over_command(command: Command) -> Self {
-        let process = TokioChildProcess::new(tokio::process::Command::from(command)).unwrap();
-        let client = ().serve_with_lifecycle(process, ClientLifecycleMode::Initialize).await.unwrap();
-        Self { client }
+        Self::over_process(command, ClientLifecycleMode::Initialize).await
+    }
+
+    async fn over_process(command: Command, lifecycle: ClientLifecycleMode) -> Self {
+        let mut command = tokio::process::Command::from(command);
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        let streams = (process.stdout.take().unwrap(), process.stdin.take().unwrap());
+        let client = ().serve_with_lifecycle(streams, lifecycle).await.unwrap();
+        Self { client, _process: Some(process) }
     }
 
     /// Connects a client to a URL.
@@ -45,7 +53,7 @@ impl Model {
         // The HTTP library of the client needs a default provider; a second installation has no effect.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let transport = StreamableHttpClientTransport::from_uri(url);
-        Self { client: ().serve_with_lifecycle(transport, lifecycle).await.unwrap() }
+        Self { client: ().serve_with_lifecycle(transport, lifecycle).await.unwrap(), _process: None }
     }
 
     pub(crate) fn client(&self) -> &RunningService<RoleClient, ()> {
