@@ -24,7 +24,10 @@ fuzz_target!(|text: &str| {
     let (connection, stream, record) = (names.next(), names.next(), names.next());
     let address = || {
         Some(RecordAddress {
-            connection: connection.filter(|name| !name.is_empty()).map(|name| name.parse().ok()).unwrap_or_default(),
+            connection: connection
+                .filter(|name| !name.is_empty())
+                .map(|name| name.parse().ok())
+                .unwrap_or_default(),
             stream: stream?.parse().ok()?,
             record: record?.parse().ok()?,
         })

@@ -11,7 +11,8 @@ use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 use libfuzzer_sys::fuzz_target;
 use tokio::runtime::{Builder, Runtime};
 
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().enable_time().build().unwrap());
+static RUNTIME: LazyLock<Runtime> =
+    LazyLock::new(|| Builder::new_current_thread().enable_time().build().unwrap());
 
 fuzz_target!(|body: &str| {
     let source = RecordedSource {

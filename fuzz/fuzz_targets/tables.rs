@@ -47,7 +47,9 @@ fuzz_target!(|input: &[u8]| {
         _ => import_content("general/2026-04-01.json", content, &mut intake),
     };
     match outcome {
-        Ok(()) | Err(ImportError::WrongKind { .. } | ImportError::Nothing { .. } | ImportError::NoColumn { .. }) => {}
+        Ok(())
+        | Err(ImportError::WrongKind { .. } | ImportError::Nothing { .. } | ImportError::NoColumn { .. }) => {
+        }
         Err(error) => panic!("{error}"),
     }
 });

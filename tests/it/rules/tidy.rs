@@ -7,7 +7,7 @@ use std::path::Path;
 use super::import_cycles::import_cycles;
 use crate::support::{demo_store, text};
 
-/// Packages in `Cargo.lock`: those of every platform, of the tests and of the benches. CHANGELOG.md gives the
+/// Packages in `Cargo.lock`: those of every platform, of the tests, the benches and the fuzz targets. CHANGELOG.md gives the
 /// reason for a higher number.
 const MAX_LOCKED_PACKAGES: usize = 527;
 
