@@ -276,28 +276,30 @@ fn is_heading(line: &str) -> bool {
         && line.as_bytes().get(level).is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
 }
 
+/// First words of log entries, in any case.
+const LEVELS: [&str; 14] = [
+    "TRACE",
+    "DEBUG",
+    "INFO",
+    "NOTICE",
+    "WARN",
+    "WARNING",
+    "ERROR",
+    "ERR",
+    "CRITICAL",
+    "FATAL",
+    "TIME",
+    "TS",
+    "LEVEL",
+    "TIMESTAMP",
+];
+
 /// Returns true if a line begins an entry of a log: with a time, a level, or either in brackets. Any other line
 /// continues the entry before it, as the lines of a stack trace do.
 fn begins_entry(line: &str) -> bool {
     let line = line.trim_start_matches(['[', '(', '<', '{', '"']);
     let word = line.split([' ', '\t', ']', ')', '>', ':', '=', '"', ',']).next().unwrap_or_default();
-    let is_level = matches!(
-        word.to_ascii_uppercase().as_str(),
-        "TRACE"
-            | "DEBUG"
-            | "INFO"
-            | "NOTICE"
-            | "WARN"
-            | "WARNING"
-            | "ERROR"
-            | "ERR"
-            | "CRITICAL"
-            | "FATAL"
-            | "TIME"
-            | "TS"
-            | "LEVEL"
-            | "TIMESTAMP"
-    );
+    let is_level = LEVELS.iter().any(|level| word.eq_ignore_ascii_case(level));
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let is_month =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"].contains(&word);
@@ -310,8 +312,11 @@ fn begins_entry(line: &str) -> bool {
 fn kind_of(text: &str) -> ContentKind {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).take(TELLING_LINES).collect();
     let share_of = |lines: &[&str], tells: fn(&str) -> bool| {
-        let telling = lines.iter().filter(|line| tells(line)).count();
-        if lines.len() < 2 { 0 } else { telling * 100 / lines.len() }
+        // A single line, which can be long, says nothing.
+        if lines.len() < 2 {
+            return 0;
+        }
+        lines.iter().filter(|line| tells(line)).count() * 100 / lines.len()
     };
     let share = |tells| share_of(&lines, tells);
     // An indented line continues an entry, as the lines of a stack trace do.
