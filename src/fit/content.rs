@@ -312,7 +312,7 @@ fn begins_entry(line: &str) -> bool {
 fn kind_of(text: &str) -> ContentKind {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).take(TELLING_LINES).collect();
     let share_of = |lines: &[&str], tells: fn(&str) -> bool| {
-        // A single line, which can be long, says nothing.
+        // One line is too little to decide by, and it can be long.
         if lines.len() < 2 {
             return 0;
         }
