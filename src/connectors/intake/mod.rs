@@ -297,9 +297,9 @@ impl<'a> Intake<'a> {
         let address = RecordAddress { connection, stream: stream.clone(), record: record.clone() };
         // A long record is read by the handles of its parts, which are longer than its own.
         let longest = Handle::mint(&address).and_then(|handle| handle.with_part(u32::MAX));
-        longest
-            .map(|_| record)
-            .ok_or_else(|| "its key is too long: no handle of a part could carry it".to_owned())
+        longest.map(|_| record).ok_or_else(|| {
+            "its connection, stream and key are too long together for the handle of a part".to_owned()
+        })
     }
 
     /// Returns the record, with a key of its own if necessary, or rejects it, if another record of this import had
