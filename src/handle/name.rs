@@ -157,6 +157,14 @@ name_type! {
     RecordId, check_key
 }
 
+impl ConnectionId {
+    /// Returns true if the id can stand in the `connection/stream:record` form as it is: no `/`, no `\` and no `..`.
+    #[must_use]
+    pub fn is_safe(&self) -> bool {
+        is_safe_name(&self.0)
+    }
+}
+
 impl RecordId {
     /// Returns true if `.` or `..` stands between separators. A proxy that resolves paths may map such a key to
     /// another record.

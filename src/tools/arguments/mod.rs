@@ -13,4 +13,4 @@ mod record_id;
 pub(crate) use expansion::parse_expansions;
 pub(crate) use normalize::DeclaredArguments;
 pub(crate) use parse::{parse, trimmed};
-pub(crate) use record_id::{RecordReference, named_record};
+pub(crate) use record_id::{RecordReference, named_record, safe_connection};

@@ -1,10 +1,12 @@
 //! Ids of records: handles, and the `pdpp://record/` URIs of other adapters.
 //!
-//! Such a URI has a handle or an address as base64url JSON. `named_record` also merges a `connection_id` argument.
+//! Such a URI has a handle or an address as base64url JSON. `named_record` also merges a `connection_id` argument, which
+//! `safe_connection` parses.
 
 use base64::Engine;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use crate::handle::{ConnectionId, Handle, InvalidHandle, RecordAddress};
 use crate::tools::error::ToolError;
@@ -49,6 +51,20 @@ pub(crate) fn named_record(id: &str, connection: Option<ConnectionId>) -> Result
         (Some(_), _) => {}
     }
     Ok(RecordReference { named, address, part })
+}
+
+/// Deserializes the `connection_id` argument of a call that reads one record, by the rule for each segment of a plain
+/// handle. A connection whose id has other characters is named by the id of the record.
+pub(crate) fn safe_connection<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ConnectionId>, D::Error> {
+    let connection = Option::<ConnectionId>::deserialize(deserializer)?;
+    if connection.as_ref().is_some_and(|connection| !connection.is_safe()) {
+        let problem =
+            "it has `/`, `\\` or `..`; leave it out and pass `id` as printed, which names such a connection";
+        return Err(D::Error::custom(problem));
+    }
+    Ok(connection)
 }
 
 #[derive(Deserialize)]

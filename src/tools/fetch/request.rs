@@ -6,7 +6,7 @@ use super::spec::FETCH;
 use crate::handle::{ConnectionId, RecordAddress, SourceName};
 use crate::record::RecordData;
 use crate::source::Expansion;
-use crate::tools::arguments::{RecordReference, named_record, parse_expansions};
+use crate::tools::arguments::{RecordReference, named_record, parse_expansions, safe_connection};
 use crate::tools::error::ToolError;
 
 /// Maximum number of fields in `fields`.
@@ -17,6 +17,7 @@ const MAX_FIELDS: usize = 100;
 #[serde(deny_unknown_fields)]
 pub(crate) struct FetchArgs {
     pub(super) id: String,
+    #[serde(default, deserialize_with = "safe_connection")]
     connection_id: Option<ConnectionId>,
     fields: Option<Vec<String>>,
     #[serde(default)]

@@ -6,7 +6,7 @@ use super::chunk::ChunkRequest;
 use super::spec::READ_RECORD_FIELD;
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId, SourceName, StreamName};
 use crate::source::{WindowQuery, WindowStart};
-use crate::tools::arguments::{RecordReference, named_record};
+use crate::tools::arguments::{RecordReference, named_record, safe_connection};
 use crate::tools::error::ToolError;
 
 /// Length of a window without `limit_chars`.
@@ -26,6 +26,7 @@ const MAX_QUERY_CHARS: usize = 1_000;
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
     id: Option<String>,
+    #[serde(default, deserialize_with = "safe_connection")]
     connection_id: Option<ConnectionId>,
     stream: Option<StreamName>,
     record_id: Option<RecordId>,

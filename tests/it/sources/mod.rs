@@ -1,6 +1,7 @@
 //! Record servers, and the behaviour that every source must have.
 
 pub(crate) mod conformance;
+mod connection_ids;
 mod dotted_keys;
 mod hostaway;
 mod outgoing_credentials;
