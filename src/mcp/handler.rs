@@ -22,7 +22,7 @@ use super::tool_list::tool_list;
 use crate::fit::clip;
 use crate::record::RecordData;
 use crate::telemetry::{Call, Endpoint, ErrorDetails, Origin, Telemetry};
-use crate::tools::{Payload, Profile, ResourceCall, SharedToolbox, ToolError, Toolbox};
+use crate::tools::{Payload, Profile, ProjectResource, ResourceCall, SharedToolbox, ToolError, Toolbox};
 
 /// Instructions for every client at the start of a session. The first 512 characters are useful by themselves.
 const STANDARD_INSTRUCTIONS: &str = "Search and read the user's own records (mail, notes, files, tickets and the like) across \
@@ -124,16 +124,16 @@ impl Server {
         Ok(answer)
     }
 
-    /// Reads a project of documents for a resource, and logs the read as [`Self::call`] does.
+    /// Reads a resource of a project of documents, and logs the read as [`Self::call`] does.
     async fn read_project(
         &self,
-        named: &str,
+        resource: &ProjectResource,
         context: &RequestContext<RoleServer>,
     ) -> Result<ToolAnswer, ErrorData> {
         let toolbox = self.toolbox(context)?;
-        let record = self.telemetry.call(Endpoint::tool("project"), origin(context));
+        let record = self.telemetry.call(Endpoint::tool(resource.endpoint()), origin(context));
         let toolbox = toolbox.audited(&record);
-        let answer = answered(toolbox.project_info(named)).await;
+        let answer = answered(toolbox.project_resource(resource)).await;
         record_answer(record, &answer);
         Ok(answer)
     }

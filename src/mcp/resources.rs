@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::fit::clip;
 use crate::tools::{
-    PROJECT_TEMPLATE, Payload, Profile, RESOURCE_TEMPLATES, ResourceCall, ToolError, resource_call,
+    PROJECT_TEMPLATES, Payload, Profile, RESOURCE_TEMPLATES, ResourceCall, ToolError, resource_call,
 };
 
 const JSON: &str = "application/json";
@@ -23,7 +23,7 @@ const MAX_ECHOED_URI_BYTES: usize = 4_096;
 pub(super) fn templates(profile: Profile) -> ListResourceTemplatesResult {
     let templates: &[crate::tools::ResourceTemplate] = match profile {
         Profile::Standard => &RESOURCE_TEMPLATES,
-        Profile::Docs => &[PROJECT_TEMPLATE],
+        Profile::Docs => &PROJECT_TEMPLATES,
         Profile::OpenAi => &[],
     };
     let template = |template: &crate::tools::ResourceTemplate| {

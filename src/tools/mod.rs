@@ -14,7 +14,7 @@
 //! * `answer`: building of answers.
 //! * `cache`: caches of a toolbox.
 //! * `error`: errors, their hints and their JSON.
-//! * `resource`: tool calls in the form of URIs.
+//! * `resource`: tool calls in the form of URIs; `project_resource`: projects of documents.
 //! * `change_tokens`: sealed tokens of `changes_since`.
 //! * `toolboxes`: the toolbox of each grant.
 
@@ -30,6 +30,7 @@ mod list_categories;
 mod paging;
 mod printed_ids;
 mod profile;
+mod project_resource;
 mod projects;
 mod query_records;
 mod read_record_field;
@@ -49,8 +50,9 @@ pub use change_tokens::ChangeTokenSealer;
 pub use error::{ErrorBody, ErrorContext, Overrun, ShownUnavailable, SourceHints, ToolError};
 pub(crate) use paging::{Page, PageState, Paging, begin};
 pub use profile::Profile;
+pub use project_resource::ProjectResource;
 pub(crate) use read_record_field::max_chunk_bytes;
-pub use resource::{PROJECT_TEMPLATE, RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_call};
+pub use resource::{PROJECT_TEMPLATES, RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_call};
 pub(crate) use search::{parse_query, parse_since};
 pub use tool::{Example, ToolSpec};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Toolbox};

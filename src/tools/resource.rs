@@ -1,11 +1,13 @@
 //! Resources: tool calls in the form of URIs, and projects of documents.
 //!
 //! A `pdpp:` resource stands for a call of a tool and has the same answer, so that clients without resources miss nothing. A
-//! `project:` resource is the project as `GET /api/v1/projects/{id}` has it.
+//! `project:` resource is the project as `GET /api/v1/projects/{id}` has it, a `docs:` resource the answer of
+//! `list_categories`. They are in profiles without that tool, too.
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+use super::project_resource::ProjectResource;
 use crate::record::RecordData;
 
 /// A URI template of resources.
@@ -20,7 +22,7 @@ pub struct ResourceTemplate {
 }
 
 /// All resource templates.
-pub const RESOURCE_TEMPLATES: [ResourceTemplate; 4] = [
+pub const RESOURCE_TEMPLATES: [ResourceTemplate; 5] = [
     ResourceTemplate {
         uri_template: "pdpp://stream/{name}",
         name: "stream",
@@ -36,14 +38,23 @@ pub const RESOURCE_TEMPLATES: [ResourceTemplate; 4] = [
         name: "field-window",
         description: "A piece of a long text field; the same as read_record_field.",
     },
-    PROJECT_TEMPLATE,
+    PROJECT,
+    CATEGORIES,
 ];
 
-/// The resource template of projects.
-pub const PROJECT_TEMPLATE: ResourceTemplate = ResourceTemplate {
+/// The resource templates of projects.
+pub const PROJECT_TEMPLATES: [ResourceTemplate; 2] = [PROJECT, CATEGORIES];
+
+const PROJECT: ResourceTemplate = ResourceTemplate {
     uri_template: "project://{id}/info",
     name: "project",
     description: "A project of documents by its slug or id: name, settings, corpus_version and dates.",
+};
+
+const CATEGORIES: ResourceTemplate = ResourceTemplate {
+    uri_template: "docs://{id}/categories",
+    name: "categories",
+    description: "The categories of a project of documents with their numbers of documents, by its slug or id.",
 };
 
 /// The read that a resource stands for.
@@ -56,8 +67,8 @@ pub enum ResourceCall {
         /// Arguments of the call.
         arguments: RecordData,
     },
-    /// A project of documents, by its slug or id.
-    Project(String),
+    /// A read of a project of documents.
+    Project(ProjectResource),
 }
 
 /// Parses a URI. Returns `None` if it matches no template. A handle may stand as printed, or with its `/`
@@ -65,8 +76,12 @@ pub enum ResourceCall {
 #[must_use]
 pub fn resource_call(uri: &str) -> Option<ResourceCall> {
     if let Some(project) = uri.strip_prefix("project://") {
-        let project = decode(project.strip_suffix("/info")?)?;
-        return (!project.is_empty()).then_some(ResourceCall::Project(project));
+        let project = named_project(project, "/info")?;
+        return Some(ResourceCall::Project(ProjectResource::Info(project)));
+    }
+    if let Some(project) = uri.strip_prefix("docs://") {
+        let project = named_project(project, "/categories")?;
+        return Some(ResourceCall::Project(ProjectResource::Categories(project)));
     }
     let (kind, rest) = uri.strip_prefix("pdpp://")?.split_once('/')?;
     // A printed handle may contain `?`. Only a field window has a query, which begins at the last one.
@@ -105,6 +120,11 @@ pub fn resource_call(uri: &str) -> Option<ResourceCall> {
     }
 }
 
+/// Returns the name of a project, which is followed by `suffix`.
+fn named_project(text: &str, suffix: &str) -> Option<String> {
+    decode(text.strip_suffix(suffix)?).filter(|project| !project.is_empty())
+}
+
 /// Decodes a handle. A printed one has a `/` in all forms but the oldest; an expanded template has it encoded.
 fn decode_handle(name: &str) -> Option<String> {
     if name.contains('/') || !name.contains('%') {
@@ -127,7 +147,8 @@ mod tests {
     fn check(uri: &str, expect: Option<&(&str, Value)>) {
         let call = resource_call(uri).map(|call| match call {
             ResourceCall::Tool { tool, arguments } => (tool, Value::Object(arguments)),
-            ResourceCall::Project(project) => ("project", json!(project)),
+            ResourceCall::Project(ProjectResource::Info(project)) => ("project", json!(project)),
+            ResourceCall::Project(ProjectResource::Categories(project)) => ("categories", json!(project)),
         });
         assert_eq!(call.as_ref(), expect, "{uri}");
     }
@@ -147,7 +168,10 @@ mod tests {
         );
         check("project://handbook/info", Some(&("project", json!("handbook"))));
         check("project://handbook%40work/info", Some(&("project", json!("handbook@work"))));
+        check("docs://handbook%40work/categories", Some(&("categories", json!("handbook@work"))));
         for nonsense in [
+            "docs://handbook/info",
+            "docs:///categories",
             "project://handbook",
             "project:///info",
             "project://handbook/other",

@@ -7,6 +7,7 @@ use super::arguments::parse;
 use super::error::{SourceHints, ToolError};
 use super::projects::{DEFAULT_PROJECT, find_project};
 use super::tool::{Example, Tool, ToolCall, ToolSpec};
+use super::toolbox::Toolbox;
 use crate::record::RecordData;
 use crate::source::documents::{Category, CategoryCount};
 
@@ -65,16 +66,22 @@ impl Tool for ListCategories {
     }
 
     async fn call(call: ToolCall<'_>, args: Self::Arguments) -> Result<Payload, ToolError> {
-        let found = find_project(call.toolbox, args.project_id.as_deref()).await?;
-        let counts = found.store.categories(found.project.id).await;
-        let counts = counts.map_err(|error| ToolError::from_source(call.toolbox.source(), error))?;
-        let answer = CategoriesAnswer {
-            project_id: args.project_id.unwrap_or_else(|| DEFAULT_PROJECT.to_owned()),
-            categories: listed(&counts),
-            warnings: call.warnings,
-        };
-        Payload::within(&answer, call.toolbox.budget("list_categories"))
+        let project = args.project_id.as_deref().unwrap_or(DEFAULT_PROJECT);
+        categories(call.toolbox, project, call.warnings).await
     }
+}
+
+/// Returns the answer for a project, by its slug or id.
+pub(super) async fn categories(
+    toolbox: &Toolbox,
+    project: &str,
+    warnings: Vec<String>,
+) -> Result<Payload, ToolError> {
+    let found = find_project(toolbox, Some(project)).await?;
+    let counts = found.store.categories(found.project.id).await;
+    let counts = counts.map_err(|error| ToolError::from_source(toolbox.source(), error))?;
+    let answer = CategoriesAnswer { project_id: project.to_owned(), categories: listed(&counts), warnings };
+    Payload::within(&answer, toolbox.budget("list_categories"))
 }
 
 /// Returns the known categories, also those without documents, and then the others.

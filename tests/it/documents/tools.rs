@@ -354,6 +354,32 @@ async fn a_project_is_a_resource() {
 }
 
 #[tokio::test]
+async fn categories_of_a_project_are_a_resource() {
+    let project = Project::new(&[("research/a.md", b"# A\n"), ("b.md", b"# B\n")]);
+    let tool =
+        project.model("docs").await.call_raw("list_categories", json!({"project_id": "default"})).await;
+    let bytes = tool.content[0].as_text().unwrap().text.clone();
+    for profile in ["docs", "standard"] {
+        let model = project.model(profile).await;
+        let templates = model.client().list_all_resource_templates().await.unwrap();
+        assert!(templates.iter().any(|template| template.uri_template == "docs://{id}/categories"));
+        let read = ReadResourceRequestParams::new("docs://default/categories");
+        let read = model.client().read_resource(read).await.unwrap();
+        let contents = serde_json::to_value(&read.contents[0]).unwrap();
+        assert_eq!((&contents["text"], &contents["mimeType"]), (&json!(bytes), &json!("application/json")));
+        for (uri, part) in [
+            ("docs://none/categories", "project_not_found"),
+            ("docs:///categories", "No such resource"),
+            ("docs://default/other", "docs://{id}/categories"),
+        ] {
+            let refused = model.client().read_resource(ReadResourceRequestParams::new(uri)).await;
+            let refused = refused.unwrap_err().to_string();
+            assert!(refused.contains(part), "{uri}: {refused}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_document_has_the_fields_of_the_contract() {
     let project = Project::new(&[("research/a.md", b"---\ntags: [x]\n---\n# A\n")]);
     let model = project.model("docs").await;

@@ -208,7 +208,7 @@ async fn resources_give_the_bytes_of_the_tools() {
     let (_folder, model) = model().await;
     let templates = model.client().list_all_resource_templates().await.unwrap();
     let uris: Vec<&str> = templates.iter().map(|template| template.uri_template.as_str()).collect();
-    assert_eq!(uris.len(), 4, "{uris:?}");
+    assert_eq!(uris.len(), 5, "{uris:?}");
     for (uri, tool, arguments) in [
         ("pdpp://stream/messages", "schema", json!({"stream": "messages"})),
         ("pdpp://record/cin_work/messages:m1", "fetch", json!({"id": "cin_work/messages:m1"})),
