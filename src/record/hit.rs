@@ -14,6 +14,9 @@ pub struct Hit {
     pub title: String,
     /// Link that a person can open, if the record has one.
     pub link: Option<WebLink>,
+    /// URL of the record on its record server, which requires a bearer token. It is not stored with a position.
+    #[serde(skip)]
+    pub record_url: Option<String>,
     /// Passage that matches the query.
     pub excerpt: Excerpt,
     /// Time at which the record was written, or else emitted, as its source wrote it.
@@ -40,6 +43,7 @@ impl Hit {
             id,
             title,
             link: None,
+            record_url: None,
             excerpt: Excerpt::default(),
             time: None,
             account: None,

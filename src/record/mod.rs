@@ -69,7 +69,8 @@ pub struct Record {
     pub connector_key: Option<String>,
     /// Label of the record's connection, such as `Work mail`.
     pub display_name: Option<String>,
-    /// URL of the record on its record server. It requires a bearer token, so it is never used as a citation.
+    /// URL of the record on its record server. It requires a bearer token, so it is a citation only if the
+    /// record has no link that a person can open.
     pub record_url: Option<String>,
     /// Related records that were requested, by relation.
     pub expanded: Vec<ExpandedRelation>,

@@ -4,11 +4,15 @@
 //! `project:` resource is the project as `GET /api/v1/projects/{id}` has it, a `docs:` resource the answer of
 //! `list_categories`. They are in profiles without that tool, too.
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
 use super::project_resource::ProjectResource;
+use crate::handle::Handle;
 use crate::record::RecordData;
+
+/// Prefix of the URI of a record.
+const RECORD: &str = "pdpp://record/";
 
 /// A URI template of resources.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +73,15 @@ pub enum ResourceCall {
     },
     /// A read of a project of documents.
     Project(ProjectResource),
+}
+
+/// Returns the URI of a record by the id that a search printed. [`resource_call`] parses it into the fetch of that id.
+#[must_use]
+pub(crate) fn record_uri(id: &str) -> String {
+    if id.contains('/') && id.parse::<Handle>().is_ok() {
+        return format!("{RECORD}{id}");
+    }
+    format!("{RECORD}{}", utf8_percent_encode(id, NON_ALPHANUMERIC))
 }
 
 /// Parses a URI. Returns `None` if it matches no template. A handle may stand as printed, or with its `/`
@@ -182,6 +195,20 @@ mod tests {
             "pdpp://field-window/c/s:r?x=1",
         ] {
             check(nonsense, None);
+        }
+    }
+
+    #[test]
+    fn the_uri_of_a_record_is_parsed_into_its_fetch() {
+        for (id, expect) in [
+            ("cin_4f2a/orders:o1", "pdpp://record/cin_4f2a/orders:o1"),
+            ("a%2Fb/orders/o1", "pdpp://record/a%2Fb/orders/o1"),
+            ("orders:100%25", "pdpp://record/orders%3A100%2525"),
+            ("doc 17", "pdpp://record/doc%2017"),
+            ("https://example.com/a?b", "pdpp://record/https%3A%2F%2Fexample%2Ecom%2Fa%3Fb"),
+        ] {
+            assert_eq!(record_uri(id), expect);
+            check(expect, Some(&("fetch", json!({ "id": id }))));
         }
     }
 }

@@ -47,6 +47,7 @@ pub(in crate::source) fn hit_of(
         },
         title,
         link: own_link(&data),
+        record_url: None,
         excerpt,
         time,
         account: display_name,

@@ -1,8 +1,11 @@
-//! Paths of records. A key can be any string, so it is encoded here such that it cannot become another path.
+//! Paths and URLs of records. A key can be any string, so it is encoded here such that it cannot become another path.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use super::params::Params;
+use super::provider::ProviderUrl;
 use crate::handle::{RecordAddress, StreamName};
+use crate::record::{Hit, HitId};
 
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -10,6 +13,17 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 pub(super) fn record_path(address: &RecordAddress) -> String {
     let encode = |name| utf8_percent_encode(name, SEGMENT);
     format!("/v1/streams/{}/records/{}", encode(address.stream.as_str()), encode(address.record.as_str()))
+}
+
+/// Sets the URL of the record of a hit on its record server, with the connection: others may have the same key.
+pub(super) fn add_record_url(hit: &mut Hit, provider: &ProviderUrl) {
+    let HitId::Record(address) = &hit.id else { return };
+    let Ok(mut url) = provider.endpoint(&record_path(address)) else { return };
+    let params = Params::default().connection(address.connection.as_ref());
+    if !params.is_empty() {
+        url.query_pairs_mut().extend_pairs(params.pairs());
+    }
+    hit.record_url = Some(url.into());
 }
 
 /// Returns the path `/v1/streams/{stream}/{what}`.

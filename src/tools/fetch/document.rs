@@ -15,6 +15,7 @@ use crate::tools::answer::{LongText, Payload, json_of, within};
 use crate::tools::cache::Parts;
 use crate::tools::error::{Overrun, ToolError};
 use crate::tools::profile::Profile;
+use crate::tools::resource::record_uri;
 
 /// Maximum length of a title, in bytes of JSON.
 const MAX_TITLE_BYTES: usize = 300;
@@ -88,12 +89,13 @@ pub(super) fn document(
     let text = document_text(&record.data) + &related_text(record);
     let handle = Handle::mint(&record.address);
     let title = title(record);
-    let url = match (own_link(&record.data), &handle, pages) {
-        (Some(link), _, _) => link.to_string(),
-        (None, Some(handle), Some(pages)) => pages.link(handle).unwrap_or_default(),
-        (None, _, _) => String::new(),
-    };
     let id = handle.as_ref().map_or(request.id.as_str(), Handle::as_str);
+    let page = || pages.as_ref().zip(handle.as_ref()).and_then(|(pages, handle)| pages.link(handle));
+    let link = own_link(&record.data).map(|link| link.to_string()).or_else(page);
+    let url = link.unwrap_or_else(|| match profile {
+        Profile::OpenAi => address_url(record, id),
+        Profile::Standard | Profile::Docs => String::new(),
+    });
     let whole =
         Document { id, title: &title, text: &text, url: &url, metadata: metadata(record, *profile, &url) };
     // A text that exceeds the budget by itself is not written as JSON first.
@@ -137,6 +139,13 @@ pub(super) fn document(
         ..Shaping::default()
     };
     Ok(Payload::within(&part, *budget)?.with_shaping(shaping))
+}
+
+/// Returns the citation of a record without a link and without a page, since ChatGPT cites only what has one: the URL on its
+/// record server, or else its resource.
+fn address_url(record: &Record, id: &str) -> String {
+    let own = record.record_url.clone().filter(|url| url.len() <= MAX_RECORD_URL_BYTES);
+    own.unwrap_or_else(|| record_uri(id))
 }
 
 /// Returns by how much a document exceeds its budget. A document of megabytes is not written as JSON for that.
@@ -231,14 +240,19 @@ fn metadata(record: &Record, profile: Profile, url: &str) -> Metadata {
 }
 
 /// Builds the answer for a search hit with an id of the source's own: what the search returned.
-pub(super) fn hit_document(id: &str, hit: &Hit, budget: PageBudget) -> Result<Payload, ToolError> {
+pub(super) fn hit_document(
+    id: &str,
+    hit: &Hit,
+    profile: Profile,
+    budget: PageBudget,
+) -> Result<Payload, ToolError> {
     let title = clip(&hit.title, MAX_TITLE_BYTES);
-    let document = Document {
-        id,
-        title: &title,
-        text: hit.excerpt.text(),
-        url: hit.link.as_ref().map_or("", |link| link.as_str()),
-        metadata: Metadata::default(),
+    let url = match (&hit.link, profile) {
+        (Some(link), _) => link.to_string(),
+        (None, Profile::OpenAi) => record_uri(id),
+        (None, Profile::Standard | Profile::Docs) => String::new(),
     };
+    let document =
+        Document { id, title: &title, text: hit.excerpt.text(), url: &url, metadata: Metadata::default() };
     Payload::within(&document, budget)
 }

@@ -68,7 +68,7 @@ impl Tool for FetchOpenAi {
 
 async fn fetch(toolbox: &Toolbox, profile: Profile, args: FetchArgs) -> Result<Payload, ToolError> {
     match toolbox.printed(&args.id).await {
-        Ok(Some(hit)) => return hit_document(&args.id, &hit, toolbox.budget("fetch")),
+        Ok(Some(hit)) => return hit_document(&args.id, &hit, profile, toolbox.budget("fetch")),
         // An id of a source's own that another server printed is no handle.
         Err(error) if args.id.parse::<Handle>().is_err() => {
             return Err(ToolError::StateUnavailable(error.into()));

@@ -8,6 +8,7 @@ use crate::record::{Hit, HitId};
 use crate::tools::answer::json_of;
 use crate::tools::cache::MAX_OPAQUE_ID_BYTES;
 use crate::tools::profile::Profile;
+use crate::tools::resource::record_uri;
 
 /// Result of a search.
 #[derive(Debug, Clone, Serialize)]
@@ -42,16 +43,22 @@ pub(super) struct ResultLimits {
 
 impl SearchResult {
     /// Returns a hit without its excerpt, or `None` if it could not be fetched. A handle is never shortened. If it takes nearly
-    /// all the room, the link is removed and the title truncated.
+    /// all the room, the link is removed or, in the profile `openai`, replaced by a shorter one, and the title truncated.
     pub(super) fn from_hit(hit: &Hit, profile: Profile, limits: ResultLimits) -> Option<Self> {
         let is_standard = profile == Profile::Standard;
-        // ChatGPT expects a `url` in every result.
-        let without = (!is_standard).then(String::new);
+        let id = fetchable_id(hit)?;
         let link = hit.link.as_ref().map(|link| link.as_str()).filter(|link| link.len() <= limits.link);
+        let mut urls: Vec<String> = link.map(str::to_owned).into_iter().collect();
+        if !is_standard {
+            // ChatGPT expects a `url` in every result, and cites only what has one.
+            urls.extend(hit.record_url.clone());
+            urls.push(record_uri(&id));
+        }
+        let mut urls = urls.into_iter();
         let mut result = Self {
-            id: fetchable_id(hit)?,
+            id,
             title: String::new(),
-            url: link.map(str::to_owned).or_else(|| without.clone()),
+            url: urls.next(),
             date: hit.day().filter(|_| is_standard).map(str::to_owned),
             found_by: (is_standard && hit.by_meaning).then_some("meaning"),
             copies: Some(hit.near_copies).filter(|copies| is_standard && *copies > 0),
@@ -59,8 +66,12 @@ impl SearchResult {
         };
         // One byte for the comma.
         let left_of = |result: &Self| limits.room.checked_sub(result.bare_len().saturating_add(1));
-        if left_of(&result).is_none() {
-            result.url = without;
+        while left_of(&result).is_none() && result.url.is_some() {
+            match urls.next() {
+                Some(shorter) => result.url = Some(shorter),
+                None if is_standard => result.url = None,
+                None => break,
+            }
         }
         let left = left_of(&result).unwrap_or(0);
         result.title = clip_line(&hit.title, limits.title.min(left));
@@ -109,8 +120,9 @@ mod tests {
             assert!(room < 800 || result.bare_len() < room, "{room}");
             (result.title, result.url)
         };
+        let resource = format!("pdpp://record/c/s:{}", "k".repeat(700));
         for (profile, without, minimal) in
-            [(Profile::Standard, None, 735), (Profile::OpenAi, Some(String::new()), 744)]
+            [(Profile::Standard, None, 735), (Profile::OpenAi, Some(resource), 1_462)]
         {
             assert_eq!(shown(profile, 2_000), ("Title".to_owned(), Some(link.clone())));
             assert_eq!(shown(profile, 1_700), ("Title".to_owned(), without.clone()));

@@ -6,6 +6,7 @@ mod with_meaning;
 
 use super::client::Client;
 use super::params::Params;
+use super::record_path::add_record_url;
 use super::transport::parsed;
 use super::{refused, wire};
 use crate::source::query::{filter_hits, has_words, page_without_words};
@@ -87,6 +88,7 @@ impl Client<'_> {
         let reply = reply.map_err(|error| refused::of_search(error, mode));
         let reply = self.explained(reply, query.connection.as_ref(), &query.streams).await?;
         let mut page = parsed(reply.body, wire::search_page).await?;
+        page.hits.iter_mut().for_each(|hit| add_record_url(hit, self.requests.provider()));
         // A cursor that leads to itself would be read forever.
         page.next = page.next.filter(|next| mode != SearchMode::Hybrid && position != Some(next));
         Ok(filter_hits(page, query))
