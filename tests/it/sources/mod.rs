@@ -10,4 +10,5 @@ mod parallel_reads;
 mod record_server;
 mod remote_aggregates;
 mod remote_reads;
+mod self_contained_ids;
 mod transport;
