@@ -68,7 +68,7 @@ thread_local! {
     static COUNTS: RefCell<Vec<(u64, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns the tokens of an answer, exactly up to the tokens of the longest document. Counting 2 kB takes about 20 µs and
+/// Returns the tokens of an answer, exactly up to the tokens of the longest document. Counting 2 kB takes about 15 µs and
 /// hashing them 1 µs, so an answer that is sent again is not counted again.
 #[must_use]
 pub fn answer_tokens(json: &str) -> usize {

@@ -79,7 +79,7 @@ impl Payload {
     }
 
     /// Describes the answer as one that has `part` of a text that exceeds the budget.
-    pub(crate) fn as_part_of(self, text: &str, part: &str) -> Self {
+    pub(crate) fn cut_from(self, text: &str, part: &str) -> Self {
         let shaping =
             Shaping { items: 1, strategy: Strategy::Chunked, oversized: true, ..Shaping::default() };
         // The rest of the text is assumed to have as many escapes as the part.

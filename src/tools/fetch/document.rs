@@ -128,7 +128,7 @@ pub(super) fn document(
     part.metadata.next = long.next(end);
     part.id = &own_id;
     part.text = text.get(start..end).unwrap_or_default();
-    Ok(Payload::within(&part, *budget)?.as_part_of(&text, part.text))
+    Ok(Payload::within(&part, *budget)?.cut_from(&text, part.text))
 }
 
 /// Returns by how much a document exceeds its budget. A document of megabytes is not written as JSON for that.

@@ -134,5 +134,5 @@ pub(super) fn answer(part: &DocumentPart, stopped: &AtomicBool) -> Result<Payloa
         total_chars: measured.total_chars,
         ..whole
     };
-    Ok(Payload::within(&shown, *budget)?.as_part_of(text, shown.text))
+    Ok(Payload::within(&shown, *budget)?.cut_from(text, shown.text))
 }
