@@ -41,4 +41,4 @@ pub use protection::{Contradiction, Estimator, Limit, Limits, Overrides, Protect
 pub use rows::{FitRow, FittedRows, PageBudget, fit_rows};
 pub use shaping::{Shaping, Strategy};
 pub use token_budget::{TokenBudget, UnsoundBudget};
-pub use tokens::{count_tokens, tokens_within};
+pub use tokens::{answer_tokens, count_tokens, tokens_within};

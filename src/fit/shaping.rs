@@ -13,9 +13,10 @@ pub struct Shaping {
     pub summarized: bool,
     /// True if the answer was over its threshold before it was fitted.
     pub oversized: bool,
-    /// Tokens of the answer, if they were counted.
+    /// Tokens of the answer as `o200k` counts them; `None` if the answer is not JSON.
     pub tokens: Option<usize>,
-    /// Tokens before fitting, if they were counted or estimated; always set if `oversized` is.
+    /// Tokens that the answer would have without shortening, as `o200k` counts or estimates them; `None` if nothing was
+    /// shortened.
     pub candidate_tokens: Option<usize>,
     /// Number of fields in the records before fitting, and in the answer.
     pub fields: Option<(usize, usize)>,

@@ -18,7 +18,7 @@ pub struct TelemetryRecord {
     pub caller: Option<GrantId>,
     /// Time at which the call ended.
     pub timestamp: Timestamp,
-    /// Tokens of the response: counted if possible, else estimated.
+    /// Tokens of the response: counted if it is JSON, else estimated by its bytes.
     pub estimated_tokens: u64,
     /// Size of the body, or of the payload of a tool, in bytes.
     pub response_bytes: u64,
@@ -41,7 +41,7 @@ pub struct TelemetryRecord {
 /// The savings by shaping, as far as they are known.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Optimization {
-    /// Tokens of the records that the response was made of.
+    /// Tokens that the response would have without shortening, equal to the final tokens if nothing was shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_tokens: Option<u64>,
     /// Counted tokens of the response.
@@ -60,7 +60,8 @@ pub struct Optimization {
 
 impl Optimization {
     pub(super) fn from_shaping(shaping: &Shaping) -> Self {
-        let (original, last) = (shaping.candidate_tokens.map(whole), shaping.tokens.map(whole));
+        let last = shaping.tokens.map(whole);
+        let original = shaping.candidate_tokens.map(whole).or(last);
         let reduction = original.zip(last).filter(|(original, _)| *original > 0).map(|(original, last)| {
             let saved = original.saturating_sub(last);
             (saved as f64 / original as f64 * 1_000.0).round() / 10.0
@@ -105,7 +106,10 @@ mod tests {
     #[test]
     fn unknown_values_are_omitted() {
         check(Shaping::default(), "{}");
-        check(Shaping { tokens: Some(10), ..Shaping::default() }, r#"{"final_tokens":10}"#);
+        check(
+            Shaping { tokens: Some(10), ..Shaping::default() },
+            r#"{"original_tokens":10,"final_tokens":10,"token_reduction_percent":0.0}"#,
+        );
         check(
             Shaping {
                 tokens: Some(400),

@@ -25,7 +25,7 @@ const TIMES: usize = 300;
 const RECORDS: usize = 20_000;
 
 /// Handles of a booking below every threshold, and of one that fits into no answer.
-const SMALL: &str = "cin_seaside/reservations:BK12345";
+const SMALL: &str = "cin_seaside/reservations:BK20005";
 const FAT: &str = "cin_seaside/reservations:BK99999";
 
 /// Results of the benchmark.
@@ -84,7 +84,7 @@ fn calls(server: &Server) -> Result<Vec<CallTimes>, Failure> {
     let part = json!({"id": FAT, "fields": ["payments"]});
     Ok(vec![
         compared("fetch, a small record", tool("fetch", json!({"id": SMALL}))?, small),
-        compared("GET a small record", get("/api/v1/bookings/BK12345")?, small),
+        compared("GET a small record", get("/api/v1/bookings/BK20005")?, small),
         compared(
             "query_records, 25 listings",
             tool("query_records", json!({"stream": "listings"}))?,

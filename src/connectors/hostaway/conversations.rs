@@ -47,6 +47,34 @@ const TOPICS: [(&str, &str, &str); 8] = [
     ("Changing the dates", "Can we move the stay by one day?", "That is possible; the price stays the same."),
 ];
 
+/// Further questions of guests with the answers of hosts.
+const FOLLOW_UPS: [(&str, &str); 6] = [
+    (
+        "One more thing: is there a store where we can buy food on the evening we arrive?",
+        "The one at the harbor is open until nine, and until six on Sundays.",
+    ),
+    (
+        "That is good to know. Are there towels and sheets for all of us, or do we bring our own?",
+        "Everything is there, with two towels for each of you and some for the beach.",
+    ),
+    (
+        "Good. How far is it to the next station on foot, and is there a bus in the evening?",
+        "It is a walk of twelve minutes; the last bus leaves at a quarter past ten.",
+    ),
+    (
+        "Understood. Do we have to pay the city tax in cash when we arrive, or is it in the price?",
+        "It is in the price, you will find it as its own line on the invoice.",
+    ),
+    (
+        "Thanks. My parents do not climb stairs well; is there a bedroom on the ground floor?",
+        "There is one beside the bathroom, with a bed that is 50 cm high.",
+    ),
+    (
+        "All right. We would like to go hiking; are there maps in the house, or do we buy one?",
+        "There are three on the shelf in the hall, please put them back.",
+    ),
+];
+
 /// Returns a conversation of an account. `index` starts at 0.
 pub(super) fn conversation(account: &Account, index: u64) -> Value {
     let mut draw = Draw::new("conversation", account.id, index);
@@ -59,9 +87,12 @@ pub(super) fn conversation(account: &Account, index: u64) -> Value {
         json!({"from": "guest", "sentAt": timestamp(created, asked), "text": format!("{greeting}{question}")}),
         json!({"from": "host", "sentAt": timestamp(created, answered), "text": answer}),
     ];
-    let mut last = timestamp(created, answered);
+    let (question, answer) = Draw::new("conversation follow-up", account.id, index).one_of(&FOLLOW_UPS);
+    let mut last = timestamp(later(created, 1), answered);
+    messages.push(json!({"from": "guest", "sentAt": timestamp(later(created, 1), asked), "text": question}));
+    messages.push(json!({"from": "host", "sentAt": last, "text": answer}));
     if draw.chance(60) {
-        last = timestamp(later(created, 1), asked);
+        last = timestamp(later(created, 2), asked);
         messages.push(
             json!({"from": "guest", "sentAt": last, "text": "Thank you, that is all we need to know."}),
         );

@@ -25,6 +25,22 @@ const SMALL_THINGS: [&str; 6] = [
     "The bus stops in front of the house.",
 ];
 
+/// Sentences about the house and the days there.
+const DETAILS: [&str; 6] = [
+    "We were six persons from three generations, and there was a quiet corner for everyone, which we had not found in \
+     any other house in ten years of looking for one.",
+    "It rained on four of our five days, so we know every game in the chest under the stairs by now, and the fireplace \
+     made up for most of what the sky did to us.",
+    "The photographs show the house as it is, only the path down to the water is steeper than one thinks, and with \
+     small children or a stroller it takes a good quarter of an hour.",
+    "We wrote to the host three times, about the heating, the bicycles and a lost jacket, and had an answer within the \
+     hour each time, also late on a Sunday evening.",
+    "The beds are firm, the curtains keep the light out, and apart from the church bells at seven we heard nothing at \
+     all, although the house stands in the middle of the town.",
+    "Somebody should sharpen the knives and replace the two pans, but that is all we can complain of, and the list in \
+     the kitchen says that new ones are on their way.",
+];
+
 /// Returns a review of an account. `index` starts at 0.
 pub(super) fn review(account: &Account, index: u64) -> Value {
     let mut draw = Draw::new("review", account.id, index);
@@ -32,12 +48,13 @@ pub(super) fn review(account: &Account, index: u64) -> Value {
     let rating = draw.one_of(&[5_u64, 5, 5, 4, 4, 4, 3, 3, 2, 1]);
     let verdict = usize::try_from(rating).unwrap_or_default().checked_sub(1);
     let (title, text) = verdict.and_then(|verdict| VERDICTS.get(verdict)).copied().unwrap_or_default();
+    let details = Draw::new("review detail", account.id, index).some_of(&DETAILS, 2).join(" ");
     let created = later(stay.check_out(), signed(draw.between(1, 14)));
     json!({
         "id": format!("RV{}{:04}", account.short, index + 1),
         "title": title,
         "rating": rating,
-        "text": format!("{text} {}", draw.one_of(&SMALL_THINGS)),
+        "text": format!("{text} {} {details}", draw.one_of(&SMALL_THINGS)),
         "reservationId": stay.id,
         "listingId": stay.property.id,
         "listingName": stay.property.name,

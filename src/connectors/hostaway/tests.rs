@@ -151,7 +151,7 @@ fn the_known_booking_matches_the_documentation() {
     assert_eq!((account, &listing["name"]), ("cin_seaside", &booking["propertyDetails"]["name"]));
     assert!((60..=75).contains(&fields(&listing)), "{}", fields(&listing));
     let (json, tokens) = (booking.to_string(), count_tokens(&booking.to_string()));
-    assert!((501..4_000).contains(&tokens), "{tokens} tokens, {} bytes", json.len());
+    assert!((4_200..8_000).contains(&tokens), "{tokens} tokens, {} bytes", json.len());
 }
 
 #[test]
@@ -195,5 +195,5 @@ fn the_sample_is_the_same_bytes_on_every_run() {
         digest.update(format!("{account} {stream} {record}\n"));
     }
     let hex = digest.finalize().iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
-    assert_eq!(hex, "35628d13c1c6aa98ff7cd9b28fd90a4bb2820d6068869f545018cbeb8d104ba5");
+    assert_eq!(hex, "9b75beaa52c00ff6207c93eac3beaaa44d8a00a49a34cb43c5a622b78f59b28c");
 }

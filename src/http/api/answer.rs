@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::error::{ApiError, title};
-use crate::fit::{PageBudget, Shaping, tokens_within};
+use crate::fit::{PageBudget, Shaping, answer_tokens, tokens_within};
 use crate::http::error::RequestError;
 use crate::http::headers::{ORIGINAL_TOKENS, RETURNED_TOKENS};
 use crate::http::middleware::refusal::Refusal;
@@ -36,7 +36,8 @@ impl Answer {
     }
 
     pub(super) fn with_shaping(body: String, shaping: Shaping) -> Self {
-        let shaping = Shaping { bytes: body.len(), ..shaping };
+        let tokens = shaping.tokens.unwrap_or_else(|| answer_tokens(&body));
+        let shaping = Shaping { bytes: body.len(), tokens: Some(tokens), ..shaping };
         Self { body: body.into_bytes(), shaping, compared: None }
     }
 }

@@ -19,7 +19,8 @@ use super::meta::{BudgetMeta, Details, OmissionDetail, RecordMeta, groups, token
 use super::routes::Route;
 use crate::fit::budget::BYTES_PER_TOKEN;
 use crate::fit::{
-    OmittedField, PageBudget, Preview, Shaping, TokenBudget, count_tokens, left_out, preview, tokens_within,
+    Estimator, OmittedField, PageBudget, Preview, Shaping, TokenBudget, count_tokens, left_out, preview,
+    tokens_within,
 };
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId};
 use crate::http::encoding::SEGMENT;
@@ -90,7 +91,11 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
             let summarizes =
                 request.fields == Fields::Unspecified && limits.summarization && budget.summary_mode();
             let original = if compares { count_tokens(&json) } else { 0 };
-            let view = RecordView { record, request, previews, budget, cap };
+            let candidate_tokens = match estimator {
+                Estimator::O200k => budget.estimated_tokens(),
+                Estimator::Chars4 => Estimator::O200k.tokens(&json, limits.hard_cap),
+            };
+            let view = RecordView { record, request, previews, budget, candidate_tokens, cap };
             let answer = if summarizes { view.summarized() } else { view.full(&data, json) };
             answer.map(|answer| {
                 let returned = || count_tokens(&String::from_utf8_lossy(&answer.body));
@@ -114,6 +119,8 @@ struct RecordView {
     request: RecordRequest,
     previews: Arc<Previews>,
     budget: TokenBudget,
+    /// Tokens of the requested fields without shortening, for telemetry.
+    candidate_tokens: usize,
     cap: PageBudget,
 }
 
@@ -131,7 +138,7 @@ impl RecordView {
         if body.len() <= cap.bytes
             && let Ok(tokens) = tokens_within(&body, cap.tokens)
         {
-            return Some(Answer::with_shaping(body, Shaping { tokens, ..shaping }));
+            return Some(Answer::with_shaping(body, Shaping { tokens, candidate_tokens: None, ..shaping }));
         }
         let shaping = Shaping { summarized: true, ..shaping };
         let mut room = cap;
@@ -175,7 +182,9 @@ impl RecordView {
             // envelope.
             .or_else(|| {
                 let marked = marks::within(record, &record.data, previews.fields(&record.address), *cap)?;
-                let shaping = Shaping { summarized: marked != record.data, ..self.shaping() };
+                let summarized = marked != record.data;
+                let candidate_tokens = summarized.then_some(self.candidate_tokens);
+                let shaping = Shaping { summarized, candidate_tokens, ..self.shaping() };
                 Some(Answer::with_shaping(serde_json::to_string(&marked).ok()?, shaping))
             })
     }
@@ -262,7 +271,7 @@ impl RecordView {
         Shaping {
             items: 1,
             oversized: self.budget.summary_mode(),
-            candidate_tokens: Some(self.budget.estimated_tokens()),
+            candidate_tokens: Some(self.candidate_tokens),
             ..Shaping::default()
         }
     }

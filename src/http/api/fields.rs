@@ -170,7 +170,7 @@ fn inner_names(records: &[Record], path: &FieldPath) -> Vec<String> {
 /// Returns a record with the requested fields, and an id to request the rest with.
 pub(super) fn selected(mut record: Record, fields: &Fields, is_summary: bool, previews: &Previews) -> Record {
     let picked = if is_summary {
-        match project(&record.data, previews.fields(&record.address)) {
+        match project(&record.data, previews.summary(&record.address)) {
             picked if picked.is_empty() => Some(default_summary(&record.data)),
             picked => Some(picked),
         }

@@ -13,7 +13,7 @@ use super::marks;
 use super::meta::{BudgetMeta, Details, PageMeta, token_budget};
 use crate::fit::{
     Estimator, FIELD_WIDTHS, FieldWidth, FieldsSize, FitRow, FittedRows, Limits, MeasuredFields,
-    NarrowedFields, PageBudget, Shaping, Strategy, count_tokens, fit_rows, narrow, value_len,
+    NarrowedFields, PageBudget, Shaping, Strategy, answer_tokens, count_tokens, fit_rows, narrow, value_len,
 };
 use crate::handle::ConnectionId;
 use crate::http::error::RequestError;
@@ -65,14 +65,15 @@ impl PageWork {
             let whole: Vec<&RecordData> = records.iter().map(|record| &record.data).collect();
             serde_json::to_string(&whole).map_err(unwritable)
         };
-        // For a comparison, the stored records are measured before fields are selected.
-        let stored = if self.compares { written(&self.records)? } else { String::new() };
+        // The stored records are measured before fields are selected, for a comparison or because a summary leaves fields out.
+        let stored = if self.compares || self.is_summary { written(&self.records)? } else { String::new() };
         let (fields, is_summary) = (self.fields.clone(), self.is_summary);
         let previews = Arc::clone(&self.previews);
         let select = |record| selected(record, &fields, is_summary, &previews);
         self.records = std::mem::take(&mut self.records).into_iter().map(select).collect();
-        let whole = written(&self.records)?;
-        let estimated = self.estimator.tokens(&whole, self.limits.hard_cap);
+        let selected = if is_summary { String::new() } else { written(&self.records)? };
+        let whole = if is_summary { &stored } else { &selected };
+        let estimated = self.estimator.tokens(whole, self.limits.hard_cap);
         let budget = token_budget(&self.limits, estimated)?;
         self.response.meta.budget = BudgetMeta::from(&budget);
         // The envelope is measured with these fields, so that they can be added later.
@@ -101,13 +102,20 @@ impl PageWork {
             FittedRows::Only(rows) => Ok(FitResult::Rows(rows)),
             FittedRows::All { json, widths, tokens, .. } => {
                 let summarized = is_summary || widths.iter().any(|width| *width != FieldWidth::Whole);
+                let original = || {
+                    let items = match self.estimator {
+                        Estimator::O200k => estimated,
+                        Estimator::Chars4 => Estimator::O200k.tokens(whole, self.limits.hard_cap),
+                    };
+                    items + answer_tokens(&envelope)
+                };
                 let shaping = Shaping {
                     items: widths.len(),
                     strategy: if self.in_pages { Strategy::Paginated } else { Strategy::List },
                     summarized,
                     oversized: budget.summary_mode(),
                     tokens,
-                    candidate_tokens: Some(estimated),
+                    candidate_tokens: summarized.then(original),
                     ..Shaping::default()
                 };
                 let compared = self

@@ -48,7 +48,7 @@ use super::headers::LAST_EVENT_ID;
 use super::middleware::authenticate::toolbox_of;
 use super::middleware::served::AuthMode;
 use crate::docs::{AnsweredSearch, ReadableProjects, SearchAnswer, remember};
-use crate::fit::{Shaping, Strategy};
+use crate::fit::{Shaping, Strategy, answer_tokens};
 use crate::source::documents::{Uuid, whole_millis};
 use crate::telemetry::{Call, Endpoint, ErrorDetails, Origin, RequestId, Telemetry};
 use crate::tools::Toolbox;
@@ -168,7 +168,9 @@ async fn answer(State(api): State<DocumentApi>, request: Request) -> Response {
         Ok(DocumentResponse::Whole(answer)) => {
             let bytes = sent_bytes(&request.method, answer.body.len());
             let items = answer.items;
-            record.answered(&Shaping { bytes, items, strategy: Strategy::List, ..Shaping::default() });
+            let tokens = Some(answer_tokens(&String::from_utf8_lossy(&answer.body)));
+            let strategy = Strategy::List;
+            record.answered(&Shaping { bytes, items, strategy, tokens, ..Shaping::default() });
             answer.into_response()
         }
         Err(error) => {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::cursor::Seal;
 use super::parameters::Parameters;
 use super::warning::Warning;
-use crate::fit::{Shaping, Strategy};
+use crate::fit::{Shaping, Strategy, answer_tokens};
 use crate::http::encoding::SEGMENT;
 use crate::http::error::RequestError;
 use crate::record::Unavailable;
@@ -154,7 +154,8 @@ impl Answer {
 
     /// Creates a response from JSON text.
     pub(super) fn from_json(body: Vec<u8>) -> Self {
-        let shaping = Shaping { bytes: body.len(), items: 1, ..Shaping::default() };
+        let tokens = Some(answer_tokens(&String::from_utf8_lossy(&body)));
+        let shaping = Shaping { bytes: body.len(), items: 1, tokens, ..Shaping::default() };
         Self { body, shaping }
     }
 

@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::fit::{ChunkBudget, PageBudget, Shaping, tokens_within};
+use crate::fit::{ChunkBudget, PageBudget, Shaping, Strategy, answer_tokens, json_len, tokens_within};
 use crate::tools::error::{Overrun, ToolError};
 
 /// An answer as compact JSON, as text and as a value.
@@ -58,7 +58,8 @@ impl Payload {
     }
 
     fn new(json: String, value: Value, tokens: Option<usize>) -> Self {
-        let shaping = Shaping { bytes: json.len(), items: 1, tokens, ..Shaping::default() };
+        let tokens = tokens.unwrap_or_else(|| answer_tokens(&json));
+        let shaping = Shaping { bytes: json.len(), items: 1, tokens: Some(tokens), ..Shaping::default() };
         Self { json, value, shaping }
     }
 
@@ -66,6 +67,26 @@ impl Payload {
     pub(crate) fn with_shaping(self, shaping: Shaping) -> Self {
         let Shaping { bytes, tokens, .. } = self.shaping;
         Self { shaping: Shaping { bytes, tokens, ..shaping }, ..self }
+    }
+
+    /// Sets the size that the answer would have without shortening. What was left out is assumed to be as dense as the
+    /// answer, since counting it would take longer than the call.
+    pub(crate) fn shortened_from(self, bytes: usize) -> Self {
+        let Shaping { bytes: shown, tokens, .. } = self.shaping;
+        let candidate_tokens =
+            tokens.map(|tokens| tokens.saturating_mul(bytes.max(shown)).div_ceil(shown.max(1)));
+        Self { shaping: Shaping { candidate_tokens, ..self.shaping }, ..self }
+    }
+
+    /// Describes the answer as one that has `part` of a text that exceeds the budget.
+    pub(crate) fn cut_from(self, text: &str, part: &str) -> Self {
+        let shaping =
+            Shaping { items: 1, strategy: Strategy::Chunked, oversized: true, ..Shaping::default() };
+        // The rest of the text is assumed to have as many escapes as the part.
+        let rest =
+            (text.len() - part.len().min(text.len())).saturating_mul(json_len(part)) / part.len().max(1);
+        let bytes = self.json.len().saturating_add(rest);
+        self.with_shaping(shaping).shortened_from(bytes)
     }
 
     /// Returns the description of how the answer was fitted.

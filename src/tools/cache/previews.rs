@@ -1,6 +1,7 @@
-//! Cached declarations of streams: the fields of a preview, and the groups of fields.
+//! Cached declarations of streams: the fields of a preview and of a summary, and the groups of fields.
 //!
-//! A stream may declare a view called `preview`, with the fields that are shown first when a record does not fit.
+//! A stream may declare a view called `preview`, with the fields that are shown first when a record does not fit, and one
+//! called `summary`, with the few that a list of summaries shows.
 //! [`Previews`] has the declarations of one stream by connection; [`KnownPreviews`] caches them for a minute.
 
 use std::collections::HashMap;
@@ -13,7 +14,10 @@ use crate::record::{FieldGroup, FieldPath, StreamDetail};
 use crate::source::{BoundSource, StreamQuery};
 
 /// Name of the view that declares a preview.
-const VIEW: &str = "preview";
+const PREVIEW: &str = "preview";
+
+/// Name of the view that declares the items of a list of summaries.
+const SUMMARY: &str = "summary";
 
 /// Maximum number of cached streams.
 const MAX_STREAMS: u64 = 200;
@@ -29,6 +33,7 @@ pub(crate) struct Previews(HashMap<(ConnectionId, StreamName), DeclaredPreviews>
 #[derive(Debug, Clone, Default)]
 struct DeclaredPreviews {
     preview: Vec<FieldPath>,
+    summary: Vec<FieldPath>,
     groups: Vec<FieldGroup>,
 }
 
@@ -46,6 +51,15 @@ impl Previews {
     /// Returns the fields that the stream of a record declares as its preview.
     pub(crate) fn fields(&self, address: &RecordAddress) -> &[FieldPath] {
         self.declared(address).map_or(&[], |declared| &declared.preview)
+    }
+
+    /// Returns the fields that the stream of a record declares for lists of summaries: those of its preview if there are
+    /// no others.
+    pub(crate) fn summary(&self, address: &RecordAddress) -> &[FieldPath] {
+        match self.declared(address) {
+            Some(declared) if !declared.summary.is_empty() => &declared.summary,
+            _ => self.fields(address),
+        }
     }
 
     /// Returns the groups of fields that the stream of a record declares.
@@ -66,9 +80,13 @@ impl Previews {
         let preview = |detail: &StreamDetail| {
             // A name that cannot be parsed as a path is the name of a field.
             let path = |name: &String| name.parse().unwrap_or_else(|_no_path| FieldPath::field(name));
-            let fields = detail.view(VIEW).map(|view| view.fields.as_slice()).unwrap_or_default();
-            let declared =
-                DeclaredPreviews { preview: fields.iter().map(path).collect(), groups: detail.groups() };
+            let view = |name: &str| detail.view(name).map(|view| view.fields.as_slice()).unwrap_or_default();
+            let paths = |name: &str| view(name).iter().map(path).collect();
+            let declared = DeclaredPreviews {
+                preview: paths(PREVIEW),
+                summary: paths(SUMMARY),
+                groups: detail.groups(),
+            };
             ((detail.connection_id.clone(), detail.name.clone()), declared)
         };
         Self(details.iter().map(preview).collect())

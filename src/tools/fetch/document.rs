@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::request::Request;
 use crate::callers::RecordPages;
-use crate::fit::{PageBudget, Shaping, Strategy, clip};
+use crate::fit::{PageBudget, clip};
 use crate::handle::{ConnectionId, Handle};
 use crate::record::{Hit, Record, authored_at, document_text, fallback_title, own_link, own_title};
 use crate::tools::answer::{LongText, Payload, json_of, within};
@@ -130,15 +130,7 @@ pub(super) fn document(
     part.metadata.next = long.next(end);
     part.id = &own_id;
     part.text = text.get(start..end).unwrap_or_default();
-    let candidate_tokens = Some(text.len() / crate::fit::budget::BYTES_PER_TOKEN);
-    let shaping = Shaping {
-        items: 1,
-        strategy: Strategy::Chunked,
-        oversized: true,
-        candidate_tokens,
-        ..Shaping::default()
-    };
-    Ok(Payload::within(&part, *budget)?.with_shaping(shaping))
+    Ok(Payload::within(&part, *budget)?.cut_from(&text, part.text))
 }
 
 /// Returns the citation of a record without a link and without a page, since ChatGPT cites only what has one: the URL on its

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 
 use crate::callers::RecordPages;
-use crate::fit::{PageBudget, Shaping, Strategy, clip, json_len};
+use crate::fit::{PageBudget, clip, json_len};
 use crate::handle::{Handle, RecordAddress};
 use crate::source::documents::Document;
 use crate::tools::answer::{LongText, Payload, json_of};
@@ -134,6 +134,5 @@ pub(super) fn answer(part: &DocumentPart, stopped: &AtomicBool) -> Result<Payloa
         total_chars: measured.total_chars,
         ..whole
     };
-    let shaping = Shaping { items: 1, strategy: Strategy::Chunked, oversized: true, ..Shaping::default() };
-    Ok(Payload::within(&shown, *budget)?.with_shaping(shaping))
+    Ok(Payload::within(&shown, *budget)?.cut_from(text, shown.text))
 }

@@ -122,16 +122,17 @@ pub(super) fn fit_page<'a>(
     match fit_rows(&rows, FieldWidth::None, budget.beside(beside), render)? {
         FittedRows::Only(rows) => Ok(FittedPage::Rows(rows)),
         FittedRows::All { json, widths, tokens, whole } => {
+            let summarized = widths.iter().any(|width| *width != FieldWidth::Whole);
             let shaping = Shaping {
                 items: widths.len(),
                 strategy: Strategy::Paginated,
-                summarized: widths.iter().any(|width| *width != FieldWidth::Whole),
+                summarized,
                 oversized: beside + whole > budget.bytes,
-                candidate_tokens: Some((beside + whole) / crate::fit::budget::BYTES_PER_TOKEN),
                 ..Shaping::default()
             };
             let has_previews = widths.iter().any(|width| matches!(width, FieldWidth::Preview(_)));
             let payload = Payload::from_fitted_json(json, tokens)?.with_shaping(shaping);
+            let payload = if summarized { payload.shortened_from(beside + whole) } else { payload };
             Ok(FittedPage::Page { payload, has_previews })
         }
     }

@@ -4,7 +4,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::request::WindowRequest;
-use crate::fit::budget::BYTES_PER_TOKEN;
 use crate::fit::{PageBudget, Shaping, Strategy, characters, chunk_end, json_len};
 use crate::handle::Handle;
 use crate::record::Window;
@@ -100,8 +99,8 @@ fn answer(
         ..Shaping::default()
     };
     let json = piece(&window.text, window.start_chars)?;
-    let candidate_tokens = Some(json.len() / BYTES_PER_TOKEN);
-    let truncated = Shaping { strategy: Strategy::Chunked, oversized: true, candidate_tokens, ..whole };
+    let whole_bytes = json.len();
+    let truncated = Shaping { strategy: Strategy::Chunked, oversized: true, ..whole };
     if let Some(payload) = payload_within(json, budget)? {
         return Ok(payload.with_shaping(whole));
     }
@@ -116,7 +115,7 @@ fn answer(
             let (before, after) = (lead.min(context), tail.min(context));
             let text = characters(&window.text, lead - before, before + found.len() + after);
             if let Some(payload) = payload_within(piece(text, window.start_chars + lead - before)?, budget)? {
-                return Ok(payload.with_shaping(truncated));
+                return Ok(payload.with_shaping(truncated).shortened_from(whole_bytes));
             }
         }
         start = lead;
@@ -125,7 +124,7 @@ fn answer(
     let room = room_beside(&piece("", window.start_chars + start)?, budget);
     let end = chunk_end(text, 0, room);
     let json = piece(text.get(..end).unwrap_or_default(), window.start_chars + start)?;
-    Ok(Payload::from_json(json, budget)?.with_shaping(truncated))
+    Ok(Payload::from_json(json, budget)?.with_shaping(truncated).shortened_from(whole_bytes))
 }
 
 /// Returns the payload of an answer if it fits into its budget.

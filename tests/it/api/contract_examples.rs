@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use fetchwell::fit::count_tokens;
 use serde_json::{Value, json};
 
 use crate::support::Api;
@@ -52,9 +53,11 @@ fn a_summarized_booking_is_fetched_whole() {
     let fat = example(&api, &["get_booking_details", "BK99999"]);
     assert_eq!(fat.as_object().unwrap().len(), raw("BK99999").as_object().unwrap().len());
     assert!(fat.get("meta").is_none(), "{fat}");
-    // Below the threshold the booking is returned whole at once.
+    // With the thresholds of the demo, too; a booking below them is returned whole at once.
     let api = Api::hostaway();
     assert_eq!(example(&api, &["get_booking_details", "BK12345"]), raw_of(&api, "BK12345"));
+    assert_eq!(example(&api, &["get_booking_details", "BK20005"]), raw_of(&api, "BK20005"));
+    assert!(api.ok("/api/v1/bookings/BK20005").get("meta").is_none());
 }
 
 /// Returns a booking as it was imported.
@@ -79,11 +82,17 @@ fn pages_are_followed_as_documented() {
     assert_eq!(page["nextCursor"], Value::Null);
 }
 
-/// Follows a summary to the whole record as the contract shows it.
+/// Follows a summary to the whole record as the contract shows it, with the demo's own thresholds.
 #[test]
 fn a_summary_is_followed_as_documented() {
-    let api = Api::protected("endpoints:\n  /api/v1/bookings: {threshold: 500}");
+    let api = Api::hostaway();
     let preview = curl(&api, "/api/v1/bookings/BK12345");
+    let (shown, whole) =
+        (count_tokens(&preview.to_string()), count_tokens(&raw_of(&api, "BK12345").to_string()));
+    assert!(whole > 4_000 && shown * 5 <= whole * 2, "{shown} of {whole} tokens");
+    let meta = &preview["meta"];
+    assert_eq!((&meta["kind"], &meta["totalFields"]), (&json!("preview"), &json!(15)), "{meta}");
+    assert_eq!(meta["budget"]["estimatedTokens"], whole, "{meta}");
     assert_eq!(preview.as_object().unwrap().keys().collect::<Vec<_>>(), ["summary", "meta"]);
     for (key, value) in [
         ("id", json!("BK12345")),
@@ -92,6 +101,7 @@ fn a_summary_is_followed_as_documented() {
         ("checkInDate", json!("2025-11-01")),
         ("checkOutDate", json!("2025-11-05")),
         ("totalPrice", json!(1200.0)),
+        ("propertyId", json!("PR789")),
     ] {
         assert_eq!(preview["summary"][key], value, "{key}");
     }

@@ -39,22 +39,22 @@ fn rule_preview(preview: &Value, whole: &Value) {
 #[test]
 fn a_record_below_the_threshold_is_itself_byte_for_byte() {
     let api = Api::hostaway();
-    let whole = raw(&api, "BK12345").to_string();
-    assert_eq!(api.get("/api/v1/bookings/BK12345").text, whole);
-    assert_eq!(api.get("/api/v1/reservations/BK12345?fields=all").text, whole);
-    let full = api.ok("/api/v1/bookings/BK12345?meta=1");
+    let whole = raw(&api, "BK20005").to_string();
+    assert_eq!(api.get("/api/v1/bookings/BK20005").text, whole);
+    assert_eq!(api.get("/api/v1/reservations/BK20005?fields=all").text, whole);
+    let full = api.ok("/api/v1/bookings/BK20005?meta=1");
     assert_eq!((full["summary"].to_string(), &full["meta"]["kind"]), (whole, &json!("full")));
-    let details = json!({"endpoint": "/api/v1/bookings/BK12345", "parameters": {"fields": "all"},
-        "id": "cin_seaside/reservations:BK12345"});
+    let details = json!({"endpoint": "/api/v1/bookings/BK20005", "parameters": {"fields": "all"},
+        "id": "cin_seaside/reservations:BK20005"});
     let meta = &full["meta"];
     assert_eq!((&meta["totalFields"], &meta["detailsAvailable"]), (&json!(15), &details));
-    let all = api.ok("/api/v1/bookings/BK12345?meta=1&fields=all");
+    let all = api.ok("/api/v1/bookings/BK20005?meta=1&fields=all");
     assert_eq!((&all["meta"]["kind"], &all["meta"]["detailsAvailable"]), (&json!("full"), &details));
 }
 
 #[test]
 fn a_booking_over_the_threshold_is_a_preview() {
-    let api = Api::protected(THRESHOLD);
+    let api = Api::protected(&format!("{THRESHOLD}\n  /api/v1/reservations: {{threshold: 8000}}"));
     let whole = raw(&api, "BK12345");
     let preview = api.ok("/api/v1/bookings/BK12345");
     rule_preview(&preview, &whole);

@@ -241,6 +241,62 @@ fn a_summary_is_at_most_a_fifth_and_keeps_nulls() {
     assert!(page["items"].to_string().len() < 300, "{page}");
 }
 
+/// Questions about a list that its summaries answer, as the fields of the answers.
+const SUMMARIES: [(&str, &str, &[&str]); 3] = [
+    (
+        "bookings",
+        "reservations",
+        &["id", "status", "guestName", "checkInDate", "checkOutDate", "totalPrice", "propertyId"],
+    ),
+    ("conversations", "conversations", &["id", "subject", "guestName", "status", "unreadCount"]),
+    ("reviews", "reviews", &["id", "title", "rating", "guestName", "listingId"]),
+];
+
+/// Bytes and tokens, of the items and of the whole response, against the complete records in the same envelope.
+#[test]
+fn summaries_save_four_fifths_and_answer_questions() {
+    let api = Api::hostaway();
+    for (collection, stream, fields) in SUMMARIES {
+        for limit in [20, 50] {
+            let page = api.ok(&format!("/api/v1/{collection}?limit={limit}&summary=true"));
+            assert_eq!(items(&page).len(), limit, "{collection}");
+            let accounts = page["meta"]["connections"].as_object().unwrap();
+            let mut whole = page.clone();
+            for (place, item) in items(&page).iter().enumerate() {
+                assert!(item.as_object().unwrap().keys().eq(fields), "{collection}: {item}");
+                let is_of = |places: &Value| places.as_array().unwrap().contains(&json!(place));
+                let account = accounts.iter().find(|(_, places)| is_of(places)).unwrap().0;
+                let id = item["id"].as_str().unwrap();
+                let target = format!("/v1/streams/{stream}/records/{id}?connection_id={account}");
+                let record = api.ok(&target)["data"].clone();
+                assert!(fields.iter().all(|field| item[field] == record[field]), "{item}");
+                whole["items"][place] = record;
+            }
+            for (what, all, shown) in [
+                ("items", whole["items"].to_string(), page["items"].to_string()),
+                ("response", whole.to_string(), page.to_string()),
+            ] {
+                for (unit, all, shown) in
+                    [("bytes", all.len(), shown.len()), ("tokens", count_tokens(&all), count_tokens(&shown))]
+                {
+                    let saved = 100 - shown * 100 / all;
+                    let least = if (what, unit) == ("response", "tokens") { 75 } else { 80 };
+                    assert!(
+                        (least..=90).contains(&saved),
+                        "{collection} {limit} {what} {unit}: {shown} of {all}"
+                    );
+                }
+            }
+            // The estimate is that of the complete items.
+            let (estimated, counted) = (
+                page["meta"]["budget"]["estimatedTokens"].as_u64().unwrap(),
+                count_tokens(&whole["items"].to_string()) as u64,
+            );
+            assert!((counted..=counted * 11 / 10).contains(&estimated), "{estimated}: {counted}");
+        }
+    }
+}
+
 #[test]
 fn a_list_is_in_the_requested_order() {
     let api = Api::hostaway();

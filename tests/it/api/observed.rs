@@ -21,9 +21,23 @@ fn rule_row(row: &Value, items: u32, answer: &str) {
 /// Checks that the sizes in a telemetry record are those in `meta` of the response.
 #[track_caller]
 fn rule_sizes(row: &Value, answer: &str) {
-    let meta = serde_json::from_str::<Value>(answer).unwrap()["meta"].clone();
-    if let Some(estimated) = meta["budget"]["estimatedTokens"].as_u64() {
-        assert_eq!(row["original_tokens"], estimated, "{row}");
+    let mut body = serde_json::from_str::<Value>(answer).unwrap();
+    let meta = body["meta"].clone();
+    let counted = count_tokens(answer);
+    assert_eq!(
+        (&row["estimated_tokens"], &row["optimization_metadata"]["final_tokens"]),
+        (&json!(counted), &json!(counted))
+    );
+    if row["summarization_used"] == false {
+        assert_eq!(row["original_tokens"], counted, "{row}");
+    } else if let Some(estimated) = meta["budget"]["estimatedTokens"].as_u64() {
+        // A list has its envelope beside the items that are estimated.
+        let is_list = body.get("items").is_some();
+        body["items"] = json!([]);
+        let envelope = if is_list { count_tokens(&body.to_string()) as u64 } else { 0 };
+        assert_eq!(row["original_tokens"], estimated + envelope, "{row}");
+    }
+    if meta["budget"].is_object() {
         assert_eq!(row["oversized"], meta["budget"]["summaryMode"], "{row}");
     }
     assert!(row["oversized"] == false || row["original_tokens"].is_u64(), "{row}");
@@ -132,6 +146,66 @@ fn calls_are_recorded_with_their_kind_and_sizes() {
     assert_eq!(health["context_protection"]["pagination_adoption"], 0.8571, "{health}");
 }
 
+/// Tools and routes, with their arguments, and whether their answers are shortened.
+const ESTIMATED: [(&str, &str, bool); 12] = [
+    ("GET", "/api/v1/bookings/BK20005", false),
+    ("GET", "/api/v1/bookings/BK20005?meta=1", false),
+    ("GET", "/api/v1/bookings/BK99999", true),
+    ("GET", "/api/v1/bookings/BK99999?fields=all", true),
+    ("GET", "/api/v1/reviews?limit=3", false),
+    ("GET", "/api/v1/listings?limit=50", true),
+    ("GET", "/api/v1/listings?limit=50&summary=true", true),
+    ("GET", "/v1/streams/reviews/records?limit=3", false),
+    ("fetch", r#"{"id": "cin_seaside/reservations:BK20005"}"#, false),
+    ("fetch", r#"{"id": "cin_seaside/reservations:BK99999"}"#, true),
+    ("query_records", r#"{"stream": "reviews", "limit": 3}"#, false),
+    ("query_records", r#"{"stream": "reservations", "filter": {"id": "BK99999"}}"#, true),
+];
+
+/// The three figures of a row are counts of `o200k`, whatever estimates the budgets.
+#[test]
+fn the_tokens_of_a_row_come_from_one_estimator() {
+    for estimator in ["o200k", "chars4"] {
+        let api = Api::protected(&format!("estimator: {estimator}"));
+        let answers = ESTIMATED.map(|(name, arguments, _)| match name {
+            "GET" => api.get(arguments).text,
+            tool => api.tool(tool, &serde_json::from_str(arguments).unwrap()).to_string(),
+        });
+        let rows = loop {
+            let rows = api.telemetry();
+            if rows.len() >= ESTIMATED.len() {
+                break rows;
+            }
+            std::thread::yield_now();
+        };
+        let whole =
+            count_tokens(&api.get("/v1/streams/reservations/records/BK99999").json()["data"].to_string());
+        for ((row, answer), (name, arguments, is_shortened)) in rows.iter().zip(&answers).zip(ESTIMATED) {
+            let label = format!("{estimator} {name} {arguments}: {row}");
+            assert_eq!(
+                (&row["outcome"], &row["response_bytes"]),
+                (&json!("ok"), &json!(answer.len())),
+                "{label}"
+            );
+            let counted = count_tokens(answer) as u64;
+            let metadata = &row["optimization_metadata"];
+            assert_eq!(
+                (&row["estimated_tokens"], &metadata["final_tokens"]),
+                (&json!(counted), &json!(counted)),
+                "{label}"
+            );
+            assert_eq!(row["original_tokens"], metadata["original_tokens"], "{label}");
+            let original = row["original_tokens"].as_u64().unwrap();
+            assert_eq!((original > counted, original == counted), (is_shortened, !is_shortened), "{label}");
+            let saved = metadata["token_reduction_percent"].as_f64().unwrap();
+            assert!((saved > 0.0) == is_shortened && saved < 100.0, "{label}");
+            if arguments.contains("BK99999") {
+                assert!(original.abs_diff(whole as u64) * 5 <= whole as u64, "{label}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_compare_header_returns_both_sizes() {
     let api = Api::hostaway();
@@ -151,7 +225,7 @@ fn the_compare_header_returns_both_sizes() {
     let whole = &api.ok("/v1/streams/reservations/records/BK99999?connection_id=cin_seaside")["data"];
     let (original, ..) = sizes("/api/v1/bookings/BK99999", &compare);
     assert_eq!(original, Some(count_tokens(&whole.to_string())));
-    let (original, returned, _) = sizes("/api/v1/bookings/BK12345", &compare);
+    let (original, returned, _) = sizes("/api/v1/bookings/BK20005", &compare);
     assert_eq!(original, returned);
     for other in [&[][..], &["x-context-budget: none"]] {
         assert_eq!(sizes("/api/v1/bookings/BK99999", other).0, None);

@@ -27,9 +27,9 @@ const CALENDAR_DAYS: i64 = 60;
 /// Number of the review with five stars, from 1.
 const BEST_REVIEW: i64 = 7;
 
-/// Returns the known booking under another id, with messages, payments, reviews and a calendar.
+/// Returns the core of the known booking under another id, with messages, payments, reviews and a calendar.
 pub(in crate::connectors::hostaway) fn booking(stay: &Stay) -> Value {
-    let mut booking = known_booking::booking(stay);
+    let mut booking = known_booking::core(stay);
     if let Some(fields) = booking.as_object_mut() {
         fields.insert("messages".to_owned(), (1..=MESSAGES).map(|number| message(stay, number)).collect());
         fields.insert("payments".to_owned(), (1..=PAYMENTS).map(|number| payment(stay, number)).collect());

@@ -1,7 +1,9 @@
-//! BK12345, the booking that documentation and tests use: 15 fields with complete groups.
+//! BK12345, the booking that documentation and tests use: 15 fields with complete groups, and more tokens than the
+//! threshold of an answer.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::house_texts::{AMENITY_NOTES, POLICIES};
 use super::stay::Stay;
 use crate::connectors::hostaway::money::amount;
 use crate::connectors::hostaway::property::AMENITIES;
@@ -9,8 +11,23 @@ use crate::connectors::hostaway::property::AMENITIES;
 /// Number of amenities in the booking.
 const AMENITY_COUNT: usize = 30;
 
-/// Returns the booking, or the common part of both known bookings under the other's id.
+/// Returns the booking, with the full texts of its house.
 pub(in crate::connectors::hostaway) fn booking(stay: &Stay) -> Value {
+    let mut booking = core(stay);
+    if let Some(fields) = booking.as_object_mut() {
+        let amenities = AMENITIES.iter().zip(AMENITY_NOTES).take(AMENITY_COUNT);
+        let policies = POLICIES.iter().map(|(name, text)| ((*name).to_owned(), Value::from(*text)));
+        fields.insert(
+            "amenities".to_owned(),
+            amenities.map(|(name, note)| Value::from(format!("{name}: {note}"))).collect(),
+        );
+        fields.insert("policies".to_owned(), Value::Object(policies.collect::<Map<_, _>>()));
+    }
+    booking
+}
+
+/// Returns what both known bookings have, with short texts.
+pub(super) fn core(stay: &Stay) -> Value {
     json!({
         "id": stay.id,
         "status": stay.status,

@@ -3,8 +3,10 @@
 //! * `reservations`: the records
 //! * `stay`: dates, guests and price of a stay
 //! * `known_booking`, `fat_booking`: the two reservations that tests and documentation use
+//! * `house_texts`: the long texts of the known booking
 
 pub(in crate::connectors::hostaway) mod fat_booking;
+mod house_texts;
 pub(in crate::connectors::hostaway) mod known_booking;
 pub(in crate::connectors::hostaway) mod reservations;
 pub(in crate::connectors::hostaway) mod stay;

@@ -37,6 +37,7 @@ fn standard_booking(account: &Account, index: u64, stay: &Stay) -> Value {
             "nights": stay.nights,
             "accommodation": amount(stay.accommodation),
             "cleaningFee": amount(stay.cleaning),
+            "subtotal": amount(stay.accommodation + stay.cleaning),
             "taxes": amount(stay.taxes),
             "total": amount(stay.total),
         },
@@ -44,9 +45,13 @@ fn standard_booking(account: &Account, index: u64, stay: &Stay) -> Value {
         "propertyDetails": {
             "name": property.name,
             "type": property.kind,
+            "street": property.street,
             "city": property.place.city,
+            "region": property.place.region,
             "country": property.place.country,
+            "timeZone": property.place.time_zone,
             "bedrooms": property.bedrooms,
+            "maxGuests": property.guests,
             "hostName": property.host,
         },
         "amenities": draw.some_of(&property.amenities, 5),
@@ -54,6 +59,9 @@ fn standard_booking(account: &Account, index: u64, stay: &Stay) -> Value {
             "cancellation": property.cancellation,
             "checkIn": "from 15:00",
             "checkOut": "until 11:00",
+            "smoking": "not inside",
+            "pets": "after asking",
+            "quietHours": "22:00 to 07:00",
         },
     })
 }
