@@ -155,13 +155,16 @@ where
         value(&self.entries.remove(&KeyRef(&Lookup::<K, Q>(key, PhantomData)))?)
     }
 
-    /// Removes the entries of some keys. Returns their number.
-    pub(crate) fn remove_if(&self, is_removed: impl Fn(&K) -> bool) -> usize {
-        let mut removed = 0;
+    /// Removes the entries of some keys. Returns these keys.
+    pub(crate) fn remove_if(&self, is_removed: impl Fn(&K) -> bool) -> Vec<K>
+    where
+        K: Clone,
+    {
+        let mut removed = Vec::new();
         for (key, _) in &self.entries {
-            if key.0.as_any().downcast_ref().is_some_and(&is_removed) {
+            if let Some(own) = key.0.as_any().downcast_ref::<K>().filter(|own| is_removed(own)) {
                 self.entries.invalidate(&*key);
-                removed += 1;
+                removed.push(own.clone());
             }
         }
         removed

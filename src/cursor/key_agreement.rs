@@ -127,13 +127,13 @@ pub async fn compare_shared_keys(
 impl FileKeys<'_> {
     /// Registers the newest key, unless Redis has the id of a key that is not in the file.
     async fn register(&self, redis: &RedisState) -> Result<Option<KeyMismatch>, RedisError> {
-        let mut if_exists = IfExists::Keep;
-        if let Some(id) = self.registered(redis).await? {
-            if let Some(mismatch) = self.mismatch(id) {
-                return Ok(Some(mismatch));
-            }
-            if_exists = IfExists::Replace;
+        let registered = redis.get(KIND, self.file).await?.value;
+        if let Some(mismatch) = registered.as_deref().and_then(KeyId::parse).and_then(|id| self.mismatch(id))
+        {
+            return Ok(Some(mismatch));
         }
+        // A text that is no id was written by another program.
+        let if_exists = if registered.is_some() { IfExists::Replace } else { IfExists::Keep };
         let id = self.ring.newest().id().to_string();
         let (lifetime, limits) = (LIFETIME, LIMITS);
         let new =

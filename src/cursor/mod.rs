@@ -45,7 +45,7 @@ pub use positions::{Position, Positions};
 #[cfg(test)]
 pub(crate) use sealed_text::encrypt;
 pub(crate) use sealed_text::{decrypt, open_text};
-pub use shared_values::{SharedValue, SharedValues};
+pub use shared_values::{GroupedName, SharedValue, SharedValues};
 pub use storage::StatePlace;
 pub(crate) use stores::delete_positions;
 pub use stores::{Database, PositionState, SqlitePositions, StoredPosition};

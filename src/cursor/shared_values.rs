@@ -1,16 +1,21 @@
 //! Encrypted values that servers share, such as sessions. Redis gets a digest of their names, which may be secrets, and
-//! ciphertexts that open only under their name.
+//! ciphertexts that open only under their name. The names of grouped values are no secrets, and Redis gets them as they
+//! are, with a mark of the group before the ciphertext.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
 use crate::cursor::Cursors;
-use crate::state::redis::{IfExists, NewValue, OwnerLimits, RedisError, RedisState};
+use crate::state::redis::{IfExists, MarkedValues, NewValue, OwnerLimits, RedisError, RedisState};
 
 /// Context of the encryption, beside the kind and the digest of the name.
 const CONTEXT: &str = "shared value";
+
+/// Context of the encryption of grouped values, beside their kind, name, group and owner.
+const GROUPED_CONTEXT: &str = "grouped value";
 
 /// The values that servers share.
 #[derive(Clone, Copy)]
@@ -42,6 +47,25 @@ pub struct SharedValue<'a> {
     pub limits: OwnerLimits,
     /// Treatment of a value that has the name already.
     pub if_exists: IfExists,
+}
+
+/// Address of a value that is removed together with others of its group.
+#[derive(Debug, Clone, Copy)]
+pub struct GroupedName<'a> {
+    /// Kind of value.
+    pub kind: &'static str,
+    /// Name of the value. Redis shows it.
+    pub name: &'a str,
+    /// Mark of the group. All marks of a kind have the same length. Redis shows it.
+    pub group: &'a str,
+    /// Owner of the value. The value opens for this owner alone.
+    pub owner: &'a str,
+}
+
+impl<'a> GroupedName<'a> {
+    fn context(self) -> [&'a str; 5] {
+        [GROUPED_CONTEXT, self.kind, self.name, self.group, self.owner]
+    }
 }
 
 impl Cursors {
@@ -91,6 +115,48 @@ impl SharedValues<'_> {
         let name = digest(kind, name);
         let taken = self.redis.take(kind, &name, owner).await?;
         Ok(self.open(kind, &name, taken).await)
+    }
+
+    /// Stores a value of a group in place of an earlier one.
+    ///
+    /// # Errors
+    ///
+    /// Redis cannot be used, or has no memory left.
+    pub async fn put_grouped(
+        &self,
+        at: GroupedName<'_>,
+        text: &str,
+        lifetime: Duration,
+        limits: OwnerLimits,
+    ) -> Result<(), RedisError> {
+        let sealed = self.cursors.seal_lasting_text(&at.context(), text).await;
+        let GroupedName { kind, name, group, owner } = at;
+        let value = format!("{group}{sealed}");
+        let if_exists = IfExists::Replace;
+        self.redis.put(NewValue { kind, name, owner, value: &value, lifetime, limits, if_exists }).await?;
+        Ok(())
+    }
+
+    /// Returns a value of a group. A value that was encrypted with other keys, or for another owner, is no value.
+    ///
+    /// # Errors
+    ///
+    /// Redis cannot be used.
+    pub async fn get_grouped(&self, at: GroupedName<'_>) -> Result<Option<String>, RedisError> {
+        let stored = self.redis.get(at.kind, at.name).await?.value;
+        let Some(sealed) = stored.as_deref().and_then(|value| value.strip_prefix(at.group)) else {
+            return Ok(None);
+        };
+        Ok(self.cursors.open_lasting_text(&at.context(), sealed).await.ok())
+    }
+
+    /// Deletes the values of some groups, those of all owners, and returns their names.
+    ///
+    /// # Errors
+    ///
+    /// Redis cannot be used.
+    pub async fn remove_groups(&self, groups: MarkedValues<'_>) -> Result<BTreeSet<String>, RedisError> {
+        self.redis.remove(groups).await
     }
 
     async fn open(&self, kind: &str, name: &str, sealed: Option<String>) -> Option<String> {

@@ -16,12 +16,12 @@ use tokio::time::Instant;
 use super::error::DocsError;
 use super::projects::FoundProject;
 use super::search::{SearchAnswer, SearchRequest, search};
-use super::shared_answers::{Generation, SharedAnswers};
+use super::shared_answers::{Generation, SharedAnswers, key, name_start};
 use crate::cursor::Cursors;
 use crate::fit::bytes_of;
 use crate::lru::{LookupCounter, Lookups, LruCache, LruLimits};
 use crate::source::Reranking;
-use crate::source::documents::{CacheStage, Passage, ProjectRef, SearchStage, StageSender, Uuid};
+use crate::source::documents::{CacheStage, Passage, Project, ProjectRef, SearchStage, StageSender, Uuid};
 use crate::state::StateError;
 use crate::telemetry::ReadKind;
 
@@ -46,6 +46,9 @@ pub struct SearchCache {
     running: Arc<Mutex<HashMap<CacheKey, Weak<SharedSearch>>>>,
     /// Number of times that entries were removed by [`Self::clear`].
     clears: Arc<AtomicU64>,
+    /// Grant of the entries, which is a part of their keys: servers that share their state have those of all grants in one
+    /// place.
+    grant: String,
     /// Entries that servers share.
     shared: Option<SharedAnswers>,
 }
@@ -59,11 +62,12 @@ pub struct CachedAnswer {
     pub is_hit: bool,
 }
 
-/// Key of an entry, with the project for the removal of its entries.
+/// Key of an entry: `fraim:{slug}:v{corpus_version}:search:{hash}`, with the project for the removal of its entries.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct CacheKey {
     project: Uuid,
-    text: String,
+    /// The key without `fraim:`.
+    name: String,
 }
 
 /// An entry of the cache.
@@ -97,7 +101,7 @@ impl Default for SearchCache {
                 let Passage { chunk, document } = &result.passage;
                 chunk.content.len() + bytes_of(&document.metadata) + RESULT_BYTES
             });
-            key.text.len() + results.sum::<usize>()
+            key.name.len() + results.sum::<usize>()
         };
         let limits = LruLimits::new(MAX_BYTES).with_lifetime(LIFETIME);
         let entries = LruCache::with_weights(limits, weight);
@@ -106,6 +110,7 @@ impl Default for SearchCache {
             lookups: LookupCounter::default(),
             running: Arc::default(),
             clears: Arc::default(),
+            grant: String::new(),
             shared: None,
         }
     }
@@ -115,7 +120,8 @@ impl SearchCache {
     /// Creates the cache of a grant, with entries that servers share if they share their state.
     #[must_use]
     pub fn for_grant(cursors: &Arc<Cursors>, grant: Option<String>) -> Self {
-        Self { shared: SharedAnswers::new(cursors, grant), ..Self::default() }
+        let grant = grant.unwrap_or_default();
+        Self { shared: SharedAnswers::new(cursors, &grant), grant, ..Self::default() }
     }
 
     /// Searches a project, or returns the answer to an equal search.
@@ -157,10 +163,10 @@ impl SearchCache {
         request: &SearchRequest,
         stages: &StageSender,
     ) -> Result<CachedAnswer, DocsError> {
-        let key = CacheKey::new(found, request).await?;
+        let key = CacheKey::new(found, request, &self.grant).await?;
         let checked = |hit| {
             self.lookups.count(hit);
-            stages.send(SearchStage::CacheCheck(CacheStage { hit, key: key.text.clone() }));
+            stages.send(SearchStage::CacheCheck(CacheStage { hit, key: key.text() }));
         };
         let hit = |answer| {
             checked(true);
@@ -200,18 +206,18 @@ impl SearchCache {
         self.lookups.get()
     }
 
-    /// Removes the answers of some projects. Returns their number.
-    pub fn clear(&self, is_cleared: impl Fn(Uuid) -> bool) -> usize {
+    /// Removes the answers of some projects. Returns their keys.
+    pub fn clear(&self, is_cleared: impl Fn(Uuid) -> bool) -> BTreeSet<String> {
         // A search that ends from now on sees the number, and does not store its answer.
         self.clears.fetch_add(1, Ordering::SeqCst);
-        self.entries.remove_if(|key| is_cleared(key.project))
+        self.entries.remove_if(|key| is_cleared(key.project)).iter().map(CacheKey::text).collect()
     }
 
     /// Returns the answer of an entry, unless the cache was cleared since, here or by another server.
     async fn get(&self, key: &CacheKey) -> Option<Arc<SearchAnswer>> {
         let entry = self.entries.get(key).filter(|entry| entry.stored_at.elapsed() < LIFETIME)?;
         // If the shared state cannot be read, the cache of this server is used without this check.
-        let generation = self.generation().await;
+        let generation = self.generation(key.project).await;
         let is_current = generation.is_none() || generation == entry.generation;
         is_current.then_some(entry.answer)
     }
@@ -225,7 +231,7 @@ impl SearchCache {
         key: &CacheKey,
     ) -> Result<CachedAnswer, DocsError> {
         let clears = self.clears.load(Ordering::SeqCst);
-        let generation = self.generation().await;
+        let generation = self.generation(key.project).await;
         let answer = Arc::new(search(found, request, stages).await?);
         let version = found.project.corpus_version;
         let now = found.store.project(&ProjectRef::Id(found.project.id)).await?;
@@ -237,7 +243,7 @@ impl SearchCache {
             if self.clears.load(Ordering::SeqCst) != clears {
                 self.entries.remove(key);
             } else if let Some((shared, generation)) = self.shared.as_ref().zip(generation) {
-                shared.put(found, &key.text, &generation, &answer).await;
+                shared.put(found, &key.name, &generation, &answer).await;
             }
         }
         Ok(CachedAnswer { answer, is_hit: false })
@@ -246,8 +252,8 @@ impl SearchCache {
     /// Returns the answer that another server stored, and stores it here.
     async fn shared_answer(&self, found: &FoundProject, key: &CacheKey) -> Option<Arc<SearchAnswer>> {
         let clears = self.clears.load(Ordering::SeqCst);
-        let (shared, generation) = (self.shared.as_ref()?, self.generation().await?);
-        let answer = Arc::new(shared.get(found, &key.text, &generation).await?);
+        let (shared, generation) = (self.shared.as_ref()?, self.generation(key.project).await?);
+        let answer = Arc::new(shared.get(found, &key.name, &generation).await?);
         self.insert(key, &answer, Some(generation));
         if self.clears.load(Ordering::SeqCst) != clears {
             self.entries.remove(key);
@@ -260,20 +266,21 @@ impl SearchCache {
         self.entries.insert(key.clone(), entry);
     }
 
-    /// Returns the generation of the entries that servers share, if they do and can be read.
-    async fn generation(&self) -> Option<Generation> {
-        self.shared.as_ref()?.generation().await
+    /// Returns the generation of a project's entries that servers share, if they do and can be read.
+    async fn generation(&self, project: Uuid) -> Option<Generation> {
+        self.shared.as_ref()?.generation(project).await
     }
 
-    /// Makes the entries of all servers that share their state invalid, those of all grants.
+    /// Ends the answers of some projects on all servers that share their state, those of all grants. Returns the keys of
+    /// those that were in the shared state.
     ///
     /// # Errors
     ///
     /// The shared state cannot be written, so that other servers may use their entries for the rest of their lifetime.
-    pub async fn clear_shared(&self) -> Result<(), StateError> {
+    pub async fn clear_shared(&self, projects: &[&Project]) -> Result<BTreeSet<String>, StateError> {
         match &self.shared {
-            Some(shared) => shared.clear().await,
-            None => Ok(()),
+            Some(shared) => shared.clear(projects).await,
+            None => Ok(BTreeSet::new()),
         }
     }
 
@@ -295,12 +302,12 @@ impl SearchCache {
 }
 
 impl CacheKey {
-    /// Returns the key of a search: `fraim:{slug}:v{corpus_version}:search:{hash}`.
+    /// Returns the key of a search.
     ///
-    /// The project's id and the time of its last commit are part of the hash, so that a removed project with the same slug,
+    /// The grant and the project's id and the time of its last commit are part of the hash, so that a removed project with the same slug,
     /// and a restored one that reaches the same version again, have other keys. So are the vectors of the store, which are
     /// built after a commit, and the reranker.
-    async fn new(found: &FoundProject, request: &SearchRequest) -> Result<Self, DocsError> {
+    async fn new(found: &FoundProject, request: &SearchRequest, grant: &str) -> Result<Self, DocsError> {
         let SearchRequest { query, top_k, category, use_reranker } = request;
         let vectors = found.store.vectors_identity().await?.unwrap_or_default();
         let reranker = found.reranking.as_ref().filter(|_| *use_reranker).map_or("", Reranking::name);
@@ -308,14 +315,19 @@ impl CacheKey {
         let (id, numbers) = (project.id.to_string(), format!("{top_k} {use_reranker}"));
         let category = category.as_ref().map_or("", |category| category.as_str());
         let mut hasher = Sha256::new();
-        for part in [&id, &project.updated_at, query.trim(), category, &numbers, &vectors, reranker] {
+        for part in [grant, &id, &project.updated_at, query.trim(), category, &numbers, &vectors, reranker] {
             hasher.update(part.len().to_le_bytes());
             hasher.update(part);
         }
         let hash = hasher.finalize();
         let hash = hash.iter().take(HASH_BYTES).fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
-        let text = format!("fraim:{}:v{}:search:{hash}", project.slug, project.corpus_version);
-        Ok(Self { project: project.id, text })
+        let name = format!("{}{}:search:{hash}", name_start(&project.slug), project.corpus_version);
+        Ok(Self { project: project.id, name })
+    }
+
+    /// Returns the whole key.
+    fn text(&self) -> String {
+        key(&self.name)
     }
 }
 

@@ -1,5 +1,9 @@
 //! Answers to searches in the state that servers share: the second level of the cache.
 //!
+//! The key of an entry in Redis ends in the key that the contract of document search gives a search. Each project has a
+//! generation: clearing its answers begins another one, which ends the entries in the memory of all servers, and deletes
+//! those in Redis.
+//!
 //! An entry has the ids of the chunks with their scores, not their texts: these are read from the store again, and the
 //! answer counts only if the store still has the version of the corpus that was searched. So an answer is never older
 //! than the corpus, and costs no search, no embedding and no reranking.
@@ -13,15 +17,15 @@ use serde::{Deserialize, Serialize};
 use super::projects::FoundProject;
 use super::search::{SearchAnswer, SearchResult};
 use crate::callers::random_token;
-use crate::cursor::{Cursors, SharedValue};
-use crate::source::documents::{ProjectRef, Uuid};
+use crate::cursor::{Cursors, GroupedName, SharedValue};
+use crate::source::documents::{Project, ProjectRef, ProjectSlug, Uuid};
 use crate::state::StateError;
-use crate::state::redis::{IfExists, OwnerLimits};
+use crate::state::redis::{IfExists, MarkedValues, OwnerLimits, RedisError};
 
-/// Kind of the entries.
-const KIND: &str = "search";
+/// Kind of the entries, with which the keys of the contract begin.
+const KIND: &str = "fraim";
 
-/// Kind of the generation of all entries.
+/// Kind of the generations. Their names are the ids of the projects.
 const GENERATION: &str = "search-generation";
 
 /// Time after which an entry is deleted.
@@ -33,6 +37,9 @@ const GENERATION_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 /// Quota of the entries of one grant.
 const LIMITS: OwnerLimits = OwnerLimits { max_bytes: 4 * 1024 * 1024, max_values: 10_000 };
 
+/// Quota of the generations.
+const GENERATION_LIMITS: OwnerLimits = OwnerLimits { max_bytes: 16 * 1024 * 1024, max_values: 50_000 };
+
 /// The answers of one grant.
 #[derive(Debug, Clone)]
 pub(super) struct SharedAnswers {
@@ -40,7 +47,7 @@ pub(super) struct SharedAnswers {
     grant: String,
 }
 
-/// Generation of the entries when a search began: clearing the cache begins another one.
+/// Generation of a project's entries when a search began: clearing them begins another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Generation(String);
 
@@ -56,51 +63,80 @@ struct StoredAnswer {
 
 impl SharedAnswers {
     /// Creates the answers of a grant, or returns `None` if this server shares no state.
-    pub(super) fn new(cursors: &Arc<Cursors>, grant: Option<String>) -> Option<Self> {
+    pub(super) fn new(cursors: &Arc<Cursors>, grant: &str) -> Option<Self> {
         cursors.redis()?;
-        Some(Self { cursors: Arc::clone(cursors), grant: grant.unwrap_or_default() })
+        Some(Self { cursors: Arc::clone(cursors), grant: grant.to_owned() })
     }
 
-    /// Returns the generation of the entries of all servers; `None` if the shared state cannot be used. Begins one
-    /// if there is none, such as after a loss of the shared state.
-    pub(super) async fn generation(&self) -> Option<Generation> {
-        let shared = self.cursors.shared_values()?;
-        if let Some(generation) = shared.get(GENERATION, "").await.ok()? {
+    /// Returns the generation of a project's entries on all servers; `None` if the shared state cannot be used. Begins one if
+    /// there is none, such as after a loss of the shared state.
+    pub(super) async fn generation(&self, project: Uuid) -> Option<Generation> {
+        let (shared, name) = (self.cursors.shared_values()?, project.to_string());
+        if let Some(generation) = shared.get(GENERATION, &name).await.ok()? {
             return Some(Generation(generation));
         }
-        // Another server may be first.
-        self.begin_generation(IfExists::Keep).await.ok()?;
-        shared.get(GENERATION, "").await.ok()?.map(Generation)
+        // Another server may be first. A value that is kept and cannot be read was written by another program.
+        for if_exists in [IfExists::Keep, IfExists::Replace] {
+            self.begin_generation(&name, if_exists).await.ok()?;
+            if let Some(generation) = shared.get(GENERATION, &name).await.ok()? {
+                return Some(Generation(generation));
+            }
+        }
+        None
     }
 
-    /// Makes all entries of all grants invalid, on all servers.
-    pub(super) async fn clear(&self) -> Result<(), StateError> {
-        self.begin_generation(IfExists::Replace).await
+    /// Ends the entries of some projects on all servers, those of all grants. Returns the keys of those that were in Redis.
+    pub(super) async fn clear(&self, projects: &[&Project]) -> Result<BTreeSet<String>, StateError> {
+        let Some(shared) = self.cursors.shared_values().filter(|_| !projects.is_empty()) else {
+            return Ok(BTreeSet::new());
+        };
+        let begun = self.begin_generations(projects).await;
+        let name_start = match projects {
+            [only] => name_start(&only.slug),
+            _ => String::new(),
+        };
+        let marks: Vec<String> = projects.iter().map(|project| project.id.to_string()).collect();
+        let groups = MarkedValues { kind: KIND, name_start: &name_start, marks: &marks };
+        let names = shared.remove_groups(groups).await?;
+        match begun {
+            // The removal has made room.
+            Err(StateError::Redis(RedisError::Full { .. })) => self.begin_generations(projects).await?,
+            begun => begun?,
+        }
+        Ok(names.iter().map(|name| key(name)).collect())
     }
 
-    async fn begin_generation(&self, if_exists: IfExists) -> Result<(), StateError> {
+    async fn begin_generations(&self, projects: &[&Project]) -> Result<(), StateError> {
+        for project in projects {
+            self.begin_generation(&project.id.to_string(), IfExists::Replace).await?;
+        }
+        Ok(())
+    }
+
+    async fn begin_generation(&self, name: &str, if_exists: IfExists) -> Result<(), StateError> {
         let Some(shared) = self.cursors.shared_values() else { return Ok(()) };
         let value = SharedValue {
             kind: GENERATION,
-            name: "",
+            name,
             owner: "",
             text: &random_token()?,
             lifetime: GENERATION_LIFETIME,
-            limits: LIMITS,
+            limits: GENERATION_LIMITS,
             if_exists,
         };
         shared.put(value).await?;
         Ok(())
     }
 
-    /// Returns the answer of a key, with the texts that the store has now.
+    /// Returns the answer of a name, with the texts that the store has now.
     pub(super) async fn get(
         &self,
         found: &FoundProject,
-        key: &str,
+        name: &str,
         generation: &Generation,
     ) -> Option<SearchAnswer> {
-        let text = self.cursors.shared_values()?.get(KIND, &self.name(found, key)).await.ok()??;
+        let project = found.project.id.to_string();
+        let text = self.cursors.shared_values()?.get_grouped(self.address(name, &project)).await.ok()??;
         let stored: StoredAnswer = serde_json::from_str(&text).ok()?;
         let (project, store) = (&found.project, &found.store);
         if stored.generation != generation.0 || stored.corpus_version != project.corpus_version {
@@ -130,7 +166,7 @@ impl SharedAnswers {
     pub(super) async fn put(
         &self,
         found: &FoundProject,
-        key: &str,
+        name: &str,
         generation: &Generation,
         answer: &SearchAnswer,
     ) {
@@ -143,20 +179,23 @@ impl SharedAnswers {
             corpus_version: answer.corpus_version,
             reranked_by: answer.reranked_by.clone(),
         };
-        let value = SharedValue {
-            kind: KIND,
-            name: &self.name(found, key),
-            owner: &self.grant,
-            text: &serde_json::to_string(&stored).unwrap_or_default(),
-            lifetime: LIFETIME,
-            limits: LIMITS,
-            if_exists: IfExists::Replace,
-        };
+        let (project, text) =
+            (found.project.id.to_string(), serde_json::to_string(&stored).unwrap_or_default());
         // The state counts and logs its failures.
-        let _ = shared.put(value).await;
+        let _ = shared.put_grouped(self.address(name, &project), &text, LIFETIME, LIMITS).await;
     }
 
-    fn name(&self, found: &FoundProject, key: &str) -> String {
-        format!("{}\0{}\0{key}", self.grant, found.project.id)
+    fn address<'a>(&'a self, name: &'a str, project: &'a str) -> GroupedName<'a> {
+        GroupedName { kind: KIND, name, group: project, owner: &self.grant }
     }
+}
+
+/// Returns the start of the names of a project's entries.
+pub(super) fn name_start(project: &ProjectSlug) -> String {
+    format!("{project}:v")
+}
+
+/// Returns the key of the contract for the entry of a name.
+pub(super) fn key(name: &str) -> String {
+    format!("{KIND}:{name}")
 }

@@ -145,18 +145,23 @@ impl EmbeddingError {
         matches!(self, Self::Refused { status: 400 | 413 | 422, .. })
     }
 
+    /// Returns true if the model has answered, but not with one valid vector for each text.
+    #[must_use]
+    pub fn is_invalid_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::InvalidVector { .. }
+                | Self::WrongDimensions { .. }
+                | Self::WrongCount { .. }
+                | Self::InvalidResponse { .. }
+        )
+    }
+
     /// Returns true if a query failed by itself, so that the model may embed another one: the service refused its text, or
     /// answered it without a valid vector.
     #[must_use]
     pub fn concerns_one_query(&self) -> bool {
-        self.concerns_texts()
-            || matches!(
-                self,
-                Self::InvalidVector { .. }
-                    | Self::InvalidResponse { .. }
-                    | Self::WrongCount { .. }
-                    | Self::Failed { .. }
-            )
+        self.concerns_texts() || self.is_invalid_answer() || matches!(self, Self::Failed { .. })
     }
 
     /// Returns the code of the error, for `/health`.

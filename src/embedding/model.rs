@@ -52,6 +52,11 @@ pub trait EmbeddingModel: Debug + Send + Sync {
     /// Returns true if the texts leave this machine or are paid for.
     fn is_remote(&self) -> bool;
 
+    /// Returns true if the model is a service, on this machine or another one, which may not answer.
+    fn is_service(&self) -> bool {
+        false
+    }
+
     /// Returns true if the model embeds queries and documents differently.
     fn has_purposes(&self) -> bool {
         false

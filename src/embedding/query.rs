@@ -369,6 +369,7 @@ mod tests {
                 "fails" => {
                     return Err(EmbeddingError::Unavailable { place, problem: "refused".to_owned() });
                 }
+                "short" => return Err(EmbeddingError::WrongDimensions { place, expected: 1, found: 2 }),
                 "zero" => return Err(EmbeddingError::InvalidVector { place, problem: "zero" }),
                 "refused" => return Err(EmbeddingError::Refused { place, status: 413, message: None }),
                 "broken" => return Err(EmbeddingError::ServiceFailed { place, status: 500, message: None }),
@@ -437,13 +438,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn failure_of_one_query_pauses_no_other() {
         let (model, embedder) = embedder();
-        for (query, calls) in [("zero", 1), ("refused", 3), ("broken", 5)] {
+        for (query, calls) in [("zero", 1), ("short", 3), ("refused", 5), ("broken", 7)] {
             embedder.embed(query, QUERY_TIMEOUT).await.unwrap_err();
             assert_eq!(model.calls.load(Ordering::Relaxed), calls, "{query}");
             let other = embedder.embed(&format!("pay after {query}"), QUERY_TIMEOUT).await;
             assert_eq!(other.is_ok(), query != "broken", "{query}");
         }
-        assert_eq!(model.calls.load(Ordering::Relaxed), 5);
+        assert_eq!(model.calls.load(Ordering::Relaxed), 7);
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,16 +1,13 @@
 //! `fetchwell embeddings build` and `rebuild`: embeds the records of a store.
 
-use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use tokio::time::sleep;
 
+use super::progress::Progress;
 use crate::app::embedding::{
     embedded_streams, embedded_streams_of_database, embedding_settings, open_embedding_model,
 };
@@ -115,27 +112,6 @@ pub(super) enum BuildPlace {
     Postgres { pool: PostgresPool, streams: EmbeddedStreams },
 }
 
-/// Time without a batch after which the user is told what the command waits for.
-const WAITING_NOTE: Duration = Duration::from_secs(10);
-
-/// Prints a note each time that no batch was embedded for a while.
-async fn note_waiting(bar: &ProgressBar, batches: &AtomicUsize) -> Infallible {
-    let mut noted = None;
-    loop {
-        let before = batches.load(Ordering::Relaxed);
-        sleep(WAITING_NOTE).await;
-        if batches.load(Ordering::Relaxed) == before && noted != Some(before) {
-            noted = Some(before);
-            let waiting = format!(
-                "nothing was embedded for {} seconds; a service that does not answer is tried again for up to 5 minutes \
-                 (Ctrl-C stops, and what is embedded is kept)",
-                WAITING_NOTE.as_secs()
-            );
-            bar.suspend(|| note(&waiting));
-        }
-    }
-}
-
 /// Embeds what is missing until the end, or until the user stops it. Prints the progress.
 pub(super) async fn embed(
     place: BuildPlace,
@@ -143,13 +119,10 @@ pub(super) async fn embed(
     mode: BuildMode,
     estimate: BuildProgress,
 ) -> Result<BuildProgress, Failure> {
-    let bar = progress_bar(estimate.chunks);
-    let (stop, batches) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let progress = Progress::begin(estimate.chunks, &*model);
+    let stop = AtomicBool::new(false);
     let work = async {
-        let report = |done: BuildProgress| {
-            batches.fetch_add(1, Ordering::Relaxed);
-            bar.set_position(u64::try_from(done.chunks).unwrap_or(u64::MAX));
-        };
+        let report = |done| progress.report(done);
         let done = match place {
             BuildPlace::File { store, streams } => {
                 VectorBuilder::open(&store, model, mode, streams).await?.build(&stop, report).await
@@ -158,29 +131,20 @@ pub(super) async fn embed(
                 PostgresVectorBuilder::open(&pool, model, mode, streams).await?.build(&stop, report).await
             }
         };
-        bar.finish_and_clear();
+        progress.end();
         done
     };
     tokio::pin!(work);
     let signal = tokio::select! {
         done = &mut work => return Ok(done?),
         signal = stop::requested() => signal,
-        never = note_waiting(&bar, &batches) => match never {},
+        never = progress.print_lines() => match never {},
     };
     stop.store(true, Ordering::Relaxed);
     // The batch in progress is stored first: it may be paid for. A second signal ends the program at once.
     tokio::select! {
         done = &mut work => done.map_err(|error| Failure::from(error).ended_by(signal)),
         again = stop::requested() => Err(Failure::stopped("stopped at once").ended_by(again)),
-    }
-}
-
-/// Creates a progress bar on standard error, visible only on a terminal.
-fn progress_bar(chunks: usize) -> ProgressBar {
-    let bar = ProgressBar::new(u64::try_from(chunks).unwrap_or(u64::MAX));
-    match ProgressStyle::with_template("{bar:30} {pos}/{len} chunks {per_sec} {eta}") {
-        Ok(style) => bar.with_style(style),
-        Err(_template) => bar,
     }
 }
 

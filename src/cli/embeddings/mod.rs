@@ -1,12 +1,13 @@
 //! `fetchwell embeddings`: the vectors of a store, for search by meaning.
 //!
-//! * `status`, `build`, `remove`: the commands
+//! * `status`, `build`, `remove`: the commands, `progress`: the progress of a build
 //! * `imported`: embedding after an import, `database`: the vectors of a store in PostgreSQL, `described`: descriptions
 
 mod build;
 mod database;
 mod described;
 mod imported;
+mod progress;
 mod remove;
 mod status;
 

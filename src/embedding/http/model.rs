@@ -262,6 +262,10 @@ impl EmbeddingModel for HttpModel {
         !self.endpoint.url().is_this_machine()
     }
 
+    fn is_service(&self) -> bool {
+        true
+    }
+
     fn has_purposes(&self) -> bool {
         self.endpoint.shape() == Shape::Voyage
     }

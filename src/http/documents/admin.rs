@@ -1,5 +1,7 @@
 //! Requests that need a token with `admin = true`: the history of searches, and the removal of cached answers.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 use super::answer::Answer;
@@ -9,7 +11,7 @@ use super::request::MAX_PROJECT_CHARS;
 use super::response::fitting;
 use crate::docs::ReadableProjects;
 use crate::http::middleware::served::AuthMode;
-use crate::source::documents::{SearchRecord, Uuid};
+use crate::source::documents::{Project, SearchRecord, Uuid};
 use crate::tools::Toolbox;
 
 /// Number of searches without `limit`.
@@ -52,8 +54,8 @@ pub(super) async fn history(
     Answer::new(&History { searches }, items)
 }
 
-/// Removes cached answers of one project, or of all readable ones, from the caches of all callers. Also
-/// invalidates the entries of all projects on other servers that share their state.
+/// Removes cached answers of one project, or of all readable ones, from the caches of all callers, on all servers that
+/// share their state. An answer that is in several places is counted once.
 pub(super) async fn clear_cache(
     served: &AuthMode,
     toolbox: &Toolbox,
@@ -64,16 +66,19 @@ pub(super) async fn clear_cache(
     let project = parameters.text("project_id", MAX_PROJECT_CHARS);
     parameters.finish()?;
     let projects = ReadableProjects::in_source(toolbox.source()).await?;
-    let cleared: Vec<Uuid> = match project {
-        Some(project) => vec![projects.find(&project).await?.project.id],
-        None => projects.all().await?.into_iter().map(|found| found.project.id).collect(),
+    let found = match project {
+        Some(project) => vec![projects.find(&project).await?],
+        None => projects.all().await?,
     };
-    let is_cleared = |project| cleared.contains(&project);
-    let cleared = match served {
+    let projects: Vec<&Project> = found.iter().map(|found| &found.project).collect();
+    let ids: HashSet<Uuid> = projects.iter().map(|project| project.id).collect();
+    let is_cleared = |project| ids.contains(&project);
+    let mut keys = match served {
         AuthMode::Unauthenticated(toolbox) => toolbox.now().searches().clear(is_cleared),
         AuthMode::Authenticated(callers) => callers.toolboxes.clear_searches(is_cleared),
     };
-    let shared = toolbox.searches().clear_shared().await;
-    shared.map_err(|error| DocumentError::not_cleared(&error))?;
+    let shared = toolbox.searches().clear_shared(&projects).await;
+    keys.extend(shared.map_err(|error| DocumentError::not_cleared(&error))?);
+    let cleared = keys.len();
     Answer::new(&ClearResult { cleared }, cleared)
 }

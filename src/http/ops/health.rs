@@ -31,6 +31,20 @@ enum Status {
     Unhealthy,
 }
 
+/// Connection to something that the server reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Connection {
+    Connected,
+    Disconnected,
+}
+
+impl Connection {
+    fn new(is_connected: bool) -> Self {
+        if is_connected { Self::Connected } else { Self::Disconnected }
+    }
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 struct Health {
     status: Status,
@@ -39,8 +53,10 @@ struct Health {
     timestamp: String,
     version: &'static str,
     service: &'static str,
-    database: &'static str,
-    cache: &'static str,
+    /// `disconnected` if no source can be read.
+    database: Connection,
+    /// `disconnected` while the Redis that servers share cannot be used. A cache in memory alone is always `connected`.
+    cache: Connection,
     /// Kind of cache: in memory, and in Redis if servers share their state.
     cache_kind: &'static str,
     contracts: Contracts,
@@ -157,8 +173,8 @@ async fn answer(State(site): State<Site>) -> Response {
         timestamp: format!("{:.3}", Timestamp::now()),
         version: env!("CARGO_PKG_VERSION"),
         service: "fetchwell",
-        database: if is_down { "disconnected" } else { "connected" },
-        cache: "connected",
+        database: Connection::new(!is_down),
+        cache: Connection::new(shared_state.as_ref().is_none_or(SharedStateHealth::is_connected)),
         cache_kind: if shared_state.is_some() { "memory and redis" } else { "memory" },
         contracts: Contracts { docs_search: "5.1.0" },
         uptime_seconds: context_protection.uptime_seconds,

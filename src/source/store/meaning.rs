@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::blocking::spawn_read;
 use super::fulltext::QueryMeaning;
 use super::vectors::{VectorError, VectorIndex};
-use crate::embedding::{EmbeddingError, QueryEmbedder, QueryVector};
+use crate::embedding::{QueryEmbedder, QueryVector};
 use crate::source::{SearchMode, SearchQuery};
 
 /// Embedding model of the configuration and vectors of a store.
@@ -76,21 +76,10 @@ impl Meaning {
                     SearchMeaning::problem(&error)
                 }
             },
-            Err(error) if is_invalid_answer(&error) => SearchMeaning::invalid_vector(&error),
+            Err(error) if error.is_invalid_answer() => SearchMeaning::invalid_vector(&error),
             Err(error) => SearchMeaning::problem(&error),
         }
     }
-}
-
-/// Returns true if a model has answered, but not with one valid vector.
-fn is_invalid_answer(error: &EmbeddingError) -> bool {
-    matches!(
-        error,
-        EmbeddingError::InvalidVector { .. }
-            | EmbeddingError::WrongDimensions { .. }
-            | EmbeddingError::WrongCount { .. }
-            | EmbeddingError::InvalidResponse { .. }
-    )
 }
 
 impl SearchMeaning {

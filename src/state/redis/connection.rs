@@ -31,6 +31,9 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time after a failed connection or a timeout in which no other attempt is made.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
+/// Start of the errors of scripts with commands or keys that the user may not use.
+const FORBIDDEN_IN_SCRIPT: &str = "The user executing the script can't";
+
 /// A shared Redis. Clones share the connection.
 #[derive(Clone)]
 pub struct RedisState(Arc<Inner>);
@@ -240,6 +243,10 @@ impl RedisState {
                 RedisError::Password { server }
             }
             (ErrorKind::Server(ServerErrorKind::NoPerm), _) => RedisError::NoPermission { server },
+            // Redis 7 reports the commands that a user may not run in a script under a common code.
+            (_, Some("ERR")) if error.detail().is_some_and(|text| text.contains(FORBIDDEN_IN_SCRIPT)) => {
+                RedisError::NoPermission { server }
+            }
             (ErrorKind::Server(ServerErrorKind::ReadOnly), _) => RedisError::ReadOnly { server },
             (ErrorKind::Server(ServerErrorKind::BusyLoading), _) | (_, Some("MASTERDOWN")) => {
                 RedisError::Loading { server }

@@ -6,13 +6,14 @@
 //!
 //! * `url`: the URL of a Redis, `tls`: encryption, `error`: errors with their remedy
 //! * `connection`: the connection and its timeouts, `status`: its condition and counts
-//! * `values`: values with an expiry and a quota for each owner, `permits`: rate limits
+//! * `values`: values with an expiry and a quota for each owner, `removal`: deletes some of them, `permits`: rate limits
 //!
 //! **Invariant:** no password and no stored value is in an error or a log line.
 
 mod connection;
 mod error;
 mod permits;
+mod removal;
 mod status;
 mod tls;
 mod url;
@@ -21,6 +22,7 @@ mod values;
 pub use connection::RedisState;
 pub use error::RedisError;
 pub use permits::SharedPermit;
+pub use removal::MarkedValues;
 pub use status::{RedisStatus, StateCounts};
 pub use url::{PasswordSource, RedisUrl};
 pub use values::{IfExists, NewValue, OwnerLimits, StoredValue};

@@ -5,7 +5,15 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local interval, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
-local full_at = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now)
+local stored = redis.pcall('GET', KEYS[1])
+if type(stored) == 'table' and not string.find(stored.err, 'WRONGTYPE', 1, true) then
+  return stored
+end
+-- What another program wrote is no count: it is of another type, no number, or later than that of an empty bucket.
+local full_at = type(stored) == 'string' and tonumber(stored) or 0
+if not (full_at >= now and full_at <= now + burst * interval) then
+  full_at = now
+end
 local next_full_at = full_at + interval
 local wait = next_full_at - burst * interval - now
 if wait > 0 then

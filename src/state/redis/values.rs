@@ -12,8 +12,10 @@ const PUT_VALUE: &str = include_str!("put_value.lua");
 
 const TAKE_VALUE: &str = include_str!("take_value.lua");
 
-/// Returns the time of the server beside the value, or nil.
-const GET_VALUE: &str = "return {redis.call('TIME'), redis.call('GET', KEYS[1])}";
+const GET_VALUE: &str = include_str!("get_value.lua");
+
+/// Maximum size of a value in bytes. None of ours is as large, so a larger one was written by another program.
+const MAX_VALUE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Quota of the values of one kind that an owner has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +93,7 @@ impl RedisState {
             IfExists::Keep => "keep",
             IfExists::Replace => "replace",
         });
+        command.arg(MAX_VALUE_BYTES);
         let millis: u64 = self.run(&command).await?;
         Ok((millis > 0).then(|| Duration::from_millis(millis)))
     }
@@ -106,28 +109,39 @@ impl RedisState {
         name: &str,
         owner: &str,
     ) -> Result<Option<String>, RedisError> {
-        self.run(&self.script(TAKE_VALUE, kind, name, owner)).await
+        let mut command = self.script(TAKE_VALUE, kind, name, owner);
+        command.arg(MAX_VALUE_BYTES);
+        let value: Option<Vec<u8>> = self.run(&command).await?;
+        Ok(value.and_then(text))
     }
 
     /// Returns the command that runs a script on a value and the list of its owner's values.
     fn script(&self, script: &'static str, kind: &str, name: &str, owner: &str) -> Cmd {
         let mut command = Cmd::new();
         command.arg("EVAL").arg(script).arg(3).arg(self.key(kind, name));
-        command.arg(self.key(kind, &format!("of:{owner}"))).arg(self.key(kind, &format!("bytes:{owner}")));
+        // The keys of a kind are those of its values alone.
+        for list in ["of", "bytes"] {
+            command.arg(self.key(list, &format!("{kind}:{owner}")));
+        }
         command
     }
 
-    /// Returns a value with the time of the server's clock.
+    /// Returns a value with the time of the server's clock. A value of another type, a larger one than fetchwell stores, and
+    /// one that is not UTF-8 were written by another program, and count as none.
     ///
     /// # Errors
     ///
     /// The server cannot be used.
     pub async fn get(&self, kind: &'static str, name: &str) -> Result<StoredValue, RedisError> {
         let mut command = Cmd::new();
-        command.arg("EVAL").arg(GET_VALUE).arg(1).arg(self.key(kind, name));
-        let (time, value): (ServerTime, Option<String>) = self.run(&command).await?;
-        Ok(StoredValue { value, now: since_1970(time) })
+        command.arg("EVAL").arg(GET_VALUE).arg(1).arg(self.key(kind, name)).arg(MAX_VALUE_BYTES);
+        let (time, value): (ServerTime, Option<Vec<u8>>) = self.run(&command).await?;
+        Ok(StoredValue { value: value.and_then(text), now: since_1970(time) })
     }
+}
+
+fn text(value: Vec<u8>) -> Option<String> {
+    String::from_utf8(value).ok()
 }
 
 fn milliseconds(duration: Duration) -> u64 {

@@ -4,6 +4,7 @@
 //! two grants share one, so an answer never contains data that another caller read. Toolboxes of active grants are
 //! cached; an evicted one is created again by the next call. The cache is here and not in `callers`, which knows no tool.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -176,9 +177,9 @@ impl CallerToolboxes {
         }
     }
 
-    /// Removes the cached answers to searches of some projects from the toolboxes of all callers. Returns their number.
-    pub fn clear_searches(&self, is_cleared: impl Fn(Uuid) -> bool) -> usize {
-        self.states.iter().map(|(_, state)| state.toolbox.searches().clear(&is_cleared)).sum()
+    /// Removes the cached answers to searches of some projects from the toolboxes of all callers. Returns their keys.
+    pub fn clear_searches(&self, is_cleared: impl Fn(Uuid) -> bool) -> BTreeSet<String> {
+        self.states.iter().flat_map(|(_, state)| state.toolbox.searches().clear(&is_cleared)).collect()
     }
 
     /// Returns the state of the circuit breaker of each source. Of several callers it is the one with most failures.

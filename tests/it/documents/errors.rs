@@ -152,11 +152,16 @@ fn a_query_vector_that_breaks_the_contract_is_an_error() {
 
 #[test]
 fn a_query_without_a_valid_vector_leaves_other_queries_alone() {
-    let service = faulty_service(json!(vec![0.0; 32]));
-    let site = Site::embedded(&service, "");
-    refused(&site.search(&json!({"query": "JWT", "project_id": "handbook"})), 502, "EMBEDDING_ERROR");
-    let other = site.search(&json!({"query": "queue", "project_id": "handbook"}));
-    assert_eq!((other.status, other.header("search-warning")), (200, None), "{other:?}");
+    for vector in [json!(vec![0.0; 32]), json!(vec!["NaN"; 32]), json!(vec![0.5; 512]), json!([])] {
+        let service = faulty_service(vector);
+        let site = Site::embedded(&service, "");
+        // Valid and invalid answers take turns.
+        for turn in 0..3 {
+            refused(&site.search(&json!({"query": "JWT", "project_id": "handbook"})), 502, "EMBEDDING_ERROR");
+            let other = site.search(&json!({"query": format!("queue {turn}"), "project_id": "handbook"}));
+            assert_eq!((other.status, other.header("search-warning")), (200, None), "{turn} {other:?}");
+        }
+    }
 }
 
 #[test]

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::servers::{DelayProxy, OwnRedis, Replicas, read};
-use crate::support::HttpServer;
+use super::servers::{DelayProxy, OwnRedis, Replicas, documented_rules, ops_address, read};
 use crate::support::hosted::{ANN, call};
+use crate::support::{HttpServer, get};
 
 const FIRST: &str = "/api/v1/letters?limit=10";
 
@@ -84,6 +84,32 @@ fn server_starts_without_redis_and_resumes_with_it() {
 
 #[test]
 #[ignore = "needs a Redis server: tests/redis/run"]
+fn health_names_a_cache_that_is_disconnected_until_it_is_back() {
+    let mut redis = OwnRedis::stopped();
+    let replicas = Replicas::new(&redis.url(), "ops_listen = \"127.0.0.1:0\"\n");
+    let server = replicas.start("one");
+    let address = ops_address(&server);
+    let described = read(&server, ANN, "/openapi.json").json();
+    let described = described.pointer("/components/schemas/Health").unwrap().to_string();
+    assert!(described.contains("disconnected"), "{described}");
+    for _ in 0..2 {
+        let answer = get(&address, "/health");
+        let health = answer.json();
+        let [status, cache, database, kind] =
+            ["status", "cache", "database", "cache_kind"].map(|key| &health[key]);
+        assert_eq!((answer.status, status, cache), (200, &json!("degraded"), &json!("disconnected")));
+        assert_eq!((database, kind), (&json!("connected"), &json!("memory and redis")), "{health}");
+        assert_eq!(health["shared_state"]["status"], "unreachable", "{health}");
+        redis.restart();
+        server
+            .wait_until("the cache is connected", || get(&address, "/health").json()["cache"] == "connected");
+        assert_eq!(get(&address, "/health").json()["status"], "healthy");
+        redis.kill();
+    }
+}
+
+#[test]
+#[ignore = "needs a Redis server: tests/redis/run"]
 fn slow_redis_delays_calls_within_bounds() {
     let redis = OwnRedis::start(&[]);
     let proxy = DelayProxy::start(redis.port);
@@ -140,21 +166,10 @@ fn rejected_passwords_are_named_and_not_shown() {
 #[ignore = "needs a Redis server: tests/redis/run"]
 fn documented_acl_permits_everything_and_no_less_is_enough() {
     let redis = OwnRedis::start(&[]);
-    let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/redis.md")).unwrap();
-    let rules = document.split('`').find(|code| code.starts_with("user fetchwell on")).unwrap();
-    let rules: Vec<&str> = rules
-        .split(' ')
-        .skip(2)
-        .map(|rule| if rule == ">PASSWORD" { ">r3dis-5ecret" } else { rule })
-        .collect();
-    let set = |rules: &[&str]| {
-        let reply = redis.command(&[&["ACL", "SETUSER", "fetchwell", "reset"], rules].concat());
-        assert!(reply.starts_with("+OK"), "{reply}");
-    };
+    let rules = documented_rules();
+    let set = |rules: &[String]| redis.set_rules(rules);
     let place = tempfile::tempdir().unwrap();
-    let password = place.path().join("password");
-    std::fs::write(&password, "r3dis-5ecret").unwrap();
-    let url = format!("redis://fetchwell@127.0.0.1:{}/0?password=file:{}", redis.port, password.display());
+    let url = redis.url_with_rules(place.path());
     let replicas = Replicas::new(&url, "rate_limit = { requests = 1000, per = \"1h\" }\n");
     let server = replicas.start("one");
     set(&rules);
@@ -167,7 +182,7 @@ fn documented_acl_permits_everything_and_no_less_is_enough() {
     assert!(record["url"].as_str().unwrap().contains("?link="), "{record}");
     let log = server.log();
     assert!(!log.contains("does not permit"), "{log}");
-    let without_eval: Vec<&str> = rules.iter().copied().filter(|rule| *rule != "+eval").collect();
+    let without_eval: Vec<String> = rules.iter().filter(|rule| *rule != "+eval").cloned().collect();
     set(&without_eval);
     assert_without_state(&server, None, "closed to this server");
 }

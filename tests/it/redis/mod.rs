@@ -7,4 +7,5 @@ mod encryption;
 mod faults;
 mod keys;
 mod pages;
+mod search_cache;
 mod servers;

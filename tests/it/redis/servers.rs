@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -118,6 +118,16 @@ pub(super) fn read(server: &HttpServer, caller: &str, target: &str) -> Answer {
     ask(&server.address, "GET", target, &[&bearer(caller)])
 }
 
+/// Password of the user with the documented rules.
+const PASSWORD: &str = "r3dis-5ecret";
+
+/// Returns the ACL rules of `docs/redis.md`.
+pub(super) fn documented_rules() -> Vec<String> {
+    let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/redis.md")).unwrap();
+    let rules = document.split('`').find(|code| code.starts_with("user fetchwell on")).unwrap();
+    rules.split(' ').skip(2).map(|rule| rule.replace("PASSWORD", PASSWORD)).collect()
+}
+
 /// A Redis of one test, which can be stopped.
 pub(super) struct OwnRedis {
     pub(super) port: u16,
@@ -144,6 +154,20 @@ impl OwnRedis {
 
     pub(super) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/0", self.port)
+    }
+
+    /// Gives the user `fetchwell` these rules alone.
+    pub(super) fn set_rules(&self, rules: &[String]) {
+        let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+        let reply = self.command(&[&["ACL", "SETUSER", "fetchwell", "reset"], rules.as_slice()].concat());
+        assert!(reply.starts_with("+OK"), "{reply}");
+    }
+
+    /// Returns the URL of the user of [`documented_rules`], with its password in a file of a folder.
+    pub(super) fn url_with_rules(&self, folder: &Path) -> String {
+        let password = folder.join("password");
+        fs::write(&password, PASSWORD).unwrap();
+        format!("redis://fetchwell@127.0.0.1:{}/0?password=file:{}", self.port, text(&password))
     }
 
     pub(super) fn kill(&mut self) {

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     EmbeddingService, HttpServer, Model, Mood, binary, fetchwell, get, starter, stderr, stdout, text,
+    with_clocks,
 };
 
 /// Longest wait for an event in the background. A server starts to embed after 2 s.
@@ -584,6 +585,30 @@ fn folders_without_a_model_are_named() {
     std::fs::copy(fixture("tokenizer.json"), model.join("tokenizer.json")).unwrap();
     std::fs::write(model.join("model.onnx"), "\u{8}\u{8}not a model").unwrap();
     check("model.onnx cannot be used");
+}
+
+#[test]
+#[ignore = "needs libfaketime: tests/redis/run provides it"]
+fn faketime_shows_the_progress_of_a_slow_model_in_a_folder() {
+    let place = Place::new("");
+    place.put(0..3_000);
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/embedding/tiny");
+    place.configure(&format!("[embedding]\nprovider = \"local\"\npath = \"{model}\"\n"));
+    // Hours pass for the command, whose standard error is no terminal.
+    let mut command = with_clocks("+0 x2000");
+    let output = command.args(["embeddings", "build", "--config", text(&place.config())]).output().unwrap();
+    let (said, summary) = (stderr(&output), stdout(&output));
+    assert!(summary.contains("3,000 embedded; the vectors are complete"), "{summary}");
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines.len() >= 2, "{said}");
+    for line in lines {
+        assert!(line.contains(" of 3,000 chunks embedded"), "{said}");
+        assert!(
+            line.contains(" a second, ") && line.ends_with(" left")
+                || line.contains("0 of 3,000 chunks embedded in "),
+            "{said}"
+        );
+    }
 }
 
 /// Runs with a real model, which `tests/embedding/run` prepares. The expected cosine is that of ONNX Runtime for the

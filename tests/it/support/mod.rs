@@ -65,6 +65,14 @@ pub(crate) fn binary() -> Command {
 /// Returns a command of the binary with another system clock. `+600s` is ahead, `-600s` behind, and `@2031-01-01 23:55:00`
 /// (UTC) starts at a time. The monotonic clock stays. `tests/redis/run` and `tests/postgres/run` provide libfaketime.
 pub(crate) fn with_clock(clock: &str) -> Command {
+    let mut command = with_clocks(clock);
+    // The name of the second variable is that of earlier versions.
+    command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1");
+    command
+}
+
+/// Returns a command of the binary with other clocks, the monotonic one among them. `+0 x100` is a hundred times as fast.
+pub(crate) fn with_clocks(clocks: &str) -> Command {
     #[expect(
         clippy::disallowed_methods,
         reason = "tests/redis/run and tests/postgres/run set it for the tests"
@@ -73,9 +81,7 @@ pub(crate) fn with_clock(clock: &str) -> Command {
     let library =
         library.unwrap_or_else(|_| panic!("FETCHWELL_TEST_FAKETIME is not set: tests/redis/run sets it"));
     let mut command = binary();
-    command.env("LD_PRELOAD", library).env("FAKETIME", clock).env("TZ", "UTC");
-    // The name of the second variable is that of earlier versions.
-    command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1");
+    command.env("LD_PRELOAD", library).env("FAKETIME", clocks).env("TZ", "UTC");
     command
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::models::StoredModel;
-use crate::embedding::{EmbeddingError, QueryEmbedder, QueryVector};
+use crate::embedding::{QueryEmbedder, QueryVector};
 use crate::source::SearchMode;
 use crate::source::store::VectorError;
 
@@ -69,19 +69,8 @@ impl StoreEmbedder {
                     _ => QueryMeaning { vector: Some((vector, labels)), ..QueryMeaning::default() },
                 }
             }
-            Err(error) if is_invalid_answer(&error) => QueryMeaning::invalid_vector(&error),
+            Err(error) if error.is_invalid_answer() => QueryMeaning::invalid_vector(&error),
             Err(error) => QueryMeaning::problem(&error),
         }
     }
-}
-
-/// Returns true if a model has answered, but not with one valid vector.
-fn is_invalid_answer(error: &EmbeddingError) -> bool {
-    matches!(
-        error,
-        EmbeddingError::InvalidVector { .. }
-            | EmbeddingError::WrongDimensions { .. }
-            | EmbeddingError::WrongCount { .. }
-            | EmbeddingError::InvalidResponse { .. }
-    )
 }
