@@ -51,9 +51,6 @@ pub struct Cursors {
     waiting: Arc<AtomicBool>,
 }
 
-/// Context of the encryption of positions in a file.
-pub const POSITION_CONTEXT: &[&str] = &["position"];
-
 /// Context of the encryption of positions in Redis, beside their reference and binding.
 const SHARED_POSITION: &str = "shared position";
 
@@ -151,11 +148,17 @@ impl Cursors {
         self.storage.get_or_init(open).await
     }
 
-    /// Encrypts the text of a position outside of this process.
+    /// Waits until the positions of all cursors so far outlive the process, or cannot. Waits at most `timeout`.
+    pub async fn flush(&self, timeout: Duration) {
+        if let Some(storage) = self.storage.get() {
+            let _ = tokio::time::timeout(timeout, storage.positions.flush()).await;
+        }
+    }
+
+    /// Encrypts the text of a position, unless its store does so.
     pub(super) async fn encrypt_position(&self, reference: Reference, binding: &str, text: String) -> String {
         match self.storage().await.encryption {
-            PositionEncryption::None => text,
-            PositionEncryption::File => self.seal_text(POSITION_CONTEXT, &text).await,
+            PositionEncryption::ByStore => text,
             PositionEncryption::Shared => {
                 self.seal_text(&[SHARED_POSITION, &reference_text(reference), binding], &text).await
             }
@@ -165,8 +168,7 @@ impl Cursors {
     /// Decrypts what [`Self::encrypt_position`] returned, or returns `None` if its key is gone.
     async fn decrypt_position(&self, reference: Reference, binding: &str, text: String) -> Option<String> {
         match self.storage().await.encryption {
-            PositionEncryption::None => Some(text),
-            PositionEncryption::File => self.open_text(POSITION_CONTEXT, &text).await.ok(),
+            PositionEncryption::ByStore => Some(text),
             PositionEncryption::Shared => {
                 self.open_text(&[SHARED_POSITION, &reference_text(reference), binding], &text).await.ok()
             }
@@ -379,7 +381,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cursors = Cursors::in_directory(folder.path(), Skew::default()).unwrap();
         issue(&cursors, "here").await;
-        let positions = SqlitePositions::new(Arc::new(Database::in_directory(folder.path())));
+        let positions = SqlitePositions::new(Database::in_directory(folder.path()));
         let kept = || positions.list(Duration::ZERO).unwrap().len();
         assert_eq!(kept(), 1);
         cursors.clock.raise(cursors.now() + VALID_FOR + Duration::from_secs(1));

@@ -9,8 +9,11 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 use sha2::{Digest, Sha256};
 
 use super::CursorFault;
-use super::codec::{Key, KeyId};
+use super::codec::{Key, KeyId, Reference, reference_text};
 use super::cursors::Cursors;
+
+/// Context of positions in a file, beside their reference.
+const POSITION: &str = "position";
 
 /// Nonce. With another one, the same text has another ciphertext.
 pub(crate) type NonceBytes = [u8; NONCE_LEN];
@@ -79,8 +82,42 @@ fn seal_text(key: &Key, context: &[&str], text: &str) -> String {
     let context = context_bytes(context);
     let mac = key.mac_of(&[b"nonce", &context, text.as_bytes()]).finalize().into_bytes();
     let nonce: NonceBytes = std::array::from_fn(|at| mac.get(at).copied().unwrap_or_default());
-    let sealed = encrypt(&secret(key), nonce, &context, text.as_bytes()).unwrap_or_default();
+    seal_with_nonce(key, nonce, &context, text)
+}
+
+fn seal_with_nonce(key: &Key, nonce: NonceBytes, context: &[u8], text: &str) -> String {
+    let sealed = encrypt(&secret(key), nonce, context, text.as_bytes()).unwrap_or_default();
     URL_SAFE_NO_PAD.encode([&key.id().0[..], &sealed].concat())
+}
+
+/// Encrypts the text of a position for a file. It opens only with its reference, so that a damaged file cannot answer a
+/// cursor with the page of another. The nonce is random, because a MAC of the text takes as long as its encryption.
+///
+/// # Errors
+///
+/// The system provides no random bytes.
+pub(super) fn seal_position(
+    key: &Key,
+    reference: &Reference,
+    text: &str,
+) -> Result<String, getrandom::Error> {
+    let mut nonce = NonceBytes::default();
+    getrandom::fill(&mut nonce)?;
+    let context = context_bytes(&[POSITION, &reference_text(*reference)]);
+    Ok(seal_with_nonce(key, nonce, &context, text))
+}
+
+/// Returns the text of [`seal_position`] with the key that `key` finds.
+///
+/// # Errors
+///
+/// As [`Cursors::open_text`].
+pub(crate) fn open_position(
+    key: impl FnOnce(KeyId) -> Option<Key>,
+    reference: &Reference,
+    sealed: &str,
+) -> Result<String, CursorFault> {
+    open_text(key, &[POSITION, &reference_text(*reference)], sealed)
 }
 
 /// Returns the text of [`Cursors::seal_text`] with the key that `key` finds.
@@ -88,7 +125,7 @@ fn seal_text(key: &Key, context: &[&str], text: &str) -> String {
 /// # Errors
 ///
 /// As [`Cursors::open_text`].
-pub(crate) fn open_text(
+fn open_text(
     key: impl FnOnce(KeyId) -> Option<Key>,
     context: &[&str],
     sealed: &str,

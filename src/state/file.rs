@@ -6,13 +6,21 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::foreign::{foreign_beside_database, not_a_file};
+use super::foreign::{beside, foreign_beside_database, not_a_file};
+use super::head::read_head;
+use super::identity::FileIdentity;
 use super::private::{create_private_directory, create_private_file};
 use super::{FileKind, StateError, StateLock};
 
 /// Timeout for the lock of another process. Writes to these files take well under a millisecond, so a longer wait is
 /// not useful.
 const BUSY: Duration = Duration::from_secs(1);
+
+/// First bytes of a database of SQLite.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Length of the header up to the end of the application id.
+const HEADER: usize = 72;
 
 /// A file of a state directory, which may not exist yet.
 #[derive(Debug)]
@@ -46,6 +54,11 @@ impl StateFile {
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.path.exists()
+    }
+
+    /// Returns the identity of the file that is now at the path; `None` if there is none.
+    pub(crate) fn identity(&self) -> Option<FileIdentity> {
+        std::fs::metadata(&self.path).ok().map(|metadata| FileIdentity::from_metadata(&metadata))
     }
 
     /// Converts a database error of this file.
@@ -135,14 +148,54 @@ impl StateFile {
         let connect = || {
             let connection = Connection::open_with_flags(&self.path, flags)?;
             connection.busy_timeout(BUSY)?;
-            // In write-ahead mode every commit is atomic and survives the process; a power failure loses the latest
-            // ones.
-            connection.pragma_update(None, "synchronous", "NORMAL")?;
+            // In write-ahead mode every commit is atomic and survives the process. A power failure loses the latest
+            // ones, and without syncs it may damage the file.
+            let synchronous = if self.kind.is_disposable { "OFF" } else { "NORMAL" };
+            connection.pragma_update(None, "synchronous", synchronous)?;
             connection.pragma_update(None, "secure_delete", self.kind.overwrites)?;
             connection.pragma_update(None, "max_page_count", self.max_pages)?;
             Ok(connection)
         };
         connect().map_err(|error| self.error(&error))
+    }
+
+    /// Deletes a damaged file whose content may be lost, after a read or write failed with `error`. Does nothing if the
+    /// file is not damaged, as when another process has replaced it. Returns false if the content may not be lost.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read or deleted.
+    pub(crate) fn delete_damaged(&self, error: &StateError) -> Result<bool, StateError> {
+        if !self.kind.is_disposable || !matches!(error, StateError::Damaged { .. }) {
+            return Ok(false);
+        }
+        let _lock = StateLock::acquire(&self.directory)?;
+        self.check_files()?;
+        let head =
+            read_head(&self.path, HEADER).map_err(|error| StateError::unreadable(&self.path, &error))?;
+        let is_ours = head.starts_with(MAGIC) && head.ends_with(&self.kind.application_id.to_be_bytes()[4..]);
+        if !is_ours || self.is_intact() {
+            return Ok(is_ours);
+        }
+        for path in [self.path.clone(), beside(&self.path, "-wal"), beside(&self.path, "-shm")] {
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(StateError::unwritable(&path, &error));
+                }
+                _ => {}
+            }
+        }
+        let holds = self.kind.holds;
+        tracing::warn!("{error}; it was deleted, and a new one is created: only {holds} were lost");
+        Ok(true)
+    }
+
+    /// Returns true if SQLite finds no damage.
+    fn is_intact(&self) -> bool {
+        let check = |connection: Connection| {
+            connection.query_row("PRAGMA quick_check(1)", (), |row| row.get::<_, String>(0)).ok()
+        };
+        self.connect().ok().and_then(check).is_some_and(|result| result == "ok")
     }
 
     fn is_empty(&self, connection: &Connection) -> Result<bool, StateError> {

@@ -19,6 +19,9 @@ pub struct FileKind {
     pub upgrades: &'static [(i64, &'static str)],
     /// Maximum number of pages of 4,096 bytes.
     pub max_pages: i64,
+    /// True if the content may be lost: the file is written without syncs, and one that a power failure damaged is deleted
+    /// and created again.
+    pub is_disposable: bool,
     /// True if deleted content is overwritten with zeros (SQLite's `secure_delete`).
     pub overwrites: bool,
 }

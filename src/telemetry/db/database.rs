@@ -21,6 +21,7 @@ const KIND: FileKind = FileKind {
         ),
     ],
     max_pages: 32_768,
+    is_disposable: false,
     overwrites: false,
 };
 
