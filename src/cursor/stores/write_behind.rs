@@ -221,7 +221,7 @@ impl Shared {
 
     /// Wakes the thread if it has nothing to wait for.
     fn write_soon(&self, queue: &mut Queue) {
-        if queue.failures == 0 && queue.pending.is_half_full() {
+        if queue.failures == 0 && (!queue.has_started || queue.pending.is_half_full()) {
             self.write_now(queue);
         } else if !queue.is_scheduled {
             queue.is_scheduled = true;
@@ -296,7 +296,7 @@ impl Shared {
 
     fn finish(&self, batch: &Batch, written: Result<(), StateError>) {
         let mut queue = self.lock();
-        queue.has_started = true;
+        queue.has_started |= !batch.positions.is_empty();
         match written {
             Ok(()) => {
                 if std::mem::take(&mut queue.failures) > 0 {
