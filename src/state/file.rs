@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::foreign::{beside, foreign_beside_database, not_a_file};
 use super::head::read_head;
@@ -143,20 +143,21 @@ impl StateFile {
     }
 
     fn connect_with(&self, flags: OpenFlags) -> Result<Connection, StateError> {
+        self.open(flags).map_err(|error| self.error(&error))
+    }
+
+    fn open(&self, flags: OpenFlags) -> Result<Connection, rusqlite::Error> {
         // NO_MUTEX: a connection is only ever used by one thread at a time.
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connect = || {
-            let connection = Connection::open_with_flags(&self.path, flags)?;
-            connection.busy_timeout(BUSY)?;
-            // In write-ahead mode every commit is atomic and survives the process. A power failure loses the latest
-            // ones, and without syncs it may damage the file.
-            let synchronous = if self.kind.is_disposable { "OFF" } else { "NORMAL" };
-            connection.pragma_update(None, "synchronous", synchronous)?;
-            connection.pragma_update(None, "secure_delete", self.kind.overwrites)?;
-            connection.pragma_update(None, "max_page_count", self.max_pages)?;
-            Ok(connection)
-        };
-        connect().map_err(|error| self.error(&error))
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        connection.busy_timeout(BUSY)?;
+        // In write-ahead mode every commit is atomic and survives the process. A power failure loses the latest ones, and
+        // without syncs it may damage the file.
+        let synchronous = if self.kind.is_disposable { "OFF" } else { "NORMAL" };
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        connection.pragma_update(None, "secure_delete", self.kind.overwrites)?;
+        connection.pragma_update(None, "max_page_count", self.max_pages)?;
+        Ok(connection)
     }
 
     /// Deletes a damaged file whose content may be lost, after a read or write failed with `error`. Does nothing if the
@@ -174,7 +175,7 @@ impl StateFile {
         let head =
             read_head(&self.path, HEADER).map_err(|error| StateError::unreadable(&self.path, &error))?;
         let is_ours = head.starts_with(MAGIC) && head.ends_with(&self.kind.application_id.to_be_bytes()[4..]);
-        if !is_ours || self.is_intact() {
+        if !is_ours || !self.is_damaged()? {
             return Ok(is_ours);
         }
         for path in [self.path.clone(), beside(&self.path, "-wal"), beside(&self.path, "-shm")] {
@@ -190,12 +191,20 @@ impl StateFile {
         Ok(true)
     }
 
-    /// Returns true if SQLite finds no damage.
-    fn is_intact(&self) -> bool {
-        let check = |connection: Connection| {
-            connection.query_row("PRAGMA quick_check(1)", (), |row| row.get::<_, String>(0)).ok()
+    /// Returns true if SQLite finds damage.
+    fn is_damaged(&self) -> Result<bool, StateError> {
+        let check = || {
+            let connection = self.open(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            connection.query_row("PRAGMA quick_check(1)", (), |row| row.get::<_, String>(0))
         };
-        self.connect().ok().and_then(check).is_some_and(|result| result == "ok")
+        let error = match check() {
+            Ok(result) => return Ok(result != "ok"),
+            Err(error) => error,
+        };
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Ok(true),
+            _ => Err(self.error(&error)),
+        }
     }
 
     fn is_empty(&self, connection: &Connection) -> Result<bool, StateError> {

@@ -106,7 +106,8 @@ impl SqlitePositions {
     /// The file cannot be read.
     pub fn seen(&self) -> Result<Duration, StateError> {
         self.database.with(|connection| {
-            connection.query_one("SELECT seen_ms FROM clock", (), |row| row.get(0)).map(from_millis)
+            let mut seen = connection.prepare_cached("SELECT seen_ms FROM clock")?;
+            seen.query_one((), |row| row.get(0)).map(from_millis)
         })
     }
 
