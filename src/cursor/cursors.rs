@@ -14,6 +14,7 @@ use super::clock::{Clock, Skew};
 use super::codec::{Kind, Reference, VALID_FOR, reference_text};
 use super::keys::Keys;
 use super::positions::{Position, Positions};
+use super::sealed_text::{open_text, seal_text};
 use super::storage::{PositionEncryption, StatePlace, Storage};
 use crate::state::StateError;
 use crate::state::redis::RedisState;
@@ -268,6 +269,44 @@ impl Cursors {
                 }
             }
         });
+    }
+}
+
+impl Cursors {
+    /// Encrypts a text with the newest key. Equal texts have equal results: the nonce is a MAC of the text, so no
+    /// nonce is used for two texts.
+    pub async fn seal_text(&self, context: &[&str], text: &str) -> String {
+        seal_text(&self.keys().await.newest(self.now()), context, text)
+    }
+
+    /// Encrypts a text as [`Self::seal_text`], with the key that `cursor rotate` does not replace.
+    pub(super) async fn seal_lasting_text(&self, context: &[&str], text: &str) -> String {
+        seal_text(&self.change_keys().await.newest(self.now()), context, text)
+    }
+
+    /// Returns the text of [`Self::seal_lasting_text`] for the same context.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open_text`].
+    pub(super) async fn open_lasting_text(
+        &self,
+        context: &[&str],
+        sealed: &str,
+    ) -> Result<String, CursorFault> {
+        let keys = self.change_keys().await;
+        open_text(|id| keys.key(id, self.now()), context, sealed)
+    }
+
+    /// Returns the text of [`Self::seal_text`] for the same context.
+    ///
+    /// # Errors
+    ///
+    /// `Malformed` if it is not a sealed text; `Mismatched` if it was sealed for another context or with a key that was
+    /// deleted, which cannot be distinguished.
+    pub async fn open_text(&self, context: &[&str], sealed: &str) -> Result<String, CursorFault> {
+        let keys = self.keys().await;
+        open_text(|id| keys.key(id, self.now()), context, sealed)
     }
 }
 

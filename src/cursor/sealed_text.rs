@@ -10,7 +10,6 @@ use sha2::{Digest, Sha256};
 
 use super::CursorFault;
 use super::codec::{Key, KeyId, Reference, reference_text};
-use super::cursors::Cursors;
 
 /// Context of positions in a file, beside their reference.
 const POSITION: &str = "position";
@@ -39,46 +38,8 @@ pub(crate) fn decrypt(secret: &[u8; 32], context: &[u8], sealed: &[u8]) -> Optio
     Some(text)
 }
 
-impl Cursors {
-    /// Encrypts a text with the newest key. Equal texts have equal results: the nonce is a MAC of the text, so no
-    /// nonce is used for two texts.
-    pub async fn seal_text(&self, context: &[&str], text: &str) -> String {
-        seal_text(&self.keys().await.newest(self.now()), context, text)
-    }
-
-    /// Encrypts a text as [`Self::seal_text`], with the key that `cursor rotate` does not replace.
-    pub(super) async fn seal_lasting_text(&self, context: &[&str], text: &str) -> String {
-        seal_text(&self.change_keys().await.newest(self.now()), context, text)
-    }
-
-    /// Returns the text of [`Self::seal_lasting_text`] for the same context.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::open_text`].
-    pub(super) async fn open_lasting_text(
-        &self,
-        context: &[&str],
-        sealed: &str,
-    ) -> Result<String, CursorFault> {
-        let keys = self.change_keys().await;
-        open_text(|id| keys.key(id, self.now()), context, sealed)
-    }
-
-    /// Returns the text of [`Self::seal_text`] for the same context.
-    ///
-    /// # Errors
-    ///
-    /// `Malformed` if it is not a sealed text; `Mismatched` if it was sealed for another context or with a key that was
-    /// deleted, which cannot be distinguished.
-    pub async fn open_text(&self, context: &[&str], sealed: &str) -> Result<String, CursorFault> {
-        let keys = self.keys().await;
-        open_text(|id| keys.key(id, self.now()), context, sealed)
-    }
-}
-
 /// Encrypts a text with a key. Equal texts have equal results.
-fn seal_text(key: &Key, context: &[&str], text: &str) -> String {
+pub(super) fn seal_text(key: &Key, context: &[&str], text: &str) -> String {
     let context = context_bytes(context);
     let mac = key.mac_of(&[b"nonce", &context, text.as_bytes()]).finalize().into_bytes();
     let nonce: NonceBytes = std::array::from_fn(|at| mac.get(at).copied().unwrap_or_default());
@@ -111,7 +72,7 @@ pub(super) fn seal_position(
 ///
 /// # Errors
 ///
-/// As [`Cursors::open_text`].
+/// As [`open_text`].
 pub(crate) fn open_position(
     key: impl FnOnce(KeyId) -> Option<Key>,
     reference: &Reference,
@@ -120,12 +81,13 @@ pub(crate) fn open_position(
     open_text(key, &[POSITION, &reference_text(*reference)], sealed)
 }
 
-/// Returns the text of [`Cursors::seal_text`] with the key that `key` finds.
+/// Returns the text of [`seal_text`] with the key that `key` finds.
 ///
 /// # Errors
 ///
-/// As [`Cursors::open_text`].
-fn open_text(
+/// `Malformed` if it is not a sealed text; `Mismatched` if it was sealed for another context or with a key that was
+/// deleted, which cannot be distinguished.
+pub(super) fn open_text(
     key: impl FnOnce(KeyId) -> Option<Key>,
     context: &[&str],
     sealed: &str,
@@ -158,7 +120,7 @@ fn context_bytes(context: &[&str]) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cursor::Skew;
+    use crate::cursor::{Cursors, Skew};
 
     #[tokio::test]
     async fn a_sealed_text_opens_in_its_context_only() {

@@ -250,7 +250,7 @@ impl Shared {
     }
 }
 
-/// The thread.
+/// Methods of the thread that writes.
 impl Shared {
     fn run_writer(&self) {
         while let Some(batch) = self.next_batch() {

@@ -174,3 +174,37 @@ fn pages_of_a_read_only_directory_continue_within_their_process() {
         assert!(named[0].contains(text(&state)) && named[0].contains("--state-dir"), "{log}");
     }
 }
+
+#[test]
+fn a_damaged_file_is_replaced_with_one_line_in_the_log() {
+    let place = Place::new();
+    let mut server = place.serve();
+    let cursors: Vec<Value> = (3..20).map(|limit| next(&search(&mut server, &first(limit)))).collect();
+    assert!(server.end().1.success());
+    // After a power failure, the header is on the disk, and other pages are not.
+    let path = place.state().join("cursors.db");
+    let file = rusqlite::Connection::open(&path).unwrap();
+    file.query_one("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())).unwrap();
+    drop(file);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[4_096..].fill(0);
+    std::fs::write(&path, bytes).unwrap();
+    let mut server = place.serve();
+    for limit in 3..9 {
+        let page = search(&mut server, &first(limit));
+        place.assert_second(&search(&mut server, &next(&page)), limit);
+    }
+    for cursor in &cursors {
+        let refused = search(&mut server, cursor);
+        assert_eq!((&refused["code"], &refused["reason"]), (&json!("invalid_cursor"), &json!("expired")));
+    }
+    let log = server.end().2;
+    assert_eq!(log.lines().filter(|line| line.contains("WARN")).count(), 1, "{log}");
+    assert!(
+        log.contains(text(&path)) && log.contains("is damaged") && log.contains("only cursors were lost")
+    );
+    // The next process finds the new file.
+    let mut server = place.serve();
+    next(&search(&mut server, &first(3)));
+    assert_eq!(server.end().2, "");
+}
