@@ -16,6 +16,9 @@ use super::{FileKind, StateError, StateLock};
 /// not useful.
 const BUSY: Duration = Duration::from_secs(1);
 
+/// Size of a write-ahead log in bytes at which SQLite moves it into the database.
+const CHECKPOINT_BYTES: i64 = 4 * 1024 * 1024;
+
 /// First bytes of a database of SQLite.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
@@ -28,8 +31,8 @@ pub struct StateFile {
     kind: FileKind,
     directory: PathBuf,
     path: PathBuf,
-    /// Maximum number of pages of 4,096 bytes.
-    pub(crate) max_pages: i64,
+    /// Maximum size in bytes.
+    pub(crate) max_bytes: i64,
 }
 
 impl StateFile {
@@ -39,7 +42,7 @@ impl StateFile {
         Self {
             directory: directory.to_owned(),
             path: directory.join(kind.name),
-            max_pages: kind.max_pages,
+            max_bytes: kind.max_bytes,
             kind,
         }
     }
@@ -156,7 +159,11 @@ impl StateFile {
         let synchronous = if self.kind.is_disposable { "OFF" } else { "NORMAL" };
         connection.pragma_update(None, "synchronous", synchronous)?;
         connection.pragma_update(None, "secure_delete", self.kind.overwrites)?;
-        connection.pragma_update(None, "max_page_count", self.max_pages)?;
+        // Has an effect on an empty file only.
+        connection.pragma_update(None, "page_size", self.kind.page_bytes)?;
+        let page_bytes = connection.pragma_query_value(None, "page_size", |row| row.get::<_, i64>(0))?.max(1);
+        connection.pragma_update(None, "max_page_count", self.max_bytes / page_bytes)?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_BYTES / page_bytes)?;
         Ok(connection)
     }
 

@@ -9,22 +9,27 @@ use rusqlite::Connection;
 
 use crate::state::{FileIdentity, FileKind, StateError, StateFile};
 
-/// `fwcu` is in the file's header. The size is 256 MiB of positions in pages of 4,096 bytes, and the overhead of the
-/// file.
+/// `fwcu` is in the file's header. The size is 256 MiB of positions, and the overhead of the file.
 const KIND: FileKind = FileKind {
     name: "cursors.db",
     what: "cursor store",
     holds: "cursors",
     application_id: 0x6677_6375,
-    format: 2,
+    format: 3,
     schema: include_str!("schema.sql"),
     // Cursors of earlier releases are valid for an hour at most.
-    upgrades: &[(
-        1,
-        "ALTER TABLE positions ADD COLUMN expires_ms INTEGER;
-         CREATE INDEX positions_by_expiry ON positions (coalesce(expires_ms, issued_ms + 3600000));",
-    )],
-    max_pages: 80_000,
+    upgrades: &[
+        (
+            1,
+            "ALTER TABLE positions ADD COLUMN expires_ms INTEGER;
+             CREATE INDEX positions_by_expiry ON positions (coalesce(expires_ms, issued_ms + 3600000));",
+        ),
+        // The index of format 2 had the length of each position, which was read as a whole for it.
+        (2, "DROP INDEX positions_by_issue; CREATE INDEX positions_by_issue ON positions (issued_ms);"),
+    ],
+    max_bytes: 312 * 1024 * 1024,
+    // A position of a search over many hits has 0.1 MB.
+    page_bytes: 16_384,
     is_disposable: true,
     overwrites: true,
 };

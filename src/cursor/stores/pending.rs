@@ -12,8 +12,9 @@ use crate::cursor::positions::Position;
 /// Maximum memory for positions in bytes: two of the largest, or thousands of common ones.
 pub(super) const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// Size of the positions of one transaction, in bytes. A call that waits for memory waits for one transaction.
-const BATCH_BYTES: usize = 1024 * 1024;
+/// Size of the positions of one transaction, in bytes. A call that waits for memory waits for one transaction, and a larger one
+/// does not fit into the page cache of SQLite.
+const BATCH_BYTES: usize = 512 * 1024;
 
 /// Maximum number of first uses that wait. Uses are only informative, and more are dropped.
 const MAX_USES: usize = 4_096;
@@ -183,7 +184,7 @@ mod tests {
         assert!(pending.get(&[0; 16], at(0)).is_none());
         // A batch ends with the position that makes it large enough.
         let batch = pending.batch();
-        assert_eq!((batch.positions.len(), batch.uses.len(), batch.is_partial), (2, 100, true));
+        assert_eq!((batch.positions.len(), batch.uses.len(), batch.is_partial), (1, 100, true));
         pending.complete(&batch);
         assert_eq!(pending.batch().uses, []);
         for _ in 0..2 * MAX_USES {

@@ -11,8 +11,6 @@ use crate::cursor::positions::Position;
 /// Maximum size of the used pages of the file in bytes. The oldest positions are deleted first.
 const MAX_BYTES: i64 = 256 * 1024 * 1024;
 
-const PAGE_BYTES: i64 = 4_096;
-
 /// Maximum number of positions that are deleted before the size is measured again.
 const MAX_EVICTED: i64 = 1_024;
 
@@ -56,7 +54,8 @@ pub(super) fn make_room(transaction: &Transaction<'_>, bytes: usize) -> Result<(
     let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let added = i64::try_from(bytes).unwrap_or(i64::MAX);
     let mut count = 1;
-    while (pragma("page_count")? - pragma("freelist_count")?) * PAGE_BYTES > MAX_BYTES.saturating_sub(added) {
+    let page_bytes = pragma("page_size")?;
+    while (pragma("page_count")? - pragma("freelist_count")?) * page_bytes > MAX_BYTES.saturating_sub(added) {
         let oldest = "DELETE FROM positions WHERE reference IN (SELECT reference FROM positions ORDER BY issued_ms LIMIT ?1)";
         if transaction.prepare_cached(oldest)?.execute([count])? == 0 {
             return Ok(());

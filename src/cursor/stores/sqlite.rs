@@ -283,7 +283,7 @@ mod tests {
 
     fn open(folder: &tempfile::TempDir, max_pages: i64) -> Result<SqlitePositions, StateError> {
         let mut database = Database::in_directory(folder.path());
-        database.file.max_pages = max_pages;
+        database.file.max_bytes = max_pages * 4_096;
         database.prepare()?;
         Ok(SqlitePositions::new(database))
     }
@@ -425,8 +425,8 @@ mod tests {
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let locked = positions.write(&[([1; 16], position(NOW, 1))], &[]).unwrap_err();
         assert!(matches!(locked, StateError::Locked { .. }) && locked.to_string().contains("cursors.db"));
-        other.execute_batch("COMMIT; PRAGMA user_version = 3").unwrap();
-        assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::OtherFormat { found: 3, .. }));
+        other.execute_batch("COMMIT; PRAGMA user_version = 4").unwrap();
+        assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::OtherFormat { found: 4, .. }));
         other.execute_batch("PRAGMA application_id = 7").unwrap();
         assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::Foreign { .. }));
         drop(other);

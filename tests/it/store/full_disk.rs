@@ -60,7 +60,7 @@ fn pages_continue_within_the_process_while_the_disk_is_full() {
     let (store, state) = (folder.path().join("store.db"), folder.path().join("state"));
     import_records(&store, "cin_a", &lines(300, 100));
     fs::create_dir(&state).unwrap();
-    let Some(command) = with_disk(&state, 400) else { return };
+    let Some(command) = with_disk(&state, 1_600) else { return };
     let server = HttpServer::start_with(
         command,
         "127.0.0.1:0",
