@@ -12,9 +12,9 @@ use crate::cursor::positions::Position;
 /// Maximum memory for positions in bytes: two of the largest, or thousands of common ones.
 pub(super) const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// Size of the positions of one transaction, in bytes. A call that waits for memory waits for one transaction, and a larger one
-/// does not fit into the page cache of SQLite.
-const BATCH_BYTES: usize = 512 * 1024;
+/// Size of the positions of one transaction, in bytes: many common ones, or a large one. Longer writes delay calls at the same
+/// time where all processors are busy.
+const BATCH_BYTES: usize = 64 * 1024;
 
 /// Maximum number of first uses that wait. Uses are only informative, and more are dropped.
 const MAX_USES: usize = 4_096;

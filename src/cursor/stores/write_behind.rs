@@ -23,8 +23,11 @@ use crate::cursor::positions::{Position, Positions};
 use crate::cursor::sealed_text::{open_position, seal_position};
 use crate::state::StateError;
 
-/// Time between two writes.
-const PAUSE: Duration = Duration::from_millis(20);
+/// Time between two writes. Positions that come meanwhile share a transaction.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Time between two transactions of a write that needs several, in which calls get the processor.
+const SHORT_PAUSE: Duration = Duration::from_micros(500);
 
 /// Delay before the first retry of a failed write. It doubles with each retry.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
@@ -303,7 +306,7 @@ impl Shared {
                     tracing::info!("cursors are stored again");
                 }
                 queue.pending.complete(batch);
-                let pause = if batch.is_partial { Duration::ZERO } else { PAUSE };
+                let pause = if batch.is_partial { SHORT_PAUSE } else { PAUSE };
                 queue.next_write = Instant::now() + pause;
             }
             Err(error) => {
