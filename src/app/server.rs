@@ -49,7 +49,7 @@ pub(crate) struct ServerState {
 /// Maximum time that blocked threads delay the end of the program.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
-/// Maximum time for writing the records of the last calls.
+/// Maximum time for writing the positions of the last cursors, and the records of the last calls.
 const LAST_WRITE: Duration = Duration::from_secs(1);
 
 /// Maximum time for sending the last spans.
@@ -134,6 +134,7 @@ pub(crate) fn run_server(
             runtime.block_on(serve_http(addresses, site, settings.http, stop))
         }
     };
+    runtime.block_on(cursors.flush(LAST_WRITE));
     // A read of standard input cannot be cancelled; the program ends without it.
     runtime.shutdown_timeout(LAST_WAIT);
     recorded.flush(LAST_WRITE);

@@ -1,7 +1,6 @@
 //! `fetchwell cursor`: inspects and lists cursors, and rotates the signing key.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -12,8 +11,8 @@ use super::print::Printer;
 use crate::app::failure::Failure;
 use crate::app::state::ServerStateArgs;
 use crate::cursor::{
-    Clock, CursorFault, Database, KeyFile, KeyId, KeyRing, POSITION_CONTEXT, PositionState, Skew,
-    SqlitePositions, StoredPosition, UnverifiedCursor, open_text,
+    Clock, CursorFault, Database, KeyFile, KeyId, KeyRing, PositionState, Skew, SqlitePositions,
+    StoredPosition, UnverifiedCursor, open_position,
 };
 use crate::record::RecordData;
 use crate::state::StateError;
@@ -120,7 +119,7 @@ impl State {
         if is_there {
             database.prepare()?;
         }
-        let positions = is_there.then(|| SqlitePositions::new(Arc::new(database)).with_ttl(valid_for));
+        let positions = is_there.then(|| SqlitePositions::new(database).with_ttl(valid_for));
         let clock = Clock::new(skew);
         if let Some(positions) = &positions {
             clock.raise(positions.seen()?);
@@ -134,7 +133,9 @@ impl State {
         let signature = self.signature(&sealed)?;
         let kept = match &self.positions {
             // The position of a forged cursor is not shown, because it can belong to another caller.
-            Some(positions) if signature == Signature::Valid => positions.get(&claims.reference, self.now)?,
+            Some(positions) if signature == Signature::Valid => {
+                positions.wait_for(&claims.reference, self.now)?
+            }
             _ => None,
         };
         // By the lifetime of the server that issued it.
@@ -171,7 +172,7 @@ impl State {
     fn position(&self, kept: StoredPosition) -> Result<Position, StateError> {
         let ring = self.keys()?;
         let key = |id| ring.as_ref().and_then(|ring| ring.key(id, self.now)).cloned();
-        let text = open_text(key, POSITION_CONTEXT, &kept.position.text).unwrap_or_default();
+        let text = open_position(key, &kept.reference, &kept.position.text).unwrap_or_default();
         Ok(Position::new(kept, &text))
     }
 

@@ -14,6 +14,7 @@ use super::clock::{Clock, Skew};
 use super::codec::{Kind, Reference, VALID_FOR, reference_text};
 use super::keys::Keys;
 use super::positions::{Position, Positions};
+use super::sealed_text::{open_text, seal_text};
 use super::storage::{PositionEncryption, StatePlace, Storage};
 use crate::state::StateError;
 use crate::state::redis::RedisState;
@@ -50,9 +51,6 @@ pub struct Cursors {
     /// True if a task waits to delete expired positions, which contain queries and must not stay until the next call.
     waiting: Arc<AtomicBool>,
 }
-
-/// Context of the encryption of positions in a file.
-pub const POSITION_CONTEXT: &[&str] = &["position"];
 
 /// Context of the encryption of positions in Redis, beside their reference and binding.
 const SHARED_POSITION: &str = "shared position";
@@ -151,11 +149,17 @@ impl Cursors {
         self.storage.get_or_init(open).await
     }
 
-    /// Encrypts the text of a position outside of this process.
+    /// Waits until the positions of all cursors so far outlive the process, or cannot. Waits at most `timeout`.
+    pub async fn flush(&self, timeout: Duration) {
+        if let Some(storage) = self.storage.get() {
+            let _ = tokio::time::timeout(timeout, storage.positions.flush()).await;
+        }
+    }
+
+    /// Encrypts the text of a position, unless its store does so.
     pub(super) async fn encrypt_position(&self, reference: Reference, binding: &str, text: String) -> String {
         match self.storage().await.encryption {
-            PositionEncryption::None => text,
-            PositionEncryption::File => self.seal_text(POSITION_CONTEXT, &text).await,
+            PositionEncryption::ByStore => text,
             PositionEncryption::Shared => {
                 self.seal_text(&[SHARED_POSITION, &reference_text(reference), binding], &text).await
             }
@@ -165,8 +169,7 @@ impl Cursors {
     /// Decrypts what [`Self::encrypt_position`] returned, or returns `None` if its key is gone.
     async fn decrypt_position(&self, reference: Reference, binding: &str, text: String) -> Option<String> {
         match self.storage().await.encryption {
-            PositionEncryption::None => Some(text),
-            PositionEncryption::File => self.open_text(POSITION_CONTEXT, &text).await.ok(),
+            PositionEncryption::ByStore => Some(text),
             PositionEncryption::Shared => {
                 self.open_text(&[SHARED_POSITION, &reference_text(reference), binding], &text).await.ok()
             }
@@ -266,6 +269,44 @@ impl Cursors {
                 }
             }
         });
+    }
+}
+
+impl Cursors {
+    /// Encrypts a text with the newest key. Equal texts have equal results: the nonce is a MAC of the text, so no
+    /// nonce is used for two texts.
+    pub async fn seal_text(&self, context: &[&str], text: &str) -> String {
+        seal_text(&self.keys().await.newest(self.now()), context, text)
+    }
+
+    /// Encrypts a text as [`Self::seal_text`], with the key that `cursor rotate` does not replace.
+    pub(super) async fn seal_lasting_text(&self, context: &[&str], text: &str) -> String {
+        seal_text(&self.change_keys().await.newest(self.now()), context, text)
+    }
+
+    /// Returns the text of [`Self::seal_lasting_text`] for the same context.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open_text`].
+    pub(super) async fn open_lasting_text(
+        &self,
+        context: &[&str],
+        sealed: &str,
+    ) -> Result<String, CursorFault> {
+        let keys = self.change_keys().await;
+        open_text(|id| keys.key(id, self.now()), context, sealed)
+    }
+
+    /// Returns the text of [`Self::seal_text`] for the same context.
+    ///
+    /// # Errors
+    ///
+    /// `Malformed` if it is not a sealed text; `Mismatched` if it was sealed for another context or with a key that was
+    /// deleted, which cannot be distinguished.
+    pub async fn open_text(&self, context: &[&str], sealed: &str) -> Result<String, CursorFault> {
+        let keys = self.keys().await;
+        open_text(|id| keys.key(id, self.now()), context, sealed)
     }
 }
 
@@ -379,7 +420,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cursors = Cursors::in_directory(folder.path(), Skew::default()).unwrap();
         issue(&cursors, "here").await;
-        let positions = SqlitePositions::new(Arc::new(Database::in_directory(folder.path())));
+        let positions = SqlitePositions::new(Database::in_directory(folder.path()));
         let kept = || positions.list(Duration::ZERO).unwrap().len();
         assert_eq!(kept(), 1);
         cursors.clock.raise(cursors.now() + VALID_FOR + Duration::from_secs(1));

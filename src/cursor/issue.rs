@@ -1,7 +1,8 @@
 //! Stores positions and creates their cursors.
 //!
 //! A cursor can be created before its position is stored, so that a page is fitted meanwhile.
-//! **Invariant:** a client gets no cursor whose position is not stored, because the next process may be asked for it at once.
+//! **Invariant:** a client gets no cursor whose position this process does not have; the store of a state directory says when
+//! other processes have it.
 
 use std::time::{Duration, Instant};
 
@@ -65,9 +66,7 @@ impl Cursors {
         // Truncated to milliseconds, as in the cursor.
         let issued = Duration::from_millis(u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX));
         let cursor = match self.storage().await.encryption {
-            PositionEncryption::None | PositionEncryption::File => {
-                Some(self.seal(&Claims { kind, issued, offset, reference }).await)
-            }
+            PositionEncryption::ByStore => Some(self.seal(&Claims { kind, issued, offset, reference }).await),
             PositionEncryption::Shared => None,
         };
         Ok(PreparedCursor { cursor, reference, position: Position { kind, issued, offset, binding, text } })

@@ -3,7 +3,8 @@
 //! A cursor is a signed reference to a stored position; a change token contains its state, encrypted, and does not
 //! expire. The codec is pure: keys and the time are arguments. Positions are stored during the lifetime of a cursor,
 //! in memory, in a state directory, where they survive a restart and can be shared by several processes, or in a Redis
-//! that several servers share. A cursor without a stored position is an expired one.
+//! that several servers share. Those of a directory are in memory first, and are written within milliseconds. A cursor
+//! without a stored position is an expired one.
 //!
 //! * `codec`, `fault`: the text of a cursor; reasons to refuse one
 //! * `cursors`: returns the positions of cursors; `issue` stores positions and creates cursors; `storage` opens keys and positions
@@ -34,7 +35,7 @@ pub use clock::{Clock, NotASkew, Skew};
 pub use codec::{
     Claims, Key, KeyId, Kind, MAX_CURSOR_CHARS, PREFIX, Reference, UnverifiedCursor, VALID_FOR, seal,
 };
-pub use cursors::{Cursors, NoPosition, POSITION_CONTEXT, Timing};
+pub use cursors::{Cursors, NoPosition, Timing};
 pub use fault::CursorFault;
 pub use issue::PreparedCursor;
 pub use key_agreement::{KeyMismatch, LatestKeyMismatch, compare_shared_keys};
@@ -44,7 +45,7 @@ pub use keys::Keys;
 pub use positions::{Position, Positions};
 #[cfg(test)]
 pub(crate) use sealed_text::encrypt;
-pub(crate) use sealed_text::{decrypt, open_text};
+pub(crate) use sealed_text::{decrypt, open_position};
 pub use shared_values::{GroupedName, SharedValue, SharedValues};
 pub use storage::StatePlace;
 pub(crate) use stores::delete_positions;

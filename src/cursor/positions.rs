@@ -8,6 +8,9 @@ use async_trait::async_trait;
 use super::codec::{Kind, Reference};
 use crate::state::StateError;
 
+/// Bytes of a position beside its texts: the strings' headers, the reference, and the nodes of a collection.
+const OVERHEAD: usize = 256;
+
 /// Stored position. Only the module that created it interprets its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
@@ -25,6 +28,11 @@ pub struct Position {
 }
 
 impl Position {
+    /// Returns the memory that the position takes in a collection, in bytes.
+    pub(super) fn weight(&self) -> usize {
+        self.text.len() + self.binding.len() + OVERHEAD
+    }
+
     /// Returns the owner, by which positions share a quota: the caller's grant, or all callers without grants.
     #[must_use]
     pub fn owner(&self) -> &str {
@@ -43,6 +51,9 @@ pub trait Positions: Send + Sync + fmt::Debug {
 
     /// Stores that the time is at least `now`, and deletes positions that have expired.
     async fn expire(&self, now: Duration) -> Result<(), StateError>;
+
+    /// Waits until all positions so far outlive the process, or cannot.
+    async fn flush(&self) {}
 
     /// Sets the clock by the one that servers share, if there is one.
     async fn synchronize(&self) -> Result<(), StateError> {

@@ -9,8 +9,10 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 use sha2::{Digest, Sha256};
 
 use super::CursorFault;
-use super::codec::{Key, KeyId};
-use super::cursors::Cursors;
+use super::codec::{Key, KeyId, Reference, reference_text};
+
+/// Context of positions in a file, beside their reference.
+const POSITION: &str = "position";
 
 /// Nonce. With another one, the same text has another ciphertext.
 pub(crate) type NonceBytes = [u8; NONCE_LEN];
@@ -36,59 +38,56 @@ pub(crate) fn decrypt(secret: &[u8; 32], context: &[u8], sealed: &[u8]) -> Optio
     Some(text)
 }
 
-impl Cursors {
-    /// Encrypts a text with the newest key. Equal texts have equal results: the nonce is a MAC of the text, so no
-    /// nonce is used for two texts.
-    pub async fn seal_text(&self, context: &[&str], text: &str) -> String {
-        seal_text(&self.keys().await.newest(self.now()), context, text)
-    }
-
-    /// Encrypts a text as [`Self::seal_text`], with the key that `cursor rotate` does not replace.
-    pub(super) async fn seal_lasting_text(&self, context: &[&str], text: &str) -> String {
-        seal_text(&self.change_keys().await.newest(self.now()), context, text)
-    }
-
-    /// Returns the text of [`Self::seal_lasting_text`] for the same context.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::open_text`].
-    pub(super) async fn open_lasting_text(
-        &self,
-        context: &[&str],
-        sealed: &str,
-    ) -> Result<String, CursorFault> {
-        let keys = self.change_keys().await;
-        open_text(|id| keys.key(id, self.now()), context, sealed)
-    }
-
-    /// Returns the text of [`Self::seal_text`] for the same context.
-    ///
-    /// # Errors
-    ///
-    /// `Malformed` if it is not a sealed text; `Mismatched` if it was sealed for another context or with a key that was
-    /// deleted, which cannot be distinguished.
-    pub async fn open_text(&self, context: &[&str], sealed: &str) -> Result<String, CursorFault> {
-        let keys = self.keys().await;
-        open_text(|id| keys.key(id, self.now()), context, sealed)
-    }
-}
-
 /// Encrypts a text with a key. Equal texts have equal results.
-fn seal_text(key: &Key, context: &[&str], text: &str) -> String {
+pub(super) fn seal_text(key: &Key, context: &[&str], text: &str) -> String {
     let context = context_bytes(context);
     let mac = key.mac_of(&[b"nonce", &context, text.as_bytes()]).finalize().into_bytes();
     let nonce: NonceBytes = std::array::from_fn(|at| mac.get(at).copied().unwrap_or_default());
-    let sealed = encrypt(&secret(key), nonce, &context, text.as_bytes()).unwrap_or_default();
+    seal_with_nonce(key, nonce, &context, text)
+}
+
+fn seal_with_nonce(key: &Key, nonce: NonceBytes, context: &[u8], text: &str) -> String {
+    let sealed = encrypt(&secret(key), nonce, context, text.as_bytes()).unwrap_or_default();
     URL_SAFE_NO_PAD.encode([&key.id().0[..], &sealed].concat())
 }
 
-/// Returns the text of [`Cursors::seal_text`] with the key that `key` finds.
+/// Encrypts the text of a position for a file. It opens only with its reference, so that a damaged file cannot answer a
+/// cursor with the page of another. The nonce is random, because a MAC of the text takes as long as its encryption.
 ///
 /// # Errors
 ///
-/// As [`Cursors::open_text`].
-pub(crate) fn open_text(
+/// The system provides no random bytes.
+pub(super) fn seal_position(
+    key: &Key,
+    reference: &Reference,
+    text: &str,
+) -> Result<String, getrandom::Error> {
+    let mut nonce = NonceBytes::default();
+    getrandom::fill(&mut nonce)?;
+    let context = context_bytes(&[POSITION, &reference_text(*reference)]);
+    Ok(seal_with_nonce(key, nonce, &context, text))
+}
+
+/// Returns the text of [`seal_position`] with the key that `key` finds.
+///
+/// # Errors
+///
+/// As [`open_text`].
+pub(crate) fn open_position(
+    key: impl FnOnce(KeyId) -> Option<Key>,
+    reference: &Reference,
+    sealed: &str,
+) -> Result<String, CursorFault> {
+    open_text(key, &[POSITION, &reference_text(*reference)], sealed)
+}
+
+/// Returns the text of [`seal_text`] with the key that `key` finds.
+///
+/// # Errors
+///
+/// `Malformed` if it is not a sealed text; `Mismatched` if it was sealed for another context or with a key that was
+/// deleted, which cannot be distinguished.
+pub(super) fn open_text(
     key: impl FnOnce(KeyId) -> Option<Key>,
     context: &[&str],
     sealed: &str,
@@ -121,7 +120,7 @@ fn context_bytes(context: &[&str]) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cursor::Skew;
+    use crate::cursor::{Cursors, Skew};
 
     #[tokio::test]
     async fn a_sealed_text_opens_in_its_context_only() {

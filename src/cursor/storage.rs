@@ -8,7 +8,7 @@ use super::clock::Clock;
 use super::key_file::KeyFile;
 use super::keys::Keys;
 use super::positions::Positions;
-use super::stores::{Database, Memory, RedisPositions, SqlitePositions};
+use super::stores::{Database, Memory, RedisPositions, SqlitePositions, WriteBehind};
 use crate::state::redis::RedisState;
 use crate::state::{StateError, create_private_directory};
 
@@ -37,7 +37,7 @@ impl From<PathBuf> for StatePlace {
 #[derive(Debug)]
 pub(super) struct Storage {
     /// Keys of cursors and those of change tokens; `None` for the keys of the process.
-    pub(super) keys: Option<(Keys, Keys)>,
+    pub(super) keys: Option<(Arc<Keys>, Keys)>,
     pub(super) positions: Arc<dyn Positions>,
     pub(super) encryption: PositionEncryption,
 }
@@ -45,10 +45,8 @@ pub(super) struct Storage {
 /// Encryption of the texts of positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PositionEncryption {
-    /// Positions in the memory of this process are not encrypted.
-    None,
-    /// In a file that only this user can write.
-    File,
+    /// Positions in memory are not encrypted; the store of a directory encrypts what it writes.
+    ByStore,
     /// In Redis, where a text opens only with the reference and the binding that it was stored with.
     Shared,
 }
@@ -56,7 +54,7 @@ pub(super) enum PositionEncryption {
 impl Storage {
     pub(super) fn in_memory(valid_for: Duration) -> Self {
         let positions = Arc::new(Memory::with_ttl(valid_for));
-        Self { keys: None, positions, encryption: PositionEncryption::None }
+        Self { keys: None, positions, encryption: PositionEncryption::ByStore }
     }
 
     /// Opens the keys of a place and its positions. Redis is not called.
@@ -80,19 +78,20 @@ impl Storage {
         }
     }
 
-    fn keys(directory: &Path, now: Duration, valid_for: Duration) -> Result<(Keys, Keys), StateError> {
+    fn keys(directory: &Path, now: Duration, valid_for: Duration) -> Result<(Arc<Keys>, Keys), StateError> {
         let keys = Keys::of_file(KeyFile::in_directory(directory), now)?.with_ttl(valid_for);
         let changes = Keys::of_file(KeyFile::for_changes(directory), now)?.with_ttl(Duration::MAX);
-        Ok((keys, changes))
+        Ok((Arc::new(keys), changes))
     }
 
-    fn in_directory(directory: &Path, clock: &Clock, valid_for: Duration) -> Result<Self, StateError> {
+    fn in_directory(directory: &Path, clock: &Arc<Clock>, valid_for: Duration) -> Result<Self, StateError> {
         let database = Database::in_directory(directory);
         database.prepare()?;
-        let positions = SqlitePositions::new(Arc::new(database)).with_ttl(valid_for);
+        let positions = SqlitePositions::new(database).with_ttl(valid_for);
         // The latest time before the restart; from here on the time cannot be earlier.
         clock.raise(positions.start(clock.now())?);
         let keys = Self::keys(directory, clock.now(), valid_for)?;
-        Ok(Self { keys: Some(keys), positions: Arc::new(positions), encryption: PositionEncryption::File })
+        let positions = WriteBehind::start(positions, Arc::clone(&keys.0), Arc::clone(clock), valid_for);
+        Ok(Self { keys: Some(keys), positions: Arc::new(positions), encryption: PositionEncryption::ByStore })
     }
 }

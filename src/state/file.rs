@@ -4,9 +4,11 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use super::foreign::{foreign_beside_database, not_a_file};
+use super::foreign::{beside, foreign_beside_database, not_a_file};
+use super::head::read_head;
+use super::identity::FileIdentity;
 use super::private::{create_private_directory, create_private_file};
 use super::{FileKind, StateError, StateLock};
 
@@ -14,14 +16,23 @@ use super::{FileKind, StateError, StateLock};
 /// not useful.
 const BUSY: Duration = Duration::from_secs(1);
 
+/// Size of a write-ahead log in bytes at which SQLite moves it into the database.
+const CHECKPOINT_BYTES: i64 = 4 * 1024 * 1024;
+
+/// First bytes of a database of SQLite.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Length of the header up to the end of the application id.
+const HEADER: usize = 72;
+
 /// A file of a state directory, which may not exist yet.
 #[derive(Debug)]
 pub struct StateFile {
     kind: FileKind,
     directory: PathBuf,
     path: PathBuf,
-    /// Maximum number of pages of 4,096 bytes.
-    pub(crate) max_pages: i64,
+    /// Maximum size in bytes.
+    pub(crate) max_bytes: i64,
 }
 
 impl StateFile {
@@ -31,7 +42,7 @@ impl StateFile {
         Self {
             directory: directory.to_owned(),
             path: directory.join(kind.name),
-            max_pages: kind.max_pages,
+            max_bytes: kind.max_bytes,
             kind,
         }
     }
@@ -46,6 +57,11 @@ impl StateFile {
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.path.exists()
+    }
+
+    /// Returns the identity of the file that is now at the path; `None` if there is none.
+    pub(crate) fn identity(&self) -> Option<FileIdentity> {
+        std::fs::metadata(&self.path).ok().map(|metadata| FileIdentity::from_metadata(&metadata))
     }
 
     /// Converts a database error of this file.
@@ -130,19 +146,72 @@ impl StateFile {
     }
 
     fn connect_with(&self, flags: OpenFlags) -> Result<Connection, StateError> {
+        self.open(flags).map_err(|error| self.error(&error))
+    }
+
+    fn open(&self, flags: OpenFlags) -> Result<Connection, rusqlite::Error> {
         // NO_MUTEX: a connection is only ever used by one thread at a time.
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connect = || {
-            let connection = Connection::open_with_flags(&self.path, flags)?;
-            connection.busy_timeout(BUSY)?;
-            // In write-ahead mode every commit is atomic and survives the process; a power failure loses the latest
-            // ones.
-            connection.pragma_update(None, "synchronous", "NORMAL")?;
-            connection.pragma_update(None, "secure_delete", self.kind.overwrites)?;
-            connection.pragma_update(None, "max_page_count", self.max_pages)?;
-            Ok(connection)
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        connection.busy_timeout(BUSY)?;
+        // In write-ahead mode every commit is atomic and survives the process. A power failure loses the latest ones, and
+        // without syncs it may damage the file.
+        let synchronous = if self.kind.is_disposable { "OFF" } else { "NORMAL" };
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        connection.pragma_update(None, "secure_delete", self.kind.overwrites)?;
+        // Has an effect on an empty file only.
+        connection.pragma_update(None, "page_size", self.kind.page_bytes)?;
+        let page_bytes = connection.pragma_query_value(None, "page_size", |row| row.get::<_, i64>(0))?.max(1);
+        connection.pragma_update(None, "max_page_count", self.max_bytes / page_bytes)?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_BYTES / page_bytes)?;
+        Ok(connection)
+    }
+
+    /// Deletes a damaged file whose content may be lost, after a read or write failed with `error`. Does nothing if the
+    /// file is not damaged, as when another process has replaced it. Returns false if the content may not be lost.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read or deleted.
+    pub(crate) fn delete_damaged(&self, error: &StateError) -> Result<bool, StateError> {
+        if !self.kind.is_disposable || !matches!(error, StateError::Damaged { .. }) {
+            return Ok(false);
+        }
+        let _lock = StateLock::acquire(&self.directory)?;
+        self.check_files()?;
+        let head =
+            read_head(&self.path, HEADER).map_err(|error| StateError::unreadable(&self.path, &error))?;
+        let is_ours = head.starts_with(MAGIC) && head.ends_with(&self.kind.application_id.to_be_bytes()[4..]);
+        if !is_ours || !self.is_damaged()? {
+            return Ok(is_ours);
+        }
+        for path in [self.path.clone(), beside(&self.path, "-wal"), beside(&self.path, "-shm")] {
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(StateError::unwritable(&path, &error));
+                }
+                _ => {}
+            }
+        }
+        let holds = self.kind.holds;
+        tracing::warn!("{error}; it was deleted, and a new one is created: only {holds} were lost");
+        Ok(true)
+    }
+
+    /// Returns true if SQLite finds damage.
+    fn is_damaged(&self) -> Result<bool, StateError> {
+        let check = || {
+            let connection = self.open(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            connection.query_row("PRAGMA quick_check(1)", (), |row| row.get::<_, String>(0))
         };
-        connect().map_err(|error| self.error(&error))
+        let error = match check() {
+            Ok(result) => return Ok(result != "ok"),
+            Err(error) => error,
+        };
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Ok(true),
+            _ => Err(self.error(&error)),
+        }
     }
 
     fn is_empty(&self, connection: &Connection) -> Result<bool, StateError> {

@@ -17,8 +17,13 @@ pub struct FileKind {
     pub schema: &'static str,
     /// Earlier format versions that can be upgraded, each with the SQL that upgrades it to the next version.
     pub upgrades: &'static [(i64, &'static str)],
-    /// Maximum number of pages of 4,096 bytes.
-    pub max_pages: i64,
+    /// Maximum size of the file in bytes.
+    pub max_bytes: i64,
+    /// Size of the pages of a new file in bytes. Large pages need fewer system calls for large rows.
+    pub page_bytes: i64,
+    /// True if the content may be lost: the file is written without syncs, and one that a power failure damaged is deleted
+    /// and created again.
+    pub is_disposable: bool,
     /// True if deleted content is overwritten with zeros (SQLite's `secure_delete`).
     pub overwrites: bool,
 }

@@ -6,6 +6,7 @@
 //! * `error`: `StateError`, with the remedy of each error
 //! * `file`, `kind`: `StateFile`, one SQLite file, created and upgraded on first use, and its properties
 //! * `foreign`: detection of other programs' files at the paths of ours
+//! * `identity`: identity of a file, by which one that was replaced is noticed
 //! * `head`: the first bytes of a database, read without giving up the locks of SQLite
 //! * `lock`: `LockedFile`, a file with a lock, and `StateLock`, the lock for creating and replacing files
 //! * `private`: creation of files and folders that only their owner may read
@@ -15,6 +16,7 @@ mod error;
 mod file;
 mod foreign;
 mod head;
+mod identity;
 mod kind;
 mod lock;
 mod private;
@@ -27,6 +29,7 @@ pub(crate) use foreign::{
     orphan_of_database,
 };
 pub(crate) use head::read_head;
+pub(crate) use identity::FileIdentity;
 pub use kind::FileKind;
 pub(crate) use lock::LockedFile;
 pub use lock::StateLock;

@@ -292,7 +292,7 @@ fn rule_no_figure_is_negative_and_no_call_is_a_page_and_a_chunk() {
 fn a_full_file_fails_no_call() {
     let folder = tempfile::tempdir().unwrap();
     let mut database = Database::in_directory(folder.path());
-    database.file.max_pages = 20;
+    database.file.max_bytes = 20 * 4_096;
     let telemetry = Telemetry::in_database(database, 5_000);
     for number in 1..=4_u64 {
         for _ in 0..500 {

@@ -12,9 +12,6 @@ use crate::state::StateError;
 /// Maximum memory for positions in bytes: two of the largest, or thousands of common ones.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Bytes of a position beside its texts: the strings' headers, the reference, and the cache's entry and list nodes.
-const OVERHEAD: usize = 256;
-
 /// Positions of this process. They are evicted when their cursors expire, by a clock that cannot be set back, and
 /// least recently used first when memory is short.
 #[derive(Debug)]
@@ -29,8 +26,7 @@ impl Default for Memory {
 impl Memory {
     /// Creates positions with a lifetime.
     pub(in crate::cursor) fn with_ttl(valid_for: Duration) -> Self {
-        let weight =
-            |_: &Reference, position: &Position| position.text.len() + position.binding.len() + OVERHEAD;
+        let weight = |_: &Reference, position: &Position| position.weight();
         Self(LruCache::with_weights(LruLimits::new(MAX_BYTES).with_lifetime(valid_for), weight))
     }
 }

@@ -11,7 +11,7 @@ CREATE TABLE positions (
     expires_ms INTEGER                  -- by the lifetime of the process that wrote it; null in rows of earlier versions
 ) STRICT;
 
-CREATE INDEX positions_by_issue ON positions (issued_ms, length(position));
+CREATE INDEX positions_by_issue ON positions (issued_ms);
 CREATE INDEX positions_by_expiry ON positions (coalesce(expires_ms, issued_ms + 3600000));
 
 -- The latest time that any process has seen: a clock that is set back does not revive a cursor.

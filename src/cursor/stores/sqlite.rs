@@ -1,20 +1,24 @@
-//! Positions in SQLite. They survive a restart and are shared by the processes of a state directory.
+//! Positions in SQLite. They survive a restart and are shared by the processes of a state directory. Blocks.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
-use tokio::task::spawn_blocking;
 
 use super::database::Database;
+use super::pending::Use;
+use super::rows::{EXPIRES_MS, from_millis, halve, insert, make_room, mark_used, millis, raise, sweep};
 use crate::cursor::codec::{Kind, MAX_VALID_FOR, Reference, VALID_FOR};
-use crate::cursor::positions::{Position, Positions};
+use crate::cursor::positions::Position;
 use crate::state::StateError;
 
-/// Maximum size of all positions in bytes. The oldest are deleted first.
-const MOST_BYTES: i64 = 256 * 1024 * 1024;
+/// Time within which a process writes the position of a cursor that it has given out, unless its disk is slow.
+const MAX_WRITE_DELAY: Duration = Duration::from_millis(100);
+
+/// Time between two looks for a position that another process writes.
+const WAIT_STEP: Duration = Duration::from_millis(5);
 
 /// Minimum time between two deletions of expired positions.
 const SWEEP_EVERY: Duration = Duration::from_secs(3);
@@ -22,7 +26,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(3);
 /// Positions of a state directory.
 #[derive(Debug)]
 pub struct SqlitePositions {
-    database: Arc<Database>,
+    database: Database,
     swept: Mutex<Instant>,
     /// Lifetime of the cursors of this process. Other processes of the directory may have another lifetime, so each
     /// row has its own expiry.
@@ -64,13 +68,13 @@ pub(crate) fn delete_positions(directory: &Path) -> Result<(), StateError> {
     if !database.is_there() {
         return Ok(());
     }
-    SqlitePositions::new(Arc::new(database)).delete_all()
+    SqlitePositions::new(database).delete_all()
 }
 
 impl SqlitePositions {
     /// Creates the positions of a file.
     #[must_use]
-    pub fn new(database: Arc<Database>) -> Self {
+    pub fn new(database: Database) -> Self {
         Self { database, swept: Mutex::new(Instant::now()), valid_for: VALID_FOR }
     }
 
@@ -102,7 +106,8 @@ impl SqlitePositions {
     /// The file cannot be read.
     pub fn seen(&self) -> Result<Duration, StateError> {
         self.database.with(|connection| {
-            connection.query_one("SELECT seen_ms FROM clock", (), |row| row.get(0)).map(from_millis)
+            let mut seen = connection.prepare_cached("SELECT seen_ms FROM clock")?;
+            seen.query_one((), |row| row.get(0)).map(from_millis)
         })
     }
 
@@ -142,15 +147,70 @@ impl SqlitePositions {
         self.database.with(|connection| stored_position(connection, reference, now))
     }
 
-    async fn blocking<Answer: Send + 'static>(
+    /// Returns the position of a reference as [`Self::get`]. If there is none, waits for another process that has given out its
+    /// cursor and writes it in a moment. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn wait_for(
         &self,
-        call: impl FnOnce(&Database) -> Result<Answer, StateError> + Send + 'static,
-    ) -> Result<Answer, StateError> {
-        let database = Arc::clone(&self.database);
-        match spawn_blocking(move || call(&database)).await {
-            Ok(answer) => answer,
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        reference: &Reference,
+        now: Duration,
+    ) -> Result<Option<StoredPosition>, StateError> {
+        let until = Instant::now() + MAX_WRITE_DELAY;
+        loop {
+            let found = self.get(reference, now)?;
+            if found.is_some() || Instant::now() >= until {
+                return Ok(found);
+            }
+            thread::park_timeout(WAIT_STEP);
         }
+    }
+
+    /// Stores positions, whose texts are encrypted, and first uses in one transaction. Evicts the oldest if the file has no
+    /// room for them.
+    pub(super) fn write(&self, positions: &[(Reference, Position)], uses: &[Use]) -> Result<(), StateError> {
+        let is_due = self.is_due();
+        let bytes = positions.iter().map(|(_, position)| position.text.len()).sum();
+        let times =
+            positions.iter().map(|(_, position)| position.issued).chain(uses.iter().map(|used| used.at));
+        let latest = times.max().unwrap_or_default();
+        let write_all = |transaction: &Transaction<'_>| {
+            let seen = raise(transaction, latest)?;
+            if is_due {
+                sweep(transaction, seen)?;
+            }
+            make_room(transaction, bytes)?;
+            for (reference, position) in positions {
+                insert(transaction, reference, position, position.issued + self.valid_for)?;
+            }
+            for first_use in uses {
+                mark_used(transaction, *first_use)?;
+            }
+            Ok(())
+        };
+        let written = self.database.with(|connection| write(connection, write_all));
+        let Err(StateError::Full { .. }) = written else { return written };
+        // The file has its maximum size, or the disk is full: the older half is deleted.
+        self.database.with(|connection| write(connection, halve))?;
+        self.database.with(|connection| write(connection, write_all))
+    }
+
+    /// Stores that the time is at least `now`, and deletes positions that have expired.
+    pub(super) fn expire(&self, now: Duration) -> Result<(), StateError> {
+        // Nothing is written if all of that is known already.
+        let is_known = self.database.with(|connection| {
+            let known = format!("SELECT seen_ms >= ?1 AND NOT EXISTS (SELECT 1 FROM positions WHERE {EXPIRES_MS} < ?2) FROM clock");
+            connection.prepare_cached(&known)?.query_one(
+                params![millis(now).saturating_sub(EXPIRE_EVERY_MS), millis(now)],
+                |row| row.get::<_, bool>(0),
+            )
+        })?;
+        if is_known {
+            return Ok(());
+        }
+        self.start(now).map(|_seen| ())
     }
 
     /// Returns true if a sweep is due.
@@ -164,84 +224,10 @@ impl SqlitePositions {
     }
 }
 
-#[async_trait]
-impl Positions for SqlitePositions {
-    async fn keep(&self, reference: Reference, position: Position) -> Result<Duration, StateError> {
-        let (due, valid_for, own) = (self.is_due(), self.valid_for, position.issued);
-        self.blocking(move |database| {
-            let keep = |transaction: &Transaction<'_>| {
-                let seen = raise(transaction, own)?;
-                if due {
-                    sweep(transaction, seen)?;
-                }
-                // Calls at the same time raise the clock for each other, and keep their times.
-                let issued = if seen < own + Duration::from_secs(1) { own } else { seen };
-                insert(transaction, &reference, &position, issued, issued + valid_for)?;
-                Ok(issued)
-            };
-            match database.with(|connection| write(connection, keep)) {
-                Err(StateError::Full { .. }) => {
-                    // The file has its maximum size, or the disk is full: the older half is deleted.
-                    database.with(|connection| write(connection, halve))?;
-                    database.with(|connection| write(connection, keep))
-                }
-                kept => kept,
-            }
-        })
-        .await
-    }
-
-    async fn find(&self, reference: Reference, now: Duration) -> Result<Option<Position>, StateError> {
-        self.blocking(move |database| {
-            let found = database.with(|connection| stored_position(connection, &reference, now))?;
-            if found.as_ref().is_some_and(|found| found.state == PositionState::Created) {
-                let used = database.with(|connection| {
-                    write(connection, |transaction| {
-                        raise(transaction, now)?;
-                        let used =
-                            "UPDATE positions SET used_ms = ?2 WHERE reference = ?1 AND used_ms IS NULL";
-                        transaction.prepare_cached(used)?.execute(params![reference, millis(now)])
-                    })
-                });
-                // The mark is only informative, so a failure to write it is ignored.
-                if let Err(error) = used {
-                    tracing::warn!(%error, "cursor store");
-                }
-            }
-            Ok(found.filter(|found| found.state != PositionState::Expired).map(|found| found.position))
-        })
-        .await
-    }
-
-    async fn expire(&self, now: Duration) -> Result<(), StateError> {
-        self.blocking(move |database| {
-            // Nothing is written if all of that is known already.
-            let known = database.with(|connection| {
-                let known = format!("SELECT seen_ms >= ?1 AND NOT EXISTS (SELECT 1 FROM positions WHERE {EXPIRES_MS} < ?2) FROM clock");
-                connection.prepare_cached(&known)?.query_one(
-                    params![millis(now).saturating_sub(EXPIRE_EVERY_MS), millis(now)],
-                    |row| row.get::<_, bool>(0),
-                )
-            })?;
-            if known {
-                return Ok(());
-            }
-            database.with(|connection| write(connection, |transaction| {
-                let seen = raise(transaction, now)?;
-                sweep(transaction, seen)
-            }))
-        })
-        .await
-    }
-}
-
 /// Time by which the stored time may be behind before a refused cursor updates it.
 const EXPIRE_EVERY_MS: i64 = 1_000;
 
 const COLUMNS: &str = "reference, kind, issued_ms, offset, used_ms, binding, position, expires_ms";
-
-/// Expression for the expiry of a row, as in the index `positions_by_expiry`.
-const EXPIRES_MS: &str = "coalesce(expires_ms, issued_ms + 3600000)";
 
 fn write<Answer>(
     connection: &mut Connection,
@@ -252,45 +238,6 @@ fn write<Answer>(
     let answer = call(&transaction)?;
     transaction.commit()?;
     Ok(answer)
-}
-
-/// Stores that the time is at least `now`, and returns the latest time.
-fn raise(transaction: &Transaction<'_>, now: Duration) -> Result<Duration, rusqlite::Error> {
-    let raised = "UPDATE clock SET seen_ms = max(seen_ms, ?1) RETURNING seen_ms";
-    transaction.prepare_cached(raised)?.query_one([millis(now)], |row| row.get(0)).map(from_millis)
-}
-
-fn insert(
-    transaction: &Transaction<'_>,
-    reference: &Reference,
-    position: &Position,
-    issued: Duration,
-    expires: Duration,
-) -> Result<(), rusqlite::Error> {
-    let insert = "INSERT INTO positions (reference, kind, issued_ms, offset, binding, position, expires_ms) VALUES (?, ?, ?, ?, ?, ?, ?)";
-    let Position { kind, offset, binding, text, .. } = position;
-    let row = params![reference, kind.byte(), millis(issued), offset, binding, text, millis(expires)];
-    transaction.prepare_cached(insert)?.execute(row).map(|_one| ())
-}
-
-/// Deletes expired positions, and the oldest of the others beyond the maximum size.
-fn sweep(transaction: &Transaction<'_>, now: Duration) -> Result<(), rusqlite::Error> {
-    transaction.execute(&format!("DELETE FROM positions WHERE {EXPIRES_MS} < ?1"), [millis(now)])?;
-    while bytes(transaction)? > MOST_BYTES {
-        halve(transaction)?;
-    }
-    Ok(())
-}
-
-fn bytes(transaction: &Transaction<'_>) -> Result<i64, rusqlite::Error> {
-    transaction.query_one("SELECT coalesce(sum(length(position)), 0) FROM positions", (), |row| row.get(0))
-}
-
-/// Deletes the older half.
-fn halve(transaction: &Transaction<'_>) -> Result<(), rusqlite::Error> {
-    let half = "DELETE FROM positions WHERE reference IN (SELECT reference FROM positions ORDER BY issued_ms \
-        LIMIT (SELECT (count(*) + 1) / 2 FROM positions))";
-    transaction.execute(half, ()).map(|_rows| ())
 }
 
 fn stored_position(
@@ -321,14 +268,6 @@ fn stored(row: &Row<'_>, now: Duration) -> Result<Option<StoredPosition>, rusqli
     Ok(Some(StoredPosition { reference: row.get("reference")?, state, expires, position }))
 }
 
-fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
-fn from_millis(millis: i64) -> Duration {
-    Duration::from_millis(u64::try_from(millis).unwrap_or(0))
-}
-
 #[cfg(test)]
 mod tests {
     use rusqlite::Connection;
@@ -344,56 +283,63 @@ mod tests {
 
     fn open(folder: &tempfile::TempDir, max_pages: i64) -> Result<SqlitePositions, StateError> {
         let mut database = Database::in_directory(folder.path());
-        database.file.max_pages = max_pages;
+        database.file.max_bytes = max_pages * 4_096;
         database.prepare()?;
-        Ok(SqlitePositions::new(Arc::new(database)))
+        Ok(SqlitePositions::new(database))
+    }
+
+    /// Returns the position of a reference if it has not expired.
+    fn found(positions: &SqlitePositions, reference: Reference, now: Duration) -> Option<Position> {
+        let found = positions.get(&reference, now).unwrap();
+        found.filter(|found| found.state != PositionState::Expired).map(|found| found.position)
     }
 
     fn states(positions: &SqlitePositions, now: Duration) -> Vec<(u8, PositionState)> {
         positions.list(now).unwrap().iter().map(|kept| (kept.reference[0], kept.state)).collect()
     }
 
-    #[tokio::test]
-    async fn a_position_is_created_then_active_then_gone() {
+    #[test]
+    fn a_position_is_created_then_active_then_gone() {
         let folder = tempfile::tempdir().unwrap();
         let positions = open(&folder, 1_000).unwrap();
         let at = |seconds| NOW + Duration::from_secs(seconds);
-        positions.keep([1; 16], position(at(0), 10)).await.unwrap();
-        positions.keep([2; 16], position(at(1), 10)).await.unwrap();
-        assert_eq!(positions.find([1; 16], at(2)).await.unwrap(), Some(position(at(0), 10)));
+        positions.write(&[([1; 16], position(at(0), 10))], &[]).unwrap();
+        positions.write(&[([2; 16], position(at(1), 10))], &[]).unwrap();
+        assert_eq!(found(&positions, [1; 16], at(2)), Some(position(at(0), 10)));
+        positions.write(&[], &[Use { reference: [1; 16], at: at(2) }]).unwrap();
         assert_eq!(states(&positions, at(2)), [(2, PositionState::Created), (1, PositionState::Active)]);
         assert_eq!(states(&positions, at(601)), [(2, PositionState::Created), (1, PositionState::Expired)]);
         // A lookup changes nothing, and does not return expired positions.
         assert_eq!(positions.get(&[2; 16], at(2)).unwrap().unwrap().state, PositionState::Created);
-        assert_eq!(positions.find([1; 16], at(601)).await.unwrap(), None);
-        positions.expire(at(601)).await.unwrap();
+        assert_eq!(found(&positions, [1; 16], at(601)), None);
+        positions.expire(at(601)).unwrap();
         assert_eq!(states(&positions, at(2)), [(2, PositionState::Created)]);
         assert_eq!(positions.start(at(0)).unwrap(), at(601));
         assert_eq!(positions.start(at(700)).unwrap(), at(700));
         assert_eq!(states(&positions, at(2)), []);
     }
 
-    #[tokio::test]
-    async fn position_expires_by_the_lifetime_of_its_writer() {
+    #[test]
+    fn position_expires_by_the_lifetime_of_its_writer() {
         let folder = tempfile::tempdir().unwrap();
         let long = open(&folder, 1_000).unwrap().with_ttl(Duration::from_secs(3_600));
         let short = open(&folder, 1_000).unwrap().with_ttl(Duration::from_secs(60));
         let at = |seconds| NOW + Duration::from_secs(seconds);
-        long.keep([1; 16], position(at(0), 10)).await.unwrap();
-        short.keep([2; 16], position(at(0), 10)).await.unwrap();
-        assert_eq!(long.find([2; 16], at(61)).await.unwrap(), None);
+        long.write(&[([1; 16], position(at(0), 10))], &[]).unwrap();
+        short.write(&[([2; 16], position(at(0), 10))], &[]).unwrap();
+        assert_eq!(found(&long, [2; 16], at(61)), None);
         // A process with the shorter lifetime sweeps: at its start, and when it refuses a cursor.
         short.start(at(1_800)).unwrap();
-        short.expire(at(1_801)).await.unwrap();
+        short.expire(at(1_801)).unwrap();
         assert_eq!(states(&short, at(1_801)), [(1, PositionState::Created)]);
-        assert!(long.find([1; 16], at(3_600)).await.unwrap().is_some());
-        assert_eq!(long.find([1; 16], at(3_601)).await.unwrap(), None);
-        short.expire(at(3_602)).await.unwrap();
+        assert!(found(&long, [1; 16], at(3_600)).is_some());
+        assert_eq!(found(&long, [1; 16], at(3_601)), None);
+        short.expire(at(3_602)).unwrap();
         assert_eq!(states(&long, at(0)), []);
     }
 
-    #[tokio::test]
-    async fn file_of_the_first_format_is_taken_over() {
+    #[test]
+    fn file_of_the_first_format_is_taken_over() {
         let folder = tempfile::tempdir().unwrap();
         let former = Connection::open(folder.path().join("cursors.db")).unwrap();
         former
@@ -412,34 +358,34 @@ mod tests {
         let positions = open(&folder, 1_000).unwrap();
         let at = |seconds| NOW + Duration::from_secs(seconds);
         assert_eq!(positions.start(at(601)).unwrap(), at(601));
-        assert_eq!(positions.find([1; 16], at(3_600)).await.unwrap(), Some(position(NOW, 1)));
+        assert_eq!(found(&positions, [1; 16], at(3_600)), Some(position(NOW, 1)));
         // A running process of the earlier release writes rows as before.
         former.execute(row, params![[2_u8; 16], Kind::Records.byte(), millis(NOW)]).unwrap();
-        assert!(positions.find([2; 16], at(3_600)).await.unwrap().is_some());
-        positions.expire(at(3_601)).await.unwrap();
+        assert!(found(&positions, [2; 16], at(3_600)).is_some());
+        positions.expire(at(3_601)).unwrap();
         assert_eq!(states(&positions, NOW), []);
     }
 
-    #[tokio::test]
-    async fn when_the_file_is_full_the_newest_lives() {
+    #[test]
+    fn when_the_file_is_full_the_newest_lives() {
         let folder = tempfile::tempdir().unwrap();
         let positions = open(&folder, 200).unwrap();
         for number in 0..100 {
-            positions.keep([number; 16], position(NOW, 20_000)).await.unwrap();
-            assert!(positions.find([number; 16], NOW).await.unwrap().is_some(), "{number}");
+            positions.write(&[([number; 16], position(NOW, 20_000))], &[]).unwrap();
+            assert!(found(&positions, [number; 16], NOW).is_some(), "{number}");
         }
-        assert!(positions.find([0; 16], NOW).await.unwrap().is_none());
+        assert!(found(&positions, [0; 16], NOW).is_none());
         assert!(std::fs::metadata(folder.path().join("cursors.db")).unwrap().len() <= 200 * 4_096);
-        let too_large = positions.keep([200; 16], position(NOW, 2_000_000)).await.unwrap_err();
+        let too_large = positions.write(&[([200; 16], position(NOW, 2_000_000))], &[]).unwrap_err();
         assert!(too_large.to_string().contains("is full"), "{too_large}");
     }
 
-    #[tokio::test]
-    async fn what_is_deleted_is_not_left_in_the_file() {
+    #[test]
+    fn what_is_deleted_is_not_left_in_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let positions = open(&folder, 1_000).unwrap();
         let secret = Position { text: "a private question".to_owned(), ..position(NOW, 0) };
-        positions.keep([1; 16], secret).await.unwrap();
+        positions.write(&[([1; 16], secret)], &[]).unwrap();
         let holds = || {
             let file = std::fs::read(folder.path().join("cursors.db")).unwrap();
             file.windows(18).any(|window| window == b"a private question")
@@ -450,7 +396,7 @@ mod tests {
         };
         checkpoint();
         assert!(holds());
-        positions.expire(NOW + VALID_FOR * 2).await.unwrap();
+        positions.expire(NOW + VALID_FOR * 2).unwrap();
         checkpoint();
         assert!(!holds());
     }
@@ -459,7 +405,7 @@ mod tests {
     fn many_that_start_at_once_make_one_file() {
         let folder = tempfile::tempdir().unwrap();
         let start = std::sync::Barrier::new(8);
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     start.wait();
@@ -470,31 +416,53 @@ mod tests {
         });
     }
 
-    #[tokio::test]
-    async fn a_file_that_cannot_be_used_says_what_to_do() {
+    #[test]
+    fn a_file_that_cannot_be_used_says_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let positions = open(&folder, 1_000).unwrap();
         let path = folder.path().join("cursors.db");
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let locked = positions.keep([1; 16], position(NOW, 1)).await.unwrap_err();
+        let locked = positions.write(&[([1; 16], position(NOW, 1))], &[]).unwrap_err();
         assert!(matches!(locked, StateError::Locked { .. }) && locked.to_string().contains("cursors.db"));
-        other.execute_batch("COMMIT; PRAGMA user_version = 3").unwrap();
-        assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::OtherFormat { found: 3, .. }));
+        other.execute_batch("COMMIT; PRAGMA user_version = 4").unwrap();
+        assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::OtherFormat { found: 4, .. }));
         other.execute_batch("PRAGMA application_id = 7").unwrap();
         assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::Foreign { .. }));
         drop(other);
         // The file is deleted while a process uses it; it is created again.
         std::fs::remove_dir_all(folder.path()).unwrap();
-        positions.keep([1; 16], position(NOW, 1)).await.unwrap();
-        assert!(positions.find([1; 16], NOW).await.unwrap().is_some() && path.exists());
+        positions.write(&[([1; 16], position(NOW, 1))], &[]).unwrap();
+        assert!(found(&positions, [1; 16], NOW).is_some() && path.exists());
         std::fs::remove_dir_all(folder.path()).unwrap();
         std::fs::write(folder.path(), "a file").unwrap();
-        let missing = positions.keep([1; 16], position(NOW, 1)).await.unwrap_err();
+        let missing = positions.write(&[([1; 16], position(NOW, 1))], &[]).unwrap_err();
         assert!(missing.to_string().contains("--state-dir"), "{missing}");
         std::fs::remove_file(folder.path()).unwrap();
         std::fs::create_dir(folder.path()).unwrap();
         std::fs::write(&path, "no database, and longer than the header of one would be: a hundred bytes in all, or so it is said").unwrap();
         assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::Foreign { .. }));
+    }
+
+    #[test]
+    fn a_damaged_file_is_replaced_once_by_all_processes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (open(&folder, 1_000).unwrap(), open(&folder, 1_000).unwrap());
+        for positions in [&one, &other] {
+            positions.write(&[([1; 16], position(NOW, 20_000))], &[]).unwrap();
+        }
+        let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
+        one.database.with(|connection| connection.query_one(truncate, (), |_| Ok(()))).unwrap();
+        // A power failure: the header is on the disk, and other pages are not.
+        let path = folder.path().join("cursors.db");
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[4_096..].fill(0);
+        std::fs::write(&path, bytes).unwrap();
+        let third = open(&folder, 1_000).unwrap();
+        assert_eq!(third.start(NOW).unwrap(), NOW);
+        for (number, positions) in [(2, &third), (3, &one), (4, &other)] {
+            positions.write(&[([number; 16], position(NOW, 1))], &[]).unwrap();
+        }
+        assert_eq!(states(&third, NOW).len(), 3);
     }
 }

@@ -18,7 +18,9 @@ use super::StoreError;
 use super::traces::{is_removal_unfinished, overwrite_removed};
 use super::write_lock::{LOCK_TIMEOUT, WriteLock};
 use crate::source::{FILES_ONLY, PostgresError, SourceError, is_database};
-use crate::state::{beside, create_private_file, foreign_beside_database, orphan_of_database, read_head};
+use crate::state::{
+    FileIdentity, beside, create_private_file, foreign_beside_database, orphan_of_database, read_head,
+};
 
 /// SQLite application id in the header of every store (`fwel`); it tells stores from databases of other programs.
 pub(super) const APPLICATION_ID: i64 = 0x6677_656C;
@@ -109,28 +111,6 @@ impl Reader {
     fn is_current(&self, path: &Path, metadata: &Metadata) -> bool {
         self.file == FileIdentity::from_metadata(metadata)
             && self.frozen.is_none_or(|frozen| frozen == FileState::new(path, metadata))
-    }
-}
-
-/// Identity of a file, independent of its path. An open connection keeps reading the file it has opened, even if
-/// another one replaced it at the path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileIdentity {
-    #[cfg(unix)]
-    device_and_inode: (u64, u64),
-    #[cfg(not(unix))]
-    created: Option<std::time::SystemTime>,
-}
-
-impl FileIdentity {
-    pub(super) fn from_metadata(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            Self { device_and_inode: (metadata.dev(), metadata.ino()) }
-        }
-        #[cfg(not(unix))]
-        Self { created: metadata.created().ok() }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::state::{FileKind, StateFile};
 
-/// The file's header contains `fwte`. Maximum 128 MiB, in pages of 4,096 bytes: three times the size of [`MAX_ROWS`].
+/// The file's header contains `fwte`. The maximum is three times the size of [`MAX_ROWS`].
 const KIND: FileKind = FileKind {
     name: "telemetry.db",
     what: "store of calls",
@@ -20,7 +20,9 @@ const KIND: FileKind = FileKind {
             "ALTER TABLE totals ADD COLUMN lists INTEGER NOT NULL DEFAULT 0; UPDATE totals SET lists = paginated",
         ),
     ],
-    max_pages: 32_768,
+    max_bytes: 128 * 1024 * 1024,
+    page_bytes: 4_096,
+    is_disposable: false,
     overwrites: false,
 };
 

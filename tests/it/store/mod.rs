@@ -13,4 +13,5 @@ mod permissions;
 mod read_only;
 mod removal;
 mod searches;
+mod stored_positions;
 mod walk;

@@ -223,7 +223,11 @@ pub(crate) struct StdioServer {
 
 impl StdioServer {
     pub(crate) fn start<const N: usize>(arguments: [&str; N]) -> Self {
-        let mut command = binary();
+        Self::start_with(binary(), arguments)
+    }
+
+    /// Starts a server with additional environment variables, or in a namespace.
+    pub(crate) fn start_with<const N: usize>(mut command: Command, arguments: [&str; N]) -> Self {
         command.args(["serve", "--stdio"]).args(arguments);
         let mut process =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -14,7 +14,7 @@ use super::scan::{Block, Candidate, Candidates, ChunkRow, by_score};
 use super::scope::VectorScope;
 use crate::embedding::QueryVector;
 use crate::source::meaning::{ScoreSpread, VectorHit};
-use crate::source::store::database::FileIdentity;
+use crate::state::FileIdentity;
 
 /// Maximum number of rows of a block.
 const BLOCK_ROWS: usize = 8_192;

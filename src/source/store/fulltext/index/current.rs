@@ -16,9 +16,10 @@ use super::open::VerifiedFiles;
 use super::view::{IndexView, Snapshot, UnverifiedFiles};
 use crate::source::SourceError;
 use crate::source::store::StoreError;
-use crate::source::store::database::{Database, FileIdentity, identity};
+use crate::source::store::database::{Database, identity};
 use crate::source::store::lock_holder::lock_holder;
 use crate::source::store::write_lock::IndexLock;
+use crate::state::FileIdentity;
 
 /// Maximum number of changes that a search adds to the index itself. More are added in the background.
 const MAX_INLINE_CHANGES: i64 = 5_000;
