@@ -28,7 +28,7 @@ use crate::telemetry::ReadKind;
 /// Time after which an entry is evicted.
 const LIFETIME: Duration = Duration::from_secs(3_600);
 
-/// Maximum bytes of the content of all entries.
+/// Maximum bytes of the content and the query vectors of all entries.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Bytes of a result besides its content.
@@ -101,7 +101,8 @@ impl Default for SearchCache {
                 let Passage { chunk, document } = &result.passage;
                 chunk.content.len() + bytes_of(&document.metadata) + RESULT_BYTES
             });
-            key.name.len() + results.sum::<usize>()
+            let vector = entry.answer.query_vector.as_ref().map_or(0, |vector| size_of_val(&**vector));
+            key.name.len() + vector + results.sum::<usize>()
         };
         let limits = LruLimits::new(MAX_BYTES).with_lifetime(LIFETIME);
         let entries = LruCache::with_weights(limits, weight);

@@ -31,7 +31,7 @@ pub async fn remember(found: &FoundProject, search: AnsweredSearch<'_>) -> Optio
     let search = NewSearch {
         id,
         query: request.query.trim().to_owned(),
-        query_embedding: None,
+        query_embedding: cached.answer.query_vector.clone(),
         result_ids: cached.answer.results.iter().map(|result| result.passage.chunk.id).collect(),
         latency_ms,
         cache_hit: cached.is_hit,

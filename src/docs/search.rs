@@ -1,6 +1,7 @@
 //! Searches for chunks: from a request to results.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::error::DocsError;
@@ -65,6 +66,8 @@ pub struct SearchAnswer {
     pub corpus_version: i64,
     /// Reasons why the answer is not all that was asked for, each with what to do.
     pub warnings: BTreeSet<String>,
+    /// Vector of the query, if a model made it.
+    pub query_vector: Option<Arc<[f32]>>,
     /// Reason why the vector of the query is not valid. The results are then found by words alone.
     pub embedding_error: Option<String>,
     /// Reranker of the results, if they are reranked.
@@ -97,7 +100,7 @@ pub async fn search(
         depth,
     };
     let started = Instant::now();
-    let Candidates { mut chunks, corpus_version, problems, embedding, embedding_error } =
+    let Candidates { mut chunks, corpus_version, problems, embedding, query_vector, embedding_error } =
         found.store.search(&found.project, &search, stages).await?;
     let total_found = chunks.len();
     let embedding_ms = embedding.map_or(0, |embedding| embedding.latency_ms);
@@ -119,7 +122,15 @@ pub async fn search(
     }
     chunks.truncate(request.top_k);
     let results = read(found, &chunks).await?;
-    Ok(SearchAnswer { results, total_found, corpus_version, warnings, embedding_error, reranked_by })
+    Ok(SearchAnswer {
+        results,
+        total_found,
+        corpus_version,
+        warnings,
+        query_vector,
+        embedding_error,
+        reranked_by,
+    })
 }
 
 /// Reranks the first candidates. Returns the number of passages that were sent to the reranker, or the reason if the order

@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 
 use super::projects::FoundProject;
@@ -59,6 +61,9 @@ struct StoredAnswer {
     total_found: usize,
     corpus_version: i64,
     reranked_by: Option<String>,
+    /// Numbers of the vector of the query, little endian in base64, if a model made it.
+    #[serde(default)]
+    query_vector: Option<String>,
 }
 
 impl SharedAnswers {
@@ -157,6 +162,7 @@ impl SharedAnswers {
             total_found: stored.total_found,
             corpus_version: stored.corpus_version,
             warnings: BTreeSet::new(),
+            query_vector: stored.query_vector.as_deref().and_then(decoded_vector),
             embedding_error: None,
             reranked_by: stored.reranked_by,
         })
@@ -178,6 +184,7 @@ impl SharedAnswers {
             total_found: answer.total_found,
             corpus_version: answer.corpus_version,
             reranked_by: answer.reranked_by.clone(),
+            query_vector: answer.query_vector.as_deref().map(encoded_vector),
         };
         let (project, text) =
             (found.project.id.to_string(), serde_json::to_string(&stored).unwrap_or_default());
@@ -198,4 +205,14 @@ pub(super) fn name_start(project: &ProjectSlug) -> String {
 /// Returns the key of the contract for the entry of a name.
 pub(super) fn key(name: &str) -> String {
     format!("{KIND}:{name}")
+}
+
+fn encoded_vector(numbers: &[f32]) -> String {
+    STANDARD_NO_PAD.encode(numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>())
+}
+
+fn decoded_vector(text: &str) -> Option<Arc<[f32]>> {
+    let bytes = STANDARD_NO_PAD.decode(text).ok()?;
+    let (numbers, rest) = bytes.as_chunks::<4>();
+    rest.is_empty().then(|| numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
 }

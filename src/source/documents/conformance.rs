@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::{
     Candidates, Category, CommitSummary, Document, DocumentChange, DocumentList, DocumentRef, DocumentSearch,
-    DocumentStore, Feedback, NewDocument, NewProject, NewSearch, Project, ProjectRef, ProjectSettings,
-    StageSender, Uuid, content_hash,
+    DocumentStore, EMBEDDING_DIMENSIONS, Feedback, NewDocument, NewProject, NewSearch, Project, ProjectRef,
+    ProjectSettings, StageSender, Uuid, content_hash,
 };
 use crate::record::RecordData;
 use crate::source::SearchMode;
@@ -43,7 +43,7 @@ pub(crate) fn new_search(query: &str) -> NewSearch {
     NewSearch {
         id: Uuid::random().unwrap(),
         query: query.to_owned(),
-        query_embedding: Some(vec![0.0, 1.0]),
+        query_embedding: Some(vec![0.5; EMBEDDING_DIMENSIONS].into()),
         result_ids: vec![Uuid::random().unwrap()],
         latency_ms: 7,
         cache_hit: false,

@@ -1,9 +1,11 @@
 //! The history of searches, with feedback.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::search::EMBEDDING_DIMENSIONS;
 use super::uuid::Uuid;
 
 /// A search to be remembered.
@@ -13,8 +15,8 @@ pub struct NewSearch {
     pub id: Uuid,
     /// Text of the query.
     pub query: String,
-    /// Vector of the query, if it was embedded.
-    pub query_embedding: Option<Vec<f32>>,
+    /// Vector of the query, if a model made it.
+    pub query_embedding: Option<Arc<[f32]>>,
     /// Chunks in the answer, the best first.
     pub result_ids: Vec<Uuid>,
     /// Time that the search took, in milliseconds.
@@ -23,6 +25,13 @@ pub struct NewSearch {
     pub cache_hit: bool,
     /// Hash of the caller, who alone can give feedback; `None` if callers are not authenticated.
     pub caller: Option<String>,
+}
+
+impl NewSearch {
+    /// Returns the vector of the query if it has the dimensions of the contract.
+    pub(in crate::source) fn embedding(&self) -> Option<&[f32]> {
+        self.query_embedding.as_deref().filter(|numbers| numbers.len() == EMBEDDING_DIMENSIONS)
+    }
 }
 
 /// A search as a store remembers it.

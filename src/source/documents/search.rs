@@ -1,6 +1,7 @@
 //! The search for chunks of a project.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::category::Category;
@@ -55,6 +56,8 @@ pub struct Candidates {
     pub problems: BTreeSet<String>,
     /// Embedding of the query, if it was embedded.
     pub embedding: Option<EmbeddingStage>,
+    /// Vector of the query, if it was embedded.
+    pub query_vector: Option<Arc<[f32]>>,
     /// Reason why the vector of the query is not valid, which is also one of the problems.
     pub embedding_error: Option<String>,
 }

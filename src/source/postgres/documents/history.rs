@@ -6,9 +6,7 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::read::{find, project, project_of, select_projects, time};
 use crate::source::SourceError;
-use crate::source::documents::{
-    EMBEDDING_DIMENSIONS, Feedback, NewSearch, Project, ProjectRef, SearchRecord, Uuid,
-};
+use crate::source::documents::{Feedback, NewSearch, Project, ProjectRef, SearchRecord, Uuid};
 use crate::source::postgres::extension::vector::SqlVector;
 use crate::source::postgres::tables::{PostgresTables, optional_text, text};
 
@@ -49,9 +47,8 @@ pub(super) async fn remember(
 }
 
 async fn add_search(transaction: &Transaction<'_>, project: Uuid, search: &NewSearch) -> Result<(), Error> {
-    let NewSearch { id, query, query_embedding, result_ids, latency_ms, cache_hit, caller } = search;
-    let embedding = query_embedding.as_ref().filter(|numbers| numbers.len() == EMBEDDING_DIMENSIONS);
-    let embedding = embedding.map(|numbers| SqlVector(numbers));
+    let NewSearch { id, query, result_ids, latency_ms, cache_hit, caller, .. } = search;
+    let embedding = search.embedding().map(SqlVector);
     let results: Vec<String> = result_ids.iter().map(ToString::to_string).collect();
     let (id, project) = (id.to_string(), project.to_string());
     let query = query.replace('\0', "");

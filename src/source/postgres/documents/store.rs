@@ -1,6 +1,7 @@
 //! A store in PostgreSQL as a store of documents.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -216,6 +217,7 @@ impl DocumentStore for PostgresStore {
         if let Some(embedding) = &embedding {
             stages.send(SearchStage::Embedding(embedding.clone()));
         }
+        let query_vector = vector.as_ref().map(|(vector, _)| Arc::clone(&vector.numbers));
         let embedding_error = problem.clone().filter(|_| is_invalid_vector);
         let found = with_memory(|granted| {
             let (project, search, vector) = (project.clone(), search.clone(), vector.clone());
@@ -229,7 +231,7 @@ impl DocumentStore for PostgresStore {
         self.check_documents().await?;
         let mut candidates = found.await?.0;
         candidates.problems.extend(problem.map(|problem| by_words_only(&problem)));
-        Ok(Candidates { embedding, embedding_error, ..candidates })
+        Ok(Candidates { embedding, query_vector, embedding_error, ..candidates })
     }
 
     async fn vectors_identity(&self) -> Result<Option<String>, SourceError> {

@@ -196,6 +196,7 @@ impl DocumentStore for Store {
         if let Some(embedding) = &embedding {
             stages.send(SearchStage::Embedding(embedding.clone()));
         }
+        let query_vector = meaning.vector().map(|vector| Arc::clone(&vector.numbers));
         let problem = meaning.problem.take();
         let embedding_error = problem.clone().filter(|_| meaning.is_invalid_vector);
         let (id, depth, category) = (project.id, search.depth, search.category.clone());
@@ -220,7 +221,7 @@ impl DocumentStore for Store {
         };
         let mut candidates = self.reading(read).await?.0;
         candidates.problems.extend(problem.map(|problem| by_words_only(&problem)));
-        Ok(Candidates { embedding, embedding_error, ..candidates })
+        Ok(Candidates { embedding, query_vector, embedding_error, ..candidates })
     }
 
     async fn vectors_identity(&self) -> Result<Option<String>, SourceError> {

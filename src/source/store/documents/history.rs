@@ -51,10 +51,8 @@ pub(in crate::source::store) fn add_search(
     project: Uuid,
     search: &NewSearch,
 ) -> Result<(), rusqlite::Error> {
-    let NewSearch { id, query, query_embedding, result_ids, latency_ms, cache_hit, caller } = search;
-    let vector = query_embedding
-        .as_ref()
-        .map(|numbers| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>());
+    let NewSearch { id, query, result_ids, latency_ms, cache_hit, caller, .. } = search;
+    let vector = search.embedding().map(vector_bytes);
     let sql = format!(
         "INSERT INTO search_history (id, project_id, query, query_embedding, result_ids, latency_ms, cache_hit, created_at)
          SELECT ?1, id, ?3, ?4, ?5, ?6, ?7, {NOW} FROM projects WHERE id = ?2"
@@ -82,6 +80,17 @@ pub(in crate::source::store) fn add_search(
         sqlite.prepare_cached(sql)?.execute(params![id.to_string(), caller])?;
     }
     Ok(())
+}
+
+/// Returns the numbers of a vector as 32-bit floats, little endian.
+pub(in crate::source::store) fn vector_bytes(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// Removes the vectors of the queries of all searches.
+pub(in crate::source::store) fn remove_query_vectors(sqlite: &Connection) -> Result<(), rusqlite::Error> {
+    let sql = "UPDATE search_history SET query_embedding = NULL WHERE query_embedding IS NOT NULL";
+    sqlite.execute(sql, ()).map(drop)
 }
 
 /// Sets or withdraws the feedback on a search. Returns false if there is no such search, or if it is of another caller.

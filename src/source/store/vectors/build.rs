@@ -18,8 +18,10 @@ use super::probe::{ComparableGenerations, ModelProbe};
 use super::refused::RefusedRecords;
 use super::streams::{EmbeddedStreams, SkippedStreams, check_dimensions};
 use crate::embedding::EmbeddingModel;
+use crate::source::store::StoreError;
 use crate::source::store::database::{Database, identity};
-use crate::source::store::tables::raise_versions;
+use crate::source::store::documents::remove_query_vectors;
+use crate::source::store::tables::{has_projects, raise_versions};
 use crate::state::{LockedFile, beside};
 
 /// Number of chunks of a replaced generation that one transaction deletes.
@@ -373,9 +375,10 @@ impl VectorBuilder {
 /// Another process builds them, or the file cannot be deleted.
 pub async fn remove_vectors(store: &Path) -> Result<bool, VectorError> {
     // The store is opened first, so that nothing is created beside a path that has none.
-    drop(Database::open(store)?);
+    let database = Database::open(store)?;
     let path = vectors_path(store);
     let _lock = lock_or_wait(&path).await?;
+    remove_vectors_of_projects(&database)?;
     match open(&path) {
         Ok(None) => return Ok(false),
         // A file with our mark that is damaged or newer is deleted as well.
@@ -391,6 +394,15 @@ pub async fn remove_vectors(store: &Path) -> Result<bool, VectorError> {
         }
     }
     Ok(true)
+}
+
+/// Removes what projects have of a model.
+fn remove_vectors_of_projects(database: &Database) -> Result<(), StoreError> {
+    if !database.read(has_projects)? {
+        return Ok(());
+    }
+    let sqlite = database.writer()?;
+    remove_query_vectors(&sqlite).map_err(|error| database.error(&error))
 }
 
 fn new_generation(
