@@ -187,7 +187,7 @@ impl PostgresStore {
     }
 
     /// Asks a replica, if one is up to date, and the primary otherwise. A replica may not have a record yet that another process
-    /// has shown, so what it does not have is read from the primary.
+    /// has shown, so what it does not have is read from the primary. A read that is the victim of a deadlock is repeated once.
     async fn on_replica_or_primary<Answer, Asked>(
         &self,
         ask: impl Fn(PostgresPool) -> Asked,
@@ -204,7 +204,9 @@ impl PostgresStore {
                 answer => return answer,
             }
         }
-        ask(self.pool.clone()).await
+        let answer = ask(self.pool.clone()).await;
+        // An import that drops and creates indexes locks tables in another order than a read.
+        if answer.as_ref().is_err_and(is_deadlock) { ask(self.pool.clone()).await } else { answer }
     }
 
     /// Returns what `/health` and `/metrics` tell of the database.
@@ -252,6 +254,10 @@ impl<Answer, Run> MeasuredRun<Answer> for Run where
         + Sync
         + 'static
 {
+}
+
+fn is_deadlock(error: &SourceError) -> bool {
+    matches!(error, SourceError::Store(StoreError::Postgres(error)) if error.is_deadlock())
 }
 
 /// Returns true if a replica may only lack what was asked for.
