@@ -1,4 +1,5 @@
-//! Requests that need a token with `admin = true`: the history of searches, and the removal of cached answers.
+//! Requests that need a token with `admin = true`: the history of searches, one by one and in groups, and the removal of cached
+//! answers.
 
 use std::collections::HashSet;
 
@@ -11,11 +12,14 @@ use super::request::MAX_PROJECT_CHARS;
 use super::response::fitting;
 use crate::docs::ReadableProjects;
 use crate::http::middleware::served::AuthMode;
-use crate::source::documents::{Project, SearchRecord, Uuid};
+use crate::source::documents::{Project, SearchGroup, SearchGrouping, SearchRecord, Uuid};
 use crate::tools::Toolbox;
 
 /// Number of searches without `limit`.
 const DEFAULT_LIMIT: usize = 50;
+
+/// Maximum length of `group_by`.
+const MAX_GROUPING_CHARS: usize = 100;
 
 /// Maximum of `limit`.
 const MAX_LIMIT: usize = 1_000;
@@ -24,6 +28,13 @@ const MAX_LIMIT: usize = 1_000;
 #[derive(Debug, Serialize)]
 struct History {
     searches: Vec<SearchRecord>,
+}
+
+/// The searches of a project in groups.
+#[derive(Debug, Serialize)]
+struct GroupedHistory {
+    group_by: SearchGrouping,
+    groups: Vec<SearchGroup>,
 }
 
 /// The result of a removal.
@@ -52,6 +63,27 @@ pub(super) async fn history(
     let searches = fitting(found.store.history(found.project.id, limit).await?);
     let items = searches.len();
     Answer::new(&History { searches }, items)
+}
+
+/// Answers with the numbers and latencies of the searches of a project, in groups.
+pub(super) async fn search_groups(
+    toolbox: &Toolbox,
+    id: &str,
+    query: Option<&str>,
+) -> Result<Answer, DocumentError> {
+    check_admin(toolbox)?;
+    let mut parameters = Parameters::from_query(query, &["group_by"]);
+    let name = parameters.required_text("group_by", MAX_GROUPING_CHARS);
+    let parsed = name.parse::<SearchGrouping>();
+    if let (false, Err(problem)) = (name.is_empty(), &parsed) {
+        parameters.refuse("group_by", &problem.to_string(), "enum");
+    }
+    parameters.finish()?;
+    let Ok(group_by) = parsed else { return Err(DocumentError::internal()) };
+    let found = ReadableProjects::in_source(toolbox.source()).await?.find(id).await?;
+    let groups = found.store.search_groups(found.project.id, group_by).await?;
+    let items = groups.len();
+    Answer::new(&GroupedHistory { group_by, groups }, items)
 }
 
 /// Removes cached answers of one project, or of all readable ones, from the caches of all callers, on all servers that

@@ -121,6 +121,7 @@ impl DocumentApi {
                 Route::Projects => projects(&toolbox).await?,
                 Route::Project(id) => project(&toolbox, &id).await?,
                 Route::History(id) => admin::history(&toolbox, &id, query).await?,
+                Route::SearchGroups(id) => admin::search_groups(&toolbox, &id, query).await?,
                 Route::Documents => list::documents(&toolbox, query).await?,
                 Route::ClearCache => admin::clear_cache(&self.served, &toolbox, query).await?,
             }))

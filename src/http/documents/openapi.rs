@@ -33,6 +33,11 @@ pub(in crate::http) fn paths() -> Vec<(&'static str, Value)> {
         "operationId": "listSearches",
         "summary": "The last searches of a project, the newest first; needs a token with `admin = true`",
         "responses": responses("200", "Searches", "application/json", searches())});
+    let group_by = query_parameter("group_by", true, &json!({"enum": ["cache_hit", "feedback", "day"]}));
+    let grouped = json!({"parameters": [path_parameter("Slug or id of a project"), group_by],
+        "operationId": "groupSearches",
+        "summary": "Numbers and latencies of the searches of a project; needs a token with `admin = true`",
+        "responses": responses("200", "Groups", "application/json", search_groups())});
     let cleared = object(&json!({"cleared": {"type": "integer", "minimum": 0}}), &["cleared"]);
     let clear = json!({
         "parameters": [query_parameter("project_id", false, &project_id())], "operationId": "clearCache",
@@ -45,6 +50,7 @@ pub(in crate::http) fn paths() -> Vec<(&'static str, Value)> {
         ("/api/v1/projects", json!({"get": projects})),
         ("/api/v1/projects/{id}", json!({"get": one})),
         ("/api/v1/projects/{id}/history", json!({"get": history})),
+        ("/api/v1/projects/{id}/searches", json!({"get": grouped})),
         ("/api/v1/documents", json!({"get": documents})),
         ("/api/v1/admin/cache/clear", json!({"post": clear})),
     ]
@@ -181,6 +187,20 @@ fn searches() -> Value {
     let required =
         ["id", "project_id", "query", "result_ids", "feedback", "latency_ms", "cache_hit", "created_at"];
     object(&json!({"searches": {"type": "array", "items": object(&search, &required)}}), &["searches"])
+}
+
+fn search_groups() -> Value {
+    let number = json!({"type": "integer", "minimum": 0});
+    let group = json!({
+        "value": {"type": ["boolean", "string", "null"], "description": "Value of the property; days are those of UTC"},
+        "count": {"type": "integer", "minimum": 1},
+        "latency_ms": object(&json!({"p50": number, "p95": number}), &["p50", "p95"]),
+    });
+    let properties = json!({
+        "group_by": {"enum": ["cache_hit", "feedback", "day"]},
+        "groups": {"type": "array", "items": object(&group, &["value", "count", "latency_ms"])},
+    });
+    object(&properties, &["group_by", "groups"])
 }
 
 fn search_response() -> Value {

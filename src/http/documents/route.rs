@@ -10,7 +10,7 @@ const BASE: &str = "/api/v1/";
 /// The routes, as an error names them.
 pub(super) const ROUTES: &str = "POST /api/v1/search, GET /api/v1/search/stream, POST /api/v1/search/{id}/feedback, \
     GET /api/v1/projects, GET /api/v1/projects/{id}, GET /api/v1/projects/{id}/history, \
-    GET /api/v1/documents?project_id=, POST /api/v1/admin/cache/clear";
+    GET /api/v1/projects/{id}/searches?group_by=, GET /api/v1/documents?project_id=, POST /api/v1/admin/cache/clear";
 
 /// Path of a search as server-sent events.
 pub(in crate::http) const SEARCH_STREAM: &str = "/api/v1/search/stream";
@@ -30,6 +30,7 @@ pub(super) enum Route<'a> {
     Projects,
     Project(Cow<'a, str>),
     History(Cow<'a, str>),
+    SearchGroups(Cow<'a, str>),
     Documents,
     ClearCache,
 }
@@ -49,6 +50,7 @@ impl<'a> Route<'a> {
             ["projects"] => Self::Projects,
             ["projects", project] => Self::Project(id(project)?),
             ["projects", project, "history"] => Self::History(id(project)?),
+            ["projects", project, "searches"] => Self::SearchGroups(id(project)?),
             ["documents"] => Self::Documents,
             ["admin", "cache", "clear"] => Self::ClearCache,
             _ => return None,
@@ -64,6 +66,7 @@ impl<'a> Route<'a> {
             Self::Projects => "/api/v1/projects",
             Self::Project(_) => "/api/v1/projects/{id}",
             Self::History(_) => "/api/v1/projects/{id}/history",
+            Self::SearchGroups(_) => "/api/v1/projects/{id}/searches",
             Self::Documents => DOCUMENTS,
             Self::ClearCache => "/api/v1/admin/cache/clear",
         }
@@ -73,7 +76,12 @@ impl<'a> Route<'a> {
     pub(super) fn method(&self) -> &'static str {
         match self {
             Self::Search | Self::Feedback(_) | Self::ClearCache => "POST",
-            Self::Stream | Self::Projects | Self::Project(_) | Self::History(_) | Self::Documents => "GET",
+            Self::Stream
+            | Self::Projects
+            | Self::Project(_)
+            | Self::History(_)
+            | Self::SearchGroups(_)
+            | Self::Documents => "GET",
         }
     }
 }
@@ -92,6 +100,7 @@ mod tests {
             ("/api/v1/projects/hand%62ook", Some(Route::Project("handbook".into()))),
             ("/api/v1/projects/a%2Fb", Some(Route::Project("a/b".into()))),
             ("/api/v1/projects/x/history", Some(Route::History("x".into()))),
+            ("/api/v1/projects/x/searches", Some(Route::SearchGroups("x".into()))),
             ("/api/v1/documents", Some(Route::Documents)),
             ("/api/v1/admin/cache/clear", Some(Route::ClearCache)),
             ("/api/v1/projects/%FF", None),

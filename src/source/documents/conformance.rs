@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::{
     Candidates, Category, CommitSummary, Document, DocumentChange, DocumentList, DocumentRef, DocumentSearch,
-    DocumentStore, EMBEDDING_DIMENSIONS, Feedback, NewDocument, NewProject, NewSearch, Project, ProjectRef,
-    ProjectSettings, StageSender, Uuid, content_hash,
+    DocumentStore, EMBEDDING_DIMENSIONS, Feedback, GroupValue, NewDocument, NewProject, NewSearch, Project,
+    ProjectRef, ProjectSettings, SearchGrouping, StageSender, Uuid, content_hash,
 };
 use crate::record::RecordData;
 use crate::source::SearchMode;
@@ -277,6 +277,25 @@ async fn history_takes_feedback(store: &dyn DocumentStore) {
         assert_eq!(store.set_feedback(of_ann.id, caller, Some(Feedback::Helpful)).await.unwrap(), expect);
     }
     assert_eq!(reread(store, &project).await.corpus_version, 1, "a search is no change of the corpus");
+    store
+        .remember_search(project.id, &NewSearch { cache_hit: true, latency_ms: 90, ..new_search("fourth") })
+        .await
+        .unwrap();
+    let groups = async |by| {
+        let groups = store.search_groups(project.id, by).await.unwrap().into_iter();
+        groups
+            .map(|group| (group.value, group.count, group.latency_ms.p50, group.latency_ms.p95))
+            .collect::<Vec<_>>()
+    };
+    let flag = GroupValue::Flag;
+    assert_eq!(groups(SearchGrouping::CacheHit).await, [(flag(false), 3, 7, 7), (flag(true), 1, 90, 90)]);
+    let helpful = GroupValue::Text("helpful".to_owned());
+    assert_eq!(groups(SearchGrouping::Feedback).await, [(GroupValue::None, 3, 7, 90), (helpful, 1, 7, 7)]);
+    let days = groups(SearchGrouping::Day).await;
+    let day = store.history(project.id, 1).await.unwrap().pop().unwrap().created_at;
+    assert_eq!(days.first().unwrap().0, GroupValue::Text(day.get(..10).unwrap().to_owned()));
+    // The searches may be on both sides of midnight.
+    assert_eq!(days.iter().map(|day| day.1).sum::<u64>(), 4);
 }
 
 async fn a_removed_project_leaves_nothing(store: &dyn DocumentStore) {

@@ -5,7 +5,7 @@
 //! on them.
 //!
 //! * `slug`, `uuid`, `category`: the names of projects, identifiers, categories
-//! * `project`, `document`, `history`: the rows of the contract as values
+//! * `project`, `document`, `history`: the rows of the contract as values, `search_groups`: the history in groups
 //! * `record`: documents as records, `tiles`: the chunks of a text
 //! * `search`: searches for chunks, `chunk_ranking`: the order of chunks, `stages`: their stages as events
 //! * `copy`: a project to be copied into another store, `conformance`: the rules of a store as tests
@@ -22,6 +22,7 @@ mod history;
 mod project;
 mod record;
 mod search;
+mod search_groups;
 mod slug;
 mod stages;
 mod tiles;
@@ -45,6 +46,8 @@ pub use search::{
     Candidate, Candidates, DocumentSearch, EMBEDDING_DIMENSIONS, EmbeddingStage, MAX_CANDIDATES,
     WrongDimensions, whole_millis,
 };
+pub(in crate::source) use search_groups::{CountedSearches, search_groups};
+pub use search_groups::{GroupValue, InvalidGrouping, Latencies, SearchGroup, SearchGrouping};
 pub use slug::{InvalidSlug, ProjectRef, ProjectSlug};
 pub use stages::{CacheStage, RerankStage, ResultsStage, SearchStage, StageSender};
 pub use tiles::{Tile, tiles};
@@ -184,6 +187,10 @@ pub trait DocumentStore: Send + Sync + fmt::Debug {
 
     /// Returns the last searches of a project, the newest first.
     async fn history(&self, project: Uuid, limit: usize) -> Result<Vec<SearchRecord>, SourceError>;
+
+    /// Returns the searches of a project that are kept, in groups.
+    async fn search_groups(&self, project: Uuid, by: SearchGrouping)
+    -> Result<Vec<SearchGroup>, SourceError>;
 }
 
 /// A chunk with its document.

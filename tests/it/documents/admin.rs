@@ -93,6 +93,21 @@ fn only_an_administrator_reads_the_history() {
         refused(&history(&server, ANN, &format!("?limit={limit}")), 400, "INVALID_ARGUMENT");
     }
     assert_eq!(history(&server, CAROL, "").json(), json!({"searches": []}));
+    let grouped = |token: &str, query: &str| {
+        let target = format!("/api/v1/projects/handbook/searches{query}");
+        ask(&server.address, "GET", &target, &[&bearer(token)])
+    };
+    refused(&grouped(BOB, "?group_by=cache_hit"), 403, "FORBIDDEN");
+    assert_eq!(grouped(CAROL, "?group_by=day").json(), json!({"group_by": "day", "groups": []}));
+    let groups = grouped(ANN, "?group_by=cache_hit").json();
+    let latencies = |percent: usize| {
+        let mut took: Vec<u64> = rows.iter().map(|row| row["latency_ms"].as_u64().unwrap()).collect();
+        took.sort_unstable();
+        took[(3 * percent).div_ceil(100) - 1]
+    };
+    let expect =
+        json!({"value": false, "count": 3, "latency_ms": {"p50": latencies(50), "p95": latencies(95)}});
+    assert_eq!(groups["groups"], json!([expect]));
     // No other interface shows what was searched for.
     for token in [ANN, BOB] {
         let get = |target: &str| ask(&server.address, "GET", target, &[&bearer(token)]);

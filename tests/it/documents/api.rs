@@ -283,6 +283,7 @@ fn responses_match_their_description() {
     }
     check("/api/v1/documents", "get", &get(address, "/api/v1/documents?limit=none"));
     check("/api/v1/projects/{id}/history", "get", &get(address, "/api/v1/projects/handbook/history"));
+    check("/api/v1/projects/{id}/searches", "get", &get(address, "/api/v1/projects/handbook/searches"));
     check("/api/v1/admin/cache/clear", "post", &ask(address, "POST", "/api/v1/admin/cache/clear", &[]));
 }
 

@@ -2,6 +2,7 @@
 
 mod clocks;
 mod cursors;
+mod document_history;
 mod documents;
 mod encryption;
 mod faults;

@@ -381,6 +381,7 @@ fn the_description_names_every_route() {
             "/api/v1/projects",
             "/api/v1/projects/{id}",
             "/api/v1/projects/{id}/history",
+            "/api/v1/projects/{id}/searches",
             "/api/v1/documents",
             "/api/v1/admin/cache/clear",
             "/health",

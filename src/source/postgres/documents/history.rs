@@ -6,7 +6,10 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::read::{find, project, project_of, select_projects, time};
 use crate::source::SourceError;
-use crate::source::documents::{Feedback, NewSearch, Project, ProjectRef, SearchRecord, Uuid};
+use crate::source::documents::{
+    CountedSearches, Feedback, NewSearch, Project, ProjectRef, SearchGroup, SearchGrouping, SearchRecord,
+    Uuid, search_groups,
+};
 use crate::source::postgres::extension::vector::SqlVector;
 use crate::source::postgres::tables::{PostgresTables, optional_text, text};
 
@@ -100,6 +103,36 @@ pub(super) fn searches(
     Ok(rows.iter().filter_map(search_of).collect())
 }
 
+/// Returns the searches of a project in groups, without those that are too old.
+pub(super) fn grouped_searches(
+    tables: &PostgresTables<'_>,
+    id: Uuid,
+    by: SearchGrouping,
+) -> Result<Vec<SearchGroup>, SourceError> {
+    let Some(found) = project(tables, &ProjectRef::Id(id))? else { return Ok(Vec::new()) };
+    let value = match by {
+        SearchGrouping::CacheHit => "cache_hit::text",
+        SearchGrouping::Feedback => "feedback::text",
+        SearchGrouping::Day => "to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
+    };
+    let sql = format!(
+        "SELECT {value}, latency_ms, count(*) FROM fetchwell.search_history
+         WHERE project_id = $1::text::uuid AND NOT ({IS_EXPIRED}) GROUP BY 1, 2"
+    );
+    let rows = tables.query(&sql, &[&id.to_string(), &kept_days(&found)])?;
+    let counted = rows.iter().map(|row| CountedSearches {
+        value: optional_text(row, 0).map(str::to_owned),
+        latency_ms: latency(row, 1),
+        count: row.try_get::<_, i64>(2).unwrap_or_default().unsigned_abs(),
+    });
+    Ok(search_groups(by, counted))
+}
+
+/// Returns a latency in milliseconds.
+fn latency(row: &Row, column: usize) -> u64 {
+    row.try_get::<_, Option<i32>>(column).ok().flatten().unwrap_or_default().unsigned_abs().into()
+}
+
 /// Reads a search. Returns `None` for a row of another program.
 fn search_of(row: &Row) -> Option<SearchRecord> {
     let results: Vec<&str> = row.try_get(3).unwrap_or_default();
@@ -109,9 +142,7 @@ fn search_of(row: &Row) -> Option<SearchRecord> {
         query: text(row, 2).to_owned(),
         result_ids: results.iter().filter_map(|id| id.parse().ok()).collect(),
         feedback: optional_text(row, 4).and_then(|text| text.parse().ok()),
-        latency_ms: u64::from(
-            row.try_get::<_, Option<i32>>(5).ok().flatten().unwrap_or_default().unsigned_abs(),
-        ),
+        latency_ms: latency(row, 5),
         cache_hit: row.try_get::<_, Option<bool>>(6).ok().flatten().unwrap_or_default(),
         created_at: text(row, 7).to_owned(),
     })

@@ -15,8 +15,8 @@ use crate::handle::SourceName;
 use crate::source::documents::{
     Candidates, CategoryCount, CommitSummary, Document, DocumentChange, DocumentChunk, DocumentList,
     DocumentRef, DocumentSearch, DocumentStore, EMBEDDING_DIMENSIONS, EmbeddingStage, Feedback, NewProject,
-    NewSearch, Passage, Project, ProjectChange, ProjectRef, SearchRecord, SearchStage, StageSender, Uuid,
-    WrongDimensions, whole_millis,
+    NewSearch, Passage, Project, ProjectChange, ProjectRef, SearchGroup, SearchGrouping, SearchRecord,
+    SearchStage, StageSender, Uuid, WrongDimensions, whole_millis,
 };
 use crate::source::postgres::extension::{migrate_documents, problem};
 use crate::source::postgres::read::read as read_tables;
@@ -268,6 +268,14 @@ impl DocumentStore for PostgresStore {
 
     async fn history(&self, project: Uuid, limit: usize) -> Result<Vec<SearchRecord>, SourceError> {
         self.read_documents(move |tables| history::searches(tables, project, limit)).await
+    }
+
+    async fn search_groups(
+        &self,
+        project: Uuid,
+        by: SearchGrouping,
+    ) -> Result<Vec<SearchGroup>, SourceError> {
+        self.read_documents(move |tables| history::grouped_searches(tables, project, by)).await
     }
 }
 

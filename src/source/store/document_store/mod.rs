@@ -28,8 +28,8 @@ use crate::record::Scalar;
 use crate::source::documents::{
     Candidates, CategoryCount, CommitSummary, DOCUMENTS_STREAM, Document, DocumentChange, DocumentChunk,
     DocumentList, DocumentRef, DocumentSearch, DocumentStore, EMBEDDING_DIMENSIONS, EmbeddingStage, Feedback,
-    NewProject, NewSearch, Passage, Project, ProjectChange, ProjectRef, SearchRecord, SearchStage,
-    StageSender, Uuid, WrongDimensions, whole_millis,
+    NewProject, NewSearch, Passage, Project, ProjectChange, ProjectRef, SearchGroup, SearchGrouping,
+    SearchRecord, SearchStage, StageSender, Uuid, WrongDimensions, whole_millis,
 };
 use crate::source::relational::interrupt::ReadBounds;
 use crate::source::{Condition, Filter, SearchQuery, SearchText, SourceError, Test};
@@ -267,6 +267,19 @@ impl DocumentStore for Store {
         })
         .await?;
         self.read_documents(move |sqlite| documents::searches(sqlite, project, limit)).await
+    }
+
+    async fn search_groups(
+        &self,
+        project: Uuid,
+        by: SearchGrouping,
+    ) -> Result<Vec<SearchGroup>, SourceError> {
+        self.writing(|inner| {
+            write_history(inner);
+            Ok(())
+        })
+        .await?;
+        self.read_documents(move |sqlite| documents::grouped_searches(sqlite, project, by)).await
     }
 }
 

@@ -4,7 +4,10 @@ use rusqlite::{Connection, Row, params};
 
 use super::create_tables;
 use super::read::{project as found_project, projects};
-use crate::source::documents::{Feedback, NewSearch, Project, ProjectRef, SearchRecord, Uuid};
+use crate::source::documents::{
+    CountedSearches, Feedback, NewSearch, Project, ProjectRef, SearchGroup, SearchGrouping, SearchRecord,
+    Uuid, search_groups,
+};
 use crate::source::store::read::rows::name;
 use crate::source::store::tables::{NOW, has_table};
 
@@ -125,6 +128,30 @@ pub(in crate::source::store) fn searches(
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = statement.query_map(params![project.to_string(), max_age(&found), limit], search_of)?;
     rows.filter_map(Result::transpose).collect()
+}
+
+/// Returns the searches of a project in groups, without those that are too old.
+pub(in crate::source::store) fn grouped_searches(
+    sqlite: &Connection,
+    project: Uuid,
+    by: SearchGrouping,
+) -> Result<Vec<SearchGroup>, rusqlite::Error> {
+    let Some(found) = found_project(sqlite, &ProjectRef::Id(project))? else { return Ok(Vec::new()) };
+    let value = match by {
+        SearchGrouping::CacheHit => "iif(cache_hit, 'true', 'false')",
+        SearchGrouping::Feedback => "feedback",
+        SearchGrouping::Day => "substr(created_at, 1, 10)",
+    };
+    let mut statement = sqlite.prepare_cached(&format!(
+        "SELECT {value}, latency_ms, count(*) FROM search_history
+         WHERE project_id = ?1 AND created_at >= {KEPT_SINCE} GROUP BY 1, 2"
+    ))?;
+    let counted = statement.query_map([project.to_string(), max_age(&found)], |row| {
+        let (latency_ms, count) =
+            (row.get::<_, i64>(1)?.unsigned_abs(), row.get::<_, i64>(2)?.unsigned_abs());
+        Ok(CountedSearches { value: row.get(0)?, latency_ms, count })
+    })?;
+    Ok(search_groups(by, counted.collect::<Result<Vec<_>, _>>()?))
 }
 
 /// Reads a search. Returns `None` for a row of another program.
