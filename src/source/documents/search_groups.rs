@@ -9,7 +9,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchGrouping {
-    /// Whether the answer was cached.
+    /// True if the answer was cached.
     CacheHit,
     /// Feedback of the caller.
     Feedback,
@@ -37,9 +37,9 @@ pub struct SearchGroup {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 pub enum GroupValue {
-    /// No feedback.
+    /// The search has no feedback.
     None,
-    /// Whether the answers were cached.
+    /// True if the answers were cached.
     Flag(bool),
     /// Feedback, or a day as `2026-11-28`.
     Text(String),
@@ -48,9 +48,9 @@ pub enum GroupValue {
 /// Percentiles of latencies in milliseconds: the smallest latency that this part of the searches did not exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Latencies {
-    /// 50th percentile.
+    /// 50th percentile, the median.
     pub p50: u64,
-    /// 95th percentile.
+    /// 95th percentile of all.
     pub p95: u64,
 }
 

@@ -26,3 +26,9 @@ pub(super) fn raise_versions(sqlite: &Connection) -> Result<(), rusqlite::Error>
     }
     Ok(())
 }
+
+/// Removes the vectors of the queries of all searches.
+pub(in crate::source::store) fn remove_query_vectors(sqlite: &Connection) -> Result<(), rusqlite::Error> {
+    let sql = "UPDATE search_history SET query_embedding = NULL WHERE query_embedding IS NOT NULL";
+    sqlite.execute(sql, ()).map(drop)
+}

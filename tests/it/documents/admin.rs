@@ -181,7 +181,7 @@ fn a_request_without_a_token_is_refused_as_described() {
             checked += 1;
         }
     }
-    assert_eq!(checked, 8);
+    assert_eq!(checked, 9);
 }
 
 #[test]

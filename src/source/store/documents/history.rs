@@ -90,12 +90,6 @@ pub(in crate::source::store) fn vector_bytes(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// Removes the vectors of the queries of all searches.
-pub(in crate::source::store) fn remove_query_vectors(sqlite: &Connection) -> Result<(), rusqlite::Error> {
-    let sql = "UPDATE search_history SET query_embedding = NULL WHERE query_embedding IS NOT NULL";
-    sqlite.execute(sql, ()).map(drop)
-}
-
 /// Sets or withdraws the feedback on a search. Returns false if there is no such search, or if it is of another caller.
 pub(in crate::source::store) fn set_feedback(
     sqlite: &Connection,

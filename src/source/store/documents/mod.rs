@@ -16,8 +16,7 @@ mod writer;
 use rusqlite::Connection;
 
 pub(super) use self::history::{
-    add_search, delete_expired, delete_expired_of, grouped_searches, has_expired, remove_query_vectors,
-    searches, set_feedback,
+    add_search, delete_expired, delete_expired_of, grouped_searches, has_expired, searches, set_feedback,
 };
 pub use self::read::KnownDocument;
 pub(super) use self::read::{

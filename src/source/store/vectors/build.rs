@@ -20,8 +20,7 @@ use super::streams::{EmbeddedStreams, SkippedStreams, check_dimensions};
 use crate::embedding::EmbeddingModel;
 use crate::source::store::StoreError;
 use crate::source::store::database::{Database, identity};
-use crate::source::store::documents::remove_query_vectors;
-use crate::source::store::tables::{has_projects, raise_versions};
+use crate::source::store::tables::{has_projects, raise_versions, remove_query_vectors};
 use crate::state::{LockedFile, beside};
 
 /// Number of chunks of a replaced generation that one transaction deletes.
