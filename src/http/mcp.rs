@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use axum::body::{Body, HttpBody, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use serde_json::{Map, json};
 
 use super::middleware::refusal::Refusal;
@@ -52,7 +52,7 @@ pub(super) async fn answer_message(State(mcp): State<Mcp>, request: Request) -> 
     if is_refused_before_sending(request.headers(), request.body()) {
         return too_long();
     }
-    let (mut parts, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let message = match tokio::time::timeout(mcp.body, read_message(body)).await {
         Ok(Ok(message)) => message,
         Ok(Err(refused)) => return refused,
@@ -65,11 +65,7 @@ pub(super) async fn answer_message(State(mcp): State<Mcp>, request: Request) -> 
         Ok(id) => id,
         Err(no_message) => return refused_message(&no_message),
     };
-    // The service requires both media types, whatever it responds with.
-    let both = HeaderValue::from_static("application/json, text/event-stream");
-    parts.headers.insert(header::ACCEPT, both);
-    let request = Request::from_parts(parts, Full::new(Bytes::from(message)));
-    let answer = mcp.service.answer(request, form).await.map(Body::new);
+    let answer = mcp.service.answer(parts, message, form).await.map(Body::new);
     let is_error = answer.status().is_client_error() || answer.status().is_server_error();
     if !is_error || answer.headers().get(header::CONTENT_TYPE) == Some(&JSON) {
         return answer;

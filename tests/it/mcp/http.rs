@@ -206,6 +206,46 @@ fn requests_are_answered_as_the_specification_says() {
 }
 
 #[test]
+fn calls_with_and_without_a_session_have_the_same_answer() {
+    let (_folder, store) = demo_store();
+    let server = HttpServer::start(["--store", text(&store)]);
+    let head = format!("POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json", server.address);
+    // The field `session` is unknown, so such a message is left to the session of `rmcp`.
+    let answer = |headers: &str, id: &str, params: &str, more: &str| {
+        let message =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}{more}}}"#);
+        let (status, head, body) = exchange(&server.address, &format!("{head}{headers}"), &message);
+        let mut head: Vec<&str> = head.lines().filter(|line| !line.starts_with("date:")).collect();
+        head.sort_unstable();
+        // Calls differ in the id of their request alone.
+        let without_ids = |text: &str| {
+            let mut parts = text.split("req_");
+            let first = parts.next().unwrap().to_owned();
+            parts.fold(first, |text, part| text + &part[16..])
+        };
+        (status, without_ids(&head.join("\n")), without_ids(&body))
+    };
+    let meta = r#"{"name":"search","arguments":{"query":"invoice"},"_meta":{"progressToken":7}}"#;
+    for (id, params) in [
+        ("1", r#"{"name":"search","arguments":{"query":"invoice"}}"#),
+        ("\"a b\"", r#"{"name":"list_streams"}"#),
+        ("0", r#"{"name":"list_streams","arguments":null}"#),
+        ("-7", r#"{"name":"fetch","arguments":{"id":"messages:m1"}}"#),
+        ("9007199254740993", r#"{"name":"no_such_tool","arguments":{}}"#),
+        ("2", meta),
+        ("3", r#"{"name":"search","arguments":"invoice"}"#),
+        ("4", r#"{"name":"search","arguments":{"query":""}}"#),
+        ("5.5", r#"{"name":"list_streams"}"#),
+    ] {
+        for headers in ["", "\r\nmcp-protocol-version: 2025-06-18", "\r\nmcp-protocol-version: 1999-01-01"] {
+            let direct = answer(headers, id, params, "");
+            assert_eq!(direct, answer(headers, id, params, ",\"session\":1"), "{id} {params} {headers}");
+            assert!(direct.2.len() > 20, "{direct:?}");
+        }
+    }
+}
+
+#[test]
 fn a_disconnected_client_cancels_the_request_to_the_source() {
     let folder = tempfile::tempdir().unwrap();
     let source = FakeServer::start(|_| Reply::Hang);
