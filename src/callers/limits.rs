@@ -20,11 +20,21 @@ const MAX_IDLE: Duration = Duration::from_secs(30 * 60);
 /// Maximum time that a call waits for a permit.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
+/// Maximum number of a person's calls that wait for a permit.
+const MAX_WAITING: usize = 256;
+
 /// Concurrency permits of all people.
 #[derive(Debug)]
 pub struct CallLimiter {
-    /// Semaphores by person and limit: a changed limit begins with a new semaphore.
-    permits: LruCache<(GrantId, usize), Arc<Semaphore>>,
+    /// Permits by person and limit: a changed limit begins with new permits.
+    permits: LruCache<(GrantId, usize), Permits>,
+}
+
+/// Permits of one person. Cheap to clone; clones share the permits.
+#[derive(Debug, Clone)]
+struct Permits {
+    running: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
 }
 
 /// The reason why an authenticated caller gets no tools.
@@ -49,21 +59,58 @@ impl CallLimiter {
     ///
     /// # Errors
     ///
-    /// No permit was released in time.
+    /// No permit was released in time, or too many calls wait for one.
     pub async fn acquire(
         &self,
         person: GrantId,
         limit: usize,
     ) -> Result<OwnedSemaphorePermit, AdmissionError> {
         // Each call looks the semaphore up, so it is evicted after the last grant in use and not after the first.
-        let permits = self.permits.get_or_insert_with((person, limit), || Arc::new(Semaphore::new(limit)));
-        let permit = timeout(MAX_WAIT, permits.acquire_owned()).await;
-        permit.ok().and_then(Result::ok).ok_or(AdmissionError::TooManyCalls)
+        let permits = self.permits.get_or_insert_with((person, limit), || Permits::new(limit));
+        permits.acquire().await.ok_or(AdmissionError::TooManyCalls)
+    }
+}
+
+impl Permits {
+    fn new(limit: usize) -> Self {
+        Self { running: Arc::new(Semaphore::new(limit)), waiting: Arc::new(Semaphore::new(MAX_WAITING)) }
+    }
+
+    async fn acquire(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.running).try_acquire_owned() {
+            return Some(permit);
+        }
+        let _waiting = self.waiting.try_acquire().ok()?;
+        timeout(MAX_WAIT, Arc::clone(&self.running).acquire_owned()).await.ok()?.ok()
     }
 }
 
 impl Default for CallLimiter {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_bounded_number_of_calls_waits_for_a_permit() {
+        let permits = Permits::new(1);
+        let running = permits.acquire().await.unwrap();
+        let waiting: Vec<_> = (0..MAX_WAITING)
+            .map(|_| {
+                let permits = permits.clone();
+                tokio::spawn(async move { permits.acquire().await.is_some() })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        assert!(permits.acquire().await.is_none(), "one more is refused at once");
+        drop(running);
+        for call in waiting {
+            assert!(call.await.unwrap(), "each waiting call gets the permit in its turn");
+        }
+        assert!(permits.acquire().await.is_some());
     }
 }

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::middleware::served::AuthMode;
 use super::router::app;
-use super::server::connections::{Connections, MAX_UNSENT_OF_CALLER, MAX_UNSENT_WITHOUT_CALLER};
+use super::server::connections::{Connections, UnsentLimits};
 use super::server::tls::Tls;
 use super::site::Site;
 
@@ -26,13 +26,12 @@ pub async fn serve(
     if let Some(tls) = tls.clone() {
         tokio::spawn(tls.follow(site.limits.certificate, stop.clone()));
     }
-    let unsent_without_caller = match site.served {
-        // Without authentication, each connection counts as a caller.
-        AuthMode::Unauthenticated(_) => MAX_UNSENT_OF_CALLER,
-        AuthMode::Authenticated(_) => MAX_UNSENT_WITHOUT_CALLER,
+    let unsent = match site.served {
+        AuthMode::Unauthenticated(_) => UnsentLimits::unauthenticated(),
+        AuthMode::Authenticated(_) => UnsentLimits::authenticated(),
     };
     let Site { limits, proxies, .. } = site;
-    let connections = Connections { app, limits, proxies, unsent_without_caller, tls, stop, drop_calls };
+    let connections = Connections { app, limits, proxies, unsent, tls, stop, drop_calls };
     connections.serve(listener).await;
     Ok(())
 }

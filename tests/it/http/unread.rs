@@ -125,6 +125,34 @@ fn one_token_holds_a_bounded_number_of_unread_bytes() {
     println!("after {} KiB", memory_kib(server.process.id(), "VmRSS"));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn unread_responses_of_all_connections_are_bounded() {
+    let place = Place::new();
+    let limits = "[http]\nmax_connections_per_address = 200\nwrite_timeout = \"20s\"\n";
+    let server = start(&place.configure(&format!("{HEAD}{limits}{}{STORES}", token("ann", ANN))));
+    let live = || get(&server.address, "/health/live").status == 200;
+    assert!(live());
+    let before = memory_kib(server.process.id(), "VmRSS");
+    let ann = format!("Bearer {ANN}");
+    for (headers, path) in [(vec![], "/"), (vec![("authorization", ann.as_str())], "/v1/streams")] {
+        let clients: Vec<RawHttp2> = (0..60).map(|_| RawHttp2::connect(&server.address, 0)).collect();
+        for client in &clients {
+            let _ = (0..100).take_while(|nth| client.get(*nth, path, &headers)).count();
+        }
+        let is_closed = |client: &RawHttp2| client.seen(|seen| seen.is_closed);
+        let is_done = |client: &RawHttp2| is_closed(client) || client.seen(|seen| seen.statuses.len()) == 100;
+        server.wait_until("all are answered or closed", || clients.iter().all(is_done));
+        // Pages of 10 kB for people without a session are 60 MB together.
+        let closed = clients.iter().filter(|client| is_closed(client)).count();
+        assert!(closed < 60 && (closed > 0 || path != "/"), "{closed} connections are closed");
+        assert!(live(), "other clients are served meanwhile");
+    }
+    let peak = memory_kib(server.process.id(), "VmHWM");
+    println!("before {before} KiB, peak {peak} KiB");
+    assert!(peak < before + 100_000, "{before} KiB before, {peak} KiB at the peak");
+}
+
 #[test]
 fn http_1_clients_that_do_not_read_are_closed() {
     let place = Place::new();

@@ -5,13 +5,15 @@
 //!
 //! * `activity`: decides when a connection is closed
 //! * `sending`: tracks the sending of responses
-//! * `unsent`: bounds the bytes that wait to be sent
+//! * `unsent`: bounds the bytes that wait to be sent to a caller or on a connection
+//! * `unsent_total`: bounds those of all connections
 //! * `addresses`: bounds the connections of each address
 
 mod activity;
 mod addresses;
 mod sending;
 mod unsent;
+mod unsent_total;
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -41,13 +43,13 @@ use tokio_util::task::TaskTracker;
 use tower::Service;
 
 pub(in crate::http) use self::sending::HeldUntilSent;
-pub(in crate::http) use self::unsent::{
-    MAX_UNSENT_OF_CALLER, MAX_UNSENT_WITHOUT_CALLER, TooMuchUnsent, UnsentBudget,
-};
+pub(in crate::http) use self::unsent::{MAX_UNSENT_OF_CALLER, TooMuchUnsent, UnsentBudget};
 
 use self::activity::{Activity, InFlight, MonitoredIo, Transfer};
 use self::addresses::{AddressSlot, Addresses};
 use self::sending::SentBody;
+use self::unsent::MAX_UNSENT_WITHOUT_CALLER;
+use self::unsent_total::{UnsentOfConnection, UnsentTotal};
 use super::forwarded::TrustedProxies;
 use super::limits::{Limits, MAX_HEAD_BYTES, MAX_HEADERS, allowed_connections};
 use super::tls::Tls;
@@ -57,6 +59,11 @@ const MAX_STREAMS: u32 = 100;
 
 /// Maximum bytes of a response that HTTP/2 buffers ahead of its client.
 const MAX_SEND_BUFFER: usize = 64 * 1024;
+
+/// Maximum unsent bytes of all connections for responses that belong to no caller: with authentication, and without it,
+/// where all responses do.
+const MAX_TOTAL_WITHOUT_CALLER: usize = 16 * 1024 * 1024;
+const MAX_TOTAL_UNAUTHENTICATED: usize = 128 * 1024 * 1024;
 
 /// HTTP/2: maximum number of streams that a client has reset before they were accepted, and of streams that the
 /// server has reset because of a client error. Beyond them the connection ends with `ENHANCE_YOUR_CALM`.
@@ -88,13 +95,44 @@ pub(in crate::http) struct Connections {
     pub(in crate::http) limits: Limits,
     /// Trusted proxies, with connections that are not counted by address.
     pub(in crate::http) proxies: TrustedProxies,
-    /// Maximum unsent bytes per connection for responses that belong to no caller.
-    pub(in crate::http) unsent_without_caller: u32,
+    pub(in crate::http) unsent: UnsentLimits,
     pub(in crate::http) tls: Option<Tls>,
     /// Cancelled to stop accepting requests.
     pub(in crate::http) stop: CancellationToken,
     /// Cancelled to drop the calls in flight.
     pub(in crate::http) drop_calls: CancellationToken,
+}
+
+/// Limits of the unsent responses that belong to no caller.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct UnsentLimits {
+    /// Maximum unsent bytes of each connection.
+    connection: u32,
+    total: UnsentTotal,
+}
+
+impl UnsentLimits {
+    /// Returns the limits of a server whose records have callers.
+    pub(in crate::http) fn authenticated() -> Self {
+        Self { connection: MAX_UNSENT_WITHOUT_CALLER, total: UnsentTotal::new(MAX_TOTAL_WITHOUT_CALLER) }
+    }
+
+    /// Returns the limits of a server without authentication, where each connection counts as a caller.
+    pub(in crate::http) fn unauthenticated() -> Self {
+        Self { connection: MAX_UNSENT_OF_CALLER, total: UnsentTotal::new(MAX_TOTAL_UNAUTHENTICATED) }
+    }
+
+    fn of_connection(&self, hang_up: &CancellationToken) -> Unsent {
+        let counted = self.total.connection(hang_up.clone());
+        Unsent { budget: UnsentBudget::new(self.connection), counted }
+    }
+}
+
+/// Unsent bytes of one connection for responses that belong to no caller. Cheap to clone.
+#[derive(Debug, Clone)]
+struct Unsent {
+    budget: UnsentBudget,
+    counted: UnsentOfConnection,
 }
 
 impl Connections {
@@ -104,7 +142,7 @@ impl Connections {
             app,
             limits,
             proxies: TrustedProxies::default(),
-            unsent_without_caller: MAX_UNSENT_WITHOUT_CALLER,
+            unsent: UnsentLimits::authenticated(),
             tls: None,
             stop,
             drop_calls: CancellationToken::new(),
@@ -142,7 +180,7 @@ impl Connections {
                 self.log_refused(peer, &mut refused_logged_at);
                 continue;
             };
-            let connection = Connection { of: self.clone(), peer, hang_up: hang_up.clone() };
+            let connection = Connection { of: self.clone(), peer, hang_up: hang_up.child_token() };
             // The slot of the address is released before the next connection is accepted.
             open.spawn(connection.run(stream, (address_slot, slot.ok())));
         }
@@ -227,20 +265,21 @@ impl Connection {
         Io: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let activity = Activity::new(is_http_2);
-        let unsent = UnsentBudget::new(self.of.unsent_without_caller);
+        let unsent = self.of.unsent.of_connection(&self.hang_up);
         let (app, peer, seen) = (self.of.app.clone(), self.peer, activity.clone());
         let scheme = if self.of.tls.is_some() { Scheme::HTTPS } else { Scheme::HTTP };
         let service = service_fn(move |request: Request<Incoming>| {
             let (app, seen, unsent, scheme) = (app.clone(), seen.clone(), unsent.clone(), scheme.clone());
             // Counted before the request waits for anything.
             let in_flight = seen.began(request.version());
-            async move {
+            // On the heap, so that a stream whose response waits to be sent takes little memory.
+            Box::pin(async move {
                 let mut request = request;
                 request.extensions_mut().insert(ConnectInfo(peer));
                 request.extensions_mut().insert(scheme);
                 let response = answer(app, request, &seen).await;
                 Ok::<_, Infallible>(sent(response, seen.transfer(), in_flight, &unsent).await)
-            }
+            })
         });
         let builder = builder();
         let watched = MonitoredIo { io, activity: activity.clone() };
@@ -320,18 +359,22 @@ async fn sent(
     mut response: Response<Body>,
     transfer: Transfer,
     in_flight: InFlight,
-    unsent: &UnsentBudget,
+    unsent: &Unsent,
 ) -> Response<Body> {
     let mut watched = sending::Response::new(transfer, in_flight);
     let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+    let bytes = bytes.unwrap_or_default();
     match response.extensions_mut().remove::<HeldUntilSent>() {
         Some(held) => watched = watched.holding(held),
-        None => match unsent.reserve(bytes.unwrap_or_default()).await {
-            Ok(share) => watched = watched.with_share(share),
-            Err(TooMuchUnsent) => {
-                response = too_many("Too many responses wait on this connection; read them first.\n");
+        None => {
+            watched = watched.counted(unsent.counted.count(bytes));
+            match unsent.budget.reserve(bytes).await {
+                Ok(share) => watched = watched.with_share(share),
+                Err(TooMuchUnsent) => {
+                    response = too_many("Too many responses wait on this connection; read them first.\n");
+                }
             }
-        },
+        }
     }
     response.map(|body| Body::new(SentBody::new(body, watched)))
 }

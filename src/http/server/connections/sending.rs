@@ -15,6 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::activity::{InFlight, Transfer};
 use super::unsent::UnsentShare;
+use super::unsent_total::CountedUnsent;
 
 /// Maximum size of a piece in bytes. A client that reads less within the write timeout loses its connection.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -40,11 +41,12 @@ pub(super) struct Response {
     _in_flight: InFlight,
     _held: Option<HeldUntilSent>,
     _share: Option<UnsentShare>,
+    _counted: Option<CountedUnsent>,
 }
 
 impl Response {
     pub(super) fn new(transfer: Transfer, in_flight: InFlight) -> Self {
-        Self { transfer, _in_flight: in_flight, _held: None, _share: None }
+        Self { transfer, _in_flight: in_flight, _held: None, _share: None, _counted: None }
     }
 
     /// Adds the permit and the unsent bytes of a caller's call.
@@ -55,6 +57,11 @@ impl Response {
     /// Adds a share of the connection's unsent bytes.
     pub(super) fn with_share(self, share: UnsentShare) -> Self {
         Self { _share: Some(share), ..self }
+    }
+
+    /// Adds the bytes that are counted for all connections.
+    pub(super) fn counted(self, counted: CountedUnsent) -> Self {
+        Self { _counted: Some(counted), ..self }
     }
 }
 
