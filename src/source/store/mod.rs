@@ -79,7 +79,7 @@ pub use vectors::{
     check_document_dimensions, check_vectors, estimate_build, remove_vectors, vector_status,
 };
 
-use self::blocking::spawn_read;
+use self::blocking::{ReadLength, run_read, spawn_read};
 use self::database::{Database, READERS};
 use self::fulltext::StoreSearch;
 use self::fulltext::index::Verification;
@@ -97,7 +97,7 @@ use super::{
 use crate::callers::CallContext;
 use crate::embedding::QueryEmbedder;
 use crate::handle::{RecordAddress, SourceName};
-use crate::memory::MemoryPermit;
+use crate::memory::{MemoryPermit, UNCOUNTED_BYTES};
 use crate::record::{Record, Schema, Unavailable, Window};
 
 /// Maximum time that a read waits for a permit.
@@ -188,28 +188,39 @@ impl Store {
         &self,
         read: impl FnOnce(&Inner, &Interrupt) -> Result<Answer, SourceError> + Send + 'static,
     ) -> Result<Answer, SourceError> {
+        self.run(ReadLength::Any, read).await
+    }
+
+    /// Acquires a permit and runs a read. Dropping the future interrupts a read on a blocking thread.
+    async fn run<Answer: Send + 'static>(
+        &self,
+        length: ReadLength,
+        read: impl FnOnce(&Inner, &Interrupt) -> Result<Answer, SourceError> + Send + 'static,
+    ) -> Result<Answer, SourceError> {
         let inner = Arc::clone(&self.inner);
         let permit = timeout(PERMIT_TIMEOUT, Arc::clone(&inner.permits).acquire_owned());
         let permit = permit.await.ok().and_then(Result::ok).ok_or(SourceError::NoPermit)?;
         let interrupt = Interrupt::default();
         let _interrupt = InterruptOnDrop(interrupt.clone());
-        spawn_read(move || {
+        run_read(length, move || {
             let _permit = permit;
             read(&inner, &interrupt)
         })
         .await
     }
 
-    /// Runs a read of record text and repeats it with a larger memory permit if it needs one. Returns the permit for
-    /// the text in the result.
+    /// Runs a read of record text and repeats it with a larger memory permit if it needs one, which takes longer. Returns the
+    /// permit for the text in the result.
     async fn reading<Answer: Send + 'static>(
         &self,
+        length: ReadLength,
         read: impl Fn(&Inner, ReadBounds<'_>) -> Result<Answer, SourceError> + Send + Sync + 'static,
     ) -> Result<(Answer, MemoryPermit), SourceError> {
         let read = Arc::new(read);
         with_memory(|granted| {
             let read = Arc::clone(&read);
-            self.blocking(move |inner, interrupt| {
+            let length = if granted > UNCOUNTED_BYTES { ReadLength::Any } else { length };
+            self.run(length, move |inner, interrupt| {
                 Ok(MeasuredRead::new(granted, |allowance| read(inner, ReadBounds { interrupt, allowance })))
             })
         })
@@ -265,7 +276,7 @@ impl Source for Store {
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
             inner.searching.search(&inner.database, &query, meaning.query(), bounds.allowance)
         };
-        let mut page = self.reading(read).await?.0;
+        let mut page = self.reading(ReadLength::Any, read).await?.0;
         page.meaning_problems.extend(problem);
         Ok(page)
     }
@@ -275,7 +286,7 @@ impl Source for Store {
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
             inner.database.ask(|sqlite| record::record(&SqliteTables(sqlite), &query, bounds))
         };
-        let (record, memory) = self.reading(read).await?;
+        let (record, memory) = self.reading(ReadLength::Short, read).await?;
         Ok(Record { memory, ..record })
     }
 
@@ -288,7 +299,7 @@ impl Source for Store {
         let read = move |inner: &Inner, _: &Interrupt| {
             inner.database.ask(|sqlite| record::version(&SqliteTables(sqlite), &address))
         };
-        self.blocking(read).await
+        self.run(ReadLength::Short, read).await
     }
 
     async fn stream(&self, _context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
@@ -315,7 +326,7 @@ impl Source for Store {
                 }
             })
         };
-        let (page, memory) = self.reading(read).await?;
+        let (page, memory) = self.reading(ReadLength::Any, read).await?;
         Ok(page.with_memory(&memory))
     }
 
@@ -324,7 +335,7 @@ impl Source for Store {
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
             inner.database.ask(|sqlite| window::window(&SqliteTables(sqlite), &query, bounds.allowance))
         };
-        Ok(self.reading(read).await?.0)
+        Ok(self.reading(ReadLength::Any, read).await?.0)
     }
 
     async fn aggregate(

@@ -18,7 +18,7 @@ use tokio::task::spawn_blocking;
 
 pub use self::copy::{copied_project, put_copied_project};
 pub use self::retention::delete_expired_searches;
-use super::blocking::spawn_read;
+use super::blocking::{ReadLength, spawn_read};
 use super::documents::{self, chunks_of};
 use super::history_queue::{QueuePlace, check_writable};
 use super::meaning::SearchMeaning;
@@ -219,7 +219,7 @@ impl DocumentStore for Store {
             let by_words = ranked.problems.iter().map(|problem| by_words_only(problem));
             Ok(Candidates { chunks, problems: by_words.chain(ranked.notes).collect(), ..nothing })
         };
-        let mut candidates = self.reading(read).await?.0;
+        let mut candidates = self.reading(ReadLength::Any, read).await?.0;
         candidates.problems.extend(problem.map(|problem| by_words_only(&problem)));
         Ok(Candidates { embedding, query_vector, embedding_error, ..candidates })
     }
