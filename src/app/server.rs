@@ -91,6 +91,7 @@ pub(crate) fn run_server(
     }
     let rate_limiter = RateLimiter::new(redis.clone());
     rate_limiter.replace(settings.rate_limit);
+    fetchwell_heap::return_freed_memory();
     let runtime = start_runtime(is_stdio)?;
     let stop = CancellationToken::new();
     cancel_at_signal(&runtime, stop.clone());
