@@ -14,6 +14,20 @@ use super::transaction::begin_read;
 use super::waiting::DatabaseWaiter;
 use crate::source::SourceError;
 use crate::source::relational::interrupt::{Interrupt, InterruptOnDrop};
+use crate::source::store::StoreError;
+
+/// Runs a read, again if a deadlock ended it: an import that drops and creates indexes locks tables in another order.
+pub(super) async fn repeat_after_deadlock<Answer, Asked>(
+    ask: impl Fn() -> Asked,
+) -> Result<Answer, SourceError>
+where
+    Asked: Future<Output = Result<Answer, SourceError>>,
+{
+    match ask().await {
+        Err(SourceError::Store(StoreError::Postgres(error))) if error.is_deadlock() => ask().await,
+        answer => answer,
+    }
+}
 
 /// Runs a read of the tables. The reads of `relational` are synchronous, so it runs on a blocking thread.
 pub(super) async fn read<Answer: Send + 'static>(

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::bulk::indexes::missing_sql;
 use super::extension::state::{PGVECTOR_COLUMNS, PgvectorState};
 use super::pool::PostgresPool;
-use super::read::read;
+use super::read::{read, repeat_after_deadlock};
 use super::replicas::ReadReplicas;
 use super::tables::PostgresTables;
 use super::transaction::begin_read;
@@ -187,7 +187,7 @@ impl PostgresStore {
     }
 
     /// Asks a replica, if one is up to date, and the primary otherwise. A replica may not have a record yet that another process
-    /// has shown, so what it does not have is read from the primary. A read that is the victim of a deadlock is repeated once.
+    /// has shown, so what it does not have is read from the primary.
     async fn on_replica_or_primary<Answer, Asked>(
         &self,
         ask: impl Fn(PostgresPool) -> Asked,
@@ -204,9 +204,7 @@ impl PostgresStore {
                 answer => return answer,
             }
         }
-        let answer = ask(self.pool.clone()).await;
-        // An import that drops and creates indexes locks tables in another order than a read.
-        if answer.as_ref().is_err_and(is_deadlock) { ask(self.pool.clone()).await } else { answer }
+        repeat_after_deadlock(|| ask(self.pool.clone())).await
     }
 
     /// Returns what `/health` and `/metrics` tell of the database.
@@ -254,10 +252,6 @@ impl<Answer, Run> MeasuredRun<Answer> for Run where
         + Sync
         + 'static
 {
-}
-
-fn is_deadlock(error: &SourceError) -> bool {
-    matches!(error, SourceError::Store(StoreError::Postgres(error)) if error.is_deadlock())
 }
 
 /// Returns true if a replica may only lack what was asked for.
