@@ -105,7 +105,9 @@ mod tests {
                 tokio::spawn(async move { permits.acquire().await.is_some() })
             })
             .collect();
-        tokio::task::yield_now().await;
+        while permits.waiting.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
         assert!(permits.acquire().await.is_none(), "one more is refused at once");
         drop(running);
         for call in waiting {
