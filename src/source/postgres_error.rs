@@ -224,18 +224,10 @@ pub const BACKUP: Unsupported = Unsupported {
 /// Code of the server for a table that does not exist.
 const NO_TABLE: &str = "42P01";
 
-/// SQLSTATE of a deadlock.
-const DEADLOCK: &str = "40P01";
-
 impl PostgresError {
     /// Returns true if a statement named a missing table, such as that of replaced vectors.
     pub(super) fn is_missing_table(&self) -> bool {
         matches!(self, Self::Statement { code, .. } if code == NO_TABLE)
-    }
-
-    /// Returns true if the server ended the statement because its transaction and others waited for each other.
-    pub(super) fn is_deadlock(&self) -> bool {
-        matches!(self, Self::Statement { code, .. } if code == DEADLOCK)
     }
 
     /// Returns the error of an operation that works on files only.

@@ -1,5 +1,9 @@
 //! One read: a read-only transaction on a blocking thread, bounded by a deadline and cancelled when its future is dropped.
+//!
+//! An import that drops indexes locks the tables one after the other, as a read does. If each waits for a table of the other,
+//! the server ends one of the two. The import goes on when the read is ended, so the read is repeated once.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -14,26 +18,13 @@ use super::transaction::begin_read;
 use super::waiting::DatabaseWaiter;
 use crate::source::SourceError;
 use crate::source::relational::interrupt::{Interrupt, InterruptOnDrop};
-use crate::source::store::StoreError;
 
-/// Runs a read, again if a deadlock ended it: an import that drops and creates indexes locks tables in another order.
-pub(super) async fn repeat_after_deadlock<Answer, Asked>(
-    ask: impl Fn() -> Asked,
-) -> Result<Answer, SourceError>
-where
-    Asked: Future<Output = Result<Answer, SourceError>>,
-{
-    match ask().await {
-        Err(SourceError::Store(StoreError::Postgres(error))) if error.is_deadlock() => ask().await,
-        answer => answer,
-    }
-}
-
-/// Runs a read of the tables. The reads of `relational` are synchronous, so it runs on a blocking thread.
+/// Runs a read of the tables, and repeats it once after a deadlock. The reads of `relational` are synchronous, so it runs on a
+/// blocking thread.
 pub(super) async fn read<Answer: Send + 'static>(
     pool: &PostgresPool,
     deadline: Duration,
-    read: impl FnOnce(&PostgresTables<'_>, &Interrupt) -> Result<Answer, SourceError> + Send + 'static,
+    read: impl Fn(&PostgresTables<'_>, &Interrupt) -> Result<Answer, SourceError> + Send + 'static,
 ) -> Result<Answer, SourceError> {
     let until = Instant::now() + deadline;
     let late = || SourceError::Timeout { after: deadline };
@@ -46,10 +37,16 @@ pub(super) async fn read<Answer: Send + 'static>(
     };
     let (pool, runtime) = (pool.clone(), Handle::current());
     let answer = spawn_blocking(move || {
-        let waiting = DatabaseWaiter { runtime, until, deadline, pool: pool.clone() };
-        let transaction = waiting.wait(begin_read(&mut connection, pool.url()))?;
-        waiting.wait(transaction.batch_execute(&statement_timeout(deadline)))?;
-        read(&PostgresTables::new(&transaction, &waiting), &interrupt)
+        let has_deadlocked = Cell::new(false);
+        let waiting = DatabaseWaiter { runtime, until, deadline, pool: pool.clone(), has_deadlocked };
+        let mut read_once = || {
+            let transaction = waiting.wait(begin_read(&mut connection, pool.url()))?;
+            waiting.wait(transaction.batch_execute(&statement_timeout(deadline)))?;
+            read(&PostgresTables::new(&transaction, &waiting), &interrupt)
+        };
+        let answer = read_once();
+        // The error of a statement can be anywhere in the answer of a read.
+        if waiting.has_deadlocked.get() { read_once() } else { answer }
     });
     let answer = answer.await;
     guard.token = None;

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::bulk::indexes::missing_sql;
 use super::extension::state::{PGVECTOR_COLUMNS, PgvectorState};
 use super::pool::PostgresPool;
-use super::read::{read, repeat_after_deadlock};
+use super::read::read;
 use super::replicas::ReadReplicas;
 use super::tables::PostgresTables;
 use super::transaction::begin_read;
@@ -204,7 +204,7 @@ impl PostgresStore {
                 answer => return answer,
             }
         }
-        repeat_after_deadlock(|| ask(self.pool.clone())).await
+        ask(self.pool.clone()).await
     }
 
     /// Returns what `/health` and `/metrics` tell of the database.

@@ -1,11 +1,13 @@
 //! Waits for the database on a blocking thread.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
 
 use super::pool::PostgresPool;
 use crate::source::SourceError;
@@ -18,6 +20,8 @@ pub(super) struct DatabaseWaiter {
     pub(super) until: Instant,
     pub(super) deadline: Duration,
     pub(super) pool: PostgresPool,
+    /// True after the server ended a statement because of a deadlock.
+    pub(super) has_deadlocked: Cell<bool>,
 }
 
 impl DatabaseWaiter {
@@ -29,6 +33,10 @@ impl DatabaseWaiter {
         let late = || SourceError::Timeout { after: self.deadline };
         match answer.map_err(|_elapsed| late())? {
             Ok(answer) => Ok(answer),
+            Err(error) if error.code() == Some(&SqlState::T_R_DEADLOCK_DETECTED) => {
+                self.has_deadlocked.set(true);
+                Err(self.pool.failure(&error).into())
+            }
             Err(error) => Err(match self.pool.failure(&error) {
                 PostgresError::Timeout { .. } => late(),
                 other => other.into(),

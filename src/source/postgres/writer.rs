@@ -220,7 +220,14 @@ impl PostgresWriter {
             match drop_indexes_of_empty_tables(database, pool.url()).await {
                 Ok(is_dropped) => Ok(is_dropped.then_some(lease)),
                 // A reader uses the tables.
-                Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Ok(None),
+                Err(error)
+                    if matches!(
+                        error.code(),
+                        Some(&(SqlState::LOCK_NOT_AVAILABLE | SqlState::T_R_DEADLOCK_DETECTED))
+                    ) =>
+                {
+                    Ok(None)
+                }
                 Err(error) => Err(pool.failure(&error)),
             }
         })?;

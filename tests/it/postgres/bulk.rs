@@ -1,9 +1,14 @@
 //! Imports of many records: by `COPY`, and with indexes that are built at the end.
 
+use std::process::Stdio;
+use std::time::Duration;
+
 use serde_json::json;
 
+use tokio_postgres::Client;
+
 use crate::support::stores::postgres::{Database, connect};
-use crate::support::{fetchwell, stderr, stdout};
+use crate::support::{binary, fetchwell, stderr, stdout};
 
 /// Returns more records than a batch has.
 fn lines(count: usize) -> String {
@@ -85,4 +90,76 @@ async fn a_role_that_does_not_own_the_tables_imports_many_records() {
         .await;
     database.import("work", &lines(2_500));
     assert_eq!(database.store().state().await.unwrap().missing_indexes, 0);
+}
+
+/// Sets the time after which a session that waits for a lock looks for a deadlock and is ended by it.
+async fn set_deadlock_timeout(database: &Database, client: &Client, timeout: &str) {
+    let sql = format!("ALTER DATABASE {} SET deadlock_timeout = '{timeout}'", database.name);
+    client.batch_execute(&sql).await.unwrap();
+}
+
+/// Waits until another session waits for a lock.
+async fn wait_for_waiter(admin: &Client) {
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+    while admin.query_one(sql, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Waits until the server has counted a deadlock in the database.
+async fn wait_for_deadlock(admin: &Client) {
+    let sql = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    for _ in 0..200 {
+        if admin.query_one(sql, &[]).await.unwrap().get::<_, i64>(0) > 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("there was no deadlock");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn a_read_is_repeated_after_a_deadlock_with_an_import() {
+    let database = Database::create().await;
+    database.import("work", &lines(3));
+    let (import, admin) = (database.client().await, database.client().await);
+    set_deadlock_timeout(&database, &admin, "3s").await;
+    // The locks of an import that drops the indexes, which does not look for deadlocks.
+    let first = "SET deadlock_timeout = '10min'; BEGIN; DROP INDEX fetchwell.records_in_order";
+    import.batch_execute(first).await.unwrap();
+    let mut search = binary();
+    search.args(["search", "number2", "--store", &database.url, "--json"]);
+    let search = search.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_waiter(&admin).await;
+    import.batch_execute("DROP INDEX fetchwell.texts_by_word").await.unwrap();
+    import.batch_execute("ROLLBACK").await.unwrap();
+    let found = search.wait_with_output().unwrap();
+    assert!(found.status.success() && stdout(&found).contains("k2"), "{found:?}");
+    wait_for_deadlock(&admin).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn an_import_leaves_the_indexes_after_a_deadlock_with_a_read() {
+    let database = Database::create().await;
+    database.store().state().await.unwrap();
+    let (reader, admin) = (database.client().await, database.client().await);
+    let before: String = admin.query_one(INDEXES, &[]).await.unwrap().get(0);
+    // An import gives up waiting for a reader after two seconds.
+    set_deadlock_timeout(&database, &admin, "1500ms").await;
+    let first = "SET deadlock_timeout = '10min'; BEGIN; SELECT FROM fetchwell.texts";
+    reader.batch_execute(first).await.unwrap();
+    std::thread::scope(|scope| {
+        let import = scope.spawn(|| database.import("work", &lines(4_500)));
+        tokio::task::block_in_place(|| {
+            tokio::runtime::Handle::current().block_on(async {
+                wait_for_waiter(&admin).await;
+                reader.batch_execute("SELECT FROM fetchwell.records; ROLLBACK").await.unwrap();
+            });
+        });
+        assert!(import.join().unwrap().contains("4,500"));
+    });
+    assert_eq!(admin.query_one(INDEXES, &[]).await.unwrap().get::<_, String>(0), before);
+    wait_for_deadlock(&admin).await;
 }

@@ -8,7 +8,7 @@ use fetchwell::source::{BoundSource, PostgresError, SourceError};
 
 use crate::sources::conformance::records_of;
 use crate::support::stores::postgres::{Database, ROLE_PASSWORD, authority_file, connect, store};
-use crate::support::{binary, fetchwell, stderr, stdout};
+use crate::support::{binary, fetchwell, stderr};
 
 const LINE: &str = "{\"stream\":\"s\",\"key\":\"k\",\"data\":{\"secret_text\":\"hunter2\"}}\n";
 
@@ -53,42 +53,6 @@ async fn refused_connections_are_named_with_their_remedy() {
     let error = error_of(&database.url).await;
     assert!(matches!(error, PostgresError::Newer { found: 99, .. }), "{error:?}");
     assert!(error.to_string().contains("upgrade fetchwell"));
-}
-
-/// Makes a real deadlock: a read that holds the streams waits for the records, and a session that has locked the records waits for
-/// the streams.
-#[tokio::test]
-#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
-async fn a_read_that_is_ended_by_a_deadlock_is_repeated() {
-    let database = Database::create().await;
-    database.import("c", LINE);
-    let (locking, watching) = (database.client().await, database.client().await);
-    // The session never looks for deadlocks, so that the read is the one that is ended.
-    let lock = "SET deadlock_timeout = '1h'; BEGIN; LOCK TABLE fetchwell.records IN ACCESS EXCLUSIVE MODE";
-    locking.batch_execute(lock).await.unwrap();
-    let mut reading = binary();
-    reading.args(["fetch", "c/s:k", "--store", &database.url]);
-    let reading = tokio::task::spawn_blocking(move || reading.output().unwrap());
-    let waiting = "SELECT count(*) FROM pg_locks records JOIN pg_locks streams USING (pid)
-         WHERE records.relation = 'fetchwell.records'::regclass AND NOT records.granted
-             AND streams.relation = 'fetchwell.streams'::regclass AND streams.granted";
-    let mut tries = 0;
-    while watching.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) == 0 {
-        tries += 1;
-        assert!(tries < 600, "no read waits for the records");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    // Gets the lock when the read has been ended.
-    locking.batch_execute("LOCK TABLE fetchwell.streams IN ACCESS EXCLUSIVE MODE; COMMIT").await.unwrap();
-    let output = reading.await.unwrap();
-    assert!(stdout(&output).contains("hunter2"), "{output:?}");
-    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
-    let mut tries = 0;
-    while watching.query_one(deadlocks, &[]).await.unwrap().get::<_, i64>(0) == 0 {
-        tries += 1;
-        assert!(tries < 600, "there was no deadlock");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use crate::source::documents::{
     SearchStage, StageSender, Uuid, WrongDimensions, whole_millis,
 };
 use crate::source::postgres::extension::{migrate_documents, problem};
-use crate::source::postgres::read::{read as read_tables, repeat_after_deadlock};
+use crate::source::postgres::read::read as read_tables;
 use crate::source::postgres::search::terms::{merge_terms, warn_unmerged};
 use crate::source::postgres::store::PostgresStore;
 use crate::source::postgres::tables::PostgresTables;
@@ -62,15 +62,10 @@ impl PostgresStore {
     /// Runs a read of documents.
     async fn read_documents<Answer: Send + 'static>(
         &self,
-        run: impl Fn(&PostgresTables<'_>) -> Result<Answer, SourceError> + Send + Sync + 'static,
+        run: impl Fn(&PostgresTables<'_>) -> Result<Answer, SourceError> + Send + 'static,
     ) -> Result<Answer, SourceError> {
         self.check_documents().await?;
-        let run = Arc::new(run);
-        repeat_after_deadlock(|| {
-            let run = Arc::clone(&run);
-            read_tables(&self.pool, self.deadline, move |tables, _| run(tables))
-        })
-        .await
+        read_tables(&self.pool, self.deadline, move |tables, _| run(tables)).await
     }
 
     /// Runs a write of documents in one transaction, within the deadline of the source.
@@ -224,15 +219,13 @@ impl DocumentStore for PostgresStore {
         }
         let query_vector = vector.as_ref().map(|(vector, _)| Arc::clone(&vector.numbers));
         let embedding_error = problem.clone().filter(|_| is_invalid_vector);
-        let found = repeat_after_deadlock(|| {
-            with_memory(|granted| {
-                let (project, search, vector) = (project.clone(), search.clone(), vector.clone());
-                read_tables(&self.pool, self.deadline, move |tables, interrupt| {
-                    Ok(MeasuredRead::new(granted, |allowance| {
-                        let bounds = ReadBounds { interrupt, allowance };
-                        search::search(tables, &project, &search, vector.as_ref(), bounds)
-                    }))
-                })
+        let found = with_memory(|granted| {
+            let (project, search, vector) = (project.clone(), search.clone(), vector.clone());
+            read_tables(&self.pool, self.deadline, move |tables, interrupt| {
+                Ok(MeasuredRead::new(granted, |allowance| {
+                    let bounds = ReadBounds { interrupt, allowance };
+                    search::search(tables, &project, &search, vector.as_ref(), bounds)
+                }))
             })
         });
         self.check_documents().await?;
