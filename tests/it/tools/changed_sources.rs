@@ -23,7 +23,7 @@ fn lists() -> [(&'static str, Value); 2] {
 /// A server, and a model that is connected to it.
 struct ServerWithModel {
     model: Model,
-    _server: HttpServer,
+    server: HttpServer,
     _folder: tempfile::TempDir,
 }
 
@@ -32,7 +32,7 @@ async fn serve(sources: &[(&str, &RecordServer)], state: &Path) -> ServerWithMod
     let (folder, config) = configured(sources, DEADLINE);
     let server = HttpServer::start(["--config", text(&config), "--state-dir", text(state)]);
     let model = Model::over_http(server.url("/mcp"), ClientLifecycleMode::Initialize).await;
-    ServerWithModel { model, _server: server, _folder: folder }
+    ServerWithModel { model, server, _folder: folder }
 }
 
 /// Returns the first pages of both lists with their cursors, and stops the server.
@@ -44,6 +44,10 @@ async fn first_pages(sources: &[(&str, &RecordServer)], state: &Path) -> Vec<(Ve
         assert!(page["next_cursor"].is_string(), "{tool}: {page}");
         pages.push((rows_of(&page), page["next_cursor"].clone()));
     }
+    // A server that is killed loses the cursors of its last milliseconds.
+    let ServerWithModel { model, server, _folder } = served;
+    drop(model);
+    server.stop();
     pages
 }
 
