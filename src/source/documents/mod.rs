@@ -6,7 +6,7 @@
 //!
 //! * `slug`, `uuid`, `category`: the names of projects, identifiers, categories
 //! * `project`, `document`, `history`: the rows of the contract as values, `search_groups`: the history in groups
-//! * `record`: documents as records, `tiles`: the chunks of a text
+//! * `record`: documents as records, `tiles`: the chunks of a text, `embedded`: the texts by which they are embedded
 //! * `search`: searches for chunks, `chunk_ranking`: the order of chunks, `stages`: their stages as events
 //! * `copy`: a project to be copied into another store, `conformance`: the rules of a store as tests
 //!
@@ -18,6 +18,7 @@ pub(super) mod chunk_ranking;
 pub(crate) mod conformance;
 mod copy;
 mod document;
+mod embedded;
 mod history;
 mod project;
 mod record;
@@ -40,6 +41,7 @@ pub use document::{
     CategoryCount, ChunkMetadata, DOCUMENTS_STREAM, Document, DocumentChange, DocumentChunk, DocumentPath,
     InvalidDocumentPath, NewDocument, TEXT_FIELD, bounded_title, content_hash,
 };
+pub(in crate::source) use embedded::{EmbeddedTexts, plan_document};
 pub use history::{Feedback, InvalidFeedback, NewSearch, SearchRecord};
 pub use project::{InvalidProjectName, NewProject, Project, ProjectChange, ProjectName, ProjectSettings};
 pub use search::{

@@ -19,4 +19,6 @@ pub(in crate::source) use nearest::{NearestHit, NearestRecords};
 pub use nearest::{ScoreSpread, VectorHit};
 pub(in crate::source) use passage::{passage_from, passage_of};
 pub(in crate::source) use placements::{MAX_PLACED, Placement, Placements};
-pub(in crate::source) use planned_texts::{ChunkText, PlannedChunk, PlannedTexts, TextDigest, plan_chunks};
+pub(in crate::source) use planned_texts::{
+    ChunkText, PlannedChunk, PlannedTexts, TextDigest, mean_vector, plan_chunks,
+};

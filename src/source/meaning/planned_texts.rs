@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::mem::take;
+use std::ops::Range;
 
 use sha2::{Digest, Sha256};
 
@@ -11,8 +12,8 @@ use crate::record::{RecordData, document_text, own_title};
 /// First bytes of the SHA-256 of an embedded text.
 pub(in crate::source) type TextDigest = [u8; 16];
 
-/// A text to be embedded, with its digest.
-pub(in crate::source) type NewText = (TextDigest, String);
+/// The texts of a chunk to be embedded, with their digest.
+pub(in crate::source) type NewTexts = (TextDigest, Vec<String>);
 
 /// A chunk to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,20 +23,29 @@ pub(in crate::source) struct PlannedChunk {
     pub(in crate::source) digest: TextDigest,
 }
 
-/// A chunk with the text that is sent to the model.
+/// A chunk with the texts that are sent to the model.
 #[derive(Debug)]
 pub(in crate::source) struct ChunkText {
     pub(in crate::source) chunk: PlannedChunk,
-    pub(in crate::source) text: String,
-    /// Number of pieces of the text.
+    /// Texts of the chunk. More than one if the chunk exceeds the limit of the model.
+    pub(in crate::source) texts: Vec<String>,
+    /// Number of pieces of the texts.
     pub(in crate::source) pieces: usize,
+}
+
+impl ChunkText {
+    /// Creates a chunk of a range of bytes.
+    pub(in crate::source) fn new(range: Range<usize>, texts: Vec<String>, pieces: usize) -> Self {
+        let digest = digest_of(&texts);
+        Self { chunk: PlannedChunk { first_byte: range.start, end_byte: range.end, digest }, texts, pieces }
+    }
 }
 
 /// Texts of a batch of records, with the vectors that exist already.
 #[derive(Debug)]
 pub(in crate::source) struct PlannedTexts<Vector> {
     /// Texts that have no vector yet.
-    pub(in crate::source) new: Vec<NewText>,
+    pub(in crate::source) new: Vec<NewTexts>,
     /// Vectors of texts that were embedded.
     pub(in crate::source) known: HashMap<TextDigest, Vector>,
     /// Number of pieces of the new texts.
@@ -60,13 +70,13 @@ impl<Vector> PlannedTexts<Vector> {
         chunks: Vec<ChunkText>,
         known: impl Fn(&TextDigest) -> Option<Vector>,
     ) -> Vec<PlannedChunk> {
-        let planned = chunks.into_iter().map(|ChunkText { chunk, text, pieces }| {
+        let planned = chunks.into_iter().map(|ChunkText { chunk, texts, pieces }| {
             if self.seen.insert(chunk.digest) {
                 match known(&chunk.digest) {
                     Some(vector) => drop(self.known.insert(chunk.digest, vector)),
                     None => {
                         self.pieces += pieces;
-                        self.new.push((chunk.digest, text));
+                        self.new.push((chunk.digest, texts));
                     }
                 }
             }
@@ -105,16 +115,19 @@ impl<Vector: for<'n> From<&'n [f32]>> PlannedTexts<Vector> {
     async fn embed_texts(
         &mut self,
         model: &dyn EmbeddingModel,
-        texts: &[NewText],
+        texts: &[NewTexts],
     ) -> Result<bool, EmbeddingError> {
         if texts.is_empty() {
             return Ok(true);
         }
-        let sent: Vec<String> = texts.iter().map(|(_, text)| text.clone()).collect();
+        let sent: Vec<String> = texts.iter().flat_map(|(_, texts)| texts.iter().cloned()).collect();
         match model.embed(&sent, Purpose::Document).await {
             Ok(vectors) => {
-                let stored = vectors.iter().map(|vector| Vector::from(vector.as_slice()));
-                self.known.extend(texts.iter().map(|(digest, _)| *digest).zip(stored));
+                let mut vectors = vectors.into_iter();
+                self.known.extend(texts.iter().map(|(digest, texts)| {
+                    let vector = mean_vector(vectors.by_ref().take(texts.len()));
+                    (*digest, Vector::from(vector.as_slice()))
+                }));
                 Ok(true)
             }
             Err(error) if error.concerns_texts() => Ok(false),
@@ -129,11 +142,12 @@ impl<Vector: for<'n> From<&'n [f32]>> PlannedTexts<Vector> {
 }
 
 /// Groups texts by their records. Leaves out records without any of them.
-fn by_record(texts: &[NewText], records: &[&[PlannedChunk]]) -> Vec<Vec<NewText>> {
-    let texts: HashMap<&TextDigest, &String> = texts.iter().map(|(digest, text)| (digest, text)).collect();
+fn by_record(texts: &[NewTexts], records: &[&[PlannedChunk]]) -> Vec<Vec<NewTexts>> {
+    let texts: HashMap<&TextDigest, &Vec<String>> =
+        texts.iter().map(|(digest, text)| (digest, text)).collect();
     let text_of = |chunk: &PlannedChunk| Some((chunk.digest, (*texts.get(&chunk.digest)?).clone()));
     let all = records.iter().map(|chunks| chunks.iter().filter_map(text_of).collect());
-    all.filter(|texts: &Vec<NewText>| !texts.is_empty()).collect()
+    all.filter(|texts: &Vec<NewTexts>| !texts.is_empty()).collect()
 }
 
 /// Splits a record into chunks. Also returns the number of bytes beyond the limit of chunks.
@@ -142,15 +156,33 @@ pub(in crate::source) fn plan_chunks(
     model: &dyn EmbeddingModel,
 ) -> (Vec<ChunkText>, usize) {
     let found = chunks(own_title(data), &document_text(data), model.pieces());
-    let planned = found.chunks.into_iter().map(|chunk| {
-        let digest = digest_of(&chunk.embedded);
-        let planned = PlannedChunk { first_byte: chunk.range.start, end_byte: chunk.range.end, digest };
-        ChunkText { chunk: planned, text: chunk.embedded, pieces: chunk.pieces }
-    });
+    let planned =
+        found.chunks.into_iter().map(|chunk| ChunkText::new(chunk.range, vec![chunk.embedded], chunk.pieces));
     (planned.collect(), found.omitted_bytes)
 }
 
-fn digest_of(text: &str) -> TextDigest {
-    let digest: [u8; 32] = Sha256::digest(text).into();
+/// Returns the vector of a chunk: that of its text, or the mean of those of several, scaled to length 1.
+pub(in crate::source) fn mean_vector(mut vectors: impl Iterator<Item = Vec<f32>>) -> Vec<f32> {
+    let Some(mut sum) = vectors.next() else { return Vec::new() };
+    let Some(second) = vectors.next() else { return sum };
+    for vector in std::iter::once(second).chain(vectors) {
+        sum.iter_mut().zip(&vector).for_each(|(sum, number)| *sum += number);
+    }
+    let length = sum.iter().map(|number| number * number).sum::<f32>().sqrt();
+    if length > 0.0 {
+        sum.iter_mut().for_each(|number| *number /= length);
+    }
+    sum
+}
+
+fn digest_of(texts: &[String]) -> TextDigest {
+    let mut sha = Sha256::new();
+    for (number, text) in texts.iter().enumerate() {
+        if number > 0 {
+            sha.update([0]);
+        }
+        sha.update(text);
+    }
+    let digest: [u8; 32] = sha.finalize().into();
     digest.first_chunk().copied().unwrap_or_default()
 }

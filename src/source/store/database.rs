@@ -15,6 +15,7 @@ use rusqlite::{Connection, OpenFlags};
 use url::Url;
 
 use super::StoreError;
+use super::tables::update_view;
 use super::traces::{is_removal_unfinished, overwrite_removed};
 use super::write_lock::{LOCK_TIMEOUT, WriteLock};
 use crate::source::{FILES_ONLY, PostgresError, SourceError, is_database};
@@ -294,6 +295,10 @@ impl Database {
         // A checkpoint waits for the disk three times. By default there is one after each two batches of an import.
         set("wal_autocheckpoint", &CHECKPOINT_PAGES)?;
         set("cache_size", &WRITER_CACHE)?;
+        // People read the view, and no write needs it. If it cannot be replaced now, the next writer does it.
+        if let Err(error) = update_view(&connection) {
+            tracing::debug!(%error, "the view of an earlier release stays");
+        }
         Ok(connection)
     }
 

@@ -18,11 +18,15 @@ pub(super) fn has_projects(sqlite: &Connection) -> Result<bool, rusqlite::Error>
         && sqlite.prepare_cached("SELECT 1 FROM projects LIMIT 1")?.exists(())?)
 }
 
-/// Raises the version of all projects, after something else than their documents changed the answers.
-pub(super) fn raise_versions(sqlite: &Connection) -> Result<(), rusqlite::Error> {
+/// Raises the versions of all projects, since their searches find other chunks, and notes the model in their settings.
+pub(super) fn raise_versions(sqlite: &Connection, model: Option<&str>) -> Result<(), rusqlite::Error> {
     if has_projects(sqlite)? {
-        let sql = format!("UPDATE projects SET corpus_version = corpus_version + 1, updated_at = {NOW}");
-        sqlite.execute(&sql, ())?;
+        let sql = format!(
+            "UPDATE projects SET corpus_version = corpus_version + 1, updated_at = {NOW}, settings = CASE
+                 WHEN ?1 IS NULL THEN json_remove(settings, '$.embedding_model')
+                 ELSE json_set(settings, '$.embedding_model', ?1) END"
+        );
+        sqlite.execute(&sql, [model])?;
     }
     Ok(())
 }
@@ -31,4 +35,15 @@ pub(super) fn raise_versions(sqlite: &Connection) -> Result<(), rusqlite::Error>
 pub(in crate::source::store) fn remove_query_vectors(sqlite: &Connection) -> Result<(), rusqlite::Error> {
     let sql = "UPDATE search_history SET query_embedding = NULL WHERE query_embedding IS NOT NULL";
     sqlite.execute(sql, ()).map(drop)
+}
+
+/// Creates the view `chunks`, or replaces that of an earlier release, which lacks columns.
+pub(super) fn update_view(sqlite: &Connection) -> Result<(), rusqlite::Error> {
+    let is_current = "SELECT 1 FROM pragma_table_info('chunks') WHERE name = 'content_tsv'";
+    if !has_table(sqlite, "chunk_ranges")? || sqlite.prepare(is_current)?.exists(())? {
+        return Ok(());
+    }
+    let transaction = sqlite.is_autocommit().then(|| sqlite.unchecked_transaction()).transpose()?;
+    sqlite.execute_batch(include_str!("documents/chunks_view.sql"))?;
+    transaction.map_or(Ok(()), rusqlite::Transaction::commit)
 }

@@ -173,3 +173,49 @@ fn a_changed_configuration_ends_cached_answers() {
         assert_eq!([search(), search()], [false, true], "{model} {more}");
     }
 }
+
+#[test]
+fn the_view_of_chunks_has_the_columns_of_the_contract() {
+    let place = Place::new();
+    place.write("a", "zebra");
+    stdout(&place.import(&["--no-embed"]));
+    let sqlite = rusqlite::Connection::open(place.store()).unwrap();
+    // The view of an earlier release is replaced by the next import.
+    let old = "DROP VIEW chunks; CREATE VIEW chunks AS SELECT id, document_id FROM chunk_ranges";
+    sqlite.execute_batch(old).unwrap();
+    stdout(&place.import(&[]));
+    let mut view = sqlite.prepare("SELECT * FROM chunks ORDER BY chunk_index").unwrap();
+    assert_eq!(
+        view.column_names().collect::<Vec<_>>(),
+        [
+            "id",
+            "document_id",
+            "project_id",
+            "content",
+            "embedding",
+            "content_tsv",
+            "chunk_index",
+            "token_count",
+            "metadata",
+            "created_at"
+        ]
+    );
+    let words: Vec<String> =
+        view.query_map((), |row| row.get("content_tsv")).unwrap().map(Result::unwrap).collect();
+    assert!(words[0].contains("## part 0\n\na has words about item 0"), "{}", words[0]);
+    let settings = "SELECT settings FROM projects";
+    let settings: String = sqlite.query_row(settings, (), |row| row.get(0)).unwrap();
+    assert!(settings.starts_with(r#"{"embedding_model":""#), "{settings}");
+    // The statement of the documentation finds one vector for each chunk.
+    let documentation = include_str!("../../../docs/document-search.md");
+    let (_, statement) = documentation.split_once("```sql\n").unwrap();
+    let (statement, _) = statement.split_once("```").unwrap();
+    let (attach, select) = statement.split_once('\n').unwrap();
+    let vectors = place.folder.path().join("store.db-vectors");
+    sqlite.execute_batch(&attach.replace("notes.db-vectors", text(&vectors))).unwrap();
+    let mut select = sqlite.prepare(select.trim().trim_end_matches(';')).unwrap();
+    let sizes = select.query_map((), |row| Ok(row.get::<_, Vec<u8>>("codes")?.len())).unwrap();
+    let sizes: Vec<usize> = sizes.map(Result::unwrap).collect();
+    assert!(sizes.iter().all(|size| *size == 2 * 1_024), "{sizes:?}");
+    assert_eq!(sizes.len(), words.len());
+}

@@ -4,6 +4,7 @@ mod administration;
 mod backups;
 mod bulk;
 mod copying;
+mod document_meaning;
 mod documents;
 mod failures;
 mod full_disk;

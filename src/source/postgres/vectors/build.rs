@@ -12,8 +12,9 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::index::{create_index, drop_index_for};
 use super::models::StoredModel;
-use crate::embedding::{EmbeddingModel, Purpose, chunks};
-use crate::source::documents::{EMBEDDING_DIMENSIONS, WrongDimensions};
+use crate::embedding::{EmbeddingModel, Purpose};
+use crate::source::documents::{EMBEDDING_DIMENSIONS, EmbeddedTexts, WrongDimensions};
+use crate::source::meaning::mean_vector;
 use crate::source::postgres::extension::use_extension;
 use crate::source::postgres::extension::vector::SqlVector;
 use crate::source::postgres::pool::PostgresPool;
@@ -262,17 +263,12 @@ impl DocumentVectorBuilder {
 
     /// Splits a chunk into texts within the limit of the model. Title and headings are embedded with each.
     fn plan(&self, row: &Row) -> PlannedChunk {
-        let above = [optional_text(row, 1), optional_text(row, 2)];
-        let above: Vec<&str> = above.into_iter().flatten().filter(|text| !text.is_empty()).collect();
-        let above = above.join(" > ");
-        let title = Some(above.as_str()).filter(|above| !above.is_empty());
-        let content = text(row, 3);
-        let found = chunks(title, content, self.model.pieces());
-        let pieces = found.chunks.iter().map(|chunk| chunk.pieces).sum();
-        let mut texts: Vec<String> = found.chunks.into_iter().map(|chunk| chunk.embedded).collect();
-        if texts.is_empty() {
-            texts.push(content.to_owned());
-        }
+        let EmbeddedTexts { texts, pieces } = EmbeddedTexts::new(
+            optional_text(row, 1),
+            optional_text(row, 2),
+            text(row, 3),
+            self.model.pieces(),
+        );
         PlannedChunk { id: text(row, 0).to_owned(), texts, pieces }
     }
 
@@ -305,7 +301,7 @@ impl DocumentVectorBuilder {
         vectors: Vec<Vec<f32>>,
     ) -> Result<(), Error> {
         let mut vectors = vectors.into_iter();
-        let means = chunks.iter().map(|chunk| mean(vectors.by_ref().take(chunk.texts.len())));
+        let means = chunks.iter().map(|chunk| mean_vector(vectors.by_ref().take(chunk.texts.len())));
         let means: Vec<Vec<f32>> = means.collect();
         let (ids, values): (Vec<&str>, Vec<SqlVector<'_>>) = chunks
             .iter()
@@ -331,18 +327,4 @@ impl DocumentVectorBuilder {
         }
         transaction.commit().await
     }
-}
-
-/// Returns the mean of vectors, scaled to length 1.
-fn mean(vectors: impl Iterator<Item = Vec<f32>>) -> Vec<f32> {
-    let sum = vectors.reduce(|mut sum, vector| {
-        sum.iter_mut().zip(&vector).for_each(|(sum, number)| *sum += number);
-        sum
-    });
-    let mut sum = sum.unwrap_or_default();
-    let length = sum.iter().map(|number| number * number).sum::<f32>().sqrt();
-    if length > 0.0 {
-        sum.iter_mut().for_each(|number| *number /= length);
-    }
-    sum
 }

@@ -24,7 +24,7 @@ pub(super) use self::read::{
 };
 pub(super) use self::search::chunks_of;
 pub(super) use self::writer::{DocumentWriter, new_uuid};
-use super::tables::has_table;
+use super::tables::{has_table, update_view};
 use crate::handle::ConnectionId;
 
 /// Returns true if the store has the tables of projects.
@@ -40,5 +40,6 @@ pub(super) fn is_project(sqlite: &Connection, connection: &ConnectionId) -> Resu
 
 /// Creates the tables of projects.
 pub(super) fn create_tables(sqlite: &Connection) -> Result<(), rusqlite::Error> {
-    sqlite.execute_batch(include_str!("schema.sql"))
+    sqlite.execute_batch(include_str!("schema.sql"))?;
+    update_view(sqlite)
 }

@@ -48,14 +48,6 @@ CREATE TABLE IF NOT EXISTS chunk_ranges (
 
 CREATE INDEX IF NOT EXISTS idx_chunks_project_id ON chunk_ranges (project_id);
 
--- Chunks with the columns of the contract, for people and their tools.
-CREATE VIEW IF NOT EXISTS chunks AS
-    SELECT c.id, c.document_id, c.project_id,
-           CAST(substr(CAST(r.data ->> '$.text' AS BLOB), c.first_byte + 1, c.end_byte - c.first_byte) AS TEXT)
-               AS content,
-           c.chunk_index, c.token_count, c.metadata, c.created_at
-    FROM chunk_ranges c JOIN documents d ON d.id = c.document_id JOIN records r ON r.id = d.record;
-
 CREATE TABLE IF NOT EXISTS search_history (
     id              TEXT    NOT NULL PRIMARY KEY,
     project_id      TEXT    NOT NULL REFERENCES projects (id) ON DELETE CASCADE,

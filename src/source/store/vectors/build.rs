@@ -81,6 +81,8 @@ pub struct VectorBuilder {
     refused: RefusedRecords,
     /// Generations with vectors that can be copied for equal texts.
     comparable: Vec<i64>,
+    /// True if documents got vectors since the versions of projects were raised.
+    has_new_vectors: bool,
     _lock: LockedFile,
 }
 
@@ -197,6 +199,7 @@ impl VectorBuilder {
             skipped,
             refused,
             comparable,
+            has_new_vectors: false,
             _lock: lock,
         })
     }
@@ -319,12 +322,16 @@ impl VectorBuilder {
         self.generation.version = version;
         self.skipped = skipped;
         self.refused = refused;
+        self.has_new_vectors |= plan.has_new_documents();
         Ok(())
     }
 
     /// Makes the generation the current one and deletes the one that it replaces.
     fn complete(&mut self) -> Result<(), VectorError> {
         if self.generation.is_current {
+            if std::mem::take(&mut self.has_new_vectors) {
+                raise(&self.database, Some(&self.generation.model));
+            }
             return self.delete_replaced();
         }
         let generation = self.generation.id;
@@ -335,14 +342,8 @@ impl VectorBuilder {
         };
         swap().map_err(|error| VectorError::from_sqlite(&self.path, &error))?;
         self.generation.is_current = true;
-        // The vectors are complete also if the store cannot be written: keys of cached answers have their identity.
-        let raised = self
-            .database
-            .writer()
-            .and_then(|sqlite| raise_versions(&sqlite).map_err(|error| self.database.error(&error)));
-        if let Err(error) = raised {
-            tracing::debug!(%error, "the versions of projects stay as they are");
-        }
+        self.has_new_vectors = false;
+        raise(&self.database, Some(&self.generation.model));
         self.delete_replaced()
     }
 
@@ -364,6 +365,17 @@ impl VectorBuilder {
         };
         let deleted: Result<usize, rusqlite::Error> = delete();
         deleted.map(drop).map_err(|error| VectorError::from_sqlite(&self.path, &error))
+    }
+}
+
+/// Raises the versions of projects. The vectors are complete also if the store cannot be written: keys of cached answers have
+/// their identity.
+fn raise(database: &Database, model: Option<&str>) {
+    let raised = database
+        .writer()
+        .and_then(|sqlite| raise_versions(&sqlite, model).map_err(|error| database.error(&error)));
+    if let Err(error) = raised {
+        tracing::debug!(%error, "the versions of projects stay as they are");
     }
 }
 
@@ -392,6 +404,7 @@ pub async fn remove_vectors(store: &Path) -> Result<bool, VectorError> {
             _ => {}
         }
     }
+    raise(&database, None);
     Ok(true)
 }
 

@@ -6,8 +6,10 @@ use super::codes::StoredVector;
 use super::streams::{EmbeddedStreams, SkippedStreams, is_embedded_sql};
 use crate::embedding::{EmbeddingError, EmbeddingModel};
 use crate::record::RecordData;
+use crate::source::documents::plan_document;
 use crate::source::meaning::{PlannedChunk, PlannedTexts, TextDigest, plan_chunks};
 use crate::source::store::database::Database;
+use crate::source::store::tables::has_projects;
 use crate::source::store::{StoreError, read};
 
 /// Maximum number of records that are read at once.
@@ -24,6 +26,8 @@ pub(super) struct PlannedRecord {
     pub(super) connection: i64,
     pub(super) version: i64,
     pub(super) is_embedded: bool,
+    /// True if the record is a document of a project.
+    pub(super) is_document: bool,
     pub(super) chunks: Vec<PlannedChunk>,
 }
 
@@ -56,6 +60,12 @@ impl Plan {
         let records: Vec<&[PlannedChunk]> =
             self.records.iter().map(|record| record.chunks.as_slice()).collect();
         self.texts.embed(model, &records).await
+    }
+
+    /// Returns true if a document has vectors.
+    pub(super) fn has_new_documents(&self) -> bool {
+        let has_chunks = |record: &&PlannedRecord| record.is_document && !record.chunks.is_empty();
+        self.records.iter().filter(has_chunks).any(|record| self.has_vectors(record))
     }
 
     /// Returns true if each chunk of a record has a vector.
@@ -138,8 +148,15 @@ impl Planner<'_> {
             self.vectors.and_then(|(sqlite, generations)| known_vector(sqlite, generations, *digest))
         };
         for Change { mut record, data } in changes {
-            let (chunks, omitted) =
-                data.as_ref().map(|data| plan_chunks(data, self.model)).unwrap_or_default();
+            let of_document = data
+                .as_ref()
+                .filter(|_| record.is_document)
+                .and_then(|data| plan_document(data, self.model.pieces()));
+            let (chunks, omitted) = match (of_document, &data) {
+                (Some(chunks), _) => (chunks, 0),
+                (None, Some(data)) => plan_chunks(data, self.model),
+                (None, None) => Default::default(),
+            };
             plan.texts.omitted += omitted;
             record.chunks = plan.texts.add(chunks, known);
             plan.records.push(record);
@@ -193,9 +210,10 @@ fn read_changes(
     streams: Option<&str>,
 ) -> Result<Vec<Change>, rusqlite::Error> {
     let is_embedded = is_embedded_sql("r.stream", "?4");
+    let is_document = if has_projects(sqlite)? { "id IN (SELECT record FROM documents)" } else { "0" };
     let mut statement = sqlite.prepare_cached(&format!(
         "SELECT id, stream, connection, version, is_embedded,
-                CASE WHEN is_embedded THEN data END, CASE WHEN is_embedded THEN octet_length(data) END
+                CASE WHEN is_embedded THEN data END, CASE WHEN is_embedded THEN octet_length(data) END, {is_document}
          FROM (SELECT r.id, r.stream, s.connection, r.version, r.data, {is_embedded} AS is_embedded
                FROM records r JOIN streams s ON s.id = r.stream)
          WHERE version > ?1 AND version <= ?2 AND (?3 IS NULL OR stream = ?3)
@@ -212,6 +230,7 @@ fn read_changes(
             connection: row.get(2)?,
             version: row.get(3)?,
             is_embedded: row.get(4)?,
+            is_document: row.get(7)?,
             chunks: Vec::new(),
         };
         changes.push(Change { record, data });
