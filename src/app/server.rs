@@ -91,7 +91,6 @@ pub(crate) fn run_server(
     }
     let rate_limiter = RateLimiter::new(redis.clone());
     rate_limiter.replace(settings.rate_limit);
-    fetchwell_heap::return_freed_memory();
     let runtime = start_runtime(is_stdio)?;
     let stop = CancellationToken::new();
     cancel_at_signal(&runtime, stop.clone());
@@ -145,6 +144,7 @@ pub(crate) fn run_server(
 
 /// Starts the threads of a server. A stdio server has one client.
 fn start_runtime(is_stdio: bool) -> Result<Runtime, Failure> {
+    fetchwell_heap::return_freed_memory();
     let threads = if is_stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
     let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     runtime.map_err(|error| Failure::new(format!("threads cannot be started ({error})")))
