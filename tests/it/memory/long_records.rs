@@ -271,13 +271,16 @@ fn a_late_part_of_a_long_record_delays_no_other_call() {
             "params": {"name": "fetch", "arguments": {"id": format!("c/s/r/p{part}")}}})
         .to_string()
     };
-    server.send(&call(1, 50));
-    std::thread::park_timeout(std::time::Duration::from_millis(200));
-    server.send(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
-    assert_eq!(server.receive()["id"], 2);
-    assert_eq!(server.receive()["id"], 1);
+    // More calls than the server has threads for short work, which the ping would otherwise wait for.
+    const CALLS: u32 = 8;
+    let calls: String = (1..=CALLS).map(|id| call(id, 50 + id) + "\n").collect();
+    server.send(&(calls + r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#));
+    assert_eq!(server.receive()["id"], 0);
+    let mut answered: Vec<u64> = (0..CALLS).map(|_| server.receive()["id"].as_u64().unwrap()).collect();
+    answered.sort_unstable();
+    assert!(answered.into_iter().eq(1..=u64::from(CALLS)));
     // A number that no part can have is refused without splitting the text.
-    server.send(&call(3, u32::MAX));
+    server.send(&call(CALLS + 1, u32::MAX));
     let answer = server.receive();
     let refused = &answer["result"]["structuredContent"]["error"];
     assert_eq!(refused["code"], "invalid_handle");
