@@ -8,7 +8,8 @@ use std::sync::{Arc, LazyLock};
 
 use fetchwell::connectors::{Intake, Report, hostaway, import_records};
 use fetchwell::http::InProcess;
-use fetchwell::source::store::{Manifest, NewConnection, Store};
+use fetchwell::source::Manifest;
+use fetchwell::source::store::{NewConnection, Store};
 use fetchwell::telemetry::Telemetry;
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, SharedToolbox, Toolbox};
 use libfuzzer_sys::fuzz_target;

@@ -20,10 +20,11 @@ use crate::config::{
 use crate::fit::Protection;
 use crate::handle::SourceName;
 use crate::record::RecordData;
+use crate::source::contract::StoreError;
 use crate::source::federation::{Federation, Member};
 use crate::source::pdpp::{Connections, Credentials, Pdpp, ProviderUrl};
 use crate::source::postgres::{PostgresStore, PostgresUrl, ReadReplicas};
-use crate::source::store::{Store, StoreError};
+use crate::source::store::Store;
 use crate::source::{AllowedStreams, LazySource, Source, SourceError, Sources};
 use crate::terminal::note;
 use crate::tools::{Payload, Profile, Toolbox};

@@ -56,7 +56,7 @@ pub use values::{DurationText, Label, SourceTitle, without_user_info};
 pub use watch::{FileChange, WatchError, WatchHandle, watch};
 
 use crate::handle::{SourceName, StreamName};
-use crate::source::PostgresError;
+use crate::source::contract::PostgresError;
 use crate::source::pdpp::{CommandLine, DEFAULT_DEADLINE, ProviderUrl};
 use crate::source::postgres::{DEFAULT_MAX_LAG, PostgresUrl};
 

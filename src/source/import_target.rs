@@ -6,9 +6,8 @@ use tokio::runtime::Handle;
 
 use super::documents::{ChunkIds, Project};
 use super::postgres::{self, PostgresPool, PostgresWriter};
-use super::store::{
-    self, ImportResult, IncomingRecord, IndexProgress, NewConnection, StoreError, StoreWriter,
-};
+use super::store::{self, IndexProgress, StoreWriter};
+use crate::source::contract::{ImportResult, IncomingRecord, NewConnection, StoreError};
 
 /// Store that an import writes to. The writer creates it with the first record.
 #[derive(Debug, Clone)]

@@ -145,7 +145,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::source::store::{NewConnection, Store, StoreError, StoreWriter, no_progress};
+    use crate::source::contract::{NewConnection, StoreError};
+    use crate::source::store::{Store, StoreWriter, no_progress};
 
     #[tokio::test]
     async fn query_returns_the_error_until_the_source_opens() {

@@ -26,6 +26,7 @@ mod accumulator;
 mod allowed_streams;
 mod backend;
 mod bound;
+pub mod contract;
 pub mod documents;
 mod error;
 pub mod federation;
@@ -37,7 +38,6 @@ mod meaning;
 mod merge;
 pub mod pdpp;
 pub mod postgres;
-mod postgres_error;
 mod query;
 mod record_export;
 mod relational;
@@ -45,7 +45,6 @@ mod reranking;
 mod sources;
 pub mod store;
 mod store_copy;
-mod store_error;
 mod store_place;
 mod sync_target;
 mod unknown_place;
@@ -60,7 +59,8 @@ pub use bound::{BoundSource, RecordReads};
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
 pub use import_target::{ImportTarget, ImportWriter};
 pub use lazy_source::LazySource;
-pub use postgres_error::{BACKUP, FILES_ONLY, PostgresError, Unsupported};
+pub use manifest::{Manifest, ManifestError, StreamDeclaration};
+pub use meaning::{ScoreSpread, VectorHit};
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
     CountMode, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Mean, Metric, Purpose,

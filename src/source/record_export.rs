@@ -4,11 +4,11 @@ use std::path::Path;
 
 use super::documents::ProjectCopy;
 use super::postgres::{self, PostgresExport, PostgresPool};
-use super::store::{
-    self, CopiedConnection, ExportError, ExportedRecord, ExportedStream, RowVersion, ScopeError, StoreError,
-    StoreExport, copied_connections,
-};
+use super::store::{self, StoreExport, copied_connections};
 use crate::handle::{ConnectionId, RecordScope};
+use crate::source::contract::{
+    CopiedConnection, ExportError, ExportedRecord, ExportedStream, RowVersion, ScopeError, StoreError,
+};
 
 /// Open export of a store.
 #[derive(Debug)]

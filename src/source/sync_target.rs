@@ -3,13 +3,14 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
+use super::documents::KnownDocument;
 use super::postgres::{Lease, PostgresSyncStore, PostgresSyncWriter};
-use super::store::{
-    Fingerprint, ImportId, ImportResult, ImportStatus, IncomingRecord, IndexProgress, ItemId, ItemState,
-    KnownDocument, KnownItem, MissingCounts, NewConnection, NewImport, RememberedImport, StoreError,
-    SyncLock, SyncStore, SyncWriter, Tally,
-};
+use super::store::{IndexProgress, SyncLock, SyncStore, SyncWriter};
 use crate::handle::{ConnectionId, RecordId, StreamName};
+use crate::source::contract::{
+    Fingerprint, ImportId, ImportResult, ImportStatus, IncomingRecord, ItemId, ItemState, KnownItem,
+    MissingCounts, NewConnection, NewImport, RememberedImport, StoreError, Tally,
+};
 
 /// A store with synchronized imports.
 #[derive(Debug)]

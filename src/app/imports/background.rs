@@ -221,7 +221,7 @@ mod tests {
     use super::*;
     use crate::config::check_text;
     use crate::connectors::without_links;
-    use crate::source::store::{NewConnection, NewImport};
+    use crate::source::contract::{NewConnection, NewImport};
 
     #[test]
     fn the_connection_of_a_known_import_does_not_depend_on_the_disk() {

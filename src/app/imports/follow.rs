@@ -19,7 +19,7 @@ use crate::connectors::{
 };
 use crate::handle::ConnectionId;
 use crate::source::SyncTarget;
-use crate::source::store::{NewConnection, NewImport, RememberedImport, StoreError};
+use crate::source::contract::{NewConnection, NewImport, RememberedImport, StoreError};
 
 /// Time without changes after which an import is synchronized.
 const SETTLE_TIME: Duration = Duration::from_millis(100);

@@ -8,8 +8,9 @@ use super::super::failure::Failure;
 use super::super::secret::postgres_pool;
 use crate::config::{Environment, SourcePlace};
 use crate::handle::ConnectionId;
+use crate::source::contract::{RememberedImport, StoreError};
 use crate::source::postgres::{Lease, PostgresSyncStore, PostgresUrl, postgres_imports};
-use crate::source::store::{RememberedImport, StoreError, SyncStore};
+use crate::source::store::SyncStore;
 use crate::source::{ImportTarget, SyncTarget};
 
 /// The place of a store.

@@ -13,8 +13,9 @@ use crate::app::secret::postgres_pool;
 use crate::cli::backup::StorePlace;
 use crate::cli::print::Printer;
 use crate::config::Environment;
+use crate::source::contract::StoreError;
 use crate::source::documents::{NewProject, ProjectName, ProjectSettings, ProjectSlug};
-use crate::source::store::{StoreError, SyncStore};
+use crate::source::store::SyncStore;
 
 /// Create an empty project; `fetchwell import docs` then imports its documents.
 #[derive(Debug, Args)]

@@ -13,7 +13,8 @@ use crate::app::failure::Failure;
 use crate::config::Environment;
 use crate::connectors::{ImportKind, connection_name};
 use crate::handle::ConnectionId;
-use crate::source::store::{RememberedImport, StoreError, SyncStore};
+use crate::source::contract::{RememberedImport, StoreError};
+use crate::source::store::SyncStore;
 use crate::terminal::Line;
 
 /// Records that can be imported, or are.

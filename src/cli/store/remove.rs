@@ -14,11 +14,10 @@ use crate::cli::print::{Printer, counted, note};
 use crate::config::Environment;
 use crate::cursor::delete_positions;
 use crate::handle::RecordScope;
+use crate::source::contract::{RemovalCounts, RemovalResult};
 use crate::source::documents::DOCS_KIND;
 use crate::source::postgres::{self, PostgresPool};
-use crate::source::store::{
-    RemovalCounts, RemovalResult, SyncStore, count_removal, finish_removal, remove_records,
-};
+use crate::source::store::{SyncStore, count_removal, finish_removal, remove_records};
 use crate::terminal::err_is_terminal;
 
 /// Remove a connection, a stream or a record from a store, with its history, its place in the index and its vectors.

@@ -39,7 +39,7 @@ pub use category::{Category, InvalidCategory};
 pub use copy::{ChunkIds, CopiedDocument, ProjectCopy};
 pub use document::{
     CategoryCount, ChunkMetadata, DOCUMENTS_STREAM, Document, DocumentChange, DocumentChunk, DocumentPath,
-    InvalidDocumentPath, NewDocument, TEXT_FIELD, bounded_title, content_hash,
+    InvalidDocumentPath, KnownDocument, NewDocument, TEXT_FIELD, bounded_title, content_hash,
 };
 pub(in crate::source) use embedded::{EmbeddedTexts, plan_document};
 pub use history::{Feedback, InvalidFeedback, NewSearch, SearchRecord};

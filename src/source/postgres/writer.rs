@@ -30,12 +30,13 @@ use super::vectors::index::{create_index, drop_empty_index};
 use super::words::WORDS_VERSION;
 use crate::handle::StreamName;
 use crate::record::RecordData;
+use crate::source::contract::{
+    Change, ImportResult, IncomingRecord, NewConnection, PostgresError, StoreError, Tally,
+};
 use crate::source::documents::ChunkIds;
 use crate::source::manifest::Manifest;
 use crate::source::manifest::kinds::Kinds;
 use crate::source::manifest::observed::ObservedFields;
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{Change, ImportResult, IncomingRecord, NewConnection, StoreError, Tally};
 
 /// Maximum number of records per transaction.
 const BATCH_RECORDS: usize = 2_000;

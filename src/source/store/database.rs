@@ -14,17 +14,15 @@ use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OpenFlags};
 use url::Url;
 
-use super::StoreError;
 use super::tables::update_view;
 use super::traces::{is_removal_unfinished, overwrite_removed};
 use super::write_lock::{LOCK_TIMEOUT, WriteLock};
-use crate::source::{FILES_ONLY, PostgresError, SourceError, is_database};
+use crate::source::contract::{FILES_ONLY, PostgresError, RECORDS_APPLICATION_ID, StoreError};
+use crate::source::store::error::{sqlite_error, unwritable};
+use crate::source::{SourceError, is_database};
 use crate::state::{
     FileIdentity, beside, create_private_file, foreign_beside_database, orphan_of_database, read_head,
 };
-
-/// SQLite application id in the header of every store (`fwel`); it tells stores from databases of other programs.
-pub(super) const APPLICATION_ID: i64 = 0x6677_656C;
 
 /// Schema version that this release reads and writes.
 const FORMAT: i64 = 2;
@@ -167,14 +165,14 @@ impl Database {
         // SQLite fills the empty file and gives its log files the same permissions.
         match create_private_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(StoreError::unwritable(path, &error));
+                return Err(unwritable(path, &error));
             }
             _ => {}
         }
         let database = Self { path: path.to_owned(), pool: Mutex::default() };
         // Without SQLITE_OPEN_CREATE: SQLite would create the target of a symbolic link with a mode that all users can read.
         let mut connection = database.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        create(&mut connection).map_err(|error| StoreError::from_sqlite(path, &error))?;
+        create(&mut connection).map_err(|error| sqlite_error(path, &error))?;
         Ok(database)
     }
 
@@ -303,7 +301,7 @@ impl Database {
     }
 
     pub(super) fn error(&self, error: &rusqlite::Error) -> StoreError {
-        StoreError::from_sqlite(&self.path, error)
+        sqlite_error(&self.path, error)
     }
 
     fn give_back(&self, reader: Reader) {
@@ -428,7 +426,7 @@ impl Header {
 
     /// Returns true if the application id is that of a store.
     pub(super) fn is_store(self) -> bool {
-        self.application_id == APPLICATION_ID
+        self.application_id == RECORDS_APPLICATION_ID
     }
 
     /// Returns true if the file can be a store. In stores created by early releases the id can still be in the
@@ -444,22 +442,22 @@ pub(super) fn check_format(path: &Path, connection: &Connection) -> Result<(), S
     let tables =
         || connection.query_one("SELECT count(*) FROM sqlite_schema", (), |row| row.get::<_, i64>(0));
     let read = || Ok((pragma("application_id")?, pragma("user_version")?, tables()?));
-    let (application, found, tables) = read().map_err(|error| StoreError::from_sqlite(path, &error))?;
+    let (application, found, tables) = read().map_err(|error| sqlite_error(path, &error))?;
     match (application, found) {
-        (APPLICATION_ID, FORMAT) => Ok(()),
+        (RECORDS_APPLICATION_ID, FORMAT) => Ok(()),
         // Another process has just created the file and has not committed its tables yet.
-        (0 | APPLICATION_ID, 0) if tables == 0 => Err(StoreError::Missing(path.to_owned())),
-        (APPLICATION_ID, found) if found > FORMAT => {
+        (0 | RECORDS_APPLICATION_ID, 0) if tables == 0 => Err(StoreError::Missing(path.to_owned())),
+        (RECORDS_APPLICATION_ID, found) if found > FORMAT => {
             Err(StoreError::Newer { path: path.to_owned(), found, known: FORMAT })
         }
-        (APPLICATION_ID, _) => Err(StoreError::Older(path.to_owned())),
+        (RECORDS_APPLICATION_ID, _) => Err(StoreError::Older(path.to_owned())),
         _ => Err(StoreError::Foreign(path.to_owned())),
     }
 }
 
 fn create(connection: &mut Connection) -> Result<(), rusqlite::Error> {
     // Set first, so that the id is in the file and not only in the log.
-    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "application_id", RECORDS_APPLICATION_ID)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // One transaction: another process sees either no store or a complete one.
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;

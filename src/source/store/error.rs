@@ -6,14 +6,7 @@ use rusqlite::ErrorCode;
 use tantivy::TantivyError;
 use tantivy::directory::error::LockError;
 
-pub use crate::source::store_error::StoreError;
-use crate::state::ForeignFile;
-
-impl From<ForeignFile> for StoreError {
-    fn from(ForeignFile { path, problem }: ForeignFile) -> Self {
-        Self::ForeignFile { path, problem }
-    }
-}
+use crate::source::contract::StoreError;
 
 /// Minimum free space in bytes; with less, a failed write counts as a full disk. No index segment is smaller.
 #[cfg(unix)]
@@ -47,50 +40,46 @@ fn is_no_space(message: &str) -> bool {
     return message.is_empty();
 }
 
-impl StoreError {
-    /// Converts a SQLite error of the store at `path`.
-    pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
-        let path = path.to_owned();
-        let problem = error.to_string();
-        match error.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => Self::Foreign(path),
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked(path),
-            Some(
-                ErrorCode::CannotOpen
-                | ErrorCode::PermissionDenied
-                | ErrorCode::AuthorizationForStatementDenied,
-            ) => Self::Unreadable { path, problem },
-            Some(ErrorCode::DiskFull) => Self::DiskFull { folder: disk_of(&path), problem },
-            // SQLite does not always report why the system refused a write.
-            Some(ErrorCode::SystemIoFailure) if is_full(&path) => {
-                Self::DiskFull { folder: disk_of(&path), problem }
-            }
-            Some(ErrorCode::ReadOnly | ErrorCode::SystemIoFailure) => Self::Unwritable { path, problem },
-            _ => Self::Damaged { path, problem },
+/// Converts a SQLite error of the store at `path`.
+pub(super) fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StoreError {
+    let path = path.to_owned();
+    let problem = error.to_string();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => StoreError::Foreign(path),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked(path),
+        Some(
+            ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied,
+        ) => StoreError::Unreadable { path, problem },
+        Some(ErrorCode::DiskFull) => StoreError::DiskFull { folder: disk_of(&path), problem },
+        // SQLite does not always report why the system refused a write.
+        Some(ErrorCode::SystemIoFailure) if is_full(&path) => {
+            StoreError::DiskFull { folder: disk_of(&path), problem }
         }
+        Some(ErrorCode::ReadOnly | ErrorCode::SystemIoFailure) => StoreError::Unwritable { path, problem },
+        _ => StoreError::Damaged { path, problem },
     }
+}
 
-    /// Converts an error of the index in `folder`, which belongs to the store at `store`.
-    pub(super) fn from_index(store: &Path, folder: &Path, error: &TantivyError) -> Self {
-        match error {
-            TantivyError::LockFailure(LockError::LockBusy, _) => Self::Locked(store.to_owned()),
-            other if is_full(store) || is_no_space(&other.to_string()) => Self::DiskFull {
-                folder: disk_of(store),
-                problem: format!("the search index of the store {} cannot be written", store.display()),
-            },
-            other => Self::Index { path: folder.to_owned(), problem: other.to_string() },
-        }
+/// Converts an error of the index in `folder`, which belongs to the store at `store`.
+pub(super) fn index_error(store: &Path, folder: &Path, error: &TantivyError) -> StoreError {
+    match error {
+        TantivyError::LockFailure(LockError::LockBusy, _) => StoreError::Locked(store.to_owned()),
+        other if is_full(store) || is_no_space(&other.to_string()) => StoreError::DiskFull {
+            folder: disk_of(store),
+            problem: format!("the search index of the store {} cannot be written", store.display()),
+        },
+        other => StoreError::Index { path: folder.to_owned(), problem: other.to_string() },
     }
+}
 
-    /// Converts an IO error of writing a file of the store at `path`.
-    pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> Self {
-        let problem = error.to_string();
-        match error.kind() {
-            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                Self::DiskFull { folder: disk_of(path), problem }
-            }
-            std::io::ErrorKind::NotFound if !disk_of(path).is_dir() => Self::NoFolder(disk_of(path)),
-            _ => Self::Unwritable { path: path.to_owned(), problem },
+/// Converts an IO error of writing a file of the store at `path`.
+pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> StoreError {
+    let problem = error.to_string();
+    match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+            StoreError::DiskFull { folder: disk_of(path), problem }
         }
+        std::io::ErrorKind::NotFound if !disk_of(path).is_dir() => StoreError::NoFolder(disk_of(path)),
+        _ => StoreError::Unwritable { path: path.to_owned(), problem },
     }
 }

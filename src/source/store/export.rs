@@ -6,81 +6,18 @@ use rusqlite::Connection;
 
 use super::database::Database;
 use super::documents::is_project;
-use super::place::{Place, ScopeError, StreamPlace, open};
-use super::{NewConnection, StoreError};
+use super::place::{Place, StreamPlace, open};
 use crate::handle::RecordScope;
-use crate::source::manifest::kinds::MAX_FIELDS;
-
-/// Maximum number of fields of a stream that an import keeps the names of.
-pub const MAX_EXPORTED_FIELDS: usize = MAX_FIELDS;
+use crate::source::contract::{
+    CopiedConnection, ExportError, ExportedRecord, ExportedStream, NewConnection, RowVersion, ScopeError,
+    StoreError,
+};
 
 /// Open export of a store.
 #[derive(Debug)]
 pub struct StoreExport {
     database: Database,
     place: Place,
-}
-
-/// Stream of an export.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExportedStream {
-    row: i64,
-    /// Name of the stream.
-    pub name: String,
-    /// Number of records, without deleted ones.
-    pub records: u64,
-}
-
-impl ExportedStream {
-    pub(in crate::source) fn new(row: i64, name: String, records: u64) -> Self {
-        Self { row, name, records }
-    }
-
-    pub(in crate::source) fn row(&self) -> i64 {
-        self.row
-    }
-}
-
-/// Record of an export. It is borrowed from the database until the next one is read.
-#[derive(Debug, Clone, Copy)]
-pub struct ExportedRecord<'a> {
-    /// Key of the record.
-    pub key: &'a str,
-    /// Fields as JSON text of one line, as they were imported.
-    pub data: &'a str,
-    /// Time at which the connector emitted the record.
-    pub emitted_at: Option<&'a str>,
-}
-
-/// Record as it is now, or its deletion. It is borrowed from the database until the next one is read.
-#[derive(Debug, Clone, Copy)]
-pub struct RowVersion<'a> {
-    /// Key of the record.
-    pub key: &'a str,
-    /// Fields as JSON text of one line; `None` if the record is deleted.
-    pub data: Option<&'a str>,
-    /// Time at which the connector emitted the record, or at which it was deleted.
-    pub emitted_at: Option<&'a str>,
-}
-
-/// Connection of a store that is copied.
-#[derive(Debug, Clone)]
-pub struct CopiedConnection {
-    /// Names and manifest.
-    pub connection: NewConnection,
-    /// True for a project of documents.
-    pub is_project: bool,
-}
-
-/// Reason why an export ends early.
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError<Sink: std::error::Error> {
-    /// The store cannot be read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The record cannot be written.
-    #[error(transparent)]
-    Sink(Sink),
 }
 
 impl StoreExport {
@@ -97,10 +34,8 @@ impl StoreExport {
     /// Returns the streams.
     #[must_use]
     pub fn streams(&self) -> Vec<ExportedStream> {
-        let stream = |StreamPlace { row, name, records }: &StreamPlace| ExportedStream {
-            row: *row,
-            name: name.clone(),
-            records: *records,
+        let stream = |StreamPlace { row, name, records }: &StreamPlace| {
+            ExportedStream::new(*row, name.clone(), *records)
         };
         self.place.streams.iter().map(stream).collect()
     }
@@ -112,7 +47,7 @@ impl StoreExport {
     ///
     /// The store cannot be read.
     pub fn fields(&self, stream: &ExportedStream) -> Result<Vec<String>, StoreError> {
-        self.database.read(|sqlite| fields(sqlite, stream.row))
+        self.database.read(|sqlite| fields(sqlite, stream.row()))
     }
 
     /// Reads the records of a stream as they are at one moment. Calls `visit` with each until it fails.
@@ -146,7 +81,7 @@ impl StoreExport {
             let mut statement = sqlite.prepare(
                 "SELECT key, data, emitted_at FROM records NOT INDEXED WHERE stream = ?1 ORDER BY id",
             )?;
-            let mut rows = statement.query([stream.row])?;
+            let mut rows = statement.query([stream.row()])?;
             while let Some(row) = rows.next()? {
                 let version = RowVersion {
                     key: row.get_ref(0)?.as_str()?,

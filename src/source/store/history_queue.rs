@@ -10,7 +10,7 @@ use rusqlite::MAIN_DB;
 use rusqlite::ffi::{Error, SQLITE_READONLY};
 
 use super::database::Database;
-use super::error::StoreError;
+use crate::source::contract::StoreError;
 use crate::source::documents::{NewSearch, Uuid};
 
 /// Maximum number of searches that wait to be written. Searches beyond it are not remembered.

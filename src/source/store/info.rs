@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use serde::Serialize;
 
-use super::StoreError;
 use super::database::{Database, identity};
 use super::fulltext::index::folder_of;
-use super::vectors::{EmbeddedStreams, VectorError, VectorStatus, vector_status};
+use super::vectors::vector_status;
+use crate::source::contract::{
+    ConnectionInfo, EmbeddedStreams, StoreError, StreamInfo, VectorError, VectorStatus,
+};
 use crate::state::beside;
 
 /// Description of a store.
@@ -46,30 +48,6 @@ pub struct StoreBytes {
     pub index: u64,
     /// The vectors, with their log.
     pub vectors: u64,
-}
-
-/// Numbers of one connection.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ConnectionInfo {
-    /// Id of the connection.
-    pub connection_id: String,
-    /// Label of the connection.
-    pub display_name: String,
-    /// Key of the connector.
-    pub connector_key: String,
-    /// Streams of the connection.
-    pub streams: Vec<StreamInfo>,
-}
-
-/// Numbers of one stream.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StreamInfo {
-    /// Name of the stream.
-    pub name: String,
-    /// Number of records, without deleted ones.
-    pub records: u64,
-    /// Number of deleted records that `changes_since` tells of.
-    pub deleted: u64,
 }
 
 /// Numbers that are read from the file of the records in one transaction.

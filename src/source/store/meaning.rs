@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use super::blocking::spawn_read;
 use super::fulltext::QueryMeaning;
-use super::vectors::{VectorError, VectorIndex};
+use super::vectors::VectorIndex;
 use crate::embedding::{QueryEmbedder, QueryVector};
+use crate::source::contract::VectorError;
 use crate::source::{SearchMode, SearchQuery};
 
 /// Embedding model of the configuration and vectors of a store.

@@ -50,32 +50,17 @@ use async_trait::async_trait;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-pub use super::manifest::{Manifest, ManifestError, StreamDeclaration};
-pub use super::meaning::{ScoreSpread, VectorHit};
 pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_store};
 pub use document_store::{copied_project, delete_expired_searches, put_copied_project};
-pub use documents::KnownDocument;
-pub use error::StoreError;
-pub use export::{
-    CopiedConnection, ExportError, ExportedRecord, ExportedStream, MAX_EXPORTED_FIELDS, RowVersion,
-    StoreExport, copied_connections,
-};
+pub use export::{StoreExport, copied_connections};
 pub use fulltext::index::{IndexProgress, IndexState, no_progress};
-pub use import::{Change, ImportResult, IncomingRecord, NewConnection, StoreWriter, Tally};
-pub use info::{ConnectionInfo, StoreBytes, StoreInfo, StreamInfo, store_format, store_info};
+pub use import::StoreWriter;
+pub use info::{StoreBytes, StoreInfo, store_format, store_info};
 pub use lock_holder::is_store_locked;
-pub use place::ScopeError;
-pub use removal::{
-    RemovalCounts, RemovalError, RemovalResult, count_removal, finish_removal, remove_records,
-};
-pub use sync::{
-    Fingerprint, ImportId, ImportStatus, ItemId, ItemState, KnownItem, MissingCounts, NewImport,
-    RememberedImport, SyncLock, SyncStore, SyncWriter,
-};
-pub(in crate::source) use sync::{Role, is_document};
+pub use removal::{count_removal, finish_removal, remove_records};
+pub use sync::{SyncLock, SyncStore, SyncWriter};
 pub use vectors::{
-    BackgroundBuild, BuildMode, BuildProgress, EmbeddedStreams, GenerationStatus, StoreVersion, StoredModel,
-    VectorBuilder, VectorError, VectorHits, VectorIndex, VectorScope, VectorStatus,
+    BackgroundBuild, StoredModel, VectorBuilder, VectorHits, VectorIndex, VectorScope,
     check_document_dimensions, check_vectors, estimate_build, remove_vectors, vector_status,
 };
 
@@ -99,14 +84,10 @@ use crate::embedding::QueryEmbedder;
 use crate::handle::{RecordAddress, SourceName};
 use crate::memory::{MemoryPermit, UNCOUNTED_BYTES};
 use crate::record::{Record, Schema, Unavailable, Window};
+use crate::source::contract::StoreError;
 
 /// Maximum time that a read waits for a permit.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Returns true if the application id of a SQLite database is that of a store or of its vectors.
-pub(crate) fn is_store_application(id: i64) -> bool {
-    [database::APPLICATION_ID, vectors::VECTORS_APPLICATION_ID].contains(&id)
-}
 
 /// Open store for reading. Clones share the connections and the search index.
 #[derive(Debug, Clone)]

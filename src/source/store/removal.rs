@@ -9,60 +9,17 @@
 use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
-use serde::Serialize;
 
-use super::StoreError;
 use super::database::{Database, identity};
 use super::documents::DocumentWriter;
 use super::fulltext::index::{IndexFollower, delete_index, no_progress};
-use super::place::{Place, ScopeError, open};
+use super::place::{Place, open};
 use super::sync::note_removed_items;
 use super::traces::{is_removal_unfinished, mark_removal, overwrite_removed};
-use super::vectors::{RemovedRows, VectorError, VectorRemover};
+use super::vectors::{RemovedRows, VectorRemover};
 use super::write_lock::{IndexLock, WriteLock};
 use crate::handle::RecordScope;
-
-/// Number of rows that a removal deletes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct RemovalCounts {
-    /// Number of connections.
-    pub connections: u64,
-    /// Number of streams.
-    pub streams: u64,
-    /// Number of records, without deleted ones.
-    pub records: u64,
-    /// Number of deleted records of which only the history is left.
-    pub deleted: u64,
-}
-
-/// Result of a removal.
-#[derive(Debug)]
-pub struct RemovalResult {
-    /// Number of rows that were deleted.
-    pub counts: RemovalCounts,
-    /// Number of vectors that were deleted.
-    pub vectors: u64,
-    /// Error that leaves data of the records in a file, or prevents use of the search index. The records are removed all the
-    /// same.
-    pub problems: Vec<String>,
-}
-
-/// Reason why records cannot be removed.
-#[derive(Debug, thiserror::Error)]
-pub enum RemovalError {
-    /// The records do not exist, or the store cannot be used.
-    #[error(transparent)]
-    Scope(#[from] ScopeError),
-    /// The vectors cannot be used.
-    #[error(transparent)]
-    Vectors(#[from] VectorError),
-}
-
-impl From<StoreError> for RemovalError {
-    fn from(error: StoreError) -> Self {
-        Self::Scope(error.into())
-    }
-}
+use crate::source::contract::{RemovalCounts, RemovalError, RemovalResult, StoreError};
 
 /// Counts the rows that a removal would delete.
 ///
@@ -198,9 +155,10 @@ fn delete(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Change, IncomingRecord, NewConnection, StoreWriter};
+    use super::super::StoreWriter;
     use super::*;
     use crate::record::RecordData;
+    use crate::source::contract::{Change, IncomingRecord, NewConnection};
 
     #[test]
     fn a_removal_is_unfinished_until_its_traces_are_overwritten() {

@@ -10,10 +10,8 @@ use std::time::Duration;
 use fetchwell::embedding::{EmbeddingModel, LocalModel, QueryEmbedder};
 use fetchwell::handle::Handle;
 use fetchwell::record::{Hit, HitId, RecordData};
-use fetchwell::source::store::{
-    BuildMode, Change, EmbeddedStreams, IncomingRecord, NewConnection, Store, StoreWriter, VectorBuilder,
-    no_progress, vector_status,
-};
+use fetchwell::source::contract::{BuildMode, Change, EmbeddedStreams, IncomingRecord, NewConnection};
+use fetchwell::source::store::{Store, StoreWriter, VectorBuilder, no_progress, vector_status};
 use fetchwell::source::{BoundSource, RecordQuery, SearchMode, SearchQuery};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fetchwell::source::store::{Store, StoreError};
+use fetchwell::source::contract::StoreError;
+use fetchwell::source::store::Store;
 use fetchwell::source::{BoundSource, RecordQuery, SearchQuery, SourceError};
 use serde_json::json;
 

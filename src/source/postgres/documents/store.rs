@@ -12,6 +12,7 @@ use tokio_postgres::Error;
 
 use super::{commit, history, project, read, search};
 use crate::handle::SourceName;
+use crate::source::contract::{PostgresError, StoreError};
 use crate::source::documents::{
     Candidates, CategoryCount, CommitSummary, Document, DocumentChange, DocumentChunk, DocumentList,
     DocumentRef, DocumentSearch, DocumentStore, EMBEDDING_DIMENSIONS, EmbeddingStage, Feedback, NewProject,
@@ -26,10 +27,8 @@ use crate::source::postgres::tables::PostgresTables;
 use crate::source::postgres::transaction::{begin_read, begin_write};
 use crate::source::postgres::vectors::embedder::QueryMeaning;
 use crate::source::postgres::vectors::models::StoredModel;
-use crate::source::postgres_error::PostgresError;
 use crate::source::relational::allowance::{MeasuredRead, with_memory};
 use crate::source::relational::interrupt::ReadBounds;
-use crate::source::store::StoreError;
 use crate::source::{SearchMode, SourceError};
 
 /// Returns the warning of a search that is not by meaning.

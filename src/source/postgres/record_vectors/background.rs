@@ -6,16 +6,15 @@ use std::sync::Arc;
 use super::build::RecordVectorBuilder;
 use super::database::{check_extension, postgres_vector_status};
 use crate::embedding::{EmbeddingModel, probe_vector};
+use crate::source::contract::{
+    BuildMode, BuildProgress, EmbeddedStreams, GenerationStatus, PostgresError, StoreError, StoreVersion,
+    VectorError, VectorStatus,
+};
 use crate::source::documents::EMBEDDING_DIMENSIONS;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::transaction::begin_read;
 use crate::source::postgres::vectors::build::{DocumentVectorBuilder, check_dimensions, estimate_documents};
 use crate::source::postgres::vectors::lease::take;
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{
-    BuildMode, BuildProgress, EmbeddedStreams, GenerationStatus, StoreError, StoreVersion, VectorError,
-    VectorStatus,
-};
 
 /// Builder of the vectors of a database in steps. Each step embeds one batch.
 pub struct PostgresBackgroundBuild {

@@ -10,6 +10,9 @@ use super::build::{RecordVectorBuilder, estimate_records, extend};
 use super::generations::Generation;
 use super::status::RecordVectorStatus;
 use crate::embedding::{EmbeddingModel, probe_vector};
+use crate::source::contract::{
+    BuildMode, BuildProgress, EmbeddedStreams, PostgresError, StoreError, VectorError,
+};
 use crate::source::postgres::administration::Lease;
 use crate::source::postgres::extension::problem;
 use crate::source::postgres::pool::PostgresPool;
@@ -18,8 +21,6 @@ use crate::source::postgres::transaction::{begin_read, begin_write};
 use crate::source::postgres::vectors::build::{DocumentVectorBuilder, check_dimensions, estimate_documents};
 use crate::source::postgres::vectors::lease::{is_taken, take_or_wait};
 use crate::source::postgres::vectors::status::{DocumentVectorStatus, ModelStatus, remove_document_vectors};
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{BuildMode, BuildProgress, EmbeddedStreams, StoreError, VectorError};
 
 /// State of the vectors of a database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

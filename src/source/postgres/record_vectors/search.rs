@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::documents::show_passages;
 use super::generations::Generation;
 use super::nearest::{NearestVectors, VectorReader};
+use crate::source::contract::{PostgresError, StoreError, VectorError};
 use crate::source::documents::EMBEDDING_DIMENSIONS;
 use crate::source::postgres::search::run::{NearestReader, search};
 use crate::source::postgres::store::PostgresStore;
@@ -16,9 +17,7 @@ use crate::source::postgres::tables::PostgresTables;
 use crate::source::postgres::transaction::begin_read;
 use crate::source::postgres::vectors::embedder::QueryMeaning;
 use crate::source::postgres::vectors::models::StoredModel;
-use crate::source::postgres_error::PostgresError;
 use crate::source::relational::interrupt::ReadBounds;
-use crate::source::store::{StoreError, VectorError};
 use crate::source::{SearchMode, SearchPage, SearchQuery, SourceError};
 
 /// Warning about records that are found by words alone.

@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::destination::StagedFile;
 use super::error::BackupError;
-use crate::source::store::StoreError;
+use crate::source::contract::StoreError;
 use crate::source::store::database::Database;
 
 /// Pages copied between two checks for cancellation: 8 MB.

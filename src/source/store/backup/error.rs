@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::source::store::error::StoreError;
+use crate::source::contract::StoreError;
 
 /// Error of creating or restoring a backup. The message names the file and the remedy.
 #[derive(Debug, thiserror::Error)]

@@ -16,8 +16,9 @@ use super::create::back_up_store;
 use super::destination::{Destination, StagedFile, is_same_file, set_new_id};
 use super::error::BackupError;
 use super::verify::{Contents, OpenBackup};
-use crate::source::store::StoreError;
+use crate::source::contract::StoreError;
 use crate::source::store::database::{Database, connect, identity, use_write_ahead_log};
+use crate::source::store::error::sqlite_error;
 use crate::source::store::write_lock::{IndexLock, WriteLock};
 use crate::state::{beside, foreign_beside_database, orphan_of_database};
 
@@ -161,7 +162,7 @@ fn replace(backup: &Connection, store: &Path, stop: &AtomicBool) -> Result<(), B
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                     BackupError::NotReplaceable { path: store.to_owned(), problem: error.to_string() }
                 }
-                _ => StoreError::from_sqlite(store, &error).into(),
+                _ => sqlite_error(store, &error).into(),
             },
         })
     })

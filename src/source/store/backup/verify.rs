@@ -9,8 +9,8 @@ use rusqlite::{Connection, OpenFlags};
 use serde::Serialize;
 
 use super::error::BackupError;
-use crate::source::store::StoreError;
 use crate::source::store::database::{Header, check_format, connect};
+use crate::source::store::error::sqlite_error;
 use crate::state::beside;
 
 /// The number of connections, records and bytes in a store or a backup.
@@ -66,7 +66,7 @@ impl OpenBackup {
         }
         let open =
             || connect(&immutable(path)?, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI);
-        let from_sqlite = |error| BackupError::from_store(path, StoreError::from_sqlite(path, &error));
+        let from_sqlite = |error| BackupError::from_store(path, sqlite_error(path, &error));
         let connection = open().map_err(from_sqlite)?;
         check_format(path, &connection).map_err(|error| BackupError::from_store(path, error))?;
         Ok(Self { path: path.to_owned(), connection })

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use crate::handle::StreamName;
 use crate::record::RecordData;
+use crate::source::contract::{Change, NewConnection, StoreError, Tally};
 use crate::source::documents::{
     CommitSummary, DOCS_KIND, DOCUMENTS_STREAM, DocumentChange, DocumentPath, NewProject, Project,
     ProjectChange, ProjectRef, Uuid,
@@ -17,7 +18,6 @@ use crate::source::store::documents::{
 use crate::source::store::import::{OpenStream, WriteOutcome, put_connection};
 use crate::source::store::tables::NOW;
 use crate::source::store::write_lock::{LOCK_TIMEOUT, WriteLock};
-use crate::source::store::{Change, NewConnection, StoreError, Tally};
 
 /// Creates a project with an empty stream of documents. Returns `None` if its slug is the id of another connection.
 pub(super) fn create_project(database: &Database, new: &NewProject) -> Result<Option<Project>, StoreError> {
@@ -185,7 +185,7 @@ impl Commit<'_> {
     }
 
     fn count(&mut self, written: &WriteOutcome) {
-        self.tally.count(written);
+        written.count_in(&mut self.tally);
         self.version += i64::from(!matches!(written, WriteOutcome::Unchanged(_)));
     }
 

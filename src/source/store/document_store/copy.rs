@@ -5,11 +5,11 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use crate::handle::ConnectionId;
+use crate::source::contract::{NewConnection, StoreError};
 use crate::source::documents::{ChunkIds, CopiedDocument, DOCS_KIND, Project, ProjectCopy, ProjectRef, Uuid};
 use crate::source::store::database::Database;
 use crate::source::store::documents::{create_tables, has_tables, project};
 use crate::source::store::import::put_connection;
-use crate::source::store::{NewConnection, StoreError};
 
 /// Returns the project of a connection, or `None` if it is no project.
 ///

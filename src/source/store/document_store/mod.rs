@@ -22,9 +22,10 @@ use super::blocking::{ReadLength, spawn_read};
 use super::documents::{self, chunks_of};
 use super::history_queue::{QueuePlace, check_writable};
 use super::meaning::SearchMeaning;
-use super::{Inner, Store, StoreError};
+use super::{Inner, Store};
 use crate::handle::SourceName;
 use crate::record::Scalar;
+use crate::source::contract::StoreError;
 use crate::source::documents::{
     Candidates, CategoryCount, CommitSummary, DOCUMENTS_STREAM, Document, DocumentChange, DocumentChunk,
     DocumentList, DocumentRef, DocumentSearch, DocumentStore, EMBEDDING_DIMENSIONS, EmbeddingStage, Feedback,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::commit;
-use crate::source::store::StoreError;
+use crate::source::contract::StoreError;
 use crate::source::store::database::Database;
 use crate::source::store::documents::{delete_expired, has_expired};
 

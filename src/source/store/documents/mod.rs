@@ -18,7 +18,6 @@ use rusqlite::Connection;
 pub(super) use self::history::{
     add_search, delete_expired, delete_expired_of, grouped_searches, has_expired, searches, set_feedback,
 };
-pub use self::read::KnownDocument;
 pub(super) use self::read::{
     categories, chunks, document, document_text, documents, known_documents, passages, project, projects,
 };

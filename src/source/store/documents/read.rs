@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::has_tables;
 use crate::source::documents::{
-    Category, CategoryCount, Document, DocumentChunk, DocumentList, DocumentRef, Passage, Project,
-    ProjectRef, Uuid,
+    Category, CategoryCount, Document, DocumentChunk, DocumentList, DocumentRef, KnownDocument, Passage,
+    Project, ProjectRef, Uuid,
 };
 use crate::source::store::read::rows::name;
 
@@ -226,17 +226,6 @@ pub(in crate::source::store) fn categories(
         Ok(name(row, 0)?.map(|category| CategoryCount { category, documents }))
     })?;
     rows.filter_map(Result::transpose).collect()
-}
-
-/// A document that a synchronization compares with the files of its origin.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownDocument {
-    /// Id of the document.
-    pub id: Uuid,
-    /// Path in the project.
-    pub path: String,
-    /// SHA-256 of its text.
-    pub content_hash: String,
 }
 
 /// Returns the documents of a project in the order of their paths.

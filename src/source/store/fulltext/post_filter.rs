@@ -3,11 +3,11 @@
 //! The index ranks, and the filter reads the records of its matches. Matches are examined in rank order until the
 //! page is full or a maximum is reached; the next page continues after the last one examined.
 
+use crate::source::contract::StoreError;
 use crate::source::lexical::record_filter::{CHUNK, MAX_EXAMINED, RecordFilter};
 use crate::source::lexical::selection::Match;
 use crate::source::relational::allowance::Allowance;
 use crate::source::store::database::Database;
-use crate::source::store::error::StoreError;
 use crate::source::store::read::rows::length_at;
 use crate::source::store::read::tables::streams_of;
 use crate::source::{SearchQuery, SourceError};

@@ -15,6 +15,7 @@ use super::meaning::{NearestError, QueryMeaning, nearest_records};
 use super::post_filter::{MatchPage, PostFilter};
 use super::ranked_list::{CopySource, RANKED, RankedList};
 use super::scope::Scope;
+use crate::source::contract::StoreError;
 use crate::source::lexical::hits::excerpt_terms;
 use crate::source::lexical::matching::ExcerptTerms;
 use crate::source::lexical::question::{is_lexical_instead, lists_records, page_without_words};
@@ -24,7 +25,6 @@ use crate::source::lexical::terms::QueryTerms;
 use crate::source::meaning::{MAX_PLACED, Placement, Placements, place_all, place_among};
 use crate::source::relational::allowance::Allowance;
 use crate::source::store::database::Database;
-use crate::source::store::error::StoreError;
 use crate::source::{Count, SearchPage, SearchPosition, SearchQuery, SourceError};
 
 /// Maximum number of retries after a damaged index file.

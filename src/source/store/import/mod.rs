@@ -4,13 +4,10 @@
 //!
 //! * `writer`: batches, transactions and the update of the search index
 //! * `open_stream`: writes single records of a stream and tracks the types of its fields
-//! * `change`: records and deletions to be written
 
-mod change;
 mod open_stream;
 mod writer;
 
-pub use change::{Change, IncomingRecord};
 pub(super) use open_stream::{OpenStream, WriteOutcome};
+pub use writer::StoreWriter;
 pub(super) use writer::put_connection;
-pub use writer::{ImportResult, NewConnection, StoreWriter, Tally};

@@ -2,9 +2,9 @@
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::change::Change;
 use crate::handle::StreamName;
 use crate::record::{RecordData, SortValue};
+use crate::source::contract::{Change, Tally};
 use crate::source::manifest::kinds::Kinds;
 use crate::source::manifest::observed::ObservedFields;
 
@@ -43,6 +43,18 @@ pub(in crate::source::store) enum WriteOutcome {
     Changed(i64),
     Deleted(i64),
     Unchanged(Option<i64>),
+}
+
+impl WriteOutcome {
+    /// Counts the record in a tally.
+    pub(in crate::source::store) fn count_in(&self, tally: &mut Tally) {
+        match self {
+            Self::Added(_) => tally.added += 1,
+            Self::Changed(_) => tally.changed += 1,
+            Self::Deleted(_) => tally.deleted += 1,
+            Self::Unchanged(_) => tally.unchanged += 1,
+        }
+    }
 }
 
 impl OpenStream {

@@ -9,14 +9,13 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::change::{Change, IncomingRecord};
 use super::open_stream::{OpenStream, WriteOutcome};
-use crate::handle::{ConnectionId, StreamName};
+use crate::handle::StreamName;
+use crate::source::contract::{Change, ImportResult, IncomingRecord, NewConnection, StoreError, Tally};
 use crate::source::documents::ChunkIds;
 use crate::source::manifest::Manifest;
 use crate::source::store::database::{Database, identity};
 use crate::source::store::documents::{DocumentWriter, is_project};
-use crate::source::store::error::StoreError;
 use crate::source::store::fulltext::index::{IndexBatch, IndexChange, IndexFollower, IndexProgress, Rows};
 use crate::source::store::write_lock::{ConnectionLock, LOCK_TIMEOUT, WriteLock};
 
@@ -25,41 +24,6 @@ const BATCH_RECORDS: usize = 2_000;
 
 /// Maximum bytes of record text per transaction.
 const BATCH_BYTES: usize = 8_000_000;
-
-/// Connection that an import writes to.
-#[derive(Debug, Clone)]
-pub struct NewConnection {
-    /// Id of the connection.
-    pub connection_id: ConnectionId,
-    /// Key of the connector, used if the connection is new.
-    pub connector_key: String,
-    /// New display name; `None` keeps the existing one.
-    pub display_name: Option<String>,
-    /// New manifest as JSON text; `None` keeps the existing one.
-    pub manifest: Option<String>,
-}
-
-/// Number of records by effect of an import.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// Records that are new.
-    pub added: u64,
-    /// Records that existed and changed.
-    pub changed: u64,
-    /// Records that existed without a difference, and deletions of unknown records.
-    pub unchanged: u64,
-    /// Records that were deleted.
-    pub deleted: u64,
-}
-
-/// Result of an import.
-#[derive(Debug)]
-pub struct ImportResult {
-    /// Number of records written, by effect.
-    pub tally: Tally,
-    /// Error that prevents use of the search index, if there is one. The records are written all the same.
-    pub index_problem: Option<StoreError>,
-}
 
 /// Writer for one connection of a store. Holds the lock of the connection, and the write lock of the store for each batch.
 #[derive(Debug)]
@@ -239,7 +203,7 @@ impl StoreWriter {
             };
             let stream = known.row;
             let outcome = known.put(&transaction, incoming.key.as_str(), &incoming.change, version + 1)?;
-            tally.count(&outcome);
+            outcome.count_in(&mut tally);
             if let Some(documents) = &mut self.documents {
                 match (&outcome, &incoming.change) {
                     (WriteOutcome::Added(row) | WriteOutcome::Changed(row), Change::Put { data, .. }) => {
@@ -310,17 +274,6 @@ impl RecordChange {
             Change::Delete { .. } => (None, None),
         };
         IndexChange { rows: Rows { record, stream, connection }, key: incoming.key, data, emitted_at, is_new }
-    }
-}
-
-impl Tally {
-    pub(in crate::source::store) fn count(&mut self, written: &WriteOutcome) {
-        match written {
-            WriteOutcome::Added(_) => self.added += 1,
-            WriteOutcome::Changed(_) => self.changed += 1,
-            WriteOutcome::Deleted(_) => self.deleted += 1,
-            WriteOutcome::Unchanged(_) => self.unchanged += 1,
-        }
     }
 }
 

@@ -4,40 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::Connection;
 
-use super::imports::{ImportId, has_tables};
-use super::role::Role;
+use super::imports::has_tables;
+use crate::source::contract::{ImportId, ItemId, ItemState, KnownItem, Role};
 use crate::source::store::place::Place;
-
-/// First bytes of the SHA-256 of the content of a file.
-pub type Fingerprint = [u8; 16];
-
-/// Row id of an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ItemId(pub(in crate::source) i64);
-
-/// A file as it was when it was read.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ItemState {
-    /// Size, times and id of the file as text. `None` to read it again in any case.
-    pub stamp: Option<String>,
-    /// Fingerprint of its content, or `None` for a large file.
-    pub fingerprint: Option<Fingerprint>,
-    /// True if it was changed so shortly before that the stamp can miss a change.
-    pub is_recent: bool,
-    /// Reason why it could not be read completely. Its earlier records are kept.
-    pub problem: Option<String>,
-}
-
-/// An item that a store knows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownItem {
-    /// Row id of the item.
-    pub id: ItemId,
-    /// State in which it was read.
-    pub state: ItemState,
-    /// True if it was missing at the last synchronization.
-    pub is_gone: bool,
-}
 
 /// Returns the items of an import by path.
 pub(super) fn items(
@@ -127,7 +96,7 @@ pub(super) fn read_removed_again(sqlite: &Connection, import: ImportId) -> Resul
 /// Keeps the records of an item that was not read completely: those that it gave before are no longer stale.
 pub(super) fn keep_stale(sqlite: &Connection, item: ItemId) -> Result<(), rusqlite::Error> {
     let sql = "UPDATE item_records SET role = ?2 WHERE item = ?1 AND role = ?3";
-    sqlite.prepare_cached(sql)?.execute((item.0, Role::Gives, Role::Stale)).map(drop)
+    sqlite.prepare_cached(sql)?.execute((item.0, Role::Gives.number(), Role::Stale.number())).map(drop)
 }
 
 /// Saves the state of an item with unchanged content.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::imports::ImportId;
-use crate::source::store::StoreError;
+use crate::source::contract::{ImportId, StoreError};
+use crate::source::store::error::unwritable;
 use crate::source::store::write_lock::try_lock_file;
 use crate::state::{LockedFile, beside};
 
@@ -16,8 +16,7 @@ pub struct SyncLock {
 impl SyncLock {
     /// Acquires the lock of an import of the store at `store`, or returns `None` if another process holds it.
     pub(super) fn try_take(store: &Path, import: ImportId) -> Result<Option<Self>, StoreError> {
-        let place =
-            std::fs::canonicalize(store).map_err(|problem| StoreError::unwritable(store, &problem))?;
+        let place = std::fs::canonicalize(store).map_err(|problem| unwritable(store, &problem))?;
         let path = beside(&place, &format!("-sync-{}-lock", import.0));
         Ok(try_lock_file(store, &path)?.map(|file| Self { _file: file }))
     }

@@ -5,18 +5,20 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-use super::imports::{self, ImportId, ImportStatus, NewImport, RememberedImport, has_tables};
-use super::items::{self, ItemId, KnownItem};
+use super::imports::{self, has_tables};
+use super::items;
 use super::lock::SyncLock;
 use crate::handle::ConnectionId;
-use crate::source::documents::DOCS_KIND;
+use crate::source::contract::{
+    ImportId, ImportStatus, ItemId, KnownItem, NewConnection, NewImport, RememberedImport, StoreError,
+};
+use crate::source::documents::{DOCS_KIND, KnownDocument};
 use crate::source::store::database::Database;
-use crate::source::store::documents::{DocumentWriter, KnownDocument, is_project, known_documents};
+use crate::source::store::documents::{DocumentWriter, is_project, known_documents};
 use crate::source::store::fulltext::index::{CurrentIndex, IndexProgress, IndexState, Verification};
 use crate::source::store::import::put_connection;
 use crate::source::store::traces::is_removal_unfinished;
 use crate::source::store::write_lock::{LOCK_TIMEOUT, WriteLock};
-use crate::source::store::{NewConnection, StoreError};
 
 /// A store with synchronized imports. Keeps what was verified of its search index between synchronizations.
 #[derive(Debug)]

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use super::writer::{BATCH_RECORDS, Removal};
-use super::{ItemState, NewImport, RememberedImport, SyncStore, SyncWriter};
+use super::{SyncStore, SyncWriter};
 use crate::handle::{RecordId, StreamName};
 use crate::record::RecordData;
-use crate::source::documents::{DOCS_KIND, DocumentRef, DocumentStore, Uuid, conformance};
-use crate::source::store::{
-    Change, IncomingRecord, NewConnection, Store, StoreError, StoreWriter, finish_removal, no_progress,
-    remove_records,
+use crate::source::contract::{
+    Change, IncomingRecord, ItemState, NewConnection, NewImport, RememberedImport, StoreError,
 };
+use crate::source::documents::{DOCS_KIND, DocumentRef, DocumentStore, Uuid, conformance};
+use crate::source::store::{Store, StoreWriter, finish_removal, no_progress, remove_records};
 
 fn connection() -> NewConnection {
     NewConnection {

@@ -8,19 +8,21 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::document_check::is_document;
-use super::imports::{ImportId, RememberedImport, has_tables};
-use super::items::{ItemId, ItemState, keep_stale, save_state};
-use super::role::Role;
+use super::imports::has_tables;
+use super::items::{keep_stale, save_state};
 use super::store::SyncStore;
 use crate::handle::{RecordId, StreamName};
+use crate::source::contract::{
+    Change, ImportId, ImportResult, IncomingRecord, ItemId, ItemState, RememberedImport, Role, StoreError,
+    Tally, is_document,
+};
 use crate::source::manifest::Manifest;
+use crate::source::store::IndexProgress;
 use crate::source::store::database::identity;
 use crate::source::store::documents::DocumentWriter;
 use crate::source::store::fulltext::index::IndexFollower;
 use crate::source::store::import::{OpenStream, WriteOutcome};
-use crate::source::store::{Change, ImportResult, IncomingRecord, IndexProgress};
-use crate::source::store::{StoreError, Tally, no_progress};
+use crate::source::store::no_progress;
 
 /// Maximum number of records per transaction.
 pub(super) const BATCH_RECORDS: usize = 2_000;
@@ -357,7 +359,7 @@ impl State {
         let item: i64 = put.query_row((self.import.0, path), |row| row.get(0))?;
         transaction
             .prepare_cached("UPDATE item_records SET role = ?2 WHERE item = ?1")?
-            .execute((item, Role::Stale))?;
+            .execute((item, Role::Stale.number()))?;
         self.scheduled.insert(ItemId(item));
         self.item = Some(ItemId(item));
         Ok(())
@@ -413,7 +415,13 @@ impl State {
         // An item that gives a record may have another one with the same key.
         let sql = "INSERT INTO item_records (item, record, role) VALUES (?1, ?2, ?3)
              ON CONFLICT (item, record) DO UPDATE SET role = ?3 WHERE role <> ?4 OR ?3 <> ?5";
-        transaction.prepare_cached(sql)?.execute((item.0, record, role, Role::Gives, Role::Depends))?;
+        transaction.prepare_cached(sql)?.execute((
+            item.0,
+            record,
+            role.number(),
+            Role::Gives.number(),
+            Role::Depends.number(),
+        ))?;
         if !self.has_others {
             return Ok(());
         }
@@ -421,7 +429,7 @@ impl State {
             "SELECT o.item FROM item_records o JOIN import_items t ON t.id = o.item
              WHERE o.record = ?1 AND o.item <> ?2 AND o.role <> ?3 AND t.import = ?4",
         )?;
-        let mut rows = others.query((record, item.0, Role::Stale, self.import.0))?;
+        let mut rows = others.query((record, item.0, Role::Stale.number(), self.import.0))?;
         while let Some(row) = rows.next()? {
             let other = ItemId(row.get(0)?);
             if !self.scheduled.contains(&other) {
@@ -436,7 +444,7 @@ impl State {
         let Removal { record, version, incoming } = removal;
         let sql = "SELECT 1 FROM item_records o JOIN import_items p ON p.id = o.item
              WHERE o.record = ?1 AND o.role = ?2 AND p.absence = 0";
-        if transaction.prepare_cached(sql)?.exists((record, Role::Gives))? {
+        if transaction.prepare_cached(sql)?.exists((record, Role::Gives.number()))? {
             return Ok(());
         }
         let sql = "SELECT 1 FROM records r JOIN streams s ON s.id = r.stream
@@ -462,7 +470,7 @@ impl State {
         let stream = self.stream(transaction, &incoming.stream)?;
         let row = stream.row;
         let written = stream.put(transaction, incoming.key.as_str(), &incoming.change, version)?;
-        self.tally.count(&written);
+        written.count_in(&mut self.tally);
         if let Some(documents) = &mut self.documents {
             match (&written, &incoming.change) {
                 (WriteOutcome::Added(row) | WriteOutcome::Changed(row), Change::Put { data, .. }) => {

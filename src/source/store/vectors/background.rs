@@ -3,29 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::build::{BuildMode, BuildProgress, LockedVectors, VectorBuilder};
-use super::error::VectorError;
+use super::build::{LockedVectors, VectorBuilder};
 use super::file::vectors_path;
 use super::lock::lock;
 use super::probe::ModelProbe;
-use super::streams::EmbeddedStreams;
 use crate::embedding::EmbeddingModel;
-use crate::source::store::StoreError;
+use crate::source::contract::{
+    BuildMode, BuildProgress, EmbeddedStreams, StoreError, StoreVersion, VectorError,
+};
 use crate::source::store::database::{Database, identity};
-
-/// The id of a store with its version. It changes with every import.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoreVersion {
-    store: String,
-    version: i64,
-}
-
-impl StoreVersion {
-    /// Creates the version of a store of any kind.
-    pub(in crate::source) fn new(store: String, version: i64) -> Self {
-        Self { store, version }
-    }
-}
 
 /// A store that gets its vectors in steps. Only the version of the store is read until a step is made.
 #[derive(Debug)]
@@ -56,7 +42,7 @@ impl BackgroundBuild {
     /// The store cannot be read.
     pub fn version(&self) -> Result<StoreVersion, StoreError> {
         let (store, version) = self.database.read(identity)?;
-        Ok(StoreVersion { store, version })
+        Ok(StoreVersion::new(store, version))
     }
 
     /// Embeds and stores one batch. Returns `None` if nothing is missing. The first step of a build checks the model.

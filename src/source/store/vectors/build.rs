@@ -10,61 +10,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::error::VectorError;
+use super::error::{io_error, sqlite_error};
 use super::file::{Generation, open, open_or_create, vectors_path};
 use super::lock::lock_or_wait;
 use super::plan::{Coverage, Plan, Planner};
 use super::probe::{ComparableGenerations, ModelProbe};
 use super::refused::RefusedRecords;
-use super::streams::{EmbeddedStreams, SkippedStreams, check_dimensions};
+use super::streams::{SkippedStreams, check_dimensions};
 use crate::embedding::EmbeddingModel;
-use crate::source::store::StoreError;
+use crate::source::contract::{BuildMode, BuildProgress, EmbeddedStreams, StoreError, VectorError};
 use crate::source::store::database::{Database, identity};
 use crate::source::store::tables::{has_projects, raise_versions, remove_query_vectors};
 use crate::state::{LockedFile, beside};
 
 /// Number of chunks of a replaced generation that one transaction deletes.
 const DELETED_AT_ONCE: i64 = 2_000;
-
-/// Extent of a build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BuildMode {
-    /// Embed what has no vector yet.
-    Missing,
-    /// Embed everything again.
-    All,
-}
-
-/// Work that a build has done, or has to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BuildProgress {
-    /// Changed records that were read.
-    pub records: usize,
-    /// Chunks of these records.
-    pub chunks: usize,
-    /// Chunks that had to be embedded; the others have texts that were embedded before.
-    pub embedded: usize,
-    /// Pieces of the embedded chunks.
-    pub pieces: usize,
-}
-
-impl BuildProgress {
-    fn from_plan(plan: &Plan) -> Self {
-        Self {
-            records: plan.records.iter().filter(|record| record.is_embedded).count(),
-            chunks: plan.records.iter().map(|record| record.chunks.len()).sum(),
-            embedded: plan.texts.new.len(),
-            pieces: plan.texts.pieces,
-        }
-    }
-
-    fn extend(&mut self, batch: Self) {
-        self.records += batch.records;
-        self.chunks += batch.chunks;
-        self.embedded += batch.embedded;
-        self.pieces += batch.pieces;
-    }
-}
 
 /// Builder of a store's vectors. Holds their lock.
 #[derive(Debug)]
@@ -113,11 +73,12 @@ pub fn estimate_build(
     let (uuid, _newest) = database.read(identity)?;
     // Without a call of the model, vectors of its name count as its own.
     let comparable = match &sqlite {
-        Some(sqlite) if mode == BuildMode::Missing => ComparableGenerations::named(sqlite, model)
-            .map_err(|error| VectorError::from_sqlite(&path, &error))?,
+        Some(sqlite) if mode == BuildMode::Missing => {
+            ComparableGenerations::named(sqlite, model).map_err(|error| sqlite_error(&path, &error))?
+        }
         _ => ComparableGenerations::default(),
     };
-    let failed = |error: rusqlite::Error| VectorError::from_sqlite(&path, &error);
+    let failed = |error: rusqlite::Error| sqlite_error(&path, &error);
     let (mut covered, refused) = match (&sqlite, comparable.resumable(&uuid)) {
         (Some(sqlite), Some(known)) => {
             let skipped = SkippedStreams::read(sqlite, known.id).map_err(failed)?;
@@ -131,10 +92,10 @@ pub fn estimate_build(
     let vectors = sqlite.as_ref().map(|sqlite| (sqlite, ids.as_slice()));
     let planner = Planner { database: &database, vectors, model, streams };
     for row in refused.iter() {
-        progress.extend(BuildProgress::from_plan(&planner.record(row, Coverage::default())?));
+        progress.extend(planner.record(row, Coverage::default())?.progress());
     }
     while let Some(plan) = planner.next(&covered)? {
-        progress.extend(BuildProgress::from_plan(&plan));
+        progress.extend(plan.progress());
         covered = plan.coverage;
     }
     Ok(progress)
@@ -171,7 +132,7 @@ impl VectorBuilder {
         let path = vectors_path(store);
         let (uuid, _newest) = database.read(identity)?;
         let sqlite = open_or_create(&path)?;
-        let failed = |error: rusqlite::Error| VectorError::from_sqlite(&path, &error);
+        let failed = |error: rusqlite::Error| sqlite_error(&path, &error);
         let (known, comparable) = match mode {
             BuildMode::All => (None, ComparableGenerations::default()),
             BuildMode::Missing => {
@@ -264,7 +225,7 @@ impl VectorBuilder {
 
     /// Embeds and stores one plan. A record with a text that the model refuses gets no vectors.
     async fn embed(&mut self, mut plan: Plan) -> Result<BuildProgress, VectorError> {
-        let progress = BuildProgress::from_plan(&plan);
+        let progress = plan.progress();
         plan.embed(&*self.model).await?;
         self.store(&plan)?;
         Ok(progress)
@@ -318,7 +279,7 @@ impl VectorBuilder {
             }
             transaction.commit()
         };
-        store().map_err(|error| VectorError::from_sqlite(&self.path, &error))?;
+        store().map_err(|error| sqlite_error(&self.path, &error))?;
         self.generation.version = version;
         self.skipped = skipped;
         self.refused = refused;
@@ -340,7 +301,7 @@ impl VectorBuilder {
             transaction.execute("UPDATE generations SET is_current = (id = ?1)", [generation])?;
             transaction.commit()
         };
-        swap().map_err(|error| VectorError::from_sqlite(&self.path, &error))?;
+        swap().map_err(|error| sqlite_error(&self.path, &error))?;
         self.generation.is_current = true;
         self.has_new_vectors = false;
         raise(&self.database, Some(&self.generation.model));
@@ -364,7 +325,7 @@ impl VectorBuilder {
             self.sqlite.execute("DELETE FROM generations WHERE id <> ?1 AND is_current = 0", [building])
         };
         let deleted: Result<usize, rusqlite::Error> = delete();
-        deleted.map(drop).map_err(|error| VectorError::from_sqlite(&self.path, &error))
+        deleted.map(drop).map_err(|error| sqlite_error(&self.path, &error))
     }
 }
 
@@ -399,7 +360,7 @@ pub async fn remove_vectors(store: &Path) -> Result<bool, VectorError> {
     for file in [path.clone(), beside(&path, "-wal"), beside(&path, "-shm")] {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(VectorError::from_io(&file, &error));
+                return Err(io_error(&file, &error));
             }
             _ => {}
         }

@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior};
 
-use super::error::VectorError;
+use super::error::{io_error, sqlite_error};
+use crate::source::contract::{VECTORS_APPLICATION_ID, VectorError};
 use crate::source::store::database::{connect, use_write_ahead_log};
 use crate::state::{
     beside, create_private_file, foreign_beside_database, not_a_file, orphan_of_database, read_head,
 };
-
-/// SQLite application id in the header of every file of vectors (`fwve`).
-pub(in crate::source::store) const APPLICATION_ID: i64 = 0x6677_7665;
 
 /// Schema version that this release reads and writes.
 const FORMAT: i64 = 1;
@@ -31,7 +29,7 @@ pub(super) fn open(path: &Path) -> Result<Option<Connection>, VectorError> {
     let foreign = |problem| VectorError::Foreign { path: path.to_owned(), problem };
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(VectorError::from_io(path, &error)),
+        Err(error) => return Err(io_error(path, &error)),
         Ok(metadata) => {
             if let Some(problem) = not_a_file(&metadata) {
                 return Err(foreign(problem));
@@ -42,7 +40,7 @@ pub(super) fn open(path: &Path) -> Result<Option<Connection>, VectorError> {
             }
         }
     }
-    if !is_ours(path).map_err(|error| VectorError::from_io(path, &error))? {
+    if !is_ours(path).map_err(|error| io_error(path, &error))? {
         return Err(foreign("it is not a file of vectors"));
     }
     if let Some(found) = foreign_beside_database(path) {
@@ -53,7 +51,7 @@ pub(super) fn open(path: &Path) -> Result<Option<Connection>, VectorError> {
         let format: i64 = sqlite.pragma_query_value(None, "user_version", |row| row.get(0))?;
         Ok((sqlite, format))
     };
-    match open().map_err(|error| VectorError::from_sqlite(path, &error))? {
+    match open().map_err(|error| sqlite_error(path, &error))? {
         (_, format) if format > FORMAT => Err(VectorError::Newer(path.to_owned())),
         (_, 0) => Ok(None),
         (sqlite, _) => Ok(Some(sqlite)),
@@ -68,7 +66,7 @@ pub(super) fn open_or_create(path: &Path) -> Result<Connection, VectorError> {
     };
     let prepared =
         use_write_ahead_log(&sqlite).and_then(|()| sqlite.pragma_update(None, "synchronous", "NORMAL"));
-    prepared.map_err(|error| VectorError::from_sqlite(path, &error))?;
+    prepared.map_err(|error| sqlite_error(path, &error))?;
     Ok(sqlite)
 }
 
@@ -78,14 +76,14 @@ fn create(path: &Path) -> Result<Connection, VectorError> {
     }
     match create_private_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            return Err(VectorError::from_io(path, &error));
+            return Err(io_error(path, &error));
         }
         _ => {}
     }
     let create = || {
         let mut sqlite = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         sqlite.pragma_update(None, "page_size", PAGE_BYTES)?;
-        sqlite.pragma_update(None, "application_id", APPLICATION_ID)?;
+        sqlite.pragma_update(None, "application_id", VECTORS_APPLICATION_ID)?;
         sqlite.pragma_update(None, "journal_mode", "WAL")?;
         let transaction = sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(include_str!("schema.sql"))?;
@@ -93,14 +91,14 @@ fn create(path: &Path) -> Result<Connection, VectorError> {
         transaction.commit()?;
         Ok(sqlite)
     };
-    create().map_err(|error| VectorError::from_sqlite(path, &error))
+    create().map_err(|error| sqlite_error(path, &error))
 }
 
 /// Reads the application id from the header of a file.
 fn is_ours(path: &Path) -> std::io::Result<bool> {
     let header = read_head(path, 100)?;
     let id = header.get(68..72).and_then(|id| id.try_into().ok()).map(u32::from_be_bytes);
-    Ok(header.starts_with(b"SQLite format 3\0") && id.map(i64::from) == Some(APPLICATION_ID))
+    Ok(header.starts_with(b"SQLite format 3\0") && id.map(i64::from) == Some(VECTORS_APPLICATION_ID))
 }
 
 /// A generation of vectors.

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 
 use super::codes::{QueryCodes, add_small_codes, exact_score};
-use super::error::VectorError;
+use super::error::sqlite_error;
 use super::file::{Generation, open, vectors_path};
 use super::probe::StoredModel;
 use super::scan::{Block, Candidate, Candidates, ChunkRow, by_score};
 use super::scope::VectorScope;
 use crate::embedding::QueryVector;
+use crate::source::contract::VectorError;
 use crate::source::meaning::{ScoreSpread, VectorHit};
 use crate::state::FileIdentity;
 
@@ -235,7 +236,7 @@ impl VectorIndex {
     }
 
     fn read<Answer>(&self, answer: Result<Answer, rusqlite::Error>) -> Result<Answer, VectorError> {
-        answer.map_err(|error| VectorError::from_sqlite(&self.path, &error))
+        answer.map_err(|error| sqlite_error(&self.path, &error))
     }
 }
 

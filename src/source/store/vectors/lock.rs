@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::error::VectorError;
+use super::error::io_error;
+use crate::source::contract::VectorError;
 use crate::state::{LockFileError, LockedFile, beside, open_lock_file};
 
 /// Maximum time that a command waits for the batch of another process. A server releases the lock after each batch.
@@ -21,12 +22,12 @@ pub(super) fn lock(vectors: &Path) -> Result<LockedFile, VectorError> {
         LockFileError::Foreign(foreign) => {
             VectorError::Foreign { path: foreign.path, problem: foreign.problem }
         }
-        LockFileError::Io(error) => VectorError::from_io(vectors, &error),
+        LockFileError::Io(error) => io_error(vectors, &error),
     })?;
     match LockedFile::try_lock(file) {
         Ok(locked) => Ok(locked),
         Err(TryLockError::WouldBlock) => Err(VectorError::Busy(vectors.to_owned())),
-        Err(TryLockError::Error(error)) => Err(VectorError::from_io(vectors, &error)),
+        Err(TryLockError::Error(error)) => Err(io_error(vectors, &error)),
     }
 }
 

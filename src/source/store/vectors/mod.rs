@@ -28,16 +28,14 @@ mod scope;
 mod status;
 mod streams;
 
-pub use background::{BackgroundBuild, StoreVersion};
-pub use build::{BuildMode, BuildProgress, VectorBuilder, estimate_build, remove_vectors};
-pub use error::VectorError;
-pub(super) use file::APPLICATION_ID as VECTORS_APPLICATION_ID;
+pub use background::BackgroundBuild;
+pub use build::{VectorBuilder, estimate_build, remove_vectors};
 pub use index::{VectorHits, VectorIndex};
 pub use probe::StoredModel;
 pub(super) use removal::{RemovedRows, VectorRemover};
 pub use scope::VectorScope;
-pub use status::{GenerationStatus, VectorStatus, check_vectors, vector_status};
-pub use streams::{EmbeddedStreams, check_document_dimensions};
+pub use status::{check_vectors, vector_status};
+pub use streams::check_document_dimensions;
 
 #[cfg(test)]
 mod tests;

@@ -3,14 +3,15 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::codes::StoredVector;
-use super::streams::{EmbeddedStreams, SkippedStreams, is_embedded_sql};
+use super::streams::{SkippedStreams, is_embedded_sql, streams_parameter};
 use crate::embedding::{EmbeddingError, EmbeddingModel};
 use crate::record::RecordData;
+use crate::source::contract::{BuildProgress, EmbeddedStreams, StoreError};
 use crate::source::documents::plan_document;
 use crate::source::meaning::{PlannedChunk, PlannedTexts, TextDigest, plan_chunks};
 use crate::source::store::database::Database;
+use crate::source::store::read;
 use crate::source::store::tables::has_projects;
-use crate::source::store::{StoreError, read};
 
 /// Maximum number of records that are read at once.
 const MAX_RECORDS: i64 = 500;
@@ -51,6 +52,16 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Returns the work that the plan makes.
+    pub(super) fn progress(&self) -> BuildProgress {
+        BuildProgress {
+            records: self.records.iter().filter(|record| record.is_embedded).count(),
+            chunks: self.records.iter().map(|record| record.chunks.len()).sum(),
+            embedded: self.texts.new.len(),
+            pieces: self.texts.pieces,
+        }
+    }
+
     /// Embeds the texts. A record with a text that the model refuses stays without vectors.
     ///
     /// # Errors
@@ -126,7 +137,7 @@ impl Planner<'_> {
     /// Returns the skipped streams that are embedded now, each with the version after which it lacks changes.
     fn shown_streams(&self, skipped: &SkippedStreams) -> Result<Vec<(i64, i64)>, StoreError> {
         let sql = format!("SELECT {}", is_embedded_sql("?1", "?2"));
-        let names = self.streams.parameter();
+        let names = streams_parameter(&self.streams);
         self.database.read(|sqlite| {
             let mut is_embedded = sqlite.prepare_cached(&sql)?;
             let mut shown = Vec::new();
@@ -141,7 +152,7 @@ impl Planner<'_> {
 
     /// Plans the first changes of a range.
     fn plan(&self, range: ChangeRange) -> Result<Plan, StoreError> {
-        let names = self.streams.parameter();
+        let names = streams_parameter(&self.streams);
         let changes = self.database.read(|sqlite| read_changes(sqlite, range, names.as_deref()))?;
         let mut plan = Plan::default();
         let known = |digest: &TextDigest| {

@@ -3,9 +3,9 @@
 use rusqlite::Connection;
 
 use super::codes::{StoredVector, exact_score};
-use super::error::VectorError;
 use super::file::Generation;
 use crate::embedding::{EmbeddingError, EmbeddingModel, MIN_PROBE_COSINE, ModelIdentity, probe_vector};
+use crate::source::contract::VectorError;
 
 /// A model's vector of the fixed text.
 #[derive(Debug, Clone)]

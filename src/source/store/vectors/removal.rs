@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, TransactionBehavior, params_from_iter};
 
-use super::error::VectorError;
+use super::error::sqlite_error;
 use super::file::{open, vectors_path};
 use super::lock::lock_or_wait;
+use crate::source::contract::VectorError;
 use crate::source::store::database::use_write_ahead_log;
 use crate::source::store::traces::overwrite_free_pages;
 use crate::state::LockedFile;
@@ -52,7 +53,7 @@ impl VectorRemover {
     ) -> Result<u64, VectorError> {
         let Some(sqlite) = &mut self.sqlite else { return Ok(0) };
         let removed = remove(sqlite, rows, before, after);
-        removed.map_err(|error| VectorError::from_sqlite(&self.path, &error))
+        removed.map_err(|error| sqlite_error(&self.path, &error))
     }
 }
 

@@ -4,43 +4,15 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
-use serde::Serialize;
 
-use super::error::VectorError;
+use super::error::sqlite_error;
 use super::file::{Generation, open, vectors_path};
 use super::lock::is_locked;
 use super::plan::Coverage;
 use super::refused::RefusedRecords;
-use super::streams::{EmbeddedStreams, SkippedStreams, is_embedded_sql};
+use super::streams::{SkippedStreams, is_embedded_sql, streams_parameter};
+use crate::source::contract::{EmbeddedStreams, GenerationStatus, VectorError, VectorStatus};
 use crate::source::store::database::{Database, identity};
-
-/// State of the vectors of a store.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct VectorStatus {
-    /// Vectors that are searched.
-    pub current: Option<GenerationStatus>,
-    /// Vectors of a build that is running or was interrupted.
-    pub building: Option<GenerationStatus>,
-    /// True if a process is embedding a batch now.
-    pub is_locked: bool,
-    /// Size of the file in bytes.
-    pub bytes: u64,
-}
-
-/// State of one generation of vectors.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct GenerationStatus {
-    /// Identity of the model.
-    pub model: String,
-    /// Number of dimensions.
-    pub dimensions: usize,
-    /// Number of chunks.
-    pub chunks: u64,
-    /// Number of changed records that the vectors lack, of the streams that are embedded.
-    pub missing_records: u64,
-    /// Bytes of long texts that are beyond the limit of chunks, in all builds.
-    pub omitted_bytes: u64,
-}
 
 /// Returns the state of the vectors of a store of which some streams are embedded.
 ///
@@ -60,7 +32,7 @@ pub fn vector_status(store: &Path, streams: &EmbeddedStreams) -> Result<VectorSt
             sqlite.query_row("SELECT count(*) FROM chunks WHERE generation = ?1", [generation.id], |row| {
                 row.get(0)
             });
-        let chunks = chunks.map_err(|error| VectorError::from_sqlite(&path, &error))?;
+        let chunks = chunks.map_err(|error| sqlite_error(&path, &error))?;
         let is_of_store = generation.store == uuid;
         let after = if is_of_store { generation.version } else { 0 };
         let skipped = if is_of_store {
@@ -68,10 +40,10 @@ pub fn vector_status(store: &Path, streams: &EmbeddedStreams) -> Result<VectorSt
         } else {
             Ok(SkippedStreams::default())
         };
-        let skipped = skipped.map_err(|error| VectorError::from_sqlite(&path, &error))?;
+        let skipped = skipped.map_err(|error| sqlite_error(&path, &error))?;
         let covered = Coverage { version: after, skipped };
-        let refused = RefusedRecords::read(&sqlite, generation.id)
-            .map_err(|error| VectorError::from_sqlite(&path, &error))?;
+        let refused =
+            RefusedRecords::read(&sqlite, generation.id).map_err(|error| sqlite_error(&path, &error))?;
         let refused = if is_of_store { refused } else { RefusedRecords::default() };
         let missing = database.read(|sqlite| {
             Ok(count_missing(sqlite, &covered, streams)? + count_refused(sqlite, &refused, covered.version)?)
@@ -84,7 +56,7 @@ pub fn vector_status(store: &Path, streams: &EmbeddedStreams) -> Result<VectorSt
             omitted_bytes: generation.omitted.unsigned_abs(),
         }))
     };
-    let failed = |error: rusqlite::Error| VectorError::from_sqlite(&path, &error);
+    let failed = |error: rusqlite::Error| sqlite_error(&path, &error);
     Ok(VectorStatus {
         current: describe(Generation::current(&sqlite).map_err(failed)?)?,
         building: describe(Generation::building(&sqlite).map_err(failed)?)?,
@@ -103,7 +75,7 @@ pub fn check_vectors(store: &Path) -> Result<(), VectorError> {
     let path = vectors_path(store);
     let Some(sqlite) = open(&path)? else { return Ok(()) };
     let found = sqlite.query_row("PRAGMA quick_check(1)", (), |row| row.get::<_, String>(0));
-    match found.map_err(|error| VectorError::from_sqlite(&path, &error))? {
+    match found.map_err(|error| sqlite_error(&path, &error))? {
         found if found == "ok" => Ok(()),
         problem => {
             Err(VectorError::Damaged { path, problem: problem.lines().last().unwrap_or("").to_owned() })
@@ -117,7 +89,7 @@ fn count_missing(
     covered: &Coverage,
     streams: &EmbeddedStreams,
 ) -> Result<i64, rusqlite::Error> {
-    let names = streams.parameter();
+    let names = streams_parameter(streams);
     let mut newer = store.prepare_cached(&format!(
         "SELECT count(*) FROM records
          WHERE version > ?1 AND (?1 > 0 OR data IS NOT NULL) AND {}",

@@ -8,39 +8,10 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::error::VectorError;
-use crate::handle::StreamName;
-use crate::source::documents::{DOCUMENTS_STREAM, EMBEDDING_DIMENSIONS, WrongDimensions};
+use crate::source::contract::{EmbeddedStreams, VectorError};
+use crate::source::documents::{EMBEDDING_DIMENSIONS, WrongDimensions};
 use crate::source::store::database::Database;
 use crate::source::store::tables::{has_projects, has_table};
-
-/// The streams of a store that a configuration shows. The default is all of them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct EmbeddedStreams(Option<Vec<StreamName>>);
-
-impl EmbeddedStreams {
-    /// Returns the streams of an allow-list.
-    #[must_use]
-    pub fn only(streams: Vec<StreamName>) -> Self {
-        Self(Some(streams))
-    }
-
-    /// Returns true if documents of projects are embedded.
-    pub(in crate::source) fn has_documents(&self) -> bool {
-        self.0.as_ref().is_none_or(|names| names.iter().any(|name| name.as_str() == DOCUMENTS_STREAM))
-    }
-
-    /// Returns the names, or `None` for all streams.
-    pub(in crate::source) fn names(&self) -> Option<Vec<&str>> {
-        Some(self.0.as_ref()?.iter().map(StreamName::as_str).collect())
-    }
-
-    /// Returns the names as JSON for [`is_embedded_sql`], or `None` for all streams.
-    pub(super) fn parameter(&self) -> Option<String> {
-        let names = self.0.as_ref()?.iter().map(|name| name.as_str());
-        Some(serde_json::Value::from_iter(names).to_string())
-    }
-}
 
 /// Returns an error if a store has projects of documents to embed, and vectors of a model have other dimensions than
 /// documents need.
@@ -71,8 +42,13 @@ pub(super) fn check_dimensions(
     Ok(())
 }
 
+/// Returns the names of embedded streams as JSON for [`is_embedded_sql`], or `None` for all streams.
+pub(super) fn streams_parameter(streams: &EmbeddedStreams) -> Option<String> {
+    Some(serde_json::Value::from(streams.names()?).to_string())
+}
+
 /// Returns the SQL condition that a stream is embedded, by the row id in `column` and the value of
-/// [`EmbeddedStreams::parameter`] in `parameter`.
+/// [`streams_parameter`] in `parameter`.
 pub(super) fn is_embedded_sql(column: &str, parameter: &str) -> String {
     format!(
         "({parameter} IS NULL OR {column} IN

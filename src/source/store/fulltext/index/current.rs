@@ -15,7 +15,7 @@ use super::follower::{IndexProgress, catch_up};
 use super::open::VerifiedFiles;
 use super::view::{IndexView, Snapshot, UnverifiedFiles};
 use crate::source::SourceError;
-use crate::source::store::StoreError;
+use crate::source::contract::StoreError;
 use crate::source::store::database::{Database, identity};
 use crate::source::store::lock_holder::lock_holder;
 use crate::source::store::write_lock::IndexLock;

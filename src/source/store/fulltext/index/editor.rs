@@ -10,9 +10,10 @@ use super::fault::{IndexFault, guard};
 use super::folder::{IndexFolder, folder_of, next_folder_of, replace_by_next};
 use super::open::{OpenIndex, VerifiedFiles, listed_files};
 use super::payload::CommitPayload;
+use crate::source::contract::StoreError;
 use crate::source::lexical::content::RecordText;
-use crate::source::store::StoreError;
 use crate::source::store::database::{Database, identity};
+use crate::source::store::error::index_error;
 use crate::source::store::write_lock::IndexLock;
 
 /// Memory limit for the documents of one segment, in bytes. Larger segments are merged less often: with half of it, an
@@ -60,7 +61,7 @@ impl IndexEditor {
         let store = database.path().to_owned();
         let (uuid, newest) = database.read(identity)?;
         let (folder, opened, is_next) = open_newest(&store, &uuid, known_damage.is_some());
-        let failed = |error: &TantivyError| StoreError::from_index(&store, &folder.path, error);
+        let failed = |error: &TantivyError| index_error(&store, &folder.path, error);
         let opened = opened.and_then(|open| {
             let files = guard(|| open.files()).map_err(|error| IndexFault::from_tantivy(&error))?;
             verified.verify(files, u64::MAX)?;
@@ -184,7 +185,7 @@ impl IndexEditor {
     /// its place.
     pub(in crate::source::store) fn finish(self) -> Result<(), StoreError> {
         let Self { store, uuid, writer, is_next, lock, .. } = self;
-        let failed = |error: TantivyError| StoreError::from_index(&store, &folder_of(&store), &error);
+        let failed = |error: TantivyError| index_error(&store, &folder_of(&store), &error);
         guard(|| writer.wait_merging_threads()).map_err(failed)?;
         if is_next {
             replace_by_next(&store, &uuid).map_err(|error| failed(error.into()))?;
@@ -194,7 +195,7 @@ impl IndexEditor {
     }
 
     fn error(&self, error: &TantivyError) -> StoreError {
-        StoreError::from_index(&self.store, &folder_of(&self.store), error)
+        index_error(&self.store, &folder_of(&self.store), error)
     }
 }
 

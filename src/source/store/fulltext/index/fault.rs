@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tantivy::TantivyError;
 use tantivy::directory::error::{LockError, OpenReadError};
 
-use crate::source::store::error::StoreError;
+use crate::source::contract::StoreError;
 
 /// Fault that prevents the use of an index.
 #[derive(Debug)]

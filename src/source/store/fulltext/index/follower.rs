@@ -16,8 +16,8 @@ use super::folder::folder_of;
 use super::open::VerifiedFiles;
 use crate::handle::RecordId;
 use crate::record::RecordData;
+use crate::source::contract::StoreError;
 use crate::source::lexical::content::RecordText;
-use crate::source::store::StoreError;
 use crate::source::store::database::Database;
 use crate::source::store::write_lock::IndexLock;
 

@@ -162,8 +162,9 @@ mod tests {
     use super::super::no_progress;
     use super::*;
     use crate::record::RecordData;
+    use crate::source::contract::{Change, IncomingRecord, NewConnection};
+    use crate::source::store::StoreWriter;
     use crate::source::store::database::{Database, identity};
-    use crate::source::store::{Change, IncomingRecord, NewConnection, StoreWriter};
 
     fn import(path: &Path, key: &str) {
         let connection = NewConnection {

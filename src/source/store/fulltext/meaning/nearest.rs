@@ -11,14 +11,14 @@ use tantivy::{SegmentOrdinal, SegmentReader, TantivyError, Term};
 
 use super::QueryMeaning;
 use crate::source::SearchText;
+use crate::source::contract::{StoreError, VectorError};
 use crate::source::lexical::selection::Likeness;
 use crate::source::lexical::terms::QueryTerms;
 use crate::source::meaning::{MAX_PLACED, NearestHit, NearestRecords};
-use crate::source::store::StoreError;
 use crate::source::store::fulltext::candidates::{Candidate, CandidateFilter, newest_candidates};
 use crate::source::store::fulltext::index::{Fields, Snapshot, guard, row_term};
 use crate::source::store::fulltext::scope::Scope;
-use crate::source::store::vectors::{VectorError, VectorScope};
+use crate::source::store::vectors::VectorScope;
 
 /// Maximum number of records that pass the operators, for a scan of these alone.
 const MAX_SELECTED: usize = 10_000;

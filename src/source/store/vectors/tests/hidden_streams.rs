@@ -1,6 +1,7 @@
 //! Builds of a configuration that hides streams.
 
 use super::*;
+use crate::source::contract::{BuildMode, EmbeddedStreams};
 
 /// Texts of the stream `secret` begin with word100.
 #[tokio::test]

@@ -17,8 +17,12 @@ use crate::embedding::{
     EmbeddingError, EmbeddingModel, EstimatedPieces, ModelIdentity, PROBE_TEXT, PieceCount, Purpose,
     QueryVector,
 };
+use crate::source::contract::{
+    BuildMode, BuildProgress, Change, EmbeddedStreams, IncomingRecord, NewConnection, VectorError,
+    VectorStatus,
+};
 use crate::source::meaning::{ScoreSpread, VectorHit};
-use crate::source::store::{Change, IncomingRecord, NewConnection, StoreWriter, no_progress};
+use crate::source::store::{StoreWriter, no_progress};
 
 /// A word that the model refuses to embed.
 const REFUSED_WORD: &str = "unembeddable";

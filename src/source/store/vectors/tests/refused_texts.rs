@@ -1,6 +1,7 @@
 //! Texts that the model refuses: their records have no vectors, and the others are embedded.
 
 use super::*;
+use crate::source::contract::{BuildMode, BuildProgress, VectorError};
 
 /// Returns a model that refuses no word.
 fn accepting(id: &str) -> Arc<BagOfWords> {

@@ -226,7 +226,7 @@ const NO_TABLE: &str = "42P01";
 
 impl PostgresError {
     /// Returns true if a statement named a missing table, such as that of replaced vectors.
-    pub(super) fn is_missing_table(&self) -> bool {
+    pub(in crate::source) fn is_missing_table(&self) -> bool {
         matches!(self, Self::Statement { code, .. } if code == NO_TABLE)
     }
 

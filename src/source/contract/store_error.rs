@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::postgres_error::PostgresError;
+use crate::state::ForeignFile;
 
 /// Reason why an embedded store cannot be used. The message names the file and the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -153,6 +154,12 @@ pub enum StoreError {
         /// Message of the index.
         problem: String,
     },
+}
+
+impl From<ForeignFile> for StoreError {
+    fn from(ForeignFile { path, problem }: ForeignFile) -> Self {
+        Self::ForeignFile { path, problem }
+    }
 }
 
 /// Returns a description of the process that holds a lock.
