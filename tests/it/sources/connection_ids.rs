@@ -191,3 +191,34 @@ async fn imports_refuse_connection_ids_that_no_handle_could_carry() {
     let fetched = model.call("fetch", json!({"id": found["results"][0]["id"]})).await;
     assert_eq!(fetched["metadata"]["connection_id"], connection);
 }
+
+#[tokio::test]
+async fn the_hint_for_an_unknown_connection_names_what_the_call_can_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    import_records(
+        &store,
+        "c",
+        &json!({"stream": "orders", "key": "o1", "data": {"body": "one order"}}).to_string(),
+    );
+    let model = Model::over_stdio(["--store", text(&store)]).await;
+    let chunk = json!({"id": "orders:o1", "field": "body", "connection_id": "none", "unit": "chunk"});
+    for (tool, arguments) in reads("none").into_iter().chain([("read_record_field", chunk)]) {
+        if arguments["id"] == "c/orders:o1" {
+            continue;
+        }
+        let refused = model.refusal(tool, arguments.clone()).await;
+        assert_eq!(refused["code"], "connection_not_found", "{tool} {arguments}: {refused}");
+        let hint = refused["hint"].as_str().unwrap();
+        assert!(hint.contains("Set `connection_id` to an existing one"), "{tool} {arguments}: {hint}");
+    }
+    // The connection of an id cannot be set by an argument.
+    for (tool, arguments) in [
+        ("fetch", json!({"id": "none/orders:o1"})),
+        ("read_record_field", json!({"id": "none/orders:o1", "field": "body"})),
+    ] {
+        let refused = model.refusal(tool, arguments).await;
+        let hint = refused["hint"].as_str().unwrap();
+        assert!(hint.contains("before the first `/`"), "{tool}: {hint}");
+    }
+}
