@@ -103,12 +103,19 @@ async fn equal_documents_are_found_by_meaning_in_both_stores() {
         // No document has a word of these, so all hits are by meaning.
         ("lamp", None, Some(vec!["research/beacon.md", "solo.md"])),
         ("zzqx", None, Some(vec![])),
+        // Among two documents none stands out, but among all of the project one does.
+        ("lamp", Some("research"), Some(vec!["research/beacon.md"])),
+        ("zzqx", Some("research"), Some(vec![])),
+        ("lamp", Some("references"), Some(vec![])),
         ("lamp glow", None, None),
         // Words rank these documents, and nearness chooses their chunks.
         ("harbour dawn", None, None),
+        ("harbour dawn", Some("general"), None),
         ("ships from island 7", None, None),
         ("how does the worker drain a queue", None, None),
+        ("evening lamp", Some("research"), None),
         ("JWT tokens that expire", None, None),
+        ("JWT tokens that expire", Some("references"), Some(vec!["references/authentication.md"])),
         ("authentication", None, None),
     ];
     let mut differences = Vec::new();
