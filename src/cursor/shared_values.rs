@@ -83,11 +83,8 @@ impl SharedValues<'_> {
     ///
     /// Redis cannot be used, or has no memory left.
     pub async fn put(&self, value: SharedValue<'_>) -> Result<bool, RedisError> {
-        let SharedValue { kind, name, owner, text, lifetime, limits, if_exists } = value;
-        let name = digest(kind, name);
-        let sealed = self.cursors.seal_lasting_text(&[CONTEXT, kind, &name], text).await;
-        let new = NewValue { kind, name: &name, owner, value: &sealed, lifetime, limits, if_exists };
-        self.redis.put(new).await.map(|stored_at| stored_at.is_some())
+        let name = digest(value.kind, value.name);
+        self.write(SharedValue { name: &name, ..value }, &[CONTEXT, value.kind, &name], "").await
     }
 
     /// Returns the value of a name. A value that was encrypted with other keys is no value.
@@ -129,12 +126,10 @@ impl SharedValues<'_> {
         lifetime: Duration,
         limits: OwnerLimits,
     ) -> Result<(), RedisError> {
-        let sealed = self.cursors.seal_lasting_text(&at.context(), text).await;
         let GroupedName { kind, name, group, owner } = at;
-        let value = format!("{group}{sealed}");
         let if_exists = IfExists::Replace;
-        self.redis.put(NewValue { kind, name, owner, value: &value, lifetime, limits, if_exists }).await?;
-        Ok(())
+        let value = SharedValue { kind, name, owner, text, lifetime, limits, if_exists };
+        self.write(value, &at.context(), group).await.map(drop)
     }
 
     /// Returns a value of a group. A value that was encrypted with other keys, or for another owner, is no value.
@@ -157,6 +152,16 @@ impl SharedValues<'_> {
     /// Redis cannot be used.
     pub async fn remove_groups(&self, groups: MarkedValues<'_>) -> Result<BTreeSet<String>, RedisError> {
         self.redis.remove(groups).await
+    }
+
+    /// Encrypts a text for a context, and stores it behind a mark. Returns false if another value has the name and is kept.
+    async fn write(&self, value: SharedValue<'_>, context: &[&str], mark: &str) -> Result<bool, RedisError> {
+        let SharedValue { kind, name, owner, text, lifetime, limits, if_exists } = value;
+        let sealed = self.cursors.seal_lasting_text(context, text).await;
+        let value = &format!("{mark}{sealed}");
+        let stored =
+            self.redis.put(NewValue { kind, name, owner, value, lifetime, limits, if_exists }).await?;
+        Ok(stored.is_some())
     }
 
     async fn open(&self, kind: &str, name: &str, sealed: Option<String>) -> Option<String> {

@@ -20,7 +20,7 @@ use super::projects::FoundProject;
 use super::search::{SearchAnswer, SearchResult};
 use crate::callers::random_token;
 use crate::cursor::{Cursors, GroupedName, SharedValue};
-use crate::source::documents::{Project, ProjectRef, ProjectSlug, Uuid};
+use crate::source::documents::{Project, ProjectRef, ProjectSlug, Uuid, vector_bytes};
 use crate::state::StateError;
 use crate::state::redis::{IfExists, MarkedValues, OwnerLimits, RedisError};
 
@@ -184,7 +184,10 @@ impl SharedAnswers {
             total_found: answer.total_found,
             corpus_version: answer.corpus_version,
             reranked_by: answer.reranked_by.clone(),
-            query_vector: answer.query_vector.as_deref().map(encoded_vector),
+            query_vector: answer
+                .query_vector
+                .as_deref()
+                .map(|numbers| STANDARD_NO_PAD.encode(vector_bytes(numbers))),
         };
         let (project, text) =
             (found.project.id.to_string(), serde_json::to_string(&stored).unwrap_or_default());
@@ -205,10 +208,6 @@ pub(super) fn name_start(project: &ProjectSlug) -> String {
 /// Returns the key of the contract for the entry of a name.
 pub(super) fn key(name: &str) -> String {
     format!("{KIND}:{name}")
-}
-
-fn encoded_vector(numbers: &[f32]) -> String {
-    STANDARD_NO_PAD.encode(numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>())
 }
 
 fn decoded_vector(text: &str) -> Option<Arc<[f32]>> {

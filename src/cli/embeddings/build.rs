@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use serde_json::json;
 
-use super::progress::Progress;
+use super::progress::{Progress, count};
 use crate::app::embedding::{
     embedded_streams, embedded_streams_of_database, embedding_settings, open_embedding_model,
 };
@@ -147,8 +147,8 @@ pub(super) async fn embed(
     }
 }
 
-pub(super) fn counted(count: usize) -> String {
-    grouped(u64::try_from(count).unwrap_or(u64::MAX))
+pub(super) fn counted(number: usize) -> String {
+    grouped(count(number))
 }
 
 fn print_estimate(printer: Printer, disclosure: &str, estimate: BuildProgress) {

@@ -125,7 +125,7 @@ fn scaled(number: u64, factor: u64, divisor: u64) -> u64 {
     u64::try_from(product / u128::from(divisor.max(1))).unwrap_or(u64::MAX)
 }
 
-fn count(number: usize) -> u64 {
+pub(super) fn count(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 

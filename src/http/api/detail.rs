@@ -16,6 +16,7 @@ use super::error::ApiError;
 use super::fields::{Fields, known, only_id, select_paths, with_id};
 use super::marks;
 use super::meta::{BudgetMeta, Details, OmissionDetail, RecordMeta, groups, token_budget};
+use super::parameters;
 use super::routes::Route;
 use crate::fit::budget::BYTES_PER_TOKEN;
 use crate::fit::{
@@ -57,9 +58,7 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
     let with_meta = call.parameters.flag("meta")?.unwrap_or_default();
     // Accepted and ignored, because clients may send the parameter of lists here too.
     call.parameters.flag("summary")?;
-    let connection = call.parameters.take("connection_id").map(|id| {
-        id.parse::<ConnectionId>().map_err(|problem| RequestError::connection_not_found(&id, &problem))
-    });
+    let connection = call.parameters.take("connection_id").map(|id| parameters::connection(&id));
     let connection = connection.transpose()?;
     call.parameters.reject_remaining()?;
     let source = call.toolbox.source();

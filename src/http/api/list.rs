@@ -143,6 +143,9 @@ fn raw_arguments(call: &mut Call<'_>) -> Result<RecordData, ApiError> {
     if let Some(limit) = sent.get("limit").and_then(Value::as_str) {
         parameters::number("limit", limit)?;
     }
+    if let Some(connection) = sent.get("connection_id").and_then(Value::as_str) {
+        parameters::connection(connection)?;
+    }
     if let Some(summary) = parameters.flag("summary")? {
         sent.insert("summary".to_owned(), summary.into());
     }

@@ -7,6 +7,7 @@ use url::form_urlencoded;
 
 use super::error::ApiError;
 use crate::fit::clip;
+use crate::handle::{ConnectionId, InvalidName};
 use crate::http::error::RequestError;
 use crate::record::RecordData;
 
@@ -107,6 +108,11 @@ pub(super) fn number(name: &str, text: &str) -> Result<usize, ApiError> {
         let problem = format!("`{}` is not a non-negative integer", clip(text, 80));
         RequestError::bad("invalid_argument", problem).about(name).into()
     })
+}
+
+/// Parses the id of a connection. A value that cannot be an id names no connection.
+pub(super) fn connection(text: &str) -> Result<ConnectionId, ApiError> {
+    text.parse().map_err(|problem: InvalidName| RequestError::connection_not_found(text, &problem).into())
 }
 
 fn field_and_operator(name: &str) -> Option<(String, Option<String>)> {

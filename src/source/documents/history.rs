@@ -34,6 +34,12 @@ impl NewSearch {
     }
 }
 
+/// Returns the numbers of a vector as 32-bit floats, little endian.
+#[must_use]
+pub fn vector_bytes(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
 /// A search as a store remembers it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SearchRecord {

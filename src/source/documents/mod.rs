@@ -42,7 +42,7 @@ pub use document::{
     InvalidDocumentPath, KnownDocument, NewDocument, TEXT_FIELD, bounded_title, content_hash,
 };
 pub(in crate::source) use embedded::{EmbeddedTexts, plan_document};
-pub use history::{Feedback, InvalidFeedback, NewSearch, SearchRecord};
+pub use history::{Feedback, InvalidFeedback, NewSearch, SearchRecord, vector_bytes};
 pub use project::{InvalidProjectName, NewProject, Project, ProjectChange, ProjectName, ProjectSettings};
 pub use search::{
     Candidate, Candidates, DocumentSearch, EMBEDDING_DIMENSIONS, EmbeddingStage, MAX_CANDIDATES,

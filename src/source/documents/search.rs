@@ -56,7 +56,7 @@ pub struct Candidates {
     pub problems: BTreeSet<String>,
     /// Embedding of the query, if it was embedded.
     pub embedding: Option<EmbeddingStage>,
-    /// Vector of the query, if it was embedded.
+    /// Vector of the query, if it was embedded, also if the store has vectors of another model.
     pub query_vector: Option<Arc<[f32]>>,
     /// Reason why the vector of the query is not valid, which is also one of the problems.
     pub embedding_error: Option<String>,

@@ -42,6 +42,9 @@ const MAX_SCORED: usize = 50;
 /// Minimum distance from the mean that adds to a score, in standard deviations.
 const MIN_DISTANCE: f32 = 2.0;
 
+/// Difference of distances that counts as none. Stores compute cosines and their spread with different rounding.
+const DISTANCE_TOLERANCE: f32 = 0.01;
+
 /// Maximum distance that counts beyond the minimum.
 const MAX_EXCESS: f32 = 6.0;
 
@@ -126,6 +129,11 @@ fn distance(hit: &VectorHit, spread: ScoreSpread) -> f32 {
     if spread.deviation <= 0.0 { 0.0 } else { (hit.score - spread.mean) / spread.deviation }
 }
 
+/// Returns true if a distance is greater than a minimum, also with the rounding of another store.
+fn is_beyond(distance: f32, minimum: f32) -> bool {
+    distance > minimum + DISTANCE_TOLERANCE
+}
+
 /// A record in the list.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ListRow {
@@ -148,7 +156,7 @@ impl ListRow {
 /// Orders the first hits by words as they are, then one near record and one hit by words in turn.
 fn between(words: &[Match], near: &[NearRecord]) -> Vec<ListRow> {
     let first: HashSet<i64> = words.iter().take(KEPT_FIRST).map(|hit| hit.row).collect();
-    let far = near.iter().enumerate().filter(|(_, near)| near.distance >= MIN_BETWEEN);
+    let far = near.iter().enumerate().filter(|(_, near)| is_beyond(near.distance, MIN_BETWEEN));
     let originals = far.filter(|(_, near)| near.fold.original.is_none()).take(MAX_BETWEEN);
     let chosen: Vec<(usize, &NearRecord)> =
         originals.filter(|(_, near)| !first.contains(&near.row)).collect();
@@ -197,7 +205,7 @@ fn by_sum(words: &[Match], near: &[NearRecord], weight: f32) -> Vec<ListRow> {
     let min_distance = by_chance.max(MIN_DISTANCE);
     let nearness =
         |near: &NearRecord| NEARNESS * weight * (near.distance - min_distance).clamp(0.0, MAX_EXCESS);
-    let scored = originals().take(MAX_SCORED).filter(|(_, near)| near.distance > min_distance);
+    let scored = originals().take(MAX_SCORED).filter(|(_, near)| is_beyond(near.distance, min_distance));
     let scored: Vec<(usize, &NearRecord)> = scored.collect();
     let by_row: HashMap<i64, &NearRecord> = scored.iter().map(|(_, near)| (near.row, *near)).collect();
     let (mut placed, mut last): (Vec<(f32, ListRow)>, Vec<ListRow>) = (Vec::new(), Vec::new());
@@ -309,6 +317,19 @@ mod tests {
         check(&words(&[], 0.0), &near(&[(20, 6.0), (21, 3.0), (22, 1.9)]), &[20, 21]);
         check(&words(&[1, 2, 3], 0.2), &near(&[(20, 6.0), (2, 3.0), (21, 2.1)]), &[20, 2, 1, 3, 21]);
         check(&words(&[1, 2, 3], 0.6), &near(&[(20, 4.8), (21, 3.0)]), &[1, 20, 2, 3, 21]);
+    }
+
+    #[test]
+    fn rounding_does_not_decide_what_stands_out() {
+        let hits = words(&[1, 2, 3, 4, 5, 6], 1.0);
+        for rounding in [-1e-3, -1e-5, 0.0, 1e-5, 1e-3] {
+            check(&[], &near(&[(20, 6.0), (21, 2.0 + rounding)]), &[20]);
+            check(&hits, &near(&[(20, 6.0), (21, 4.0 + rounding)]), &[1, 2, 3, 4, 5, 20, 6]);
+            // Of equally near records none is the nearest by chance.
+            let mut many: Vec<(i64, f32)> = (0..60).map(|record| (record, 3.0)).collect();
+            many[0].1 += rounding.abs();
+            check(&[], &near(&many), &[]);
+        }
     }
 
     #[test]

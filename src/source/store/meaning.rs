@@ -27,6 +27,8 @@ pub(super) struct Meaning {
 #[derive(Debug, Default)]
 pub(super) struct SearchMeaning {
     meaning: Option<(Arc<Meaning>, QueryVector)>,
+    /// Vector of the query that the vectors of the store cannot be compared with, because another model made them.
+    unmatched: Option<QueryVector>,
     is_alone: bool,
     /// Reason why the search is by words alone.
     pub(super) problem: Option<String>,
@@ -74,7 +76,7 @@ impl Meaning {
                     if matches!(error, VectorError::ModelChanged(_)) {
                         self.embedder.forget_identity();
                     }
-                    SearchMeaning::problem(&error)
+                    SearchMeaning { unmatched: Some(vector), ..SearchMeaning::problem(&error) }
                 }
             },
             Err(error) if error.is_invalid_answer() => SearchMeaning::invalid_vector(&error),
@@ -93,7 +95,12 @@ impl SearchMeaning {
         Self { is_invalid_vector: true, ..Self::problem(problem) }
     }
 
-    /// Returns the query's vector, if there is one.
+    /// Returns the vector that a model made of the query, also if the store has vectors of another model.
+    pub(super) fn embedded(&self) -> Option<&QueryVector> {
+        self.vector().or(self.unmatched.as_ref())
+    }
+
+    /// Returns the query's vector that the vectors of the store are compared with, if there is one.
     pub(super) fn vector(&self) -> Option<&QueryVector> {
         self.meaning.as_ref().map(|(_, vector)| vector)
     }

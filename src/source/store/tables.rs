@@ -19,22 +19,30 @@ pub(super) fn has_projects(sqlite: &Connection) -> Result<bool, rusqlite::Error>
 }
 
 /// Raises the versions of all projects, since their searches find other chunks, and notes the model in their settings.
-pub(super) fn raise_versions(sqlite: &Connection, model: Option<&str>) -> Result<(), rusqlite::Error> {
+pub(super) fn raise_versions(sqlite: &Connection, model: &str) -> Result<(), rusqlite::Error> {
     if has_projects(sqlite)? {
         let sql = format!(
-            "UPDATE projects SET corpus_version = corpus_version + 1, updated_at = {NOW}, settings = CASE
-                 WHEN ?1 IS NULL THEN json_remove(settings, '$.embedding_model')
-                 ELSE json_set(settings, '$.embedding_model', ?1) END"
+            "UPDATE projects SET corpus_version = corpus_version + 1, updated_at = {NOW},
+                 settings = json_set(settings, '$.embedding_model', ?1)"
         );
         sqlite.execute(&sql, [model])?;
     }
     Ok(())
 }
 
-/// Removes the vectors of the queries of all searches.
-pub(in crate::source::store) fn remove_query_vectors(sqlite: &Connection) -> Result<(), rusqlite::Error> {
+/// Removes what projects have of a model: its name in their settings, and the vectors of the queries of searches. Raises the
+/// versions of these projects, since their searches find other chunks.
+pub(super) fn remove_model(sqlite: &Connection) -> Result<(), rusqlite::Error> {
+    let transaction = sqlite.unchecked_transaction()?;
+    let sql = format!(
+        "UPDATE projects SET corpus_version = corpus_version + 1, updated_at = {NOW},
+             settings = json_remove(settings, '$.embedding_model')
+         WHERE settings ->> '$.embedding_model' IS NOT NULL"
+    );
+    transaction.execute(&sql, ())?;
     let sql = "UPDATE search_history SET query_embedding = NULL WHERE query_embedding IS NOT NULL";
-    sqlite.execute(sql, ()).map(drop)
+    transaction.execute(sql, ())?;
+    transaction.commit()
 }
 
 /// Creates the view `chunks`, or replaces that of an earlier release, which lacks columns.

@@ -13,7 +13,7 @@ mod window;
 pub(crate) use chunk::max_chunk_bytes;
 
 use chunk::read_chunk;
-use request::{Request, resolve};
+use request::{PieceRequest, Request, resolve};
 use spec::READ_RECORD_FIELD;
 use window::read_window;
 
@@ -36,9 +36,11 @@ impl Tool for ReadRecordField {
     }
 
     async fn call(call: ToolCall<'_>, arguments: Self::Arguments) -> Result<Payload, ToolError> {
-        match arguments {
-            Request::Window(request) => read_window(call, request).await,
-            Request::Chunk(request) => read_chunk(call.toolbox, request).await,
-        }
+        let Request { named, piece } = arguments;
+        let read = match piece {
+            PieceRequest::Window(request) => read_window(call, request).await,
+            PieceRequest::Chunk(request) => read_chunk(call.toolbox, request).await,
+        };
+        read.map_err(|error| error.with_record(&named))
     }
 }

@@ -52,7 +52,14 @@ enum Unit {
 }
 
 /// A validated call.
-pub(crate) enum Request {
+pub(crate) struct Request {
+    /// Address that the id names, without the connection of the argument.
+    pub(super) named: RecordAddress,
+    pub(super) piece: PieceRequest,
+}
+
+/// The piece to read.
+pub(super) enum PieceRequest {
     Window(WindowRequest),
     Chunk(ChunkRequest),
 }
@@ -114,40 +121,40 @@ pub(super) fn resolve(args: Args) -> Result<Request, ToolError> {
     };
     let default = if matches!(start, WindowStart::Around { .. }) { MAX_LIMIT } else { DEFAULT_LIMIT };
     let limit_chars = args.limit_chars.unwrap_or(default);
-    let (id, address) = find_record(args.id, args.stream, args.record_id, args.connection_id)?;
+    let (id, RecordReference { named, address, .. }) =
+        find_record(args.id, args.stream, args.record_id, args.connection_id)?;
     if unit == Unit::Chunk {
-        return Ok(Request::Chunk(ChunkRequest {
-            address,
-            field: args.field,
-            cursor: args.cursor,
-            source: args.source,
-        }));
+        let (field, cursor, source) = (args.field, args.cursor, args.source);
+        let piece = PieceRequest::Chunk(ChunkRequest { address, field, cursor, source });
+        return Ok(Request { named, piece });
     }
     let query = WindowQuery { address, field: args.field, start, limit_chars };
     let step = args.limit_chars.unwrap_or(DEFAULT_LIMIT);
-    Ok(Request::Window(WindowRequest { id, source: args.source, query, step }))
+    let piece = PieceRequest::Window(WindowRequest { id, source: args.source, query, step });
+    Ok(Request { named, piece })
 }
 
-/// Returns the id and the address of the record, which is named by a handle or by stream and key.
+/// Returns the id of the record and its reference. A handle, or stream and key, name the record.
 fn find_record(
     id: Option<String>,
     stream: Option<StreamName>,
     record: Option<RecordId>,
     connection: Option<ConnectionId>,
-) -> Result<(String, RecordAddress), ToolError> {
+) -> Result<(String, RecordReference), ToolError> {
     match (id, stream, record) {
         (Some(id), None, None) => {
-            let RecordReference { address, part, .. } = named_record(&id, connection)?;
-            if part.is_some() {
+            let reference = named_record(&id, connection)?;
+            if reference.part.is_some() {
                 let problem = "it names a part of a document; leave the part out";
                 return Err(READ_RECORD_FIELD.invalid_argument("id", problem));
             }
-            Ok((id, address))
+            Ok((id, reference))
         }
         (None, Some(stream), Some(record)) => {
-            let address = RecordAddress { connection, stream, record };
+            let named = RecordAddress { connection: None, stream, record };
+            let address = RecordAddress { connection, ..named.clone() };
             let id = Handle::mint(&address).map(|handle| handle.to_string());
-            Ok((id.unwrap_or_default(), address))
+            Ok((id.unwrap_or_default(), RecordReference { named, address, part: None }))
         }
         (Some(_), _, _) => {
             Err(READ_RECORD_FIELD.invalid_argument("id", "it does not go with `stream` and `record_id`"))

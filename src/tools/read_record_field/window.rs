@@ -45,7 +45,7 @@ pub(super) async fn read_window(
 ) -> Result<Payload, ToolError> {
     let source = toolbox.named_source("read_record_field", request.source.as_ref())?;
     let query = &request.query;
-    let failed = |error| ToolError::from_source(&source, error).with_record(&query.address);
+    let failed = |error| ToolError::from_source(&source, error);
     let window = source.window(query).await.map_err(failed)?;
     let budget = toolbox.budget("read_record_field");
     run_blocking(move || answer(&request, &warnings, &window, budget)).await

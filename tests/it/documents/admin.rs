@@ -3,10 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::handbook::{Site, import, refused};
-use crate::support::hosted::{ANN, BOB, HEAD, Place, bearer, call, start, token};
+use crate::support::hosted::{ANN, BOB, CAROL, HEAD, Place, administered, bearer, call, start};
 use crate::support::{Answer, HttpServer, ask, fetchwell, post, stdout, text};
-
-const CAROL: &str = "fwt_carolcarolcarolcarolcarolcarolcarolcarolcar";
 
 /// Starts a server on which Ann and Bob read the project `handbook`, and Ann and Carol are administrators. Carol reads
 /// another store.
@@ -15,18 +13,7 @@ fn server(place: &Place) -> HttpServer {
     import(&place.path("docs"), &store);
     let other = place.path("other.db");
     stdout(&fetchwell(["project", "create", "handbook", "--store", text(&other)]));
-    let grant = |name: &str, secret: &str, source: &str, admin: &str| {
-        token(name, secret).replace(&format!("[\"{name}\"]"), &format!("[\"{source}\"]")) + admin
-    };
-    let tokens = [
-        grant("ann", ANN, "shared", "admin = true\n"),
-        grant("bob", BOB, "shared", ""),
-        grant("carol", CAROL, "other", "admin = true\n"),
-    ];
-    let sources = ["shared", "other"]
-        .map(|name| format!("[[source]]\nname = \"{name}\"\nstore = \"{name}.db\"\n"))
-        .concat();
-    start(&place.configure(&format!("{HEAD}{}{sources}", tokens.concat())))
+    start(&place.configure(&format!("{HEAD}{}", administered())))
 }
 
 #[track_caller]

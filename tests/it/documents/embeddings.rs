@@ -219,3 +219,30 @@ fn the_view_of_chunks_has_the_columns_of_the_contract() {
     assert!(sizes.iter().all(|size| *size == 2 * 1_024), "{sizes:?}");
     assert_eq!(sizes.len(), words.len());
 }
+
+#[test]
+fn removing_vectors_removes_the_model_of_projects_also_without_their_file() {
+    let place = Place::new();
+    place.write("a", "zebra");
+    let project = || -> (i64, Option<String>) {
+        let sqlite = rusqlite::Connection::open(place.store()).unwrap();
+        let sql = "SELECT corpus_version, settings ->> '$.embedding_model' FROM projects";
+        sqlite.query_row(sql, (), |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+    };
+    stdout(&place.import(&["--no-embed"]));
+    let (store, config) = (place.store(), place.config());
+    let build = || stdout(&fetchwell(["embeddings", "build", "--yes", "--config", text(&config)]));
+    let remove = || stdout(&fetchwell(["embeddings", "remove", "--store", text(&store)]));
+    for is_lost in [false, true] {
+        build();
+        let (version, model) = project();
+        assert!(model.is_some());
+        if is_lost {
+            fs::remove_file(place.folder.path().join("store.db-vectors")).unwrap();
+        }
+        for _ in 0..2 {
+            remove();
+            assert_eq!(project(), (version + 1, None), "{is_lost}");
+        }
+    }
+}

@@ -35,6 +35,17 @@ async fn vectors(store: &str, database: Option<&Database>) -> Vec<Option<i32>> {
     rows.iter().map(|row| row.get(0)).collect()
 }
 
+/// Searches on a server with another model than that of the stored vectors. The query is embedded, and not compared with them.
+fn search_with_another_model(server: &HttpServer) {
+    let by_words = search(server, ANN, "worker");
+    assert!(
+        by_words.header("search-warning").is_some_and(|text| text.contains("words only")),
+        "{by_words:?}"
+    );
+    // A server reads the history after it has written the searches that wait.
+    assert_eq!(grouped(server, ANN, "?group_by=day").status, 200);
+}
+
 async fn check(database: Option<&Database>) {
     let (redis, place) = (OwnRedis::start(&[]), Place::new());
     let store = database.map_or_else(|| text(&place.path("store.db")).to_owned(), |found| found.url.clone());
@@ -91,17 +102,20 @@ async fn check(database: Option<&Database>) {
 
     assert_eq!(vectors(&store, database).await, [Some(4_096); 3]);
     drop((one, other));
+    std::fs::write(config, settings.replace("model = \"m\"", "model = \"other\"")).unwrap();
+    search_with_another_model(&replicas.start("third"));
+    assert_eq!(vectors(&store, database).await, [Some(4_096); 4]);
     stdout(&fetchwell(["embeddings", "remove", "--store", &store]));
-    assert_eq!(vectors(&store, database).await, [None; 3], "removed with the vectors of the store");
+    assert_eq!(vectors(&store, database).await, [None; 4], "removed with the vectors of the store");
     // A server without a model has no vector.
     std::fs::write(config, format!("{head}{tokens}{sources}")).unwrap();
-    let third = replicas.start("third");
-    search(&third, ANN, "worker");
-    assert_eq!(grouped(&third, ANN, "?group_by=day").json()["groups"][0]["value"], days[0]["value"]);
-    assert_eq!(vectors(&store, database).await, [None; 4]);
+    let last = replicas.start("last");
+    search(&last, ANN, "worker");
+    assert_eq!(grouped(&last, ANN, "?group_by=day").json()["groups"][0]["value"], days[0]["value"]);
+    assert_eq!(vectors(&store, database).await, [None; 5]);
     stdout(&fetchwell(["project", "set", "handbook", "--no-history", "--store", &store]));
     assert_eq!(vectors(&store, database).await, []);
-    assert_eq!(grouped(&third, ANN, "?group_by=feedback").json()["groups"], json!([]));
+    assert_eq!(grouped(&last, ANN, "?group_by=feedback").json()["groups"], json!([]));
 }
 
 #[tokio::test]

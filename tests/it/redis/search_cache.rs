@@ -5,10 +5,8 @@ use serde_json::{Value, json};
 
 use super::servers::{OwnRedis, Replicas, documented_rules, ops_address};
 use crate::support::handbook::import;
-use crate::support::hosted::{ANN, BOB, HEAD, Place, bearer, call, token};
+use crate::support::hosted::{ANN, BOB, CAROL, HEAD, Place, administered, bearer, call};
 use crate::support::{Answer, HttpServer, ask, fetchwell, get, post, stdout, text};
-
-const CAROL: &str = "fwt_carolcarolcarolcarolcarolcarolcarolcarolcar";
 
 /// Returns replicas on which Ann, an administrator, and Bob read the projects `handbook` and `guide` of one store, and Carol, an
 /// administrator, the project `handbook` of another one.
@@ -19,18 +17,8 @@ fn replicas(url: &str) -> Replicas {
     import(&docs, &place.path("other.db"));
     stdout(&fetchwell(["project", "create", "guide", "--store", text(&shared)]));
     stdout(&fetchwell(["import", "docs", text(&docs), "--project", "guide", "--store", text(&shared)]));
-    let grant = |name: &str, secret: &str, source: &str, admin: &str| {
-        token(name, secret).replace(&format!("[\"{name}\"]"), &format!("[\"{source}\"]")) + admin
-    };
-    let tokens = [
-        grant("ann", ANN, "shared", "admin = true\n"),
-        grant("bob", BOB, "shared", ""),
-        grant("carol", CAROL, "other", "admin = true\n"),
-    ];
-    let sources =
-        ["shared", "other"].map(|name| format!("[[source]]\nname = \"{name}\"\nstore = \"{name}.db\"\n"));
     let head = format!("state = \"{url}\"\nops_listen = \"127.0.0.1:0\"\n{HEAD}");
-    Replicas::configured(place, &format!("{head}{}{}", tokens.concat(), sources.concat()))
+    Replicas::configured(place, &format!("{head}{}", administered()))
 }
 
 fn search(server: &HttpServer, caller: &str, project: &str) -> Value {

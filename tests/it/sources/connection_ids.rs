@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::support::{
-    CREDENTIAL, FakeServer, Model, Reply, Request, binary, connect, import_records, stderr, text,
+    Api, CREDENTIAL, FakeServer, Model, Reply, Request, binary, connect, import_records, stderr, text,
 };
 
 /// Answers about the record `o1` of the stream `orders` in any connection.
@@ -190,4 +190,74 @@ async fn imports_refuse_connection_ids_that_no_handle_could_carry() {
     let found = model.call("search", json!({"query": "order", "connection_id": connection})).await;
     let fetched = model.call("fetch", json!({"id": found["results"][0]["id"]})).await;
     assert_eq!(fetched["metadata"]["connection_id"], connection);
+}
+
+#[test]
+fn ids_that_no_connection_can_have_get_one_answer_from_every_route() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    import_records(
+        &store,
+        "c",
+        &json!({"stream": "orders", "key": "o1", "data": {"body": "one order"}}).to_string(),
+    );
+    let api = Api::of(&store, "");
+    for connection in
+        ["x".repeat(2_049), "%25".repeat(2_049), "..".to_owned(), "a/../b".to_owned(), "%00".to_owned()]
+    {
+        for route in [
+            "/v1/streams/orders?",
+            "/v1/streams/orders/records?",
+            "/v1/streams/orders/records/o1?",
+            "/v1/streams/orders/records/o1/field-window?field=body&",
+            "/v1/streams/orders/aggregate?metric=count&",
+            "/v1/search?q=order&",
+            "/v1/schema?",
+            "/api/v1/orders?",
+            "/api/v1/orders?summary=true&",
+            "/api/v1/orders/o1?",
+        ] {
+            let answer = api.get(&format!("{route}connection_id={connection}"));
+            let body = answer.json();
+            let error = if body["error"].is_object() { &body["error"] } else { &body };
+            let code = error["code"].as_str().unwrap().to_lowercase();
+            assert_eq!(
+                (answer.status, code.as_str()),
+                (404, "connection_not_found"),
+                "{route} {connection}: {body}"
+            );
+            assert_eq!(error["param"], "connection_id", "{route}: {body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_hint_for_an_unknown_connection_names_what_the_call_can_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    import_records(
+        &store,
+        "c",
+        &json!({"stream": "orders", "key": "o1", "data": {"body": "one order"}}).to_string(),
+    );
+    let model = Model::over_stdio(["--store", text(&store)]).await;
+    let chunk = json!({"id": "orders:o1", "field": "body", "connection_id": "none", "unit": "chunk"});
+    for (tool, arguments) in reads("none").into_iter().chain([("read_record_field", chunk)]) {
+        if arguments["id"] == "c/orders:o1" {
+            continue;
+        }
+        let refused = model.refusal(tool, arguments.clone()).await;
+        assert_eq!(refused["code"], "connection_not_found", "{tool} {arguments}: {refused}");
+        let hint = refused["hint"].as_str().unwrap();
+        assert!(hint.contains("Set `connection_id` to an existing one"), "{tool} {arguments}: {hint}");
+    }
+    // The connection of an id cannot be set by an argument.
+    for (tool, arguments) in [
+        ("fetch", json!({"id": "none/orders:o1"})),
+        ("read_record_field", json!({"id": "none/orders:o1", "field": "body"})),
+    ] {
+        let refused = model.refusal(tool, arguments).await;
+        let hint = refused["hint"].as_str().unwrap();
+        assert!(hint.contains("before the first `/`"), "{tool}: {hint}");
+    }
 }

@@ -7,6 +7,7 @@ mod foreign_files;
 mod full_disk;
 mod index_files;
 mod info;
+mod interrupted_index;
 mod old_store;
 #[cfg(unix)]
 mod permissions;

@@ -10,6 +10,7 @@ use super::{FakeServer, HttpServer, Reply, Request, import_records, post, text};
 
 pub(crate) const ANN: &str = "fwt_annannannannannannannannannannannannannanna";
 pub(crate) const BOB: &str = "fwt_bobbobbobbobbobbobbobbobbobbobbobbobbobbobb";
+pub(crate) const CAROL: &str = "fwt_carolcarolcarolcarolcarolcarolcarolcarolcar";
 
 /// The number of letters of each caller.
 pub(crate) const ANNS: usize = 60;
@@ -62,6 +63,22 @@ pub(crate) const STORES: &str =
 pub(crate) fn token(name: &str, token: &str) -> String {
     let digest: String = Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("[[auth.token]]\nname = \"{name}\"\nsha256 = \"{digest}\"\nsources = [\"{name}\"]\n")
+}
+
+/// Returns the tables of two stores with three tokens. Ann, an administrator, and Bob read the store `shared`, and Carol, an
+/// administrator, the store `other`.
+pub(crate) fn administered() -> String {
+    let grant = |name: &str, secret: &str, source: &str, admin: &str| {
+        token(name, secret).replace(&format!("[\"{name}\"]"), &format!("[\"{source}\"]")) + admin
+    };
+    let tokens = [
+        grant("ann", ANN, "shared", "admin = true\n"),
+        grant("bob", BOB, "shared", ""),
+        grant("carol", CAROL, "other", "admin = true\n"),
+    ];
+    let sources =
+        ["shared", "other"].map(|name| format!("[[source]]\nname = \"{name}\"\nstore = \"{name}.db\"\n"));
+    tokens.concat() + &sources.concat()
 }
 
 pub(crate) fn start(file: &Path) -> HttpServer {

@@ -4,7 +4,7 @@
 //! one document after another.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use super::read::{categories, project};
 use crate::embedding::QueryVector;
@@ -65,7 +65,6 @@ pub(super) fn search(
         return Ok(nothing);
     }
     let nearest = vector.map(|(vector, labels)| NearestDocuments {
-        project: searched,
         category: search.category.as_ref(),
         vector: &vector.numbers,
         labels,
@@ -75,7 +74,7 @@ pub(super) fn search(
     let query = ranking_query(searched, search);
     let reader = nearest.as_ref().map(|nearest| nearest as &dyn NearestReader);
     let RankedPage { rows, words, page, .. } = rank(tables, &query, reader, bounds)?;
-    let near = nearest.map(|nearest| nearest.chunks.into_inner()).unwrap_or_default();
+    let near = nearest.map(|nearest| nearest.chunks.into_inner()).unwrap_or_default().into_values().collect();
     let ranked = RankedDocuments { project: searched.id, rows: &rows, words: &words, near: &near };
     let chunks = ranked.ranking(tables, bounds)?.best(search.depth);
     Ok(Candidates { chunks, problems: page.notes.into_iter().collect(), ..nothing })
@@ -86,8 +85,8 @@ struct RankedDocuments<'a> {
     project: Uuid,
     rows: &'a [Match],
     words: &'a ExcerptTerms,
-    /// Chunk of each document that is nearest to the query.
-    near: &'a HashMap<i64, Uuid>,
+    /// Chunks of the nearest documents that are nearest to the query.
+    near: &'a HashSet<Uuid>,
 }
 
 impl RankedDocuments<'_> {
@@ -114,11 +113,10 @@ impl RankedDocuments<'_> {
                 at = place;
             }
             let Ok(id) = text(row, 1).parse() else { return Ok(true) };
-            let nearest = self.rows.get(at).and_then(|found| self.near.get(&found.row));
             let chunk = ComparedChunk {
                 text: optional_text(row, 3),
                 headings: optional_text(row, 4).unwrap_or_default(),
-                is_nearest: nearest == Some(&id),
+                is_nearest: self.near.contains(&id),
             };
             shares.push((id, chunk.share(self.words)));
             Ok(true)

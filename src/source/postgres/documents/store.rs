@@ -208,7 +208,7 @@ impl DocumentStore for PostgresStore {
         stages: &StageSender,
     ) -> Result<Candidates, SourceError> {
         let started = Instant::now();
-        let QueryMeaning { vector, problem, is_invalid_vector } = self.meaning_of(search).await?;
+        let QueryMeaning { vector, unmatched, problem, is_invalid_vector } = self.meaning_of(search).await?;
         let embedding = vector.as_ref().map(|(vector, _)| EmbeddingStage {
             model: vector.name.to_string(),
             latency_ms: whole_millis(started.elapsed()),
@@ -216,7 +216,8 @@ impl DocumentStore for PostgresStore {
         if let Some(embedding) = &embedding {
             stages.send(SearchStage::Embedding(embedding.clone()));
         }
-        let query_vector = vector.as_ref().map(|(vector, _)| Arc::clone(&vector.numbers));
+        let embedded = vector.as_ref().map(|(vector, _)| vector).or(unmatched.as_ref());
+        let query_vector = embedded.map(|vector| Arc::clone(&vector.numbers));
         let embedding_error = problem.clone().filter(|_| is_invalid_vector);
         let found = with_memory(|granted| {
             let (project, search, vector) = (project.clone(), search.clone(), vector.clone());

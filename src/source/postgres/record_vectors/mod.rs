@@ -5,7 +5,7 @@
 //!
 //! * `generations`: the generations with their tables and indexes
 //! * `changes`, `batch`, `build`: embeds what changed since the last build
-//! * `chunk_search`, `nearest`, `documents`, `search`: the records and documents nearest to a query, and searches with them
+//! * `nearest`, `documents`, `search`: the records and documents nearest to a query, and searches with them
 //! * `status`: the state of the vectors of records
 //! * `database`, `background`: builds of records and documents, for commands and for servers
 
@@ -13,7 +13,6 @@ mod background;
 mod batch;
 mod build;
 mod changes;
-mod chunk_search;
 mod database;
 mod documents;
 mod generations;

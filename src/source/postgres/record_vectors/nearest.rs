@@ -7,8 +7,6 @@ use std::cell::RefCell;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::chunk_search::{ChunkSearch, ScopeNearest};
-use super::documents::{DocumentSearch, NearestChunks};
 use super::generations::{Generation, VectorColumn};
 use crate::embedding::QueryVector;
 use crate::source::SourceError;
@@ -19,6 +17,8 @@ use crate::source::postgres::search::candidates::Conditions;
 use crate::source::postgres::search::run::NearestReader;
 use crate::source::postgres::search::scope::Scope;
 use crate::source::postgres::tables::PostgresTables;
+use crate::source::postgres::vectors::chunk_search::{ChunkSearch, ScopeNearest};
+use crate::source::postgres::vectors::nearest::{DocumentSearch, NearestChunks};
 
 /// Maximum number of records if a filter is evaluated after the search.
 const DEEP: usize = 1_000;
@@ -78,7 +78,7 @@ impl NearestReader for VectorReader<'_> {
             None => ScopeNearest::default(),
         };
         let (documents, chunks) =
-            DocumentSearch { labels, vector, limit, scope, conditions }.nearest(tables)?;
+            DocumentSearch { labels, vector, limit, scope, conditions, category: None }.nearest(tables)?;
         *self.chunks.borrow_mut() = chunks;
         let parts = [records, documents].map(|ScopeNearest { records, chunks }| (records, chunks));
         Ok(NearestRecords::merged(parts, limit))
@@ -109,6 +109,7 @@ impl VectorSearch<'_> {
             scope: format!("($1::bigint[] IS NULL OR v.stream = ANY ($1)){conditions}"),
             distance: format!("v.embedding <=> ${}::vector::{}", values.len() + 1, self.generation.cast()),
             values,
+            selection: None,
             vector: SqlVector(self.vector),
             limit: self.limit,
         };

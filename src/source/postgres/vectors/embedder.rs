@@ -21,6 +21,8 @@ pub(in crate::source::postgres) struct StoreEmbedder {
 pub(in crate::source::postgres) struct QueryMeaning {
     /// Vector of the query, with the labels of the vectors that it is compared with.
     pub(in crate::source::postgres) vector: Option<(QueryVector, Vec<String>)>,
+    /// Vector of the query that no stored vector can be compared with, because another model made them.
+    pub(in crate::source::postgres) unmatched: Option<QueryVector>,
     /// Reason why the search is by words alone.
     pub(in crate::source::postgres) problem: Option<String>,
     /// True if the problem is a vector that is not valid, and not a model that cannot be called.
@@ -64,7 +66,7 @@ impl StoreEmbedder {
                         if matches!(error, VectorError::ModelChanged(_)) {
                             self.embedder.forget_identity();
                         }
-                        QueryMeaning::problem(&error)
+                        QueryMeaning { unmatched: Some(vector), ..QueryMeaning::problem(&error) }
                     }
                     _ => QueryMeaning { vector: Some((vector, labels)), ..QueryMeaning::default() },
                 }

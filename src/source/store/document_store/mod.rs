@@ -197,7 +197,7 @@ impl DocumentStore for Store {
         if let Some(embedding) = &embedding {
             stages.send(SearchStage::Embedding(embedding.clone()));
         }
-        let query_vector = meaning.vector().map(|vector| Arc::clone(&vector.numbers));
+        let query_vector = meaning.embedded().map(|vector| Arc::clone(&vector.numbers));
         let problem = meaning.problem.take();
         let embedding_error = problem.clone().filter(|_| meaning.is_invalid_vector);
         let (id, depth, category) = (project.id, search.depth, search.category.clone());

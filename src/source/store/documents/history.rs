@@ -6,7 +6,7 @@ use super::create_tables;
 use super::read::{project as found_project, projects};
 use crate::source::documents::{
     CountedSearches, Feedback, NewSearch, Project, ProjectRef, SearchGroup, SearchGrouping, SearchRecord,
-    Uuid, search_groups,
+    Uuid, search_groups, vector_bytes,
 };
 use crate::source::store::read::rows::name;
 use crate::source::store::tables::{NOW, has_table};
@@ -83,11 +83,6 @@ pub(in crate::source::store) fn add_search(
         sqlite.prepare_cached(sql)?.execute(params![id.to_string(), caller])?;
     }
     Ok(())
-}
-
-/// Returns the numbers of a vector as 32-bit floats, little endian.
-pub(in crate::source::store) fn vector_bytes(numbers: &[f32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 /// Sets or withdraws the feedback on a search. Returns false if there is no such search, or if it is of another caller.

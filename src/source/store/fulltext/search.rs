@@ -4,7 +4,7 @@
 //! rebuilt and the search repeated.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use tantivy::TantivyError;
@@ -22,7 +22,7 @@ use crate::source::lexical::question::{is_lexical_instead, lists_records, page_w
 use crate::source::lexical::ranking::WEIGHTS;
 use crate::source::lexical::selection::{Copies, Match};
 use crate::source::lexical::terms::QueryTerms;
-use crate::source::meaning::{MAX_PLACED, Placement, Placements, place_all, place_among};
+use crate::source::meaning::{MAX_PLACED, NearestHit, Placement, Placements, place_all, place_among};
 use crate::source::relational::allowance::Allowance;
 use crate::source::store::database::Database;
 use crate::source::{Count, SearchPage, SearchPosition, SearchQuery, SourceError};
@@ -79,12 +79,17 @@ struct PlacedMeaning {
     is_cut: bool,
 }
 
+/// Passage of each near record that is nearest to the query, in bytes of the record's text.
+type NearestPassages = HashMap<i64, Range<usize>>;
+
 /// Ranked records of one page, and everything that reading their hits needs.
 #[derive(Debug, Default)]
 struct RankedPage {
     rows: Vec<Match>,
     words: ExcerptTerms,
     placed: Placements,
+    /// Passages of the nearest records, also of those that their words placed.
+    passages: NearestPassages,
     /// The page without its hits.
     page: SearchPage,
 }
@@ -120,7 +125,7 @@ impl StoreSearch {
         meaning: Option<QueryMeaning<'_>>,
         allowance: &Allowance,
     ) -> Result<SearchPage, SourceError> {
-        let RankedPage { rows, words, placed, page } = self.rank(database, query, meaning, allowance)?;
+        let RankedPage { rows, words, placed, page, .. } = self.rank(database, query, meaning, allowance)?;
         let hits = database.read(|sqlite| read_hits(sqlite, &rows, &words, &placed, allowance))?;
         Ok(SearchPage { hits, ..page })
     }
@@ -133,16 +138,13 @@ impl StoreSearch {
         meaning: Option<QueryMeaning<'_>>,
         allowance: &Allowance,
     ) -> Result<RankedRecords, SourceError> {
-        let RankedPage { rows, words, placed, page } = self.rank(database, query, meaning, allowance)?;
-        let passage = |row: i64| {
-            let placed = placed.iter().find(|placed| placed.row == row)?;
-            Some(usize::try_from(placed.first_byte).ok()?..usize::try_from(placed.end_byte).ok()?)
-        };
+        let RankedPage { rows, words, passages, page, .. } =
+            self.rank(database, query, meaning, allowance)?;
         let max_score = WEIGHTS.max_score();
         let record = |found: &Match| RankedRecord {
             row: found.row,
             score: found.score.is_finite().then(|| (found.score / max_score).clamp(0.0, 1.0)),
-            passage: passage(found.row),
+            passage: passages.get(&found.row).cloned(),
         };
         let records = rows.iter().map(record).collect();
         Ok(RankedRecords { records, words, problems: page.meaning_problems, notes: page.notes })
@@ -208,9 +210,10 @@ impl StoreSearch {
         let copies = at.map_or(CopySource::Texts(&texts), |at| CopySource::Known(at.copies.clone()));
         let list = guard(|| RankedList::new(&snapshot, terms, &query.text, scope, copies)).map_err(failed)?;
         let mut problem = None;
+        let mut passages = NearestPassages::new();
         let meaning = match at {
             Some(at) => at.meaning.clone(),
-            None => match place(&snapshot, question, &list) {
+            None => match place(&snapshot, question, &list, &mut passages) {
                 Ok(meaning) => meaning,
                 Err(NearestError::Index(error)) => return Err(failed(error).into()),
                 Err(NearestError::Store(error)) => return Err(error.into()),
@@ -262,15 +265,16 @@ impl StoreSearch {
             meaning_problems,
             ..SearchPage::default()
         };
-        Ok(RankedPage { rows: found.rows, words, placed, page })
+        Ok(RankedPage { rows: found.rows, words, placed, passages, page })
     }
 }
 
-/// Finds records by meaning and places them in the list; `None` for a search by words alone.
+/// Finds records by meaning and places them in the list; `None` for a search by words alone. Adds their passages.
 fn place(
     snapshot: &Snapshot,
     question: &Question<'_>,
     list: &RankedList<'_>,
+    passages: &mut NearestPassages,
 ) -> Result<Option<PlacedMeaning>, NearestError> {
     let Question { query, terms, scope, post_filter, meaning, .. } = question;
     let Some(meaning) = meaning else { return Ok(None) };
@@ -283,6 +287,10 @@ fn place(
         let rows: HashSet<i64> = passed.rows.iter().map(|found| found.row).collect();
         nearest.hits.retain(|near| rows.contains(&near.hit.record));
     }
+    passages.extend(nearest.hits.iter().filter_map(|NearestHit { hit, .. }| {
+        let byte = |byte: i64| usize::try_from(byte).ok();
+        Some((hit.record, byte(hit.first_byte)?..byte(hit.end_byte)?))
+    }));
     if meaning.is_alone {
         let placements = place_all(&nearest);
         return Ok(Some(PlacedMeaning { placements, is_alone: true, is_cut: nearest.is_cut }));

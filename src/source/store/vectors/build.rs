@@ -20,7 +20,7 @@ use super::streams::{SkippedStreams, check_dimensions};
 use crate::embedding::EmbeddingModel;
 use crate::source::contract::{BuildMode, BuildProgress, EmbeddedStreams, StoreError, VectorError};
 use crate::source::store::database::{Database, identity};
-use crate::source::store::tables::{has_projects, raise_versions, remove_query_vectors};
+use crate::source::store::tables::{has_projects, raise_versions, remove_model};
 use crate::state::{LockedFile, beside};
 
 /// Number of chunks of a replaced generation that one transaction deletes.
@@ -291,7 +291,7 @@ impl VectorBuilder {
     fn complete(&mut self) -> Result<(), VectorError> {
         if self.generation.is_current {
             if std::mem::take(&mut self.has_new_vectors) {
-                raise(&self.database, Some(&self.generation.model));
+                raise(&self.database, &self.generation.model);
             }
             return self.delete_replaced();
         }
@@ -304,7 +304,7 @@ impl VectorBuilder {
         swap().map_err(|error| sqlite_error(&self.path, &error))?;
         self.generation.is_current = true;
         self.has_new_vectors = false;
-        raise(&self.database, Some(&self.generation.model));
+        raise(&self.database, &self.generation.model);
         self.delete_replaced()
     }
 
@@ -331,7 +331,7 @@ impl VectorBuilder {
 
 /// Raises the versions of projects. The vectors are complete also if the store cannot be written: keys of cached answers have
 /// their identity.
-fn raise(database: &Database, model: Option<&str>) {
+fn raise(database: &Database, model: &str) {
     let raised = database
         .writer()
         .and_then(|sqlite| raise_versions(&sqlite, model).map_err(|error| database.error(&error)));
@@ -350,7 +350,8 @@ pub async fn remove_vectors(store: &Path) -> Result<bool, VectorError> {
     let database = Database::open(store)?;
     let path = vectors_path(store);
     let _lock = lock_or_wait(&path).await?;
-    remove_vectors_of_projects(&database)?;
+    // The file may have been deleted by other means.
+    remove_from_projects(&database)?;
     match open(&path) {
         Ok(None) => return Ok(false),
         // A file with our mark that is damaged or newer is deleted as well.
@@ -365,17 +366,16 @@ pub async fn remove_vectors(store: &Path) -> Result<bool, VectorError> {
             _ => {}
         }
     }
-    raise(&database, None);
     Ok(true)
 }
 
 /// Removes what projects have of a model.
-fn remove_vectors_of_projects(database: &Database) -> Result<(), StoreError> {
+fn remove_from_projects(database: &Database) -> Result<(), StoreError> {
     if !database.read(has_projects)? {
         return Ok(());
     }
     let sqlite = database.writer()?;
-    remove_query_vectors(&sqlite).map_err(|error| database.error(&error))
+    remove_model(&sqlite).map_err(|error| database.error(&error))
 }
 
 fn new_generation(

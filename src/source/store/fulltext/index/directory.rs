@@ -17,7 +17,7 @@ use tantivy::directory::{
 
 use super::checksum::{seal, unseal};
 use super::file::{IndexFile, open_regular};
-use super::folder::{is_known_name, write_atomically};
+use super::folder::{is_known_name, sync_folder, write_atomically};
 use crate::state::{LockedFile, create_private_file, private_options};
 
 /// Files of one index folder. A file used by several readers is open once.
@@ -117,8 +117,7 @@ impl Directory for FileDirectory {
     }
 
     fn sync_directory(&self) -> io::Result<()> {
-        // Windows has no such operation; its directory entries are durable without it.
-        if cfg!(windows) { Ok(()) } else { File::open(&self.folder)?.sync_data() }
+        sync_folder(&self.folder)
     }
 
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {

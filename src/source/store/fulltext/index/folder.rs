@@ -4,6 +4,9 @@
 //! files with names that an index has are deleted, and no symbolic link is followed. Proofs are the marker file with
 //! the store's id, or with its path (the store was deleted and imported again), and the id in tantivy's commit, which
 //! is all that folders of earlier releases have.
+//!
+//! A proof is on disk before the first file of an index and is deleted after the last one. So a process that is killed
+//! leaves a folder with a proof, or one with nothing but unfinished files, which counts as vacant.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,6 +21,9 @@ use crate::state::{beside, create_private_directory};
 
 /// Name of the file that marks a folder as a search index of fetchwell.
 const MARKER: &str = "fetchwell-index.json";
+
+/// Files that prove the owner of a folder, in the order of their deletion.
+const PROOFS: [&str; 2] = ["meta.json", MARKER];
 
 /// Value of `format` in the marker.
 const FORMAT: &str = "fetchwell search index";
@@ -129,7 +135,7 @@ pub(super) struct IndexFolder {
 /// Owner of a folder.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// None: the folder is missing or empty.
+    /// None: the folder is missing, or has nothing but what a process leaves that ends before it writes the marker.
     Vacant,
     /// This store, as the marker or the last commit proves.
     ThisStore,
@@ -160,7 +166,7 @@ impl IndexFolder {
             return Ok(Owner::Other("it is a file"));
         }
         let names = self.names()?;
-        if names.is_empty() {
+        if names.iter().all(|name| self.is_leftover(name)) {
             return Ok(Owner::Vacant);
         }
         if names.iter().any(|name| name == MARKER) {
@@ -220,8 +226,13 @@ impl IndexFolder {
         if read_json(&self.marker).is_some_and(|before| before == text) {
             return Ok(());
         }
-        self.remove(MARKER)?;
-        write_atomically(&self.path, MARKER, &text)
+        // The new marker replaces a file, so the folder always has one. It cannot replace a folder of that name.
+        if self.marker.is_dir() && !self.marker.is_symlink() {
+            self.remove(MARKER)?;
+        }
+        write_atomically(&self.path, MARKER, &text)?;
+        // After a power failure, no file of the index may be there without the marker.
+        sync_folder(&self.path)
     }
 
     /// Removes the lists of an earlier index. A list of segments that is a regular file stays until it is replaced,
@@ -241,13 +252,31 @@ impl IndexFolder {
                 return Err(io::Error::other(format!("{}: {reason}", self.path.display())));
             }
         }
-        // The marker is deleted last, so that the rest is recognized if this is interrupted.
-        let known = |name: &String| is_known_name(name) && name != MARKER;
-        for name in self.names()?.iter().filter(|name| known(name)) {
-            self.remove(name)?;
+        let (known, others): (Vec<String>, Vec<String>) =
+            self.names()?.into_iter().partition(|name| is_known_name(name));
+        // A user's file stays, and the marker with it: without one, the store could not use the folder again.
+        if !others.is_empty() {
+            self.claim()?;
         }
-        self.remove(MARKER)?;
-        fs::remove_dir(&self.path)
+        for name in deletion_order(&known) {
+            if PROOFS.contains(&name) {
+                // The names before it are gone from the disk, too, so that a rest is recognized after a power failure.
+                sync_folder(&self.path)?;
+            }
+            if name != MARKER || others.is_empty() {
+                self.remove(name)?;
+            }
+        }
+        if others.is_empty() { fs::remove_dir(&self.path) } else { Ok(()) }
+    }
+
+    /// Returns true for a file that a process leaves if it ends before the marker has its name, or that a reader leaves
+    /// in a folder that is being deleted: a temporary file of ours, or a lock file without content.
+    fn is_leftover(&self, name: &str) -> bool {
+        let is_ours = name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1);
+        fs::symlink_metadata(self.path.join(name)).is_ok_and(|metadata| {
+            metadata.is_file() && (is_ours || LOCKS.contains(&name) && metadata.len() == 0)
+        })
     }
 
     fn remove_unless_file(&self, name: &str) -> io::Result<()> {
@@ -298,6 +327,19 @@ pub(super) fn write_atomically(folder: &Path, name: &str, data: &[u8]) -> io::Re
     file.as_file().sync_data()?;
     file.persist(folder.join(name))?;
     Ok(())
+}
+
+/// Returns the names of an index's files in the order of their deletion: what proves the owner is last, so that the rest is
+/// recognized if the deletion is interrupted.
+fn deletion_order(names: &[String]) -> Vec<&str> {
+    let mut order: Vec<&str> = names.iter().map(String::as_str).collect();
+    order.sort_by_key(|name| PROOFS.iter().position(|proof| proof == name).map_or(0, |at| at + 1));
+    order
+}
+
+/// Makes the names of a folder durable. Windows has no such operation; its directory entries are durable without it.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(windows) { Ok(()) } else { fs::File::open(folder)?.sync_data() }
 }
 
 /// Returns true if an index can have a file of this name.
@@ -359,6 +401,43 @@ mod tests {
         }
         for extension in ["txt", "x.del", "1.term", "", "term.bak"] {
             assert!(!is_known_name(&format!("{segment}.{extension}")), "{extension}");
+        }
+    }
+
+    #[test]
+    fn a_deletion_that_is_killed_after_any_file_is_recognized_and_completed() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("notes.db-index");
+        let folder = IndexFolder::new(path.clone(), &parent.path().join("notes.db"), "id");
+        let payload = serde_json::to_string(&CommitPayload::new("id", 1)).unwrap();
+        let commit = serde_json::json!({"segments": ["one"], "schema": [], "payload": payload}).to_string();
+        let segment = "0123456789abcdef0123456789abcdef";
+        // Folders of earlier releases have no marker.
+        for is_marked in [true, false] {
+            let fill = || {
+                fs::create_dir(&path).unwrap();
+                let files = ["term", "idx", "7.del"].map(|extension| format!("{segment}.{extension}"));
+                for name in
+                    files.iter().map(String::as_str).chain(LOCKS).chain([".managed.json", ".tmpAb12Cd"])
+                {
+                    fs::write(path.join(name), "words").unwrap();
+                }
+                fs::write(path.join("meta.json"), &commit).unwrap();
+                if is_marked {
+                    folder.claim().unwrap();
+                }
+                folder.names().unwrap()
+            };
+            let count = fill().len();
+            folder.delete().unwrap();
+            for stop in 0..=count {
+                let names = fill();
+                deletion_order(&names).iter().take(stop).for_each(|name| folder.remove(name).unwrap());
+                let expect = if stop < count { Owner::ThisStore } else { Owner::Vacant };
+                assert_eq!(folder.owner().unwrap(), expect, "{is_marked}, after {stop} files of {names:?}");
+                folder.delete().unwrap();
+                assert!(!path.exists(), "{is_marked}, after {stop} files");
+            }
         }
     }
 }
