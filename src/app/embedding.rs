@@ -18,7 +18,7 @@ use crate::embedding::{
 };
 use crate::source::contract::{EmbeddedStreams, VectorError};
 use crate::source::postgres::PostgresUrl;
-use crate::source::store::check_document_dimensions;
+use crate::source::sqlite::check_document_dimensions;
 use crate::terminal::note;
 
 /// Models of this machine that are open, so that searches and builds share the memory of one.

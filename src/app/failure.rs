@@ -10,7 +10,7 @@ use crate::embedding::EmbeddingError;
 use crate::http::{ListenError, TlsError};
 use crate::source::contract::{RemovalError, ScopeError, StoreError, VectorError};
 use crate::source::pdpp::{CredentialError, InvalidProviderUrl};
-use crate::source::store::BackupError;
+use crate::source::sqlite::BackupError;
 use crate::source::{CopyError, SourceError};
 use crate::state::StateError;
 use crate::terminal::escape_line;

@@ -5,7 +5,7 @@
 //! records (`Source::record`, `Source::window`). Tools depend on this trait only.
 //!
 //! * `documents`: projects, their documents and chunks, and the trait of stores that have them
-//! * `store`, `postgres`, `pdpp`: the embedded store, a store in PostgreSQL and the client of a remote record server
+//! * `sqlite`, `postgres`, `pdpp`: the embedded store, a store in PostgreSQL and the client of a remote record server
 //! * `federation`, `merge`: several sources as one; the merge of ordered lists
 //! * `allowed_streams`, `lazy_source`: decorators that restrict a source or open it lazily
 //! * `sources`, `bound`: one source or a federation, and a source with the context of one call
@@ -43,7 +43,7 @@ mod record_export;
 mod relational;
 mod reranking;
 mod sources;
-pub mod store;
+pub mod sqlite;
 mod store_copy;
 mod store_place;
 mod sync_target;

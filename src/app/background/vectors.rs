@@ -23,7 +23,7 @@ use crate::source::contract::{
     BuildProgress, EmbeddedStreams, StoreError, StoreVersion, VectorError, VectorStatus,
 };
 use crate::source::postgres::{PostgresBackgroundBuild, PostgresUrl};
-use crate::source::store::{BackgroundBuild, vector_status};
+use crate::source::sqlite::{BackgroundBuild, vector_status};
 use crate::telemetry::{EmbeddingState, Telemetry};
 
 /// Time from the start of a server to the first build. Some clients start a server for each call, and none of those builds.

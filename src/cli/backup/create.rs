@@ -11,7 +11,7 @@ use crate::app::failure::Failure;
 use crate::cli::print::Printer;
 use crate::config::Environment;
 use crate::source::contract::BACKUP;
-use crate::source::store::back_up_store;
+use crate::source::sqlite::back_up_store;
 
 /// Write a verified backup of a store, while servers and imports keep running.
 #[derive(Debug, Args)]

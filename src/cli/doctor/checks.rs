@@ -16,7 +16,7 @@ use crate::record::Schema;
 use crate::source::contract::{EmbeddedStreams, StoreError};
 use crate::source::pdpp::{Pdpp, ProviderUrl};
 use crate::source::postgres::{PostgresStore, VectorScan};
-use crate::source::store::{IndexState, Store};
+use crate::source::sqlite::{IndexState, SqliteStore};
 use crate::source::{QueryFault, ReplicaStatus, SearchQuery, Source, SourceError};
 
 /// Results of checking one source.
@@ -54,7 +54,7 @@ async fn open_store(
 ) -> Option<Arc<dyn Source>> {
     let name = settings.name.clone();
     let opened = spawn_blocking(move || {
-        let store = Store::open(name, &path)?;
+        let store = SqliteStore::open(name, &path)?;
         let index = store.verify_index();
         Ok::<_, StoreError>((store, index))
     });

@@ -31,7 +31,7 @@ use crate::cursor::{KeyMismatch, compare_shared_keys};
 use crate::embedding::{ModelIdentity, PROBE_TEXT, probe_vector};
 use crate::http::TlsSettings;
 use crate::source::contract::VectorError;
-use crate::source::store::{VectorIndex, check_vectors, vector_status};
+use crate::source::sqlite::{VectorIndex, check_vectors, vector_status};
 use crate::state::StateError;
 use crate::state::redis::{RedisStatus, RedisUrl};
 use crate::terminal::Line;

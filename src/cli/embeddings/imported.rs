@@ -15,7 +15,7 @@ use crate::app::secret::postgres_pool;
 use crate::cli::print::note;
 use crate::config::Environment;
 use crate::source::contract::{BuildMode, StoreError};
-use crate::source::store::estimate_build;
+use crate::source::sqlite::estimate_build;
 
 /// Embedding after an import.
 #[derive(Debug, Clone, Default, Args)]

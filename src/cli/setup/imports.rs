@@ -14,7 +14,7 @@ use crate::config::Environment;
 use crate::connectors::{ImportKind, connection_name};
 use crate::handle::ConnectionId;
 use crate::source::contract::{RememberedImport, StoreError};
-use crate::source::store::SyncStore;
+use crate::source::sqlite::SqliteSyncStore;
 use crate::terminal::Line;
 
 /// Records that can be imported, or are.
@@ -161,7 +161,7 @@ pub(super) fn import_all(
 }
 
 fn imports_of(store: &Path) -> Result<Vec<RememberedImport>, Failure> {
-    match SyncStore::open(store) {
+    match SqliteSyncStore::open(store) {
         Err(StoreError::Missing(_)) => Ok(Vec::new()),
         store => Ok(store?.imports()?),
     }

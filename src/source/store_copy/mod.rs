@@ -16,7 +16,7 @@ use self::digest::StreamDigest;
 use super::documents::ProjectCopy;
 use super::import_target::{ImportTarget, ImportWriter};
 use super::record_export::{ExportPlace, RecordExport};
-use super::store::no_progress;
+use super::sqlite::no_progress;
 use crate::handle::{ConnectionId, RecordScope, StreamName};
 use crate::record::RecordData;
 use crate::source::contract::{
