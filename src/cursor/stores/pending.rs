@@ -12,9 +12,9 @@ use crate::cursor::positions::Position;
 /// Maximum memory for positions in bytes: two of the largest, or thousands of common ones.
 pub(super) const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// Size of the positions of one transaction, in bytes: many common ones, or a large one. Longer writes delay calls at the same
-/// time where all processors are busy.
-const BATCH_BYTES: usize = 64 * 1024;
+/// Size of the positions of one transaction, in bytes: many common ones, or a few large ones. Longer writes delay calls at the
+/// same time where all processors are busy; shorter ones fall behind a client that calls without pause.
+const BATCH_BYTES: usize = 256 * 1024;
 
 /// Maximum number of first uses that wait. Uses are only informative, and more are dropped.
 const MAX_USES: usize = 4_096;

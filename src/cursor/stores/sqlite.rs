@@ -169,8 +169,12 @@ impl SqlitePositions {
     }
 
     /// Stores positions, whose texts are encrypted, and first uses in one transaction. Evicts the oldest if the file has no
-    /// room for them.
-    pub(super) fn write(&self, positions: &[(Reference, Position)], uses: &[Use]) -> Result<(), StateError> {
+    /// room for them. Returns the stored clock.
+    pub(super) fn write(
+        &self,
+        positions: &[(Reference, Position)],
+        uses: &[Use],
+    ) -> Result<Duration, StateError> {
         let is_due = self.is_due();
         let bytes = positions.iter().map(|(_, position)| position.text.len()).sum();
         let times =
@@ -188,7 +192,7 @@ impl SqlitePositions {
             for first_use in uses {
                 mark_used(transaction, *first_use)?;
             }
-            Ok(())
+            Ok(seen)
         };
         let written = self.database.with(|connection| write(connection, write_all));
         let Err(StateError::Full { .. }) = written else { return written };

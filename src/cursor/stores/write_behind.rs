@@ -76,6 +76,23 @@ struct Queue {
     has_started: bool,
     /// True if no more positions come.
     is_closed: bool,
+    /// Stored clock at the last write.
+    clock: Option<ClockReading>,
+}
+
+/// Stored clock at a time.
+#[derive(Debug, Clone, Copy)]
+struct ClockReading {
+    at: Instant,
+    seen: Duration,
+}
+
+impl Queue {
+    /// Returns the stored clock if a write found it less than [`PAUSE`] ago. Another process raises it as late, because it writes
+    /// behind its answers too.
+    fn recent_clock(&self) -> Option<Duration> {
+        self.clock.filter(|reading| reading.at.elapsed() < PAUSE).map(|reading| reading.seen)
+    }
 }
 
 impl WriteBehind {
@@ -94,6 +111,7 @@ impl WriteBehind {
             is_scheduled: false,
             has_started: false,
             is_closed: false,
+            clock: None,
         });
         let (wake, attempted) = (Condvar::new(), Notify::new());
         let shared = Arc::new(Shared { file, keys, clock, queue, wake, attempted });
@@ -109,13 +127,25 @@ impl WriteBehind {
 
     /// Returns the time of issue: that of the stored clock if another process raised it.
     async fn time_of_issue(&self, own: Duration) -> Duration {
-        if self.shared.lock().failures > 0 {
-            return own;
-        }
+        let recent = {
+            let queue = self.shared.lock();
+            if queue.failures > 0 {
+                return own;
+            }
+            queue.recent_clock()
+        };
+        let seen = match recent {
+            Some(seen) => seen,
+            None => self.stored_clock().await,
+        };
+        if seen < own + MAX_AHEAD { own } else { seen }
+    }
+
+    /// Reads the stored clock.
+    async fn stored_clock(&self) -> Duration {
         let _reader = self.clock_reader.lock().await;
         // If the file cannot be read, the thread finds out and logs the reason.
-        let seen = self.blocking(|shared| shared.file.seen()).await.unwrap_or_default();
-        if seen < own + MAX_AHEAD { own } else { seen }
+        self.blocking(|shared| shared.file.seen()).await.unwrap_or_default()
     }
 
     /// Waits until `read` returns a value. Calls it at once, and after each write.
@@ -284,7 +314,8 @@ impl Shared {
         }
     }
 
-    fn write(&self, batch: &Batch) -> Result<(), StateError> {
+    /// Writes a batch and returns the stored clock.
+    fn write(&self, batch: &Batch) -> Result<Duration, StateError> {
         let key = self.keys.newest(self.clock.now());
         let seal = |(reference, position): &(Reference, Arc<Position>)| {
             let text = seal_position(&key, reference, &position.text)?;
@@ -297,11 +328,12 @@ impl Shared {
         self.file.write(&sealed, &batch.uses)
     }
 
-    fn finish(&self, batch: &Batch, written: Result<(), StateError>) {
+    fn finish(&self, batch: &Batch, written: Result<Duration, StateError>) {
         let mut queue = self.lock();
         queue.has_started |= !batch.positions.is_empty();
         match written {
-            Ok(()) => {
+            Ok(seen) => {
+                queue.clock = Some(ClockReading { at: Instant::now(), seen });
                 if std::mem::take(&mut queue.failures) > 0 {
                     tracing::info!("cursors are stored again");
                 }
