@@ -4,6 +4,7 @@
 //! (`Source::search`), lists and aggregates of a stream (`Source::records`, `Source::aggregate`) and single
 //! records (`Source::record`, `Source::window`). Tools depend on this trait only.
 //!
+//! * `contract`: what stores get from imports, synchronizations, removals and exports, and return
 //! * `documents`: projects, their documents and chunks, and the trait of stores that have them
 //! * `sqlite`, `postgres`, `pdpp`: the embedded store, a store in PostgreSQL and the client of a remote record server
 //! * `federation`, `merge`: several sources as one; the merge of ordered lists
@@ -14,7 +15,7 @@
 //! * `reranking`: the first hits of a search in a better order
 //! * `query`: typed queries and answers
 //! * `backend`: what operators see of the place of a source
-//! * `error`, `store_error`, `postgres_error`, `unknown_place`: errors
+//! * `error`, `unknown_place`: errors
 //! * `store_place`, `import_target`, `sync_target`, `record_export`: files and databases as stores, the writers of imports,
 //!   whole reads, and `store_copy`: copies of stores
 //! * `accumulator`: accumulators of aggregates

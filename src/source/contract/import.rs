@@ -3,7 +3,6 @@
 use super::store_error::StoreError;
 use crate::handle::{ConnectionId, RecordId, StreamName};
 use crate::record::RecordData;
-use crate::source::documents::{DOCUMENTS_STREAM, NewDocument, Uuid};
 
 /// Connection that an import writes to.
 #[derive(Debug, Clone)]
@@ -66,13 +65,4 @@ pub struct ImportResult {
     pub tally: Tally,
     /// Error that prevents use of the search index, if there is one. The records are written all the same.
     pub index_problem: Option<StoreError>,
-}
-
-/// Returns true for a document of a project, or its deletion.
-pub(in crate::source) fn is_document(incoming: &IncomingRecord) -> bool {
-    let is_put = match &incoming.change {
-        Change::Put { data, .. } => NewDocument::is_record(data),
-        Change::Delete { .. } => true,
-    };
-    is_put && incoming.stream.as_str() == DOCUMENTS_STREAM && incoming.key.as_str().parse::<Uuid>().is_ok()
 }

@@ -29,7 +29,6 @@ pub(in crate::source) use application_id::{RECORDS_APPLICATION_ID, VECTORS_APPLI
 pub use export::{
     CopiedConnection, ExportError, ExportedRecord, ExportedStream, MAX_EXPORTED_FIELDS, RowVersion,
 };
-pub(in crate::source) use import::is_document;
 pub use import::{Change, ImportResult, IncomingRecord, NewConnection, Tally};
 pub use info::{ConnectionInfo, StreamInfo};
 pub(in crate::source) use item::Role;
@@ -41,4 +40,7 @@ pub use removal::{RemovalCounts, RemovalError, RemovalResult};
 pub use scope_error::ScopeError;
 pub use store_error::StoreError;
 pub use vector_error::VectorError;
-pub use vectors::{BuildMode, BuildProgress, EmbeddedStreams, GenerationStatus, StoreVersion, VectorStatus};
+pub use vectors::{
+    BuildMode, BuildProgress, EMBEDDING_DIMENSIONS, EmbeddedStreams, GenerationStatus, StoreVersion,
+    VectorStatus, WrongDimensions,
+};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::store_error::StoreError;
+use super::vectors::WrongDimensions;
 use crate::embedding::EmbeddingError;
-use crate::source::documents::WrongDimensions;
 
 /// Reason why the vectors of a store cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,16 @@
 use serde::Serialize;
 
 use crate::handle::StreamName;
-use crate::source::documents::DOCUMENTS_STREAM;
+
+/// Number of dimensions of the vectors of documents, by the contract.
+pub const EMBEDDING_DIMENSIONS: usize = 1_024;
+
+/// The error for vectors of another number of dimensions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "Expected {EMBEDDING_DIMENSIONS} dimensions, got {0}; set `pad_to = {EMBEDDING_DIMENSIONS}` in [embedding] for a smaller model"
+)]
+pub struct WrongDimensions(pub usize);
 
 /// Extent of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,9 +57,9 @@ impl EmbeddedStreams {
         Self(Some(streams))
     }
 
-    /// Returns true if documents of projects are embedded.
-    pub(in crate::source) fn has_documents(&self) -> bool {
-        self.0.as_ref().is_none_or(|names| names.iter().any(|name| name.as_str() == DOCUMENTS_STREAM))
+    /// Returns true if the records of a stream are embedded.
+    pub(in crate::source) fn contains(&self, stream: &str) -> bool {
+        self.0.as_ref().is_none_or(|names| names.iter().any(|name| name.as_str() == stream))
     }
 
     /// Returns the names, or `None` for all streams.

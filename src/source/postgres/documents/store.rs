@@ -12,12 +12,12 @@ use tokio_postgres::Error;
 
 use super::{commit, history, project, read, search};
 use crate::handle::SourceName;
-use crate::source::contract::{PostgresError, StoreError};
+use crate::source::contract::{EMBEDDING_DIMENSIONS, PostgresError, StoreError, WrongDimensions};
 use crate::source::documents::{
     Candidates, CategoryCount, CommitSummary, Document, DocumentChange, DocumentChunk, DocumentList,
-    DocumentRef, DocumentSearch, DocumentStore, EMBEDDING_DIMENSIONS, EmbeddingStage, Feedback, NewProject,
-    NewSearch, Passage, Project, ProjectChange, ProjectRef, SearchGroup, SearchGrouping, SearchRecord,
-    SearchStage, StageSender, Uuid, WrongDimensions, whole_millis,
+    DocumentRef, DocumentSearch, DocumentStore, EmbeddingStage, Feedback, NewProject, NewSearch, Passage,
+    Project, ProjectChange, ProjectRef, SearchGroup, SearchGrouping, SearchRecord, SearchStage, StageSender,
+    Uuid, whole_millis,
 };
 use crate::source::postgres::extension::{migrate_documents, problem};
 use crate::source::postgres::read::read as read_tables;

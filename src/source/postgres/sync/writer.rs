@@ -15,8 +15,9 @@ use super::store::PostgresSyncStore;
 use crate::handle::{RecordId, StreamName};
 use crate::source::contract::{
     Change, ImportId, ImportResult, IncomingRecord, ItemId, ItemState, PostgresError, RememberedImport, Role,
-    StoreError, Tally, is_document,
+    StoreError, Tally,
 };
+use crate::source::documents::is_document;
 use crate::source::manifest::Manifest;
 use crate::source::postgres::administration::Lease;
 use crate::source::postgres::batch::RecordPlace;

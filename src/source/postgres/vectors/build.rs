@@ -13,8 +13,10 @@ use tokio_postgres::{Client, Error, Row};
 use super::index::{create_index, drop_index_for};
 use super::models::StoredModel;
 use crate::embedding::{EmbeddingModel, Purpose};
-use crate::source::contract::{BuildMode, BuildProgress, PostgresError, StoreError, VectorError};
-use crate::source::documents::{EMBEDDING_DIMENSIONS, EmbeddedTexts, WrongDimensions};
+use crate::source::contract::{
+    BuildMode, BuildProgress, EMBEDDING_DIMENSIONS, PostgresError, StoreError, VectorError, WrongDimensions,
+};
+use crate::source::documents::EmbeddedTexts;
 use crate::source::meaning::mean_vector;
 use crate::source::postgres::extension::use_extension;
 use crate::source::postgres::extension::vector::SqlVector;

@@ -25,12 +25,12 @@ use super::meaning::SearchMeaning;
 use super::{Inner, SqliteStore};
 use crate::handle::SourceName;
 use crate::record::Scalar;
-use crate::source::contract::StoreError;
+use crate::source::contract::{EMBEDDING_DIMENSIONS, StoreError, WrongDimensions};
 use crate::source::documents::{
     Candidates, CategoryCount, CommitSummary, DOCUMENTS_STREAM, Document, DocumentChange, DocumentChunk,
-    DocumentList, DocumentRef, DocumentSearch, DocumentStore, EMBEDDING_DIMENSIONS, EmbeddingStage, Feedback,
-    NewProject, NewSearch, Passage, Project, ProjectChange, ProjectRef, SearchGroup, SearchGrouping,
-    SearchRecord, SearchStage, StageSender, Uuid, WrongDimensions, whole_millis,
+    DocumentList, DocumentRef, DocumentSearch, DocumentStore, EmbeddingStage, Feedback, NewProject,
+    NewSearch, Passage, Project, ProjectChange, ProjectRef, SearchGroup, SearchGrouping, SearchRecord,
+    SearchStage, StageSender, Uuid, whole_millis,
 };
 use crate::source::relational::interrupt::ReadBounds;
 use crate::source::{Condition, Filter, SearchQuery, SearchText, SourceError, Test};

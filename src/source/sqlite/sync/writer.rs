@@ -14,15 +14,15 @@ use super::store::SqliteSyncStore;
 use crate::handle::{RecordId, StreamName};
 use crate::source::contract::{
     Change, ImportId, ImportResult, IncomingRecord, ItemId, ItemState, RememberedImport, Role, StoreError,
-    Tally, is_document,
+    Tally,
 };
+use crate::source::documents::is_document;
 use crate::source::manifest::Manifest;
-use crate::source::sqlite::IndexProgress;
 use crate::source::sqlite::database::identity;
 use crate::source::sqlite::documents::DocumentWriter;
 use crate::source::sqlite::fulltext::index::IndexFollower;
 use crate::source::sqlite::import::{OpenStream, WriteOutcome};
-use crate::source::sqlite::no_progress;
+use crate::source::sqlite::{IndexProgress, no_progress};
 
 /// Maximum number of records per transaction.
 pub(super) const BATCH_RECORDS: usize = 2_000;
@@ -415,13 +415,8 @@ impl State {
         // An item that gives a record may have another one with the same key.
         let sql = "INSERT INTO item_records (item, record, role) VALUES (?1, ?2, ?3)
              ON CONFLICT (item, record) DO UPDATE SET role = ?3 WHERE role <> ?4 OR ?3 <> ?5";
-        transaction.prepare_cached(sql)?.execute((
-            item.0,
-            record,
-            role.number(),
-            Role::Gives.number(),
-            Role::Depends.number(),
-        ))?;
+        let [role, gives, depends] = [role, Role::Gives, Role::Depends].map(Role::number);
+        transaction.prepare_cached(sql)?.execute((item.0, record, role, gives, depends))?;
         if !self.has_others {
             return Ok(());
         }

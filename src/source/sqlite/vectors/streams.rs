@@ -8,8 +8,8 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use crate::source::contract::{EmbeddedStreams, VectorError};
-use crate::source::documents::{EMBEDDING_DIMENSIONS, WrongDimensions};
+use crate::source::contract::{EMBEDDING_DIMENSIONS, EmbeddedStreams, VectorError, WrongDimensions};
+use crate::source::documents::DOCUMENTS_STREAM;
 use crate::source::sqlite::database::Database;
 use crate::source::sqlite::tables::{has_projects, has_table};
 
@@ -36,7 +36,10 @@ pub(super) fn check_dimensions(
     dimensions: usize,
     streams: &EmbeddedStreams,
 ) -> Result<(), VectorError> {
-    if dimensions != EMBEDDING_DIMENSIONS && streams.has_documents() && database.read(has_projects)? {
+    if dimensions != EMBEDDING_DIMENSIONS
+        && streams.contains(DOCUMENTS_STREAM)
+        && database.read(has_projects)?
+    {
         return Err(WrongDimensions(dimensions).into());
     }
     Ok(())
