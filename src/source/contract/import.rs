@@ -4,6 +4,12 @@ use super::store_error::StoreError;
 use crate::handle::{ConnectionId, RecordId, StreamName};
 use crate::record::RecordData;
 
+/// Maximum number of records that are written in one transaction.
+pub(in crate::source) const BATCH_RECORDS: usize = 2_000;
+
+/// Maximum bytes of record text that are written in one transaction.
+pub(in crate::source) const BATCH_BYTES: usize = 8_000_000;
+
 /// Connection that an import writes to.
 #[derive(Debug, Clone)]
 pub struct NewConnection {

@@ -29,6 +29,7 @@ pub(in crate::source) use application_id::{RECORDS_APPLICATION_ID, VECTORS_APPLI
 pub use export::{
     CopiedConnection, ExportError, ExportedRecord, ExportedStream, MAX_EXPORTED_FIELDS, RowVersion,
 };
+pub(in crate::source) use import::{BATCH_BYTES, BATCH_RECORDS};
 pub use import::{Change, ImportResult, IncomingRecord, NewConnection, Tally};
 pub use info::{ConnectionInfo, StreamInfo};
 pub(in crate::source) use item::Role;

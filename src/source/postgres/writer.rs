@@ -31,18 +31,13 @@ use super::words::WORDS_VERSION;
 use crate::handle::StreamName;
 use crate::record::RecordData;
 use crate::source::contract::{
-    Change, ImportResult, IncomingRecord, NewConnection, PostgresError, StoreError, Tally,
+    BATCH_BYTES, BATCH_RECORDS, Change, ImportResult, IncomingRecord, NewConnection, PostgresError,
+    StoreError, Tally,
 };
 use crate::source::documents::ChunkIds;
 use crate::source::manifest::Manifest;
 use crate::source::manifest::kinds::Kinds;
 use crate::source::manifest::observed::ObservedFields;
-
-/// Maximum number of records per transaction.
-const BATCH_RECORDS: usize = 2_000;
-
-/// Maximum bytes of record text per transaction.
-const BATCH_BYTES: usize = 8_000_000;
 
 /// Maximum time of a batch, in which it may also wait for the batch of another import.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(300);

@@ -14,8 +14,8 @@ use super::relations::{Pass, Relations};
 use super::store::PostgresSyncStore;
 use crate::handle::{RecordId, StreamName};
 use crate::source::contract::{
-    Change, ImportId, ImportResult, IncomingRecord, ItemId, ItemState, PostgresError, RememberedImport, Role,
-    StoreError, Tally,
+    BATCH_BYTES, BATCH_RECORDS, Change, ImportId, ImportResult, IncomingRecord, ItemId, ItemState,
+    PostgresError, RememberedImport, Role, StoreError, Tally,
 };
 use crate::source::documents::is_document;
 use crate::source::manifest::Manifest;
@@ -27,12 +27,6 @@ use crate::source::postgres::search::terms::{merge_many_terms, merge_terms, warn
 use crate::source::postgres::transaction::{begin_write, lock_version};
 use crate::source::postgres::vectors::index::{create_index, drop_empty_index};
 use crate::source::postgres::writer::OpenBatch;
-
-/// Maximum number of records per transaction.
-const BATCH_RECORDS: usize = 2_000;
-
-/// Maximum bytes of record text per transaction.
-const BATCH_BYTES: usize = 8_000_000;
 
 /// A step of a batch.
 #[derive(Debug)]

@@ -11,19 +11,15 @@ use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::open_stream::{OpenStream, WriteOutcome};
 use crate::handle::StreamName;
-use crate::source::contract::{Change, ImportResult, IncomingRecord, NewConnection, StoreError, Tally};
+use crate::source::contract::{
+    BATCH_BYTES, BATCH_RECORDS, Change, ImportResult, IncomingRecord, NewConnection, StoreError, Tally,
+};
 use crate::source::documents::ChunkIds;
 use crate::source::manifest::Manifest;
 use crate::source::sqlite::database::{Database, identity};
 use crate::source::sqlite::documents::{DocumentWriter, is_project};
 use crate::source::sqlite::fulltext::index::{IndexBatch, IndexChange, IndexFollower, IndexProgress, Rows};
 use crate::source::sqlite::write_lock::{ConnectionLock, LOCK_TIMEOUT, WriteLock};
-
-/// Maximum number of records per transaction.
-const BATCH_RECORDS: usize = 2_000;
-
-/// Maximum bytes of record text per transaction.
-const BATCH_BYTES: usize = 8_000_000;
 
 /// Writer for one connection of a store. Holds the lock of the connection, and the write lock of the store for each batch.
 #[derive(Debug)]

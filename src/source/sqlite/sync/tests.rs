@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::writer::{BATCH_RECORDS, Removal};
+use super::writer::Removal;
 use super::{SqliteSyncStore, SqliteSyncWriter};
 use crate::handle::{RecordId, StreamName};
 use crate::record::RecordData;
 use crate::source::contract::{
-    Change, IncomingRecord, ItemState, NewConnection, NewImport, RememberedImport, StoreError,
+    BATCH_RECORDS, Change, IncomingRecord, ItemState, NewConnection, NewImport, RememberedImport, StoreError,
 };
 use crate::source::documents::{DOCS_KIND, DocumentRef, DocumentStore, Uuid, conformance};
 use crate::source::sqlite::{SqliteStore, SqliteWriter, finish_removal, no_progress, remove_records};

@@ -13,8 +13,8 @@ use super::items::{keep_stale, save_state};
 use super::store::SqliteSyncStore;
 use crate::handle::{RecordId, StreamName};
 use crate::source::contract::{
-    Change, ImportId, ImportResult, IncomingRecord, ItemId, ItemState, RememberedImport, Role, StoreError,
-    Tally,
+    BATCH_BYTES, BATCH_RECORDS, Change, ImportId, ImportResult, IncomingRecord, ItemId, ItemState,
+    RememberedImport, Role, StoreError, Tally,
 };
 use crate::source::documents::is_document;
 use crate::source::manifest::Manifest;
@@ -23,12 +23,6 @@ use crate::source::sqlite::documents::DocumentWriter;
 use crate::source::sqlite::fulltext::index::IndexFollower;
 use crate::source::sqlite::import::{OpenStream, WriteOutcome};
 use crate::source::sqlite::{IndexProgress, no_progress};
-
-/// Maximum number of records per transaction.
-pub(super) const BATCH_RECORDS: usize = 2_000;
-
-/// Maximum bytes of record text per transaction.
-const BATCH_BYTES: usize = 8_000_000;
 
 /// Number of changed records after which a thread of its own adds them to the search index, instead of the end.
 const FOLLOW_AFTER: i64 = 2_000;

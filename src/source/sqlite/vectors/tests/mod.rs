@@ -19,7 +19,6 @@ use crate::embedding::{
 };
 use crate::source::contract::{
     BuildMode, BuildProgress, Change, EmbeddedStreams, IncomingRecord, NewConnection, VectorError,
-    VectorStatus,
 };
 use crate::source::meaning::{ScoreSpread, VectorHit};
 use crate::source::sqlite::{SqliteWriter, no_progress};
@@ -178,7 +177,7 @@ impl Notes {
         VectorIndex::new(&self.store, usize::MAX).search(&model.query(query), 5, scope).unwrap().hits
     }
 
-    fn status(&self) -> VectorStatus {
+    fn status(&self) -> crate::source::contract::VectorStatus {
         vector_status(&self.store, &EmbeddedStreams::default()).unwrap()
     }
 }
