@@ -84,7 +84,7 @@ impl Doctor {
         let imports: Vec<Option<Check>> = runtime()?.block_on(join_all(imports));
         let vectors: Vec<Check> = settings.sources.iter().filter_map(damaged_vectors).collect();
         let together = collisions(&settings.sources, &examined);
-        let tls = settings.http.tls.as_ref().map(check_tls);
+        let tls = settings.tls.as_ref().map(check_tls);
         let embedding = settings.embedding.as_ref().map(|configured| {
             let opened = open_embedding_model(configured, environment);
             let probed = opened.and_then(|model| {

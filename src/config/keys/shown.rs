@@ -1,110 +1,18 @@
 //! The configuration file for operators, without its secrets.
 //!
-//! Values are shown by an allow-list of keys, and of a URL only its scheme, host and port. The list uses the tree of the file,
-//! not the settings: a key that is added to the settings is hidden until it is listed here.
+//! Values are shown by the table of keys, and of a URL only its scheme, host and port. The tree of the file is shown, not
+//! the settings: a key that is added to the settings is hidden until it has an entry in the table.
 
 use std::path::Path;
 
 use url::Url;
 
-use super::tree::{Leaf, Mistake, Node};
+use super::key::Shape::{Hidden, Origin, Redis, SecretPlace, Store, Whole};
+use super::table::{KEYS, parse};
+use crate::config::tree::{Leaf, Mistake};
 use crate::http::{ConfigurationView, ShownSetting};
 use crate::source::postgres::PostgresUrl;
 use crate::state::redis::RedisUrl;
-
-/// The parts of a value that are shown.
-#[derive(Debug, Clone, Copy)]
-enum Shape {
-    /// All of it: a number, a boolean, a duration, a name, an address or a path.
-    Whole,
-    /// Scheme, host and port of a URL.
-    Origin,
-    /// A path of a store, or the host, port and name of a database.
-    Store,
-    /// Scheme, host, port and number of a Redis database.
-    Redis,
-    /// The place of a secret: the name of a variable or a path. A command is hidden, since it may contain a secret.
-    SecretPlace,
-}
-
-use Shape::{Origin, Redis, SecretPlace, Store, Whole};
-
-/// Tables in which every value is shown.
-const TABLES: [&str; 4] = ["rate_limit", "http", "tls", "audit"];
-
-/// Keys that are shown. Hidden are, among others, the hashes of tokens.
-const SHOWN: &[(&str, Shape)] = &[
-    ("listen", Whole),
-    ("ops_listen", Whole),
-    ("public_url", Origin),
-    ("state_dir", Whole),
-    ("state", Redis),
-    ("call_deadline", Whole),
-    ("cursor_ttl", Whole),
-    ("source[].name", Whole),
-    ("source[].label", Whole),
-    ("source[].store", Store),
-    ("source[].url", Origin),
-    ("source[].credential", SecretPlace),
-    ("source[].cache_root", Whole),
-    ("source[].allow_insecure", Whole),
-    ("source[].deadline", Whole),
-    ("source[].streams[]", Whole),
-    ("source[].read_urls[]", Store),
-    ("source[].max_lag", Whole),
-    ("context_protection.*", Whole),
-    ("context_protection.endpoints.*.*", Whole),
-    ("telemetry.ring", Whole),
-    ("telemetry.otlp_endpoint", Origin),
-    ("telemetry.allow_insecure", Whole),
-    ("embedding.provider", Whole),
-    ("embedding.url", Origin),
-    ("embedding.model", Whole),
-    ("embedding.background", Whole),
-    ("embedding.query_timeout", Whole),
-    ("embedding.api_key", SecretPlace),
-    ("embedding.dimensions", Whole),
-    ("embedding.path", Whole),
-    ("embedding.pad_to", Whole),
-    ("embedding.vector_memory", Whole),
-    ("embedding.allow_insecure", Whole),
-    ("rerank.provider", Whole),
-    ("rerank.url", Origin),
-    ("rerank.model", Whole),
-    ("rerank.api_key", SecretPlace),
-    ("rerank.path", Whole),
-    ("rerank.timeout", Whole),
-    ("rerank.allow_insecure", Whole),
-    ("import[].path", Whole),
-    ("import[].kind", Whole),
-    ("import[].connection", Whole),
-    ("import[].name", Whole),
-    ("import[].source", Whole),
-    ("import[].every", Whole),
-    ("import[].watch", Whole),
-    ("import[].stream", Whole),
-    ("import[].key[]", Whole),
-    ("import[].title", Whole),
-    ("import[].time", Whole),
-    ("import[].url", Whole),
-    ("auth.issuer", Origin),
-    ("auth.jwks_url", Origin),
-    ("auth.algorithms[]", Whole),
-    ("auth.audience[]", Whole),
-    ("auth.scopes[]", Whole),
-    ("auth.introspection.url", Origin),
-    ("auth.introspection.client_id", Whole),
-    ("auth.introspection.client_secret", SecretPlace),
-    ("auth.pages.client_id", Whole),
-    ("auth.pages.client_secret", SecretPlace),
-    ("auth.pages.scopes[]", Whole),
-    ("auth.token[].name", Whole),
-    ("auth.token[].sources[]", Whole),
-    ("auth.token[].metrics", Whole),
-    ("auth.token[].admin", Whole),
-    ("auth.subject[].subject", Whole),
-    ("auth.subject[].sources[]", Whole),
-];
 
 /// Returns the keys of a file's text in their order, with values that cannot be secrets.
 ///
@@ -112,7 +20,7 @@ const SHOWN: &[(&str, Shape)] = &[
 ///
 /// The text cannot be parsed.
 pub fn configuration_view(text: &str, path: &Path) -> Result<ConfigurationView, Mistake> {
-    let tree = Node::parse(text, path)?;
+    let (tree, _) = parse(text, path)?;
     let settings =
         tree.leaves().into_iter().map(|leaf| ShownSetting { key: leaf.key(), value: shown(&leaf) });
     Ok(ConfigurationView { file: Some(path.display().to_string()), settings: settings.collect() })
@@ -120,11 +28,9 @@ pub fn configuration_view(text: &str, path: &Path) -> Result<ConfigurationView, 
 
 /// Returns the part of a value that is shown, or `None` if it is hidden.
 fn shown(leaf: &Leaf) -> Option<String> {
-    let in_table =
-        TABLES.iter().any(|table| leaf.fits(&format!("{table}.*")) || leaf.fits(&format!("{table}.*[]")));
-    let listed = SHOWN.iter().find_map(|(pattern, shape)| leaf.fits(pattern).then_some(*shape));
-    let shape = listed.or(in_table.then_some(Whole))?;
+    let shape = KEYS.iter().find(|key| key.shown != Hidden && leaf.fits(key.name))?.shown;
     match (shape, leaf.text.as_deref()) {
+        (Hidden, _) => None,
         (Whole, _) | (_, None) => Some(leaf.shown.clone()),
         (Origin, Some(text)) => origin(text),
         (Store, Some(text)) => match PostgresUrl::in_place_of(Path::new(text)) {
@@ -247,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_example_is_shown_whole() {
-        let text = include_str!("../../config.example.yaml");
+        let text = include_str!("../../../config.example.yaml");
         let path = Path::new("config.example.yaml");
         check_text(text, path).unwrap();
         let view = configuration_view(text, path).unwrap();
