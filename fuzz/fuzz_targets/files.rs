@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use fetchwell::connectors::{ImportError, Intake, Report, extract_pdf, import_content};
 use fetchwell::source::Manifest;
-use fetchwell::source::sqlite::NewConnection;
+use fetchwell::source::contract::NewConnection;
 use libfuzzer_sys::fuzz_target;
 
 /// Extensions by which an input is read. Its first byte chooses one.

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use fetchwell::connectors::{ImportError, Intake, Report, import_mbox};
 use fetchwell::source::Manifest;
-use fetchwell::source::sqlite::NewConnection;
+use fetchwell::source::contract::NewConnection;
 use libfuzzer_sys::fuzz_target;
 
 /// The start of a message. Without it an input is not a mailbox, and is not parsed.

@@ -11,7 +11,7 @@ use fetchwell::connectors::{
     import_records,
 };
 use fetchwell::source::Manifest;
-use fetchwell::source::sqlite::NewConnection;
+use fetchwell::source::contract::NewConnection;
 use libfuzzer_sys::fuzz_target;
 
 /// A manifest without the streams that are imported: each record is made and then rejected, and no store is written.

@@ -77,7 +77,7 @@ impl RecordExport {
     }
 
     /// Returns the names of the fields that records of a stream have, in the order of their first record, at most
-    /// [`MAX_EXPORTED_FIELDS`](super::sqlite::MAX_EXPORTED_FIELDS).
+    /// [`MAX_EXPORTED_FIELDS`](super::contract::MAX_EXPORTED_FIELDS).
     ///
     /// # Errors
     ///

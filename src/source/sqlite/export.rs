@@ -41,7 +41,7 @@ impl SqliteExport {
     }
 
     /// Returns the names of the fields that records of a stream have, in the order of their first record, at most
-    /// [`MAX_EXPORTED_FIELDS`].
+    /// [`MAX_EXPORTED_FIELDS`](crate::source::contract::MAX_EXPORTED_FIELDS).
     ///
     /// # Errors
     ///

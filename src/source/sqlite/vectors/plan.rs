@@ -137,7 +137,7 @@ impl Planner<'_> {
     /// Returns the skipped streams that are embedded now, each with the version after which it lacks changes.
     fn shown_streams(&self, skipped: &SkippedStreams) -> Result<Vec<(i64, i64)>, StoreError> {
         let sql = format!("SELECT {}", is_embedded_sql("?1", "?2"));
-        let names = streams_parameter(&self.streams);
+        let names = streams_parameter(self.streams);
         self.database.read(|sqlite| {
             let mut is_embedded = sqlite.prepare_cached(&sql)?;
             let mut shown = Vec::new();
@@ -152,7 +152,7 @@ impl Planner<'_> {
 
     /// Plans the first changes of a range.
     fn plan(&self, range: ChangeRange) -> Result<Plan, StoreError> {
-        let names = streams_parameter(&self.streams);
+        let names = streams_parameter(self.streams);
         let changes = self.database.read(|sqlite| read_changes(sqlite, range, names.as_deref()))?;
         let mut plan = Plan::default();
         let known = |digest: &TextDigest| {
