@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use fetchwell::connectors::{ImportError, Intake, Report, extract_pdf, import_content};
-use fetchwell::source::store::{Manifest, NewConnection};
+use fetchwell::source::Manifest;
+use fetchwell::source::contract::NewConnection;
 use libfuzzer_sys::fuzz_target;
 
 /// Extensions by which an input is read. Its first byte chooses one.

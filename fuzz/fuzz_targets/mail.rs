@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use fetchwell::connectors::{ImportError, Intake, Report, import_mbox};
-use fetchwell::source::store::{Manifest, NewConnection};
+use fetchwell::source::Manifest;
+use fetchwell::source::contract::NewConnection;
 use libfuzzer_sys::fuzz_target;
 
 /// The start of a message. Without it an input is not a mailbox, and is not parsed.

@@ -8,7 +8,9 @@ use std::sync::{Arc, LazyLock};
 
 use fetchwell::connectors::{Intake, Report, hostaway, import_records};
 use fetchwell::http::InProcess;
-use fetchwell::source::store::{Manifest, NewConnection, Store};
+use fetchwell::source::Manifest;
+use fetchwell::source::contract::NewConnection;
+use fetchwell::source::sqlite::SqliteStore;
 use fetchwell::telemetry::Telemetry;
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, SharedToolbox, Toolbox};
 use libfuzzer_sys::fuzz_target;
@@ -64,7 +66,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let path = folder.path().join("fuzz.db");
     import(&path, "cin_mail", MAIL_MANIFEST, MAIL);
     import(&path, "cin_lets", hostaway::MANIFEST, LETS);
-    let source = Arc::new(Store::open("fuzz".parse().unwrap(), &path).unwrap());
+    let source = Arc::new(SqliteStore::open("fuzz".parse().unwrap(), &path).unwrap());
     let toolbox = Toolbox::new(source, DEFAULT_CALL_DEADLINE).unwrap();
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     Server {

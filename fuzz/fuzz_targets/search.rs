@@ -9,7 +9,8 @@ use std::sync::{Arc, LazyLock};
 
 use fetchwell::connectors::{Intake, Report, import_records};
 use fetchwell::record::RecordData;
-use fetchwell::source::store::{NewConnection, Store};
+use fetchwell::source::contract::NewConnection;
+use fetchwell::source::sqlite::SqliteStore;
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
@@ -41,7 +42,7 @@ static SEARCH: LazyLock<Search> = LazyLock::new(|| {
     for (id, label) in [("cin_mail", "Work mail"), ("cin_home", "Home")] {
         import(&path, id, label);
     }
-    let source = Arc::new(Store::open("fuzz".parse().unwrap(), &path).unwrap());
+    let source = Arc::new(SqliteStore::open("fuzz".parse().unwrap(), &path).unwrap());
     let toolbox = Toolbox::new(source, DEFAULT_CALL_DEADLINE).unwrap();
     Search { toolbox, runtime: Builder::new_current_thread().enable_time().build().unwrap(), _folder: folder }
 });

@@ -10,7 +10,8 @@ use fetchwell::connectors::{
     FieldNames, ImportError, Intake, Report, import_content, import_csv, import_git_log, import_json,
     import_records,
 };
-use fetchwell::source::store::{Manifest, NewConnection};
+use fetchwell::source::Manifest;
+use fetchwell::source::contract::NewConnection;
 use libfuzzer_sys::fuzz_target;
 
 /// A manifest without the streams that are imported: each record is made and then rejected, and no store is written.

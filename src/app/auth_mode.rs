@@ -56,11 +56,7 @@ pub(crate) fn served(
     let mut callers = caller_settings(settings, auth, environment, opened.to_vec(), protection)?;
     callers.pages = pages(settings, Some(auth), Some(&*cursors));
     let toolboxes = CallerToolboxes::new(callers, cursors);
-    Ok(AuthMode::Authenticated(Arc::new(Callers::new(
-        authenticator,
-        toolboxes,
-        settings.http.public_url.clone(),
-    ))))
+    Ok(AuthMode::Authenticated(Arc::new(Callers::new(authenticator, toolboxes, settings.public_url.clone()))))
 }
 
 /// Creates the authentication settings; reads the secrets that they name.
@@ -116,7 +112,7 @@ pub(crate) fn authenticator_settings(
 /// Returns the accepted audiences: those of the configuration, otherwise the public URLs of this server.
 fn audiences(settings: &FileSettings, auth: &AuthSettings) -> Result<Vec<String>, Failure> {
     let has_authority = auth.issuer.is_some() || auth.introspection.is_some();
-    match (auth.audience.as_slice(), &settings.http.public_url) {
+    match (auth.audience.as_slice(), &settings.public_url) {
         ([], None) if has_authority => Err(Failure::usage(
             &"[auth] names an authorization server, but the audience of its tokens is unknown; set public_url, or audience in [auth]",
         )),
@@ -132,7 +128,7 @@ fn resource(settings: &FileSettings, auth: &AuthSettings) -> Option<String> {
     let is_resource =
         |audience: &&String| Url::parse(audience).is_ok_and(|url| url.has_host() && url.fragment().is_none());
     match auth.audience.as_slice() {
-        [] => settings.http.public_url.as_ref().map(|url| url.at("/mcp")),
+        [] => settings.public_url.as_ref().map(|url| url.at("/mcp")),
         named => named.iter().find(is_resource).cloned(),
     }
 }
@@ -163,7 +159,7 @@ fn pages(
     auth: Option<&AuthSettings>,
     cursors: Option<&Cursors>,
 ) -> Option<RecordPages> {
-    let pages = RecordPages::new(settings.http.public_url.as_ref()?.as_str());
+    let pages = RecordPages::new(settings.public_url.as_ref()?.as_str());
     let pages = pages.with_sign_in(has_sign_in(auth));
     let shared = cursors.filter(|cursors| cursors.redis().is_some());
     Some(match shared.and_then(|cursors| cursors.derived_secret("record links")) {

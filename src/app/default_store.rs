@@ -11,8 +11,8 @@ use super::imports::ImportStore;
 use crate::config::{
     Environment, FileSettings, SourcePlace, SourceSettings, check_text, default_file, read_text, settings_of,
 };
-use crate::source::store::StoreError;
-use crate::source::{FILES_ONLY, PostgresError, Unsupported, is_database};
+use crate::source::contract::{FILES_ONLY, PostgresError, StoreError, Unsupported};
+use crate::source::is_database;
 use crate::state::create_private_directory;
 use crate::terminal::note;
 

@@ -16,8 +16,9 @@ use crate::config::{
 use crate::embedding::{
     EmbeddingError, EmbeddingModel, EmbeddingSettings, Persistence, QueryEmbedder, open_model,
 };
+use crate::source::contract::{EmbeddedStreams, VectorError};
 use crate::source::postgres::PostgresUrl;
-use crate::source::store::{EmbeddedStreams, VectorError, check_document_dimensions};
+use crate::source::sqlite::check_document_dimensions;
 use crate::terminal::note;
 
 /// Models of this machine that are open, so that searches and builds share the memory of one.

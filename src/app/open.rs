@@ -20,10 +20,11 @@ use crate::config::{
 use crate::fit::Protection;
 use crate::handle::SourceName;
 use crate::record::RecordData;
+use crate::source::contract::StoreError;
 use crate::source::federation::{Federation, Member};
 use crate::source::pdpp::{Connections, Credentials, Pdpp, ProviderUrl};
 use crate::source::postgres::{PostgresStore, PostgresUrl, ReadReplicas};
-use crate::source::store::{Store, StoreError};
+use crate::source::sqlite::SqliteStore;
 use crate::source::{AllowedStreams, LazySource, Source, SourceError, Sources};
 use crate::terminal::note;
 use crate::tools::{Payload, Profile, Toolbox};
@@ -69,7 +70,7 @@ impl OpenedSource {
 }
 
 /// Preparation of a store before its first read.
-pub(crate) type Prepare = fn(&Store) -> Result<(), StoreError>;
+pub(crate) type Prepare = fn(&SqliteStore) -> Result<(), StoreError>;
 
 /// Prepares nothing: records that the index lacks are added in the background.
 pub(crate) const AS_IT_IS: Prepare = |_store| Ok(());
@@ -168,8 +169,8 @@ fn open_store(
     settings: &SourceSettings,
     path: &Path,
     embedding: Option<&SearchEmbedding>,
-) -> Result<Store, StoreError> {
-    let store = Store::open(settings.name.clone(), path)?;
+) -> Result<SqliteStore, StoreError> {
+    let store = SqliteStore::open(settings.name.clone(), path)?;
     Ok(match embedding {
         Some(embedding) => {
             let deadline = settings.max_query_timeout().min(embedding.query_timeout());
@@ -310,7 +311,7 @@ fn open_or_note(
             Err(error) => {
                 print_note(&error.into());
                 let (settings, path, embedding) = (settings.clone(), path.clone(), embedding.cloned());
-                let identity = Store::identity_at(name, &path);
+                let identity = SqliteStore::identity_at(name, &path);
                 let name = name.clone();
                 let open = move || -> Result<Arc<dyn Source>, SourceError> {
                     Ok(Arc::new(open_store(&settings, &path, embedding.as_ref())?))

@@ -15,7 +15,7 @@ use super::imports::{BackgroundImports, create_import_stores};
 use super::open::{OpenedSource, joined, reopen_sources};
 use super::rerank::reranking;
 use super::settings::ConfiguredSettings;
-use crate::config::{AuthSettings, Environment, FileChange, FileSettings, WatchHandle, watch};
+use crate::config::{Environment, FileChange, WatchHandle, keys_that_need_a_restart, reopens_sources, watch};
 use crate::fit::Protection;
 use crate::http::{AuthMode, CurrentConfiguration, RateLimiter};
 use crate::telemetry::Telemetry;
@@ -83,7 +83,7 @@ impl Reload {
             (AuthMode::Unauthenticated(toolbox), _) => {
                 let now = toolbox.now();
                 // The source is kept, with its circuit breakers, caches and positions of lists.
-                let source = if has_same_sources(before, &settings) {
+                let source = if !reopens_sources(before, &settings) {
                     now.source().shared().clone()
                 } else {
                     let opened = reopen_sources(&settings, &self.environment, &self.opened)?;
@@ -106,7 +106,7 @@ impl Reload {
                 // Links that were issued stay valid; the public URL does not change at runtime.
                 let pages = now.pages.as_ref();
                 caller_settings.pages = pages.map(|pages| pages.with_sign_in(has_sign_in(Some(auth))));
-                if has_same_sources(before, &settings) {
+                if !reopens_sources(before, &settings) {
                     caller_settings.sources = Arc::clone(&now.sources);
                 }
                 self.opened = opened;
@@ -122,48 +122,18 @@ impl Reload {
         self.histories.follow(&settings);
         self.imports.follow(&settings);
         self.configuration.replace(self.configured.view(text));
-        warn_restart_needed(before, &settings);
+        for key in keys_that_need_a_restart(before, &settings) {
+            tracing::warn!(key, "takes effect at the next start");
+        }
         // A setting that requires a restart is reported once, not at every later change.
         self.configured.settings = settings;
         Ok(())
     }
 }
 
-/// Returns true if the sources, grants and models of two configurations are equal.
-fn has_same_sources(before: &FileSettings, after: &FileSettings) -> bool {
-    before.sources == after.sources
-        && before.embedding == after.embedding
-        && before.rerank == after.rerank
-        && before.search_history == after.search_history
-        && before.call_deadline == after.call_deadline
-        && before.auth.as_ref().map(AuthSettings::grants) == after.auth.as_ref().map(AuthSettings::grants)
-}
-
 /// Returns the limits of answers, shared with the previous ones if they are equal.
 fn reuse_if_equal(before: &Arc<Protection>, after: &Protection) -> Arc<Protection> {
     if **before == *after { Arc::clone(before) } else { Arc::new(after.clone()) }
-}
-
-/// Logs a warning for each changed setting that requires a restart.
-fn warn_restart_needed(before: &FileSettings, after: &FileSettings) {
-    for (key, is_changed) in [
-        ("listen", before.listen != after.listen),
-        ("ops_listen", before.ops_listen != after.ops_listen),
-        ("state_dir", before.state_dir != after.state_dir),
-        ("state", before.state != after.state),
-        ("cursor_ttl", before.cursor_ttl != after.cursor_ttl),
-        ("telemetry.ring", before.ring != after.ring),
-        ("telemetry.otlp_endpoint", before.otlp_endpoint != after.otlp_endpoint),
-        ("audit", before.audit != after.audit),
-        ("auth", before.auth.is_none() && after.auth.is_some()),
-        ("public_url", before.http.public_url != after.http.public_url),
-        ("tls", before.http.tls != after.http.tls),
-        ("http", before.http.tables_differ(&after.http)),
-    ] {
-        if is_changed {
-            tracing::warn!(key, "takes effect at the next start");
-        }
-    }
 }
 
 #[cfg(test)]

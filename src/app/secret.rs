@@ -4,7 +4,7 @@ use secrecy::SecretString;
 
 use super::failure::Failure;
 use crate::config::{Environment, SecretPlace};
-use crate::source::PostgresError;
+use crate::source::contract::PostgresError;
 use crate::source::postgres::{PasswordPlace, PostgresPool, PostgresUrl};
 
 /// Maximum size in bytes of a secret in a file.

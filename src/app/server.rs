@@ -17,7 +17,7 @@ use super::reload::Reload;
 use super::settings::ConfiguredSettings;
 use super::state::{SharedStateArgs, StateArgs};
 use super::{circuits, stop};
-use crate::config::{Environment, FileSettings, HttpSettings, OTLP_ENDPOINT_VARIABLE, insecure_spans};
+use crate::config::{AuditSettings, Environment, FileSettings, OTLP_ENDPOINT_VARIABLE, insecure_spans};
 use crate::cursor::{Cursors, LatestKeyMismatch, Skew, StatePlace, Timing};
 use crate::http::{
     AuthMode, CallerCheck, CurrentConfiguration, DEFAULT_LISTEN, PublicUrl, RateLimiter, Site, Tls, bind,
@@ -129,9 +129,9 @@ pub(crate) fn run_server(
                 main: listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN),
                 ops: settings.ops_listen,
             };
-            let mut site = site(&settings.http, served, telemetry, rate_limiter);
+            let mut site = site(&settings, served, telemetry, rate_limiter);
             (site.state, site.key_mismatch, site.configuration) = (redis, key_mismatch, configuration);
-            runtime.block_on(serve_http(addresses, site, settings.http, stop))
+            runtime.block_on(serve_http(addresses, site, &settings, stop))
         }
     };
     runtime.block_on(cursors.flush(LAST_WRITE));
@@ -191,14 +191,14 @@ fn start_telemetry(
     environment: &Environment,
 ) -> Result<Telemetry, Failure> {
     let telemetry = match state {
-        None => Telemetry::in_memory(settings.ring),
-        Some(state) => Telemetry::in_directory(state, settings.ring),
+        None => Telemetry::in_memory(settings.telemetry.ring),
+        Some(state) => Telemetry::in_directory(state, settings.telemetry.ring),
     };
     if let Some(endpoint) = otlp_endpoint(environment, settings)? {
         let spans = Spans::start(&endpoint).map_err(|error| Failure::new(error.to_string()))?;
         telemetry.export_to(spans);
     }
-    if let Some(path) = &settings.audit {
+    if let Some(AuditSettings { path }) = &settings.audit {
         telemetry.audit_to(AuditLog::start(path).map_err(|error| Failure::usage(&error))?);
     }
     Ok(telemetry)
@@ -209,11 +209,11 @@ fn otlp_endpoint(
     environment: &Environment,
     settings: &FileSettings,
 ) -> Result<Option<OtlpEndpoint>, Failure> {
-    let Some(text) = &environment.otlp_endpoint else { return Ok(settings.otlp_endpoint.clone()) };
+    let Some(text) = &environment.otlp_endpoint else { return Ok(settings.telemetry.otlp_endpoint.clone()) };
     let refused = |problem: String| Failure::usage(&format!("{OTLP_ENDPOINT_VARIABLE}: {problem}"));
     let endpoint: OtlpEndpoint =
         text.parse().map_err(|error: InvalidOtlpEndpoint| refused(error.to_string()))?;
-    if !endpoint.is_confidential() && !settings.allow_insecure_spans {
+    if !endpoint.is_confidential() && !settings.telemetry.allow_insecure {
         return Err(refused(insecure_spans(&endpoint)));
     }
     Ok(Some(endpoint))
@@ -231,7 +231,8 @@ fn cancel_at_signal(runtime: &Runtime, stop: CancellationToken) {
 }
 
 /// Returns the site that is served over HTTP.
-fn site(http: &HttpSettings, served: AuthMode, telemetry: Telemetry, rate_limiter: RateLimiter) -> Site {
+fn site(settings: &FileSettings, served: AuthMode, telemetry: Telemetry, rate_limiter: RateLimiter) -> Site {
+    let http = &settings.http;
     Site {
         served,
         telemetry,
@@ -239,8 +240,8 @@ fn site(http: &HttpSettings, served: AuthMode, telemetry: Telemetry, rate_limite
         state: None,
         key_mismatch: LatestKeyMismatch::default(),
         configuration: CurrentConfiguration::default(),
-        public_url: http.public_url.clone(),
-        names: http.names(),
+        public_url: settings.public_url.clone(),
+        names: http.names(settings.public_url.as_ref()),
         proxies: http.trusted_proxies.clone(),
         unauthenticated_proxies: http.unauthenticated_proxies(),
         limits: http.limits(),
@@ -257,10 +258,10 @@ struct Addresses {
 async fn serve_http(
     addresses: Addresses,
     site: Site,
-    http: HttpSettings,
+    settings: &FileSettings,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
-    let tls = http.tls.map(Tls::load).transpose()?;
+    let tls = settings.tls.clone().map(Tls::load).transpose()?;
     let guarded = match site.served {
         AuthMode::Unauthenticated(_) => CallerCheck::ByNobody,
         AuthMode::Authenticated(_) => CallerCheck::ByAuthentication,
@@ -274,13 +275,13 @@ async fn serve_http(
     if let Some(address) = ops.as_ref().and_then(|listener| listener.local_addr().ok()) {
         note_ops(address);
     }
-    if guarded == CallerCheck::ByNobody && http.allow_unauthenticated_proxy {
+    if guarded == CallerCheck::ByNobody && settings.http.allow_unauthenticated_proxy {
         note(
             &"http.allow_unauthenticated_proxy is set: everyone who reaches a trusted proxy can read every record",
         );
     }
     let origin = format!("{}://{address}", if tls.is_some() { "https" } else { "http" });
-    note_start(&origin, guarded, http.public_url.as_ref());
+    note_start(&origin, guarded, settings.public_url.as_ref());
     let serve_figures = async {
         match ops {
             None => Ok(()),

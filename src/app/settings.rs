@@ -156,14 +156,17 @@ impl ReadFile {
         environment: &Environment,
     ) -> Result<FileSettings, Failure> {
         let path = self.path();
-        let settings = settings_of(text, path, environment)?;
+        let mut settings = settings_of(text, path, environment)?;
         if let FileOrigin::Found(found) = &self.named {
             found.check_trust(text)?;
+        }
+        for warning in &settings.warnings {
+            tracing::warn!("{}: {warning}", path.display());
         }
         match flag_source {
             // Callers are granted sources by name, so a server for callers names its sources.
             None if settings.sources.is_empty() && settings.auth.is_some() => {
-                Err(ConfigError::Empty(path.to_owned()).into())
+                return Err(ConfigError::Empty(path.to_owned()).into());
             }
             None if settings.sources.is_empty() => {
                 let store = if settings.imports.is_empty() {
@@ -172,17 +175,20 @@ impl ReadFile {
                 } else {
                     default_store_to_fill(environment)?
                 };
-                Ok(FileSettings { sources: vec![embedded_store(&store)?], ..settings })
+                settings.sources = vec![embedded_store(&store)?];
             }
-            None => Ok(settings),
+            None => {}
             Some(FlagSource { source, .. }) if settings.sources.is_empty() => {
-                Ok(FileSettings { sources: vec![source.clone()], ..settings })
+                settings.sources = vec![source.clone()];
             }
-            Some(FlagSource { flag, .. }) => Err(Failure::usage(&format_args!(
-                "{} has sources of its own, and {flag} names another; remove {flag}, or remove the sources from the file",
-                path.display()
-            ))),
+            Some(FlagSource { flag, .. }) => {
+                return Err(Failure::usage(&format_args!(
+                    "{} has sources of its own, and {flag} names another; remove {flag}, or remove the sources from the file",
+                    path.display()
+                )));
+            }
         }
+        Ok(settings)
     }
 }
 

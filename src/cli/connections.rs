@@ -13,7 +13,7 @@ use crate::callers::CallContext;
 use crate::config::{Environment, SourceSettings};
 use crate::handle::SourceName;
 use crate::record::{ConnectionSchema, Schema};
-use crate::source::store::RememberedImport;
+use crate::source::contract::RememberedImport;
 use crate::terminal::Line;
 
 /// List the connected accounts with their streams.

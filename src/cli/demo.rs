@@ -14,7 +14,7 @@ use crate::app::open::{call, runtime, toolbox};
 use crate::connectors::{ImportError, SampleAccount, hostaway, import_account, import_records};
 use crate::fit::Protection;
 use crate::record::RecordData;
-use crate::source::store::Store;
+use crate::source::sqlite::SqliteStore;
 use crate::terminal::Line;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Payload, Toolbox};
 
@@ -95,7 +95,7 @@ impl Demo {
         let records = sample.import(&store)?;
         let name = "demo".parse().map_err(|error| Failure::usage(&error))?;
         let toolbox = toolbox(
-            std::sync::Arc::new(Store::open(name, &store)?),
+            std::sync::Arc::new(SqliteStore::open(name, &store)?),
             DEFAULT_CALL_DEADLINE,
             &Protection::default(),
         )?;

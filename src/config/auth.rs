@@ -8,8 +8,8 @@ use serde::de::{Deserializer, Error};
 
 use super::SourceSettings;
 use super::tree::{Mistake, Node, key_of};
-use super::values::{SourceTitle, is_variable, shown};
-use crate::callers::{Algorithm, AuthorityUrl, UnknownAlgorithm};
+use super::values::{Parsed, SourceTitle, is_variable, shown};
+use crate::callers::{Algorithm, AuthorityUrl};
 use crate::handle::SourceName;
 use crate::http::PublicUrl;
 
@@ -53,7 +53,8 @@ pub struct IssuerPlace {
 }
 
 /// An authorization server that is asked about tokens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct IntrospectionPlace {
     /// Its introspection endpoint.
     pub url: AuthorityUrl,
@@ -98,18 +99,18 @@ pub struct SubjectGrant {
     pub sources: Vec<SourceName>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AuthTable {
     issuer: Option<AuthorityUrl>,
     jwks_url: Option<AuthorityUrl>,
     #[serde(default)]
-    algorithms: Vec<AlgorithmName>,
+    algorithms: Vec<Parsed<Algorithm>>,
     #[serde(default)]
     audience: Vec<String>,
     #[serde(default)]
     scopes: Vec<String>,
-    introspection: Option<IntrospectionTable>,
+    introspection: Option<IntrospectionPlace>,
     pages: Option<PagesTable>,
     #[serde(default)]
     token: Vec<TokenTable>,
@@ -117,15 +118,7 @@ pub(super) struct AuthTable {
     subject: Vec<SubjectTable>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct IntrospectionTable {
-    url: AuthorityUrl,
-    client_id: String,
-    client_secret: SecretPlace,
-}
-
-#[derive(Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PagesTable {
     client_id: String,
@@ -133,20 +126,18 @@ struct PagesTable {
     scopes: Option<Vec<String>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TokenTable {
     name: SourceTitle,
     #[serde(deserialize_with = "sha256")]
     sha256: [u8; 32],
     sources: Option<Vec<SourceTitle>>,
-    #[serde(default)]
     metrics: bool,
-    #[serde(default)]
     admin: bool,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SubjectTable {
     subject: String,
@@ -174,7 +165,9 @@ impl AuthTable {
         self.check(sources).map_err(|(key, problem)| wrong(&["auth", key], problem))?;
         self.check_pages(public_url).map_err(|problem| wrong(&["auth", "pages"], problem))?;
         let pages = self.pages.map(|table| table.place(folder, &self.scopes));
-        let introspection = self.introspection.map(|table| table.place(folder));
+        let introspection = self
+            .introspection
+            .map(|place| IntrospectionPlace { client_secret: place.client_secret.below(folder), ..place });
         if self.issuer.is_none() && introspection.is_none() && self.token.is_empty() {
             let problem = "[auth] accepts no caller; add an issuer, an introspection endpoint or a token (`fetchwell token new`)";
             return Err(wrong(&["auth"], problem.to_owned()));
@@ -215,7 +208,7 @@ impl AuthTable {
         let algorithms = if self.algorithms.is_empty() {
             Algorithm::ALL.to_vec()
         } else {
-            self.algorithms.into_iter().map(|name| name.0).collect()
+            self.algorithms.into_iter().map(|parsed| parsed.0).collect()
         };
         let jwks_url = self.jwks_url;
         let issuer = self.issuer.map(|issuer| IssuerPlace { issuer, jwks_url, algorithms });
@@ -304,13 +297,6 @@ fn is_of_scope(byte: u8) -> bool {
     matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e)
 }
 
-impl IntrospectionTable {
-    fn place(self, folder: &Path) -> IntrospectionPlace {
-        let client_secret = self.client_secret.below(folder);
-        IntrospectionPlace { url: self.url, client_id: self.client_id, client_secret }
-    }
-}
-
 impl PagesTable {
     /// Returns what it means beside the scopes that every token has to have.
     fn place(self, folder: &Path, scopes: &[String]) -> PagesPlace {
@@ -352,18 +338,6 @@ impl TryFrom<String> for SecretPlace {
             // The value may be the secret itself.
             _ => Err("the secret must be \"env:NAME\" or \"file:PATH\"; do not write the secret itself here"),
         }
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct AlgorithmName(Algorithm);
-
-impl TryFrom<String> for AlgorithmName {
-    type Error = UnknownAlgorithm;
-
-    fn try_from(name: String) -> Result<Self, UnknownAlgorithm> {
-        name.parse().map(Self)
     }
 }
 

@@ -2,15 +2,13 @@
 //! precedence.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::env::{Environment, PROTECTION_VARIABLES};
-use super::error::ConfigError;
-use super::tree::{Mistake, Node, key_of};
-use super::values::{Count, Records, Tokens, Unit, parse_boolean};
+use super::tree::{Mistake, Node, Schema, key_of};
+use super::values::{parse_boolean, shown};
 use crate::fit::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};
 use crate::tools::Profile;
 
@@ -24,13 +22,13 @@ const MAX_ENDPOINTS: usize = 200;
 const MAX_NAME_BYTES: usize = 200;
 
 /// The table as deserialized.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProtectionTable {
-    output_token_threshold: Option<Count<Tokens>>,
-    hard_output_token_cap: Option<Count<Tokens>>,
-    default_page_size: Option<Count<Records>>,
-    max_page_size: Option<Count<Records>>,
+    output_token_threshold: Option<usize>,
+    hard_output_token_cap: Option<usize>,
+    default_page_size: Option<usize>,
+    max_page_size: Option<usize>,
     enable_summarization: Option<bool>,
     enable_pagination: Option<bool>,
     estimator: Option<EstimatorName>,
@@ -38,7 +36,7 @@ pub(super) struct ProtectionTable {
     endpoints: Vec<(String, EndpointTable)>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 enum EstimatorName {
     #[serde(rename = "o200k")]
     O200k,
@@ -47,12 +45,12 @@ enum EstimatorName {
 }
 
 /// The overrides for an endpoint, as deserialized.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EndpointTable {
-    page_size: Option<Count<Records>>,
-    threshold: Option<Count<Tokens>>,
-    hard_cap: Option<Count<Tokens>>,
+    page_size: Option<usize>,
+    threshold: Option<usize>,
+    hard_cap: Option<usize>,
     summarization_enabled: Option<bool>,
     pagination_enabled: Option<bool>,
     exempt: Option<bool>,
@@ -66,9 +64,22 @@ pub(super) struct EffectiveProtection {
     variables: HashMap<&'static str, &'static str>,
 }
 
+/// The reason to reject the settings.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// An environment variable is not valid.
+    Variable { name: &'static str, problem: String },
+    /// The file is not valid.
+    File(Mistake),
+}
+
 impl ProtectionTable {
     /// Applies the environment variables to the table.
-    pub(super) fn with(mut self, environment: &Environment) -> Result<EffectiveProtection, ConfigError> {
+    pub(super) fn with(
+        mut self,
+        environment: &Environment,
+        schema: &Schema,
+    ) -> Result<EffectiveProtection, Refusal> {
         let mut variables = HashMap::new();
         for (name, value) in &environment.protection {
             let Some((_, key)) = PROTECTION_VARIABLES.into_iter().find(|(known, _)| known == name) else {
@@ -78,11 +89,15 @@ impl ProtectionTable {
                 let wrong = |problem| invalid(name, format!("{problem}; write true or false"));
                 parse_boolean(value).map(Some).map_err(wrong)
             };
+            let count = |example: u32| {
+                let wrong = |problem| invalid(name, format!("{problem}; write an integer such as {example}"));
+                parse_count(schema, key, value).map(Some).map_err(wrong)
+            };
             match key {
-                "output_token_threshold" => self.output_token_threshold = count(name, value)?,
-                "hard_output_token_cap" => self.hard_output_token_cap = count(name, value)?,
-                "default_page_size" => self.default_page_size = count(name, value)?,
-                "max_page_size" => self.max_page_size = count(name, value)?,
+                "output_token_threshold" => self.output_token_threshold = count(4_000)?,
+                "hard_output_token_cap" => self.hard_output_token_cap = count(4_000)?,
+                "default_page_size" => self.default_page_size = count(50)?,
+                "max_page_size" => self.max_page_size = count(50)?,
                 "enable_pagination" => self.enable_pagination = on()?,
                 _ => self.enable_summarization = on()?,
             }
@@ -99,10 +114,10 @@ impl ProtectionTable {
                 Some(EstimatorName::Chars4) => Estimator::Chars4,
             },
             global: Limits {
-                threshold: self.output_token_threshold.map_or(default.threshold, Count::size),
-                hard_cap: self.hard_output_token_cap.map_or(default.hard_cap, Count::size),
-                page_size: self.default_page_size.map_or(default.page_size, Count::size),
-                max_page_size: self.max_page_size.map_or(default.max_page_size, Count::size),
+                threshold: self.output_token_threshold.unwrap_or(default.threshold),
+                hard_cap: self.hard_output_token_cap.unwrap_or(default.hard_cap),
+                page_size: self.default_page_size.unwrap_or(default.page_size),
+                max_page_size: self.max_page_size.unwrap_or(default.max_page_size),
                 summarization: self.enable_summarization.unwrap_or(default.summarization),
                 pagination: self.enable_pagination.unwrap_or(default.pagination),
                 exempt: default.exempt,
@@ -112,22 +127,23 @@ impl ProtectionTable {
     }
 }
 
-/// Parses a number from an environment variable.
-fn count<Of: Unit>(name: &'static str, value: &str) -> Result<Option<Count<Of>>, ConfigError> {
-    let wrong = |problem| invalid(name, format!("{problem}; write an integer such as {}", Of::EXAMPLE));
-    value.parse().map(Some).map_err(wrong)
+/// Parses a number for a key of the table.
+fn parse_count(schema: &Schema, key: &str, text: &str) -> Result<usize, String> {
+    let number =
+        text.trim().parse::<i128>().map_err(|_other| format!("`{}` is not an integer", shown(text)))?;
+    schema.integer(&key_of(&[TABLE, key]), number)
 }
 
-fn invalid(name: &'static str, problem: String) -> ConfigError {
-    ConfigError::Variable { name, problem }
+fn invalid(name: &'static str, problem: String) -> Refusal {
+    Refusal::Variable { name, problem }
 }
 
 impl EndpointTable {
     fn overrides(self) -> Overrides {
         Overrides {
-            threshold: self.threshold.map(Count::size),
-            hard_cap: self.hard_cap.map(Count::size),
-            page_size: self.page_size.map(Count::size),
+            threshold: self.threshold,
+            hard_cap: self.hard_cap,
+            page_size: self.page_size,
             summarization: self.summarization_enabled,
             pagination: self.pagination_enabled,
             exempt: self.exempt,
@@ -137,7 +153,7 @@ impl EndpointTable {
 
 impl EffectiveProtection {
     /// Checks that the settings are consistent. An error names the key in the file, or else the variable.
-    pub(super) fn check(self, tree: &Node, path: &Path) -> Result<Protection, ConfigError> {
+    pub(super) fn check(self, tree: &Node) -> Result<Protection, Refusal> {
         let Err(contradiction) = self.protection.check() else { return Ok(self.protection) };
         let Contradiction { endpoint, limits, problem } = &contradiction;
         let in_file = limits.iter().find_map(|limit| {
@@ -157,24 +173,14 @@ impl EffectiveProtection {
                 Some(name) => format!("{problem} ({name} is set and overrides the file)"),
                 None => problem.clone(),
             };
-            let mistake = Mistake { line, key, problem };
-            Err(ConfigError::Invalid { path: path.to_owned(), mistake })
+            Err(Refusal::File(Mistake { line, key, problem }))
         };
         match (in_file, self.variable(limits)) {
             (Some((line, key)), _) => wrong(Some(line), Some(key)),
-            (None, Some(name)) => Err(ConfigError::Variable { name, problem: problem.clone() }),
+            (None, Some(name)) => Err(Refusal::Variable { name, problem: problem.clone() }),
             // Every number of a contradiction was set by the user, or else the defaults would contradict each other.
             (None, None) => wrong(tree.line_of(&[TABLE]), Some(TABLE.to_owned())),
         }
-    }
-
-    /// Checks the settings of the environment, without a file.
-    pub(super) fn check_without_file(self) -> Result<Protection, ConfigError> {
-        let Err(Contradiction { limits, problem, .. }) = self.protection.check() else {
-            return Ok(self.protection);
-        };
-        let name = self.variable(&limits).unwrap_or("MCP_OUTPUT_TOKEN_THRESHOLD");
-        Err(ConfigError::Variable { name, problem })
     }
 
     /// Returns the variable that is part of a contradiction, if one is.

@@ -7,17 +7,11 @@ use serde::Deserialize;
 
 use super::auth::SecretPlace;
 use super::tree::{Mistake, Node};
-use super::values::{Count, DurationText, Unit, parsed};
+use super::values::parsed;
 use crate::embedding::{EmbeddingSettings, Endpoint, ModelPlace};
 
 /// Name of the table.
 const TABLE: &str = "embedding";
-
-/// Memory for the vectors of a store, in MiB: 200,000 chunks of 1,024 dimensions take 202 MiB.
-const DEFAULT_VECTOR_MEMORY: usize = 256;
-
-/// Time after which a search is by words. It covers the opening of a local model.
-const DEFAULT_QUERY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The embedding model of a configuration, with the location of its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,28 +28,8 @@ pub struct ConfiguredEmbedding {
     pub query_timeout: Duration,
 }
 
-/// The unit of the dimensions of a vector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Dimensions {}
-
-/// The unit of memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mebibytes {}
-
-impl Unit for Dimensions {
-    const MAX: u32 = 8_192;
-    const NAME: &'static str = "dimensions";
-    const EXAMPLE: u32 = 1_024;
-}
-
-impl Unit for Mebibytes {
-    const MAX: u32 = 1_000_000;
-    const NAME: &'static str = "MiB";
-    const EXAMPLE: u32 = 256;
-}
-
 /// The table as deserialized.
-#[derive(Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EmbeddingTable {
     provider: Provider,
@@ -63,13 +37,12 @@ pub(super) struct EmbeddingTable {
     url: Option<Endpoint>,
     model: Option<String>,
     api_key: Option<SecretPlace>,
-    dimensions: Option<Count<Dimensions>>,
+    dimensions: Option<usize>,
     path: Option<PathBuf>,
-    pad_to: Option<Count<Dimensions>>,
-    vector_memory: Option<Count<Mebibytes>>,
+    pad_to: Option<usize>,
+    vector_memory: usize,
     background: Option<bool>,
-    query_timeout: Option<DurationText>,
-    #[serde(default)]
+    query_timeout: Duration,
     allow_insecure: bool,
 }
 
@@ -83,10 +56,8 @@ pub(super) enum Provider {
 impl EmbeddingTable {
     /// Checks the keys of the table against its provider.
     pub(super) fn settings(self, tree: &Node, folder: &Path) -> Result<ConfiguredEmbedding, Mistake> {
-        let pad_to = self.pad_to.map(Count::size);
-        let vector_memory = self.vector_memory.map_or(DEFAULT_VECTOR_MEMORY, Count::size) * 1024 * 1024;
-        let background = self.background;
-        let query_timeout = self.query_timeout.as_ref().map_or(DEFAULT_QUERY_TIMEOUT, |timeout| timeout.0);
+        let Self { pad_to, background, query_timeout, .. } = self;
+        let vector_memory = self.vector_memory * 1024 * 1024;
         let (api_key, place) = match self.provider {
             Provider::Http => self.http(tree, folder)?,
             Provider::Local => (None, self.local(tree, folder)?),
@@ -99,31 +70,30 @@ impl EmbeddingTable {
 
     fn http(self, tree: &Node, folder: &Path) -> Result<(Option<SecretPlace>, ModelPlace), Mistake> {
         if self.path.is_some() {
-            return Err(tree.mistake(TABLE, "path", "path needs provider = \"local\"".to_owned()));
+            return Err(tree.mistake(&[TABLE, "path"], "path needs provider = \"local\"".to_owned()));
         }
         let Some(endpoint) = self.url else {
-            return Err(tree.mistake(TABLE, "provider", "provider = \"http\" needs a url".to_owned()));
+            return Err(tree.mistake(&[TABLE, "provider"], "provider = \"http\" needs a url".to_owned()));
         };
         if !endpoint.url().is_confidential() && !self.allow_insecure {
             let problem = format!(
                 "over `{}` the key and the text of records are sent unencrypted; use https, or set allow_insecure = true beside it if no one else can read that network",
                 endpoint.url()
             );
-            return Err(tree.mistake(TABLE, "url", problem));
+            return Err(tree.mistake(&[TABLE, "url"], problem));
         }
         let Some(model) = self.model.filter(|model| is_model_name(model)) else {
             let problem = "provider = \"http\" needs a model: its name of at most 200 characters".to_owned();
-            return Err(tree.mistake(TABLE, "model", problem));
+            return Err(tree.mistake(&[TABLE, "model"], problem));
         };
         let Some(dimensions) = self.dimensions else {
             let problem =
                 "provider = \"http\" needs dimensions: the length of the model's vectors".to_owned();
-            return Err(tree.mistake(TABLE, "dimensions", problem));
+            return Err(tree.mistake(&[TABLE, "dimensions"], problem));
         };
-        let dimensions = dimensions.size();
-        if let Some(pad_to) = self.pad_to.filter(|pad_to| pad_to.size() < dimensions) {
-            let problem = format!("pad_to is {}, less than the {dimensions} dimensions", pad_to.size());
-            return Err(tree.mistake(TABLE, "pad_to", problem));
+        if let Some(pad_to) = self.pad_to.filter(|pad_to| *pad_to < dimensions) {
+            let problem = format!("pad_to is {pad_to}, less than the {dimensions} dimensions");
+            return Err(tree.mistake(&[TABLE, "pad_to"], problem));
         }
         Ok((
             self.api_key.map(|secret| secret.below(folder)),
@@ -152,9 +122,9 @@ pub(super) fn local_folder(
     service_keys: &[(&str, bool)],
 ) -> Result<PathBuf, Mistake> {
     if let Some((key, _)) = service_keys.iter().find(|(_, is_set)| *is_set) {
-        return Err(tree.mistake(table, key, format!("{key} needs provider = \"http\"")));
+        return Err(tree.mistake(&[table, key], format!("{key} needs provider = \"http\"")));
     }
-    folder.ok_or_else(|| tree.mistake(table, "provider", "provider = \"local\" needs a path".to_owned()))
+    folder.ok_or_else(|| tree.mistake(&[table, "provider"], "provider = \"local\" needs a path".to_owned()))
 }
 
 /// Returns true for a name that can be part of a request and of a message.
@@ -187,7 +157,7 @@ mod tests {
         assert_eq!(local.settings.place, ModelPlace::Local { folder: "/etc/models/minilm".into() });
         assert_eq!((local.settings.pad_to, local.vector_memory), (Some(1024), 64 * 1024 * 1024));
         assert!(local.background);
-        assert_eq!(local.query_timeout, DEFAULT_QUERY_TIMEOUT);
+        assert_eq!(local.query_timeout, Duration::from_secs(3));
         let set = read("provider = \"local\"\npath = \"a\"\nbackground = false\nquery_timeout = \"500ms\"")
             .unwrap();
         assert_eq!((set.background, set.query_timeout), (false, Duration::from_millis(500)));

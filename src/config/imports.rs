@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::tree::{Mistake, Node, key_of};
+use super::tree::{Mistake, Node};
 use super::values::{DurationText, Label, parsed, shown};
 use super::{SourcePlace, SourceSettings};
 use crate::connectors::{ImportKind, ImportOptions, connection_name};
@@ -43,7 +43,7 @@ pub struct ImportSettings {
 }
 
 /// The table as deserialized.
-#[derive(Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ImportTable {
     path: PathBuf,
@@ -55,7 +55,6 @@ pub(super) struct ImportTable {
     #[serde(default, deserialize_with = "parsed")]
     source: Option<SourceName>,
     every: Option<String>,
-    #[serde(default)]
     watch: bool,
     stream: Option<String>,
     #[serde(default)]
@@ -91,11 +90,7 @@ pub(super) fn imports(
     let mut imports = Vec::with_capacity(tables.len());
     for (number, table) in tables.into_iter().enumerate() {
         let number = number.to_string();
-        let mistake = |key: &str, problem: String| {
-            let path = ["import", &number, key];
-            let line = tree.line_of(&path).or_else(|| tree.line_of(&["import", &number]));
-            Mistake { line, key: Some(key_of(&path)), problem }
-        };
+        let mistake = |key: &str, problem: String| tree.mistake(&["import", &number, key], problem);
         let import = table.settings(folder).map_err(|(key, problem)| mistake(key, problem))?;
         let line = tree.line_of(&["import", &number]).unwrap_or_default();
         if let Some(earlier) = connections.insert(import.connection.clone(), line) {

@@ -3,13 +3,14 @@
 //! Relative paths in a file are relative to the file, so that it works in whatever folder a client starts the
 //! program. Unknown keys are rejected with their line.
 //!
-//! * `file`, `auth`, `http`, `telemetry`, `context_protection`, `embedding`, `rerank`, `imports`: the
-//!   settings of a file, by table
+//! * `keys`: the table of all keys, with the rules of each
+//! * `settings`, `sources`, `auth`, `http`, `context_protection`, `embedding`, `rerank`, `imports`: the settings of a
+//!   file, by table
+//! * `file`: reading a file, and the checks of its keys against each other
 //! * `tree`, `text`, `values`: parsing with line numbers, reading with bounds, typed values
 //! * `env`: environment variables
 //! * `found`, `trust`: the default file, and the keys that it may have without being trusted
 //! * `edit`: adding and removing sources, atomic writes
-//! * `shown`: the file without its secrets, for operators
 //! * `watch`: detection of changes
 //! * `error`: `ConfigError`
 
@@ -23,9 +24,10 @@ mod file;
 mod found;
 mod http;
 mod imports;
+mod keys;
 mod rerank;
-mod shown;
-mod telemetry;
+mod settings;
+mod sources;
 mod text;
 mod tree;
 mod trust;
@@ -42,13 +44,13 @@ pub use edit::{NewSource, delete, save, with_source, without_source};
 pub use embedding::ConfiguredEmbedding;
 pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment};
 pub use error::ConfigError;
-pub use file::{FileSettings, check_text, is_blank, read_file, refuse_blank, settings_of};
+pub use file::{check_text, is_blank, read_file, refuse_blank, settings_of};
 pub use found::{FoundFile, default_file, file_to_edit};
 pub use http::HttpSettings;
 pub use imports::ImportSettings;
+pub use keys::{configuration_view, keys_that_need_a_restart, reopens_sources};
 pub use rerank::ConfiguredRerank;
-pub use shown::configuration_view;
-pub use telemetry::insecure_spans;
+pub use settings::{AuditSettings, FileSettings, TelemetrySettings, insecure_spans};
 pub use text::read_text;
 pub use tree::{Mistake, is_yaml};
 pub use trust::{RestrictedKey, TrustError, TrustedFile, TrustedFiles, restricted_keys};
@@ -56,7 +58,7 @@ pub use values::{DurationText, Label, SourceTitle, without_user_info};
 pub use watch::{FileChange, WatchError, WatchHandle, watch};
 
 use crate::handle::{SourceName, StreamName};
-use crate::source::PostgresError;
+use crate::source::contract::PostgresError;
 use crate::source::pdpp::{CommandLine, DEFAULT_DEADLINE, ProviderUrl};
 use crate::source::postgres::{DEFAULT_MAX_LAG, PostgresUrl};
 
@@ -148,7 +150,7 @@ impl SourcePlace {
     fn with_replicas(
         path: &Path,
         urls: Option<Vec<PathBuf>>,
-        max_lag: Option<DurationText>,
+        max_lag: Option<Duration>,
         folder: &Path,
     ) -> Result<Self, String> {
         let place = Self::from_store(path, folder).map_err(|problem| problem.to_string())?;
@@ -164,7 +166,7 @@ impl SourcePlace {
         }
         match max_lag {
             Some(_) if replicas.urls.is_empty() => return Err("max_lag needs read_urls".to_owned()),
-            Some(DurationText(max_lag)) => replicas.max_lag = max_lag,
+            Some(max_lag) => replicas.max_lag = max_lag,
             None => {}
         }
         Ok(Self::Postgres { url, replicas })

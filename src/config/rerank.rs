@@ -8,14 +8,11 @@ use serde::Deserialize;
 use super::auth::SecretPlace;
 use super::embedding::{Provider, is_model_name, local_folder};
 use super::tree::{Mistake, Node};
-use super::values::{DurationText, parsed};
+use super::values::parsed;
 use crate::embedding::{RerankEndpoint, RerankSettings, RerankerPlace, ServiceUrl};
 
 /// Name of the table.
 const TABLE: &str = "rerank";
-
-/// Time after which a search has the order found.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The reranker of a configuration, with the location of its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +26,7 @@ pub struct ConfiguredRerank {
 }
 
 /// The table as deserialized.
-#[derive(Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RerankTable {
     provider: Provider,
@@ -38,15 +35,14 @@ pub(super) struct RerankTable {
     model: Option<String>,
     api_key: Option<SecretPlace>,
     path: Option<PathBuf>,
-    timeout: Option<DurationText>,
-    #[serde(default)]
+    timeout: Duration,
     allow_insecure: bool,
 }
 
 impl RerankTable {
     /// Checks the keys of the table against its provider.
     pub(super) fn settings(self, tree: &Node, folder: &Path) -> Result<ConfiguredRerank, Mistake> {
-        let timeout = self.timeout.as_ref().map_or(DEFAULT_TIMEOUT, |timeout| timeout.0);
+        let timeout = self.timeout;
         let (api_key, place) = match self.provider {
             Provider::Http => self.http(tree, folder)?,
             Provider::Local => (None, self.local(tree, folder)?),
@@ -56,14 +52,14 @@ impl RerankTable {
 
     fn http(self, tree: &Node, folder: &Path) -> Result<(Option<SecretPlace>, RerankerPlace), Mistake> {
         if self.path.is_some() {
-            return Err(tree.mistake(TABLE, "path", "path needs provider = \"local\"".to_owned()));
+            return Err(tree.mistake(&[TABLE, "path"], "path needs provider = \"local\"".to_owned()));
         }
         let Some(url) = self.url else {
-            return Err(tree.mistake(TABLE, "provider", "provider = \"http\" needs a url".to_owned()));
+            return Err(tree.mistake(&[TABLE, "provider"], "provider = \"http\" needs a url".to_owned()));
         };
         if self.model.as_ref().is_some_and(|model| !is_model_name(model)) {
             let problem = "model is a name of at most 200 characters".to_owned();
-            return Err(tree.mistake(TABLE, "model", problem));
+            return Err(tree.mistake(&[TABLE, "model"], problem));
         }
         let endpoint = RerankEndpoint::new(url, self.model.is_some());
         if !endpoint.url().is_confidential() && !self.allow_insecure {
@@ -71,7 +67,7 @@ impl RerankTable {
                 "over `{}` the key, queries and passages of records are sent unencrypted; use https, or set allow_insecure = true beside it if no one else can read that network",
                 endpoint.url()
             );
-            return Err(tree.mistake(TABLE, "url", problem));
+            return Err(tree.mistake(&[TABLE, "url"], problem));
         }
         let place = RerankerPlace::Http { endpoint, model: self.model };
         Ok((self.api_key.map(|secret| secret.below(folder)), place))

@@ -1,18 +1,16 @@
-//! Typed values of the configuration: names, labels, durations, counts, credentials.
+//! Typed values of the configuration: names, labels, durations, credentials.
 //!
 //! Error messages never quote a credential, because a token that was written in place of its location must not end up
 //! in a log.
 
 use std::fmt;
-use std::marker::PhantomData;
-use std::num::NonZeroU32;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::fmt::friendly::SpanParser;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use serde::de::{Deserializer, Error};
 use url::Url;
 
 use super::CredentialSettings;
@@ -121,158 +119,6 @@ pub(super) fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(40).collect()
 }
 
-impl<'de> Deserialize<'de> for DurationText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
-            type Value = DurationText;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a duration with its unit, such as \"2s\" or \"500ms\"")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<DurationText, E> {
-                text.parse().map_err(E::custom)
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<DurationText, E> {
-                Err(E::invalid_type(Unexpected::Signed(number), &self))
-            }
-        }
-        deserializer.deserialize_any(Text)
-    }
-}
-
-/// The unit of a count, with its maximum and the words for error messages.
-pub(super) trait Unit {
-    /// Maximum valid count.
-    const MAX: u32;
-    /// Name of the unit in the plural.
-    const NAME: &'static str;
-    /// Valid count for messages.
-    const EXAMPLE: u32;
-}
-
-/// The unit of tokens in a response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tokens {}
-
-/// The unit of records on a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Records {}
-
-/// The unit of a client's requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Requests {}
-
-/// The unit of calls in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Calls {}
-
-/// The unit of connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Connections {}
-
-/// The unit of concurrent calls of one caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Callers {}
-
-impl Unit for Tokens {
-    const MAX: u32 = 1_000_000;
-    const NAME: &'static str = "tokens";
-    const EXAMPLE: u32 = 4_000;
-}
-
-impl Unit for Records {
-    const MAX: u32 = 200;
-    const NAME: &'static str = "records";
-    const EXAMPLE: u32 = 50;
-}
-
-impl Unit for Requests {
-    const MAX: u32 = 1_000_000;
-    const NAME: &'static str = "requests";
-    const EXAMPLE: u32 = 15;
-}
-
-impl Unit for Calls {
-    const MAX: u32 = 1_000_000;
-    const NAME: &'static str = "calls";
-    const EXAMPLE: u32 = 10_000;
-}
-
-impl Unit for Connections {
-    const MAX: u32 = 1_000_000;
-    const NAME: &'static str = "connections";
-    const EXAMPLE: u32 = 12_000;
-}
-
-impl Unit for Callers {
-    const MAX: u32 = 10_000;
-    const NAME: &'static str = "calls";
-    const EXAMPLE: u32 = 16;
-}
-
-/// An integer from 1 to the maximum of its unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Count<Of>(NonZeroU32, PhantomData<Of>);
-
-impl<Of: Unit> Count<Of> {
-    pub(super) fn get(self) -> NonZeroU32 {
-        self.0
-    }
-
-    pub(super) fn size(self) -> usize {
-        usize::try_from(self.0.get()).unwrap_or(usize::MAX)
-    }
-}
-
-impl<Of: Unit> TryFrom<i128> for Count<Of> {
-    type Error = String;
-
-    fn try_from(number: i128) -> Result<Self, String> {
-        let count = u32::try_from(number).ok().filter(|count| *count <= Of::MAX).and_then(NonZeroU32::new);
-        count
-            .map(|count| Self(count, PhantomData))
-            .ok_or_else(|| format!("{number} is not between 1 and {} {}", Of::MAX, Of::NAME))
-    }
-}
-
-impl<Of: Unit> FromStr for Count<Of> {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = text.trim().parse::<i128>();
-        number.map_err(|_other| format!("`{}` is not an integer", shown(text)))?.try_into()
-    }
-}
-
-impl<'de, Of: Unit> Deserialize<'de> for Count<Of> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number<Of>(PhantomData<Of>);
-        impl<Of: Unit> Visitor<'_> for Number<Of> {
-            type Value = Count<Of>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "an integer between 1 and {}", Of::MAX)
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Count<Of>, E> {
-                i128::from(number).try_into().map_err(E::custom)
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Count<Of>, E> {
-                i128::from(number).try_into().map_err(E::custom)
-            }
-
-            fn visit_i128<E: Error>(self, number: i128) -> Result<Count<Of>, E> {
-                number.try_into().map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_any(Number(PhantomData))
-    }
-}
-
 /// Parses a boolean from an environment variable.
 pub(super) fn parse_boolean(text: &str) -> Result<bool, String> {
     match text.trim().to_ascii_lowercase().as_str() {
@@ -312,6 +158,13 @@ impl TryFrom<String> for CredentialText {
 
     fn try_from(text: String) -> Result<Self, String> {
         CredentialSettings::parse(&text, Path::new(""), Path::new("")).map(|_| Self(text))
+    }
+}
+
+/// Shows nothing, because a command may contain a secret.
+impl fmt::Debug for CredentialText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CredentialText")
     }
 }
 
@@ -366,11 +219,21 @@ pub(super) fn is_variable(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
+/// A value that is written as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Parsed<T>(pub(super) T);
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Parsed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map(Self).map_err(D::Error::custom)
+    }
+}
+
 /// Deserializes an optional value that is written as text.
 pub(super) fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
-    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
+    Parsed::deserialize(deserializer).map(|parsed| Some(parsed.0))
 }
 
 #[cfg(test)]

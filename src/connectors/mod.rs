@@ -67,7 +67,7 @@ pub use sync::{
     describe_held_records, file_kinds, guess_kind, watched_folder, without_links,
 };
 
-use crate::source::store::StoreError;
+use crate::source::contract::StoreError;
 
 /// An error that ends an import early. Records written before it stay, and running the import again continues it.
 #[derive(Debug, thiserror::Error)]

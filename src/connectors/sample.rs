@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use super::{ImportError, Intake, Report};
 use crate::handle::ConnectionId;
-use crate::source::store::{ImportResult, Manifest, NewConnection};
+use crate::source::Manifest;
+use crate::source::contract::{ImportResult, NewConnection};
 use crate::state::create_private_directory;
 
 /// One account of a sample.

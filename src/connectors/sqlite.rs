@@ -20,7 +20,7 @@ use super::intake::Intake;
 use super::item::{FileRecord, Item, ReadError};
 use super::values::{SizeLimits, time_of_value};
 use crate::record::{RecordData, authored_values};
-use crate::source::store::is_store_application;
+use crate::source::contract::is_store_application;
 
 /// Maximum number of tables.
 const MAX_TABLES: i64 = 1_000;

@@ -5,10 +5,9 @@
 
 use std::time::Duration;
 
-use super::postgres_error::PostgresError;
-use super::store_error::StoreError;
 use crate::handle::{ConnectionId, SourceName};
 use crate::record::{ConnectionSchema, Unavailable};
+use crate::source::contract::{PostgresError, StoreError};
 
 /// Reason why a source did not answer.
 #[derive(Debug, thiserror::Error)]

@@ -6,9 +6,8 @@ use tokio::runtime::Handle;
 
 use super::documents::{ChunkIds, Project};
 use super::postgres::{self, PostgresPool, PostgresWriter};
-use super::store::{
-    self, ImportResult, IncomingRecord, IndexProgress, NewConnection, StoreError, StoreWriter,
-};
+use super::sqlite::{self, IndexProgress, SqliteWriter};
+use crate::source::contract::{ImportResult, IncomingRecord, NewConnection, StoreError};
 
 /// Store that an import writes to. The writer creates it with the first record.
 #[derive(Debug, Clone)]
@@ -43,7 +42,7 @@ impl ImportTarget {
         progress: IndexProgress<'_>,
     ) -> Result<ImportWriter, StoreError> {
         Ok(match self {
-            Self::File(path) => ImportWriter::File(Box::new(StoreWriter::open(path, connection, progress)?)),
+            Self::File(path) => ImportWriter::File(Box::new(SqliteWriter::open(path, connection, progress)?)),
             Self::Postgres { pool, runtime } => {
                 ImportWriter::Postgres(Box::new(PostgresWriter::open(pool, runtime, connection)?))
             }
@@ -57,7 +56,7 @@ impl ImportTarget {
     /// The store cannot be used, or has another project or connection of the name.
     pub fn put_project(&self, project: &Project) -> Result<(), StoreError> {
         match self {
-            Self::File(path) => store::put_copied_project(path, project),
+            Self::File(path) => sqlite::put_copied_project(path, project),
             Self::Postgres { pool, .. } => postgres::put_copied_project(pool, project),
         }
     }
@@ -75,7 +74,7 @@ impl ImportTarget {
     ) -> Result<ImportWriter, StoreError> {
         Ok(match self {
             Self::File(path) => {
-                ImportWriter::File(Box::new(StoreWriter::open_copy(path, connection, chunks, progress)?))
+                ImportWriter::File(Box::new(SqliteWriter::open_copy(path, connection, chunks, progress)?))
             }
             Self::Postgres { pool, runtime } => {
                 let writer = PostgresWriter::open_copy(pool, runtime, connection, chunks)?;
@@ -89,7 +88,7 @@ impl ImportTarget {
 #[derive(Debug)]
 pub enum ImportWriter {
     /// Writer of an embedded store.
-    File(Box<StoreWriter>),
+    File(Box<SqliteWriter>),
     /// Writer of a store in PostgreSQL.
     Postgres(Box<PostgresWriter>),
 }

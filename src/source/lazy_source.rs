@@ -145,7 +145,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::source::store::{NewConnection, Store, StoreError, StoreWriter, no_progress};
+    use crate::source::contract::{NewConnection, StoreError};
+    use crate::source::sqlite::{SqliteStore, SqliteWriter, no_progress};
 
     #[tokio::test]
     async fn query_returns_the_error_until_the_source_opens() {
@@ -155,7 +156,7 @@ mod tests {
         let tried = Arc::clone(&times);
         let source = LazySource::new("notes".parse().unwrap(), "notes store".to_owned(), move || {
             tried.fetch_add(1, Ordering::SeqCst);
-            Ok(Arc::new(Store::open("notes".parse().unwrap(), &counted)?))
+            Ok(Arc::new(SqliteStore::open("notes".parse().unwrap(), &counted)?))
         });
         for _ in 0..2 {
             let refused = source.schema(&CallContext::default()).await;
@@ -167,7 +168,7 @@ mod tests {
             display_name: None,
             manifest: None,
         };
-        StoreWriter::open(&path, &connection, &no_progress).unwrap().finish(&no_progress).unwrap();
+        SqliteWriter::open(&path, &connection, &no_progress).unwrap().finish(&no_progress).unwrap();
         assert!(source.schema(&CallContext::default()).await.is_ok());
         assert!(source.search(&CallContext::default(), &SearchQuery::new("x", 1)).await.is_ok());
         assert_eq!(times.load(Ordering::SeqCst), 3);

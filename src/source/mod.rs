@@ -4,8 +4,9 @@
 //! (`Source::search`), lists and aggregates of a stream (`Source::records`, `Source::aggregate`) and single
 //! records (`Source::record`, `Source::window`). Tools depend on this trait only.
 //!
+//! * `contract`: what stores get from imports, synchronizations, removals and exports, and return
 //! * `documents`: projects, their documents and chunks, and the trait of stores that have them
-//! * `store`, `postgres`, `pdpp`: the embedded store, a store in PostgreSQL and the client of a remote record server
+//! * `sqlite`, `postgres`, `pdpp`: the embedded store, a store in PostgreSQL and the client of a remote record server
 //! * `federation`, `merge`: several sources as one; the merge of ordered lists
 //! * `allowed_streams`, `lazy_source`: decorators that restrict a source or open it lazily
 //! * `sources`, `bound`: one source or a federation, and a source with the context of one call
@@ -14,7 +15,7 @@
 //! * `reranking`: the first hits of a search in a better order
 //! * `query`: typed queries and answers
 //! * `backend`: what operators see of the place of a source
-//! * `error`, `store_error`, `postgres_error`, `unknown_place`: errors
+//! * `error`, `unknown_place`: errors
 //! * `store_place`, `import_target`, `sync_target`, `record_export`: files and databases as stores, the writers of imports,
 //!   whole reads, and `store_copy`: copies of stores
 //! * `accumulator`: accumulators of aggregates
@@ -26,6 +27,7 @@ mod accumulator;
 mod allowed_streams;
 mod backend;
 mod bound;
+pub mod contract;
 pub mod documents;
 mod error;
 pub mod federation;
@@ -37,15 +39,13 @@ mod meaning;
 mod merge;
 pub mod pdpp;
 pub mod postgres;
-mod postgres_error;
 mod query;
 mod record_export;
 mod relational;
 mod reranking;
 mod sources;
-pub mod store;
+pub mod sqlite;
 mod store_copy;
-mod store_error;
 mod store_place;
 mod sync_target;
 mod unknown_place;
@@ -60,7 +60,8 @@ pub use bound::{BoundSource, RecordReads};
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
 pub use import_target::{ImportTarget, ImportWriter};
 pub use lazy_source::LazySource;
-pub use postgres_error::{BACKUP, FILES_ONLY, PostgresError, Unsupported};
+pub use manifest::{Manifest, ManifestError, StreamDeclaration};
+pub use meaning::{ScoreSpread, VectorHit};
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
     CountMode, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Mean, Metric, Purpose,

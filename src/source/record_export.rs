@@ -4,17 +4,17 @@ use std::path::Path;
 
 use super::documents::ProjectCopy;
 use super::postgres::{self, PostgresExport, PostgresPool};
-use super::store::{
-    self, CopiedConnection, ExportError, ExportedRecord, ExportedStream, RowVersion, ScopeError, StoreError,
-    StoreExport, copied_connections,
-};
+use super::sqlite::{self, SqliteExport, copied_connections};
 use crate::handle::{ConnectionId, RecordScope};
+use crate::source::contract::{
+    CopiedConnection, ExportError, ExportedRecord, ExportedStream, RowVersion, ScopeError, StoreError,
+};
 
 /// Open export of a store.
 #[derive(Debug)]
 pub enum RecordExport {
     /// Of an embedded store.
-    File(StoreExport),
+    File(SqliteExport),
     /// Of a store in PostgreSQL.
     Postgres(Box<PostgresExport>),
 }
@@ -36,7 +36,7 @@ impl ExportPlace<'_> {
     /// The store cannot be used, or does not have the connection or stream.
     pub fn open(&self, scope: &RecordScope) -> Result<RecordExport, ScopeError> {
         Ok(match self {
-            Self::File(path) => RecordExport::File(StoreExport::open(path, scope)?),
+            Self::File(path) => RecordExport::File(SqliteExport::open(path, scope)?),
             Self::Postgres(pool) => RecordExport::Postgres(Box::new(PostgresExport::open(pool, scope)?)),
         })
     }
@@ -60,7 +60,7 @@ impl ExportPlace<'_> {
     /// The store cannot be read.
     pub fn project(&self, connection: &ConnectionId) -> Result<Option<ProjectCopy>, StoreError> {
         match self {
-            Self::File(path) => store::copied_project(path, connection),
+            Self::File(path) => sqlite::copied_project(path, connection),
             Self::Postgres(pool) => postgres::copied_project(pool, connection),
         }
     }
@@ -77,7 +77,7 @@ impl RecordExport {
     }
 
     /// Returns the names of the fields that records of a stream have, in the order of their first record, at most
-    /// [`MAX_EXPORTED_FIELDS`](super::store::MAX_EXPORTED_FIELDS).
+    /// [`MAX_EXPORTED_FIELDS`](super::contract::MAX_EXPORTED_FIELDS).
     ///
     /// # Errors
     ///

@@ -3,19 +3,20 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
+use super::documents::KnownDocument;
 use super::postgres::{Lease, PostgresSyncStore, PostgresSyncWriter};
-use super::store::{
-    Fingerprint, ImportId, ImportResult, ImportStatus, IncomingRecord, IndexProgress, ItemId, ItemState,
-    KnownDocument, KnownItem, MissingCounts, NewConnection, NewImport, RememberedImport, StoreError,
-    SyncLock, SyncStore, SyncWriter, Tally,
-};
+use super::sqlite::{IndexProgress, SqliteSyncLock, SqliteSyncStore, SqliteSyncWriter};
 use crate::handle::{ConnectionId, RecordId, StreamName};
+use crate::source::contract::{
+    Fingerprint, ImportId, ImportResult, ImportStatus, IncomingRecord, ItemId, ItemState, KnownItem,
+    MissingCounts, NewConnection, NewImport, RememberedImport, StoreError, Tally,
+};
 
 /// A store with synchronized imports.
 #[derive(Debug)]
 pub enum SyncTarget {
     /// Imports into a file.
-    File(Box<SyncStore>),
+    File(Box<SqliteSyncStore>),
     /// Imports into a database.
     Postgres(Box<PostgresSyncStore>),
 }
@@ -24,7 +25,7 @@ pub enum SyncTarget {
 #[derive(Debug)]
 pub enum ImportLock<'s> {
     /// Lock of a file.
-    File(&'s SyncStore, SyncLock),
+    File(&'s SqliteSyncStore, SqliteSyncLock),
     /// Lease of imports into the connection.
     Postgres(&'s PostgresSyncStore, Box<Lease>),
 }
@@ -33,7 +34,7 @@ pub enum ImportLock<'s> {
 #[derive(Debug)]
 pub enum SyncTargetWriter<'s> {
     /// Writer of a file.
-    File(Box<SyncWriter<'s>>),
+    File(Box<SqliteSyncWriter<'s>>),
     /// Writer of a database.
     Postgres(Box<PostgresSyncWriter<'s>>),
 }
@@ -48,8 +49,8 @@ macro_rules! either {
     };
 }
 
-impl From<SyncStore> for SyncTarget {
-    fn from(store: SyncStore) -> Self {
+impl From<SqliteSyncStore> for SyncTarget {
+    fn from(store: SqliteSyncStore) -> Self {
         Self::File(Box::new(store))
     }
 }
@@ -171,7 +172,9 @@ impl ImportLock<'_> {
     /// The store cannot be read, or the import was removed.
     pub fn writer(&self, import: &RememberedImport) -> Result<SyncTargetWriter<'_>, StoreError> {
         Ok(match self {
-            Self::File(store, _lock) => SyncTargetWriter::File(Box::new(SyncWriter::open(store, import)?)),
+            Self::File(store, _lock) => {
+                SyncTargetWriter::File(Box::new(SqliteSyncWriter::open(store, import)?))
+            }
             Self::Postgres(store, lease) => {
                 SyncTargetWriter::Postgres(Box::new(PostgresSyncWriter::open(store, import, lease)?))
             }

@@ -13,7 +13,7 @@ use super::super::secret::postgres_pool;
 use crate::config::{Environment, FileSettings, SourcePlace};
 use crate::source::pdpp::DEFAULT_DEADLINE;
 use crate::source::postgres::{Job, Lease, LeaseAttempt, PostgresStore, PostgresUrl};
-use crate::source::store::delete_expired_searches;
+use crate::source::sqlite::delete_expired_searches;
 
 /// Time from the start of a server to the first deletion. Some clients start a server for each call.
 const START_DELAY: Duration = Duration::from_secs(1);

@@ -19,11 +19,11 @@ use super::super::secret::postgres_pool;
 use crate::config::{ConfiguredEmbedding, Environment, FileSettings, SourcePlace};
 use crate::embedding::{EmbeddingError, EmbeddingModel};
 use crate::handle::SourceName;
-use crate::source::postgres::{PostgresBackgroundBuild, PostgresUrl};
-use crate::source::store::{
-    BackgroundBuild, BuildProgress, EmbeddedStreams, StoreError, StoreVersion, VectorError, VectorStatus,
-    vector_status,
+use crate::source::contract::{
+    BuildProgress, EmbeddedStreams, StoreError, StoreVersion, VectorError, VectorStatus,
 };
+use crate::source::postgres::{PostgresBackgroundBuild, PostgresUrl};
+use crate::source::sqlite::{BackgroundBuild, vector_status};
 use crate::telemetry::{EmbeddingState, Telemetry};
 
 /// Time from the start of a server to the first build. Some clients start a server for each call, and none of those builds.

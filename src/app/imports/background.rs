@@ -16,7 +16,7 @@ use super::store::ImportStore;
 use crate::config::{Environment, FileSettings, ImportSettings, SourcePlace};
 use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome, describe_held_records};
 use crate::handle::ConnectionId;
-use crate::source::store::SyncStore;
+use crate::source::sqlite::SqliteSyncStore;
 use crate::telemetry::{ImportState, Telemetry};
 
 /// Time from the start of a server to the first synchronization. Some clients start a server for each call, and none of
@@ -88,7 +88,7 @@ pub(crate) fn create_import_stores(settings: &FileSettings) -> Result<(), Failur
         if let SourcePlace::Store { path } = store
             && !path.exists()
         {
-            SyncStore::open_or_create(path)?;
+            SqliteSyncStore::open_or_create(path)?;
         }
     }
     Ok(())
@@ -115,7 +115,7 @@ fn imports_of(settings: &FileSettings) -> Vec<(String, FollowedImport)> {
 /// database, in which each synchronization looks the connection up.
 fn connection_in_file(import: &ImportSettings, store: &ImportStore) -> Option<ConnectionId> {
     let ImportStore::File(path) = store else { return None };
-    let known = SyncStore::open(path).and_then(|store| store.imports()).ok()?;
+    let known = SqliteSyncStore::open(path).and_then(|store| store.imports()).ok()?;
     known_connection(import, &known)
 }
 
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
     use crate::config::check_text;
     use crate::connectors::without_links;
-    use crate::source::store::{NewConnection, NewImport};
+    use crate::source::contract::{NewConnection, NewImport};
 
     #[test]
     fn the_connection_of_a_known_import_does_not_depend_on_the_disk() {
@@ -242,7 +242,7 @@ mod tests {
         };
         let import =
             NewImport { origin: without_links(&origin), kind: "files".to_owned(), options: "{}".to_owned() };
-        SyncStore::open_or_create(&store).unwrap().remember(&known, &import).unwrap();
+        SqliteSyncStore::open_or_create(&store).unwrap().remember(&known, &import).unwrap();
         std::fs::remove_dir(&origin).unwrap();
         assert_eq!(connection(), "my-notes");
     }

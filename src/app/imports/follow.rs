@@ -19,7 +19,7 @@ use crate::connectors::{
 };
 use crate::handle::ConnectionId;
 use crate::source::SyncTarget;
-use crate::source::store::{NewConnection, NewImport, RememberedImport, StoreError};
+use crate::source::contract::{NewConnection, NewImport, RememberedImport, StoreError};
 
 /// Time without changes after which an import is synchronized.
 const SETTLE_TIME: Duration = Duration::from_millis(100);
@@ -347,7 +347,7 @@ impl Report for CountedReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::store::SyncStore;
+    use crate::source::sqlite::SqliteSyncStore;
 
     #[test]
     fn pauses_grow_with_each_error() {
@@ -380,7 +380,7 @@ mod tests {
     fn a_missing_origin_is_unreadable_and_not_another_one() {
         let folder = tempfile::tempdir().unwrap();
         let origin = folder.path().join("notes");
-        let store = SyncStore::open_or_create(&folder.path().join("store.db")).unwrap();
+        let store = SqliteSyncStore::open_or_create(&folder.path().join("store.db")).unwrap();
         let files = "files".parse().ok();
         let follower = Follower {
             observer: Arc::new(SilentObserver),

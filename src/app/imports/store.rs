@@ -8,8 +8,9 @@ use super::super::failure::Failure;
 use super::super::secret::postgres_pool;
 use crate::config::{Environment, SourcePlace};
 use crate::handle::ConnectionId;
+use crate::source::contract::{RememberedImport, StoreError};
 use crate::source::postgres::{Lease, PostgresSyncStore, PostgresUrl, postgres_imports};
-use crate::source::store::{RememberedImport, StoreError, SyncStore};
+use crate::source::sqlite::SqliteSyncStore;
 use crate::source::{ImportTarget, SyncTarget};
 
 /// The place of a store.
@@ -58,7 +59,7 @@ impl ImportStore {
         environment: &Environment,
     ) -> Result<Vec<RememberedImport>, StoreError> {
         match self {
-            Self::File(path) => SyncStore::open(path)?.imports(),
+            Self::File(path) => SqliteSyncStore::open(path)?.imports(),
             Self::Postgres(url) => Ok(postgres_imports(&postgres_pool(url, environment)?).await?),
         }
     }
@@ -82,7 +83,7 @@ impl ImportStore {
     ///
     /// The store does not exist or cannot be used.
     pub(crate) fn open_target(&self, environment: &Environment) -> Result<SyncTarget, StoreError> {
-        self.target(environment, SyncStore::open)
+        self.target(environment, SqliteSyncStore::open)
     }
 
     /// Opens the store, and creates a file that does not exist. Must not be called on a thread of an async runtime.
@@ -91,7 +92,7 @@ impl ImportStore {
     ///
     /// The store cannot be used.
     pub(crate) fn create_target(&self, environment: &Environment) -> Result<SyncTarget, StoreError> {
-        self.target(environment, SyncStore::open_or_create)
+        self.target(environment, SqliteSyncStore::open_or_create)
     }
 
     /// Returns the target of an import that runs on another thread than those of the runtime, which the caller is in.
@@ -111,7 +112,7 @@ impl ImportStore {
     fn target(
         &self,
         environment: &Environment,
-        open_file: fn(&Path) -> Result<SyncStore, StoreError>,
+        open_file: fn(&Path) -> Result<SqliteSyncStore, StoreError>,
     ) -> Result<SyncTarget, StoreError> {
         match self {
             Self::File(path) => Ok(open_file(path)?.into()),

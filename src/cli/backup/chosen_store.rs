@@ -11,9 +11,9 @@ use crate::app::settings::SourceArgs;
 use crate::config::{
     Environment, FileSettings, FoundFile, SourcePlace, SourceSettings, TrustedFiles, read_text,
 };
+use crate::source::ExportPlace;
+use crate::source::contract::{BACKUP, PostgresError, StoreError, Unsupported};
 use crate::source::postgres::PostgresPool;
-use crate::source::store::StoreError;
-use crate::source::{BACKUP, ExportPlace, PostgresError, Unsupported};
 
 /// Error of a configuration without a store.
 const NO_STORE: &str = "no store is configured, and this command needs one; name one with --store";

@@ -10,8 +10,8 @@ use super::{described, until_stopped};
 use crate::app::failure::Failure;
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::BACKUP;
-use crate::source::store::back_up_store;
+use crate::source::contract::BACKUP;
+use crate::source::sqlite::back_up_store;
 
 /// Write a verified backup of a store, while servers and imports keep running.
 #[derive(Debug, Args)]

@@ -18,7 +18,7 @@ use super::print::grouped;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
-use crate::source::store::Contents;
+use crate::source::sqlite::Contents;
 
 /// Runs work until its end, or until the user stops it.
 pub(super) fn until_stopped<Done: Send + 'static, Problem: Into<Failure> + Send + 'static>(

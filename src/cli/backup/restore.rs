@@ -10,7 +10,7 @@ use super::{described, until_stopped};
 use crate::app::failure::Failure;
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::store::{RestoreReport, restore_store};
+use crate::source::sqlite::{RestoreReport, restore_store};
 
 /// Replace the records of a store with those of a backup, while servers keep running.
 ///

@@ -14,7 +14,7 @@ use crate::cursor::{Cursors, Skew};
 use crate::handle::{Handle, StreamName};
 use crate::http::InProcess;
 use crate::record::{Record, RecordData};
-use crate::source::store::Store;
+use crate::source::sqlite::SqliteStore;
 use crate::source::{BoundSource, Change, RecordQuery, RecordsQuery, Source};
 use crate::state::StateError;
 use crate::telemetry::Telemetry;
@@ -37,7 +37,7 @@ impl Server {
         let path = folder.path().join("bench.db");
         fill(&path)?;
         let name = "bench".parse().map_err(|error| Failure::usage(&error))?;
-        let source: Arc<dyn Source> = Arc::new(Store::open(name, &path)?);
+        let source: Arc<dyn Source> = Arc::new(SqliteStore::open(name, &path)?);
         let cursors = Cursors::in_memory(Skew::default()).map_err(StateError::from)?;
         let toolbox = Toolbox::with_cursors(Arc::clone(&source), Arc::new(cursors), DEFAULT_CALL_DEADLINE);
         let toolbox = SharedToolbox::new(toolbox);

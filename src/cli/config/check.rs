@@ -57,9 +57,9 @@ impl Check {
 fn print_valid(printer: Printer, path: &Path, settings: &FileSettings) {
     let protection = &settings.protection;
     let (threshold, hard_cap) = (protection.global.threshold, protection.global.hard_cap);
-    let of_key = settings.http.tls.as_ref().and_then(TlsSettings::exposed_key_warning);
+    let of_key = settings.tls.as_ref().and_then(TlsSettings::exposed_key_warning);
     let of_models = short_deadlines(settings).into_iter().chain(known_dimension_problems(settings));
-    let warnings: Vec<String> = of_key.into_iter().chain(of_models).collect();
+    let warnings: Vec<String> = settings.warnings.iter().cloned().chain(of_key).chain(of_models).collect();
     if printer.json {
         printer.value(&json!({
             "ok": true,
@@ -71,7 +71,7 @@ fn print_valid(printer: Printer, path: &Path, settings: &FileSettings) {
             "default_page_size": protection.global.page_size,
             "max_page_size": protection.global.max_page_size,
             "endpoints": protection.endpoints.len(),
-            "telemetry_ring": settings.ring,
+            "telemetry_ring": settings.telemetry.ring,
             "rate_limit": settings.rate_limit.map(|limit| json!({
                 "requests": limit.requests, "per_seconds": limit.per.as_secs_f64(),
             })),

@@ -13,9 +13,10 @@ use crate::cli::print::grouped;
 use crate::cli::probe::{OF_CALLERS, absent_streams, error_with_remedy, probe, with_deadline};
 use crate::config::{CredentialSettings, Environment, SourcePlace, SourceSettings};
 use crate::record::Schema;
+use crate::source::contract::{EmbeddedStreams, StoreError};
 use crate::source::pdpp::{Pdpp, ProviderUrl};
 use crate::source::postgres::{PostgresStore, VectorScan};
-use crate::source::store::{EmbeddedStreams, IndexState, Store, StoreError};
+use crate::source::sqlite::{IndexState, SqliteStore};
 use crate::source::{QueryFault, ReplicaStatus, SearchQuery, Source, SourceError};
 
 /// Results of checking one source.
@@ -53,7 +54,7 @@ async fn open_store(
 ) -> Option<Arc<dyn Source>> {
     let name = settings.name.clone();
     let opened = spawn_blocking(move || {
-        let store = Store::open(name, &path)?;
+        let store = SqliteStore::open(name, &path)?;
         let index = store.verify_index();
         Ok::<_, StoreError>((store, index))
     });

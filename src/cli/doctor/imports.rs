@@ -7,7 +7,7 @@ use super::check::Check;
 use crate::app::imports::{ImportStore, known_connection};
 use crate::config::{Environment, FileSettings, ImportSettings, SourceSettings};
 use crate::connectors::describe_held_records;
-use crate::source::store::RememberedImport;
+use crate::source::contract::RememberedImport;
 
 /// Number of days after which an import is stale.
 const STALE_DAYS: i64 = 7;

@@ -30,7 +30,8 @@ use crate::config::{Environment, FileSettings, SourcePlace, SourceSettings};
 use crate::cursor::{KeyMismatch, compare_shared_keys};
 use crate::embedding::{ModelIdentity, PROBE_TEXT, probe_vector};
 use crate::http::TlsSettings;
-use crate::source::store::{VectorError, VectorIndex, check_vectors, vector_status};
+use crate::source::contract::VectorError;
+use crate::source::sqlite::{VectorIndex, check_vectors, vector_status};
 use crate::state::StateError;
 use crate::state::redis::{RedisStatus, RedisUrl};
 use crate::terminal::Line;
@@ -83,7 +84,7 @@ impl Doctor {
         let imports: Vec<Option<Check>> = runtime()?.block_on(join_all(imports));
         let vectors: Vec<Check> = settings.sources.iter().filter_map(damaged_vectors).collect();
         let together = collisions(&settings.sources, &examined);
-        let tls = settings.http.tls.as_ref().map(check_tls);
+        let tls = settings.tls.as_ref().map(check_tls);
         let embedding = settings.embedding.as_ref().map(|configured| {
             let opened = open_embedding_model(configured, environment);
             let probed = opened.and_then(|model| {

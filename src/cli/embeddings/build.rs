@@ -18,10 +18,9 @@ use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::print::{Printer, grouped, note};
 use crate::config::Environment;
 use crate::embedding::EmbeddingModel;
+use crate::source::contract::{BuildMode, BuildProgress, EmbeddedStreams};
 use crate::source::postgres::{PostgresPool, PostgresVectorBuilder, estimate_postgres_build};
-use crate::source::store::{
-    BuildMode, BuildProgress, EmbeddedStreams, VectorBuilder, check_vectors, estimate_build,
-};
+use crate::source::sqlite::{VectorBuilder, check_vectors, estimate_build};
 
 /// Embed the records that have no vectors yet. An interrupted build continues where it stopped.
 #[derive(Debug, Args)]

@@ -8,12 +8,13 @@ use crate::app::failure::Failure;
 use crate::cli::print::{Printer, grouped};
 use crate::config::FileSettings;
 use crate::embedding::EmbeddingModel;
-use crate::source::PostgresError;
+use crate::source::contract::{
+    BuildMode, BuildProgress, EmbeddedStreams, PostgresError, StoreError, VectorError,
+};
 use crate::source::postgres::{
     ModelStatus, PostgresPool, PostgresVectorStatus, RecordVectorStatus, VectorScan, estimate_postgres_build,
     postgres_vector_status, remove_postgres_vectors,
 };
-use crate::source::store::{BuildMode, BuildProgress, EmbeddedStreams, StoreError, VectorError};
 
 /// Returns the work that is left after an import; `None` for a database without pgvector, which has no vectors.
 pub(super) async fn estimate_imported(

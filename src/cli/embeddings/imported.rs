@@ -14,7 +14,8 @@ use crate::app::imports::ImportStore;
 use crate::app::secret::postgres_pool;
 use crate::cli::print::note;
 use crate::config::Environment;
-use crate::source::store::{BuildMode, StoreError, estimate_build};
+use crate::source::contract::{BuildMode, StoreError};
+use crate::source::sqlite::estimate_build;
 
 /// Embedding after an import.
 #[derive(Debug, Clone, Default, Args)]

@@ -10,7 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::cli::print::{grouped, note};
 use crate::embedding::EmbeddingModel;
-use crate::source::store::BuildProgress;
+use crate::source::contract::BuildProgress;
 
 /// Interval of the lines that are printed where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(60);

@@ -9,7 +9,7 @@ use crate::app::open::runtime;
 use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::store::remove_vectors;
+use crate::source::sqlite::remove_vectors;
 
 /// Delete the vectors of a store. Its records stay.
 #[derive(Debug, Args)]

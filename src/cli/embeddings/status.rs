@@ -11,7 +11,7 @@ use crate::app::open::runtime;
 use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::print::{Printer, grouped};
 use crate::config::Environment;
-use crate::source::store::{check_vectors, vector_status};
+use crate::source::sqlite::{check_vectors, vector_status};
 
 /// Show the vectors of a store: their model, their number, and the records that they lack.
 #[derive(Debug, Args)]

@@ -82,8 +82,9 @@ impl Eval {
             let other = SourceArgs { place, config: None, found_config: None, ..self.source.clone() };
             // The stores differ, and the models do not.
             let FileSettings { embedding, rerank, .. } = settings;
-            let other = other.settings(environment)?;
-            sources.push(open(&FileSettings { embedding, rerank, ..other }, environment)?);
+            let mut other = other.settings(environment)?;
+            (other.embedding, other.rerank) = (embedding, rerank);
+            sources.push(open(&other, environment)?);
         }
         let runtime = runtime()?;
         let mut runs = Vec::new();

@@ -15,7 +15,7 @@ use crate::connectors::{
     FieldNames, FileKind, FileSelection, ImportError, Input, Intake, import_csv, import_files, import_json,
     import_mbox, import_records, unzip_input,
 };
-use crate::source::store::Manifest;
+use crate::source::Manifest;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Kind {

@@ -10,8 +10,8 @@ use crate::cli::print::note;
 use crate::cli::sync::note_lock;
 use crate::handle::ConnectionId;
 use crate::source::ImportTarget;
+use crate::source::contract::StoreError;
 use crate::source::postgres::{PostgresPool, import_in_progress};
-use crate::source::store::StoreError;
 
 /// Maximum time of waiting. Then the import fails, with the session that imports.
 const MAX_WAIT: Duration = Duration::from_secs(60);

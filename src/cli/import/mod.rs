@@ -34,8 +34,8 @@ use crate::app::stop;
 use crate::config::Environment;
 use crate::connectors::{ImportError, Intake, PARSER_STACK_BYTES, special_file};
 use crate::handle::ConnectionId;
-use crate::source::ImportTarget;
-use crate::source::store::{ImportResult, Manifest, NewConnection, Tally};
+use crate::source::contract::{ImportResult, NewConnection, Tally};
+use crate::source::{ImportTarget, Manifest};
 
 /// Import files into a store. A repeated import changes nothing.
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::super::print::{Printer, grouped};
-use crate::source::store::Tally;
+use crate::source::contract::Tally;
 
 /// The result of an import.
 #[derive(Serialize)]

@@ -15,7 +15,7 @@ use crate::handle::SourceName;
 use crate::source::Source;
 use crate::source::pdpp::DEFAULT_DEADLINE;
 use crate::source::postgres::PostgresStore;
-use crate::source::store::Store;
+use crate::source::sqlite::SqliteStore;
 
 /// The store and connection of the records.
 #[derive(Debug, Clone, Args)]
@@ -55,7 +55,7 @@ impl TargetArgs {
         let asked = self.connector.as_deref()?;
         let name: SourceName = "store".parse().ok()?;
         let store: Box<dyn Source> = match store {
-            ImportStore::File(path) => Box::new(Store::open(name, path).ok()?),
+            ImportStore::File(path) => Box::new(SqliteStore::open(name, path).ok()?),
             ImportStore::Postgres(url) => {
                 Box::new(PostgresStore::new(name, postgres_pool(url, environment).ok()?, DEFAULT_DEADLINE))
             }

@@ -13,8 +13,9 @@ use crate::app::secret::postgres_pool;
 use crate::cli::backup::StorePlace;
 use crate::cli::print::Printer;
 use crate::config::Environment;
+use crate::source::contract::StoreError;
 use crate::source::documents::{NewProject, ProjectName, ProjectSettings, ProjectSlug};
-use crate::source::store::{StoreError, SyncStore};
+use crate::source::sqlite::SqliteSyncStore;
 
 /// Create an empty project; `fetchwell import docs` then imports its documents.
 #[derive(Debug, Args)]
@@ -44,7 +45,7 @@ impl Create {
                 StorePlace::Postgres(postgres_pool(&url, environment).map_err(StoreError::from)?)
             }
             ImportStore::File(path) => {
-                drop(SyncStore::open_or_create(&path)?);
+                drop(SqliteSyncStore::open_or_create(&path)?);
                 StorePlace::File(path)
             }
         };

@@ -12,7 +12,7 @@ use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
 use crate::source::documents::{ProjectRef, ProjectSettings};
 use crate::source::postgres::PostgresSyncStore;
-use crate::source::store::SyncStore;
+use crate::source::sqlite::SqliteSyncStore;
 use crate::terminal::Line;
 
 /// Show a project, the folder of its documents and its categories.
@@ -35,7 +35,7 @@ impl Show {
         let categories = runtime.block_on(store.categories(project.id))?;
         let connection = project.slug.connection();
         let imports = match self.store.place(environment)? {
-            StorePlace::File(path) => SyncStore::open(&path)?.imports()?,
+            StorePlace::File(path) => SqliteSyncStore::open(&path)?.imports()?,
             // It has connections of its own, since those above belong to this runtime.
             StorePlace::Postgres(pool) => PostgresSyncStore::open(pool)?.imports()?,
         };

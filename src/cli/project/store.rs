@@ -5,14 +5,14 @@ use crate::cli::backup::StorePlace;
 use crate::source::documents::DocumentStore;
 use crate::source::pdpp::DEFAULT_DEADLINE;
 use crate::source::postgres::{PostgresPool, PostgresStore};
-use crate::source::store::Store;
+use crate::source::sqlite::SqliteStore;
 
 /// Opens a store of projects.
 pub(super) fn open(place: &StorePlace) -> Result<Box<dyn DocumentStore>, Failure> {
     match place {
         StorePlace::File(path) => {
             let name = "store".parse().map_err(|error| Failure::usage(&error))?;
-            Ok(Box::new(Store::open(name, path)?))
+            Ok(Box::new(SqliteStore::open(name, path)?))
         }
         StorePlace::Postgres(pool) => Ok(Box::new(database(pool)?)),
     }

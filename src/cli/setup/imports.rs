@@ -13,7 +13,8 @@ use crate::app::failure::Failure;
 use crate::config::Environment;
 use crate::connectors::{ImportKind, connection_name};
 use crate::handle::ConnectionId;
-use crate::source::store::{RememberedImport, StoreError, SyncStore};
+use crate::source::contract::{RememberedImport, StoreError};
+use crate::source::sqlite::SqliteSyncStore;
 use crate::terminal::Line;
 
 /// Records that can be imported, or are.
@@ -160,7 +161,7 @@ pub(super) fn import_all(
 }
 
 fn imports_of(store: &Path) -> Result<Vec<RememberedImport>, Failure> {
-    match SyncStore::open(store) {
+    match SqliteSyncStore::open(store) {
         Err(StoreError::Missing(_)) => Ok(Vec::new()),
         store => Ok(store?.imports()?),
     }

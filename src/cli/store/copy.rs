@@ -11,8 +11,8 @@ use crate::app::secret::postgres_pool;
 use crate::cli::backup::{StorePlace, until_stopped};
 use crate::cli::print::{Printer, counted, grouped, note};
 use crate::config::Environment;
+use crate::source::contract::StoreError;
 use crate::source::postgres::PostgresUrl;
-use crate::source::store::StoreError;
 use crate::source::{ConnectionCopy, CopyError, ImportTarget, StoreCopy};
 
 /// Copy all records of a store into another one, with their ids: a file to PostgreSQL, or back.

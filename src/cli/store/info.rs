@@ -10,10 +10,9 @@ use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::connections::{ImportOutput, import_output, print_import};
 use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
+use crate::source::contract::{ConnectionInfo, GenerationStatus, RememberedImport, StoreError};
 use crate::source::postgres::{PostgresInfo, postgres_imports, postgres_info};
-use crate::source::store::{
-    ConnectionInfo, GenerationStatus, RememberedImport, StoreError, StoreInfo, SyncStore, store_info,
-};
+use crate::source::sqlite::{SqliteSyncStore, StoreInfo, store_info};
 use crate::terminal::Line;
 
 /// Show the path of a store, the sizes of its files, and the records of each connection and stream.
@@ -40,7 +39,7 @@ impl Info {
             }
         };
         let info = store_info(&path, &embedded_streams(&settings, &path))?;
-        let imports = SyncStore::open(&path)?.imports()?;
+        let imports = SqliteSyncStore::open(&path)?.imports()?;
         if printer.json {
             printer.value(&InfoOutput { info: &info, imports: imports_output(&imports) });
         } else {

@@ -8,8 +8,9 @@ use crate::app::open::runtime;
 use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::print::Printer;
 use crate::config::Environment;
+use crate::source::contract::StoreError;
 use crate::source::postgres::{PostgresPool, TableVersions, migrate_tables, table_versions};
-use crate::source::store::{StoreError, store_format};
+use crate::source::sqlite::store_format;
 
 /// Show the version of a store's tables, and the one that this release needs. Changes nothing.
 #[derive(Debug, Args)]

@@ -14,11 +14,10 @@ use crate::cli::print::{Printer, counted, note};
 use crate::config::Environment;
 use crate::cursor::delete_positions;
 use crate::handle::RecordScope;
+use crate::source::contract::{RemovalCounts, RemovalResult};
 use crate::source::documents::DOCS_KIND;
 use crate::source::postgres::{self, PostgresPool};
-use crate::source::store::{
-    RemovalCounts, RemovalResult, SyncStore, count_removal, finish_removal, remove_records,
-};
+use crate::source::sqlite::{SqliteSyncStore, count_removal, finish_removal, remove_records};
 use crate::terminal::err_is_terminal;
 
 /// Remove a connection, a stream or a record from a store, with its history, its place in the index and its vectors.
@@ -177,7 +176,7 @@ fn described(counts: RemovalCounts) -> String {
 
 /// Prints what keeps the records of a scope current, if anything does.
 fn note_import(store: &Path, scope: &RecordScope) -> Result<(), Failure> {
-    let imports = SyncStore::open(store)?.imports()?;
+    let imports = SqliteSyncStore::open(store)?.imports()?;
     let connection = &scope.connection;
     let Some(import) = imports.into_iter().find(|import| import.connection_id == *connection) else {
         return Ok(());

@@ -20,8 +20,9 @@ use crate::app::open::runtime;
 use crate::config::Environment;
 use crate::connectors::{Guess, ImportKind, ImportOptions, StoreFiles, connection_name, guess_kind};
 use crate::handle::ConnectionId;
-use crate::source::store::{Manifest, NewConnection, NewImport, RememberedImport, StoreError, SyncStore};
-use crate::source::{SyncTarget, is_database};
+use crate::source::contract::{NewConnection, NewImport, RememberedImport, StoreError};
+use crate::source::sqlite::SqliteSyncStore;
+use crate::source::{Manifest, SyncTarget, is_database};
 
 /// Import a file or folder of any kind, and remember it for `fetchwell sync`.
 #[derive(Debug, Args)]
@@ -198,7 +199,7 @@ impl Add {
         let known = if is_database(store) {
             ImportStore::from_place(store)?.open_target(environment)?.imports()?
         } else {
-            match SyncStore::open(store) {
+            match SqliteSyncStore::open(store) {
                 Err(StoreError::Missing(_)) => Vec::new(),
                 store => store?.imports()?,
             }

@@ -18,10 +18,9 @@ use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
 use crate::config::Environment;
 use crate::connectors::{CategoryFrom, ImportOptions, StoreFiles, guess_kind};
-use crate::source::SyncTarget;
+use crate::source::contract::{NewConnection, NewImport, RememberedImport};
 use crate::source::documents::{DOCS_KIND, ProjectSlug};
-use crate::source::is_database;
-use crate::source::store::{NewConnection, NewImport, RememberedImport};
+use crate::source::{SyncTarget, is_database};
 
 /// Import a folder of text, Markdown, HTML, PDF, EPUB and office files into a project, a document per file.
 #[derive(Debug, Args)]

@@ -30,7 +30,7 @@ use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
 use crate::config::Environment;
-use crate::source::store::RememberedImport;
+use crate::source::contract::RememberedImport;
 
 /// Bring imports up to date with their files and folders: new, changed, moved and deleted records.
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::super::print::{Printer, counted, grouped, note};
 use crate::connectors::{ImportError, SyncOutcome, describe_held_records};
-use crate::source::store::RememberedImport;
+use crate::source::contract::RememberedImport;
 
 /// State of an import: its error, and the numbers of records and files that it does not have as the origin has them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

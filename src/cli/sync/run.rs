@@ -15,7 +15,8 @@ use crate::app::failure::Failure;
 use crate::app::stop;
 use crate::connectors::{ImportError, PARSER_STACK_BYTES, Synchronization};
 use crate::source::SyncTarget;
-use crate::source::store::{RememberedImport, is_store_locked};
+use crate::source::contract::RememberedImport;
+use crate::source::sqlite::is_store_locked;
 
 /// Interval at which a command looks whether another process still holds the lock of the store.
 const LOCK_POLL: Duration = Duration::from_millis(50);

@@ -15,7 +15,7 @@ use crate::app::stop;
 use crate::config::Environment;
 use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome};
 use crate::handle::ConnectionId;
-use crate::source::store::RememberedImport;
+use crate::source::contract::RememberedImport;
 
 /// Interval of synchronizations, for changes that the system does not report.
 const EVERY: Duration = Duration::from_secs(15 * 60);

@@ -52,9 +52,9 @@ fn both_formats_give_the_same_settings() {
     assert_eq!(settings, read(yaml, "/etc/c.yml", &[]).unwrap());
     let limit = settings.rate_limit.unwrap();
     assert_eq!((limit.requests.get(), limit.per), (15, Duration::from_secs(10)));
-    assert_eq!((settings.sources.len(), settings.ring), (1, 500));
-    assert_eq!(read("telemetry: {}\n", "c.yaml", &[]).unwrap().ring, 10_000);
-    assert_eq!(read("telemetry = {ring = 1000000}\n", "c.toml", &[]).unwrap().ring, 1_000_000);
+    assert_eq!((settings.sources.len(), settings.telemetry.ring), (1, 500));
+    assert_eq!(read("telemetry: {}\n", "c.yaml", &[]).unwrap().telemetry.ring, 10_000);
+    assert_eq!(read("telemetry = {ring = 1000000}\n", "c.toml", &[]).unwrap().telemetry.ring, 1_000_000);
     assert_eq!(settings.protection.estimator, Estimator::Chars4);
     assert!(settings.protection.limits("/abc").exempt);
 }

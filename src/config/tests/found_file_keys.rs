@@ -8,7 +8,7 @@ use crate::config::{check_text, restricted_keys};
 
 /// The rule for a key in a found file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Decision {
+pub(super) enum Decision {
     /// The file may have the key with this value.
     Allowed(&'static str),
     /// The key requires trust with this value.
@@ -20,7 +20,7 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// Rules by key. `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 114] = [
+pub(super) const KEYS: [(&str, Decision); 114] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
@@ -143,7 +143,7 @@ const KEYS: [(&str, Decision); 114] = [
 ];
 
 /// Returns the text of a file that has only one key.
-fn with_key(path: &str, value: &str) -> String {
+pub(super) fn with_key(path: &str, value: &str) -> String {
     let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
     format!("{}{key} = {value}\n", header(table))
 }

@@ -6,21 +6,22 @@
 //! * `node`: the tree
 //! * `toml`, `yaml`: the parsers
 //! * `read`: a deserializer for the tree
+//! * `schema`: the types, defaults and former names of keys
 //! * `leaves`: the values of the tree with their keys
 
 mod leaves;
 mod node;
 mod read;
+mod schema;
 mod toml;
 mod yaml;
 
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
-
 pub(super) use leaves::Leaf;
 pub use node::Mistake;
 pub(super) use node::{Node, key_of};
+pub(super) use schema::{Kind, Schema};
 
 /// Returns true if the extension of the file name is that of YAML.
 #[must_use]
@@ -35,10 +36,5 @@ impl Node {
         // Windows editors write a byte order mark, which both formats allow.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if is_yaml(path) { yaml::parse(text) } else { toml::parse(text) }
-    }
-
-    /// Deserializes the tree.
-    pub(super) fn read<Settings: DeserializeOwned>(&self) -> Result<Settings, Mistake> {
-        Settings::deserialize(self).map_err(read::Fault::mistake)
     }
 }

@@ -75,11 +75,10 @@ impl Mistake {
 }
 
 impl Node {
-    /// Creates the mistake of a key in a table. It has the line of the table if the key is not set.
-    pub(in crate::config) fn mistake(&self, table: &str, key: &str, problem: String) -> Mistake {
-        let path = [table, key];
-        let line = self.line_of(&path).or_else(|| self.line_of(&[table]));
-        Mistake { line, key: Some(key_of(&path)), problem }
+    /// Creates the mistake of a key. It has the line of the table if the key is not set.
+    pub(in crate::config) fn mistake(&self, path: &[&str], problem: String) -> Mistake {
+        let line = self.line_of(path).or_else(|| self.line_of(path.split_last()?.1));
+        Mistake { line, key: Some(key_of(path)), problem }
     }
 
     /// Returns the line of a key, or `None` if the file does not have it.

@@ -2,17 +2,19 @@
 
 use std::fmt;
 
-use serde::de::value::StrDeserializer;
+use serde::de::value::{SeqDeserializer, StrDeserializer};
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer, MapAccess, SeqAccess,
-    Unexpected, VariantAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, Error, Expected, IntoDeserializer, MapAccess, SeqAccess,
+    Unexpected, Visitor,
 };
 
 use super::node::{Key, Mistake, Node, Value, key_of};
+use super::schema::{Kind, Schema};
+use crate::config::values::DurationText;
 
 /// A deserialization error. Its position is added while it is returned through the levels of the tree.
 #[derive(Debug)]
-pub(in crate::config) struct Fault {
+struct Fault {
     problem: String,
     line: Option<usize>,
     /// Keys from the innermost to the outermost.
@@ -20,7 +22,7 @@ pub(in crate::config) struct Fault {
 }
 
 impl Fault {
-    pub(super) fn mistake(self) -> Mistake {
+    fn mistake(self) -> Mistake {
         let steps: Vec<&str> = self.steps.iter().rev().map(String::as_str).collect();
         let key = (!steps.is_empty()).then(|| key_of(&steps));
         Mistake { line: self.line, key, problem: self.problem }
@@ -108,11 +110,70 @@ impl fmt::Display for OneOf {
     }
 }
 
-impl<'de> Deserializer<'de> for &'de Node {
+/// A node with its full name, by which the schema knows its type.
+struct Reader<'de> {
+    node: &'de Node,
+    schema: &'de Schema,
+    name: String,
+}
+
+/// The node of a key that is absent, and has a default.
+static ABSENT: Node = Node { line: 0, value: Value::Nothing };
+
+impl Node {
+    /// Deserializes the tree. The schema has the types and defaults of its keys.
+    pub(in crate::config) fn read<Settings: DeserializeOwned>(
+        &self,
+        schema: &Schema,
+    ) -> Result<Settings, Mistake> {
+        let reader = Reader { node: self, schema, name: String::new() };
+        Settings::deserialize(reader).map_err(Fault::mistake)
+    }
+}
+
+impl Reader<'_> {
+    /// Returns the type of the key, or `None` if the field rejects a key without a value. A switch that is off by default,
+    /// and was written without a value, may have been meant to be on.
+    fn kind(&self) -> Option<Kind> {
+        let has_no_value = self.node.value == Value::Nothing && !std::ptr::eq(self.node, &ABSENT);
+        let rejects_it = |kind: &Kind| matches!(kind, Kind::Flag(Some(false)) | Kind::DefaultTable);
+        self.schema.kind(&self.name).filter(|kind| !(has_no_value && rejects_it(kind)))
+    }
+}
+
+impl Value {
+    /// Describes the value that was found instead of an expected one.
+    fn instead_of(&self, expected: fmt::Arguments<'_>) -> Fault {
+        let found = match self {
+            Self::Boolean(boolean) => format!("the boolean `{boolean}`"),
+            Self::Integer(number) => format!("the number `{number}`"),
+            Self::Float(number) => format!("the number `{number}`"),
+            other => other.kind().to_owned(),
+        };
+        Fault::custom(format_args!("expected {expected}, found {found}"))
+    }
+}
+
+impl<'de> Deserializer<'de> for Reader<'de> {
     type Error = Fault;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match &self.value {
+        match (self.kind(), &self.node.value) {
+            (Some(Kind::Flag(Some(default))), Value::Nothing) => return visitor.visit_bool(default),
+            (Some(Kind::DefaultTable), Value::Nothing) => return visitor.visit_map(Entries::new(&[], self)),
+            (Some(Kind::Integer { max, default, .. }), value) => {
+                let number = match (value, default) {
+                    (Value::Integer(number), _) => {
+                        self.schema.integer(&self.name, *number).map_err(Fault::custom)?
+                    }
+                    (Value::Nothing, Some(default)) => default,
+                    _ => return Err(value.instead_of(format_args!("an integer between 1 and {max}"))),
+                };
+                return visitor.visit_u64(u64::try_from(number).unwrap_or(u64::MAX));
+            }
+            _ => {}
+        }
+        match &self.node.value {
             Value::Nothing => visitor.visit_unit(),
             Value::Boolean(boolean) => visitor.visit_bool(*boolean),
             Value::Integer(number) => match (i64::try_from(*number), u64::try_from(*number)) {
@@ -122,13 +183,13 @@ impl<'de> Deserializer<'de> for &'de Node {
             },
             Value::Float(number) => visitor.visit_f64(*number),
             Value::Text(text) => visitor.visit_borrowed_str(text),
-            Value::List(nodes) => visitor.visit_seq(Items { nodes: nodes.iter(), at: 0 }),
-            Value::Table(entries) => visitor.visit_map(Entries { entries: entries.iter(), open: None }),
+            Value::List(nodes) => visitor.visit_seq(Items { nodes: nodes.iter(), at: 0, list: self }),
+            Value::Table(entries) => visitor.visit_map(Entries::new(entries, self)),
         }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match &self.value {
+        match &self.node.value {
             // A key without a value counts as missing. That is possible in YAML only.
             Value::Nothing => visitor.visit_none(),
             _ => visitor.visit_some(self),
@@ -149,8 +210,11 @@ impl<'de> Deserializer<'de> for &'de Node {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        match &self.value {
-            Value::Text(text) => visitor.visit_enum(UnitVariantName(text)),
+        match &self.node.value {
+            Value::Text(text) => {
+                let word: StrDeserializer<'_, Fault> = text.as_str().into_deserializer();
+                visitor.visit_enum(word)
+            }
             other => Err(Fault::custom(format_args!("expected {}, found {}", OneOf(variants), other.kind()))),
         }
     }
@@ -161,12 +225,29 @@ impl<'de> Deserializer<'de> for &'de Node {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        match &self.value {
-            Value::Table(_) => self.deserialize_any(visitor),
-            Value::Nothing => Err(Fault::custom("expected a table, found nothing; add keys, or remove it")),
+        match (self.kind(), &self.node.value) {
+            // `std::time::Duration` is a struct of seconds and nanoseconds.
+            (Some(Kind::Duration(default)), value) => {
+                let DurationText(duration) = match (value, default) {
+                    (Value::Text(text), _) => text.parse().map_err(Fault::custom::<String>)?,
+                    (Value::Nothing, Some(default)) => DurationText(default),
+                    _ => {
+                        let expected = format_args!("a duration with its unit, such as \"2s\" or \"500ms\"");
+                        return Err(value.instead_of(expected));
+                    }
+                };
+                let parts = [duration.as_secs(), u64::from(duration.subsec_nanos())];
+                visitor.visit_seq(SeqDeserializer::new(parts.into_iter()))
+            }
+            (_, Value::Table(_)) | (Some(Kind::DefaultTable), Value::Nothing) => {
+                self.deserialize_any(visitor)
+            }
+            (_, Value::Nothing) => {
+                Err(Fault::custom("expected a table, found nothing; add keys, or remove it"))
+            }
             // Derived code would accept a list as the fields in order, and its error would contain the name of a Rust
             // type.
-            other => Err(Fault::custom(format!("expected a table, found {}", other.kind()))),
+            (_, other) => Err(Fault::custom(format!("expected a table, found {}", other.kind()))),
         }
     }
 
@@ -179,6 +260,7 @@ impl<'de> Deserializer<'de> for &'de Node {
 struct Items<'de> {
     nodes: std::slice::Iter<'de, Node>,
     at: usize,
+    list: Reader<'de>,
 }
 
 impl<'de> SeqAccess<'de> for Items<'de> {
@@ -188,64 +270,43 @@ impl<'de> SeqAccess<'de> for Items<'de> {
         let Some(node) = self.nodes.next() else { return Ok(None) };
         let step = self.at.to_string();
         self.at += 1;
-        seed.deserialize(node).map(Some).map_err(|fault| fault.within(&step, node.line))
+        let item = Reader { node, schema: self.list.schema, name: format!("{}[]", self.list.name) };
+        seed.deserialize(item).map(Some).map_err(|fault| fault.within(&step, node.line))
     }
 }
 
 struct Entries<'de> {
     entries: std::slice::Iter<'de, (Key, Node)>,
-    open: Option<&'de (Key, Node)>,
+    /// Keys that are absent and have a default.
+    absent: std::vec::IntoIter<&'static str>,
+    open: Option<(&'de str, &'de Node)>,
+    table: Reader<'de>,
+}
+
+impl<'de> Entries<'de> {
+    fn new(entries: &'de [(Key, Node)], table: Reader<'de>) -> Self {
+        let is_absent = |name: &&str| !entries.iter().any(|(key, _)| key.name == *name);
+        let absent: Vec<&str> = table.schema.defaults_of(&table.name).filter(is_absent).collect();
+        Self { entries: entries.iter(), absent: absent.into_iter(), open: None, table }
+    }
 }
 
 impl<'de> MapAccess<'de> for Entries<'de> {
     type Error = Fault;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
-        self.open = self.entries.next();
-        let Some((key, _)) = self.open else { return Ok(None) };
-        let name: StrDeserializer<'_, Fault> = key.name.as_str().into_deserializer();
-        seed.deserialize(name).map(Some).map_err(|fault| fault.within(&key.name, key.line))
+        let written = self.entries.next().map(|(key, node)| (key.name.as_str(), key.line, node));
+        let next = written.or_else(|| self.absent.next().map(|name| (name, self.table.node.line, &ABSENT)));
+        let Some((name, line, node)) = next else { return Ok(None) };
+        self.open = Some((name, node));
+        let key: StrDeserializer<'_, Fault> = name.into_deserializer();
+        seed.deserialize(key).map(Some).map_err(|fault| fault.within(name, line))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
         let Some((key, node)) = self.open.take() else { return Err(Fault::custom("a value without a key")) };
-        seed.deserialize(node).map_err(|fault| fault.within(&key.name, node.line))
-    }
-}
-
-/// A string that names a variant of an enum.
-struct UnitVariantName<'de>(&'de str);
-
-impl<'de> EnumAccess<'de> for UnitVariantName<'de> {
-    type Error = Fault;
-    type Variant = Self;
-
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Fault> {
-        let word: StrDeserializer<'_, Fault> = self.0.into_deserializer();
-        Ok((seed.deserialize(word)?, self))
-    }
-}
-
-impl<'de> VariantAccess<'de> for UnitVariantName<'de> {
-    type Error = Fault;
-
-    fn unit_variant(self) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _seed: T) -> Result<T::Value, Fault> {
-        Err(Fault::custom("expected a string"))
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, _visitor: V) -> Result<V::Value, Fault> {
-        Err(Fault::custom("expected a string"))
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _fields: &'static [&'static str],
-        _visitor: V,
-    ) -> Result<V::Value, Fault> {
-        Err(Fault::custom("expected a string"))
+        let schema = self.table.schema;
+        let value = Reader { node, schema, name: schema.name_in(&self.table.name, key) };
+        seed.deserialize(value).map_err(|fault| fault.within(key, node.line))
     }
 }

@@ -15,8 +15,9 @@ use super::super::text_input::decode;
 use super::record::read_record;
 use super::selection::FileSelection;
 use crate::record::RecordData;
-use crate::source::documents::{Category, DOCUMENTS_STREAM, NewDocument, Uuid, bounded_title, content_hash};
-use crate::source::store::KnownDocument;
+use crate::source::documents::{
+    Category, DOCUMENTS_STREAM, KnownDocument, NewDocument, Uuid, bounded_title, content_hash,
+};
 
 /// Origin of the categories of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

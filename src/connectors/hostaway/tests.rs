@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::fit::count_tokens;
-use crate::source::store::Manifest;
+use crate::source::Manifest;
 
 fn all() -> Vec<(&'static str, &'static str, Value)> {
     let of =

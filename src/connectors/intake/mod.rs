@@ -22,10 +22,10 @@ use super::key::canonical_key;
 use super::lines::MAX_LINE_BYTES;
 use crate::handle::{Handle, RecordAddress, RecordId, StreamName};
 use crate::record::RecordData;
-use crate::source::store::{
-    Change, ImportResult, IncomingRecord, ItemId, Manifest, NewConnection, StoreError, Tally,
+use crate::source::contract::{
+    Change, ImportResult, IncomingRecord, ItemId, NewConnection, StoreError, Tally,
 };
-use crate::source::{ImportTarget, ImportWriter, SyncTargetWriter};
+use crate::source::{ImportTarget, ImportWriter, Manifest, SyncTargetWriter};
 
 /// The checks and the store of one import. The store and its connection are created with the first record, so an
 /// import that fails earlier leaves nothing behind.

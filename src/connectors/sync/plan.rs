@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::scan::{Scan, ScannedFile};
 use super::stamp::fingerprint;
-use crate::source::store::{ItemId, ItemState, KnownItem};
+use crate::source::contract::{ItemId, ItemState, KnownItem};
 
 /// The difference between an origin and the items that a store knows.
 #[derive(Debug, Default)]

@@ -24,7 +24,7 @@ use super::super::records::import_records;
 use super::kind::{FileSet, ImportKind, ImportOptions};
 use super::scan::ScannedFile;
 use super::stamp::fingerprint;
-use crate::source::store::{Fingerprint, ItemState};
+use crate::source::contract::{Fingerprint, ItemState};
 
 /// Reader of the files of an import.
 pub(super) struct OriginReader<'a> {

@@ -16,11 +16,10 @@ use super::plan::Plan;
 use super::read::{OriginReader, ReadFiles};
 use super::scan::Scan;
 use super::store_files::StoreFiles;
-use crate::source::store::{
-    ImportStatus, ItemId, KnownItem, Manifest, MissingCounts, NewConnection, RememberedImport, StoreError,
-    Tally,
+use crate::source::contract::{
+    ImportStatus, ItemId, KnownItem, MissingCounts, NewConnection, RememberedImport, StoreError, Tally,
 };
-use crate::source::{ImportLock, SyncTarget, SyncTargetWriter};
+use crate::source::{ImportLock, Manifest, SyncTarget, SyncTargetWriter};
 
 /// Maximum number of passes over files that share keys. After that, all files are read.
 const MAX_PASSES: usize = 8;

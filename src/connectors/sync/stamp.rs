@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sha2::{Digest, Sha256};
 
 use super::super::item::FileKind;
-use crate::source::store::Fingerprint;
+use crate::source::contract::Fingerprint;
 
 /// Maximum size in bytes of a file that has a fingerprint. Larger ones are read again if only their times changed.
 const MAX_FINGERPRINT_BYTES: u64 = 8 * 1024 * 1024;

@@ -10,12 +10,12 @@ use super::*;
 use crate::embedding::{RerankError, Reranker};
 use crate::source::RecordReads;
 use crate::source::documents::{Category, DocumentChange, DocumentStore, conformance};
-use crate::source::store::{Store, SyncStore};
+use crate::source::sqlite::{SqliteStore, SqliteSyncStore};
 
 async fn found(folder: &std::path::Path) -> FoundProject {
     let path = folder.join("store.db");
-    drop(SyncStore::open_or_create(&path).unwrap());
-    let store = Store::open("store".parse().unwrap(), &path).unwrap();
+    drop(SqliteSyncStore::open_or_create(&path).unwrap());
+    let store = SqliteStore::open("store".parse().unwrap(), &path).unwrap();
     let project = conformance::project(&store, "docs").await;
     conformance::put(&store, &project, "a.md", "The zebra is here.").await;
     let project = store.project(&ProjectRef::Id(project.id)).await.unwrap().unwrap();
@@ -211,7 +211,7 @@ async fn searches_that_waited_for_a_failed_one_run_at_the_same_time() {
     }
     // The key of a search names the project, and not the file that has it.
     let copy = copied.path().join("store.db");
-    let failing = Arc::new(Store::open("store".parse().unwrap(), &copy).unwrap());
+    let failing = Arc::new(SqliteStore::open("store".parse().unwrap(), &copy).unwrap());
     let failing = FoundProject { store: failing, ..of.clone() };
     let cache = SearchCache::default();
     let search = |of: &FoundProject| {

@@ -10,6 +10,7 @@ use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use serde::Deserialize;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -19,7 +20,8 @@ use tokio_util::sync::CancellationToken;
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 
 /// Paths of the certificate and its private key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TlsSettings {
     /// PEM file with the certificate of the server, followed by its intermediate certificates.
     pub certificate: PathBuf,

@@ -7,11 +7,12 @@ use serde_json::json;
 
 use super::{
     Candidates, Category, CommitSummary, Document, DocumentChange, DocumentList, DocumentRef, DocumentSearch,
-    DocumentStore, EMBEDDING_DIMENSIONS, Feedback, GroupValue, NewDocument, NewProject, NewSearch, Project,
-    ProjectRef, ProjectSettings, SearchGrouping, StageSender, Uuid, content_hash,
+    DocumentStore, Feedback, GroupValue, NewDocument, NewProject, NewSearch, Project, ProjectRef,
+    ProjectSettings, SearchGrouping, StageSender, Uuid, content_hash,
 };
 use crate::record::RecordData;
 use crate::source::SearchMode;
+use crate::source::contract::EMBEDDING_DIMENSIONS;
 
 /// Runs all rules on an empty store.
 pub(crate) async fn check(store: &dyn DocumentStore) {

@@ -161,6 +161,17 @@ pub fn bounded_title(title: &str) -> &str {
     first_characters(title, MAX_TITLE_CHARS)
 }
 
+/// A document that a synchronization compares with the files of its origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownDocument {
+    /// Id of the document.
+    pub id: Uuid,
+    /// Path in the project.
+    pub path: String,
+    /// SHA-256 of its text.
+    pub content_hash: String,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::search::EMBEDDING_DIMENSIONS;
 use super::uuid::Uuid;
+use crate::source::contract::EMBEDDING_DIMENSIONS;
 
 /// A search to be remembered.
 #[derive(Debug, Clone, PartialEq)]

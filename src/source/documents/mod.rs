@@ -39,15 +39,12 @@ pub use category::{Category, InvalidCategory};
 pub use copy::{ChunkIds, CopiedDocument, ProjectCopy};
 pub use document::{
     CategoryCount, ChunkMetadata, DOCUMENTS_STREAM, Document, DocumentChange, DocumentChunk, DocumentPath,
-    InvalidDocumentPath, NewDocument, TEXT_FIELD, bounded_title, content_hash,
+    InvalidDocumentPath, KnownDocument, NewDocument, TEXT_FIELD, bounded_title, content_hash,
 };
 pub(in crate::source) use embedded::{EmbeddedTexts, plan_document};
 pub use history::{Feedback, InvalidFeedback, NewSearch, SearchRecord, vector_bytes};
 pub use project::{InvalidProjectName, NewProject, Project, ProjectChange, ProjectName, ProjectSettings};
-pub use search::{
-    Candidate, Candidates, DocumentSearch, EMBEDDING_DIMENSIONS, EmbeddingStage, MAX_CANDIDATES,
-    WrongDimensions, whole_millis,
-};
+pub use search::{Candidate, Candidates, DocumentSearch, EmbeddingStage, MAX_CANDIDATES, whole_millis};
 pub(in crate::source) use search_groups::{CountedSearches, search_groups};
 pub use search_groups::{GroupValue, InvalidGrouping, Latencies, SearchGroup, SearchGrouping};
 pub use slug::{InvalidSlug, ProjectRef, ProjectSlug};
@@ -58,6 +55,7 @@ pub use uuid::{InvalidUuid, Uuid};
 use super::SourceError;
 use crate::handle::SourceName;
 use crate::record::Unavailable;
+pub(in crate::source) use record::is_document;
 
 /// Kind of the imports into projects, and the key of the connector of projects.
 pub const DOCS_KIND: &str = "docs";

@@ -3,8 +3,10 @@
 use serde_json::Value;
 
 use super::category::Category;
-use super::document::{DocumentPath, NewDocument, TEXT_FIELD, bounded_title};
+use super::document::{DOCUMENTS_STREAM, DocumentPath, NewDocument, TEXT_FIELD, bounded_title};
+use super::uuid::Uuid;
 use crate::record::RecordData;
+use crate::source::contract::{Change, IncomingRecord};
 
 /// Fields of a document's record that have columns of their own.
 const COLUMNS: [&str; 4] = ["title", "path", "category", TEXT_FIELD];
@@ -69,6 +71,15 @@ impl NewDocument {
 /// Returns true if a field has the name of a column. Names that differ in case are one column to SQL.
 fn is_column(name: &str) -> bool {
     COLUMNS.iter().chain(&RESERVED).any(|column| column.eq_ignore_ascii_case(name))
+}
+
+/// Returns true for a document of a project, or its deletion.
+pub(in crate::source) fn is_document(incoming: &IncomingRecord) -> bool {
+    let is_put = match &incoming.change {
+        Change::Put { data, .. } => NewDocument::is_record(data),
+        Change::Delete { .. } => true,
+    };
+    is_put && incoming.stream.as_str() == DOCUMENTS_STREAM && incoming.key.as_str().parse::<Uuid>().is_ok()
 }
 
 #[cfg(test)]

@@ -11,16 +11,6 @@ use crate::source::SearchMode;
 /// Maximum number of candidates of a search.
 pub const MAX_CANDIDATES: usize = 200;
 
-/// Number of dimensions of the vectors of documents, by the contract.
-pub const EMBEDDING_DIMENSIONS: usize = 1_024;
-
-/// The error for vectors of another number of dimensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "Expected {EMBEDDING_DIMENSIONS} dimensions, got {0}; set `pad_to = {EMBEDDING_DIMENSIONS}` in [embedding] for a smaller model"
-)]
-pub struct WrongDimensions(pub usize);
-
 /// A search for chunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentSearch {

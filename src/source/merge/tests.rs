@@ -6,8 +6,7 @@ use super::position::MergePosition;
 use super::sort_key::{SortKey, sort_value};
 use crate::handle::RecordAddress;
 use crate::record::{Record, RecordData};
-use crate::source::RecordsPosition;
-use crate::source::{Change, Count, Direction, RecordsPage};
+use crate::source::{Change, Count, Direction, RecordsPage, RecordsPosition};
 use proptest::prelude::*;
 
 /// Row of a server: its key and its time.

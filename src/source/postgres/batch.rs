@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::sort_key::SortKey;
 use super::words::{Place, RecordWords};
 use crate::record::{RecordData, SortValue};
-use crate::source::store::{Change, Tally};
+use crate::source::contract::{Change, Tally};
 
 /// Minimum number of records for a thread that computes their words.
 const MIN_RECORDS_PER_THREAD: usize = 250;

@@ -8,7 +8,7 @@ use tokio_postgres::error::SqlState;
 
 use super::tls::TlsError;
 use super::url::{PostgresUrl, SslMode};
-use crate::source::postgres_error::PostgresError;
+use crate::source::contract::PostgresError;
 
 /// Converts an error of a statement or of a connection.
 pub(super) fn failure(url: &PostgresUrl, error: &Error) -> PostgresError {

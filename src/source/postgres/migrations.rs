@@ -8,7 +8,7 @@ use tokio_postgres::{Client, Error};
 use super::failure::failure;
 use super::transaction::{begin_read, begin_write};
 use super::url::PostgresUrl;
-use crate::source::postgres_error::PostgresError;
+use crate::source::contract::PostgresError;
 
 /// SQL of each version, from version 1.
 const MIGRATIONS: &[&str] = &[

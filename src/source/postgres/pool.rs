@@ -19,7 +19,7 @@ use super::password_file::{self, PasswordQuery};
 use super::tls::PostgresTls;
 use super::url::{PostgresUrl, SslMode};
 use crate::source::backend::PoolUsage;
-use crate::source::postgres_error::PostgresError;
+use crate::source::contract::PostgresError;
 
 /// Maximum number of connections of one process. A server has 100 by default, for all processes.
 const MAX_CONNECTIONS: usize = 16;

@@ -23,13 +23,12 @@ use crate::embedding::QueryEmbedder;
 use crate::handle::{RecordAddress, SourceName};
 use crate::memory::MemoryPermit;
 use crate::record::{Record, Schema, Unavailable, Window};
+use crate::source::contract::{PostgresError, StoreError};
 use crate::source::documents::DocumentStores;
-use crate::source::postgres_error::PostgresError;
 use crate::source::relational::allowance::{Allowance, MeasuredRead, with_memory};
 use crate::source::relational::interrupt::{Interrupt, ReadBounds};
 use crate::source::relational::tables::Tables as _;
 use crate::source::relational::{aggregate, changes, list, record, streams, window};
-use crate::source::store::StoreError;
 use crate::source::{
     AggregateAnswer, AggregateQuery, BackendKind, BackendStatus, QueryFault, RecordQuery, RecordsPage,
     RecordsQuery, ReplicaStatus, SearchPage, SearchQuery, Source, SourceError, Start, StreamAnswer,

@@ -18,7 +18,7 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_rustls::TlsConnector;
 
 use super::url::{PostgresUrl, SslMode};
-use crate::source::postgres_error::PostgresError;
+use crate::source::contract::PostgresError;
 
 /// Failure of a handshake.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use percent_encoding::percent_decode_str;
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
+use crate::source::contract::PostgresError;
 use crate::source::is_database_url;
-use crate::source::postgres_error::PostgresError;
 
 /// Port of a server that the URL gives none.
 const DEFAULT_PORT: u16 = 5432;

@@ -11,7 +11,7 @@ use tokio_postgres::error::SqlState;
 
 use super::pool::PostgresPool;
 use crate::source::SourceError;
-use crate::source::postgres_error::PostgresError;
+use crate::source::contract::PostgresError;
 
 /// Waits for the database on a blocking thread, until the deadline of the read.
 #[derive(Debug)]

@@ -30,18 +30,14 @@ use super::vectors::index::{create_index, drop_empty_index};
 use super::words::WORDS_VERSION;
 use crate::handle::StreamName;
 use crate::record::RecordData;
+use crate::source::contract::{
+    BATCH_BYTES, BATCH_RECORDS, Change, ImportResult, IncomingRecord, NewConnection, PostgresError,
+    StoreError, Tally,
+};
 use crate::source::documents::ChunkIds;
 use crate::source::manifest::Manifest;
 use crate::source::manifest::kinds::Kinds;
 use crate::source::manifest::observed::ObservedFields;
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{Change, ImportResult, IncomingRecord, NewConnection, StoreError, Tally};
-
-/// Maximum number of records per transaction.
-const BATCH_RECORDS: usize = 2_000;
-
-/// Maximum bytes of record text per transaction.
-const BATCH_BYTES: usize = 8_000_000;
 
 /// Maximum time of a batch, in which it may also wait for the batch of another import.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(300);

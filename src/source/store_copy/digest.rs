@@ -4,8 +4,8 @@ use std::convert::Infallible;
 
 use sha2::{Digest, Sha256};
 
+use crate::source::contract::{ExportError, ExportedStream, StoreError};
 use crate::source::record_export::RecordExport;
-use crate::source::store::{ExportError, ExportedStream, StoreError};
 
 /// Number of the records of a stream, and the sum of their hashes, whatever their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -16,12 +16,13 @@ use self::digest::StreamDigest;
 use super::documents::ProjectCopy;
 use super::import_target::{ImportTarget, ImportWriter};
 use super::record_export::{ExportPlace, RecordExport};
-use super::store::{
-    Change, CopiedConnection, ExportError, ExportedStream, IncomingRecord, NewConnection, ScopeError,
-    StoreError, Tally, no_progress,
-};
+use super::sqlite::no_progress;
 use crate::handle::{ConnectionId, RecordScope, StreamName};
 use crate::record::RecordData;
+use crate::source::contract::{
+    Change, CopiedConnection, ExportError, ExportedStream, IncomingRecord, NewConnection, ScopeError,
+    StoreError, Tally,
+};
 
 /// Copy of a store.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 use super::body::MAX_CHOICES;
 use crate::fit::clip;
 use crate::handle::{RecordAddress, SourceName};
-use crate::source::store::StoreError;
+use crate::source::contract::StoreError;
 use crate::source::{AMBIGUOUS_CONNECTION, Refusal, SourceError};
 
 const AGAIN: &str = "Call again in a moment; if it stays, `fetchwell doctor` tells what is wrong.";

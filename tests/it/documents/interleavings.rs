@@ -16,7 +16,7 @@ use fetchwell::source::documents::{
     Category, DocumentChange, DocumentRef, DocumentStore, NewDocument, NewProject, ProjectRef,
     ProjectSettings, ProjectSlug, Uuid,
 };
-use fetchwell::source::store::{Store, SyncStore};
+use fetchwell::source::sqlite::{SqliteStore, SqliteSyncStore};
 
 /// Environment variable with the number of commits and searches.
 const CALLS: &str = "FETCHWELL_INTERLEAVINGS";
@@ -147,7 +147,7 @@ impl Random {
 /// A store with one project, shared by the tasks.
 #[derive(Clone)]
 struct Site {
-    store: Arc<Store>,
+    store: Arc<SqliteStore>,
     project: Uuid,
     cache: SearchCache,
     ledger: Arc<Mutex<Ledger>>,
@@ -156,8 +156,8 @@ struct Site {
 impl Site {
     async fn new(folder: &Path) -> Self {
         let path = folder.join("store.db");
-        drop(SyncStore::open_or_create(&path).unwrap());
-        let store = Arc::new(Store::open("store".parse().unwrap(), &path).unwrap());
+        drop(SqliteSyncStore::open_or_create(&path).unwrap());
+        let store = Arc::new(SqliteStore::open("store".parse().unwrap(), &path).unwrap());
         let slug: ProjectSlug = "docs".parse().unwrap();
         let new = NewProject { name: (&slug).into(), slug, settings: ProjectSettings::default() };
         let project = store.create_project(&new).await.unwrap().unwrap().id;

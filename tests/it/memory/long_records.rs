@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use fetchwell::fit::count_tokens;
 use fetchwell::handle::Handle;
-use fetchwell::source::store::Store;
+use fetchwell::source::sqlite::SqliteStore;
 use fetchwell::source::{BoundSource, WindowQuery, WindowStart};
 use serde_json::{Value, json};
 
@@ -89,7 +89,7 @@ async fn windows_of_a_field_join_to_its_text() {
     for (number, body) in texts.iter().enumerate() {
         // The longest field is read from the source itself, in larger steps than a model may request.
         if body.len() > 1_000_000 {
-            let store = BoundSource::from(Store::open("store".parse().unwrap(), &path).unwrap());
+            let store = BoundSource::from(SqliteStore::open("store".parse().unwrap(), &path).unwrap());
             let address = format!("c/s:{number}").parse::<Handle>().unwrap().address().clone();
             let (mut whole, mut offset) = (String::new(), 0);
             while offset == 0 || whole.len() < body.len() {

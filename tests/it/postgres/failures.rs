@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use fetchwell::source::contract::{PostgresError, StoreError};
 use fetchwell::source::postgres::{PostgresPool, PostgresStore, PostgresUrl};
-use fetchwell::source::store::StoreError;
-use fetchwell::source::{BoundSource, PostgresError, SourceError};
+use fetchwell::source::{BoundSource, SourceError};
 
 use crate::sources::conformance::records_of;
 use crate::support::stores::postgres::{Database, ROLE_PASSWORD, authority_file, connect, store};

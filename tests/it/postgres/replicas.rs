@@ -5,9 +5,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use fetchwell::handle::RecordAddress;
+use fetchwell::source::contract::{PostgresError, StoreError};
 use fetchwell::source::postgres::{PasswordPlace, PostgresPool, PostgresStore, PostgresUrl, ReadReplicas};
-use fetchwell::source::store::StoreError;
-use fetchwell::source::{BoundSource, PostgresError, RecordQuery, SourceError};
+use fetchwell::source::{BoundSource, RecordQuery, SourceError};
 
 use crate::sources::conformance::records_of;
 use crate::support::stores::postgres::connect;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fetchwell::record::{HitId, Score};
 use fetchwell::source::postgres::{PostgresPool, PostgresStore, PostgresUrl};
-use fetchwell::source::store::Store;
+use fetchwell::source::sqlite::SqliteStore;
 use fetchwell::source::{Accuracy, BoundSource, Count, SearchMode, SearchPage, SearchQuery, SourceError};
 use serde_json::json;
 
@@ -72,7 +72,7 @@ async fn hits_equal_those_of_the_embedded_store() {
     import_records(&path, "c", &lines.join("\n"));
     let database = Database::create().await;
     database.import("c", &lines.join("\n"));
-    let embedded: BoundSource = Store::open("store".parse().unwrap(), &path).unwrap().into();
+    let embedded: BoundSource = SqliteStore::open("store".parse().unwrap(), &path).unwrap().into();
     let postgres: BoundSource = database.store().into();
     for words in
         ["zeppelin", "budget review", "quartely", "the offsite meeting 7", "fillers", "title k12", "nothing"]

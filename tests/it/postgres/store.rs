@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fetchwell::source::store::Store;
+use fetchwell::source::sqlite::SqliteStore;
 use fetchwell::source::{
     AggregateQuery, BoundSource, Change, ChangesToken, Direction, Filter, Grouping, Metric, RecordQuery,
     RecordsQuery, Start,
@@ -77,7 +77,7 @@ async fn twins(lines: &str) -> (tempfile::TempDir, BoundSource, BoundSource, Dat
     import_records(&path, "c", lines);
     let database = Database::create().await;
     database.import("c", lines);
-    let embedded: BoundSource = Store::open("store".parse().unwrap(), &path).unwrap().into();
+    let embedded: BoundSource = SqliteStore::open("store".parse().unwrap(), &path).unwrap().into();
     let postgres: BoundSource = database.store().into();
     (folder, embedded, postgres, database)
 }

@@ -137,7 +137,9 @@ const FORBIDDEN_MODULES: &[(&str, &str)] = &[
         "crate::source|crate::tools|crate::mcp|crate::http|crate::config|crate::record|crate::cli",
     ),
     ("src/source/", "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors"),
-    ("src/connectors/", "crate::tools|crate::mcp|crate::http|crate::cli"),
+    ("src/source/contract/", "source::sqlite|source::postgres::|rusqlite|tokio_postgres|tantivy"),
+    ("src/source/postgres/", "source::sqlite"),
+    ("src/connectors/", "crate::tools|crate::mcp|crate::http|crate::cli|source::sqlite|source::postgres::"),
     ("src/tools/", "crate::mcp|crate::http|crate::cli|crate::connectors|source::pdpp"),
     ("src/mcp/", "crate::http|crate::cli|crate::connectors|source::pdpp"),
     ("src/http/", "crate::app|crate::cli|crate::connectors|source::pdpp"),
@@ -162,7 +164,7 @@ fn modules_use_only_what_they_may() {
         (
             "rusqlite",
             vec![
-                "src/source/store/",
+                "src/source/sqlite/",
                 "src/state/",
                 "src/cursor/",
                 "src/telemetry/",
@@ -171,7 +173,7 @@ fn modules_use_only_what_they_may() {
             "only the store, the state directory, cursors, telemetry and the reader of databases use SQLite",
         ),
         ("tokio_postgres", vec!["src/source/postgres/"], "only its store uses PostgreSQL"),
-        ("tantivy", vec!["src/source/store/"], "only the store uses its index"),
+        ("tantivy", vec!["src/source/sqlite/"], "only the store uses its index"),
         ("print!(", vec![], "stdout belongs to the protocol"),
         ("println!(", vec![], "stdout belongs to the protocol"),
         ("anstream::", vec!["src/terminal/"], "terminal escapes all text"),

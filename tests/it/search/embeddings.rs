@@ -10,7 +10,7 @@ use fetchwell::embedding::{
     EmbeddingModel, EmbeddingSettings, Endpoint, LocalModel, ModelPlace, Persistence, Purpose, QueryEmbedder,
     open_model,
 };
-use fetchwell::source::store::Store;
+use fetchwell::source::sqlite::SqliteStore;
 use fetchwell::source::{BoundSource, SearchMode, SearchQuery};
 use serde_json::{Value, json};
 
@@ -397,7 +397,7 @@ async fn unusual_queries_are_answered_with_vectors() {
         json!({"stream": "notes", "key": "rtl", "data": {"title": "שלום 7", "body": "مرحبا בית world"}});
     stdout(&place.import(&(hebrew.to_string() + "\n"), &["--no-embed"]));
     stdout(&place.build());
-    let source = Store::open("notes".parse().unwrap(), &place.store()).unwrap();
+    let source = SqliteStore::open("notes".parse().unwrap(), &place.store()).unwrap();
     let settings = EmbeddingSettings {
         place: ModelPlace::Http {
             endpoint: format!("{}/v1", place.service.server.url).parse::<Endpoint>().unwrap(),

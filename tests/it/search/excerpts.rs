@@ -10,10 +10,8 @@ use std::time::Duration;
 use fetchwell::embedding::{EmbeddingModel, LocalModel, QueryEmbedder};
 use fetchwell::handle::Handle;
 use fetchwell::record::{Hit, HitId, RecordData};
-use fetchwell::source::store::{
-    BuildMode, Change, EmbeddedStreams, IncomingRecord, NewConnection, Store, StoreWriter, VectorBuilder,
-    no_progress, vector_status,
-};
+use fetchwell::source::contract::{BuildMode, Change, EmbeddedStreams, IncomingRecord, NewConnection};
+use fetchwell::source::sqlite::{SqliteStore, SqliteWriter, VectorBuilder, no_progress, vector_status};
 use fetchwell::source::{BoundSource, RecordQuery, SearchMode, SearchQuery};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -147,7 +145,7 @@ impl Place {
                 display_name: None,
                 manifest: None,
             };
-            let mut writer = StoreWriter::open(&self.path, &new, &no_progress).unwrap();
+            let mut writer = SqliteWriter::open(&self.path, &new, &no_progress).unwrap();
             for ((of, stream, key), draft) in &self.records {
                 if of == connection && passes(key) {
                     let (stream, key) = (stream.parse().unwrap(), key.parse().unwrap());
@@ -165,7 +163,7 @@ impl Place {
     }
 
     fn open(&self) -> BoundSource {
-        let store = Store::open("store".parse().unwrap(), &self.path).unwrap();
+        let store = SqliteStore::open("store".parse().unwrap(), &self.path).unwrap();
         let embedder = QueryEmbedder::new(|| Ok(Arc::clone(&MODEL)));
         store.with_embedder(Arc::new(embedder), usize::MAX, Duration::from_secs(60)).into()
     }
@@ -285,7 +283,7 @@ async fn hits_of_long_texts_show_a_match_at_their_end() {
         line("two", json!({"title": "Minutes", "body": filler, "notes": "a lighthouse on the coast"})),
     ];
     import_records(&path, "c", &lines.join("\n"));
-    let source = BoundSource::from(Store::open("long".parse().unwrap(), &path).unwrap());
+    let source = BoundSource::from(SqliteStore::open("long".parse().unwrap(), &path).unwrap());
     let hits = source.search(&SearchQuery::new("lighthouse", 10)).await.unwrap().hits;
     assert_eq!(hits.len(), 2);
     for hit in hits {

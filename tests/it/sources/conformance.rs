@@ -7,7 +7,7 @@ use std::time::Duration;
 use fetchwell::handle::{ConnectionId, RecordAddress};
 use fetchwell::record::{Capability, HitId, Scalar};
 use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
-use fetchwell::source::store::Store;
+use fetchwell::source::sqlite::SqliteStore;
 use fetchwell::source::{
     AggregateQuery, BoundSource, Change, Count, CountMode, Direction, Expansion, Filter, Granularity, Group,
     Grouping, Metric, RecordQuery, RecordsQuery, SearchMode, SearchQuery, Selection, SourceError, Start,
@@ -690,7 +690,7 @@ fn remote(provider: &str, cache: &Path) -> BoundSource {
 }
 
 fn open(path: &Path) -> BoundSource {
-    Store::open("store".parse().unwrap(), path).unwrap().into()
+    SqliteStore::open("store".parse().unwrap(), path).unwrap().into()
 }
 
 /// Returns the code, the message and the hint of an error.

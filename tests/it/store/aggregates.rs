@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fetchwell::source::store::Store;
+use fetchwell::source::sqlite::SqliteStore;
 use fetchwell::source::{
     AggregateAnswer, AggregateQuery, BoundSource, Change, Direction, Granularity, Grouping, Metric,
     QueryFault, RecordsQuery, SourceError, Start, StreamQuery,
@@ -31,7 +31,7 @@ fn table_of(amounts: &[&str]) -> (tempfile::TempDir, PathBuf) {
 }
 
 fn open(path: &Path) -> BoundSource {
-    Store::open("store".parse().unwrap(), path).unwrap().into()
+    SqliteStore::open("store".parse().unwrap(), path).unwrap().into()
 }
 
 fn of(metric: Metric, field: Option<&str>, grouping: Option<Grouping>) -> AggregateQuery {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fetchwell::source::store::{IndexState, Store};
+use fetchwell::source::sqlite::{IndexState, SqliteStore};
 use fetchwell::source::{BoundSource, SearchQuery};
 use serde_json::{Value, json};
 
@@ -255,8 +255,8 @@ async fn damage_to_any_file_is_detected_and_repaired() {
     copy(&index, &intact);
     let names: Vec<_> = files_in(&intact).iter().map(|file| file.file_name().unwrap().to_owned()).collect();
     assert!(names.len() > 8, "{names:?}");
-    let open = || Store::open("store".parse().unwrap(), &path).unwrap();
-    let keys = |store: Store, words: &'static str| async move {
+    let open = || SqliteStore::open("store".parse().unwrap(), &path).unwrap();
+    let keys = |store: SqliteStore, words: &'static str| async move {
         let page = BoundSource::from(store).search(&SearchQuery::new(words, 50)).await.unwrap();
         (page.hits.len(), page.notes)
     };

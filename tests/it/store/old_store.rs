@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use fetchwell::record::{Hit, HitId};
-use fetchwell::source::store::Store;
+use fetchwell::source::sqlite::SqliteStore;
 use fetchwell::source::{BoundSource, SearchPosition, SearchQuery};
 
 use crate::support::{binary, fetchwell, stderr, stdout, text};
@@ -90,7 +90,7 @@ async fn index_of_the_previous_layout_answers_until_the_next_takes_its_place() {
     // Another process writes to the index, so it cannot be rebuilt.
     let lock = std::fs::File::create(file("store.db-index-lock")).unwrap();
     lock.lock().unwrap();
-    let source = BoundSource::from(Store::open("store".parse().unwrap(), &file("store.db")).unwrap());
+    let source = BoundSource::from(SqliteStore::open("store".parse().unwrap(), &file("store.db")).unwrap());
     let (first, next) = search(&source, &query).await;
     assert_eq!(first.len(), 5);
     assert!(first.iter().take(4).all(|key| ["1", "4", "7", "10"].contains(&key.as_str())), "{first:?}");
@@ -106,7 +106,7 @@ async fn index_of_the_previous_layout_answers_until_the_next_takes_its_place() {
     // A crash between the two renames.
     drop(source);
     std::fs::rename(file("store.db-index"), file("store.db-index-next")).unwrap();
-    let source = BoundSource::from(Store::open("store".parse().unwrap(), &file("store.db")).unwrap());
+    let source = BoundSource::from(SqliteStore::open("store".parse().unwrap(), &file("store.db")).unwrap());
     assert_eq!(search(&source, &query).await.0, again);
     assert!(is_layout(3));
     for left in ["store.db-index-next", "store.db-index-old"] {

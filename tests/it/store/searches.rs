@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fetchwell::source::store::{Store, StoreError};
+use fetchwell::source::contract::StoreError;
+use fetchwell::source::sqlite::SqliteStore;
 use fetchwell::source::{BoundSource, RecordQuery, SearchQuery, SourceError};
 use serde_json::json;
 
@@ -20,7 +21,7 @@ fn store_of(texts: &[&str]) -> (tempfile::TempDir, PathBuf) {
 }
 
 fn open(path: &Path) -> BoundSource {
-    Store::open("store".parse().unwrap(), path).unwrap().into()
+    SqliteStore::open("store".parse().unwrap(), path).unwrap().into()
 }
 
 fn query(words: &str) -> SearchQuery {

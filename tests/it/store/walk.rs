@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use fetchwell::source::store::Store;
+use fetchwell::source::sqlite::SqliteStore;
 use fetchwell::source::{BoundSource, CountMode, Direction, RecordsQuery, Start};
 use serde_json::json;
 
@@ -37,7 +37,7 @@ async fn a_walk_under_writes_loses_and_repeats_nothing() {
     for connection in CONNECTIONS {
         import_records(&path, connection, &lines);
     }
-    let store = BoundSource::from(Store::open("store".parse().unwrap(), &path).unwrap());
+    let store = BoundSource::from(SqliteStore::open("store".parse().unwrap(), &path).unwrap());
     for direction in [Direction::Descending, Direction::Ascending] {
         let of = |connection: &'static str| (0..RECORDS).map(move |number| format!("{connection}/r{number}"));
         let mut alive: HashSet<String> = CONNECTIONS.iter().flat_map(|connection| of(connection)).collect();

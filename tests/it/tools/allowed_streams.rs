@@ -10,7 +10,7 @@ use fetchwell::record::{
     ConnectionSchema, ExpandedRelation, Hit, HitId, HttpRoute, Record, Relation, RelationKind, Schema,
     SortValue, StreamDetail, StreamSchema, Window,
 };
-use fetchwell::source::store::Store;
+use fetchwell::source::sqlite::SqliteStore;
 use fetchwell::source::{
     AggregateAnswer, AggregateQuery, AllowedStreams, BoundSource, Change, ConnectionChoice, Count, Expansion,
     Filter, Metric, QueryFault, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchPage,
@@ -313,7 +313,7 @@ fn streams(schema: &Schema) -> Vec<&str> {
 #[tokio::test]
 async fn only_listed_streams_of_a_store_are_shown() {
     let (_folder, path) = demo_store();
-    let store = Store::open("demo".parse().unwrap(), &path).unwrap();
+    let store = SqliteStore::open("demo".parse().unwrap(), &path).unwrap();
     let all = store.schema(&CallContext::default()).await.unwrap();
     assert!(streams(&all).contains(&"files"), "{all:?}");
     // `tasks` does not exist in the store, which would refuse a search in it.

@@ -8,11 +8,11 @@ use fetchwell::fit::{Limits, Protection, budget, count_tokens};
 use fetchwell::handle::{Handle, InvalidHandle};
 use fetchwell::mcp::{instructions, tool_list_json};
 use fetchwell::record::RecordData;
+use fetchwell::source::contract::StoreError;
 use fetchwell::source::federation::Federation;
 use fetchwell::source::pdpp::{
     RecordedSource, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
 };
-use fetchwell::source::store::StoreError;
 use fetchwell::source::{ConnectionChoice, ProtocolFault, Refusal, SourceError};
 use fetchwell::state::StateError;
 use fetchwell::tools::{

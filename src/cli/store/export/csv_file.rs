@@ -14,7 +14,7 @@ use super::distinct_name::{OWN_FIELDS, distinct_name};
 use crate::cli::print::{grouped, note};
 use crate::record::RecordData;
 use crate::source::RecordExport;
-use crate::source::store::{ExportError, ExportedStream, MAX_EXPORTED_FIELDS};
+use crate::source::contract::{ExportError, ExportedStream, MAX_EXPORTED_FIELDS};
 
 /// Writes the records of a stream and returns their number. The first row has the names of the fields.
 pub(super) fn write(

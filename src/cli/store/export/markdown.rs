@@ -10,7 +10,7 @@ use super::distinct_name::{OWN_FIELDS, distinct_name};
 use super::output::Folder;
 use crate::record::RecordData;
 use crate::source::RecordExport;
-use crate::source::store::{ExportError, ExportedRecord, ExportedStream};
+use crate::source::contract::{ExportError, ExportedRecord, ExportedStream};
 
 /// Field with the text that is the body of the file.
 const BODY: &str = "body";

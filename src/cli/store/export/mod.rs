@@ -24,7 +24,7 @@ use crate::cli::print::{Printer, counted};
 use crate::config::Environment;
 use crate::handle::RecordScope;
 use crate::source::RecordExport;
-use crate::source::store::ExportError;
+use crate::source::contract::ExportError;
 
 /// Write the records of a connection or a stream to a file, a folder or standard output.
 #[derive(Debug, Args)]

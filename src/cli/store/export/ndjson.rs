@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::source::RecordExport;
-use crate::source::store::{ExportError, ExportedStream};
+use crate::source::contract::{ExportError, ExportedStream};
 
 /// Envelope that `fetchwell import records` reads.
 #[derive(Serialize)]

@@ -21,6 +21,7 @@ use axum::response::Response;
 use governor::clock::Clock;
 use governor::middleware::StateInformationMiddleware;
 use governor::{Quota, RateLimiter as Governor};
+use serde::Deserialize;
 
 use self::buckets::Buckets;
 use super::refusal::{ErrorResponder, Refusal, refused};
@@ -29,7 +30,8 @@ use crate::http::server::forwarded::network_of;
 use crate::state::redis::{RedisState, SharedPermit};
 
 /// Rate limit: a burst of `requests`, refilled within `per`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RateLimit {
     /// Number of requests.
     pub requests: NonZeroU32,

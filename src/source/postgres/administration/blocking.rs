@@ -4,8 +4,8 @@ use std::future::Future;
 
 use tokio::runtime::{Builder, Runtime};
 
+use crate::source::contract::PostgresError;
 use crate::source::postgres::pool::PostgresPool;
-use crate::source::postgres_error::PostgresError;
 
 /// Connections to a database for a command without a runtime.
 #[derive(Debug)]

@@ -6,13 +6,13 @@ use super::blocking::Blocking;
 use super::scope::{Place, resolve};
 use crate::handle::{ConnectionId, RecordScope};
 use crate::record::RecordData;
-use crate::source::postgres::document_rows::is_project;
-use crate::source::postgres::pool::PostgresPool;
-use crate::source::postgres::transaction::begin_read;
-use crate::source::store::{
+use crate::source::contract::{
     CopiedConnection, ExportError, ExportedRecord, ExportedStream, NewConnection, RowVersion, ScopeError,
     StoreError,
 };
+use crate::source::postgres::document_rows::is_project;
+use crate::source::postgres::pool::PostgresPool;
+use crate::source::postgres::transaction::begin_read;
 
 /// Number of records that are read at a time. A record has at most some megabytes.
 const BATCH: i32 = 200;

@@ -8,9 +8,8 @@ use tokio::runtime::Handle;
 use super::job::Job;
 use super::lease::{Lease, LeaseAttempt, LeaseHolder};
 use crate::handle::ConnectionId;
+use crate::source::contract::{PostgresError, StoreError};
 use crate::source::postgres::pool::PostgresPool;
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::StoreError;
 
 /// Number of attempts to get the lease of an import, and the pause between two.
 const LEASE_ATTEMPTS: u32 = 30;

@@ -3,10 +3,9 @@
 use serde::Serialize;
 use tokio_postgres::Row;
 
+use crate::source::contract::{ConnectionInfo, PostgresError, StreamInfo};
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::transaction::begin_read;
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{ConnectionInfo, StreamInfo};
 
 /// Description of a store in PostgreSQL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

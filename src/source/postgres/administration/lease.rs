@@ -13,8 +13,8 @@ use tokio::time::timeout;
 use tokio_postgres::{Error, SimpleQueryMessage, SimpleQueryRow};
 
 use super::job::Job;
+use crate::source::contract::PostgresError;
 use crate::source::postgres::pool::PostgresPool;
-use crate::source::postgres_error::PostgresError;
 
 /// Begins the transaction of a lease. By TCP keepalives the server detects an unreachable client, and ends its lease, within a
 /// minute: 30 s, and 3 times 10 s.

@@ -8,6 +8,7 @@ use tokio_postgres::Error;
 
 use super::scope::{Place, resolve};
 use crate::handle::RecordScope;
+use crate::source::contract::{RemovalCounts, ScopeError, StoreError};
 use crate::source::documents::DOCUMENTS_STREAM;
 use crate::source::postgres::batch::ChangedRows;
 use crate::source::postgres::document_rows::DocumentRows;
@@ -15,7 +16,6 @@ use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::search::index::put_words;
 use crate::source::postgres::search::terms::{delete_terms, merge_terms, warn_unmerged};
 use crate::source::postgres::transaction::{begin_read, begin_write};
-use crate::source::store::{RemovalCounts, ScopeError, StoreError};
 
 /// Counts the rows that a removal would delete.
 ///

@@ -4,7 +4,7 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Error;
 
 use crate::handle::RecordScope;
-use crate::source::store::ScopeError;
+use crate::source::contract::ScopeError;
 
 /// Rows that a scope names.
 #[derive(Debug, Clone)]

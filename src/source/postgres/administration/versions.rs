@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
+use crate::source::contract::PostgresError;
 use crate::source::postgres::bulk::indexes::build_missing_indexes;
 use crate::source::postgres::migrations::{applied_versions, known_version};
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::search::terms::merge_terms;
 use crate::source::postgres::transaction::begin_read;
-use crate::source::postgres_error::PostgresError;
 
 /// Versions of the tables of a database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::source::documents::EMBEDDING_DIMENSIONS;
+use crate::source::contract::EMBEDDING_DIMENSIONS;
 use crate::source::lexical::words::words;
 
 /// Label of such a vector in the metadata of its chunk.

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use tokio_postgres::Error;
 
 use super::read::find;
+use crate::source::contract::{Change, IncomingRecord, Tally};
 use crate::source::documents::{CommitSummary, DOCUMENTS_STREAM, DocumentChange, ProjectRef, Uuid};
 use crate::source::postgres::document_rows::DocumentRows;
 use crate::source::postgres::transaction::lock_version;
 use crate::source::postgres::writer::OpenBatch;
-use crate::source::store::{Change, IncomingRecord, Tally};
 
 /// Writes changes of documents. Returns `None` if there is no such project.
 pub(super) async fn commit(

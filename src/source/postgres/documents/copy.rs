@@ -6,14 +6,13 @@ use tokio_postgres::types::ToSql;
 
 use super::read::find;
 use crate::handle::ConnectionId;
+use crate::source::contract::{PostgresError, StoreError};
 use crate::source::documents::{ChunkIds, CopiedDocument, DOCS_KIND, Project, ProjectCopy, ProjectRef};
 use crate::source::postgres::administration::Blocking;
 use crate::source::postgres::document_rows::is_project;
 use crate::source::postgres::extension::problem;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::transaction::{begin_read, begin_write};
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::StoreError;
 
 /// Returns the project of a connection, or `None` if it is no project. Blocks, so it must not be called on a
 /// thread of an async runtime.

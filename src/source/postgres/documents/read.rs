@@ -8,11 +8,10 @@ use tokio_postgres::{Client, Error, Row};
 
 use crate::source::SourceError;
 use crate::source::documents::{
-    Category, CategoryCount, Document, DocumentChunk, DocumentList, DocumentRef, Passage, Project,
-    ProjectRef, Uuid,
+    Category, CategoryCount, Document, DocumentChunk, DocumentList, DocumentRef, KnownDocument, Passage,
+    Project, ProjectRef, Uuid,
 };
 use crate::source::postgres::tables::{PostgresTables, optional_text, text};
-use crate::source::store::KnownDocument;
 
 /// Returns SQL for a time in RFC 3339.
 pub(super) fn time(column: &str) -> String {

@@ -12,11 +12,12 @@ use tokio_postgres::Error;
 
 use super::{commit, history, project, read, search};
 use crate::handle::SourceName;
+use crate::source::contract::{EMBEDDING_DIMENSIONS, PostgresError, StoreError, WrongDimensions};
 use crate::source::documents::{
     Candidates, CategoryCount, CommitSummary, Document, DocumentChange, DocumentChunk, DocumentList,
-    DocumentRef, DocumentSearch, DocumentStore, EMBEDDING_DIMENSIONS, EmbeddingStage, Feedback, NewProject,
-    NewSearch, Passage, Project, ProjectChange, ProjectRef, SearchGroup, SearchGrouping, SearchRecord,
-    SearchStage, StageSender, Uuid, WrongDimensions, whole_millis,
+    DocumentRef, DocumentSearch, DocumentStore, EmbeddingStage, Feedback, NewProject, NewSearch, Passage,
+    Project, ProjectChange, ProjectRef, SearchGroup, SearchGrouping, SearchRecord, SearchStage, StageSender,
+    Uuid, whole_millis,
 };
 use crate::source::postgres::extension::{migrate_documents, problem};
 use crate::source::postgres::read::read as read_tables;
@@ -26,10 +27,8 @@ use crate::source::postgres::tables::PostgresTables;
 use crate::source::postgres::transaction::{begin_read, begin_write};
 use crate::source::postgres::vectors::embedder::QueryMeaning;
 use crate::source::postgres::vectors::models::StoredModel;
-use crate::source::postgres_error::PostgresError;
 use crate::source::relational::allowance::{MeasuredRead, with_memory};
 use crate::source::relational::interrupt::ReadBounds;
-use crate::source::store::StoreError;
 use crate::source::{SearchMode, SourceError};
 
 /// Returns the warning of a search that is not by meaning.

@@ -4,12 +4,12 @@
 use deadpool_postgres::Object;
 use tokio_postgres::{Client, Error, Row};
 
+use crate::source::contract::PostgresError;
 use crate::source::postgres::extension::state::{PGVECTOR_COLUMNS, PgvectorState};
 use crate::source::postgres::failure::failure;
 use crate::source::postgres::migrations::LOCK;
 use crate::source::postgres::transaction::{begin_read, begin_write};
 use crate::source::postgres::url::PostgresUrl;
-use crate::source::postgres_error::PostgresError;
 
 /// SQL of each version, from version 1.
 const MIGRATIONS: &[&str] = &[

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use super::build::RecordVectorBuilder;
 use super::database::{check_extension, postgres_vector_status};
 use crate::embedding::{EmbeddingModel, probe_vector};
-use crate::source::documents::EMBEDDING_DIMENSIONS;
+use crate::source::contract::{
+    BuildMode, BuildProgress, EMBEDDING_DIMENSIONS, EmbeddedStreams, GenerationStatus, PostgresError,
+    StoreError, StoreVersion, VectorError, VectorStatus,
+};
+use crate::source::documents::DOCUMENTS_STREAM;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::transaction::begin_read;
 use crate::source::postgres::vectors::build::{DocumentVectorBuilder, check_dimensions, estimate_documents};
 use crate::source::postgres::vectors::lease::take;
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{
-    BuildMode, BuildProgress, EmbeddedStreams, GenerationStatus, StoreError, StoreVersion, VectorError,
-    VectorStatus,
-};
 
 /// Builder of the vectors of a database in steps. Each step embeds one batch.
 pub struct PostgresBackgroundBuild {
@@ -65,7 +64,8 @@ impl PostgresBackgroundBuild {
         let status = postgres_vector_status(&self.pool, &self.streams).await?;
         let missing = |model: &str| status.missing_documents(model);
         let with_documents = |generation: &GenerationStatus| {
-            let documents = if self.streams.has_documents() { missing(&generation.model) } else { 0 };
+            let documents =
+                if self.streams.contains(DOCUMENTS_STREAM) { missing(&generation.model) } else { 0 };
             GenerationStatus { missing_records: generation.missing_records + documents, ..generation.clone() }
         };
         Ok(VectorStatus {
@@ -103,7 +103,7 @@ impl PostgresBackgroundBuild {
             Some(probe) => probe.clone(),
             None => {
                 check_extension(&self.pool).await.map_err(StoreError::from)?;
-                if self.streams.has_documents() {
+                if self.streams.contains(DOCUMENTS_STREAM) {
                     check_dimensions(&self.pool, model.dimensions()).await?;
                 }
                 let probe = probe_vector(&**model).await?;
@@ -142,7 +142,7 @@ impl PostgresBackgroundBuild {
     }
 
     async fn has_missing_documents(&self, model: &Arc<dyn EmbeddingModel>) -> Result<bool, PostgresError> {
-        if !self.streams.has_documents() || model.dimensions() != EMBEDDING_DIMENSIONS {
+        if !self.streams.contains(DOCUMENTS_STREAM) || model.dimensions() != EMBEDDING_DIMENSIONS {
             return Ok(false);
         }
         Ok(estimate_documents(&self.pool, &**model, BuildMode::Missing).await?.is_needed)

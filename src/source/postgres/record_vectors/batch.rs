@@ -8,12 +8,12 @@ use tokio_postgres::Error;
 
 use super::changes::Plan;
 use super::generations::Generation;
+use crate::source::contract::PostgresError;
 use crate::source::meaning::PlannedChunk;
 use crate::source::postgres::extension::use_extension;
 use crate::source::postgres::extension::vector::SqlVector;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::transaction::{begin_write, lock_version};
-use crate::source::postgres_error::PostgresError;
 
 /// Columns of the chunks of a batch.
 #[derive(Debug, Default)]

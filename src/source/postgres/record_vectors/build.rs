@@ -13,13 +13,14 @@ use super::changes::{Changes, Coverage, Plan, coverage};
 use super::generations::{Generation, remove_replaced};
 use super::status::{count_chunks, count_missing};
 use crate::embedding::EmbeddingModel;
+use crate::source::contract::{
+    BuildMode, BuildProgress, EmbeddedStreams, PostgresError, StoreError, VectorError,
+};
 use crate::source::meaning::PlannedChunk;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::search::backfill::add_missing_words;
 use crate::source::postgres::search::terms::{merge_terms, warn_unmerged};
 use crate::source::postgres::transaction::{begin_read, begin_write};
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{BuildMode, BuildProgress, EmbeddedStreams, StoreError, VectorError};
 
 /// Minimum number of missing records for dropping the index. The second is their share of all chunks, as a divisor.
 const MANY_RECORDS: u64 = 2_000;

@@ -10,14 +10,13 @@ use tokio_postgres::{Client, Error, Row};
 use super::generations::Generation;
 use crate::embedding::EmbeddingModel;
 use crate::record::RecordData;
+use crate::source::contract::{BuildProgress, EmbeddedStreams, PostgresError};
 use crate::source::documents::DOCUMENTS_STREAM;
 use crate::source::meaning::{ChunkText, PlannedChunk, PlannedTexts, TextDigest, plan_chunks};
 use crate::source::postgres::extension::use_extension;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::tables::optional_text;
 use crate::source::postgres::transaction::begin_read;
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{BuildProgress, EmbeddedStreams};
 
 /// Minimum number of records that are read at once.
 const MIN_RECORDS: usize = 32;

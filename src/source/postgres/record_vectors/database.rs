@@ -10,6 +10,10 @@ use super::build::{RecordVectorBuilder, estimate_records, extend};
 use super::generations::Generation;
 use super::status::RecordVectorStatus;
 use crate::embedding::{EmbeddingModel, probe_vector};
+use crate::source::contract::{
+    BuildMode, BuildProgress, EmbeddedStreams, PostgresError, StoreError, VectorError,
+};
+use crate::source::documents::DOCUMENTS_STREAM;
 use crate::source::postgres::administration::Lease;
 use crate::source::postgres::extension::problem;
 use crate::source::postgres::pool::PostgresPool;
@@ -18,8 +22,6 @@ use crate::source::postgres::transaction::{begin_read, begin_write};
 use crate::source::postgres::vectors::build::{DocumentVectorBuilder, check_dimensions, estimate_documents};
 use crate::source::postgres::vectors::lease::{is_taken, take_or_wait};
 use crate::source::postgres::vectors::status::{DocumentVectorStatus, ModelStatus, remove_document_vectors};
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{BuildMode, BuildProgress, EmbeddedStreams, StoreError, VectorError};
 
 /// State of the vectors of a database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -90,7 +92,7 @@ async fn check_model(
     streams: &EmbeddedStreams,
 ) -> Result<(), VectorError> {
     check_extension(pool).await.map_err(StoreError::from)?;
-    if streams.has_documents() { check_dimensions(pool, model.dimensions()).await } else { Ok(()) }
+    if streams.contains(DOCUMENTS_STREAM) { check_dimensions(pool, model.dimensions()).await } else { Ok(()) }
 }
 
 /// Returns the work that a build has to do, without a call of the model.
@@ -106,7 +108,7 @@ pub async fn estimate_postgres_build(
 ) -> Result<BuildProgress, VectorError> {
     check_model(pool, model, streams).await?;
     let mut progress = estimate_records(pool, model, mode, streams).await.map_err(StoreError::from)?;
-    if streams.has_documents() {
+    if streams.contains(DOCUMENTS_STREAM) {
         let documents = estimate_documents(pool, model, mode).await.map_err(StoreError::from)?;
         extend(&mut progress, documents.progress);
     }
@@ -216,7 +218,7 @@ impl PostgresVectorBuilder {
         let (mut progress, mut refused) = (BuildProgress::default(), 0);
         let built = async {
             refused += self.build_records(stop, &mut progress, &mut report).await?;
-            if self.streams.has_documents() {
+            if self.streams.contains(DOCUMENTS_STREAM) {
                 refused += self.build_documents(stop, &mut progress, &mut report).await?;
             }
             Ok::<(), VectorError>(())

@@ -9,16 +9,14 @@ use std::sync::Arc;
 use super::documents::show_passages;
 use super::generations::Generation;
 use super::nearest::{NearestVectors, VectorReader};
-use crate::source::documents::EMBEDDING_DIMENSIONS;
+use crate::source::contract::{EMBEDDING_DIMENSIONS, PostgresError, StoreError, VectorError};
 use crate::source::postgres::search::run::{NearestReader, search};
 use crate::source::postgres::store::PostgresStore;
 use crate::source::postgres::tables::PostgresTables;
 use crate::source::postgres::transaction::begin_read;
 use crate::source::postgres::vectors::embedder::QueryMeaning;
 use crate::source::postgres::vectors::models::StoredModel;
-use crate::source::postgres_error::PostgresError;
 use crate::source::relational::interrupt::ReadBounds;
-use crate::source::store::{StoreError, VectorError};
 use crate::source::{SearchMode, SearchPage, SearchQuery, SourceError};
 
 /// Warning about records that are found by words alone.

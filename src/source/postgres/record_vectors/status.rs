@@ -5,7 +5,7 @@ use tokio_postgres::{Client, Error};
 
 use super::changes::is_embedded_sql;
 use super::generations::{Generation, VectorColumn};
-use crate::source::store::{EmbeddedStreams, GenerationStatus};
+use crate::source::contract::{EmbeddedStreams, GenerationStatus};
 
 /// State of the vectors of the records of a database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -15,7 +15,7 @@ use super::super::bulk::copy::{CopyRow, copy_rows};
 use super::super::pool::PostgresPool;
 use super::super::transaction::begin_write;
 use super::super::url::PostgresUrl;
-use crate::source::postgres_error::PostgresError;
+use crate::source::contract::PostgresError;
 
 /// Maximum number of changes that a batch writes directly.
 const MAX_DIRECT: usize = 2_000;

@@ -7,12 +7,13 @@ use jiff::Timestamp;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row};
 
+use crate::source::contract::{
+    ImportId, ImportStatus, NewConnection, NewImport, PostgresError, RememberedImport, Tally,
+};
 use crate::source::postgres::batch::without_nul;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::tables::{optional_text, text};
 use crate::source::postgres::transaction::begin_read;
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{ImportId, ImportStatus, NewConnection, NewImport, RememberedImport, Tally};
 
 /// Returns the imports that a database remembers, in the order in which they were added. Nothing is written.
 ///

@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use tokio_postgres::{Client, Error, Row};
 
+use crate::source::contract::{ImportId, ItemId, ItemState, KnownItem, Role};
 use crate::source::postgres::batch::without_nul;
 use crate::source::postgres::tables::{optional_text, text};
-use crate::source::store::{ImportId, ItemId, ItemState, KnownItem, Role};
 
 /// Returns the items of an import by path.
 pub(super) async fn items(client: &Client, import: ImportId) -> Result<HashMap<String, KnownItem>, Error> {

@@ -6,8 +6,8 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Error;
 
 use super::items::role;
+use crate::source::contract::{ImportId, ItemId, Role};
 use crate::source::postgres::batch::RecordPlace;
-use crate::source::store::{ImportId, ItemId, Role};
 
 /// Relations of an item that wait to be written.
 #[derive(Debug, Default)]

@@ -7,10 +7,10 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::items::{keep_stale, role};
 use super::writer::PostgresSyncWriter;
-use crate::source::postgres::tables::text;
-use crate::source::store::{
+use crate::source::contract::{
     Change, Fingerprint, ImportId, IncomingRecord, ItemId, MissingCounts, Role, StoreError,
 };
+use crate::source::postgres::tables::text;
 
 /// Number of records that are deleted in one batch.
 const REMOVED_AT_ONCE: usize = 1_000;

@@ -12,7 +12,11 @@ use tokio_postgres::Error;
 
 use super::{imports, items};
 use crate::handle::ConnectionId;
-use crate::source::documents::DOCS_KIND;
+use crate::source::contract::{
+    ImportId, ImportStatus, ItemId, KnownItem, NewConnection, NewImport, PostgresError, RememberedImport,
+    StoreError,
+};
+use crate::source::documents::{DOCS_KIND, KnownDocument};
 use crate::source::postgres::administration::{Job, Lease, LeaseAttempt};
 use crate::source::postgres::document_rows::is_project;
 use crate::source::postgres::documents::known_documents;
@@ -21,11 +25,6 @@ use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::transaction::begin_write;
 use crate::source::postgres::url::PostgresUrl;
 use crate::source::postgres::writer::INDEX_TIMEOUT;
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{
-    ImportId, ImportStatus, ItemId, KnownDocument, KnownItem, NewConnection, NewImport, RememberedImport,
-    StoreError,
-};
 
 /// Maximum time of a step, in which it may also wait for the batch of another import.
 const STEP_TIMEOUT: Duration = Duration::from_secs(300);

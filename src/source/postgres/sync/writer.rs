@@ -13,6 +13,11 @@ use super::items::{keep_stale, role, save_state};
 use super::relations::{Pass, Relations};
 use super::store::PostgresSyncStore;
 use crate::handle::{RecordId, StreamName};
+use crate::source::contract::{
+    BATCH_BYTES, BATCH_RECORDS, Change, ImportId, ImportResult, IncomingRecord, ItemId, ItemState,
+    PostgresError, RememberedImport, Role, StoreError, Tally,
+};
+use crate::source::documents::is_document;
 use crate::source::manifest::Manifest;
 use crate::source::postgres::administration::Lease;
 use crate::source::postgres::batch::RecordPlace;
@@ -22,17 +27,6 @@ use crate::source::postgres::search::terms::{merge_many_terms, merge_terms, warn
 use crate::source::postgres::transaction::{begin_write, lock_version};
 use crate::source::postgres::vectors::index::{create_index, drop_empty_index};
 use crate::source::postgres::writer::OpenBatch;
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{
-    Change, ImportId, ImportResult, IncomingRecord, ItemId, ItemState, RememberedImport, Role, StoreError,
-    Tally, is_document,
-};
-
-/// Maximum number of records per transaction.
-const BATCH_RECORDS: usize = 2_000;
-
-/// Maximum bytes of record text per transaction.
-const BATCH_BYTES: usize = 8_000_000;
 
 /// A step of a batch.
 #[derive(Debug)]

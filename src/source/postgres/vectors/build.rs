@@ -13,15 +13,16 @@ use tokio_postgres::{Client, Error, Row};
 use super::index::{create_index, drop_index_for};
 use super::models::StoredModel;
 use crate::embedding::{EmbeddingModel, Purpose};
-use crate::source::documents::{EMBEDDING_DIMENSIONS, EmbeddedTexts, WrongDimensions};
+use crate::source::contract::{
+    BuildMode, BuildProgress, EMBEDDING_DIMENSIONS, PostgresError, StoreError, VectorError, WrongDimensions,
+};
+use crate::source::documents::EmbeddedTexts;
 use crate::source::meaning::mean_vector;
 use crate::source::postgres::extension::use_extension;
 use crate::source::postgres::extension::vector::SqlVector;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::tables::{optional_text, text};
 use crate::source::postgres::transaction::{begin_read, begin_write, lock_version};
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{BuildMode, BuildProgress, StoreError, VectorError};
 
 /// Id that sorts before the ids of all chunks.
 const FIRST: &str = "00000000-0000-0000-0000-000000000000";

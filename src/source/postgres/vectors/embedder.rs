@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::models::StoredModel;
 use crate::embedding::{QueryEmbedder, QueryVector};
 use crate::source::SearchMode;
-use crate::source::store::VectorError;
+use crate::source::contract::VectorError;
 
 /// Embedder of the queries of a store, within a deadline.
 #[derive(Debug, Clone)]

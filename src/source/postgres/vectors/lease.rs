@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use crate::source::contract::{PostgresError, StoreError, VectorError};
 use crate::source::postgres::administration::{Job, Lease, LeaseAttempt};
 use crate::source::postgres::pool::PostgresPool;
-use crate::source::postgres_error::PostgresError;
-use crate::source::store::{StoreError, VectorError};
 
 /// Maximum time that a command waits for the batch of another process. A server releases the lease after each batch.
 const MAX_WAIT: Duration = Duration::from_secs(15);

@@ -4,8 +4,8 @@ use tokio_postgres::{Client, Error, Row};
 
 use crate::embedding::{MIN_PROBE_COSINE, ModelIdentity};
 use crate::source::SourceError;
+use crate::source::contract::VectorError;
 use crate::source::postgres::tables::{PostgresTables, text};
-use crate::source::store::VectorError;
 
 /// A model that made vectors.
 #[derive(Debug, Clone, PartialEq)]

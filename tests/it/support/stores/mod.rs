@@ -6,7 +6,7 @@ pub(crate) mod postgres;
 use std::path::{Path, PathBuf};
 
 use fetchwell::source::BoundSource;
-use fetchwell::source::store::Store;
+use fetchwell::source::sqlite::SqliteStore;
 
 use postgres::Database;
 
@@ -24,6 +24,6 @@ pub(crate) fn new_store(folder: &tempfile::TempDir) -> PathBuf {
 pub(crate) fn open_store(path: &Path) -> BoundSource {
     match path.to_str() {
         Some(url) if url.starts_with("postgres://") => postgres::store(url).into(),
-        _ => Store::open("store".parse().unwrap(), path).unwrap().into(),
+        _ => SqliteStore::open("store".parse().unwrap(), path).unwrap().into(),
     }
 }

@@ -1,0 +1,12 @@
+//! Application ids in the headers of the files of a store, which are SQLite databases.
+
+/// Application id of a file of records (`fwel`).
+pub(in crate::source) const RECORDS_APPLICATION_ID: i64 = 0x6677_656C;
+
+/// Application id of a file of vectors (`fwve`).
+pub(in crate::source) const VECTORS_APPLICATION_ID: i64 = 0x6677_7665;
+
+/// Returns true if the application id of a SQLite database is that of a store or of its vectors.
+pub(crate) fn is_store_application(id: i64) -> bool {
+    [RECORDS_APPLICATION_ID, VECTORS_APPLICATION_ID].contains(&id)
+}

@@ -1,0 +1,47 @@
+//! Contract of stores: what an import, a synchronization, a removal and an export pass to a store and get from it, whatever
+//! database it is in.
+//!
+//! * `store_error`, `vector_error`, `scope_error`: errors, and `postgres_error`: those of a store that is a server
+//! * `import`: records to be written and the result
+//! * `remembered_import`, `item`, `missing`: imports that are synchronized, and the files that gave their records
+//! * `export`, `removal`, `info`: records that leave a store, and its numbers
+//! * `vectors`: extent, progress and state of vectors
+//! * `application_id`: the files of a store among other databases
+//!
+//! **Invariant:** no library of a database is used here.
+
+mod application_id;
+mod export;
+mod import;
+mod info;
+mod item;
+mod missing;
+mod postgres_error;
+mod remembered_import;
+mod removal;
+mod scope_error;
+mod store_error;
+mod vector_error;
+mod vectors;
+
+pub(crate) use application_id::is_store_application;
+pub(in crate::source) use application_id::{RECORDS_APPLICATION_ID, VECTORS_APPLICATION_ID};
+pub use export::{
+    CopiedConnection, ExportError, ExportedRecord, ExportedStream, MAX_EXPORTED_FIELDS, RowVersion,
+};
+pub(in crate::source) use import::{BATCH_BYTES, BATCH_RECORDS};
+pub use import::{Change, ImportResult, IncomingRecord, NewConnection, Tally};
+pub use info::{ConnectionInfo, StreamInfo};
+pub(in crate::source) use item::Role;
+pub use item::{Fingerprint, ItemId, ItemState, KnownItem};
+pub use missing::MissingCounts;
+pub use postgres_error::{BACKUP, FILES_ONLY, PostgresError, Unsupported};
+pub use remembered_import::{ImportId, ImportStatus, NewImport, RememberedImport};
+pub use removal::{RemovalCounts, RemovalError, RemovalResult};
+pub use scope_error::ScopeError;
+pub use store_error::StoreError;
+pub use vector_error::VectorError;
+pub use vectors::{
+    BuildMode, BuildProgress, EMBEDDING_DIMENSIONS, EmbeddedStreams, GenerationStatus, StoreVersion,
+    VectorStatus, WrongDimensions,
+};

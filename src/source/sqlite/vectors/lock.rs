@@ -1,0 +1,49 @@
+//! The lock of the vectors of a store. One process at a time builds or deletes them.
+
+use std::fs::TryLockError;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::error::io_error;
+use crate::source::contract::VectorError;
+use crate::state::{LockFileError, LockedFile, beside, open_lock_file};
+
+/// Maximum time that a command waits for the batch of another process. A server releases the lock after each batch.
+const MAX_WAIT: Duration = Duration::from_secs(15);
+
+/// Interval at which a command tries to get the lock. Shorter than the pause of a server between two batches.
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Acquires the lock of a file of vectors, which is released when it is dropped.
+pub(super) fn lock(vectors: &Path) -> Result<LockedFile, VectorError> {
+    let file = open_lock_file(&beside(vectors, "-lock")).map_err(|error| match error {
+        LockFileError::Foreign(foreign) => {
+            VectorError::Foreign { path: foreign.path, problem: foreign.problem }
+        }
+        LockFileError::Io(error) => io_error(vectors, &error),
+    })?;
+    match LockedFile::try_lock(file) {
+        Ok(locked) => Ok(locked),
+        Err(TryLockError::WouldBlock) => Err(VectorError::Busy(vectors.to_owned())),
+        Err(TryLockError::Error(error)) => Err(io_error(vectors, &error)),
+    }
+}
+
+/// Acquires the lock, and waits for the batch of another process if that has it.
+pub(super) async fn lock_or_wait(vectors: &Path) -> Result<LockedFile, VectorError> {
+    let deadline = Instant::now() + MAX_WAIT;
+    loop {
+        match lock(vectors) {
+            Err(VectorError::Busy(_)) if Instant::now() < deadline => sleep(RETRY_INTERVAL).await,
+            locked => return locked,
+        }
+    }
+}
+
+/// Returns true if a process has the lock. Creates no file.
+pub(super) fn is_locked(vectors: &Path) -> bool {
+    let path = beside(vectors, "-lock");
+    path.is_file() && matches!(lock(vectors), Err(VectorError::Busy(_)))
+}
