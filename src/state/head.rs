@@ -54,7 +54,9 @@ mod kept {
     use std::io;
     use std::os::unix::fs::MetadataExt;
     use std::path::Path;
-    use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+    use std::sync::{Arc, LazyLock};
+
+    use parking_lot::Mutex;
 
     /// Number of handles above which those of deleted files are closed.
     const MANY: usize = 32;
@@ -70,7 +72,7 @@ mod kept {
         if !metadata.is_file() {
             return Err(io::Error::other("it is not a file"));
         }
-        let mut handles = HANDLES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut handles = HANDLES.lock();
         if let Some(known) = handles.get(&(metadata.dev(), metadata.ino())) {
             return Ok(Arc::clone(known));
         }

@@ -7,7 +7,6 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
@@ -19,6 +18,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracer, SdkTracerProvider,
 };
+use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
 use url::Url;
 
@@ -175,7 +175,7 @@ impl Spans {
 
     /// Sends the queued spans, for at most `timeout`, and stops the export.
     pub(super) fn stop(&self, timeout: Duration) {
-        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let runtime = self.runtime.lock().take();
         if let Some(runtime) = runtime {
             // All failures have already been logged.
             let _ = self.provider.shutdown_with_timeout(timeout);
@@ -218,13 +218,13 @@ impl HttpClient for Collector {
 
 impl Collector {
     fn takes_spans(&self) {
-        if self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
+        if self.trouble.lock().take().is_some() {
             tracing::info!("the collector takes spans again");
         }
     }
 
     fn takes_none(&self, problem: &str) {
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trouble = self.trouble.lock();
         if trouble.is_none_or(|last| last.elapsed() >= WARN_EVERY) {
             *trouble = Some(Instant::now());
             let endpoint = &self.endpoint;

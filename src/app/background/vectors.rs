@@ -5,10 +5,11 @@
 //! the next attempt waits: as long as the service asks for, or longer with each error.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -113,7 +114,7 @@ impl BackgroundBuilds {
     /// Follows the stores of a configuration. Builds with other settings are stopped; unchanged ones go on.
     pub(crate) fn follow(&self, settings: &FileSettings) {
         let plan = BuildPlan::from_settings(settings);
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         if plan == running.plan {
             return;
         }
