@@ -89,8 +89,8 @@ struct ClockReading {
 }
 
 impl Queue {
-    /// Returns the stored clock if a write found it less than [`PAUSE`] ago. Another process raises it as late, because it writes
-    /// behind its answers too.
+    /// Returns the stored clock if a write found it less than [`PAUSE`] ago. Another process also
+    /// raises it up to [`PAUSE`] after its answers, so a newer reading would say no more.
     fn recent_clock(&self) -> Option<Duration> {
         self.clock.filter(|reading| reading.at.elapsed() < PAUSE).map(|reading| reading.seen)
     }

@@ -18,7 +18,7 @@ use super::tables::update_view;
 use super::traces::{is_removal_unfinished, overwrite_removed};
 use super::write_lock::{LOCK_TIMEOUT, WriteLock};
 use crate::source::contract::{FILES_ONLY, PostgresError, RECORDS_APPLICATION_ID, StoreError};
-use crate::source::sqlite::error::{sqlite_error, unwritable};
+use crate::source::sqlite::error::{sqlite_error, write_error};
 use crate::source::{SourceError, is_database};
 use crate::state::{
     FileIdentity, beside, create_private_file, foreign_beside_database, orphan_of_database, read_head,
@@ -165,7 +165,7 @@ impl Database {
         // SQLite fills the empty file and gives its log files the same permissions.
         match create_private_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(unwritable(path, &error));
+                return Err(write_error(path, &error));
             }
             _ => {}
         }

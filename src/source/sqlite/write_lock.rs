@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::handle::ConnectionId;
 use crate::source::contract::StoreError;
-use crate::source::sqlite::error::unwritable;
+use crate::source::sqlite::error::write_error;
 use crate::state::{LockFileError, LockedFile, beside, open_lock_file};
 
 /// Interval at which a waiting process tries to get the lock.
@@ -48,7 +48,7 @@ pub(super) struct ConnectionLock {
 
 /// Opens and locks a file of the store at `store`, or returns `None` if another process holds the lock.
 pub(super) fn try_lock_file(store: &Path, path: &Path) -> Result<Option<LockedFile>, StoreError> {
-    let unwritable = |problem: std::io::Error| unwritable(store, &problem);
+    let unwritable = |problem: std::io::Error| write_error(store, &problem);
     let file = open_lock_file(path).map_err(|error| match error {
         LockFileError::Foreign(foreign) => StoreError::from(foreign),
         LockFileError::Io(problem) => unwritable(problem),
