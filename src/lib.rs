@@ -4,7 +4,7 @@
 //! ARCHITECTURE.md describes them. A module imports only modules to its left:
 //!
 //! ```text
-//! memory, lru, handle, record, fit, state, cursor, outbound, callers, embedding  ->  source  ->  docs  ->  tools  ->  mcp  ->  http  ->  app  ->  cli
+//! memory, lru, hex, handle, record, fit, state, cursor, outbound, callers, embedding  ->  source  ->  docs  ->  tools  ->  mcp  ->  http  ->  app  ->  cli
 //! ```
 
 mod app;
@@ -18,6 +18,7 @@ pub mod embedding;
 mod eval;
 pub mod fit;
 pub mod handle;
+mod hex;
 pub mod http;
 mod lru;
 pub mod mcp;

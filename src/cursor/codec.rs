@@ -14,6 +14,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use super::CursorFault;
+use crate::hex::hexadecimal;
 
 /// Prefix of every cursor.
 pub const PREFIX: &str = "fw1_";
@@ -39,7 +40,7 @@ pub type Reference = [u8; 16];
 
 /// Returns a reference as hexadecimal digits.
 pub(super) fn reference_text(reference: Reference) -> String {
-    reference.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+    hexadecimal(&reference)
 }
 
 /// Kind of list that a cursor continues. A cursor of one kind is invalid for another.

@@ -20,6 +20,7 @@ use super::search::{SearchAnswer, SearchRequest, search};
 use super::shared_answers::{Generation, SharedAnswers, key, name_start};
 use crate::cursor::Cursors;
 use crate::fit::bytes_of;
+use crate::hex::hexadecimal;
 use crate::lru::{LookupCounter, Lookups, LruCache, LruLimits};
 use crate::source::Reranking;
 use crate::source::documents::{CacheStage, Passage, Project, ProjectRef, SearchStage, StageSender, Uuid};
@@ -317,8 +318,7 @@ impl CacheKey {
             hasher.update(part.len().to_le_bytes());
             hasher.update(part);
         }
-        let hash = hasher.finalize();
-        let hash = hash.iter().take(HASH_BYTES).fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        let hash = hexadecimal(hasher.finalize().iter().take(HASH_BYTES));
         let name = format!("{}{}:search:{hash}", name_start(&project.slug), project.corpus_version);
         Ok(Self { project: project.id, name })
     }

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use super::error::ToolError;
 use super::toolbox::Toolbox;
 use crate::cursor::{CursorFault, Kind, NoPosition, Position, PreparedCursor};
+use crate::hex::hexadecimal;
 use crate::record::RecordData;
 use crate::state::StateError;
 
@@ -253,9 +254,7 @@ pub(super) async fn load<Saved: DeserializeOwned>(
 
 /// Returns the binding of a position: the sources as they are configured, and the grant if calls have one.
 pub(super) fn binding(toolbox: &Toolbox) -> String {
-    let digest = |text: &str| -> String {
-        Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
-    };
+    let digest = |text: &str| hexadecimal(Sha256::digest(text).iter().take(16));
     let caller = toolbox.caller().map(|caller| digest(&caller)).unwrap_or_default();
     format!("{}:{caller}", digest(&toolbox.source().identity()))
 }

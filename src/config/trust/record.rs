@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::hex::hexadecimal;
 use crate::state::{StateError, StateLock, create_private_directory};
 
 /// File name in the state folder.
@@ -243,11 +244,7 @@ fn canonical(file: &Path) -> Result<String, TrustError> {
 }
 
 fn sha256(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hexadecimal(&Sha256::digest(text.as_bytes()))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use crate::handle::ConnectionId;
+use crate::hex::hexadecimal;
 use crate::source::contract::StoreError;
 use crate::source::sqlite::error::write_error;
 use crate::state::{LockFileError, LockedFile, beside, open_lock_file};
@@ -89,7 +90,7 @@ impl ConnectionLock {
     pub(super) fn try_take(store: &Path, connection: &ConnectionId) -> Result<Option<Self>, StoreError> {
         // An id can be longer than the name of a file.
         let digest = Sha256::digest(connection.as_str().as_bytes());
-        let name = digest.iter().take(8).fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        let name = hexadecimal(digest.iter().take(8));
         let path = lock_path(store, &format!("-import-{name}-lock"));
         Ok(try_lock_file(store, &path)?.map(|file| Self { _file: file }))
     }

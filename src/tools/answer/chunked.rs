@@ -14,6 +14,7 @@ use super::blocking::run_blocking;
 use crate::cursor::{CursorFault, Kind};
 use crate::fit::ContentChunks;
 use crate::handle::{RecordAddress, SourceName};
+use crate::hex::hexadecimal;
 use crate::record::{RecordData, document_text};
 use crate::source::{BoundSource, QueryFault, RecordQuery, SourceError};
 use crate::telemetry::ReadKind;
@@ -158,6 +159,5 @@ fn field_text(data: &RecordData, field: Option<&str>) -> Result<String, SourceEr
 }
 
 fn digest(text: &str) -> String {
-    let digest = Sha256::digest(text);
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(Sha256::digest(text).iter().take(16))
 }
