@@ -4,7 +4,7 @@
 //! ARCHITECTURE.md describes them. A module imports only modules to its left:
 //!
 //! ```text
-//! memory, lru, hex, handle, record, fit, state, cursor, outbound, callers, embedding  ->  source  ->  docs  ->  tools  ->  mcp  ->  http  ->  app  ->  cli
+//! memory, lru, hex, saturate, handle, record, fit, state, cursor, outbound, callers, embedding  ->  source  ->  docs  ->  tools  ->  mcp  ->  http  ->  app  ->  cli
 //! ```
 
 mod app;
@@ -25,6 +25,7 @@ pub mod mcp;
 mod memory;
 mod outbound;
 pub mod record;
+mod saturate;
 pub mod source;
 pub mod state;
 pub mod telemetry;

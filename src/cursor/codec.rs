@@ -15,6 +15,7 @@ use sha2::Sha256;
 
 use super::CursorFault;
 use crate::hex::hexadecimal;
+use crate::saturate::saturated;
 
 /// Prefix of every cursor.
 pub const PREFIX: &str = "fw1_";
@@ -201,7 +202,7 @@ impl Claims {
 /// Encodes and signs a cursor.
 #[must_use]
 pub fn seal(key: &Key, claims: &Claims) -> String {
-    let [_, _, millis @ ..] = u64::try_from(claims.issued.as_millis()).unwrap_or(u64::MAX).to_be_bytes();
+    let [_, _, millis @ ..] = saturated::<u64>(claims.issued.as_millis()).to_be_bytes();
     let mut bytes = Vec::with_capacity(BYTES);
     bytes.extend_from_slice(&[VERSION, claims.kind.byte()]);
     bytes.extend_from_slice(&key.id.0);

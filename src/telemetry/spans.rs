@@ -24,6 +24,7 @@ use url::Url;
 
 use super::{Outcome, TelemetryRecord, TraceParent};
 use crate::outbound::{Exchange, is_confidential};
+use crate::saturate::saturated;
 
 /// Maximum number of queued spans.
 const QUEUE: usize = 2_048;
@@ -152,7 +153,7 @@ impl Spans {
         let took = Duration::from_micros(record.latency_us);
         let parent = parent
             .map_or_else(Context::new, |TraceParent(span)| Context::new().with_remote_span_context(span));
-        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let number = |number: u64| saturated::<i64>(number);
         let mut attributes = vec![
             KeyValue::new("request_id", record.request_id.to_string()),
             KeyValue::new("outcome", record.outcome.as_str()),

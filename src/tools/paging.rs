@@ -15,6 +15,7 @@ use super::toolbox::Toolbox;
 use crate::cursor::{CursorFault, Kind, NoPosition, Position, PreparedCursor};
 use crate::hex::hexadecimal;
 use crate::record::RecordData;
+use crate::saturate::saturated;
 use crate::state::StateError;
 
 /// Paging of a tool.
@@ -190,7 +191,7 @@ impl PageState {
     ) -> Result<PreparedCursor, ToolError> {
         let text = serde_json::to_string(&SavedPosition { arguments: &self.arguments, rest });
         let text = text.map_err(|error| ToolError::Internal { problem: error.to_string() })?;
-        let offset = self.offset.saturating_add(u32::try_from(shown).unwrap_or(u32::MAX));
+        let offset = self.offset.saturating_add(saturated::<u32>(shown));
         unavailable(toolbox.cursors.prepare(self.kind, offset, binding(toolbox), text).await)
     }
 }

@@ -20,6 +20,7 @@ use super::super::secret::postgres_pool;
 use crate::config::{ConfiguredEmbedding, Environment, FileSettings, SourcePlace};
 use crate::embedding::{EmbeddingError, EmbeddingModel};
 use crate::handle::SourceName;
+use crate::saturate::saturated;
 use crate::source::contract::{
     BuildProgress, EmbeddedStreams, StoreError, StoreVersion, VectorError, VectorStatus,
 };
@@ -372,7 +373,7 @@ impl Follower<'_> {
 }
 
 fn count(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
+    saturated::<u64>(number)
 }
 
 /// Returns the pause after a batch. A local model uses all processors, and leaves them to calls for a part of the time.

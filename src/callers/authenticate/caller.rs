@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::hex::hexadecimal;
+use crate::saturate::saturated;
 
 /// An authenticated caller with its token.
 #[derive(Debug, Clone)]
@@ -114,7 +115,7 @@ pub(super) fn digest(parts: &[Option<&str>]) -> [u8; 32] {
             None => hash.update([0]),
             Some(text) => {
                 hash.update([1]);
-                hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
+                hash.update(saturated::<u64>(text.len()).to_be_bytes());
                 hash.update(text);
             }
         }

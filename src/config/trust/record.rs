@@ -4,7 +4,6 @@
 //! neither a copy nor a changed file is trusted. The record is readable and writable by its owner only (0600), is
 //! replaced atomically, and is rejected if others can read or write it.
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};

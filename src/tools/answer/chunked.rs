@@ -16,6 +16,7 @@ use crate::fit::ContentChunks;
 use crate::handle::{RecordAddress, SourceName};
 use crate::hex::hexadecimal;
 use crate::record::{RecordData, document_text};
+use crate::saturate::saturated;
 use crate::source::{BoundSource, QueryFault, RecordQuery, SourceError};
 use crate::telemetry::ReadKind;
 use crate::tools::cache::{ChunkStart, ChunkedText, TextQuery};
@@ -65,7 +66,7 @@ impl ChunkedText {
         };
         let text = serde_json::to_string(&position);
         let text = text.map_err(|error| ToolError::Internal { problem: error.to_string() })?;
-        let offset = u32::try_from(index).unwrap_or(u32::MAX);
+        let offset = saturated::<u32>(index);
         let issued = toolbox.cursors.issue(Kind::Chunk, offset, binding(toolbox), text).await;
         issued.map(Some).map_err(ToolError::StateUnavailable)
     }

@@ -14,6 +14,8 @@ use governor::nanos::Nanos;
 use governor::state::StateStore;
 use parking_lot::Mutex;
 
+use crate::saturate::saturated;
+
 /// Maximum number of clients with a bucket of their own: about 1 MB.
 const MAX_CLIENTS: usize = 10_000;
 
@@ -90,7 +92,7 @@ impl<C: Clock<Instant = Duration>> StateStore for Buckets<C> {
     where
         F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
     {
-        let now = u64::try_from(self.clock.now().as_nanos()).unwrap_or(u64::MAX);
+        let now = saturated::<u64>(self.clock.now().as_nanos());
         let mut table = self.table.lock();
         let known = table.full_at.get(client).copied();
         if known.is_some() || table.has_room(now, self.max_clients) {

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 
 use super::CredentialFault;
 use super::token::Credential;
+use crate::saturate::saturated;
 
 /// Maximum run time of a command.
 const MAX_RUN: Duration = Duration::from_secs(10);
@@ -169,7 +170,7 @@ async fn output(line: &CommandLine) -> Result<SecretString, CredentialFault> {
     let mut running = Group::new(shell.spawn().map_err(failed)?);
     let mut printed = Vec::new();
     if let Some(stdout) = running.child.stdout.take() {
-        let max_bytes = u64::try_from(MAX_OUTPUT).unwrap_or(u64::MAX) + 1;
+        let max_bytes = saturated::<u64>(MAX_OUTPUT) + 1;
         stdout.take(max_bytes).read_to_end(&mut printed).await.map_err(failed)?;
     }
     if printed.len() > MAX_OUTPUT {

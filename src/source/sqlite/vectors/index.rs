@@ -14,6 +14,7 @@ use super::probe::StoredModel;
 use super::scan::{Block, Candidate, Candidates, ChunkRow, by_score};
 use super::scope::VectorScope;
 use crate::embedding::QueryVector;
+use crate::saturate::saturated;
 use crate::source::contract::VectorError;
 use crate::source::meaning::{ScoreSpread, VectorHit};
 use crate::state::FileIdentity;
@@ -211,7 +212,7 @@ impl VectorIndex {
                 .prepare_cached("SELECT count(*) FROM chunks WHERE generation = ?1")
                 .and_then(|mut count| count.query_row([generation.id], |row| row.get(0))),
         )?;
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let count = saturated::<usize>(count);
         if count.saturating_mul(generation.dimensions + ROW_BYTES) > self.max_bytes {
             return Ok(None);
         }
