@@ -27,6 +27,8 @@ mod fake_server;
 #[path = "../tests/it/support/faulty_server.rs"]
 #[expect(dead_code, reason = "the tests use more of it")]
 mod faulty_server;
+#[path = "../tests/it/support/waiting.rs"]
+mod waiting;
 
 use client::{Client, ms, print_times};
 use fake_server::{FakeServer, Reply};

@@ -20,6 +20,8 @@ mod client;
 #[path = "../tests/it/support/fake_server.rs"]
 #[expect(dead_code, reason = "the tests use more of it")]
 mod fake_server;
+#[path = "../tests/it/support/waiting.rs"]
+mod waiting;
 
 use client::{Client, binary, ms};
 use fake_server::{FakeServer, Reply};

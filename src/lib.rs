@@ -4,7 +4,7 @@
 //! ARCHITECTURE.md describes them. A module imports only modules to its left:
 //!
 //! ```text
-//! memory, lru, handle, record, fit, state, cursor, outbound, callers, embedding  ->  source  ->  docs  ->  tools  ->  mcp  ->  http  ->  app  ->  cli
+//! memory, lru, hex, saturate, handle, record, fit, state, cursor, outbound, callers, embedding  ->  source  ->  docs  ->  tools  ->  mcp  ->  http  ->  app  ->  cli
 //! ```
 
 mod app;
@@ -18,12 +18,14 @@ pub mod embedding;
 mod eval;
 pub mod fit;
 pub mod handle;
+mod hex;
 pub mod http;
 mod lru;
 pub mod mcp;
 mod memory;
 mod outbound;
 pub mod record;
+mod saturate;
 pub mod source;
 pub mod state;
 pub mod telemetry;

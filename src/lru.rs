@@ -17,6 +17,8 @@ use moka::Equivalent;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
+use crate::saturate::saturated;
+
 /// Limits of a cache.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LruLimits {
@@ -108,7 +110,7 @@ where
         let weight = move |key: &StoredKey, value: &StoredValue| {
             let known = key.0.as_any().downcast_ref().zip(value.downcast_ref());
             let weight = known.map_or(0, |(key, value)| weight(key, value));
-            u32::try_from(weight).unwrap_or(u32::MAX)
+            saturated::<u32>(weight)
         };
         Self::build(limits, Some(Box::new(weight)))
     }

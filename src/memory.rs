@@ -9,6 +9,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use crate::saturate::saturated;
+
 /// Bytes of record text that all calls together may read and work on.
 pub(crate) const MAX_BYTES: usize = 128 * 1024 * 1024;
 
@@ -61,7 +63,7 @@ impl MemoryPermit {
     /// Returns what is not needed for so many bytes. Does nothing to a permit that was cloned.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         if let Some(permits) = self.permits.as_mut().and_then(Arc::get_mut) {
-            let needed = usize::try_from(count(bytes)).unwrap_or(usize::MAX);
+            let needed = saturated::<usize>(count(bytes));
             drop(permits.split(permits.num_permits().saturating_sub(needed)));
         }
     }
@@ -69,7 +71,7 @@ impl MemoryPermit {
 
 fn count(bytes: usize) -> u32 {
     let permits = bytes.min(MAX_BYTES).div_ceil(BYTES_PER_PERMIT);
-    u32::try_from(permits).unwrap_or(u32::MAX)
+    saturated::<u32>(permits)
 }
 
 #[cfg(test)]

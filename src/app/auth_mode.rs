@@ -17,6 +17,7 @@ use crate::config::{AuthSettings, Environment, FileSettings};
 use crate::cursor::Cursors;
 use crate::fit::Protection;
 use crate::http::{AuthMode, Callers};
+use crate::saturate::saturated;
 use crate::tools::{CallerSettings, CallerToolboxes, SharedToolbox, Toolbox};
 
 /// Opens the sources that do not depend on the caller: all of them, or with `auth` those with a credential of their
@@ -148,7 +149,7 @@ pub(crate) fn caller_settings(
         call_deadline: deadline,
         protection,
         pages: pages(settings, Some(auth), None),
-        calls_at_once: usize::try_from(settings.http.calls_per_caller).unwrap_or(usize::MAX),
+        calls_at_once: saturated::<usize>(settings.http.calls_per_caller),
     })
 }
 

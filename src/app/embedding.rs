@@ -1,9 +1,10 @@
 //! Opening the embedding model of a configuration, for builds and for searches.
 
 use std::path::Path;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use secrecy::SecretString;
 
 use super::default_store::is_store_at;
@@ -169,7 +170,7 @@ fn shared_model(
         return open_model(settings, key, persistence);
     }
     // The lock is held while a model is read, so that two users at a time read one.
-    let mut models = LOCAL_MODELS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut models = LOCAL_MODELS.lock();
     models.retain(|known| known.model.strong_count() > 0);
     let known = models.iter().find(|known| known.settings == *settings);
     if let Some(model) = known.and_then(|known| known.model.upgrade()) {

@@ -18,6 +18,7 @@ use super::settings::ConfiguredSettings;
 use crate::config::{Environment, FileChange, WatchHandle, keys_that_need_a_restart, reopens_sources, watch};
 use crate::fit::Protection;
 use crate::http::{AuthMode, CurrentConfiguration, RateLimiter};
+use crate::saturate::saturated;
 use crate::telemetry::Telemetry;
 
 /// Running server with everything that a reload needs.
@@ -71,7 +72,7 @@ impl Reload {
     fn record_reload(&self, at: Instant) {
         let took = at.elapsed();
         self.telemetry.reloaded(took);
-        let latency_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let latency_us = saturated::<u64>(took.as_micros());
         tracing::info!(latency_us, "configuration reloaded");
     }
 

@@ -12,6 +12,7 @@ use crate::app::open::{runtime, toolbox};
 use crate::fit::{Protection, budget, count_tokens};
 use crate::mcp::{instructions, tool_list_json};
 use crate::record::RecordData;
+use crate::saturate::saturated;
 use crate::source::pdpp::{
     RecordedSource, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
 };
@@ -40,7 +41,7 @@ impl Row {
     }
 
     fn new(surface: &'static str, unit: &'static str, measured: usize, tokens: usize, budget: usize) -> Self {
-        let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
+        let signed = |size: usize| saturated::<i64>(size);
         let headroom = signed(budget) - signed(measured);
         Self { surface, unit, measured, tokens, budget, headroom, ok: measured <= budget }
     }
@@ -65,7 +66,7 @@ impl Budget {
 fn print_table(printer: Printer, rows: &[Row]) {
     let heading = ["surface", "measured", "unit", "tokens", "budget", "headroom", ""];
     let heading = heading.map(|name| Line::from(name.to_owned())).to_vec();
-    let size = |size: usize| grouped(u64::try_from(size).unwrap_or(u64::MAX));
+    let size = |size: usize| grouped(saturated::<u64>(size));
     let cells = rows.iter().map(|row| {
         let over = if row.headroom < 0 { "-" } else { "" };
         let (style, mark) = if row.ok { (GOOD, "ok") } else { (BAD, "over") };

@@ -14,6 +14,7 @@ use crate::cursor::{
     Clock, CursorFault, Database, KeyFile, KeyId, KeyRing, PositionState, Skew, SqlitePositions,
     StoredPosition, UnverifiedCursor, open_position,
 };
+use crate::hex::hexadecimal;
 use crate::record::RecordData;
 use crate::state::StateError;
 
@@ -280,8 +281,4 @@ fn print(printer: Printer, inspected: &Inspection) {
 /// Returns the seconds from one time to a later one; negative if it is earlier.
 fn difference(later: Duration, earlier: Duration) -> f64 {
     later.as_secs_f64() - earlier.as_secs_f64()
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

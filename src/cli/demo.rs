@@ -14,6 +14,7 @@ use crate::app::open::{call, runtime, toolbox};
 use crate::connectors::{ImportError, SampleAccount, hostaway, import_account, import_records};
 use crate::fit::Protection;
 use crate::record::RecordData;
+use crate::saturate::saturated;
 use crate::source::sqlite::SqliteStore;
 use crate::terminal::Line;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Payload, Toolbox};
@@ -189,7 +190,7 @@ fn print_call(printer: Printer, call: &str, payload: &Payload) {
     printer.line("");
     printer.styled(Line::default().styled(STRONG, call));
     printer.json_text(payload.json());
-    let bytes = grouped(u64::try_from(payload.json().len()).unwrap_or(u64::MAX));
+    let bytes = grouped(saturated::<u64>(payload.json().len()));
     let size = format!("{bytes} bytes, the same as text and as structuredContent");
     printer.styled(Line::default().styled(FAINT, size));
 }

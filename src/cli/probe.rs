@@ -12,6 +12,7 @@ use crate::callers::CallContext;
 use crate::config::{SourcePlace, SourceSettings};
 use crate::handle::StreamName;
 use crate::record::{Schema, StreamSchema};
+use crate::saturate::saturated;
 use crate::source::{Source, SourceError};
 
 /// Size of a source, and the time of the probe.
@@ -33,8 +34,8 @@ pub(super) async fn probe(source: &dyn Source, deadline: Duration) -> Result<(Sc
     let schema = with_deadline(deadline, source.schema(&CallContext::default())).await?;
     let streams = schema.connections.iter().flat_map(|connection| &connection.streams);
     let extent = Extent {
-        connections: u64::try_from(schema.connections.len()).unwrap_or(u64::MAX),
-        streams: u64::try_from(streams.clone().count()).unwrap_or(u64::MAX),
+        connections: saturated::<u64>(schema.connections.len()),
+        streams: saturated::<u64>(streams.clone().count()),
         records: streams.filter_map(|stream| stream.record_count).sum(),
         milliseconds: started.elapsed().as_millis(),
     };

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::print::Printer;
 use crate::app::failure::Failure;
 use crate::fit::{Estimator, budget, count_tokens};
+use crate::saturate::saturated;
 
 /// Maximum size of a text in bytes; all of it is read into memory.
 const MAX_TEXT_BYTES: usize = 64 * 1024 * 1024;
@@ -133,7 +134,7 @@ fn read(path: &Path) -> Result<String, TextError> {
 /// Reads a text of at most `max_bytes` bytes; of a larger one no more than that is read.
 fn read_within(name: &str, from: impl Read, max_bytes: usize) -> Result<String, TextError> {
     let mut bytes = Vec::new();
-    let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
+    let limit = saturated::<u64>(max_bytes).saturating_add(1);
     let read = from.take(limit).read_to_end(&mut bytes);
     read.map_err(|problem| TextError::Unreadable(name.to_owned(), problem))?;
     if bytes.len() > max_bytes {

@@ -131,7 +131,7 @@ impl ProtectionTable {
 fn parse_count(schema: &Schema, key: &str, text: &str) -> Result<usize, String> {
     let number =
         text.trim().parse::<i128>().map_err(|_other| format!("`{}` is not an integer", shown(text)))?;
-    schema.integer(&key_of(&[TABLE, key]), number)
+    schema.integer(&format!("{TABLE}.{key}"), number)
 }
 
 fn invalid(name: &'static str, problem: String) -> Refusal {

@@ -1,7 +1,7 @@
 //! The configuration file that is used if none is named.
 //!
 //! A `fetchwell.toml` in the current folder comes first, then the user's own file. The first can come from anywhere,
-//! because clients start programs in folders that were cloned. So it may only have the keys of `trust::allow_list`,
+//! because clients start programs in folders that were cloned. So it may only have the keys that `keys::table` allows,
 //! unless it is named or the user trusts its content (`fetchwell config trust`). The user's own file is always
 //! trusted.
 

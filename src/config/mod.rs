@@ -83,9 +83,7 @@ impl SourceSettings {
     pub fn new(name: SourceName, place: SourcePlace) -> Self {
         Self { name, label: None, place, deadline: DEFAULT_DEADLINE, streams: None }
     }
-}
 
-impl SourceSettings {
     /// Returns true if requests to the source use the caller's own token.
     #[must_use]
     pub fn takes_callers_token(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The settings of a configuration file.
 //!
-//! Keys are read into the fields of the same name. Tables that refer to other tables, files or variables are read
+//! Keys are read into the fields of the same name; those of `[tls]` and `[rate_limit]` are in `http`. Tables that refer to other tables, files or variables are read
 //! first and resolved later, each into the field below it.
 
 use std::net::SocketAddr;
@@ -85,7 +85,7 @@ pub struct FileSettings {
     pub imports: Vec<ImportSettings>,
     /// False if a server remembers no searches of documents.
     pub search_history: bool,
-    /// Warnings of keys with former names.
+    /// Warnings about keys with former names.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }

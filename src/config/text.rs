@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::error::ConfigError;
+use crate::saturate::saturated;
 
 /// Maximum size of a configuration file in bytes. A source takes about a hundred.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -28,7 +29,7 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(refused)?;
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_BYTES {
+    if saturated::<u64>(bytes.len()) > MAX_BYTES {
         return Err(unreadable(format!("it is larger than {MAX_BYTES} bytes")));
     }
     String::from_utf8(bytes).map_err(|error| {

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use super::ImportError;
 use super::intake::Intake;
 use super::item::FileRecord;
+use crate::hex::hexadecimal;
 use crate::record::RecordData;
 
 /// Stream of commits.
@@ -89,8 +90,7 @@ pub(super) fn refs_digest(path: &Path) -> Result<String, ImportError> {
             problem: format!("git says: {}", problem.trim()),
         });
     }
-    let digest = Sha256::digest(&output.stdout);
-    Ok(digest.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")))
+    Ok(hexadecimal(&Sha256::digest(&output.stdout)))
 }
 
 /// Returns git with the settings for a repository.

@@ -5,8 +5,9 @@
 //! keeps the latest time, so that it is known after a restart, too. Servers that share a Redis follow its clock instead.
 
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
 
 /// Offset of a clock, for tests of cursor expiry: `+601s`, `-1h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,14 +77,14 @@ impl Clock {
     }
 
     fn follow_at(&self, instant: Instant, shared: Duration) {
-        let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut anchor = self.anchor.lock();
         if !anchor.is_shared || shared.saturating_add(MAX_DRIFT) > anchor.at(instant) {
             *anchor = Anchor { instant, time: shared, is_shared: true };
         }
     }
 
     fn at(&self, instant: Instant, wall: Duration) -> Duration {
-        let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut anchor = self.anchor.lock();
         let steady = anchor.at(instant);
         if anchor.is_shared || wall <= steady {
             return steady;

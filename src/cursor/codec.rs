@@ -14,6 +14,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use super::CursorFault;
+use crate::hex::hexadecimal;
+use crate::saturate::saturated;
 
 /// Prefix of every cursor.
 pub const PREFIX: &str = "fw1_";
@@ -39,7 +41,7 @@ pub type Reference = [u8; 16];
 
 /// Returns a reference as hexadecimal digits.
 pub(super) fn reference_text(reference: Reference) -> String {
-    reference.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+    hexadecimal(&reference)
 }
 
 /// Kind of list that a cursor continues. A cursor of one kind is invalid for another.
@@ -200,7 +202,7 @@ impl Claims {
 /// Encodes and signs a cursor.
 #[must_use]
 pub fn seal(key: &Key, claims: &Claims) -> String {
-    let [_, _, millis @ ..] = u64::try_from(claims.issued.as_millis()).unwrap_or(u64::MAX).to_be_bytes();
+    let [_, _, millis @ ..] = saturated::<u64>(claims.issued.as_millis()).to_be_bytes();
     let mut bytes = Vec::with_capacity(BYTES);
     bytes.extend_from_slice(&[VERSION, claims.kind.byte()]);
     bytes.extend_from_slice(&key.id.0);

@@ -10,6 +10,7 @@ use super::codec::{Claims, Kind, Reference};
 use super::cursors::{Cursors, EncodeObserver, MAX_POSITION_BYTES};
 use super::positions::Position;
 use super::storage::PositionEncryption;
+use crate::saturate::saturated;
 use crate::state::StateError;
 
 /// A position that is not stored yet, with its cursor, which must not be given to a client before.
@@ -64,7 +65,7 @@ impl Cursors {
         getrandom::fill(&mut reference)?;
         let text = self.encrypt_position(reference, &binding, text).await;
         // Truncated to milliseconds, as in the cursor.
-        let issued = Duration::from_millis(u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX));
+        let issued = Duration::from_millis(saturated::<u64>(self.clock.now().as_millis()));
         let cursor = match self.storage().await.encryption {
             PositionEncryption::ByStore => Some(self.seal(&Claims { kind, issued, offset, reference }).await),
             PositionEncryption::Shared => None,

@@ -4,8 +4,10 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::codec::KeyId;
 use super::cursors::Cursors;
@@ -66,12 +68,12 @@ impl LatestKeyMismatch {
     /// Returns the difference, or `None` if there is none or keys were not compared yet.
     #[must_use]
     pub fn get(&self) -> Option<KeyMismatch> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     /// Replaces the result. Returns the earlier one.
     pub fn replace(&self, mismatch: Option<KeyMismatch>) -> Option<KeyMismatch> {
-        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), mismatch)
+        std::mem::replace(&mut *self.0.lock(), mismatch)
     }
 }
 

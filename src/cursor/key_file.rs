@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{Key, KeyId};
 use super::key_ring::{KEPT_FOR, KeyRing};
+use crate::saturate::saturated;
 use crate::state::{StateError, StateLock};
 
 /// Name of the file of the keys that sign cursors.
@@ -219,7 +220,7 @@ impl SerializedKey {
         getrandom::fill(&mut secret)?;
         Ok(Self {
             id: KeyId(id).to_string(),
-            created_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            created_ms: saturated::<u64>(now.as_millis()),
             secret: STANDARD.encode(secret),
         })
     }

@@ -1,7 +1,9 @@
 //! Keys of a running process, which follow their file.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::CursorFault;
 use super::codec::{Claims, Key, KeyId, UnverifiedCursor, VALID_FOR};
@@ -48,7 +50,7 @@ impl Keys {
     /// Sets the lifetime of cursors.
     #[must_use]
     pub fn with_ttl(self, valid_for: Duration) -> Self {
-        let held = self.held.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let held = self.held.into_inner();
         let ring = Arc::new(KeyRing::clone(&held.ring).with_ttl(valid_for));
         Self { held: Mutex::new(CurrentKeys { ring, ..held }), valid_for, ..self }
     }
@@ -105,7 +107,7 @@ impl Keys {
 
     /// Returns the ring, read again if there is a reason to check and the file has changed.
     fn ring(&self, now: Duration, has_reason: impl Fn(&CurrentKeys) -> bool) -> Arc<KeyRing> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         if let Some(file) = self.file.as_ref().filter(|_| has_reason(&held)) {
             held.checked_at = Instant::now();
             if file.stamp() != held.stamp {

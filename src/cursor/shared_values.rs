@@ -9,6 +9,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::cursor::Cursors;
+use crate::hex::hexadecimal;
 use crate::state::redis::{IfExists, MarkedValues, NewValue, OwnerLimits, RedisError, RedisState};
 
 /// Context of the encryption, beside the kind and the digest of the name.
@@ -170,6 +171,5 @@ impl SharedValues<'_> {
 }
 
 fn digest(kind: &str, name: &str) -> String {
-    let digest = Sha256::new().chain_update(kind).chain_update([0]).chain_update(name).finalize();
-    digest.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+    hexadecimal(&Sha256::new().chain_update(kind).chain_update([0]).chain_update(name).finalize())
 }

@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
@@ -19,6 +20,7 @@ use super::search::{SearchAnswer, SearchRequest, search};
 use super::shared_answers::{Generation, SharedAnswers, key, name_start};
 use crate::cursor::Cursors;
 use crate::fit::bytes_of;
+use crate::hex::hexadecimal;
 use crate::lru::{LookupCounter, Lookups, LruCache, LruLimits};
 use crate::source::Reranking;
 use crate::source::documents::{CacheStage, Passage, Project, ProjectRef, SearchStage, StageSender, Uuid};
@@ -198,7 +200,7 @@ impl SearchCache {
             Err(_error) => SearchState::Failed,
         };
         // A later search is not equal in time, and runs again.
-        self.running().remove(&key);
+        self.running.lock().remove(&key);
         searched
     }
 
@@ -287,7 +289,7 @@ impl SearchCache {
 
     /// Returns the search of a key that is running, or a new one.
     fn shared_search(&self, key: &CacheKey) -> Arc<SharedSearch> {
-        let mut running = self.running();
+        let mut running = self.running.lock();
         running.retain(|_, shared| shared.strong_count() > 0);
         if let Some(shared) = running.get(key).and_then(Weak::upgrade) {
             return shared;
@@ -295,10 +297,6 @@ impl SearchCache {
         let shared = Arc::default();
         running.insert(key.clone(), Arc::downgrade(&shared));
         shared
-    }
-
-    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<CacheKey, Weak<SharedSearch>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -320,8 +318,7 @@ impl CacheKey {
             hasher.update(part.len().to_le_bytes());
             hasher.update(part);
         }
-        let hash = hasher.finalize();
-        let hash = hash.iter().take(HASH_BYTES).fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        let hash = hexadecimal(hasher.finalize().iter().take(HASH_BYTES));
         let name = format!("{}{}:search:{hash}", name_start(&project.slug), project.corpus_version);
         Ok(Self { project: project.id, name })
     }

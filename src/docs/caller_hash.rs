@@ -3,6 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::callers::GrantId;
+use crate::hex::hexadecimal;
 use crate::source::documents::Uuid;
 
 /// Number of bytes of a hash.
@@ -11,6 +12,5 @@ const HASH_BYTES: usize = 16;
 /// Returns the hash of a search and its caller. It differs from search to search, so that a history does not tell which
 /// searches are of one caller.
 pub(super) fn caller_hash(search: Uuid, caller: GrantId) -> String {
-    let digest = Sha256::digest(format!("{search} {caller}"));
-    digest.iter().take(HASH_BYTES).fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+    hexadecimal(Sha256::digest(format!("{search} {caller}")).iter().take(HASH_BYTES))
 }

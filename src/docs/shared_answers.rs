@@ -24,7 +24,8 @@ use crate::source::documents::{Project, ProjectRef, ProjectSlug, Uuid, vector_by
 use crate::state::StateError;
 use crate::state::redis::{IfExists, MarkedValues, OwnerLimits, RedisError};
 
-/// Kind of the entries, with which the keys of the contract begin.
+/// Kind of the entries. The contract of document search prescribes this beginning of their keys; operators and clients know
+/// it, so it stays.
 const KIND: &str = "fraim";
 
 /// Kind of the generations. Their names are the ids of the projects.

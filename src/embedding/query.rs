@@ -6,9 +6,10 @@
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
@@ -184,7 +185,7 @@ impl QueryEmbedder {
     /// Returns the cached vector of a query, unless the model has changed since.
     fn known_vector(&self, query: &str) -> Option<QueryVector> {
         let known = self.vectors.get(query)?;
-        let identity = self.shared.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let identity = self.shared.identity.lock();
         identity
             .as_ref()
             .is_some_and(|current| Arc::ptr_eq(&current.identity.probe, &known.model.probe))
@@ -194,7 +195,7 @@ impl QueryEmbedder {
     /// Recognizes the model anew beside the next query. For a model that does not fit the vectors of a store: they may have
     /// been rebuilt.
     pub fn forget_identity(&self) {
-        *self.shared.identity.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.shared.identity.lock() = None;
     }
 
     /// Returns the identity of a model. Waits for the model only if it was never recognized. A model that is too slow for one
@@ -213,7 +214,7 @@ impl QueryEmbedder {
     }
 
     fn recent_failure(&self) -> Option<EmbeddingError> {
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let failure = self.failure.lock();
         failure.as_ref().filter(|failure| Instant::now() < failure.until).map(|failure| failure.error.clone())
     }
 
@@ -225,7 +226,7 @@ impl QueryEmbedder {
             _ => FAILURE_PAUSE,
         };
         let failure = Failure { error: error.clone(), until: Instant::now() + pause };
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        *self.failure.lock() = Some(failure);
     }
 }
 
@@ -239,12 +240,12 @@ async fn join<Answer>(task: JoinHandle<Answer>) -> Answer {
 
 impl SharedModel {
     fn is_recognized(&self) -> bool {
-        self.identity.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.identity.lock().is_some()
     }
 
     /// Returns the known identity, and true for the one caller that has to renew it.
     fn known_identity(&self) -> Option<(ModelIdentity, bool)> {
-        let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut identity = self.identity.lock();
         let known = identity.as_mut()?;
         let is_old = known.checked.elapsed() >= IDENTITY_LIFETIME;
         if is_old {
@@ -286,7 +287,7 @@ impl SharedModel {
 
     /// Returns the identity of a model with this vector of the fixed text.
     fn recognized(&self, model: &dyn EmbeddingModel, probe: Vec<f32>) -> ModelIdentity {
-        let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut identity = self.identity.lock();
         let known = identity.take().map(|known| known.identity);
         let same = known.filter(|known| is_same_model(&known.probe, &probe));
         let current = same.unwrap_or_else(|| ModelIdentity { id: model.id().into(), probe: probe.into() });
@@ -295,7 +296,7 @@ impl SharedModel {
     }
 
     fn open(&self) -> Result<Arc<dyn EmbeddingModel>, EmbeddingError> {
-        let _one_at_a_time = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.opening.lock();
         if let Some(model) = self.model.get() {
             return Ok(Arc::clone(model));
         }

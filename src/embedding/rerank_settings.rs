@@ -85,9 +85,10 @@ pub fn open_reranker(
 #[cfg(feature = "local-embeddings")]
 mod lazy {
     use std::path::PathBuf;
-    use std::sync::{Arc, Mutex, PoisonError};
+    use std::sync::Arc;
 
     use async_trait::async_trait;
+    use parking_lot::Mutex;
     use tokio::task::spawn_blocking;
 
     use crate::embedding::{LocalReranker, RerankError, Reranker};
@@ -111,7 +112,7 @@ mod lazy {
             let (folder, opened) = (self.folder.clone(), Arc::clone(&self.opened));
             // A search that does not wait for the model leaves it to the next one.
             let open = spawn_blocking(move || {
-                let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut opened = opened.lock();
                 if let Some(known) = opened.as_ref() {
                     return Ok(Arc::clone(known));
                 }

@@ -12,6 +12,7 @@ use serde_json::{Map, json};
 
 use super::middleware::refusal::Refusal;
 use crate::mcp::{Form, MAX_REQUEST_BYTES, McpService, NoMessage, outline};
+use crate::saturate::saturated;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -119,7 +120,7 @@ fn too_long() -> Response {
 
 /// Returns true if a client waits for `100 Continue` before sending an oversized body.
 fn is_refused_before_sending(headers: &HeaderMap, body: &Body) -> bool {
-    let max_bytes = u64::try_from(MAX_REQUEST_BYTES).unwrap_or(u64::MAX);
+    let max_bytes = saturated::<u64>(MAX_REQUEST_BYTES);
     headers.contains_key(header::EXPECT) && body.size_hint().lower() > max_bytes
 }
 

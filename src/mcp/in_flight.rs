@@ -13,6 +13,8 @@ use rmcp::model::{ErrorData, RequestId};
 use rmcp::service::TxJsonRpcMessage;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::saturate::saturated;
+
 /// Maximum number of requests in flight.
 pub(super) const MAX_IN_FLIGHT: u32 = 64;
 
@@ -51,7 +53,7 @@ impl InFlight {
     /// Waits for the permits of a line of this size. Cancelling the wait takes no permit. Returns `None` at shutdown.
     pub(super) fn permit(&self, bytes: usize) -> impl Future<Output = Option<RequestPermit>> + use<> {
         let permits = Arc::clone(&self.permits);
-        let count = u32::try_from(bytes.div_ceil(BYTES_PER_PERMIT)).unwrap_or(u32::MAX);
+        let count = saturated::<u32>(bytes.div_ceil(BYTES_PER_PERMIT));
         async move {
             let acquired = permits.acquire_many_owned(count.clamp(1, MAX_IN_FLIGHT)).await.ok()?;
             Some(RequestPermit { _permits: Arc::new(acquired) })

@@ -6,9 +6,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
@@ -162,14 +163,14 @@ impl Reranking {
     ///
     /// The reranker failed, did not answer in time, or is not called after failures.
     pub async fn order(&self, words: &str, passages: &[String]) -> Result<Vec<usize>, String> {
-        if self.failures().paused_until.is_some_and(|until| Instant::now() < until) {
+        if self.failures.lock().paused_until.is_some_and(|until| Instant::now() < until) {
             return Err("the rerank service failed several times, and is asked again in a while".to_owned());
         }
         let query: String = words.chars().take(MAX_QUERY_CHARS).collect();
         let scored = timeout(self.timeout, self.reranker.scores(&query, passages)).await;
         let problem = match scored {
             Ok(Ok(scores)) => {
-                *self.failures() = Failures::default();
+                *self.failures.lock() = Failures::default();
                 return Ok(blend(&scores));
             }
             Ok(Err(error)) => {
@@ -178,16 +179,12 @@ impl Reranking {
             }
             Err(_late) => format!("the reranker did not answer within {:?}", self.timeout),
         };
-        let mut failures = self.failures();
+        let mut failures = self.failures.lock();
         failures.count += 1;
         if failures.count >= MAX_FAILURES {
             *failures = Failures { count: 0, paused_until: Some(Instant::now() + PAUSE) };
         }
         Err(problem)
-    }
-
-    fn failures(&self) -> std::sync::MutexGuard<'_, Failures> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -338,7 +335,7 @@ mod tests {
     #[async_trait]
     impl Reranker for HighestFirst {
         async fn scores(&self, _query: &str, passages: &[String]) -> Result<Vec<f32>, RerankError> {
-            self.calls.lock().unwrap().push(passages.len());
+            self.calls.lock().push(passages.len());
             if self.fails {
                 tokio::time::sleep(Duration::from_secs(60)).await;
             }
@@ -380,7 +377,7 @@ mod tests {
                 assert!(notes.is_empty());
                 let scored = count.min(CANDIDATES);
                 let expect = if scored > 1 { vec![scored] } else { Vec::new() };
-                assert_eq!(*reranker.calls.lock().unwrap(), expect, "{count} {limit}");
+                assert_eq!(*reranker.calls.lock(), expect, "{count} {limit}");
                 // The hits behind the candidates keep their order, and the candidates are before them.
                 assert_eq!(titles.get(scored..).unwrap(), (scored..count).collect::<Vec<_>>());
                 if count == 130 {
@@ -401,7 +398,7 @@ mod tests {
             assert_eq!(notes[0].contains("within 2s"), attempt < 3, "{notes:?}");
         }
         // A reranker that fails is not called by every search.
-        assert_eq!(reranker.calls.lock().unwrap().len(), 3);
+        assert_eq!(reranker.calls.lock().len(), 3);
     }
 
     #[tokio::test]
@@ -413,7 +410,7 @@ mod tests {
             let page = reranking.search(&numbers(9), &CallContext::default(), &query).await.unwrap();
             assert_eq!(page.next, Some(SearchPosition("5".to_owned())), "{query:?}");
         }
-        assert!(reranker.calls.lock().unwrap().is_empty());
+        assert!(reranker.calls.lock().is_empty());
     }
 
     #[tokio::test]

@@ -7,6 +7,8 @@
 use std::io;
 use std::path::Path;
 
+use crate::saturate::saturated;
+
 /// Returns up to `length` bytes from the beginning of a file.
 ///
 /// # Errors
@@ -20,7 +22,7 @@ pub(crate) fn read_head(path: &Path, length: usize) -> io::Result<Vec<u8>> {
     let mut head = vec![0; length];
     let mut filled = 0;
     while let Some(rest) = head.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, u64::try_from(filled).unwrap_or(u64::MAX)) {
+        match file.read_at(rest, saturated::<u64>(filled)) {
             Ok(0) => break,
             Ok(read) => filled += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -42,7 +44,7 @@ pub(crate) fn read_head(path: &Path, length: usize) -> io::Result<Vec<u8>> {
     use std::io::Read;
 
     let mut head = Vec::with_capacity(length);
-    File::open(path)?.take(u64::try_from(length).unwrap_or(u64::MAX)).read_to_end(&mut head)?;
+    File::open(path)?.take(saturated::<u64>(length)).read_to_end(&mut head)?;
     Ok(head)
 }
 
@@ -54,7 +56,9 @@ mod kept {
     use std::io;
     use std::os::unix::fs::MetadataExt;
     use std::path::Path;
-    use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+    use std::sync::{Arc, LazyLock};
+
+    use parking_lot::Mutex;
 
     /// Number of handles above which those of deleted files are closed.
     const MANY: usize = 32;
@@ -70,7 +74,7 @@ mod kept {
         if !metadata.is_file() {
             return Err(io::Error::other("it is not a file"));
         }
-        let mut handles = HANDLES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut handles = HANDLES.lock();
         if let Some(known) = handles.get(&(metadata.dev(), metadata.ino())) {
             return Ok(Arc::clone(known));
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Outcome, TelemetryRecord};
+use crate::saturate::saturated;
 
 /// The end of a call.
 #[derive(Debug, Clone, Copy)]
@@ -62,8 +63,8 @@ impl Activity {
         let step = interval.as_millis().max(1);
         let end = now.as_millisecond();
         let begin_of = |number: usize| {
-            let before = i64::try_from(count.saturating_sub(number)).unwrap_or(i64::MAX);
-            let length = i64::try_from(step).unwrap_or(i64::MAX);
+            let before = saturated::<i64>(count.saturating_sub(number));
+            let length = saturated::<i64>(step);
             Timestamp::from_millisecond(end.saturating_sub(before.saturating_mul(length))).unwrap_or_default()
         };
         let mut intervals: Vec<IntervalCalls> = (0..count)
@@ -71,7 +72,7 @@ impl Activity {
             .collect();
         for call in ended {
             let age = i128::from(end.saturating_sub(call.timestamp.as_millisecond()).max(0));
-            let nth_from_end = usize::try_from(age / step).unwrap_or(usize::MAX);
+            let nth_from_end = saturated::<usize>(age / step);
             let place = count.checked_sub(1).and_then(|last| last.checked_sub(nth_from_end));
             let Some(calls) = place.and_then(|place| intervals.get_mut(place)) else { continue };
             if call.is_answered {

@@ -10,6 +10,7 @@ use super::record::{Optimization, TelemetryRecord, estimate_tokens, whole};
 use super::{CallAudit, Origin, Outcome, RequestId, Telemetry, TraceParent};
 use crate::callers::GrantId;
 use crate::fit::Shaping;
+use crate::saturate::saturated;
 
 /// The called tool or route. It never contains text of a client.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,7 +109,7 @@ impl Call {
             estimated_tokens: shaping.tokens.map_or_else(|| estimate_tokens(response_bytes), whole),
             response_bytes,
             item_count: whole(shaping.items),
-            latency_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            latency_us: saturated::<u64>(self.started.elapsed().as_micros()),
             strategy: shaping.strategy,
             summarization_used: shaping.summarized,
             oversized: shaping.oversized,

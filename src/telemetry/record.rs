@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::{Endpoint, Outcome, RequestId};
 use crate::callers::GrantId;
 use crate::fit::{Shaping, Strategy};
+use crate::saturate::saturated;
 
 /// The telemetry of one call.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,7 +84,7 @@ pub fn estimate_tokens(bytes: u64) -> u64 {
 }
 
 pub(super) fn whole(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
+    saturated::<u64>(number)
 }
 
 #[cfg(test)]

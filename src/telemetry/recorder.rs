@@ -1,10 +1,11 @@
 //! The recorder of calls: in memory, and in a file if they have to outlive the process.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -303,18 +304,18 @@ impl Telemetry {
     }
 
     fn recent<Answer>(&self, read: impl FnOnce(&mut LatestCalls) -> Answer) -> Answer {
-        read(&mut self.0.recent.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&mut self.0.recent.lock())
     }
 
     fn with_embeddings<Answer>(&self, read: impl FnOnce(&mut EmbeddingBuilds) -> Answer) -> Answer {
-        read(&mut self.0.embeddings.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&mut self.0.embeddings.lock())
     }
 
     fn with_imports<Answer>(&self, read: impl FnOnce(&mut ImportsProgress) -> Answer) -> Answer {
-        read(&mut self.0.imports.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&mut self.0.imports.lock())
     }
 
     fn meters<Answer>(&self, read: impl FnOnce(&mut Meters) -> Answer) -> Answer {
-        read(&mut self.0.meters.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&mut self.0.meters.lock())
     }
 }

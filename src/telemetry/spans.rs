@@ -7,7 +7,6 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
@@ -19,11 +18,13 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracer, SdkTracerProvider,
 };
+use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
 use url::Url;
 
 use super::{Outcome, TelemetryRecord, TraceParent};
 use crate::outbound::{Exchange, is_confidential};
+use crate::saturate::saturated;
 
 /// Maximum number of queued spans.
 const QUEUE: usize = 2_048;
@@ -152,7 +153,7 @@ impl Spans {
         let took = Duration::from_micros(record.latency_us);
         let parent = parent
             .map_or_else(Context::new, |TraceParent(span)| Context::new().with_remote_span_context(span));
-        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let number = |number: u64| saturated::<i64>(number);
         let mut attributes = vec![
             KeyValue::new("request_id", record.request_id.to_string()),
             KeyValue::new("outcome", record.outcome.as_str()),
@@ -175,7 +176,7 @@ impl Spans {
 
     /// Sends the queued spans, for at most `timeout`, and stops the export.
     pub(super) fn stop(&self, timeout: Duration) {
-        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let runtime = self.runtime.lock().take();
         if let Some(runtime) = runtime {
             // All failures have already been logged.
             let _ = self.provider.shutdown_with_timeout(timeout);
@@ -218,13 +219,13 @@ impl HttpClient for Collector {
 
 impl Collector {
     fn takes_spans(&self) {
-        if self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
+        if self.trouble.lock().take().is_some() {
             tracing::info!("the collector takes spans again");
         }
     }
 
     fn takes_none(&self, problem: &str) {
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trouble = self.trouble.lock();
         if trouble.is_none_or(|last| last.elapsed() >= WARN_EVERY) {
             *trouble = Some(Instant::now());
             let endpoint = &self.endpoint;

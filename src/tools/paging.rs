@@ -13,7 +13,9 @@ use sha2::{Digest, Sha256};
 use super::error::ToolError;
 use super::toolbox::Toolbox;
 use crate::cursor::{CursorFault, Kind, NoPosition, Position, PreparedCursor};
+use crate::hex::hexadecimal;
 use crate::record::RecordData;
+use crate::saturate::saturated;
 use crate::state::StateError;
 
 /// Paging of a tool.
@@ -189,7 +191,7 @@ impl PageState {
     ) -> Result<PreparedCursor, ToolError> {
         let text = serde_json::to_string(&SavedPosition { arguments: &self.arguments, rest });
         let text = text.map_err(|error| ToolError::Internal { problem: error.to_string() })?;
-        let offset = self.offset.saturating_add(u32::try_from(shown).unwrap_or(u32::MAX));
+        let offset = self.offset.saturating_add(saturated::<u32>(shown));
         unavailable(toolbox.cursors.prepare(self.kind, offset, binding(toolbox), text).await)
     }
 }
@@ -253,9 +255,7 @@ pub(super) async fn load<Saved: DeserializeOwned>(
 
 /// Returns the binding of a position: the sources as they are configured, and the grant if calls have one.
 pub(super) fn binding(toolbox: &Toolbox) -> String {
-    let digest = |text: &str| -> String {
-        Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
-    };
+    let digest = |text: &str| hexadecimal(Sha256::digest(text).iter().take(16));
     let caller = toolbox.caller().map(|caller| digest(&caller)).unwrap_or_default();
     format!("{}:{caller}", digest(&toolbox.source().identity()))
 }

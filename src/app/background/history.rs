@@ -1,10 +1,10 @@
 //! Deletes searches that are older than their project keeps them: at the start of a server, and once a day.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -56,7 +56,7 @@ impl HistoryRetention {
             SourcePlace::Provider { .. } => None,
         });
         let stores: Vec<Histories> = stores.collect();
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         if stores == running.stores {
             return;
         }

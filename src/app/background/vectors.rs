@@ -5,10 +5,11 @@
 //! the next attempt waits: as long as the service asks for, or longer with each error.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -19,6 +20,7 @@ use super::super::secret::postgres_pool;
 use crate::config::{ConfiguredEmbedding, Environment, FileSettings, SourcePlace};
 use crate::embedding::{EmbeddingError, EmbeddingModel};
 use crate::handle::SourceName;
+use crate::saturate::saturated;
 use crate::source::contract::{
     BuildProgress, EmbeddedStreams, StoreError, StoreVersion, VectorError, VectorStatus,
 };
@@ -113,7 +115,7 @@ impl BackgroundBuilds {
     /// Follows the stores of a configuration. Builds with other settings are stopped; unchanged ones go on.
     pub(crate) fn follow(&self, settings: &FileSettings) {
         let plan = BuildPlan::from_settings(settings);
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         if plan == running.plan {
             return;
         }
@@ -371,7 +373,7 @@ impl Follower<'_> {
 }
 
 fn count(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
+    saturated::<u64>(number)
 }
 
 /// Returns the pause after a batch. A local model uses all processors, and leaves them to calls for a part of the time.

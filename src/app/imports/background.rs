@@ -1,11 +1,12 @@
 //! The imports of a server. They have a thread of their own, and follow the configuration.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -47,7 +48,7 @@ impl BackgroundImports {
     /// Follows the imports of a configuration. Changed ones are stopped with all others and started again.
     pub(crate) fn follow(&self, settings: &FileSettings) {
         let imports = imports_of(settings);
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         if imports == running.imports {
             return;
         }
@@ -149,7 +150,7 @@ struct TelemetryObserver {
 impl TelemetryObserver {
     /// Logs a problem, unless it is the last one of the connection.
     fn log(&self, connection: &str, problem: Option<&str>) {
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = self.logged.lock();
         let is_known =
             |(known, message): &(String, String)| known == connection && Some(message.as_str()) == problem;
         if logged.iter().any(is_known) {

@@ -10,6 +10,9 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::hex::hexadecimal;
+use crate::saturate::saturated;
+
 /// An authenticated caller with its token.
 #[derive(Debug, Clone)]
 pub struct AuthenticatedCaller {
@@ -88,13 +91,13 @@ impl GrantId {
     /// Returns the first 8 characters of the id, for logs.
     #[must_use]
     pub fn short(&self) -> String {
-        hex(&self.0).chars().take(8).collect()
+        hexadecimal(&self.0).chars().take(8).collect()
     }
 }
 
 impl fmt::Display for GrantId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
+        f.write_str(&hexadecimal(&self.0))
     }
 }
 
@@ -112,17 +115,12 @@ pub(super) fn digest(parts: &[Option<&str>]) -> [u8; 32] {
             None => hash.update([0]),
             Some(text) => {
                 hash.update([1]);
-                hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
+                hash.update(saturated::<u64>(text.len()).to_be_bytes());
                 hash.update(text);
             }
         }
     }
     hash.finalize().into()
-}
-
-/// Formats bytes as lower-case hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

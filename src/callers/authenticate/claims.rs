@@ -9,9 +9,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::{Number, Value};
 
-use super::caller::{digest, hex};
+use super::caller::digest;
 use super::distinct::Distinct;
 use super::{Denial, Subject, TokenFault};
+use crate::hex::hexadecimal;
 
 /// Tolerance for the clock of an authorization server.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
@@ -160,7 +161,7 @@ impl Claims {
             since: [raw.nbf, raw.iat].iter().flatten().map(timestamp).collect::<Option<_>>()?,
             scopes,
             kinds: kinds.collect(),
-            grant: hex(&grant),
+            grant: hexadecimal(&grant),
             rejection,
         })
     }

@@ -6,13 +6,14 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -263,7 +264,7 @@ impl SignIn {
 
     /// Returns the endpoints. Reads the metadata of the issuer first if they have expired.
     async fn endpoints(self: &Arc<Self>) -> Option<Arc<Endpoints>> {
-        let known = self.known().endpoints.clone();
+        let known = self.known.lock().endpoints.clone();
         if !self.is_due() {
             return known;
         }
@@ -277,7 +278,7 @@ impl SignIn {
             // The task ends even if the browser that caused it disconnects.
             let _ = tokio::spawn(Arc::clone(self).read_metadata(guard)).await;
         }
-        self.known().endpoints.clone()
+        self.known.lock().endpoints.clone()
     }
 
     async fn read_metadata(self: Arc<Self>, guard: OwnedMutexGuard<()>) {
@@ -286,7 +287,7 @@ impl SignIn {
         if let Err(problem) = &read {
             self.log(problem);
         }
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let pause = match (&read, &known.endpoints) {
             (Ok(_), _) => FRESH_FOR,
             (Err(_), Some(_)) => PAUSE,
@@ -301,11 +302,7 @@ impl SignIn {
     }
 
     fn is_due(&self) -> bool {
-        self.known().due.is_none_or(|due| Instant::now() >= due)
-    }
-
-    fn known(&self) -> MutexGuard<'_, EndpointCache> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().due.is_none_or(|due| Instant::now() >= due)
     }
 
     fn log(&self, problem: &AuthorityFault) {

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 use super::StaticToken;
-use super::caller::hex;
+use crate::hex::hexadecimal;
 
 /// Prefix of the tokens, which makes leaked tokens recognizable.
 const PREFIX: &str = "fwt_";
@@ -33,7 +33,7 @@ impl NewToken {
         let mut random = [0; 32];
         getrandom::fill(&mut random)?;
         let token = SecretString::from(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random)));
-        let sha256 = hex(&sha256(&token));
+        let sha256 = hexadecimal(&sha256(&token));
         Ok(Self { token, sha256 })
     }
 }
@@ -88,7 +88,7 @@ mod tests {
     fn a_hash_is_sha256_of_the_whole_token() {
         // printf %s fwt_x | sha256sum
         assert_eq!(
-            hex(&sha256(&SecretString::from("fwt_x"))),
+            hexadecimal(&sha256(&SecretString::from("fwt_x"))),
             "a142c86b910bcc49e8ac025c7ae1a9ee75145130bc7b1e9113c02c314088c025"
         );
     }

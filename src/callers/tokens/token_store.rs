@@ -4,11 +4,12 @@
 //! never that of another person.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::callers::GrantId;
@@ -67,7 +68,7 @@ impl<Value: Clone + Send + Sync + 'static> TokenStore<Value> {
         let digest = digest(&token);
         self.values.insert(digest, (person, value));
         let issued = self.issued.get_or_insert_with(person, Arc::default);
-        let mut issued = issued.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut issued = issued.lock();
         issued.push_back(digest);
         if issued.len() > self.max_per_person
             && let Some(oldest) = issued.pop_front()
@@ -88,7 +89,7 @@ impl<Value: Clone + Send + Sync + 'static> TokenStore<Value> {
         let digest = digest(token);
         let (person, value) = self.values.remove(&digest)?;
         if let Some(issued) = self.issued.get(&person) {
-            issued.lock().unwrap_or_else(PoisonError::into_inner).retain(|held| *held != digest);
+            issued.lock().retain(|held| *held != digest);
         }
         Some(value)
     }

@@ -11,6 +11,7 @@ use super::times::{Times, timed};
 use crate::app::failure::Failure;
 use crate::cli::print::{Printer, grouped};
 use crate::connectors::{SampleAccount, import_account, import_records};
+use crate::saturate::saturated;
 
 /// Size of the text in bytes.
 const BYTES: usize = 10_000_000;
@@ -76,14 +77,14 @@ pub(super) fn measure() -> Result<ChunkAccess, Failure> {
     })?;
     let asked = || json!({"id": "cin_bench/logs:l1", "field": "text", "unit": "chunk"});
     let (tool_times, _) = timed(&server.runtime, TIMES / 4, |_| server.call("read_record_field", asked()))?;
-    let first_us = u64::try_from(first.as_micros()).unwrap_or(u64::MAX);
+    let first_us = saturated::<u64>(first.as_micros());
     Ok(ChunkAccess { bytes: text.len(), lines, chunks, first_us, lines_times, chunk_times, tool_times })
 }
 
 impl ChunkAccess {
     pub(super) fn print(&self, printer: Printer) {
         let Self { bytes, lines, chunks, first_us, lines_times, chunk_times, tool_times } = self;
-        let size = |size: usize| grouped(u64::try_from(size).unwrap_or(u64::MAX));
+        let size = |size: usize| grouped(saturated::<u64>(size));
         printer.line(format_args!(
             "a text of {} bytes, {} lines, {} chunks: the first piece {} us",
             size(*bytes),

@@ -15,6 +15,7 @@ use crate::cli::print::{FAINT, Printer, grouped};
 use crate::connectors::hostaway;
 use crate::fit::Shaping;
 use crate::handle::StreamName;
+use crate::saturate::saturated;
 use crate::telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
 use crate::terminal::Line;
 
@@ -123,7 +124,7 @@ fn record_of_a_call(call: &'static str, telemetry: &Telemetry) -> CallTimes {
 
 impl ContextTimes {
     pub(super) fn print(&self, printer: Printer) {
-        let size = |size: usize| grouped(u64::try_from(size).unwrap_or(u64::MAX));
+        let size = |size: usize| grouped(saturated::<u64>(size));
         let heading = ["call", "bytes", "p50 us", "p99 us", "raw bytes", "raw p50 us", "raw p99 us"];
         let cells = self.calls.iter().map(|row| {
             let raw = |time: fn(&Times) -> f64| {

@@ -9,6 +9,7 @@ use super::times::percentile;
 use crate::app::failure::Failure;
 use crate::cli::print::{Printer, grouped};
 use crate::cursor::{Claims, Clock, Keys, Kind, Skew};
+use crate::saturate::saturated;
 use crate::state::StateError;
 
 /// Number of measurements, so that a hundredth of them is a large sample.
@@ -68,6 +69,6 @@ fn measured<Answer>(mut call: impl FnMut() -> Answer) -> Nanos {
         })
         .collect();
     taken.sort_unstable();
-    let nanos = |share| u64::try_from(percentile(&taken, share).as_nanos()).unwrap_or(u64::MAX);
+    let nanos = |share| saturated::<u64>(percentile(&taken, share).as_nanos());
     Nanos { p50_ns: nanos(50), p99_ns: nanos(99) }
 }

@@ -28,6 +28,7 @@ use crate::cli::print::{Printer, grouped};
 use crate::config::{DEFAULT_CACHE_ROOT, Environment, WatchHandle};
 use crate::cursor::{Cursors, Skew};
 use crate::http::{AuthMode, CallerCheck, RateLimiter, Site, bind, serve};
+use crate::saturate::saturated;
 use crate::state::StateError;
 use crate::telemetry::Telemetry;
 use crate::tools::{SharedToolbox, Toolbox};
@@ -212,7 +213,7 @@ async fn call(address: SocketAddr) -> std::io::Result<bool> {
 
 fn measured(mut taken: Vec<Duration>, calls: &Calls) -> ReloadTimes {
     taken.sort_unstable();
-    let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    let micros = |duration: Duration| saturated::<u64>(duration.as_micros());
     ReloadTimes {
         changes: CHANGES,
         missed: CHANGES - taken.len(),

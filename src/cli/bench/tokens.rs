@@ -10,6 +10,7 @@ use super::times::percentile;
 use crate::app::failure::Failure;
 use crate::cli::print::{Printer, grouped};
 use crate::fit::{Estimator, budget, count_tokens};
+use crate::saturate::saturated;
 
 /// Sizes in bytes: one that is counted completely, one above the cap, and a much larger one.
 const SIZES: [usize; 3] = [2_000, 100_000, 1_000_000];
@@ -43,7 +44,7 @@ pub(super) fn run(printer: Printer) -> Result<(), Failure> {
 
 pub(super) fn print(printer: Printer, rows: &[Row]) {
     let heading = ["kind", "bytes", "exact", "o200k", "error %", "us", "chars4", "error %"];
-    let size = |size: usize| grouped(u64::try_from(size).unwrap_or(u64::MAX));
+    let size = |size: usize| grouped(saturated::<u64>(size));
     let cells = rows.iter().map(|row| {
         vec![
             row.kind.to_owned(),
@@ -77,7 +78,7 @@ fn row(kind: &'static str, text: &str, times: usize) -> Row {
         taken.push(started.elapsed());
     }
     taken.sort_unstable();
-    let micros = |taken: Duration| u64::try_from(taken.as_micros()).unwrap_or(u64::MAX);
+    let micros = |taken: Duration| saturated::<u64>(taken.as_micros());
     Row {
         kind,
         bytes: text.len(),

@@ -13,6 +13,7 @@ use crate::config::{
     ConfigError, Environment, FileSettings, SourcePlace, SourceSettings, read_text, refuse_blank, settings_of,
 };
 use crate::http::TlsSettings;
+use crate::saturate::saturated;
 
 /// Check a whole file, with the environment variables that override it; no source is called.
 #[derive(Debug, Args)]
@@ -83,7 +84,7 @@ fn print_valid(printer: Printer, path: &Path, settings: &FileSettings) {
         1 => "1 source".to_owned(),
         many => format!("{many} sources"),
     };
-    let grouped = |tokens: usize| grouped(u64::try_from(tokens).unwrap_or(u64::MAX));
+    let grouped = |tokens: usize| grouped(saturated::<u64>(tokens));
     let endpoints = match protection.endpoints.len() {
         0 => String::new(),
         1 => ", 1 endpoint of its own".to_owned(),

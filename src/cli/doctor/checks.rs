@@ -13,6 +13,7 @@ use crate::cli::print::grouped;
 use crate::cli::probe::{OF_CALLERS, absent_streams, error_with_remedy, probe, with_deadline};
 use crate::config::{CredentialSettings, Environment, SourcePlace, SourceSettings};
 use crate::record::Schema;
+use crate::saturate::saturated;
 use crate::source::contract::{EmbeddedStreams, StoreError};
 use crate::source::pdpp::{Pdpp, ProviderUrl};
 use crate::source::postgres::{PostgresStore, VectorScan};
@@ -103,7 +104,7 @@ async fn check_vectors(settings: &SourceSettings, store: &PostgresStore) -> Opti
     let found = format!(
         "{} chunks of {} dimensions by {}",
         grouped(current.chunks),
-        grouped(u64::try_from(current.dimensions).unwrap_or(u64::MAX)),
+        grouped(saturated::<u64>(current.dimensions)),
         current.model
     );
     let scan = status.records.scan.and_then(VectorScan::describe).map(|scan| format!("they are {scan}"));

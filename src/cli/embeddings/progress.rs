@@ -10,6 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::cli::print::{grouped, note};
 use crate::embedding::EmbeddingModel;
+use crate::saturate::saturated;
 use crate::source::contract::BuildProgress;
 
 /// Interval of the lines that are printed where there is no terminal.
@@ -107,7 +108,7 @@ impl fmt::Display for ProgressLine {
         if done == 0 {
             return write!(formatter, " in {}", HumanDuration(elapsed));
         }
-        let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX).max(1);
+        let millis = saturated::<u64>(elapsed.as_millis()).max(1);
         let tenths = scaled(done, 10_000, millis);
         match (tenths / 10, tenths % 10) {
             (0, 0) => write!(formatter, ", less than 0.1 a second")?,
@@ -122,11 +123,11 @@ impl fmt::Display for ProgressLine {
 /// Returns `number * factor / divisor`, or the largest number if that is too large.
 fn scaled(number: u64, factor: u64, divisor: u64) -> u64 {
     let product = u128::from(number) * u128::from(factor);
-    u64::try_from(product / u128::from(divisor.max(1))).unwrap_or(u64::MAX)
+    saturated::<u64>(product / u128::from(divisor.max(1)))
 }
 
 pub(super) fn count(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
+    saturated::<u64>(number)
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ use crate::app::rerank::reranking;
 use crate::app::settings::{PlaceArgs, SourceArgs};
 use crate::config::{Environment, FileSettings};
 use crate::eval::{Question, parse_questions};
+use crate::saturate::saturated;
 use crate::source::{BoundSource, SearchMode};
 
 /// Maximum number of unknown ids that are named.
@@ -124,7 +125,7 @@ fn read_questions(path: &Path) -> Result<Vec<Question>, Failure> {
     let file =
         File::open(path).map_err(|error| failure(&format!("it cannot be read ({error}); check the path")))?;
     let mut bytes = Vec::new();
-    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    let limit = saturated::<u64>(MAX_FILE_BYTES).saturating_add(1);
     file.take(limit).read_to_end(&mut bytes).map_err(|error| failure(&error.to_string()))?;
     if bytes.len() > MAX_FILE_BYTES {
         return Err(failure("larger than 64 MiB; split it"));

@@ -1,12 +1,13 @@
 //! The progress of an import on a terminal: bytes, records, rate and remaining time, and the same of the search index.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::{Mutex, MutexGuard};
 use walkdir::WalkDir;
 
 use super::super::print::grouped;
@@ -97,7 +98,7 @@ impl Progress {
     }
 
     fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.shared.phase.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.phase.lock()
     }
 
     /// Shows the bytes of a phase.

@@ -14,6 +14,7 @@ use super::super::print::{counted, grouped, note, note_skipped};
 use super::progress::Progress;
 use crate::app::failure::Failure;
 use crate::connectors::{self, Report};
+use crate::saturate::saturated;
 use crate::state::{not_a_file, private_options};
 
 /// Number of rejections that are printed at once.
@@ -220,7 +221,7 @@ impl ReportFile {
 /// Returns true if a file is empty or begins like a report.
 fn is_report(path: &Path) -> io::Result<bool> {
     let mut start = Vec::new();
-    let limit = u64::try_from(HEADER.len()).unwrap_or(u64::MAX);
+    let limit = saturated::<u64>(HEADER.len());
     BufReader::new(File::open(path)?).take(limit).read_until(b'\n', &mut start)?;
     Ok(start.is_empty() || start == HEADER.as_bytes())
 }

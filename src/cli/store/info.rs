@@ -12,7 +12,7 @@ use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
 use crate::source::contract::{ConnectionInfo, GenerationStatus, RememberedImport, StoreError};
 use crate::source::postgres::{PostgresInfo, postgres_imports, postgres_info};
-use crate::source::sqlite::{SqliteSyncStore, StoreInfo, store_info};
+use crate::source::sqlite::{SqliteInfo, SqliteSyncStore, sqlite_info};
 use crate::terminal::Line;
 
 /// Show the path of a store, the sizes of its files, and the records of each connection and stream.
@@ -38,7 +38,7 @@ impl Info {
                 return Ok(());
             }
         };
-        let info = store_info(&path, &embedded_streams(&settings, &path))?;
+        let info = sqlite_info(&path, &embedded_streams(&settings, &path))?;
         let imports = SqliteSyncStore::open(&path)?.imports()?;
         if printer.json {
             printer.value(&InfoOutput { info: &info, imports: imports_output(&imports) });
@@ -127,7 +127,7 @@ fn print_connection(printer: Printer, connection: &ConnectionInfo) {
     }
 }
 
-fn print_text(printer: Printer, info: &StoreInfo, imports: &[RememberedImport]) {
+fn print_text(printer: Printer, info: &SqliteInfo, imports: &[RememberedImport]) {
     let path = info.path.display().to_string();
     printer.styled(Line::default().styled(STRONG, path));
     let bytes = &info.bytes;

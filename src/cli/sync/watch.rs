@@ -1,10 +1,11 @@
 //! `fetchwell sync --watch`: follows imports until the command is stopped.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Builder;
 
 use super::super::print::{Printer, note};
@@ -66,7 +67,7 @@ impl PrintingObserver {
     /// Returns true if a report is to be printed: its state is another one than the last, or records changed. Remembers the
     /// state.
     fn is_news(&self, connection: &ConnectionId, health: ImportHealth, has_changes: bool) -> bool {
-        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut printed = self.printed.lock();
         let earlier = printed.get(connection).cloned().unwrap_or_default();
         let is_news = has_changes || health != earlier;
         printed.insert(connection.clone(), health);

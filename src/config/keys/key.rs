@@ -13,9 +13,9 @@ pub(in crate::config) struct Key {
     /// Type and default.
     pub(in crate::config) kind: Kind,
     /// Rule for a file that was found, not named.
-    pub(in crate::config) found: Found,
+    pub(in crate::config) found: FoundFileRule,
     /// Parts of the value that operators see.
-    pub(super) shown: Shape,
+    pub(super) shown: Visibility,
     /// Effect of a reload with another value.
     pub(super) reload: Reload,
 }
@@ -23,7 +23,7 @@ pub(in crate::config) struct Key {
 /// The values that a found file may set. Others require trust, some because of an action that the name of the key does
 /// not say.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::config) enum Found {
+pub(in crate::config) enum FoundFileRule {
     /// All valid values.
     Any,
     /// A URL of a server that is requested over `https`.
@@ -40,7 +40,7 @@ pub(in crate::config) enum Found {
 
 /// The parts of a value that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum Visibility {
     /// None of it, such as the hash of a token.
     Hidden,
     /// All of it: a number, a boolean, a duration, a name, an address or a path.
@@ -55,8 +55,8 @@ pub(super) enum Shape {
     SecretPlace,
 }
 
-/// Compares the previous and the new settings.
-pub(super) type Differ = fn(&FileSettings, &FileSettings) -> bool;
+/// Comparison of the previous and the new settings: true if they differ.
+pub(super) type HasChanged = fn(&FileSettings, &FileSettings) -> bool;
 
 /// The effect of a reload with another value of a key.
 #[derive(Clone, Copy)]
@@ -64,19 +64,25 @@ pub(super) enum Reload {
     /// Applies the value to the next call.
     Applied,
     /// Opens the sources again if the settings differ, and applies the value.
-    Reopens(Differ),
+    Reopens(HasChanged),
     /// Keeps the previous value until the next start, with a warning for this key or table if the settings differ.
-    Restart(&'static str, Differ),
+    Restart(&'static str, HasChanged),
     /// Does the same as for the table that the key is in.
     ByTable,
 }
 
 /// Creates a key that always had its name.
-pub(super) const fn key(name: &'static str, kind: Kind, found: Found, shown: Shape, reload: Reload) -> Key {
+pub(super) const fn key(
+    name: &'static str,
+    kind: Kind,
+    found: FoundFileRule,
+    shown: Visibility,
+    reload: Reload,
+) -> Key {
     Key { name, aliases: &[], kind, found, shown, reload }
 }
 
 /// Creates a table, which has no rule but those of its keys.
 pub(super) const fn table(name: &'static str, kind: Kind, reload: Reload) -> Key {
-    key(name, kind, Found::Trust, Shape::Hidden, reload)
+    key(name, kind, FoundFileRule::Trust, Visibility::Hidden, reload)
 }

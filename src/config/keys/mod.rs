@@ -8,7 +8,7 @@ mod key;
 mod shown;
 mod table;
 
-pub(super) use key::Found;
+pub(super) use key::FoundFileRule;
 pub use shown::configuration_view;
 pub(super) use table::{KEYS, SCHEMA, parse};
 pub use table::{keys_that_need_a_restart, reopens_sources};

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use url::Url;
 
-use super::key::Shape::{Hidden, Origin, Redis, SecretPlace, Store, Whole};
+use super::key::Visibility::{Hidden, Origin, Redis, SecretPlace, Store, Whole};
 use super::table::{KEYS, parse};
 use crate::config::tree::{Leaf, Mistake};
 use crate::http::{ConfigurationView, ShownSetting};

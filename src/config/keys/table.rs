@@ -6,9 +6,9 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use super::key::Found::{Any, HttpsUrl, LocalPath, PdppCache, Trust, TrustTo};
+use super::key::FoundFileRule::{Any, HttpsUrl, LocalPath, PdppCache, Trust, TrustTo};
 use super::key::Reload::{Applied, ByTable, Reopens, Restart};
-use super::key::Shape::{Hidden, Origin, Redis, SecretPlace, Store, Whole};
+use super::key::Visibility::{Hidden, Origin, Redis, SecretPlace, Store, Whole};
 use super::key::{Key, key, table};
 use crate::config::auth::AuthSettings;
 use crate::config::settings::FileSettings;
@@ -40,7 +40,7 @@ const fn seconds(seconds: u64) -> std::time::Duration {
     std::time::Duration::from_secs(seconds)
 }
 
-/// All keys. Warnings of keys that need a restart have this order.
+/// All keys. Warnings about keys that need a restart have this order; keys of one warning are adjacent.
 #[rustfmt::skip] // A row is a line.
 pub(in crate::config) const KEYS: &[Key] = &[
     key("listen", Text, TrustTo("listens at this address"), Whole, Restart("listen", differ!(listen))),
@@ -49,7 +49,7 @@ pub(in crate::config) const KEYS: &[Key] = &[
     key("state", Text, TrustTo("sends encrypted state of calls there, and the secret that the URL names"), Redis, Restart("state", differ!(state))),
     key("cursor_ttl", Duration(Some(VALID_FOR)), Any, Whole, Restart("cursor_ttl", differ!(cursor_ttl))),
     key("call_deadline", Duration(Some(DEFAULT_CALL_DEADLINE)), Any, Whole, Reopens(differ!(call_deadline))),
-    key("search_history", Flag(Some(true)), Any, Hidden, Reopens(differ!(search_history))),
+    key("search_history", Flag(Some(true)), Any, Whole, Reopens(differ!(search_history))),
     table("source", Table, Reopens(differ!(sources))),
     key("source[].name", Text, Any, Whole, ByTable),
     key("source[].label", Text, Any, Whole, ByTable),

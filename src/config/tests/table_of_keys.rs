@@ -1,4 +1,4 @@
-//! The table of keys against the documentation, and against what reading and reloading do.
+//! Compares the table of keys with the documentation, and with reading and reloading.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -144,7 +144,7 @@ fn reloads_do_what_the_table_says() {
         ["listen", "ops_listen", "state_dir", "state", "cursor_ttl", "public_url"].contains(&name)
     };
     let mut compared = 0;
-    for (name, decision) in ROWS {
+    for &(name, decision) in ROWS {
         let (Decision::Allowed(value) | Decision::NeedsTrust(value)) = decision else { continue };
         let Some(after) = settings_with(name, value) else { continue };
         let expect = match name.split_once('.') {

@@ -11,6 +11,7 @@ use serde::de::{
 use super::node::{Key, Mistake, Node, Value, key_of};
 use super::schema::{Kind, Schema};
 use crate::config::values::DurationText;
+use crate::saturate::saturated;
 
 /// A deserialization error. Its position is added while it is returned through the levels of the tree.
 #[derive(Debug)]
@@ -169,7 +170,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
                     (Value::Nothing, Some(default)) => default,
                     _ => return Err(value.instead_of(format_args!("an integer between 1 and {max}"))),
                 };
-                return visitor.visit_u64(u64::try_from(number).unwrap_or(u64::MAX));
+                return visitor.visit_u64(saturated::<u64>(number));
             }
             _ => {}
         }

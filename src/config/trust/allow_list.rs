@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use crate::config::keys::{Found, KEYS, parse};
+use crate::config::keys::{FoundFileRule, KEYS, parse};
 use crate::config::tree::{Leaf, Mistake};
 use crate::source::is_database_url;
 use crate::source::pdpp::ProviderUrl;
@@ -47,7 +47,7 @@ fn is_allowed(leaf: &Leaf) -> bool {
     KEYS.iter().any(|key| key.found.allows(leaf) && leaf.fits(key.name))
 }
 
-impl Found {
+impl FoundFileRule {
     fn allows(self, leaf: &Leaf) -> bool {
         let Some(text) = leaf.text.as_deref() else { return matches!(self, Self::Any) };
         match self {
@@ -67,16 +67,16 @@ impl Found {
 /// Describes the action that a restricted key causes.
 fn effect(leaf: &Leaf) -> Option<&'static str> {
     let text = leaf.text.as_deref().unwrap_or_default();
-    if leaf.fits("source[].credential") {
-        return Some(match text.split_once(':') {
+    KEYS.iter().filter(|key| leaf.fits(key.name)).find_map(|key| match key.found {
+        FoundFileRule::HttpsUrl(effect)
+        | FoundFileRule::LocalPath(effect)
+        | FoundFileRule::TrustTo(effect) => Some(effect),
+        FoundFileRule::PdppCache => Some(match text.split_once(':') {
             Some(("command", _)) => "runs this command and sends what it prints to the source's url",
             Some(("env", _)) => "sends this environment variable to the source's url",
             Some(("file", _)) => "sends this file to the source's url",
             _ => "sends the tokens of callers to the source's url",
-        });
-    }
-    KEYS.iter().filter(|key| leaf.fits(key.name)).find_map(|key| match key.found {
-        Found::HttpsUrl(effect) | Found::LocalPath(effect) | Found::TrustTo(effect) => Some(effect),
-        Found::Any | Found::PdppCache | Found::Trust => None,
+        }),
+        FoundFileRule::Any | FoundFileRule::Trust => None,
     })
 }

@@ -4,7 +4,6 @@
 //! neither a copy nor a changed file is trusted. The record is readable and writable by its owner only (0600), is
 //! replaced atomically, and is rejected if others can read or write it.
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::hex::hexadecimal;
 use crate::state::{StateError, StateLock, create_private_directory};
 
 /// File name in the state folder.
@@ -243,11 +243,7 @@ fn canonical(file: &Path) -> Result<String, TrustError> {
 }
 
 fn sha256(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hexadecimal(&Sha256::digest(text.as_bytes()))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::error::ConfigError;
 use super::text::read_text;
+use crate::saturate::saturated;
 
 /// Time without events after which a text that was read is delivered. Only Linux reports that a writer has closed the
 /// file.
@@ -270,7 +271,7 @@ impl Watch {
                 return true;
             }
             // A writer without an event so far has changed the length.
-            let bytes = |text: &String| u64::try_from(text.len()).unwrap_or(u64::MAX);
+            let bytes = |text: &String| saturated::<u64>(text.len());
             let is_as_read =
                 |text: &String| fs::metadata(&self.path).is_ok_and(|metadata| metadata.len() == bytes(text));
             if !is_changed && text.as_ref().map_or(true, is_as_read) {

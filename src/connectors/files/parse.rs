@@ -9,8 +9,9 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+
+use parking_lot::{Condvar, Mutex};
 
 use super::super::ImportError;
 use super::super::depth::PARSER_STACK_BYTES;
@@ -177,7 +178,7 @@ fn list_into<State>(
 
 fn parse_jobs<State>(queue: &Mutex<Receiver<Job<State>>>, ahead: &BytesAhead, input: &ParseInput<'_, State>) {
     loop {
-        let job = lock(queue).recv();
+        let job = queue.lock().recv();
         let Ok(Job { file, path, bytes, result }) = job else { return };
         if !ahead.is_closed() {
             let state = (input.read_state)(&file);
@@ -232,32 +233,28 @@ struct ReadAhead {
 impl BytesAhead {
     /// Waits until there is room for a file. Returns false if the writer has ended.
     fn acquire(&self, bytes: u64) -> bool {
-        let mut ahead = lock(&self.state);
+        let mut ahead = self.state.lock();
         while !ahead.is_closed && ahead.bytes > 0 && ahead.bytes.saturating_add(bytes) > MAX_BYTES_AHEAD {
-            ahead = self.changed.wait(ahead).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut ahead);
         }
         ahead.bytes = ahead.bytes.saturating_add(bytes);
         !ahead.is_closed
     }
 
     fn release(&self, bytes: u64) {
-        let mut ahead = lock(&self.state);
+        let mut ahead = self.state.lock();
         ahead.bytes = ahead.bytes.saturating_sub(bytes);
         self.changed.notify_all();
     }
 
     fn is_closed(&self) -> bool {
-        lock(&self.state).is_closed
+        self.state.lock().is_closed
     }
 
     fn close(&self) {
-        lock(&self.state).is_closed = true;
+        self.state.lock().is_closed = true;
         self.changed.notify_all();
     }
-}
-
-fn lock<Value>(mutex: &Mutex<Value>) -> MutexGuard<'_, Value> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -272,7 +269,7 @@ mod tests {
             let small = scope.spawn(|| ahead.acquire(1));
             ahead.release(MAX_BYTES_AHEAD * 2);
             assert!(small.join().unwrap());
-            assert_eq!(lock(&ahead.state).bytes, 1);
+            assert_eq!(ahead.state.lock().bytes, 1);
             let large = scope.spawn(|| ahead.acquire(MAX_BYTES_AHEAD));
             // The writer ends, so the file is not read any more.
             ahead.close();

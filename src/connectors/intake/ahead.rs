@@ -6,10 +6,12 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Scope};
+
+use parking_lot::Mutex;
 
 use super::super::ImportError;
 use super::super::depth::PARSER_STACK_BYTES;
@@ -203,7 +205,7 @@ fn parse_jobs<Place, Content, Value>(
     parse: &(dyn Fn(Content) -> Result<Value, String> + Sync),
 ) {
     loop {
-        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let job = queue.lock().recv();
         let Ok(Job { pieces, results }) = job else { return };
         // The writer has ended if the results are not received.
         let _ = results.send(parse_batch(pieces, parse));

@@ -21,6 +21,7 @@ use super::ImportError;
 use super::key::canonical_key;
 use super::lines::MAX_LINE_BYTES;
 use crate::handle::{Handle, RecordAddress, RecordId, StreamName};
+use crate::hex::hexadecimal;
 use crate::record::RecordData;
 use crate::source::contract::{
     Change, ImportResult, IncomingRecord, ItemId, NewConnection, StoreError, Tally,
@@ -326,8 +327,7 @@ impl<'a> Intake<'a> {
             return Err("its key was already used by an earlier record of this file".to_owned());
         }
         let json = serde_json::to_vec(identity).unwrap_or_default();
-        let digest =
-            Sha256::digest(&json).iter().take(8).fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        let digest = hexadecimal(Sha256::digest(&json).iter().take(8));
         let key = self.addressable(&incoming.stream, format!("{}-{digest}", incoming.key))?;
         Ok(IncomingRecord { key, ..incoming })
     }

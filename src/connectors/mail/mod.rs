@@ -28,6 +28,7 @@ use self::headers::{addresses, date_of, labels};
 use self::identity::identity;
 use self::limits::{SearchAllowance, prepare};
 use self::text::Texts;
+use crate::hex::hexadecimal;
 use crate::record::RecordData;
 
 /// The parts of a message that become a record.
@@ -61,11 +62,7 @@ fn parse_message(raw: &[u8]) -> Result<MailRecord, String> {
 /// Returns the key of a message: its message id, or a hash of the whole message.
 fn message_key(message: &Message<'_>, raw: &[u8]) -> String {
     let id = message.message_id().map(str::trim).filter(|id| !id.is_empty());
-    id.map_or_else(|| format!("sha256-{}", hex(&Sha256::digest(raw))), str::to_owned)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    id.map_or_else(|| format!("sha256-{}", hexadecimal(&Sha256::digest(raw))), str::to_owned)
 }
 
 fn message_fields(message: &Message<'_>, texts: Texts, key: &str, date: Option<&str>) -> RecordData {

@@ -7,6 +7,7 @@ use hayro_cmap::{BfString, CMap};
 use hayro_syntax::object::{Array, Dict, Name, Number, Object, Stream};
 
 use super::encoding::{glyph_text, standard_text};
+use crate::saturate::saturated;
 
 /// Maximum number of widths of a font that are read.
 const MAX_WIDTHS: usize = 70_000;
@@ -100,7 +101,7 @@ fn simple_encoding(font: &Dict<'_>, subtype: &str) -> Vec<String> {
     let mut code = 0_usize;
     for item in differences.iter().flat_map(Array::iter::<Object<'_>>) {
         match item {
-            Object::Number(number) => code = usize::try_from(number.as_i64()).unwrap_or(usize::MAX),
+            Object::Number(number) => code = saturated::<usize>(number.as_i64()),
             Object::Name(name) => {
                 if let Some(text) = texts.get_mut(code) {
                     *text = glyph_text(name.as_str());

@@ -7,9 +7,10 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 use super::super::documents::Document;
 use super::super::item::{FileKind, FileRecord, Item};
@@ -45,9 +46,8 @@ struct ProcessPermit<'p>(&'p Processes);
 impl Processes {
     /// Waits until fewer processes run than may.
     fn acquire(&self) -> ProcessPermit<'_> {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_full = |running: &mut u64| *running >= MAX_PROCESSES;
-        let mut running = self.ended.wait_while(running, is_full).unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
+        self.ended.wait_while(&mut running, |running| *running >= MAX_PROCESSES);
         *running += 1;
         ProcessPermit(self)
     }
@@ -55,7 +55,7 @@ impl Processes {
 
 impl Drop for ProcessPermit<'_> {
     fn drop(&mut self) {
-        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        *self.0.running.lock() -= 1;
         self.0.ended.notify_one();
     }
 }
@@ -152,7 +152,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 let permit = processes.acquire();
-                sender.send(*processes.running.lock().unwrap()).unwrap();
+                sender.send(*processes.running.lock()).unwrap();
                 drop(permit);
             });
             assert_eq!(admitted.recv_timeout(Duration::from_millis(50)), Err(RecvTimeoutError::Timeout));
@@ -160,6 +160,6 @@ mod tests {
             assert_eq!(admitted.recv(), Ok(MAX_PROCESSES));
         });
         drop(permits);
-        assert_eq!(*processes.running.lock().unwrap(), 0);
+        assert_eq!(*processes.running.lock(), 0);
     }
 }

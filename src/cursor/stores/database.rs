@@ -3,8 +3,8 @@
 //! Positions contain queries of users, so deleted ones are overwritten.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use crate::state::{FileIdentity, FileKind, StateError, StateFile};
@@ -113,7 +113,7 @@ impl Database {
     }
 
     fn take_idle(&self, file: FileIdentity) -> Option<Connection> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         if idle.file != Some(file) {
             *idle = IdleConnections { file: Some(file), connections: Vec::new() };
         }
@@ -122,7 +122,7 @@ impl Database {
 
     /// Keeps a connection to a file, unless it was replaced or did not exist before.
     fn give_back(&self, file: Option<FileIdentity>, connection: Connection) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         let Some(file) = file else { return };
         let is_current = *idle.file.get_or_insert(file) == file;
         if is_current && idle.connections.len() < MAX_IDLE {

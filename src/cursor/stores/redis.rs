@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::cursor::clock::Clock;
 use crate::cursor::codec::{Kind, Reference, reference_text};
 use crate::cursor::positions::{Position, Positions};
+use crate::saturate::saturated;
 use crate::state::StateError;
 use crate::state::redis::{IfExists, NewValue, OwnerLimits, RedisError, RedisState};
 
@@ -50,7 +51,7 @@ impl Positions for RedisPositions {
     async fn keep(&self, reference: Reference, position: Position) -> Result<Duration, StateError> {
         let serialized = SerializedPosition {
             kind: position.kind.byte(),
-            issued_ms: u64::try_from(position.issued.as_millis()).unwrap_or(u64::MAX),
+            issued_ms: saturated::<u64>(position.issued.as_millis()),
             offset: position.offset,
             binding: position.binding.as_str().into(),
             text: position.text.as_str().into(),

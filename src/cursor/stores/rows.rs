@@ -7,6 +7,7 @@ use rusqlite::{Transaction, params};
 use super::pending::Use;
 use crate::cursor::codec::Reference;
 use crate::cursor::positions::Position;
+use crate::saturate::saturated;
 
 /// Maximum size of the used pages of the file in bytes. The oldest positions are deleted first.
 const MAX_BYTES: i64 = 256 * 1024 * 1024;
@@ -52,7 +53,7 @@ pub(super) fn sweep(transaction: &Transaction<'_>, now: Duration) -> Result<(), 
 /// while a sum over all positions would take longer than the write. Freed pages are used again by the same transaction.
 pub(super) fn make_room(transaction: &Transaction<'_>, bytes: usize) -> Result<(), rusqlite::Error> {
     let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let added = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let added = saturated::<i64>(bytes);
     let mut count = 1;
     let page_bytes = pragma("page_size")?;
     while (pragma("page_count")? - pragma("freelist_count")?) * page_bytes > MAX_BYTES.saturating_sub(added) {
@@ -73,7 +74,7 @@ pub(super) fn halve(transaction: &Transaction<'_>) -> Result<(), rusqlite::Error
 }
 
 pub(super) fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+    saturated::<i64>(time.as_millis())
 }
 
 pub(super) fn from_millis(millis: i64) -> Duration {

@@ -1,10 +1,10 @@
 //! Positions in SQLite. They survive a restart and are shared by the processes of a state directory. Blocks.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::database::Database;
@@ -219,7 +219,7 @@ impl SqlitePositions {
 
     /// Returns true if a sweep is due.
     fn is_due(&self) -> bool {
-        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut swept = self.swept.lock();
         let due = swept.elapsed() >= SWEEP_EVERY;
         if due {
             *swept = Instant::now();

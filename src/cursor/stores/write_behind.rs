@@ -6,11 +6,12 @@
 //! **Invariant:** the first position of a process is written before its cursor is given out, because many clients start a
 //! process for each call and kill it after the answer.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
@@ -88,8 +89,8 @@ struct ClockReading {
 }
 
 impl Queue {
-    /// Returns the stored clock if a write found it less than [`PAUSE`] ago. Another process raises it as late, because it writes
-    /// behind its answers too.
+    /// Returns the stored clock if a write found it less than [`PAUSE`] ago. Another process also
+    /// raises it up to [`PAUSE`] after its answers, so a newer reading would say no more.
     fn recent_clock(&self) -> Option<Duration> {
         self.clock.filter(|reading| reading.at.elapsed() < PAUSE).map(|reading| reading.seen)
     }
@@ -120,7 +121,7 @@ impl WriteBehind {
             thread::Builder::new().name("cursors".to_owned()).spawn(move || writer.run_writer())
         {
             tracing::warn!(%error, "the thread that stores cursors cannot be started; cursors end with this process");
-            shared.lock().failures = 1;
+            shared.queue.lock().failures = 1;
         }
         Self { shared, valid_for, clock_reader: tokio::sync::Mutex::new(()) }
     }
@@ -128,7 +129,7 @@ impl WriteBehind {
     /// Returns the time of issue: that of the stored clock if another process raised it.
     async fn time_of_issue(&self, own: Duration) -> Duration {
         let recent = {
-            let queue = self.shared.lock();
+            let queue = self.shared.queue.lock();
             if queue.failures > 0 {
                 return own;
             }
@@ -154,7 +155,7 @@ impl WriteBehind {
             let mut attempted = std::pin::pin!(self.shared.attempted.notified());
             // From here on, no notification is lost.
             attempted.as_mut().enable();
-            if let Some(answer) = read(&mut self.shared.lock()) {
+            if let Some(answer) = read(&mut self.shared.queue.lock()) {
                 return answer;
             }
             attempted.await;
@@ -201,7 +202,7 @@ impl Positions for WriteBehind {
     }
 
     async fn find(&self, reference: Reference, now: Duration) -> Result<Option<Position>, StateError> {
-        let pending = self.shared.lock().pending.get(&reference, now);
+        let pending = self.shared.queue.lock().pending.get(&reference, now);
         if let Some(pending) = pending {
             self.shared.mark_used(Use { reference, at: now });
             return Ok(Some(Position::clone(&pending)));
@@ -219,13 +220,13 @@ impl Positions for WriteBehind {
     }
 
     async fn expire(&self, now: Duration) -> Result<(), StateError> {
-        self.shared.lock().pending.expire(now);
+        self.shared.queue.lock().pending.expire(now);
         self.blocking(move |shared| shared.file.expire(now)).await
     }
 
     async fn flush(&self) {
         let failures = {
-            let mut queue = self.shared.lock();
+            let mut queue = self.shared.queue.lock();
             self.shared.write_now(&mut queue);
             queue.failures
         };
@@ -242,16 +243,12 @@ impl Positions for WriteBehind {
 
 impl Drop for WriteBehind {
     fn drop(&mut self) {
-        self.shared.lock().is_closed = true;
+        self.shared.queue.lock().is_closed = true;
         self.shared.wake.notify_all();
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Wakes the thread if it has nothing to wait for.
     fn write_soon(&self, queue: &mut Queue) {
         if queue.failures == 0 && (!queue.has_started || queue.pending.is_half_full()) {
@@ -270,7 +267,7 @@ impl Shared {
     }
 
     fn mark_used(&self, first_use: Use) {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         queue.pending.push_use(first_use);
         self.write_soon(&mut queue);
     }
@@ -294,7 +291,7 @@ impl Shared {
 
     /// Waits for the time of the next write. Returns `None` if no more positions come.
     fn next_batch(&self) -> Option<Batch> {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         loop {
             let wait = queue.next_write.saturating_duration_since(Instant::now());
             let is_due = wait.is_zero() || queue.is_urgent || queue.is_closed;
@@ -304,12 +301,12 @@ impl Shared {
                     return None;
                 }
                 queue.is_scheduled = false;
-                queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                self.wake.wait(&mut queue);
             } else if is_due {
                 queue.is_urgent = false;
                 return Some(queue.pending.batch());
             } else {
-                (queue, _) = self.wake.wait_timeout(queue, wait).unwrap_or_else(PoisonError::into_inner);
+                self.wake.wait_for(&mut queue, wait);
             }
         }
     }
@@ -329,7 +326,7 @@ impl Shared {
     }
 
     fn finish(&self, batch: &Batch, written: Result<Duration, StateError>) {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         queue.has_started |= !batch.positions.is_empty();
         match written {
             Ok(seen) => {

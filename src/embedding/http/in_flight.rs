@@ -1,8 +1,9 @@
 //! One request at a time for each key, in the whole process.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use url::Url;
@@ -17,7 +18,7 @@ pub(super) fn permit_of(url: &Url, key: &str) -> Arc<Semaphore> {
     digest.update(url.origin().ascii_serialization());
     digest.update([0]);
     digest.update(key);
-    let mut permits = PERMITS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut permits = PERMITS.lock();
     permits.retain(|_, permit| permit.strong_count() > 0);
     let known = permits.entry(digest.finalize().into()).or_default();
     known.upgrade().unwrap_or_else(|| {

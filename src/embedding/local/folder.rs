@@ -12,6 +12,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::embedding::EmbeddingError;
+use crate::hex::hexadecimal;
 
 /// Limit of the pieces of a text for a model without one in its files.
 const DEFAULT_LIMIT: usize = 256;
@@ -96,7 +97,7 @@ impl ModelFolder {
             }
         }
         let digest = digest.finalize();
-        let short: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let short = hexadecimal(digest.iter().take(6));
         let name = self.path.file_name().map(|name| name.to_string_lossy().into_owned());
         let (name, pooling) = (name.unwrap_or_default(), self.pooling.as_str());
         Ok(format!("local:{name}:{short}:{pooling}:{}", self.limit))

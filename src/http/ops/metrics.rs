@@ -11,6 +11,7 @@ use super::health::{REFUSED, TOKEN_NEEDED};
 use super::source_health::backends_of;
 use crate::http::description::describe_response;
 use crate::http::site::Site;
+use crate::saturate::saturated;
 use crate::source::{BackendStatus, PoolUsage};
 use crate::telemetry::{Gauge, expose_gauges, shared_state_metrics};
 
@@ -54,7 +55,7 @@ fn exposition(backends: &[BackendStatus]) -> String {
     for (at, (_, _, count)) in POOL_GAUGES.iter().enumerate() {
         for backend in backends {
             if let Some(pool) = &backend.pool {
-                let count = u64::try_from(count(pool)).unwrap_or(u64::MAX);
+                let count = saturated::<u64>(count(pool));
                 add_sample(&mut gauges, at + 1, &[source_label(backend)], count);
             }
         }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::saturate::saturated;
+
 /// Default maximum number of connections: enough for ten thousand clients with a margin.
 pub const DEFAULT_MAX_CONNECTIONS: u32 = 12_000;
 
@@ -97,7 +99,7 @@ pub(in crate::http) fn allowed_connections(connections: u32) -> u32 {
 #[cfg(unix)]
 fn within(connections: u32, files: u64) -> u32 {
     let spare = files.saturating_sub(OTHER_FILES).max(files / 2).max(1);
-    u32::try_from(spare).unwrap_or(u32::MAX).min(connections)
+    saturated::<u32>(spare).min(connections)
 }
 
 #[cfg(all(test, unix))]

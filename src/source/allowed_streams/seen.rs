@@ -3,8 +3,10 @@
 //! A search that names no stream needs to know which of the allowed streams exist. Without the cache, that would cost
 //! two more requests per search.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::record::Schema;
 
@@ -17,13 +19,13 @@ pub(super) struct SchemaCache(Mutex<Option<(Instant, Arc<Schema>)>>);
 
 impl SchemaCache {
     pub(super) fn get(&self) -> Option<Arc<Schema>> {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.0.lock();
         seen.as_ref().filter(|(at, _)| at.elapsed() < TIME_TO_LIVE).map(|(_, schema)| Arc::clone(schema))
     }
 
     pub(super) fn put(&self, schema: Schema) -> Arc<Schema> {
         let schema = Arc::new(schema);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), Arc::clone(&schema)));
+        *self.0.lock() = Some((Instant::now(), Arc::clone(&schema)));
         schema
     }
 }

@@ -1,4 +1,5 @@
-//! Application ids in the headers of the files of a store, which are SQLite databases.
+//! Application ids in the headers of the files of a store, which are SQLite databases: the reader of other databases
+//! must not import one.
 
 /// Application id of a file of records (`fwel`).
 pub(in crate::source) const RECORDS_APPLICATION_ID: i64 = 0x6677_656C;

@@ -1,6 +1,6 @@
 //! Items of an import: the files of its origin as they were last read, and their relation to records.
 
-/// First bytes of the SHA-256 of the content of a file.
+/// First 16 bytes of the SHA-256 of the content of a file.
 pub type Fingerprint = [u8; 16];
 
 /// Row id of an item.
@@ -44,7 +44,7 @@ pub(in crate::source) enum Role {
 }
 
 impl Role {
-    /// Returns the number of the role. A partial index is used only for a number in the text of a statement.
+    /// Returns the number of the role in the tables of all stores.
     pub(in crate::source) fn number(self) -> i64 {
         match self {
             Self::Stale => 0,

@@ -1,7 +1,8 @@
 //! Contract of stores: what an import, a synchronization, a removal and an export pass to a store and get from it, whatever
-//! database it is in.
+//! database it is in. Variants of `store_error` and `vector_error` with a path are of a file, and `postgres_error` has those of
+//! a server.
 //!
-//! * `store_error`, `vector_error`, `scope_error`: errors, and `postgres_error`: those of a store that is a server
+//! * `store_error`, `vector_error`, `scope_error`, `postgres_error`: errors
 //! * `import`: records to be written and the result
 //! * `remembered_import`, `item`, `missing`: imports that are synchronized, and the files that gave their records
 //! * `export`, `removal`, `info`: records that leave a store, and its numbers

@@ -26,7 +26,7 @@ pub struct RemovalResult {
     pub counts: RemovalCounts,
     /// Number of vectors that were deleted.
     pub vectors: u64,
-    /// Error that leaves data of the records in a file, or prevents use of the search index. The records are removed all the
+    /// Errors that leave data of the records in a file, or prevent use of the search index. The records are removed all the
     /// same.
     pub problems: Vec<String>,
 }

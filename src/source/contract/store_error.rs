@@ -1,11 +1,11 @@
-//! Errors of the embedded store. Each message names the file and the remedy.
+//! Errors of a store. Those of a server are in `PostgresError`; the other variants with a path are of a file. Each message names the file and the remedy.
 
 use std::path::PathBuf;
 
 use super::postgres_error::PostgresError;
 use crate::state::ForeignFile;
 
-/// Reason why an embedded store cannot be used. The message names the file and the remedy.
+/// Reason why a store cannot be used. The message names the file and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The store is in PostgreSQL.
@@ -82,7 +82,7 @@ pub enum StoreError {
     Damaged {
         /// Path of the store.
         path: PathBuf,
-        /// Message of SQLite.
+        /// Message of the database.
         problem: String,
     },
     /// There is no space left on the disk of the store or its search index.
@@ -98,7 +98,7 @@ pub enum StoreError {
     Unwritable {
         /// Path of the store.
         path: PathBuf,
-        /// Message of SQLite.
+        /// Message of the database.
         problem: String,
     },
     /// The newest changes are in the write-ahead log, which cannot be read on a read-only file system.
@@ -106,7 +106,7 @@ pub enum StoreError {
     UnreadLog {
         /// Path of the store.
         path: PathBuf,
-        /// Message of SQLite.
+        /// Message of the database.
         problem: String,
     },
     /// There is no search index, and it cannot be created.

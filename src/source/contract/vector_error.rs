@@ -34,7 +34,7 @@ pub enum VectorError {
     Unusable {
         /// Path of the file.
         path: PathBuf,
-        /// Message of SQLite or the operating system.
+        /// Message of the database or the operating system.
         problem: String,
     },
     /// The content of the file is damaged.
@@ -42,7 +42,7 @@ pub enum VectorError {
     Damaged {
         /// Path of the file.
         path: PathBuf,
-        /// Message of SQLite.
+        /// Message of the database.
         problem: String,
     },
     /// The disk is full.
@@ -50,7 +50,7 @@ pub enum VectorError {
     DiskFull {
         /// Path of the file.
         path: PathBuf,
-        /// Message of SQLite or the operating system.
+        /// Message of the database or the operating system.
         problem: String,
     },
     /// The model behind the configured name is another one than before.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::handle::StreamName;
 
-/// Number of dimensions of the vectors of documents, by the contract.
+/// Number of dimensions of the vectors of documents, by the contract of document search.
 pub const EMBEDDING_DIMENSIONS: usize = 1_024;
 
 /// The error for vectors of another number of dimensions.
@@ -92,7 +92,7 @@ pub struct VectorStatus {
     pub building: Option<GenerationStatus>,
     /// True if a process is embedding a batch now.
     pub is_locked: bool,
-    /// Size of the file in bytes.
+    /// Size of the vectors in bytes.
     pub bytes: u64,
 }
 

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::category::Category;
 use super::uuid::Uuid;
 use crate::fit::first_characters;
+use crate::hex::hexadecimal;
 use crate::record::RecordData;
 
 /// Maximum length of a path in characters.
@@ -152,7 +153,7 @@ pub struct CategoryCount {
 /// Returns the SHA-256 of a text in hexadecimal digits.
 #[must_use]
 pub fn content_hash(text: &str) -> String {
-    Sha256::digest(text).iter().fold(String::with_capacity(64), |hex, byte| format!("{hex}{byte:02x}"))
+    hexadecimal(&Sha256::digest(text))
 }
 
 /// Returns a title within the limit of the contract.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::category::Category;
 use super::uuid::Uuid;
+use crate::saturate::saturated;
 use crate::source::SearchMode;
 
 /// Maximum number of candidates of a search.
@@ -55,7 +56,7 @@ pub struct Candidates {
 /// Returns a time in whole milliseconds.
 #[must_use]
 pub fn whole_millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    saturated::<u64>(time.as_millis())
 }
 
 /// The embedding of a query as a stage of its search.

@@ -5,8 +5,9 @@
 //! circuit. A pause that the source itself requests is kept. The time is an argument, so that nothing here reads a
 //! clock.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Number of failures in a row that open the circuit.
 const FAILURES: u32 = 3;
@@ -70,7 +71,7 @@ pub(super) struct Pass<'a> {
 impl Circuit {
     /// Returns permission for a call, or the time until the next attempt.
     pub(super) fn enter(&self, now: Instant) -> Result<Pass<'_>, Duration> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         let is_probe = match state.until {
             None => false,
             Some(until) if now < until => return Err(until - now),
@@ -84,7 +85,7 @@ impl Circuit {
 
     /// Returns the state, the number of failures in a row and the remaining pause.
     pub(super) fn state(&self, now: Instant) -> (CircuitState, u32, Duration) {
-        let state = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = *self.0.lock();
         match state.until {
             None => (CircuitState::Closed, state.failures, Duration::ZERO),
             Some(until) if now < until => (CircuitState::Open, state.failures, until - now),
@@ -96,7 +97,7 @@ impl Circuit {
 impl Pass<'_> {
     /// Records the outcome of the call.
     pub(super) fn settle(self, outcome: Outcome, now: Instant) {
-        let mut state = self.circuit.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.circuit.0.lock();
         match outcome {
             Outcome::Answered => *state = State::default(),
             Outcome::Pause(pause) => {
@@ -121,7 +122,7 @@ impl Pass<'_> {
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
         if self.is_probe {
-            self.circuit.0.lock().unwrap_or_else(PoisonError::into_inner).is_probing = false;
+            self.circuit.0.lock().is_probing = false;
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Printed ids of connections. An id that several sources have is printed as `ID@SOURCE`.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -43,7 +44,7 @@ impl Names {
     /// Replaces the known connections of a source.
     pub(super) fn learn(&self, source: &SourceName, schema: &Schema) {
         let ids = schema.connections.iter().map(|connection| connection.connection_id.clone()).collect();
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(source.clone(), ids);
+        self.known.write().insert(source.clone(), ids);
     }
 
     /// Counts a first read of a schema.
@@ -60,14 +61,14 @@ impl Names {
 
     /// Returns the id that a source itself has for a printed one.
     pub(super) fn own(&self, source: &SourceName, printed: &ConnectionId) -> ConnectionId {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         let is_literal = known.get(source).is_some_and(|ids| ids.contains(printed));
         if is_literal { printed.clone() } else { unqualified(source, printed).unwrap_or(printed.clone()) }
     }
 
     /// Returns the printed id of a source's own one.
     pub(super) fn printed(&self, source: &SourceName, own: &ConnectionId) -> ConnectionId {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         let mut others = known.iter().filter(|(name, _)| *name != source);
         if !others.any(|(_, ids)| ids.contains(own)) {
             return own.clone();
@@ -79,7 +80,7 @@ impl Names {
 
     /// Returns the source of a printed id. Returns `None` if no known source has it, or several have.
     pub(super) fn source_of(&self, printed: &ConnectionId) -> Option<SourceName> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         let mut literal = known.iter().filter(|(_, ids)| ids.contains(printed)).map(|(source, _)| source);
         match (literal.next(), literal.next()) {
             (Some(source), None) => Some(source.clone()),

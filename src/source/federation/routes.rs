@@ -4,12 +4,13 @@
 //! background when it is older than a minute. A source that does not answer delays only the calls that need it.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use parking_lot::{Mutex, RwLock};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
@@ -82,14 +83,13 @@ impl SchemaSnapshot {
 
 impl Slot {
     fn is_older_than(&self, age: Duration) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         known.as_ref().is_none_or(|known| known.read_at.elapsed() >= age)
     }
 
     fn learn(&self, schema: &Schema) {
         self.names.learn(self.source.name(), schema);
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) =
-            Some(SchemaSnapshot::from_schema(schema));
+        *self.known.write() = Some(SchemaSnapshot::from_schema(schema));
     }
 
     /// Reads the schema, unless a concurrent call has just read it. Waiting for that call counts towards the
@@ -106,13 +106,7 @@ impl Slot {
         if asked_at.elapsed() >= self.source.deadline() {
             return Err(SourceError::Timeout { after: self.source.deadline() });
         }
-        if self
-            .known
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_ref()
-            .is_some_and(|known| known.read_at > asked_at)
-        {
+        if self.known.read().as_ref().is_some_and(|known| known.read_at > asked_at) {
             return Ok(());
         }
         self.learn(&self.source.own_schema(context).await?);
@@ -130,17 +124,17 @@ impl Slot {
     }
 
     fn has(&self, connection: &ConnectionId) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         match &*known {
             Some(known) => known.by_id.contains_key(connection),
-            None => self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains(connection),
+            None => self.seen.lock().contains(connection),
         }
     }
 }
 
 impl Slot {
     fn is_unread(&self) -> bool {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.known.read().is_none()
     }
 
     /// Returns true if the id is `ID@SOURCE` of a connection of this source.
@@ -152,7 +146,7 @@ impl Slot {
 impl Drop for Routes {
     fn drop(&mut self) {
         for slot in &self.slots {
-            if let Some(background) = slot.background.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            if let Some(background) = slot.background.lock().take() {
                 background.abort();
             }
         }
@@ -193,10 +187,10 @@ impl Routes {
         connections: impl Iterator<Item = &'a ConnectionId>,
     ) {
         let Some(slot) = self.slots.iter().find(|slot| slot.source.name() == source) else { return };
-        if slot.known.read().unwrap_or_else(PoisonError::into_inner).is_some() {
+        if slot.known.read().is_some() {
             return;
         }
-        let mut seen = slot.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = slot.seen.lock();
         for connection in connections.map(|printed| self.names.own(source, printed)) {
             if seen.len() < MAX_SEEN && !seen.contains(&connection) {
                 seen.insert(connection);
@@ -207,7 +201,7 @@ impl Routes {
     /// Starts background reads of schemas that are old or unknown.
     pub(super) fn refresh(&self) {
         for slot in self.slots.iter().filter(|slot| slot.is_older_than(MAX_AGE)) {
-            let mut background = slot.background.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut background = slot.background.lock();
             if background.as_ref().is_none_or(AbortHandle::is_finished) {
                 let slot = Arc::clone(slot);
                 // The calls that read the source report its error.
@@ -226,7 +220,7 @@ impl Routes {
     pub(super) fn collision(&self) -> Option<ConnectionId> {
         let mut known: HashSet<ConnectionId> = HashSet::new();
         for slot in &self.slots {
-            let own = slot.known.read().unwrap_or_else(PoisonError::into_inner);
+            let own = slot.known.read();
             for connection in own.iter().flat_map(|known| known.by_id.keys()) {
                 if !known.insert(connection.clone()) {
                     return Some(connection.clone());
@@ -238,7 +232,7 @@ impl Routes {
 
     /// Returns true if a source has a stream, or `None` if that is unknown or the schema is too old.
     pub(super) fn has_stream(&self, source: usize, stream: &StreamName) -> Option<bool> {
-        let known = self.slots.get(source)?.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.slots.get(source)?.known.read();
         let known = known.as_ref()?;
         let has = known.by_id.values().any(|streams| streams.contains(stream));
         (has || known.read_at.elapsed() < MAX_EXCLUDING_AGE).then_some(has)
@@ -248,7 +242,7 @@ impl Routes {
     pub(super) fn streams(&self) -> Vec<StreamName> {
         let mut names = Vec::new();
         for slot in &self.slots {
-            let known = slot.known.read().unwrap_or_else(PoisonError::into_inner);
+            let known = slot.known.read();
             for stream in known.iter().flat_map(|known| &known.connections).flat_map(|c| &c.streams) {
                 if !names.contains(&stream.name) {
                     names.push(stream.name.clone());
@@ -319,7 +313,7 @@ impl Routes {
     /// Returns the choice that names a connection together with its source.
     fn choice(&self, source: usize, connection: &ConnectionId) -> Option<ConnectionChoice> {
         let slot = self.slots.get(source)?;
-        let known = slot.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = slot.known.read();
         let known = known.iter().flat_map(|known| &known.connections);
         let label = known
             .filter(|known| known.connection_id == *connection)
@@ -350,7 +344,7 @@ impl Routes {
     fn choices(&self) -> Vec<ConnectionChoice> {
         let of = |slot: &Arc<Slot>| -> Vec<ConnectionChoice> {
             let printer = self.names.printer(slot.source.name(), None);
-            let known = slot.known.read().unwrap_or_else(PoisonError::into_inner);
+            let known = slot.known.read();
             let choice = |connection: &ConnectionSchema| {
                 let mut choice = ConnectionChoice::from(connection);
                 printer.id(&mut choice.connection_id);

@@ -4,6 +4,8 @@
 //! where a record has them, so every store with positions can use it. [`WEIGHTS`] is the only place with numbers that
 //! were tuned; `docs/search.md` explains the features.
 
+use crate::saturate::saturated;
+
 /// Saturation of the number of occurrences, as in BM25.
 const SATURATION: f32 = 1.2;
 
@@ -287,7 +289,7 @@ impl RankedQuery {
                 left += 1;
             }
         }
-        let width = usize::try_from(narrowest).unwrap_or(usize::MAX).max(matched);
+        let width = saturated::<usize>(narrowest).max(matched);
         ratio(matched, width) * weight / total
     }
 }

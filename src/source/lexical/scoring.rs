@@ -5,6 +5,7 @@ use super::ranking::{Neighbours, RankedQuery, RankedRecord, RankedWord, WEIGHTS}
 use super::selection::{Likeness, ScoredCandidate, sort_by_score};
 use super::terms::QueryTerms;
 use super::words::WordKind;
+use crate::saturate::saturated;
 
 /// Candidate with what its score and its place among others depend on.
 #[derive(Debug, Clone)]
@@ -60,7 +61,7 @@ fn ranked_query(terms: &QueryTerms, lookups: &Lookups) -> RankedQuery {
     let neighbours = places.iter().zip(places.iter().skip(1)).map(|(one, other)| Neighbours {
         first: one.slot,
         second: other.slot,
-        gap: u32::try_from(other.position - one.position).unwrap_or(u32::MAX),
+        gap: saturated::<u32>(other.position - one.position),
         in_unit: one.unit == other.unit,
     });
     RankedQuery { words: lookups.words.iter().map(word).collect(), neighbours: neighbours.collect() }

@@ -1,6 +1,6 @@
 //! Sort keys of rows in a merged list.
 //!
-//! Rows are ordered by value, then by record id, which is the order of the embedded store (`store/list.rs`); a list
+//! Rows are ordered by value, then by record id, which is the order of the stores (`relational::list`); a list
 //! has the same order whether fetchwell reads its own store or that of another server. Descending order is the exact
 //! reverse.
 

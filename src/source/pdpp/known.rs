@@ -4,8 +4,10 @@
 //! cached for `KEPT_FOR`. Entries are dropped when the server refuses a call and when the whole schema is read.
 //! Grants have separate entries.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::transport::Grant;
 use super::wire::DeclaredModes;
@@ -77,13 +79,13 @@ impl KnownSchemas {
 
     /// Returns the search methods that the server declares, if they were read a short time ago.
     pub(super) fn modes(&self) -> Option<DeclaredModes> {
-        let modes = *self.modes.lock().unwrap_or_else(PoisonError::into_inner);
+        let modes = *self.modes.lock();
         modes.filter(|(read, _)| read.elapsed() < MODES_KEPT_FOR).map(|(_, modes)| modes)
     }
 
     /// Caches the search methods that the server declares.
     pub(super) fn keep_modes(&self, modes: DeclaredModes) {
-        *self.modes.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), modes));
+        *self.modes.lock() = Some((Instant::now(), modes));
     }
 
     /// Returns the whole schema of a grant.

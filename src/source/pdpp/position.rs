@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::packed_text::{pack, unpack};
 use crate::handle::ConnectionId;
+use crate::saturate::saturated;
 use crate::source::{ChangesToken, QueryFault, SourceError};
 
 /// Input of a merged list: one connection of a record server.
@@ -102,7 +103,7 @@ impl SavedChanges {
             ChangesStart::Since(text) => (0, text),
             ChangesStart::Cursor(text) => (IS_CURSOR, text),
         };
-        let taken = u32::try_from(self.taken).unwrap_or(u32::MAX).to_be_bytes();
+        let taken = saturated::<u32>(self.taken).to_be_bytes();
         let (flag, taken) = if self.taken == 0 { (flag, &[][..]) } else { (flag | HAS_TAKEN, &taken[..]) };
         ChangesToken::Verified([&[flag][..], taken, &pack(text)].concat())
     }

@@ -1,10 +1,11 @@
 //! HTTP client of one provider. Requests have a deadline, bodies a size limit, and redirects stay within the origin.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
@@ -96,7 +97,7 @@ const MAX_SENT_TOKENS: usize = 4;
 impl SentTokens {
     /// Returns a redactor of this token and the ones before it.
     fn redactor(&self, token: &SecretString) -> Arc<Redactor> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         let (tokens, redactor) = &mut *state;
         if !tokens.iter().any(|known| known.expose_secret() == token.expose_secret()) {
             tokens.insert(0, token.clone());

@@ -8,6 +8,7 @@ use tokio_postgres::{Client, Error};
 use super::failure::failure;
 use super::transaction::{begin_read, begin_write};
 use super::url::PostgresUrl;
+use crate::saturate::saturated;
 use crate::source::contract::PostgresError;
 
 /// SQL of each version, from version 1.
@@ -23,7 +24,7 @@ pub(super) const LOCK: i64 = 0x6677_656C_6D69_6772;
 
 /// Version of the tables that this release reads and writes.
 pub(super) fn known_version() -> i32 {
-    i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX)
+    saturated::<i32>(MIGRATIONS.len())
 }
 
 /// Creates the tables, or brings them to this release's version.

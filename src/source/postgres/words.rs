@@ -11,6 +11,7 @@ use bytes::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 use crate::record::RecordData;
+use crate::saturate::saturated;
 use crate::source::lexical::content::{RecordContent, RecordText};
 use crate::source::lexical::words::{fold_into, words};
 
@@ -124,8 +125,8 @@ impl RecordWords {
         }
         Self {
             words: vector.words,
-            length: i32::try_from(length).unwrap_or(i32::MAX),
-            title_words: i32::try_from(content.title_words).unwrap_or(i32::MAX),
+            length: saturated::<i32>(length),
+            title_words: saturated::<i32>(content.title_words),
             time: content.time.unwrap_or(NO_TIME),
             similarity: content.similarity.cast_signed(),
         }

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
+use crate::saturate::saturated;
+
 /// Duration from which a read counts as slow, such as one that waits for a disk.
 const SLOW: Duration = Duration::from_millis(5);
 
@@ -82,7 +84,7 @@ impl ShortReads {
     }
 
     fn millis(&self, at: Instant) -> u64 {
-        u64::try_from(at.duration_since(self.created).as_millis()).unwrap_or(u64::MAX)
+        saturated::<u64>(at.duration_since(self.created).as_millis())
     }
 }
 

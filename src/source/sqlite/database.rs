@@ -6,9 +6,9 @@
 use std::fs::{self, File, Metadata};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rusqlite::config::DbConfig;
 use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OpenFlags};
@@ -18,7 +18,7 @@ use super::tables::update_view;
 use super::traces::{is_removal_unfinished, overwrite_removed};
 use super::write_lock::{LOCK_TIMEOUT, WriteLock};
 use crate::source::contract::{FILES_ONLY, PostgresError, RECORDS_APPLICATION_ID, StoreError};
-use crate::source::sqlite::error::{sqlite_error, unwritable};
+use crate::source::sqlite::error::{sqlite_error, write_error};
 use crate::source::{SourceError, is_database};
 use crate::state::{
     FileIdentity, beside, create_private_file, foreign_beside_database, orphan_of_database, read_head,
@@ -165,7 +165,7 @@ impl Database {
         // SQLite fills the empty file and gives its log files the same permissions.
         match create_private_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(unwritable(path, &error));
+                return Err(write_error(path, &error));
             }
             _ => {}
         }
@@ -216,7 +216,7 @@ impl Database {
     ) -> Result<Result<Answer, Failed>, StoreError> {
         let metadata = self.metadata()?;
         let idle = {
-            let mut pool = self.pool();
+            let mut pool = self.pool.lock();
             // Stale connections are dropped before a new one opens the file that replaced theirs.
             pool.idle.retain(|reader| reader.is_current(&self.path, &metadata));
             pool.idle.pop()
@@ -251,7 +251,7 @@ impl Database {
         let file = FileIdentity::from_metadata(&metadata);
         // Skipped for a file that is already open: closing any handle of a file releases the locks that SQLite holds
         // on it.
-        if self.pool().proved != Some(file) {
+        if self.pool.lock().proved != Some(file) {
             check_file(&self.path)?;
         }
         let open = |connection: Connection| check_format(&self.path, &connection).map(|()| connection);
@@ -272,12 +272,8 @@ impl Database {
             }
             Err(error) => return Err(error),
         };
-        self.pool().proved = Some(file);
+        self.pool.lock().proved = Some(file);
         Ok(Reader { connection, file, frozen })
-    }
-
-    fn pool(&self) -> MutexGuard<'_, Pool> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a separate connection for the writer.
@@ -305,7 +301,7 @@ impl Database {
     }
 
     fn give_back(&self, reader: Reader) {
-        let mut pool = self.pool();
+        let mut pool = self.pool.lock();
         if pool.idle.len() < READERS {
             pool.idle.push(reader);
         }

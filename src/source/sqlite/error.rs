@@ -73,7 +73,7 @@ pub(super) fn index_error(store: &Path, folder: &Path, error: &TantivyError) -> 
 }
 
 /// Converts an IO error of writing a file of the store at `path`.
-pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> StoreError {
+pub(super) fn write_error(path: &Path, error: &std::io::Error) -> StoreError {
     let problem = error.to_string();
     match error.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {

@@ -4,8 +4,8 @@
 //! search that was answered before them.
 
 use std::mem::take;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rusqlite::MAIN_DB;
 use rusqlite::ffi::{Error, SQLITE_READONLY};
 
@@ -41,7 +41,7 @@ pub(super) enum QueuePlace {
 impl HistoryQueue {
     /// Adds a search.
     pub(super) fn push(&self, project: Uuid, search: NewSearch) -> QueuePlace {
-        let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queued = self.queued.lock();
         if queued.len() >= MAX_QUEUED {
             return QueuePlace::Full;
         }
@@ -51,8 +51,8 @@ impl HistoryQueue {
 
     /// Writes all queued searches at once, in their order. Searches that cannot be written are lost.
     pub(super) fn write(&self, write: impl FnOnce(&[QueuedSearch]) -> Result<(), StoreError>) {
-        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let queued = take(&mut *self.queued.lock().unwrap_or_else(PoisonError::into_inner));
+        let _one_at_a_time = self.writing.lock();
+        let queued = take(&mut *self.queued.lock());
         if queued.is_empty() {
             return;
         }

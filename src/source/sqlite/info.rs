@@ -16,7 +16,7 @@ use crate::state::beside;
 
 /// Description of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StoreInfo {
+pub struct SqliteInfo {
     /// Path of the store.
     pub path: PathBuf,
     /// Version of the format of the file.
@@ -28,7 +28,7 @@ pub struct StoreInfo {
     /// Number of deleted records that `changes_since` tells of.
     pub deleted: u64,
     /// Sizes of the files.
-    pub bytes: StoreBytes,
+    pub bytes: SqliteBytes,
     /// Connections in the order in which they were imported first.
     pub connections: Vec<ConnectionInfo>,
     /// State of the vectors.
@@ -37,7 +37,7 @@ pub struct StoreInfo {
 
 /// Sizes in bytes of the files of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct StoreBytes {
+pub struct SqliteBytes {
     /// The file of the records, with free pages.
     pub records: u64,
     /// Free pages in it, which the next imports use.
@@ -63,7 +63,7 @@ struct Counts {
 /// # Errors
 ///
 /// The store or its vectors cannot be read.
-pub fn store_info(store: &Path, embedded: &EmbeddedStreams) -> Result<StoreInfo, VectorError> {
+pub fn sqlite_info(store: &Path, embedded: &EmbeddedStreams) -> Result<SqliteInfo, VectorError> {
     let database = Database::open(store)?;
     let counts = database.read(|sqlite| {
         let snapshot = sqlite.unchecked_transaction()?;
@@ -71,13 +71,13 @@ pub fn store_info(store: &Path, embedded: &EmbeddedStreams) -> Result<StoreInfo,
     })?;
     let all = || counts.connections.iter().flat_map(|connection| &connection.streams);
     let vectors = vector_status(store, embedded)?;
-    Ok(StoreInfo {
+    Ok(SqliteInfo {
         path: store.to_owned(),
         format: counts.format,
         version: counts.version,
         records: all().map(|stream| stream.records).sum(),
         deleted: all().map(|stream| stream.deleted).sum(),
-        bytes: StoreBytes {
+        bytes: SqliteBytes {
             records: file_bytes(store),
             free: counts.free_bytes.unsigned_abs(),
             log: file_bytes(&beside(store, "-wal")),

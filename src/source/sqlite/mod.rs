@@ -55,7 +55,7 @@ pub use document_store::{copied_project, delete_expired_searches, put_copied_pro
 pub use export::{SqliteExport, copied_connections};
 pub use fulltext::index::{IndexProgress, IndexState, no_progress};
 pub use import::SqliteWriter;
-pub use info::{StoreBytes, StoreInfo, store_format, store_info};
+pub use info::{SqliteBytes, SqliteInfo, sqlite_info, store_format};
 pub use lock_holder::is_store_locked;
 pub use removal::{count_removal, finish_removal, remove_records};
 pub use sync::{SqliteSyncLock, SqliteSyncStore, SqliteSyncWriter};
@@ -66,7 +66,7 @@ pub use vectors::{
 
 use self::blocking::{ReadLength, run_read, spawn_read};
 use self::database::{Database, READERS};
-use self::fulltext::StoreSearch;
+use self::fulltext::SqliteSearch;
 use self::fulltext::index::Verification;
 use self::history_queue::HistoryQueue;
 use self::meaning::{Meaning, SearchMeaning};
@@ -101,7 +101,7 @@ pub struct SqliteStore {
 #[derive(Debug)]
 struct Inner {
     database: Database,
-    searching: StoreSearch,
+    searching: SqliteSearch,
     /// Permits for concurrent reads, one per pooled connection: opening a connection and preparing its statements
     /// takes as long as several reads.
     permits: Arc<Semaphore>,
@@ -117,7 +117,7 @@ impl SqliteStore {
     /// Returns an error if the file is missing, unreadable, damaged, of another program or of a newer format.
     pub fn open(name: SourceName, path: &Path) -> Result<Self, StoreError> {
         let database = Database::open(path)?;
-        let (searching, permits) = (StoreSearch::default(), Arc::new(Semaphore::new(READERS)));
+        let (searching, permits) = (SqliteSearch::default(), Arc::new(Semaphore::new(READERS)));
         Ok(Self {
             name,
             inner: Arc::new(Inner { database, searching, permits, history: HistoryQueue::default() }),

@@ -19,6 +19,7 @@ use super::traces::{is_removal_unfinished, mark_removal, overwrite_removed};
 use super::vectors::{RemovedRows, VectorRemover};
 use super::write_lock::{IndexLock, WriteLock};
 use crate::handle::RecordScope;
+use crate::saturate::saturated;
 use crate::source::contract::{RemovalCounts, RemovalError, RemovalResult, StoreError};
 
 /// Counts the rows that a removal would delete.
@@ -52,7 +53,7 @@ fn count(sqlite: &Connection, place: &Place, scope: &RecordScope) -> Result<Remo
     }
     let mut counts = RemovalCounts {
         connections: u64::from(scope.stream.is_none()),
-        streams: u64::try_from(place.streams.len()).unwrap_or(u64::MAX),
+        streams: saturated::<u64>(place.streams.len()),
         ..RemovalCounts::default()
     };
     for stream in &place.streams {

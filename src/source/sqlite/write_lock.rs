@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use crate::handle::ConnectionId;
+use crate::hex::hexadecimal;
 use crate::source::contract::StoreError;
-use crate::source::sqlite::error::unwritable;
+use crate::source::sqlite::error::write_error;
 use crate::state::{LockFileError, LockedFile, beside, open_lock_file};
 
 /// Interval at which a waiting process tries to get the lock.
@@ -48,7 +49,7 @@ pub(super) struct ConnectionLock {
 
 /// Opens and locks a file of the store at `store`, or returns `None` if another process holds the lock.
 pub(super) fn try_lock_file(store: &Path, path: &Path) -> Result<Option<LockedFile>, StoreError> {
-    let unwritable = |problem: std::io::Error| unwritable(store, &problem);
+    let unwritable = |problem: std::io::Error| write_error(store, &problem);
     let file = open_lock_file(path).map_err(|error| match error {
         LockFileError::Foreign(foreign) => StoreError::from(foreign),
         LockFileError::Io(problem) => unwritable(problem),
@@ -89,7 +90,7 @@ impl ConnectionLock {
     pub(super) fn try_take(store: &Path, connection: &ConnectionId) -> Result<Option<Self>, StoreError> {
         // An id can be longer than the name of a file.
         let digest = Sha256::digest(connection.as_str().as_bytes());
-        let name = digest.iter().take(8).fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        let name = hexadecimal(digest.iter().take(8));
         let path = lock_path(store, &format!("-import-{name}-lock"));
         Ok(try_lock_file(store, &path)?.map(|file| Self { _file: file }))
     }

@@ -7,6 +7,7 @@ use redis::Cmd;
 
 use super::connection::RedisState;
 use super::error::RedisError;
+use crate::saturate::saturated;
 
 const TAKE_PERMIT: &str = include_str!("take_permit.lua");
 
@@ -41,7 +42,7 @@ impl RedisState {
         let name = format!("{burst}:{}:{client}", per.as_millis());
         let mut command = Cmd::new();
         command.arg("EVAL").arg(TAKE_PERMIT).arg(1).arg(self.key(KIND, &name));
-        command.arg(u64::try_from(interval).unwrap_or(u64::MAX)).arg(burst.get());
+        command.arg(saturated::<u64>(interval)).arg(burst.get());
         let (is_allowed, remaining, full_in, wait): (u8, u32, u64, u64) = self.run(&command).await?;
         Ok(SharedPermit {
             remaining,

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::error::RedisError;
 
@@ -42,7 +43,7 @@ impl Counters {
     /// Counts a command. Logs the first failure after a success, and the first success after a failure.
     pub(super) fn count<Value>(&self, outcome: &Result<Value, RedisError>) {
         self.commands.fetch_add(1, Ordering::Relaxed);
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = self.failures.lock();
         let failure = outcome.as_ref().err();
         let kind = failure.map(RedisError::kind);
         if let Some(kind) = kind {
@@ -57,7 +58,7 @@ impl Counters {
     }
 
     pub(super) fn counts(&self) -> StateCounts {
-        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let failures = self.failures.lock();
         StateCounts {
             commands: self.commands.load(Ordering::Relaxed),
             failures: failures.0.clone(),

@@ -7,6 +7,7 @@ use redis::Cmd;
 
 use super::connection::RedisState;
 use super::error::RedisError;
+use crate::saturate::saturated;
 
 const PUT_VALUE: &str = include_str!("put_value.lua");
 
@@ -145,5 +146,5 @@ fn text(value: Vec<u8>) -> Option<String> {
 }
 
 fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).max(1)
+    saturated::<u64>(duration.as_millis()).max(1)
 }

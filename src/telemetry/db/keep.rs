@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, Row, ToSql, Transaction, TransactionBehavior, params};
 
 use crate::fit::Strategy;
+use crate::saturate::saturated;
 use crate::telemetry::TelemetryRecord;
 use crate::telemetry::call::shown_time;
 use crate::telemetry::record::Optimization;
@@ -76,7 +77,7 @@ pub(in crate::telemetry) fn latencies(
 ) -> Result<Vec<u64>, rusqlite::Error> {
     let latest = "SELECT latency_us FROM telemetry ORDER BY id DESC LIMIT ?1";
     let mut statement = connection.prepare(latest)?;
-    let rows = statement.query_map([i64::try_from(max_rows).unwrap_or(i64::MAX)], |row| unsigned(row, 0))?;
+    let rows = statement.query_map([saturated::<i64>(max_rows)], |row| unsigned(row, 0))?;
     let mut latencies = rows.collect::<Result<Vec<u64>, _>>()?;
     latencies.reverse();
     Ok(latencies)
@@ -112,7 +113,7 @@ fn as_json(optimization: &Optimization) -> String {
 
 /// Converts to SQLite's signed integers. No value comes near their maximum.
 fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
+    saturated::<i64>(number)
 }
 
 pub(in crate::telemetry) fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, rusqlite::Error> {

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::database::Database;
 use super::keep::unsigned;
+use crate::saturate::saturated;
 use crate::state::StateError;
 use crate::telemetry::activity::{Activity, EndedCall};
 use crate::telemetry::call::shown_time;
@@ -129,7 +130,7 @@ impl StoredCalls {
         interval: SignedDuration,
         count: usize,
     ) -> Result<Option<StoredActivity>, StateError> {
-        let length = interval.saturating_mul(i32::try_from(count).unwrap_or(i32::MAX));
+        let length = interval.saturating_mul(saturated::<i32>(count));
         let first = now.checked_sub(length).unwrap_or(Timestamp::MIN);
         let read = || {
             let oldest = "SELECT timestamp FROM telemetry ORDER BY id LIMIT 1";

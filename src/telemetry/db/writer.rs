@@ -4,12 +4,13 @@
 //! exponential backoff; meanwhile calls are kept in memory, up to a maximum.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::database::Database;
@@ -69,7 +70,7 @@ struct Tally {
 
 impl WriterState {
     fn tally<Answer>(&self, read: impl FnOnce(&mut Tally) -> Answer) -> Answer {
-        read(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&mut self.tally.lock())
     }
 }
 

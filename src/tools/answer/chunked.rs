@@ -14,7 +14,9 @@ use super::blocking::run_blocking;
 use crate::cursor::{CursorFault, Kind};
 use crate::fit::ContentChunks;
 use crate::handle::{RecordAddress, SourceName};
+use crate::hex::hexadecimal;
 use crate::record::{RecordData, document_text};
+use crate::saturate::saturated;
 use crate::source::{BoundSource, QueryFault, RecordQuery, SourceError};
 use crate::telemetry::ReadKind;
 use crate::tools::cache::{ChunkStart, ChunkedText, TextQuery};
@@ -64,7 +66,7 @@ impl ChunkedText {
         };
         let text = serde_json::to_string(&position);
         let text = text.map_err(|error| ToolError::Internal { problem: error.to_string() })?;
-        let offset = u32::try_from(index).unwrap_or(u32::MAX);
+        let offset = saturated::<u32>(index);
         let issued = toolbox.cursors.issue(Kind::Chunk, offset, binding(toolbox), text).await;
         issued.map(Some).map_err(ToolError::StateUnavailable)
     }
@@ -158,6 +160,5 @@ fn field_text(data: &RecordData, field: Option<&str>) -> Result<String, SourceEr
 }
 
 fn digest(text: &str) -> String {
-    let digest = Sha256::digest(text);
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(Sha256::digest(text).iter().take(16))
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::record::RecordData;
+use crate::saturate::saturated;
 use crate::source::Expansion;
 use crate::tools::error::ToolError;
 use crate::tools::tool::ToolSpec;
@@ -30,9 +31,7 @@ pub(crate) fn parse_expansions(
     }
     let expansion = |relation: String| match limits.get(&relation).map(Value::as_u64) {
         None => Ok(Expansion { relation, limit: None }),
-        Some(Some(limit)) if limit > 0 => {
-            Ok(Expansion { limit: Some(usize::try_from(limit).unwrap_or(usize::MAX)), relation })
-        }
+        Some(Some(limit)) if limit > 0 => Ok(Expansion { limit: Some(saturated::<usize>(limit)), relation }),
         Some(_) => {
             let text = format!("the limit of `{relation}` is not a positive integer");
             Err(spec.invalid_argument("expand_limit", text))

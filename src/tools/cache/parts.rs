@@ -12,6 +12,7 @@ use std::time::Duration;
 use crate::fit::{ChunkBudget, chunk_end};
 use crate::handle::RecordAddress;
 use crate::lru::{Lookups, LruCache, LruLimits};
+use crate::saturate::saturated;
 
 /// Maximum number of cached documents.
 const MAX_DOCUMENTS: u64 = 64;
@@ -68,7 +69,7 @@ impl Parts {
         PartQuery { address, text, chunks, number }: PartQuery<'_>,
         stopped: &AtomicBool,
     ) -> Result<(usize, usize), PartError> {
-        let wanted = usize::try_from(number).unwrap_or(usize::MAX);
+        let wanted = saturated::<usize>(number);
         if wanted > chunks.max_parts(text) {
             return Err(PartError::OutOfRange);
         }
@@ -90,7 +91,7 @@ impl Parts {
         };
         let bounds = start.zip(ends.get(wanted).copied());
         let problem = if is_last(&ends) {
-            PartError::NotFound { parts: u32::try_from(ends.len()).unwrap_or(u32::MAX) }
+            PartError::NotFound { parts: saturated::<u32>(ends.len()) }
         } else {
             PartError::Cancelled
         };

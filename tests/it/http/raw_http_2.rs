@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::support::wait_until_or;
 
 const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
@@ -114,11 +116,7 @@ impl RawHttp2 {
 
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, done: impl Fn(&ReceivedFrames) -> bool) {
-        let started = Instant::now();
-        while !self.seen(&done) {
-            assert!(started.elapsed().as_secs() < 60, "waited in vain until {what}: {:?}", self.seen.lock());
-            std::thread::park_timeout(Duration::from_millis(10));
-        }
+        wait_until_or(|| format!("{what}: {:?}", self.seen.lock()), || self.seen(&done));
     }
 
     fn block(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Vec<u8> {

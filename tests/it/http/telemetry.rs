@@ -3,13 +3,12 @@
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::support::{
     Answer, CREDENTIAL, FakeServer, HttpServer, Reply, Scrape, ask, connect, demo_store, fetchwell, get,
-    import_records, post, stderr, stdout, text,
+    import_records, post, stderr, stdout, text, wait_until,
 };
 
 /// Calls a tool over MCP.
@@ -34,15 +33,6 @@ fn tail(state: &Path, filters: &[&str]) -> Vec<Value> {
     command.args(["telemetry", "tail", "--json", "-n", "1000", "--state-dir", text(state)]).args(filters);
     let shown = stdout(&command.output().unwrap());
     shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-#[track_caller]
-fn wait_until(what: &str, done: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < Duration::from_secs(30), "waited in vain until {what}");
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
 }
 
 fn rounded(number: f64) -> f64 {

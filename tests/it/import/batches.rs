@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::sync::{Place, kills, report, wait_until};
-use crate::support::{stderr, stdout, text};
+use super::sync::{Place, kills, report};
+use crate::support::{stderr, stdout, text, wait_until};
 
 /// Records of one batch, the unit of a transaction.
 const BATCH: u64 = 2_000;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::import::commands::Workshop;
-use crate::support::{binary, stderr, text};
+use crate::support::{binary, stderr, text, wait_until};
 
 /// Longest wait for an event; a process that needs it hangs.
 const GUARD: Duration = Duration::from_secs(30);
@@ -19,14 +19,6 @@ fn start(workshop: &Workshop, arguments: &[&str], stdin: Stdio) -> Child {
     let mut command = binary();
     command.arg("import").args(arguments).args(place).stdin(stdin);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < GUARD, "{what}");
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
 }
 
 /// Sends a signal and returns how the process ended.

@@ -7,10 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, binary, fetchwell, get, stderr, stdout, text};
-
-/// Longest wait for something that happens in the background.
-const GUARD: Duration = Duration::from_secs(60);
+use crate::support::{HttpServer, binary, fetchwell, get, stderr, stdout, text, wait_until};
 
 /// Returns the number of times that a test kills a process; `FETCHWELL_KILLS` sets another one than 20.
 pub(crate) fn kills() -> usize {
@@ -153,15 +150,6 @@ pub(crate) fn report(output: &Output) -> Value {
 
 pub(crate) fn counts(report: &Value) -> [u64; 5] {
     ["added", "changed", "deleted", "files_read", "held"].map(|name| report[name].as_u64().unwrap())
-}
-
-#[track_caller]
-pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < GUARD, "waited in vain until {what}");
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
 }
 
 /// Numbers that look random, the same in every run.

@@ -6,8 +6,8 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::import::sync::{Place, counts, report, wait_until, word};
-use crate::support::{stderr, stdout, text};
+use crate::import::sync::{Place, counts, report, word};
+use crate::support::{stderr, stdout, text, wait_until};
 
 #[test]
 fn a_watched_folder_that_is_replaced_is_watched_again() {

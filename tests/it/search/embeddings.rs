@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fetchwell::embedding::{
     EmbeddingModel, EmbeddingSettings, Endpoint, LocalModel, ModelPlace, Persistence, Purpose, QueryEmbedder,
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     EmbeddingService, HttpServer, Model, Mood, binary, fetchwell, get, starter, stderr, stdout, text,
-    with_clocks,
+    wait_until, with_clocks,
 };
 
 /// Longest wait for an event in the background. A server starts to embed after 2 s.
@@ -92,15 +92,6 @@ fn records(numbers: std::ops::Range<usize>) -> String {
 
 fn health(server: &HttpServer) -> Value {
     get(&server.address, "/health").json().pointer("/embeddings/0").cloned().unwrap_or_default()
-}
-
-#[track_caller]
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < GUARD, "waited in vain until {what}");
-        std::thread::park_timeout(Duration::from_millis(50));
-    }
 }
 
 #[track_caller]

@@ -11,6 +11,7 @@ use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::Value;
 
 use super::binary;
+use super::wait_until_or;
 
 /// A connected client that reads results as a model does: by their text alone.
 pub(crate) struct Model {
@@ -176,11 +177,7 @@ impl HttpServer {
     /// Waits for an event that is not visible in responses.
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, done: impl Fn() -> bool) {
-        let started = std::time::Instant::now();
-        while !done() {
-            assert!(started.elapsed().as_secs() < 60, "waited in vain until {what}: {}", self.log());
-            std::thread::park_timeout(std::time::Duration::from_millis(20));
-        }
+        wait_until_or(|| format!("{what}: {}", self.log()), done);
     }
 
     /// Sends the signal to stop, as a service manager does.

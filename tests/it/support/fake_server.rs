@@ -4,7 +4,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use super::waiting::wait_until;
 
 /// A received request.
 #[derive(Debug, Clone)]
@@ -130,15 +132,6 @@ impl Drop for FakeServer {
         self.stopped.store(1, Ordering::SeqCst);
         // Wakes the listener so that it notices the stop.
         let _ = TcpStream::connect(self.url.trim_start_matches("http://"));
-    }
-}
-
-#[track_caller]
-fn wait_until(what: &str, done: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < Duration::from_secs(30), "waited in vain until {what}");
-        std::thread::park_timeout(Duration::from_millis(5));
     }
 }
 

@@ -15,6 +15,7 @@ mod processes;
 mod prometheus;
 pub(crate) mod remote;
 pub(crate) mod stores;
+mod waiting;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -31,6 +32,7 @@ pub(crate) use own_server::OwnServer;
 pub(crate) use plain_http::{Answer, ask, get, post, post_bytes};
 pub(crate) use processes::{memory_kib, starter};
 pub(crate) use prometheus::Scrape;
+pub(crate) use waiting::{wait_until, wait_until_or};
 
 /// Environment variables that would change the limits of answers.
 const PROTECTION_VARIABLES: [&str; 6] = [

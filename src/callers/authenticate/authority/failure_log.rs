@@ -1,8 +1,7 @@
 //! Limits how often a failure of an authorization server is logged: a server that is down is down for every call.
 
-use std::sync::{Mutex, PoisonError};
-
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 
 /// The shortest time between two log lines.
 const LOGGED_EVERY: SignedDuration = SignedDuration::from_secs(30);
@@ -14,7 +13,7 @@ pub(crate) struct FailureLog(Mutex<Option<Timestamp>>);
 impl FailureLog {
     /// Returns whether a failure is to be logged now, and takes note that it is.
     pub(crate) fn is_due(&self, now: Timestamp) -> bool {
-        let mut logged_at = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged_at = self.0.lock();
         let is_due = logged_at.is_none_or(|at| now.duration_since(at).abs() >= LOGGED_EVERY);
         if is_due {
             *logged_at = Some(now);

@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum number of concurrent requests to the server. More wait, within the timeout.
@@ -68,7 +69,7 @@ impl FairQueue {
     }
 
     fn enter(&self, address: IpAddr) -> Result<(QueueEntry<'_>, Arc<Semaphore>), QueueFull> {
-        let mut addresses = self.addresses();
+        let mut addresses = self.addresses.lock();
         let share = addresses.entry(address).or_insert_with(|| AddressShare {
             permits: Arc::new(Semaphore::new(MAX_IN_FLIGHT_OF_ADDRESS)),
             requests: 0,
@@ -79,15 +80,11 @@ impl FairQueue {
         share.requests += 1;
         Ok((QueueEntry { queue: self, address }, Arc::clone(&share.permits)))
     }
-
-    fn addresses(&self) -> MutexGuard<'_, HashMap<IpAddr, AddressShare>> {
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for QueueEntry<'_> {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut share) = self.queue.addresses().entry(self.address) {
+        if let Entry::Occupied(mut share) = self.queue.addresses.lock().entry(self.address) {
             share.get_mut().requests -= 1;
             if share.get().requests == 0 {
                 share.remove();
@@ -116,7 +113,7 @@ mod tests {
         held.remove(0);
         assert!(place(5).unwrap().is_ok() && place(1).unwrap().is_ok());
         drop(held);
-        assert!(queue.addresses().is_empty());
+        assert!(queue.addresses.lock().is_empty());
     }
 
     #[test]

@@ -5,11 +5,12 @@
 //! continues if the request that started it is cancelled: otherwise a client could delay the others by disconnecting.
 //! While the issuer is unreachable its cached keys are used for a day.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::DecodingKey;
+use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::timeout;
 
@@ -86,13 +87,13 @@ impl KeySet {
         query: &KeyQuery,
         now: Timestamp,
     ) -> Result<Arc<DecodingKey>, Denial> {
-        match self.state().find_key(query, now) {
+        match self.state.lock().find_key(query, now) {
             Lookup::Cached(key) => return Ok(key),
             Lookup::Refused(denial) => return Err(denial),
             Lookup::Stale(_) | Lookup::Fetch(_) => {}
         }
         self.refresh(query, now).await;
-        match self.state().find_key(query, now) {
+        match self.state.lock().find_key(query, now) {
             Lookup::Cached(key) | Lookup::Stale(key) => Ok(key),
             Lookup::Refused(denial) => Err(denial),
             // The keys were fetched for another reason just now.
@@ -104,21 +105,21 @@ impl KeySet {
     async fn refresh(self: &Arc<Self>, query: &KeyQuery, now: Timestamp) {
         let fetch_lock = Arc::clone(&self.fetch_lock);
         // A request with a cached key does not wait for a fetch in progress.
-        let has_key = matches!(self.state().find_key(query, now), Lookup::Stale(_));
+        let has_key = matches!(self.state.lock().find_key(query, now), Lookup::Stale(_));
         let fetch_lock =
             if has_key { fetch_lock.try_lock_owned().ok() } else { Some(fetch_lock.lock_owned().await) };
         let Some(fetch_lock) = fetch_lock else { return };
-        let reason = match self.state().find_key(query, now) {
+        let reason = match self.state.lock().find_key(query, now) {
             Lookup::Stale(_) => FetchReason::Age,
             Lookup::Fetch(reason) => reason,
             // Another request has fetched the keys meanwhile.
             Lookup::Cached(_) | Lookup::Refused(_) => return,
         };
-        self.state().start(reason, now);
+        self.state.lock().start(reason, now);
         let fetch = tokio::spawn(Arc::clone(self).fetch(fetch_lock, now));
         // The task fails only at shutdown.
         let _ = fetch.await;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if matches!(state.find_key(query, now), Lookup::Fetch(FetchReason::UnknownKey)) {
             // The keys are new, so fetching them again for this key is useless.
             state.unknown_at = Some(now);
@@ -130,7 +131,7 @@ impl KeySet {
         if let Err(problem) = &fetched {
             tracing::warn!(issuer = %self.settings.issuer, %problem, "the keys of the issuer cannot be fetched");
         }
-        self.state().store(fetched.ok(), now);
+        self.state.lock().store(fetched.ok(), now);
         drop(fetch_lock);
     }
 
@@ -145,10 +146,6 @@ impl KeySet {
         };
         let body = self.client.get(url.url()).await?;
         Keys::read(&body).map_err(AuthorityFault::Unusable)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::distinct_name::{OWN_FIELDS, distinct_name};
 use crate::cli::print::{grouped, note};
 use crate::record::RecordData;
+use crate::saturate::saturated;
 use crate::source::RecordExport;
 use crate::source::contract::{ExportError, ExportedStream, MAX_EXPORTED_FIELDS};
 
@@ -27,7 +28,7 @@ pub(super) fn write(
         note(&format_args!(
             "the table of `{}` has columns for {} fields, the limit; `--format ndjson` writes all fields",
             stream.name,
-            grouped(u64::try_from(fields.len()).unwrap_or(u64::MAX))
+            grouped(saturated::<u64>(fields.len()))
         ));
     }
     let mut row = Vec::new();

@@ -2,6 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::hex::hexadecimal;
+
 /// Maximum length in bytes of the part of a name that is taken from a key.
 const MAX_STEM: usize = 80;
 
@@ -46,7 +48,7 @@ fn hashed(key: &str) -> String {
         .collect();
     let name = name.trim_matches('-');
     let digest = Sha256::digest(key);
-    let hash: String = digest.iter().take(HASH_DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
+    let hash = hexadecimal(digest.iter().take(HASH_DIGITS / 2));
     if name.is_empty() { hash } else { format!("{name}-{hash}") }
 }
 

@@ -7,6 +7,7 @@ use crate::connectors::hostaway::day::{DAYS, FIRST_DAY, later};
 use crate::connectors::hostaway::draw::Draw;
 use crate::connectors::hostaway::guest::Guest;
 use crate::connectors::hostaway::property::Property;
+use crate::saturate::saturated;
 
 /// A stay of a guest at a property.
 #[derive(Debug, Clone)]
@@ -127,5 +128,5 @@ fn known_id(account: &Account, index: u64) -> Option<&'static str> {
 
 /// Converts a small number to a signed one.
 pub(in crate::connectors::hostaway) fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
+    saturated::<i64>(number)
 }

@@ -7,12 +7,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use governor::clock::Clock;
 use governor::nanos::Nanos;
 use governor::state::StateStore;
+use parking_lot::Mutex;
+
+use crate::saturate::saturated;
 
 /// Maximum number of clients with a bucket of their own: about 1 MB.
 const MAX_CLIENTS: usize = 10_000;
@@ -90,8 +92,8 @@ impl<C: Clock<Instant = Duration>> StateStore for Buckets<C> {
     where
         F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
     {
-        let now = u64::try_from(self.clock.now().as_nanos()).unwrap_or(u64::MAX);
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = saturated::<u64>(self.clock.now().as_nanos());
+        let mut table = self.table.lock();
         let known = table.full_at.get(client).copied();
         if known.is_some() || table.has_room(now, self.max_clients) {
             let (decision, full_at) = decide(known.map(Nanos::from))?;
@@ -161,7 +163,7 @@ mod tests {
         }
 
         fn full_at(&self) -> HashMap<IpAddr, u64> {
-            let table = self.buckets.table.lock().unwrap();
+            let table = self.buckets.table.lock();
             assert_eq!(table.full_at.len(), table.order.len());
             table.full_at.clone()
         }

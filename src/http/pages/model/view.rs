@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::call::{Measured, ModelCall, ModelTool};
 use crate::http::pages::layout::{copy_button, quantity};
+use crate::saturate::saturated;
 
 /// Renders the form, and the answer if there was a call.
 pub(super) fn page(call: &ModelCall, measured: Option<&Measured>) -> Markup {
@@ -66,7 +67,7 @@ fn answer(call: &ModelCall, measured: &Measured) -> Markup {
 
 /// Renders a size against its maximum.
 fn gauge(label: &str, size: usize, max: usize) -> Markup {
-    let [shown, limit] = [size, max].map(|number| quantity(u64::try_from(number).unwrap_or(u64::MAX)));
+    let [shown, limit] = [size, max].map(|number| quantity(saturated::<u64>(number)));
     html! {
         div {
             p class="small" { (label) ": " strong { (shown) } " of " (limit) }

@@ -11,6 +11,7 @@ use plotters::drawing::IntoDrawingArea;
 use plotters::element::Rectangle;
 use plotters::style::{Color, RGBColor};
 
+use crate::saturate::saturated;
 use crate::telemetry::{Activity, IntervalCalls};
 
 /// Width and height of a chart in pixels.
@@ -81,7 +82,7 @@ fn draw(activity: &Activity) -> Option<String> {
             .build_cartesian_2d(0..count.max(1), 0..height)
             .ok()?;
         let label = |place: &i32| {
-            let place = usize::try_from(*place).unwrap_or(usize::MAX);
+            let place = saturated::<usize>(*place);
             activity.intervals.get(place).map(clock).unwrap_or_default()
         };
         chart
@@ -97,8 +98,8 @@ fn draw(activity: &Activity) -> Option<String> {
             .draw()
             .ok()?;
         let bars = (0..count).zip(&activity.intervals).flat_map(|(place, calls)| {
-            let answered = i64::try_from(calls.answered).unwrap_or(i64::MAX);
-            let all = i64::try_from(calls.answered.saturating_add(calls.failed)).unwrap_or(i64::MAX);
+            let answered = saturated::<i64>(calls.answered);
+            let all = saturated::<i64>(calls.answered.saturating_add(calls.failed));
             let bar = |from: i64, to: i64, color: RGBColor| {
                 (to > from).then(|| Rectangle::new([(place, from), (place + 1, to)], color.filled()))
             };

@@ -11,6 +11,7 @@ use crate::http::middleware::served::AuthMode;
 use crate::http::ops::source_health::{backends, unavailable_sources};
 use crate::mcp::{instructions, tool_list_json};
 use crate::record::Unavailable;
+use crate::saturate::saturated;
 use crate::source::federation::{CircuitReport, CircuitState};
 use crate::source::{BackendStatus, Source};
 use crate::telemetry::{EmbeddingBuild, ImportProgress, Outcome, TelemetryRecord};
@@ -147,7 +148,7 @@ pub(super) fn embeddings(builds: &[EmbeddingBuild]) -> Markup {
 
 /// Renders what clients read at their start, and the largest answers, beside their budgets.
 pub(super) fn budgets(records: &[Arc<TelemetryRecord>]) -> Markup {
-    let bytes = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX);
+    let bytes = |text: &str| saturated::<u64>(text.len());
     let list = |profile| bytes(tool_list_json(profile));
     let largest = |endpoint: &str| {
         let answers = records.iter().filter(|record| record.endpoint.as_str() == endpoint);
@@ -178,7 +179,7 @@ pub(super) fn budgets(records: &[Arc<TelemetryRecord>]) -> Markup {
                     th scope="col" class="number" { "Budget" } th scope="col" { "Unit" }
                 } }
                 tbody { @for (what, unit, size, budget) in &rows {
-                    @let budget = u64::try_from(*budget).unwrap_or(u64::MAX);
+                    @let budget = saturated::<u64>(*budget);
                     tr {
                         th scope="row" { (what) }
                         td { (budget_meter(*size, budget, what)) }

@@ -20,6 +20,7 @@ use self::view::{ChunkList, DocumentPage};
 use super::access::{PageContent, Pages, Visit, parameter, serve_page};
 use super::layout::Section;
 use crate::docs::{DocsError, FoundProject, ReadableProjects};
+use crate::saturate::saturated;
 use crate::source::SourceError;
 use crate::source::documents::{Category, DocumentList, DocumentRef, Uuid};
 use crate::telemetry::ReadKind;
@@ -146,8 +147,8 @@ async fn chunks(visit: &Visit, request: &Parts) -> Result<(String, Markup), Fail
     let end = first.saturating_add(CHUNKS);
     // One more tells whether there is a next page.
     let mut chunks = found.store.chunks(found.project.id, id, first..end.saturating_add(1)).await?;
-    let has_more = chunks.len() > usize::try_from(CHUNKS).unwrap_or(usize::MAX);
-    chunks.truncate(usize::try_from(CHUNKS).unwrap_or(usize::MAX));
+    let has_more = chunks.len() > saturated::<usize>(CHUNKS);
+    chunks.truncate(saturated::<usize>(CHUNKS));
     found.report(ReadKind::Record, [id]);
     let record = record_path(&found, id);
     let list = ChunkList {

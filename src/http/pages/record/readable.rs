@@ -16,6 +16,7 @@ use crate::http::encoding::SEGMENT;
 use crate::http::pages::access::parameters;
 use crate::http::pages::layout::{Page, Visitor, copy_button, quantity, time};
 use crate::record::{Record, WebLink, authored_at, fallback_title, own_link, own_title};
+use crate::saturate::saturated;
 use crate::source::RecordQuery;
 use crate::source::documents::{DOCUMENTS_STREAM, Uuid};
 use crate::tools::{Toolbox, run_blocking};
@@ -175,7 +176,7 @@ fn omitted(fields: usize, path: &str) -> Markup {
     html! {
         @if fields > 0 {
             p class="note" {
-                (quantity(u64::try_from(fields).unwrap_or(u64::MAX))) " more fields are not shown here. The "
+                (quantity(saturated::<u64>(fields))) " more fields are not shown here. The "
                 a href={ (path) "?view=text" } { "plain text" } " has all of them."
             }
         }

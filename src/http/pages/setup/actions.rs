@@ -6,6 +6,8 @@ use std::fmt;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::hex::hexadecimal;
+
 /// Finds and imports records, and changes the files of clients.
 pub trait SetupActions: Send + Sync + fmt::Debug {
     /// Returns the possible imports and changes of files. Changes nothing.
@@ -106,7 +108,7 @@ impl SetupPlan {
     /// Returns a hash of the plan, by which a form refers to what the user saw.
     pub(super) fn digest(&self) -> String {
         let json = serde_json::to_vec(self).unwrap_or_default();
-        Sha256::digest(json).iter().map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal(&Sha256::digest(json))
     }
 
     /// Returns true if nothing can be done.

@@ -1,6 +1,8 @@
 //! The work of the set-up page, which continues while pages are shown.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::actions::{SetupActions, SetupChoice, SetupOutcome, SetupPlan};
 
@@ -69,6 +71,6 @@ impl SetupWork {
     }
 
     fn change<Answer>(&self, change: impl FnOnce(&mut Progress) -> Answer) -> Answer {
-        change(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.progress.lock())
     }
 }

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use axum::http::Version;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -124,7 +125,7 @@ impl Activity {
     }
 
     fn with<Answer>(&self, look: impl FnOnce(&mut Phase) -> Answer) -> Answer {
-        look(&mut self.0.phase.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.0.phase.lock())
     }
 }
 

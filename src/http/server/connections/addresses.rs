@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::http::server::forwarded::{TrustedProxies, network_of};
 
@@ -34,7 +36,7 @@ impl Addresses {
             return Some(AddressSlot { counted: None });
         }
         let address = network_of(peer);
-        let mut counts = self.counts();
+        let mut counts = self.open.lock();
         let count = counts.entry(address).or_default();
         if *count >= self.limit {
             return None;
@@ -42,16 +44,12 @@ impl Addresses {
         *count += 1;
         Some(AddressSlot { counted: Some((self.clone(), address)) })
     }
-
-    fn counts(&self) -> MutexGuard<'_, HashMap<IpAddr, u32>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for AddressSlot {
     fn drop(&mut self) {
         let Some((addresses, address)) = &self.counted else { return };
-        if let Entry::Occupied(mut count) = addresses.counts().entry(*address) {
+        if let Entry::Occupied(mut count) = addresses.open.lock().entry(*address) {
             *count.get_mut() -= 1;
             if *count.get() == 0 {
                 count.remove();
@@ -90,6 +88,6 @@ mod tests {
         held.remove(0);
         assert!(slot("127.0.0.1").is_some());
         held.clear();
-        assert!(addresses.counts().is_empty());
+        assert!(addresses.open.lock().is_empty());
     }
 }

@@ -16,6 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::activity::{InFlight, Transfer};
 use super::unsent::UnsentShare;
 use super::unsent_total::CountedUnsent;
+use crate::saturate::saturated;
 
 /// Maximum size of a piece in bytes. A client that reads less within the write timeout loses its connection.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -108,7 +109,7 @@ impl HttpBody for SentBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let rest = u64::try_from(self.rest.len()).unwrap_or(u64::MAX);
+        let rest = saturated::<u64>(self.rest.len());
         let inner = self.inner.size_hint();
         let mut hint = SizeHint::new();
         if let Some(upper) = inner.upper() {

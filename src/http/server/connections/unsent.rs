@@ -11,6 +11,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use crate::saturate::saturated;
+
 /// Maximum unsent bytes of one caller's responses. A page of records is usually below 1 MiB.
 pub(in crate::http) const MAX_UNSENT_OF_CALLER: u32 = 64 * MIB;
 
@@ -53,7 +55,7 @@ impl UnsentBudget {
 
     /// Reserves room for a response and waits for it if necessary.
     pub(in crate::http) async fn reserve(&self, bytes: usize) -> Result<UnsentShare, TooMuchUnsent> {
-        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(self.kib);
+        let kib = saturated::<u32>(bytes.div_ceil(1024)).min(self.kib);
         if let Ok(bytes) = Arc::clone(&self.sending).try_acquire_many_owned(kib) {
             return Ok(UnsentShare { _bytes: bytes });
         }

@@ -4,8 +4,9 @@
 //! connection with the most unsent bytes is closed: a client that reads its responses has next to none.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 /// Memory of a stream whose response waits to be sent, in bytes: its task, its headers and its state in HTTP/2.
@@ -65,7 +66,7 @@ impl UnsentTotal {
     }
 
     fn with<Answer>(&self, look: impl FnOnce(&mut Waiting) -> Answer) -> Answer {
-        look(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.waiting.lock())
     }
 }
 

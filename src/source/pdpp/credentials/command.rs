@@ -7,12 +7,13 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
@@ -20,6 +21,7 @@ use tokio::time::timeout;
 
 use super::CredentialFault;
 use super::token::Credential;
+use crate::saturate::saturated;
 
 /// Maximum run time of a command.
 const MAX_RUN: Duration = Duration::from_secs(10);
@@ -96,7 +98,7 @@ impl TokenCommand {
     /// Returns the last token, unless it expires soon or was refused; then runs the command for a new one.
     pub(super) async fn current(&self, now: Timestamp, refused: Option<&SecretString>) -> Outcome {
         let running = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             if let Some(known) = &state.known
                 && known.is_good(now, refused)
             {
@@ -116,7 +118,7 @@ impl TokenCommand {
         let task = tokio::spawn(async move {
             let started = Timestamp::now();
             let outcome = run(&line, started, MAX_RUN).await;
-            let mut state = lock(&state);
+            let mut state = state.lock();
             state.running = None;
             state.known =
                 outcome.as_ref().ok().map(|credential| CachedToken::new(credential.clone(), started));
@@ -125,16 +127,12 @@ impl TokenCommand {
         let state = Arc::clone(&self.state);
         let joined = task.map(move |ended| {
             ended.unwrap_or_else(|_stopped| {
-                lock(&state).running = None;
+                state.lock().running = None;
                 Err(CredentialFault::failed("it was stopped, because the program is ending"))
             })
         });
         joined.boxed().shared()
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl CachedToken {
@@ -172,7 +170,7 @@ async fn output(line: &CommandLine) -> Result<SecretString, CredentialFault> {
     let mut running = Group::new(shell.spawn().map_err(failed)?);
     let mut printed = Vec::new();
     if let Some(stdout) = running.child.stdout.take() {
-        let max_bytes = u64::try_from(MAX_OUTPUT).unwrap_or(u64::MAX) + 1;
+        let max_bytes = saturated::<u64>(MAX_OUTPUT) + 1;
         stdout.take(max_bytes).read_to_end(&mut printed).await.map_err(failed)?;
     }
     if printed.len() > MAX_OUTPUT {

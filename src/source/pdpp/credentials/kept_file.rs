@@ -3,10 +3,10 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use super::CredentialFault;
 use super::token::Credential;
@@ -50,7 +50,7 @@ impl KeptFile {
 
     /// Reads the file again next time, even if it did not change.
     pub(super) fn forget(&self) {
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.known.lock() = None;
     }
 
     /// Returns the credential in the file.
@@ -61,7 +61,7 @@ impl KeptFile {
             return Err(CredentialFault::failed("it is not a file"));
         }
         let modified = found.modified().map_err(|error| CredentialFault::failed(error.to_string()))?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some(known) = &*known
             && known.modified == modified
             && known.bytes == found.len()

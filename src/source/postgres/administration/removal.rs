@@ -8,6 +8,7 @@ use tokio_postgres::Error;
 
 use super::scope::{Place, resolve};
 use crate::handle::RecordScope;
+use crate::saturate::saturated;
 use crate::source::contract::{RemovalCounts, ScopeError, StoreError};
 use crate::source::documents::DOCUMENTS_STREAM;
 use crate::source::postgres::batch::ChangedRows;
@@ -61,7 +62,7 @@ async fn count(
     }
     let mut counts = RemovalCounts {
         connections: u64::from(scope.stream.is_none()),
-        streams: u64::try_from(place.streams.len()).unwrap_or(u64::MAX),
+        streams: saturated::<u64>(place.streams.len()),
         ..RemovalCounts::default()
     };
     for stream in &place.streams {

@@ -11,6 +11,7 @@ use tokio_postgres::{Client, Error};
 use super::hash_vector::{HASH_LABEL, hash_vector};
 use crate::handle::ConnectionId;
 use crate::record::RecordData;
+use crate::saturate::saturated;
 use crate::source::documents::{ChunkIds, NewDocument, Uuid, content_hash, tiles};
 use crate::source::postgres::extension::use_extension;
 use crate::source::postgres::extension::vector::SqlVector;
@@ -149,8 +150,8 @@ impl DocumentRows {
                 chunks.document.push(&put.id);
                 chunks.content.push(storable(content));
                 chunks.vector.push(hash_vector(content));
-                chunks.number.push(i32::try_from(number).unwrap_or(i32::MAX));
-                chunks.tokens.push(i32::try_from(tile.token_count).unwrap_or(i32::MAX));
+                chunks.number.push(saturated::<i32>(number));
+                chunks.tokens.push(saturated::<i32>(tile.token_count));
                 chunks.metadata.push(without_nul(metadata).to_string());
                 if chunks.number.len() >= CHUNKS_AT_ONCE {
                     chunks.write(transaction).await?;

@@ -6,6 +6,7 @@ use tokio_postgres::types::ToSql;
 
 use super::read::find;
 use crate::handle::ConnectionId;
+use crate::saturate::saturated;
 use crate::source::contract::{PostgresError, StoreError};
 use crate::source::documents::{ChunkIds, CopiedDocument, DOCS_KIND, Project, ProjectCopy, ProjectRef};
 use crate::source::postgres::administration::Blocking;
@@ -92,7 +93,7 @@ async fn put(transaction: &Transaction<'_>, project: &Project) -> Result<bool, E
     let Project { id, slug, name, settings, corpus_version, created_at, .. } = project;
     let (id, slug) = (id.to_string(), slug.as_str());
     let settings = serde_json::to_string(settings).unwrap_or_default();
-    let version = i32::try_from(*corpus_version).unwrap_or(i32::MAX);
+    let version = saturated::<i32>(*corpus_version);
     let sql = "SELECT id::text FROM fetchwell.projects WHERE slug = $1";
     if let Some(known) = transaction.query_opt(sql, &[&slug]).await? {
         if known.get::<_, &str>(0) != id {

@@ -5,6 +5,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row};
 
 use super::read::{find, project, project_of, select_projects, time};
+use crate::saturate::saturated;
 use crate::source::SourceError;
 use crate::source::documents::{
     CountedSearches, Feedback, NewSearch, Project, ProjectRef, SearchGroup, SearchGrouping, SearchRecord,
@@ -55,7 +56,7 @@ async fn add_search(transaction: &Transaction<'_>, project: Uuid, search: &NewSe
     let results: Vec<String> = result_ids.iter().map(ToString::to_string).collect();
     let (id, project) = (id.to_string(), project.to_string());
     let query = query.replace('\0', "");
-    let latency = i32::try_from(*latency_ms).unwrap_or(i32::MAX);
+    let latency = saturated::<i32>(*latency_ms);
     let sql = "INSERT INTO fetchwell.search_history
              (id, project_id, query, query_embedding, result_ids, latency_ms, cache_hit, created_at)
          SELECT $1::text::uuid, id, $3, $4, $5::text[]::uuid[], $6, $7, clock_timestamp()
@@ -98,7 +99,7 @@ pub(super) fn searches(
          ORDER BY created_at DESC LIMIT $3",
         time("created_at")
     );
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let limit = saturated::<i64>(limit);
     let rows = tables.query(&sql, &[&id.to_string(), &kept_days(&found), &limit])?;
     Ok(rows.iter().filter_map(search_of).collect())
 }

@@ -6,6 +6,7 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row};
 
+use crate::saturate::saturated;
 use crate::source::SourceError;
 use crate::source::documents::{
     Category, CategoryCount, Document, DocumentChunk, DocumentList, DocumentRef, KnownDocument, Passage,
@@ -107,7 +108,7 @@ pub(super) fn documents(
         &project.to_string(),
         &category.as_ref().map(Category::as_str),
         &after.as_ref().map_or("", |path| path.as_str()),
-        &i64::try_from(*limit).unwrap_or(i64::MAX),
+        &saturated::<i64>(*limit),
     ];
     Ok(tables.query(&sql, &values)?.iter().filter_map(|row| document_of(row, 0)).collect())
 }
@@ -172,7 +173,7 @@ pub(super) fn chunks(
          WHERE c.project_id = $1::text::uuid AND c.document_id = $2::text::uuid AND c.chunk_index >= $3
              AND c.chunk_index < $4 ORDER BY c.chunk_index"
     );
-    let bound = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+    let bound = |number: u32| saturated::<i32>(number);
     let values: [&(dyn ToSql + Sync); 4] =
         [&project.to_string(), &document.to_string(), &bound(numbers.start), &bound(numbers.end)];
     Ok(tables.query(&sql, &values)?.iter().filter_map(chunk_of).collect())

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use super::read::{categories, project};
 use crate::embedding::QueryVector;
 use crate::record::Scalar;
+use crate::saturate::saturated;
 use crate::source::documents::chunk_ranking::{ChunkRanking, ChunkShares, ComparedChunk, MAX_SCANNED_BYTES};
 use crate::source::documents::{
     Candidates, CategoryCount, DOCUMENTS_STREAM, DocumentSearch, Project, ProjectRef, Uuid,
@@ -97,7 +98,7 @@ impl RankedDocuments<'_> {
         bounds: ReadBounds<'_>,
     ) -> Result<ChunkRanking, SourceError> {
         let ids: Vec<i64> = self.rows.iter().map(|found| found.row).collect();
-        let last = i32::try_from(MAX_SCANNED_BYTES).unwrap_or(i32::MAX);
+        let last = saturated::<i32>(MAX_SCANNED_BYTES);
         let (mut ranking, mut at, mut shares) = (ChunkRanking::default(), 0, ChunkShares::new());
         tables.batches(CHUNKS, &[&ids, &self.project.to_string(), &last], &mut |row| {
             bounds.interrupt.check()?;

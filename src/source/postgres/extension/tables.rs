@@ -4,6 +4,7 @@
 use deadpool_postgres::Object;
 use tokio_postgres::{Client, Error, Row};
 
+use crate::saturate::saturated;
 use crate::source::contract::PostgresError;
 use crate::source::postgres::extension::state::{PGVECTOR_COLUMNS, PgvectorState};
 use crate::source::postgres::failure::failure;
@@ -28,7 +29,7 @@ struct Found {
 
 /// Version of the tables that this release reads and writes.
 fn known_version() -> i32 {
-    i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX)
+    saturated::<i32>(MIGRATIONS.len())
 }
 
 /// Creates the tables of documents, or brings them to this release's version, if pgvector can be used. Creates the

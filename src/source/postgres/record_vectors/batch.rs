@@ -8,6 +8,7 @@ use tokio_postgres::Error;
 
 use super::changes::Plan;
 use super::generations::Generation;
+use crate::saturate::saturated;
 use crate::source::contract::PostgresError;
 use crate::source::meaning::PlannedChunk;
 use crate::source::postgres::extension::use_extension;
@@ -28,7 +29,7 @@ struct ChunkColumns<'p> {
 
 impl<'p> ChunkColumns<'p> {
     fn push(&mut self, row: i64, plan: &'p Plan, chunks: &'p [PlannedChunk]) {
-        let number = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+        let number = |number: usize| saturated::<i32>(number);
         for (part, chunk) in (0..).zip(chunks) {
             let Some(vector) = plan.texts.known.get(&chunk.digest) else { continue };
             self.record.push(row);
@@ -72,7 +73,7 @@ pub(super) async fn store_batch(
             transaction.execute(sql, &[&generation.id(), &plan.stream, &version]).await?;
         }
         if plan.texts.omitted > 0 {
-            let omitted = i64::try_from(plan.texts.omitted).unwrap_or(i64::MAX);
+            let omitted = saturated::<i64>(plan.texts.omitted);
             let sql = "UPDATE fetchwell.vector_generations SET omitted = omitted + $2 WHERE id = $1";
             transaction.execute(sql, &[&generation.id(), &omitted]).await?;
         }

@@ -10,6 +10,7 @@ use tokio_postgres::{Client, Error, Row};
 use super::generations::Generation;
 use crate::embedding::EmbeddingModel;
 use crate::record::RecordData;
+use crate::saturate::saturated;
 use crate::source::contract::{BuildProgress, EmbeddedStreams, PostgresError};
 use crate::source::documents::DOCUMENTS_STREAM;
 use crate::source::meaning::{ChunkText, PlannedChunk, PlannedTexts, TextDigest, plan_chunks};
@@ -101,7 +102,7 @@ impl Changes<'_> {
                        LEFT JOIN fetchwell.texts t ON t.stream = r.stream AND t.key = r.key
                        WHERE r.stream = $1 AND r.version > $2 ORDER BY r.version LIMIT $3) r
              ) r WHERE before < $4 ORDER BY version";
-        let limit = i64::try_from(self.model.batch().max(MIN_RECORDS)).unwrap_or(i64::MAX);
+        let limit = saturated::<i64>(self.model.batch().max(MIN_RECORDS));
         let rows = client.query(sql, &[&stream, &after, &limit, &MAX_TEXT_BYTES]).await.map_err(failed)?;
         self.plan(client, stream, &rows).await.map(Some).map_err(failed)
     }

@@ -4,6 +4,7 @@ use deadpool_postgres::Object;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, Row};
 
+use crate::saturate::saturated;
 use crate::source::postgres::extension::{owns_table, use_extension};
 use crate::source::postgres::transaction::begin_write;
 use crate::source::postgres::url::PostgresUrl;
@@ -96,7 +97,7 @@ impl Generation {
     pub(super) async fn create(client: &Client, model: &str, probe: &[f32]) -> Result<Self, Error> {
         let sql = "INSERT INTO fetchwell.vector_generations (model, dimensions, probe) VALUES ($1, $2, $3)
              RETURNING id, model, dimensions, probe, is_current, is_replaced, omitted";
-        let dimensions = i32::try_from(probe.len()).unwrap_or(i32::MAX);
+        let dimensions = saturated::<i32>(probe.len());
         let created = Self::from_row(&client.query_one(sql, &[&model, &dimensions, &probe]).await?);
         use_extension(client).await?;
         let column = created.column().sql(created.model.dimensions);

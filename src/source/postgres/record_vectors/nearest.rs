@@ -18,7 +18,7 @@ use crate::source::postgres::search::run::NearestReader;
 use crate::source::postgres::search::scope::Scope;
 use crate::source::postgres::tables::PostgresTables;
 use crate::source::postgres::vectors::chunk_search::{ChunkSearch, ScopeNearest};
-use crate::source::postgres::vectors::nearest::{DocumentSearch, NearestChunks};
+use crate::source::postgres::vectors::nearest::{NearestChunks, NearestDocumentSearch};
 
 /// Maximum number of records if a filter is evaluated after the search.
 const DEEP: usize = 1_000;
@@ -78,7 +78,8 @@ impl NearestReader for VectorReader<'_> {
             None => ScopeNearest::default(),
         };
         let (documents, chunks) =
-            DocumentSearch { labels, vector, limit, scope, conditions, category: None }.nearest(tables)?;
+            NearestDocumentSearch { labels, vector, limit, scope, conditions, category: None }
+                .nearest(tables)?;
         *self.chunks.borrow_mut() = chunks;
         let parts = [records, documents].map(|ScopeNearest { records, chunks }| (records, chunks));
         Ok(NearestRecords::merged(parts, limit))

@@ -13,6 +13,7 @@ use super::super::words::{NO_TIME, RawVector, TITLE, marked, stream_word};
 use super::scope::Scope;
 use super::tsquery::TextQuery;
 use super::vocabulary::Terms;
+use crate::saturate::saturated;
 use crate::source::SourceError;
 use crate::source::lexical::expansion::Lookups;
 use crate::source::lexical::ranking::RankedRecord;
@@ -249,7 +250,7 @@ impl<'a> Candidates<'a> {
         let Conditions { after, before, .. } = self.conditions;
         let average = self.scope.average_length();
         let words: Vec<&str> = self.clauses.iter().map(|clause| clause.text.as_str()).collect();
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let count = saturated::<i64>(count);
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&query, after, before, &words, &count, &average];
         let mut score = Vec::new();
         for (weight, group) in weights.iter().zip(&groups) {

@@ -6,6 +6,7 @@ use super::super::tables::PostgresTables;
 use super::candidates::Conditions;
 use super::position::{Place, Rest};
 use super::tsquery::TextQuery;
+use crate::saturate::saturated;
 use crate::source::SourceError;
 use crate::source::lexical::selection::Match;
 
@@ -99,5 +100,5 @@ impl List<'_> {
 }
 
 fn bound(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
+    saturated::<i64>(limit)
 }

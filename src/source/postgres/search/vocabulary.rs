@@ -8,6 +8,7 @@ use tokio_postgres::Row;
 
 use super::super::tables::{PostgresTables, text};
 use super::scope::Scope;
+use crate::saturate::saturated;
 use crate::source::SourceError;
 use crate::source::lexical::vocabulary::Vocabulary;
 
@@ -95,7 +96,7 @@ impl Vocabulary for Terms<'_> {
     ) -> Result<BTreeMap<String, u64>, SourceError> {
         // No character is as great as this one.
         let end = format!("{prefix}{}", char::MAX);
-        let bound = |length: usize| i32::try_from(length).unwrap_or(i32::MAX);
+        let bound = |length: usize| saturated::<i32>(length);
         let sql = format!(
             "SELECT word, {COUNTS} FROM fetchwell.terms
              WHERE word >= $2 AND word < $3 AND octet_length(word) BETWEEN $4 AND $5 AND records > 0

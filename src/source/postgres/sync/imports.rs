@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row};
 
+use crate::saturate::saturated;
 use crate::source::contract::{
     ImportId, ImportStatus, NewConnection, NewImport, PostgresError, RememberedImport, Tally,
 };
@@ -96,7 +97,7 @@ pub(super) async fn put_import(
 pub(super) async fn save_status(client: &Client, id: ImportId, status: &ImportStatus) -> Result<(), Error> {
     let ImportStatus { last_attempt, last_sync, tally, held, problem, .. } = status;
     let shown = |time: &Option<Timestamp>| time.map(|time| time.to_string());
-    let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let number = |count: u64| saturated::<i64>(count);
     let sql =
         "UPDATE fetchwell.imports SET last_attempt = $2, last_sync = coalesce($3, last_sync), added = $4,
              changed = $5, deleted = $6, held = $7, problem = $8 WHERE id = $1";

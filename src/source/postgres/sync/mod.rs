@@ -1,4 +1,4 @@
-//! Imports into PostgreSQL that stay current, with the rules of `store::sync`: an import has items, and each item has the
+//! Imports into PostgreSQL that stay current, with the rules of `sqlite::sync`: an import has items, and each item has the
 //! records that it gave. All of it is written in the transactions that write the records.
 //!
 //! * `store`: `PostgresSyncStore`, a database with synchronized imports, `imports`, `items`: its tables

@@ -13,6 +13,7 @@ use tokio_postgres::{Client, Error, Row};
 use super::index::{create_index, drop_index_for};
 use super::models::StoredModel;
 use crate::embedding::{EmbeddingModel, Purpose};
+use crate::saturate::saturated;
 use crate::source::contract::{
     BuildMode, BuildProgress, EMBEDDING_DIMENSIONS, PostgresError, StoreError, VectorError, WrongDimensions,
 };
@@ -256,7 +257,7 @@ impl DocumentVectorBuilder {
              WHERE c.id > $1::text::uuid AND c.metadata ->> 'embedding' IS DISTINCT FROM $2
                AND NOT EXISTS (SELECT 1 FROM fetchwell.chunk_vectors v WHERE v.chunk = c.id AND v.model = $4)
              ORDER BY c.id LIMIT $3";
-        let limit = i64::try_from(self.model.batch().max(1)).unwrap_or(i64::MAX);
+        let limit = saturated::<i64>(self.model.batch().max(1));
         let rows =
             transaction.query(sql, &[&self.after, &self.stored.label(), &limit, &self.stored.id]).await?;
         Ok(rows.iter().map(|row| self.plan(row)).collect())

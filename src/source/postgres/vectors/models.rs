@@ -3,6 +3,7 @@
 use tokio_postgres::{Client, Error, Row};
 
 use crate::embedding::{MIN_PROBE_COSINE, ModelIdentity};
+use crate::saturate::saturated;
 use crate::source::SourceError;
 use crate::source::contract::VectorError;
 use crate::source::postgres::tables::{PostgresTables, text};
@@ -72,7 +73,7 @@ impl StoredModel {
         let sql = "INSERT INTO fetchwell.embedding_models (model, dimensions, probe, is_searched)
              SELECT $1, $2, $3, NOT EXISTS (SELECT 1 FROM fetchwell.embedding_models)
              RETURNING id, model, dimensions, probe";
-        let dimensions = i32::try_from(probe.len()).unwrap_or(i32::MAX);
+        let dimensions = saturated::<i32>(probe.len());
         Ok(Self::from_row(&client.query_one(sql, &[&name, &dimensions, &probe]).await?))
     }
 

@@ -23,7 +23,7 @@ use crate::source::postgres::tables::{PostgresTables, text};
 pub(in crate::source::postgres) type NearestChunks = HashMap<String, Uuid>;
 
 /// One search of the vectors of documents.
-pub(in crate::source::postgres) struct DocumentSearch<'s> {
+pub(in crate::source::postgres) struct NearestDocumentSearch<'s> {
     /// Labels of the vectors of the query's model.
     pub(in crate::source::postgres) labels: &'s [String],
     /// Vector of the query.
@@ -42,7 +42,7 @@ struct DocumentStreams {
     projects: Vec<String>,
 }
 
-impl DocumentSearch<'_> {
+impl NearestDocumentSearch<'_> {
     /// Returns the nearest documents in scope that meet the conditions, with their nearest chunks.
     pub(in crate::source::postgres) fn nearest(
         &self,
@@ -129,7 +129,7 @@ impl NearestReader for NearestDocuments<'_> {
     ) -> Result<NearestRecords, SourceError> {
         tables.query(USE_EXTENSION, &[])?;
         let Self { category, vector, labels, .. } = *self;
-        let search = DocumentSearch { labels, vector, limit: MAX_PLACED, scope, conditions, category };
+        let search = NearestDocumentSearch { labels, vector, limit: MAX_PLACED, scope, conditions, category };
         let (found, chunks) = search.nearest(tables)?;
         *self.chunks.borrow_mut() = chunks;
         Ok(found.records)

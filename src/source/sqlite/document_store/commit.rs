@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use crate::handle::StreamName;
 use crate::record::RecordData;
+use crate::saturate::saturated;
 use crate::source::contract::{Change, NewConnection, StoreError, Tally};
 use crate::source::documents::{
     CommitSummary, DOCS_KIND, DOCUMENTS_STREAM, DocumentChange, DocumentPath, NewProject, Project,
@@ -193,7 +194,7 @@ impl Commit<'_> {
     fn finish(mut self) -> Result<Tally, rusqlite::Error> {
         self.stream.save_fields(self.transaction)?;
         let Tally { added, deleted, .. } = self.tally;
-        let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let count = |number: u64| saturated::<i64>(number);
         self.transaction.execute(
             "UPDATE streams SET record_count = record_count + ?2 WHERE id = ?1",
             params![self.stream.row, count(added) - count(deleted)],

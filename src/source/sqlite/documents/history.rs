@@ -4,6 +4,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::create_tables;
 use super::read::{project as found_project, projects};
+use crate::saturate::saturated;
 use crate::source::documents::{
     CountedSearches, Feedback, NewSearch, Project, ProjectRef, SearchGroup, SearchGrouping, SearchRecord,
     Uuid, search_groups, vector_bytes,
@@ -71,7 +72,7 @@ pub(in crate::source::sqlite) fn add_search(
         query,
         vector,
         serde_json::to_string(result_ids).unwrap_or_default(),
-        i64::try_from(*latency_ms).unwrap_or(i64::MAX),
+        saturated::<i64>(*latency_ms),
         cache_hit
     ])?;
     if let Some(caller) = caller {
@@ -114,7 +115,7 @@ pub(in crate::source::sqlite) fn searches(
          FROM search_history WHERE project_id = ?1 AND created_at >= {KEPT_SINCE}
          ORDER BY created_at DESC, rowid DESC LIMIT ?3"
     ))?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let limit = saturated::<i64>(limit);
     let rows = statement.query_map(params![project.to_string(), max_age(&found), limit], search_of)?;
     rows.filter_map(Result::transpose).collect()
 }

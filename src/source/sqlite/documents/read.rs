@@ -7,6 +7,7 @@ use std::ops::Range;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::has_tables;
+use crate::saturate::saturated;
 use crate::source::documents::{
     Category, CategoryCount, Document, DocumentChunk, DocumentList, DocumentRef, KnownDocument, Passage,
     Project, ProjectRef, Uuid,
@@ -83,7 +84,7 @@ pub(in crate::source::sqlite) fn documents(
         project.to_string(),
         category.as_ref().map(Category::as_str),
         after.as_ref().map_or("", |path| path.as_str()),
-        i64::try_from(*limit).unwrap_or(i64::MAX)
+        saturated::<i64>(*limit)
     ];
     statement.query_map(values, document_of)?.filter_map(Result::transpose).collect()
 }
@@ -195,7 +196,7 @@ pub(in crate::source::sqlite) fn passages(
 fn chunk_of(row: &Row<'_>, text: &str) -> Result<Option<DocumentChunk>, rusqlite::Error> {
     let names = (name(row, 0)?, name(row, 1)?, name(row, 2)?);
     let (Some(id), Some(document_id), Some(project_id)) = names else { return Ok(None) };
-    let byte = |column| row.get::<_, i64>(column).map(|byte| usize::try_from(byte).unwrap_or(usize::MAX));
+    let byte = |column| row.get::<_, i64>(column).map(saturated::<usize>);
     let (start, end) = (byte(6)?, byte(7)?);
     let metadata = serde_json::from_str(row.get_ref(5)?.as_str()?).ok();
     let (Some(content), Some(metadata)) = (text.get(start..end), metadata) else { return Ok(None) };

@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::has_tables;
 use crate::record::RecordData;
+use crate::saturate::saturated;
 use crate::source::documents::{ChunkIds, NewDocument, Uuid, content_hash, tiles};
 use crate::source::sqlite::tables::NOW;
 
@@ -142,5 +143,5 @@ pub(in crate::source::sqlite) fn new_uuid() -> Result<Uuid, rusqlite::Error> {
 }
 
 fn sql_number(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
+    saturated::<i64>(number)
 }

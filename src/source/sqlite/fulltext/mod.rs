@@ -1,7 +1,7 @@
 //! Full-text search over the records of a store.
 //!
 //! A search divides its text into words, selects records by them in the index, filters and reads these records, and
-//! locates the words in them for the excerpt. `StoreSearch` is its entry. Words, scores and excerpts are those of
+//! locates the words in them for the excerpt. `SqliteSearch` is its entry. Words, scores and excerpts are those of
 //! `lexical`.
 //!
 //! * `search`: runs a search from query to hits
@@ -28,4 +28,4 @@ mod scoped_dictionary;
 mod search;
 
 pub(super) use meaning::QueryMeaning;
-pub(super) use search::{RankedRecord, RankedRecords, StoreSearch};
+pub(super) use search::{RankedRecord, RankedRecords, SqliteSearch};

@@ -44,7 +44,7 @@ const ALONE: &str = "m";
 
 /// Search index of one store, with its queries.
 #[derive(Debug, Default)]
-pub(in crate::source::sqlite) struct StoreSearch {
+pub(in crate::source::sqlite) struct SqliteSearch {
     pub(in crate::source::sqlite) index: CurrentIndex,
 }
 
@@ -117,7 +117,7 @@ pub(in crate::source::sqlite) struct RankedRecords {
     pub(in crate::source::sqlite) notes: Vec<String>,
 }
 
-impl StoreSearch {
+impl SqliteSearch {
     pub(in crate::source::sqlite) fn search(
         &self,
         database: &Database,

@@ -1,6 +1,6 @@
 //! Imports: writes the records of one connection in batches.
 //!
-//! `SqliteWriter` holds the write lock of the store and is the only writer of its records.
+//! `SqliteWriter` holds the lock of its connection, and the write lock of the store for each batch.
 //!
 //! * `writer`: batches, transactions and the update of the search index
 //! * `open_stream`: writes single records of a stream and tracks the types of its fields

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
+use crate::saturate::saturated;
 use crate::source::contract::{ImportId, ImportStatus, NewImport, RememberedImport, Tally};
 use crate::source::sqlite::tables::has_table;
 
@@ -58,7 +59,7 @@ pub(super) fn save_status(
 ) -> Result<(), rusqlite::Error> {
     let ImportStatus { last_attempt, last_sync, tally, held, problem, .. } = status;
     let text = |time: &Option<Timestamp>| time.map(|time| time.to_string());
-    let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let number = |count: u64| saturated::<i64>(count);
     sqlite.execute(
         "UPDATE imports SET last_attempt = ?2, last_sync = coalesce(?3, last_sync), added = ?4, changed = ?5,
              deleted = ?6, held = ?7, problem = ?8 WHERE id = ?1",

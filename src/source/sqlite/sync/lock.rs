@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::source::contract::{ImportId, StoreError};
-use crate::source::sqlite::error::unwritable;
+use crate::source::sqlite::error::write_error;
 use crate::source::sqlite::write_lock::try_lock_file;
 use crate::state::{LockedFile, beside};
 
@@ -16,7 +16,7 @@ pub struct SqliteSyncLock {
 impl SqliteSyncLock {
     /// Acquires the lock of an import of the store at `store`, or returns `None` if another process holds it.
     pub(super) fn try_take(store: &Path, import: ImportId) -> Result<Option<Self>, StoreError> {
-        let place = std::fs::canonicalize(store).map_err(|problem| unwritable(store, &problem))?;
+        let place = std::fs::canonicalize(store).map_err(|problem| write_error(store, &problem))?;
         let path = beside(&place, &format!("-sync-{}-lock", import.0));
         Ok(try_lock_file(store, &path)?.map(|file| Self { _file: file }))
     }

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use super::items::keep_stale;
 use super::writer::{Removal, SqliteSyncWriter};
+use crate::saturate::saturated;
 use crate::source::contract::{
     Change, Fingerprint, ImportId, IncomingRecord, ItemId, MissingCounts, Role, StoreError,
 };
@@ -204,7 +205,7 @@ impl SqliteSyncWriter<'_> {
                 candidates_sql()
             );
             let mut statement = sqlite.prepare_cached(&sql)?;
-            let limit = i64::try_from(REMOVED_AT_ONCE).unwrap_or(i64::MAX);
+            let limit = saturated::<i64>(REMOVED_AT_ONCE);
             let mut rows = statement.query((import.0, limit))?;
             let mut candidates = Vec::new();
             while let Some(row) = rows.next()? {

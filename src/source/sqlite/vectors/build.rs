@@ -18,6 +18,7 @@ use super::probe::{ComparableGenerations, ModelProbe};
 use super::refused::RefusedRecords;
 use super::streams::{SkippedStreams, check_dimensions};
 use crate::embedding::EmbeddingModel;
+use crate::saturate::saturated;
 use crate::source::contract::{BuildMode, BuildProgress, EmbeddedStreams, StoreError, VectorError};
 use crate::source::sqlite::database::{Database, identity};
 use crate::source::sqlite::tables::{has_projects, raise_versions, remove_model};
@@ -237,7 +238,7 @@ impl VectorBuilder {
         let Coverage { version, skipped } = plan.coverage.clone();
         let mut refused = self.refused.clone();
         refused.update(plan);
-        let omitted = i64::try_from(plan.texts.omitted).unwrap_or(i64::MAX);
+        let omitted = saturated::<i64>(plan.texts.omitted);
         let mut store = || {
             let transaction = self.sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
             {
@@ -258,8 +259,8 @@ impl VectorBuilder {
                             record.row,
                             record.stream,
                             record.connection,
-                            i64::try_from(chunk.first_byte).unwrap_or(i64::MAX),
-                            i64::try_from(chunk.end_byte).unwrap_or(i64::MAX),
+                            saturated::<i64>(chunk.first_byte),
+                            saturated::<i64>(chunk.end_byte),
                             chunk.digest,
                             f64::from(vector.scale),
                             vector.codes

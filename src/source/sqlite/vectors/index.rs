@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::codes::{QueryCodes, add_small_codes, exact_score};
@@ -13,6 +14,7 @@ use super::probe::StoredModel;
 use super::scan::{Block, Candidate, Candidates, ChunkRow, by_score};
 use super::scope::VectorScope;
 use crate::embedding::QueryVector;
+use crate::saturate::saturated;
 use crate::source::contract::VectorError;
 use crate::source::meaning::{ScoreSpread, VectorHit};
 use crate::state::FileIdentity;
@@ -162,7 +164,7 @@ impl VectorIndex {
 
     /// Releases the vectors in memory. The next search loads them again.
     pub fn evict(&self) {
-        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.loaded.lock() = None;
     }
 
     /// Returns a connection to the file that is at the path now, or `None` if there are no vectors.
@@ -173,7 +175,7 @@ impl VectorIndex {
         };
         let file = FileIdentity::from_metadata(&metadata);
         let known = {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut idle = self.idle.lock();
             idle.retain(|reader| reader.file == file);
             idle.pop()
         };
@@ -184,7 +186,7 @@ impl VectorIndex {
     }
 
     fn give_back(&self, reader: Reader) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         if idle.len() < MAX_IDLE {
             idle.push(reader);
         }
@@ -197,7 +199,7 @@ impl VectorIndex {
         sqlite: &Connection,
         generation: &Generation,
     ) -> Result<Option<Arc<RevisionVectors>>, VectorError> {
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.loaded.lock();
         let known = loaded.take().filter(|known| known.file == file && known.generation == generation.id);
         if let Some(known) = &known
             && known.revision == generation.revision
@@ -210,7 +212,7 @@ impl VectorIndex {
                 .prepare_cached("SELECT count(*) FROM chunks WHERE generation = ?1")
                 .and_then(|mut count| count.query_row([generation.id], |row| row.get(0))),
         )?;
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let count = saturated::<usize>(count);
         if count.saturating_mul(generation.dimensions + ROW_BYTES) > self.max_bytes {
             return Ok(None);
         }

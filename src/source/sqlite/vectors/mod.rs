@@ -3,7 +3,7 @@
 //! They are in a SQLite file of their own beside the store (`STORE-vectors`), derived from the store like the search
 //! index: the file can be deleted at any time. Each generation of vectors is of one model.
 //!
-//! * `file`, `error`: the file and its generations
+//! * `file`: the file and its generations, `error`: conversion of errors
 //! * `plan`, `build`, `streams`: embeds what changed since the last build, in the streams that a configuration shows
 //! * `refused`: records with a text that the model refuses
 //! * `background`: builds in small steps, beside other processes

@@ -7,6 +7,7 @@ use rusqlite::{Connection, TransactionBehavior, params_from_iter};
 use super::error::sqlite_error;
 use super::file::{open, vectors_path};
 use super::lock::lock_or_wait;
+use crate::saturate::saturated;
 use crate::source::contract::VectorError;
 use crate::source::sqlite::database::use_write_ahead_log;
 use crate::source::sqlite::traces::overwrite_free_pages;
@@ -80,5 +81,5 @@ fn remove(
     )?;
     transaction.commit()?;
     overwrite_free_pages(sqlite)?;
-    Ok(u64::try_from(removed).unwrap_or(u64::MAX))
+    Ok(saturated::<u64>(removed))
 }

@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 use moka::sync::Cache;
 use tantivy::directory::OwnedBytes;
 
+use crate::saturate::saturated;
+
 /// Maximum bytes in the cache, over all stores.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
@@ -36,9 +38,7 @@ impl RangeKey {
 static CACHE: LazyLock<Cache<RangeKey, OwnedBytes>> = LazyLock::new(|| {
     Cache::builder()
         .max_capacity(MAX_BYTES)
-        .weigher(|_: &RangeKey, bytes: &OwnedBytes| {
-            u32::try_from(bytes.len() + ENTRY_BYTES).unwrap_or(u32::MAX)
-        })
+        .weigher(|_: &RangeKey, bytes: &OwnedBytes| saturated::<u32>(bytes.len() + ENTRY_BYTES))
         .build()
 });
 

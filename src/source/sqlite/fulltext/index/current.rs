@@ -5,8 +5,10 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
 
 use super::editor::{IndexEditor, changes_since};
 use super::fault::IndexFault;
@@ -153,7 +155,7 @@ impl CurrentIndex {
     ) -> Result<Snapshot, SourceError> {
         let is_requested = |snapshot: &Snapshot| snapshot.is_at(version, is_previous);
         {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.reset_if_replaced(database)?;
             if let Some(snapshot) = state.recent.iter().find(|recent| is_requested(recent)) {
                 return Ok(snapshot.clone());
@@ -170,7 +172,7 @@ impl CurrentIndex {
         &self,
         database: &Database,
     ) -> Result<(Snapshot, Vec<String>), StoreError> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let (uuid, newest) = state.reset_if_replaced(database)?;
         state.collect_damage(database.path(), &self.shared);
         let mut view = state.current(database.path(), &uuid, newest, &self.shared)?;
@@ -241,7 +243,7 @@ impl CurrentIndex {
         problem: &str,
         is_distrusted: bool,
     ) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.note_damage(database.path(), problem);
         state.is_distrusted |= is_distrusted;
     }
@@ -251,12 +253,8 @@ impl CurrentIndex {
         &self,
         database: &Database,
     ) -> Result<Option<&'static str>, StoreError> {
-        let mut state = match self.state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // A search is opening the index at the moment.
-            Err(TryLockError::WouldBlock) => return Ok(None),
-        };
+        // Locked while a search opens the index.
+        let Some(mut state) = self.state.try_lock() else { return Ok(None) };
         let (uuid, newest) = state.reset_if_replaced(database)?;
         let path = database.path();
         state.collect_damage(path, &self.shared);
@@ -288,16 +286,12 @@ impl CurrentIndex {
         Ok(Some(if is_lost { "search_index_missing" } else { "search_index_damaged" }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Verifies files on a background thread.
     fn verify_in_background(&self, unverified: UnverifiedFiles) {
         let shared = Arc::clone(&self.shared);
         let verify = move || {
             if let Err(IndexFault::Damaged(problem)) = unverified.verify(&shared.verified) {
-                *shared.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(problem);
+                *shared.found.lock() = Some(problem);
             }
         };
         if let Err(error) = std::thread::Builder::new().name("index-check".to_owned()).spawn(verify) {
@@ -330,7 +324,7 @@ impl State {
 
     /// Takes over the damage that background verification found.
     fn collect_damage(&mut self, path: &Path, shared: &SharedIndex) {
-        let found = shared.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let found = shared.found.lock().take();
         if let Some(problem) = found {
             self.note_damage(path, &problem);
         }

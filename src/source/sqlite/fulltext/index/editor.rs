@@ -10,6 +10,7 @@ use super::fault::{IndexFault, guard};
 use super::folder::{IndexFolder, folder_of, next_folder_of, replace_by_next};
 use super::open::{OpenIndex, VerifiedFiles, listed_files};
 use super::payload::CommitPayload;
+use crate::saturate::saturated;
 use crate::source::contract::StoreError;
 use crate::source::lexical::content::RecordText;
 use crate::source::sqlite::database::{Database, identity};
@@ -238,7 +239,7 @@ fn changes_after(sqlite: &Connection, fields: Fields, after: i64) -> Result<Chan
          FROM records r JOIN streams s ON s.id = r.stream
          WHERE r.version > ?1 ORDER BY r.version LIMIT ?2",
     )?;
-    let mut rows = statement.query((after, i64::try_from(CHANGES_AT_ONCE).unwrap_or(i64::MAX)))?;
+    let mut rows = statement.query((after, saturated::<i64>(CHANGES_AT_ONCE)))?;
     let (mut entries, mut last) = (Vec::new(), None);
     while let Some(row) = rows.next()? {
         let record = row.get(0)?;

@@ -1,6 +1,6 @@
 //! The folder of an index: its owner, and the files in it that may be deleted.
 //!
-//! **Invariant:** nothing is written into or deleted from a folder that was not proved to be this store's index, only
+//! **Invariant:** only a vacant folder, or one that is proved to be this store's index, is written into or deleted from, only
 //! files with names that an index has are deleted, and no symbolic link is followed. Proofs are the marker file with
 //! the store's id, or with its path (the store was deleted and imported again), and the id in tantivy's commit, which
 //! is all that folders of earlier releases have.
@@ -273,9 +273,8 @@ impl IndexFolder {
     /// Returns true for a file that a process leaves if it ends before the marker has its name, or that a reader leaves
     /// in a folder that is being deleted: a temporary file of ours, or a lock file without content.
     fn is_leftover(&self, name: &str) -> bool {
-        let is_ours = name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1);
         fs::symlink_metadata(self.path.join(name)).is_ok_and(|metadata| {
-            metadata.is_file() && (is_ours || LOCKS.contains(&name) && metadata.len() == 0)
+            metadata.is_file() && (is_own_temporary(name) || LOCKS.contains(&name) && metadata.len() == 0)
         })
     }
 
@@ -361,10 +360,14 @@ fn is_segment_file(name: &str) -> bool {
         && EXTENSIONS.contains(&extension)
 }
 
+fn is_own_temporary(name: &str) -> bool {
+    name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1)
+}
+
 /// Returns true for files that were being written when a process ended: ours, and those of earlier releases (`.tmp`
 /// and six characters).
 fn is_temporary(name: &str) -> bool {
-    (name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1))
+    is_own_temporary(name)
         || name
             .strip_prefix(".tmp")
             .is_some_and(|rest| rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))

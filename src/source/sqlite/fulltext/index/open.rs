@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tantivy::index::{SegmentId, SegmentMeta};
 use tantivy::{Index, IndexMeta, IndexReader, IndexSettings, ReloadPolicy, TantivyError};
 
@@ -125,7 +126,7 @@ impl VerifiedFiles {
     ) -> Result<Vec<Arc<IndexFile>>, IndexFault> {
         let (mut rest, mut bytes) = (Vec::new(), 0);
         for file in files {
-            if self.lock().get(file.name()) == Some(&file.stamp()) {
+            if self.0.lock().get(file.name()) == Some(&file.stamp()) {
                 continue;
             }
             bytes += file.stamp().len();
@@ -140,17 +141,13 @@ impl VerifiedFiles {
                 ));
                 IndexFault::from_tantivy(&problem)
             })?;
-            self.lock().insert(file.name().to_owned(), file.stamp());
+            self.0.lock().insert(file.name().to_owned(), file.stamp());
         }
         Ok(rest)
     }
 
     /// Clears the set: the next verification reads every file.
     pub(in crate::source::sqlite) fn clear(&self) {
-        self.lock().clear();
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Stamp>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().clear();
     }
 }
