@@ -1,4 +1,4 @@
-//! The folder of the search index after a process was killed: every state in between is set up, and the store is used again.
+//! The folder of the search index after a process was killed: every state that a killed process can leave is set up, and the store is used again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -183,6 +183,8 @@ fn a_users_file_in_the_index_survives_its_deletion_and_the_store_is_used_again()
     fs::write(&of_user, "dear Ann").unwrap();
     let removed = fetchwell(["remove", "other", "--store", text(&place.store()), "--yes"]);
     assert!(removed.status.success(), "{removed:?}");
+    // The index was deleted, not damaged.
+    assert!(!stderr(&removed).contains("damaged"), "{removed:?}");
     place.assert_usable("removed");
     assert_eq!(fs::read_to_string(&of_user).unwrap(), "dear Ann");
 }

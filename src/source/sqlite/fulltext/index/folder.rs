@@ -210,6 +210,15 @@ impl IndexFolder {
         }
     }
 
+    /// Returns true if the folder has a file of an index. One with a user's file keeps its marker when the index is deleted.
+    pub(super) fn has_index(&self) -> io::Result<bool> {
+        let is_of_index = |name: &String| {
+            let is_other = name == MARKER || LOCKS.contains(&name.as_str()) || is_temporary(name);
+            is_known_name(name) && !is_other
+        };
+        Ok(self.names()?.iter().any(is_of_index))
+    }
+
     /// Returns true if this release wrote the list of segments, intact or damaged. Earlier releases wrote plain JSON.
     pub(super) fn is_sealed(&self) -> bool {
         let text = read_json(&self.path.join("meta.json"));

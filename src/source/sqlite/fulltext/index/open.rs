@@ -30,11 +30,11 @@ pub(super) struct OpenIndex {
 impl OpenIndex {
     /// Opens the index in a folder of this store.
     pub(super) fn open(folder: &IndexFolder, uuid: &str) -> Result<Self, IndexFault> {
-        match folder.owner() {
-            Ok(Owner::ThisStore) => {}
-            Ok(Owner::Vacant) => return Err(IndexFault::Missing),
-            Ok(Owner::Other(reason)) => return Err(IndexFault::Foreign(reason)),
-            Err(error) => return Err(IndexFault::Unreadable(error.to_string())),
+        let unreadable = |error: std::io::Error| IndexFault::Unreadable(error.to_string());
+        match folder.owner().map_err(unreadable)? {
+            Owner::ThisStore if folder.has_index().map_err(unreadable)? => {}
+            Owner::ThisStore | Owner::Vacant => return Err(IndexFault::Missing),
+            Owner::Other(reason) => return Err(IndexFault::Foreign(reason)),
         }
         if !folder.is_sealed() {
             return Err(IndexFault::Outdated);
