@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use fetchwell::connectors::{ImportError, Intake, Report, extract_pdf, import_content};
 use fetchwell::source::Manifest;
 use fetchwell::source::contract::NewConnection;
+use fetchwell::source::sqlite::SqliteTarget;
 use libfuzzer_sys::fuzz_target;
 
 /// Extensions by which an input is read. Its first byte chooses one.
@@ -39,7 +40,8 @@ fuzz_target!(|input: &[u8]| {
     let (mut reasons, stop) = (Reasons, AtomicBool::new(false));
     let manifest = Some(Manifest::parse(OTHER_STREAM).unwrap());
     let store = Path::new("/dev/null/store.db");
-    let mut intake = Intake::new(store, connection, manifest, &mut reasons, &stop);
+    let target = SqliteTarget::new(store);
+    let mut intake = Intake::new(&target, connection, manifest, &mut reasons, &stop);
     match import_content(&format!("folder/file.{extension}"), content, &mut intake) {
         Ok(()) | Err(ImportError::Nothing { .. }) => {}
         Err(error) => panic!("{error}"),

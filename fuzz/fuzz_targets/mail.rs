@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use fetchwell::connectors::{ImportError, Intake, Report, import_mbox};
 use fetchwell::source::Manifest;
 use fetchwell::source::contract::NewConnection;
+use fetchwell::source::sqlite::SqliteTarget;
 use libfuzzer_sys::fuzz_target;
 
 /// The start of a message. Without it an input is not a mailbox, and is not parsed.
@@ -44,7 +45,8 @@ fn import(mut mailbox: &[u8], manifest: Option<Manifest>) -> (Result<(), ImportE
         manifest: None,
     };
     let (mut rejected, stop) = (RejectedLines(Vec::new()), AtomicBool::new(false));
-    let mut intake = Intake::new(Path::new(NO_STORE), connection, manifest, &mut rejected, &stop);
+    let target = SqliteTarget::new(NO_STORE);
+    let mut intake = Intake::new(&target, connection, manifest, &mut rejected, &stop);
     let outcome = import_mbox(&mut mailbox, Path::new("fuzz.mbox"), "messages", &mut intake);
     drop(intake);
     (outcome, rejected)

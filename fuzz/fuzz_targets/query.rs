@@ -10,7 +10,7 @@ use fetchwell::connectors::{Intake, Report, hostaway, import_records};
 use fetchwell::http::InProcess;
 use fetchwell::source::Manifest;
 use fetchwell::source::contract::NewConnection;
-use fetchwell::source::sqlite::SqliteStore;
+use fetchwell::source::sqlite::{SqliteStore, SqliteTarget};
 use fetchwell::telemetry::Telemetry;
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, SharedToolbox, Toolbox};
 use libfuzzer_sys::fuzz_target;
@@ -110,7 +110,8 @@ fn import(store: &Path, connection: &str, manifest: &str, records: &str) {
     };
     let (mut report, stop, manifest) =
         (NothingRejected, AtomicBool::new(false), Manifest::parse(manifest).unwrap());
-    let mut intake = Intake::new(store, connection, Some(manifest), &mut report, &stop);
+    let target = SqliteTarget::new(store);
+    let mut intake = Intake::new(&target, connection, Some(manifest), &mut report, &stop);
     import_records(&mut records.as_bytes(), Path::new("fuzz.ndjson"), &mut intake).unwrap();
     intake.finish().unwrap();
 }

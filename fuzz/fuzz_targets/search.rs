@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use fetchwell::connectors::{Intake, Report, import_records};
 use fetchwell::record::RecordData;
 use fetchwell::source::contract::NewConnection;
-use fetchwell::source::sqlite::SqliteStore;
+use fetchwell::source::sqlite::{SqliteStore, SqliteTarget};
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
@@ -79,7 +79,8 @@ fn import(store: &Path, id: &str, label: &str) {
         manifest: None,
     };
     let (mut report, stop) = (NothingRejected, AtomicBool::new(false));
-    let mut intake = Intake::new(store, connection, None, &mut report, &stop);
+    let target = SqliteTarget::new(store);
+    let mut intake = Intake::new(&target, connection, None, &mut report, &stop);
     import_records(&mut RECORDS.as_bytes(), Path::new("fuzz.ndjson"), &mut intake).unwrap();
     intake.finish().unwrap();
 }

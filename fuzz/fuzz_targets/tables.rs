@@ -12,6 +12,7 @@ use fetchwell::connectors::{
 };
 use fetchwell::source::Manifest;
 use fetchwell::source::contract::NewConnection;
+use fetchwell::source::sqlite::SqliteTarget;
 use libfuzzer_sys::fuzz_target;
 
 /// A manifest without the streams that are imported: each record is made and then rejected, and no store is written.
@@ -28,7 +29,8 @@ fuzz_target!(|input: &[u8]| {
     let (mut reasons, stop) = (Reasons, AtomicBool::new(false));
     let manifest = Some(Manifest::parse(OTHER_STREAM).unwrap());
     let store = Path::new("/dev/null/store.db");
-    let mut intake = Intake::new(store, connection, manifest, &mut reasons, &stop);
+    let target = SqliteTarget::new(store);
+    let mut intake = Intake::new(&target, connection, manifest, &mut reasons, &stop);
     let (path, mut reader) = (Path::new("fuzz"), content);
     let common = FieldNames::default();
     let named = FieldNames {

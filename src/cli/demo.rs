@@ -15,7 +15,7 @@ use crate::connectors::{ImportError, SampleAccount, hostaway, import_account, im
 use crate::fit::Protection;
 use crate::record::RecordData;
 use crate::saturate::saturated;
-use crate::source::sqlite::SqliteStore;
+use crate::source::sqlite::{SqliteStore, SqliteTarget};
 use crate::terminal::Line;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Payload, Toolbox};
 
@@ -67,7 +67,7 @@ impl Sample {
     fn import(self, store: &Path) -> Result<u64, ImportError> {
         match self {
             Self::Mail => import_mail(store),
-            Self::Hostaway => hostaway::import_sample(store),
+            Self::Hostaway => hostaway::import_sample(&SqliteTarget::new(store)),
         }
     }
 
@@ -199,8 +199,9 @@ pub(crate) fn import_mail(store: &Path) -> Result<u64, ImportError> {
     let mut records = 0;
     for (id, label, lines) in MAIL_ACCOUNTS {
         let account = SampleAccount { id, label, manifest: MANIFEST };
-        records +=
-            import_account(store, account, |intake| import_records(&mut lines.as_bytes(), store, intake))?;
+        records += import_account(&SqliteTarget::new(store), account, |intake| {
+            import_records(&mut lines.as_bytes(), store, intake)
+        })?;
     }
     Ok(records)
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use super::{ImportError, Intake, Report};
 use crate::handle::ConnectionId;
-use crate::source::Manifest;
 use crate::source::contract::{ImportResult, NewConnection};
+use crate::source::{ImportTarget, Manifest};
 use crate::state::create_private_directory;
 
 /// One account of a sample.
@@ -28,11 +28,11 @@ pub struct SampleAccount {
 ///
 /// The store cannot be created or written.
 pub fn import_account(
-    store: &Path,
+    store: &dyn ImportTarget,
     account: SampleAccount,
     fill: impl FnOnce(&mut Intake<'_>) -> Result<(), ImportError>,
 ) -> Result<u64, ImportError> {
-    if let Some(folder) = store.parent() {
+    if let Some(folder) = store.path().and_then(Path::parent) {
         create_private_directory(folder)
             .map_err(|error| ImportError::NoFolder { path: folder.to_owned(), problem: error.to_string() })?;
     }

@@ -146,7 +146,8 @@ mod tests {
 
     use super::*;
     use crate::source::contract::{NewConnection, StoreError};
-    use crate::source::sqlite::{SqliteStore, SqliteWriter, no_progress};
+    use crate::source::sqlite::{SqliteStore, SqliteTarget, no_progress};
+    use crate::source::sync::ImportTarget;
 
     #[tokio::test]
     async fn query_returns_the_error_until_the_source_opens() {
@@ -168,7 +169,7 @@ mod tests {
             display_name: None,
             manifest: None,
         };
-        SqliteWriter::open(&path, &connection, &no_progress).unwrap().finish(&no_progress).unwrap();
+        SqliteTarget::new(&path).open(&connection, None, &no_progress).unwrap().finish(&no_progress).unwrap();
         assert!(source.schema(&CallContext::default()).await.is_ok());
         assert!(source.search(&CallContext::default(), &SearchQuery::new("x", 1)).await.is_ok());
         assert_eq!(times.load(Ordering::SeqCst), 3);

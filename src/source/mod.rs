@@ -16,8 +16,8 @@
 //! * `query`: typed queries and answers
 //! * `backend`: what operators see of the place of a source
 //! * `error`, `unknown_place`: errors
-//! * `store_place`, `import_target`, `sync_target`, `record_export`: files and databases as stores, the writers of imports,
-//!   whole reads, and `store_copy`: copies of stores
+//! * `sync`: imports and synchronizations; `store_place`, `record_export`: files and databases as stores, whole reads, and
+//!   `store_copy`: copies of stores
 //! * `accumulator`: accumulators of aggregates
 //!
 //! **Invariant:** nothing here knows MCP, and text from a source never becomes a header, a path, a log line or an
@@ -31,7 +31,6 @@ pub mod contract;
 pub mod documents;
 mod error;
 pub mod federation;
-mod import_target;
 mod lazy_source;
 mod lexical;
 mod manifest;
@@ -47,7 +46,7 @@ mod sources;
 pub mod sqlite;
 mod store_copy;
 mod store_place;
-mod sync_target;
+pub mod sync;
 mod unknown_place;
 
 use std::fmt;
@@ -58,7 +57,6 @@ pub use allowed_streams::AllowedStreams;
 pub use backend::{BackendKind, BackendStatus, ExtensionStatus, PoolUsage, ReplicaStatus};
 pub use bound::{BoundSource, RecordReads};
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
-pub use import_target::{ImportTarget, ImportWriter};
 pub use lazy_source::LazySource;
 pub use manifest::{Manifest, ManifestError, StreamDeclaration};
 pub use meaning::{ScoreSpread, VectorHit};
@@ -74,7 +72,7 @@ pub use reranking::Reranking;
 pub use sources::Sources;
 pub use store_copy::{ConnectionCopy, CopyError, StoreCopy};
 pub use store_place::{is_database, is_database_url};
-pub use sync_target::{ImportLock, SyncTarget, SyncTargetWriter};
+pub use sync::{ImportLock, ImportTarget, ImportWriter, SyncStore};
 
 use self::documents::DocumentStores;
 use crate::callers::CallContext;

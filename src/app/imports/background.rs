@@ -17,6 +17,7 @@ use super::store::ImportStore;
 use crate::config::{Environment, FileSettings, ImportSettings, SourcePlace};
 use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome, describe_held_records};
 use crate::handle::ConnectionId;
+use crate::source::SyncStore;
 use crate::source::sqlite::SqliteSyncStore;
 use crate::telemetry::{ImportState, Telemetry};
 

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::store::{ImportStore, OpenImportStore};
+use super::store::ImportStore;
 use super::watch::{OriginWatch, WatchedPlace};
 use crate::config::{Environment, ImportSettings};
 use crate::connectors::{
@@ -18,7 +18,7 @@ use crate::connectors::{
     without_links,
 };
 use crate::handle::ConnectionId;
-use crate::source::SyncTarget;
+use crate::source::SyncStore;
 use crate::source::contract::{NewConnection, NewImport, RememberedImport, StoreError};
 
 /// Time without changes after which an import is synchronized.
@@ -220,15 +220,15 @@ fn backoff(attempt: u32) -> Duration {
 /// Synchronizes an import once, unless another process follows it. Returns the open store for the next time.
 fn synchronize(
     import: &FollowedImport,
-    store: Option<OpenImportStore>,
+    store: Option<Box<dyn SyncStore>>,
     follower: &Follower,
-) -> (Option<OpenImportStore>, Result<SyncOutcome, ImportError>) {
+) -> (Option<Box<dyn SyncStore>>, Result<SyncOutcome, ImportError>) {
     let Follower { observer, environment, stop } = follower;
-    let mut store = match store.map_or_else(|| import.store.open(environment), Ok) {
+    let store = match store.map_or_else(|| import.store.open_or_create(environment), Ok) {
         Ok(store) => store,
         Err(error) => return (None, Err(error.into())),
     };
-    match store.follows(import.connection()) {
+    match store.follow(import.connection()) {
         Ok(true) => {}
         Ok(false) => {
             return (Some(store), Err(ImportError::Synchronizing(import.connection().to_string())));
@@ -236,17 +236,17 @@ fn synchronize(
         Err(error) => return (None, Err(error.into())),
     }
     observer.started(import);
-    let outcome = remembered(import, &store.target).and_then(|remembered| {
+    let outcome = remembered(import, &*store).and_then(|remembered| {
         let mut report = CountedReport;
         let program = std::env::current_exe().ok();
-        let (store, import) = (&store.target, &remembered);
+        let (store, import) = (&*store, &remembered);
         Synchronization { store, import, prune: false, program, report: &mut report, stop }.run()
     });
     (Some(store), outcome)
 }
 
 /// Returns the import as the store has it. One of a configuration is added or changed.
-fn remembered(import: &FollowedImport, store: &SyncTarget) -> Result<RememberedImport, ImportError> {
+fn remembered(import: &FollowedImport, store: &dyn SyncStore) -> Result<RememberedImport, ImportError> {
     let imports = store.imports()?;
     let connection = match &import.settings {
         // The start of the server looks connections up in files only; those of a database are looked up here.

@@ -1,4 +1,4 @@
-//! The store of an import that is kept current. Only one process at a time follows an import in a database.
+//! The place of a store that imports write to.
 
 use std::path::{Path, PathBuf};
 
@@ -7,24 +7,16 @@ use tokio::runtime::Handle;
 use super::super::failure::Failure;
 use super::super::secret::postgres_pool;
 use crate::config::{Environment, SourcePlace};
-use crate::handle::ConnectionId;
 use crate::source::contract::{RememberedImport, StoreError};
-use crate::source::postgres::{Lease, PostgresSyncStore, PostgresUrl, postgres_imports};
-use crate::source::sqlite::SqliteSyncStore;
-use crate::source::{ImportTarget, SyncTarget};
+use crate::source::postgres::{PostgresSyncStore, PostgresTarget, PostgresUrl, postgres_imports};
+use crate::source::sqlite::{SqliteSyncStore, SqliteTarget};
+use crate::source::{ImportTarget, SyncStore};
 
 /// The place of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ImportStore {
     File(PathBuf),
     Postgres(PostgresUrl),
-}
-
-/// An open store, with the lease to follow an import of it.
-pub(super) struct OpenImportStore {
-    // Dropped before the connections of the store.
-    lease: Option<Lease>,
-    pub(super) target: SyncTarget,
 }
 
 impl ImportStore {
@@ -72,18 +64,13 @@ impl ImportStore {
         }
     }
 
-    /// Opens the store, and creates it if it does not exist. Must not be called on a thread of an async runtime.
-    pub(super) fn open(&self, environment: &Environment) -> Result<OpenImportStore, StoreError> {
-        Ok(OpenImportStore { lease: None, target: self.create_target(environment)? })
-    }
-
     /// Opens an existing store. Must not be called on a thread of an async runtime.
     ///
     /// # Errors
     ///
     /// The store does not exist or cannot be used.
-    pub(crate) fn open_target(&self, environment: &Environment) -> Result<SyncTarget, StoreError> {
-        self.target(environment, SqliteSyncStore::open)
+    pub(crate) fn open(&self, environment: &Environment) -> Result<Box<dyn SyncStore>, StoreError> {
+        self.open_with(environment, SqliteSyncStore::open)
     }
 
     /// Opens the store, and creates a file that does not exist. Must not be called on a thread of an async runtime.
@@ -91,8 +78,8 @@ impl ImportStore {
     /// # Errors
     ///
     /// The store cannot be used.
-    pub(crate) fn create_target(&self, environment: &Environment) -> Result<SyncTarget, StoreError> {
-        self.target(environment, SqliteSyncStore::open_or_create)
+    pub(crate) fn open_or_create(&self, environment: &Environment) -> Result<Box<dyn SyncStore>, StoreError> {
+        self.open_with(environment, SqliteSyncStore::open_or_create)
     }
 
     /// Returns the target of an import that runs on another thread than those of the runtime, which the caller is in.
@@ -100,44 +87,26 @@ impl ImportStore {
     /// # Errors
     ///
     /// The password of the database cannot be read.
-    pub(crate) fn import_target(&self, environment: &Environment) -> Result<ImportTarget, StoreError> {
+    pub(crate) fn import_target(
+        &self,
+        environment: &Environment,
+    ) -> Result<Box<dyn ImportTarget>, StoreError> {
         Ok(match self {
-            Self::File(path) => ImportTarget::File(path.clone()),
+            Self::File(path) => Box::new(SqliteTarget::new(path)),
             Self::Postgres(url) => {
-                ImportTarget::Postgres { pool: postgres_pool(url, environment)?, runtime: Handle::current() }
+                Box::new(PostgresTarget::new(postgres_pool(url, environment)?, Handle::current()))
             }
         })
     }
 
-    fn target(
+    fn open_with(
         &self,
         environment: &Environment,
         open_file: fn(&Path) -> Result<SqliteSyncStore, StoreError>,
-    ) -> Result<SyncTarget, StoreError> {
-        match self {
-            Self::File(path) => Ok(open_file(path)?.into()),
-            Self::Postgres(url) => {
-                let pool = postgres_pool(url, environment)?;
-                Ok(SyncTarget::Postgres(Box::new(PostgresSyncStore::open(pool)?)))
-            }
-        }
-    }
-}
-
-impl OpenImportStore {
-    /// Returns true if this process follows the import of a connection. Always true for a file, in which processes take turns.
-    ///
-    /// # Errors
-    ///
-    /// The database cannot be used.
-    pub(super) fn follows(&mut self, connection: &ConnectionId) -> Result<bool, StoreError> {
-        let SyncTarget::Postgres(store) = &self.target else { return Ok(true) };
-        if self.lease.as_ref().is_some_and(|lease| store.confirm(lease)) {
-            return Ok(true);
-        }
-        // The old lease is released first, because its session could still block the new attempt.
-        self.lease = None;
-        self.lease = store.try_follow(connection)?;
-        Ok(self.lease.is_some())
+    ) -> Result<Box<dyn SyncStore>, StoreError> {
+        Ok(match self {
+            Self::File(path) => Box::new(open_file(path)?),
+            Self::Postgres(url) => Box::new(PostgresSyncStore::open(postgres_pool(url, environment)?)?),
+        })
     }
 }

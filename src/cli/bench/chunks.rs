@@ -12,6 +12,7 @@ use crate::app::failure::Failure;
 use crate::cli::print::{Printer, grouped};
 use crate::connectors::{SampleAccount, import_account, import_records};
 use crate::saturate::saturated;
+use crate::source::sqlite::SqliteTarget;
 
 /// Size of the text in bytes.
 const BYTES: usize = 10_000_000;
@@ -52,7 +53,9 @@ pub(super) fn measure() -> Result<ChunkAccess, Failure> {
     let envelope = json!({"stream": "logs", "key": "l1", "data": {"id": "l1", "text": text}}).to_string();
     let account = SampleAccount { id: "cin_bench", label: "Bench", manifest: MANIFEST };
     let server = Server::start(|store| {
-        import_account(store, account, |intake| import_records(&mut envelope.as_bytes(), store, intake))
+        import_account(&SqliteTarget::new(store), account, |intake| {
+            import_records(&mut envelope.as_bytes(), store, intake)
+        })
     })?;
     let started = Instant::now();
     let answered = server.runtime.block_on(server.routes.get(TARGET));

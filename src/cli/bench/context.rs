@@ -16,6 +16,7 @@ use crate::connectors::hostaway;
 use crate::fit::Shaping;
 use crate::handle::StreamName;
 use crate::saturate::saturated;
+use crate::source::sqlite::SqliteTarget;
 use crate::telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
 use crate::terminal::Line;
 
@@ -68,7 +69,7 @@ pub(super) fn run(printer: Printer) -> Result<(), Failure> {
 }
 
 pub(super) fn measure() -> Result<ContextTimes, Failure> {
-    let server = Server::start(hostaway::import_sample)?;
+    let server = Server::start(|store| hostaway::import_sample(&SqliteTarget::new(store)))?;
     let calls = calls(&server)?;
     Ok(ContextTimes { calls, chunks: chunks::measure()? })
 }

@@ -4,14 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Handle;
-
 use crate::cli::print::note;
 use crate::cli::sync::note_lock;
 use crate::handle::ConnectionId;
 use crate::source::ImportTarget;
 use crate::source::contract::StoreError;
-use crate::source::postgres::{PostgresPool, import_in_progress};
 
 /// Maximum time of waiting. Then the import fails, with the session that imports.
 const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -21,31 +18,18 @@ const POLL: Duration = Duration::from_millis(300);
 
 /// Waits for other imports, and says once which ones. Those into another connection of a database are not waited for.
 pub(super) fn wait_for_others(
-    target: &ImportTarget,
+    target: &dyn ImportTarget,
     connection: &ConnectionId,
     stop: &AtomicBool,
 ) -> Result<(), StoreError> {
-    match target {
-        ImportTarget::File(store) => note_lock(store),
-        ImportTarget::Postgres { pool, runtime } => wait_for_import(pool, runtime, connection, stop)?,
+    if let Some(store) = target.path() {
+        note_lock(store);
     }
-    Ok(())
-}
-
-fn wait_for_import(
-    pool: &PostgresPool,
-    runtime: &Handle,
-    connection: &ConnectionId,
-    stop: &AtomicBool,
-) -> Result<(), StoreError> {
     let until = Instant::now() + MAX_WAIT;
     let mut is_noted = false;
-    while let Some(holder) = import_in_progress(pool, runtime, connection)? {
+    while let Some(session) = target.import_in_progress(connection)? {
         if !std::mem::replace(&mut is_noted, true) {
-            note(&format_args!(
-                "{holder} imports into `{connection}` of {}; waiting for it for up to a minute",
-                pool.url()
-            ));
+            note(&format_args!("{session}; waiting for it for up to a minute"));
         }
         if stop.load(Ordering::Relaxed) || Instant::now() > until {
             break;

@@ -88,7 +88,7 @@ impl RecordImport {
             let first_signal = stop::requested();
             let (sender, mut ended) = oneshot::channel();
             let requested = Arc::clone(&stop);
-            let import = move || drop(sender.send(self.import(target, manifest, printer, &requested)));
+            let import = move || drop(sender.send(self.import(&*target, manifest, printer, &requested)));
             let thread = thread::Builder::new().name("import".to_owned()).stack_size(PARSER_STACK_BYTES);
             thread
                 .spawn(import)
@@ -115,7 +115,7 @@ impl RecordImport {
 
     fn import(
         &self,
-        target: ImportTarget,
+        target: &dyn ImportTarget,
         manifest: Option<Manifest>,
         printer: Printer,
         stop: &Arc<AtomicBool>,
@@ -153,7 +153,7 @@ impl RecordImport {
         };
         let mut report_file = into.report.as_deref().map(ReportFile::create).transpose()?;
         let mut report = Rejections::new(path, progress.clone(), report_file.as_mut());
-        wait_for_others(&target, &connection.connection_id, stop)?;
+        wait_for_others(target, &connection.connection_id, stop)?;
         let mut intake = Intake::new(target, connection, manifest, &mut report, stop);
         let ended = self.kind.read_into(&mut intake, stop);
         // Stopping makes the input fail, which each importer reports in its own way.

@@ -10,6 +10,7 @@ use crate::app::open::runtime;
 use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
+use crate::source::SyncStore;
 use crate::source::documents::{ProjectRef, ProjectSettings};
 use crate::source::postgres::PostgresSyncStore;
 use crate::source::sqlite::SqliteSyncStore;

@@ -13,6 +13,7 @@ use crate::app::failure::Failure;
 use crate::config::Environment;
 use crate::connectors::{ImportKind, connection_name};
 use crate::handle::ConnectionId;
+use crate::source::SyncStore;
 use crate::source::contract::{RememberedImport, StoreError};
 use crate::source::sqlite::SqliteSyncStore;
 use crate::terminal::Line;

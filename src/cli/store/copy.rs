@@ -12,7 +12,8 @@ use crate::cli::backup::{StorePlace, until_stopped};
 use crate::cli::print::{Printer, counted, grouped, note};
 use crate::config::Environment;
 use crate::source::contract::StoreError;
-use crate::source::postgres::PostgresUrl;
+use crate::source::postgres::{PostgresTarget, PostgresUrl};
+use crate::source::sqlite::SqliteTarget;
 use crate::source::{ConnectionCopy, CopyError, ImportTarget, StoreCopy};
 
 /// Copy all records of a store into another one, with their ids: a file to PostgreSQL, or back.
@@ -49,11 +50,9 @@ impl Copy {
         };
         let copied = until_stopped(move |stop| {
             // On a thread of the runtime that the writer of a database waits with.
-            let target = match &to {
-                StorePlace::File(path) => ImportTarget::File(path.clone()),
-                StorePlace::Postgres(pool) => {
-                    ImportTarget::Postgres { pool: pool.clone(), runtime: Handle::current() }
-                }
+            let target: Box<dyn ImportTarget> = match &to {
+                StorePlace::File(path) => Box::new(SqliteTarget::new(path)),
+                StorePlace::Postgres(pool) => Box::new(PostgresTarget::new(pool.clone(), Handle::current())),
             };
             let copy = StoreCopy { from: from.export_place(), to: to.export_place(), target };
             let mut copied = Copied { connections: Vec::new(), has_project: false };

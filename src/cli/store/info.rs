@@ -10,6 +10,7 @@ use crate::cli::backup::{StoreArgs, StorePlace};
 use crate::cli::connections::{ImportOutput, import_output, print_import};
 use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
+use crate::source::SyncStore;
 use crate::source::contract::{ConnectionInfo, GenerationStatus, RememberedImport, StoreError};
 use crate::source::postgres::{PostgresInfo, postgres_imports, postgres_info};
 use crate::source::sqlite::{SqliteInfo, SqliteSyncStore, sqlite_info};

@@ -14,6 +14,7 @@ use crate::cli::print::{Printer, counted, note};
 use crate::config::Environment;
 use crate::cursor::delete_positions;
 use crate::handle::RecordScope;
+use crate::source::SyncStore;
 use crate::source::contract::{RemovalCounts, RemovalResult};
 use crate::source::documents::DOCS_KIND;
 use crate::source::postgres::{self, PostgresPool};

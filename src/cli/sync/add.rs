@@ -21,8 +21,7 @@ use crate::config::Environment;
 use crate::connectors::{Guess, ImportKind, ImportOptions, StoreFiles, connection_name, guess_kind};
 use crate::handle::ConnectionId;
 use crate::source::contract::{NewConnection, NewImport, RememberedImport, StoreError};
-use crate::source::sqlite::SqliteSyncStore;
-use crate::source::{Manifest, SyncTarget, is_database};
+use crate::source::{Manifest, SyncStore};
 
 /// Import a file or folder of any kind, and remember it for `fetchwell sync`.
 #[derive(Debug, Args)]
@@ -167,15 +166,14 @@ impl Add {
     ) -> Result<SyncReport, Failure> {
         let target = self.target(path, environment)?;
         note_lock(path);
-        let store = ImportStore::from_place(path)?.create_target(environment)?;
+        let store = ImportStore::from_place(path)?.open_or_create(environment)?;
         let import = match target {
-            Target::Known(import) => self.refresh(&store, *import)?,
+            Target::Known(import) => self.refresh(&*store, *import)?,
             Target::New { connection, import, .. } => store.remember(&connection, &import)?,
         };
-        let store = Arc::new(store);
         let mut report_file = self.report.as_deref().map(ReportFile::create).transpose()?;
         let run = move |stop: &Arc<AtomicBool>| {
-            let report = synchronize(&store, &import, false, report_file.as_mut(), stop)?;
+            let report = synchronize(&*store, &import, false, report_file.as_mut(), stop)?;
             report_file.map_or(Ok(()), ReportFile::finish)?;
             Ok(report)
         };
@@ -196,13 +194,9 @@ impl Add {
     /// Returns the import that the store has of the path, or a new one.
     fn target(&self, store: &Path, environment: &Environment) -> Result<Target, Failure> {
         let origin = self.origin()?;
-        let known = if is_database(store) {
-            ImportStore::from_place(store)?.open_target(environment)?.imports()?
-        } else {
-            match SqliteSyncStore::open(store) {
-                Err(StoreError::Missing(_)) => Vec::new(),
-                store => store?.imports()?,
-            }
+        let known = match ImportStore::from_place(store)?.open(environment) {
+            Err(StoreError::Missing(_)) => Vec::new(),
+            store => store?.imports()?,
         };
         match self.known(&origin, &known)? {
             Some(import) => {
@@ -215,7 +209,7 @@ impl Add {
 
     /// Renames the connection of a known import if a label is named, and schedules the files of which records were removed
     /// to be read again.
-    fn refresh(&self, store: &SyncTarget, import: RememberedImport) -> Result<RememberedImport, Failure> {
+    fn refresh(&self, store: &dyn SyncStore, import: RememberedImport) -> Result<RememberedImport, Failure> {
         store.restore_removed(import.id)?;
         if self.name.is_none() {
             return Ok(import);

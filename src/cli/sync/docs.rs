@@ -20,7 +20,7 @@ use crate::config::Environment;
 use crate::connectors::{CategoryFrom, ImportOptions, StoreFiles, guess_kind};
 use crate::source::contract::{NewConnection, NewImport, RememberedImport};
 use crate::source::documents::{DOCS_KIND, ProjectSlug};
-use crate::source::{SyncTarget, is_database};
+use crate::source::{SyncStore, is_database};
 
 /// Import a folder of text, Markdown, HTML, PDF, EPUB and office files into a project, a document per file.
 #[derive(Debug, Args)]
@@ -56,13 +56,13 @@ impl ImportDocs {
         self.check_store(environment)?;
         let path = store_or_database_to_fill(self.store.as_deref(), environment)?;
         let place = ImportStore::from_place(&path)?;
-        let store = Arc::new(place.open_target(environment)?);
-        let import = self.remember(&store, &origin)?;
+        let store = place.open(environment)?;
+        let import = self.remember(&*store, &origin)?;
         let prune = self.prune;
         let mut report_file = self.report.as_deref().map(ReportFile::create).transpose()?;
         runtime()?.block_on(async move {
             let run = move |stop: &Arc<AtomicBool>| {
-                let report = synchronize(&store, &import, prune, report_file.as_mut(), stop)?;
+                let report = synchronize(&*store, &import, prune, report_file.as_mut(), stop)?;
                 report_file.map_or(Ok(()), ReportFile::finish)?;
                 Ok(report)
             };
@@ -95,7 +95,7 @@ impl ImportDocs {
     /// Remembers the folder as the origin of the project. A project has one, and as long as it has no documents, it can be
     /// another one. The origin of the categories stays unless the command names one. Documents that were removed are read
     /// again.
-    fn remember(&self, store: &SyncTarget, origin: &Path) -> Result<RememberedImport, Failure> {
+    fn remember(&self, store: &dyn SyncStore, origin: &Path) -> Result<RememberedImport, Failure> {
         let connection_id = self.project.connection().clone();
         let known = store.imports()?.into_iter().find(|known| known.connection_id == connection_id);
         let documents = store.known_documents(&connection_id)?;

@@ -11,7 +11,6 @@ mod run;
 mod watch;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 
@@ -59,7 +58,7 @@ impl Sync {
             Some(path) => ImportStore::from_place(path)?,
             None => store_of_imports(self.embed.config(), environment)?,
         };
-        let store = Arc::new(place.open_target(environment)?);
+        let store = place.open(environment)?;
         let imports = chosen(store.imports()?, self.name.as_deref())?;
         if self.watch {
             drop(store);
@@ -71,7 +70,7 @@ impl Sync {
             let is_named = self.name.is_some();
             let reports = run_stoppable(move |stop| {
                 let run = |import: &RememberedImport| {
-                    let report = synchronize(&store, import, prune, report_file.as_mut(), stop)?;
+                    let report = synchronize(&*store, import, prune, report_file.as_mut(), stop)?;
                     if !printer.json {
                         report.print(printer);
                     }

@@ -14,7 +14,7 @@ use super::report::SyncReport;
 use crate::app::failure::Failure;
 use crate::app::stop;
 use crate::connectors::{ImportError, PARSER_STACK_BYTES, Synchronization};
-use crate::source::SyncTarget;
+use crate::source::SyncStore;
 use crate::source::contract::RememberedImport;
 use crate::source::sqlite::is_store_locked;
 
@@ -71,7 +71,7 @@ pub(in crate::cli) fn note_lock(store: &Path) {
 
 /// Synchronizes an import. Only a stop is a failure; others are part of the report.
 pub(super) fn synchronize(
-    store: &SyncTarget,
+    store: &dyn SyncStore,
     import: &RememberedImport,
     prune: bool,
     report: Option<&mut ReportFile>,

@@ -21,14 +21,13 @@ mod property;
 mod reviews;
 mod transactions;
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use self::account::{ACCOUNTS, Account};
 use super::ImportError;
 use super::intake::{Draft, DuplicatePolicy, Intake};
 use super::sample::{SampleAccount, import_account};
+use crate::source::ImportTarget;
 
 /// The manifest of the connector, as JSON.
 pub const MANIFEST: &str = include_str!("manifest.json");
@@ -44,7 +43,7 @@ pub const SAMPLE_ACCOUNTS: [(&str, &str); 2] = {
 /// # Errors
 ///
 /// The store cannot be written.
-pub fn import_sample(store: &Path) -> Result<u64, ImportError> {
+pub fn import_sample(store: &dyn ImportTarget) -> Result<u64, ImportError> {
     let mut records = 0;
     for account in &ACCOUNTS {
         let sample = SampleAccount { id: account.id, label: account.label, manifest: MANIFEST };

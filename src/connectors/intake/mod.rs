@@ -26,7 +26,7 @@ use crate::record::RecordData;
 use crate::source::contract::{
     Change, ImportResult, IncomingRecord, ItemId, NewConnection, StoreError, Tally,
 };
-use crate::source::{ImportTarget, ImportWriter, Manifest, SyncTargetWriter};
+use crate::source::{ImportTarget, ImportWriter, Manifest};
 
 /// The checks and the store of one import. The store and its connection are created with the first record, so an
 /// import that fails earlier leaves nothing behind.
@@ -46,11 +46,9 @@ pub struct Intake<'a> {
 /// The writer of an import.
 enum Writer<'a> {
     /// An import into this store, which is opened with the first record.
-    Unopened(ImportTarget),
-    /// An import to its end.
-    Import(ImportWriter),
-    /// The synchronization of an import.
-    Sync(SyncTargetWriter<'a>),
+    Unopened(&'a dyn ImportTarget),
+    /// An import to its end, or the synchronization of one.
+    Open(ImportWriter),
 }
 
 impl Writer<'_> {
@@ -63,12 +61,12 @@ impl Writer<'_> {
     ) -> Result<(), StoreError> {
         if let Self::Unopened(store) = self {
             let progress = report.progress();
-            *self = Self::Import(store.open(connection, &|added, missing| progress.index(added, missing))?);
+            let index = |added, missing| progress.index(added, missing);
+            *self = Self::Open(store.open(connection, None, &index)?);
         }
         match self {
             Self::Unopened(_) => Ok(()),
-            Self::Import(writer) => writer.write(record, bytes),
-            Self::Sync(writer) => writer.write(record, bytes),
+            Self::Open(writer) => writer.write(record, bytes),
         }
     }
 }
@@ -109,24 +107,24 @@ impl<'a> Intake<'a> {
     /// Creates an import into `connection` of the store `target`. With a manifest, only its streams are accepted.
     /// Setting `stop` ends the import at the next record.
     pub fn new(
-        target: impl Into<ImportTarget>,
+        target: &'a dyn ImportTarget,
         connection: NewConnection,
         manifest: Option<Manifest>,
         report: &'a mut dyn Report,
         stop: &'a AtomicBool,
     ) -> Self {
-        Self::with_writer(Writer::Unopened(target.into()), connection, manifest, report, stop)
+        Self::with_writer(Writer::Unopened(target), connection, manifest, report, stop)
     }
 
     /// Creates the synchronization of an import.
     pub(super) fn synchronize(
-        writer: SyncTargetWriter<'a>,
+        writer: ImportWriter,
         connection: NewConnection,
         manifest: Option<Manifest>,
         report: &'a mut dyn Report,
         stop: &'a AtomicBool,
     ) -> Self {
-        Self::with_writer(Writer::Sync(writer), connection, manifest, report, stop)
+        Self::with_writer(Writer::Open(writer), connection, manifest, report, stop)
     }
 
     fn with_writer(
@@ -140,18 +138,18 @@ impl<'a> Intake<'a> {
         Self { connection, writer, manifest, report, stop, seen, taken: 0, rejected: 0, skipped: 0 }
     }
 
-    /// Returns the writer of a synchronization.
-    pub(super) fn sync_writer(&mut self) -> Option<&mut SyncTargetWriter<'a>> {
+    /// Returns the writer, which a synchronization has from its start.
+    pub(super) fn writer(&mut self) -> Option<&mut ImportWriter> {
         match &mut self.writer {
-            Writer::Sync(writer) => Some(writer),
-            Writer::Unopened(_) | Writer::Import(_) => None,
+            Writer::Open(writer) => Some(writer),
+            Writer::Unopened(_) => None,
         }
     }
 
     /// Begins a pass over items of a synchronization: their keys are compared with each other.
     pub(super) fn begin_pass(&mut self, scheduled: BTreeSet<ItemId>, has_others: bool) {
         self.seen.clear();
-        if let Some(writer) = self.sync_writer() {
+        if let Some(writer) = self.writer() {
             writer.begin_pass(scheduled, has_others);
         }
     }
@@ -162,11 +160,7 @@ impl<'a> Intake<'a> {
     ///
     /// The store cannot be written. Records written before stay, and [`Intake::finish`] counts them.
     pub fn flush(&mut self) -> Result<(), ImportError> {
-        Ok(match &mut self.writer {
-            Writer::Unopened(_) => Ok(()),
-            Writer::Import(writer) => writer.flush(),
-            Writer::Sync(writer) => writer.flush(),
-        }?)
+        Ok(self.writer().map_or(Ok(()), ImportWriter::flush)?)
     }
 
     /// Writes the buffered records. Returns the result and the number of rejected pieces.
@@ -179,8 +173,7 @@ impl<'a> Intake<'a> {
         let index = |added, missing| progress.index(added, missing);
         let imported = match self.writer {
             Writer::Unopened(_) => ImportResult { tally: Tally::default(), index_problem: None },
-            Writer::Import(writer) => writer.finish(&index)?,
-            Writer::Sync(writer) => writer.finish(&index)?,
+            Writer::Open(writer) => writer.finish(&index)?,
         };
         Ok((imported, self.rejected))
     }
@@ -253,11 +246,8 @@ impl<'a> Intake<'a> {
             }
             Err(reason) => {
                 self.reject(place, &reason);
-                match &mut self.writer {
-                    // The relation of the file to a repeated key waits in the batch.
-                    Writer::Sync(writer) => Ok(writer.flush_full()?),
-                    Writer::Unopened(_) | Writer::Import(_) => Ok(()),
-                }
+                // The relation of the file to a repeated key waits in the batch.
+                Ok(self.writer().map_or(Ok(()), ImportWriter::flush_full)?)
             }
         }
     }
@@ -320,7 +310,7 @@ impl<'a> Intake<'a> {
         if first == data {
             return Ok(incoming);
         }
-        if let Writer::Sync(writer) = &mut self.writer {
+        if let Some(writer) = self.writer() {
             writer.depend(incoming.stream.clone(), incoming.key.clone());
         }
         if matches!(repeated, DuplicatePolicy::Refused) {

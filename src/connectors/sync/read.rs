@@ -197,7 +197,7 @@ fn state_of(file: &ScannedFile, fingerprint: Option<Fingerprint>) -> ItemState {
 }
 
 fn begin(intake: &mut Intake<'_>, file: &ScannedFile) {
-    if let Some(writer) = intake.sync_writer() {
+    if let Some(writer) = intake.writer() {
         writer.begin_item(&file.path);
     }
 }
@@ -212,7 +212,7 @@ fn end(
     if state.problem.is_some() {
         counts.unreadable.insert(file.path.clone());
     }
-    match intake.sync_writer() {
+    match intake.writer() {
         Some(writer) => Ok(writer.end_item(state)?),
         None => Ok(()),
     }

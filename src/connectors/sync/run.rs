@@ -19,7 +19,7 @@ use super::store_files::StoreFiles;
 use crate::source::contract::{
     ImportStatus, ItemId, KnownItem, MissingCounts, NewConnection, RememberedImport, StoreError, Tally,
 };
-use crate::source::{ImportLock, Manifest, SyncTarget, SyncTargetWriter};
+use crate::source::{ImportLock, ImportWriter, Manifest, SyncStore};
 
 /// Maximum number of passes over files that share keys. After that, all files are read.
 const MAX_PASSES: usize = 8;
@@ -27,7 +27,7 @@ const MAX_PASSES: usize = 8;
 /// A synchronization of an import.
 pub struct Synchronization<'a> {
     /// Store of the import.
-    pub store: &'a SyncTarget,
+    pub store: &'a dyn SyncStore,
     /// Import to be synchronized.
     pub import: &'a RememberedImport,
     /// True to delete what is missing, however much it is, also if the origin is missing.
@@ -89,7 +89,7 @@ impl Synchronization<'_> {
         let Some(lock) = store.try_lock(import)? else {
             return Err(ImportError::Synchronizing(import.connection_id.to_string()));
         };
-        let outcome = self.synchronize(&lock);
+        let outcome = self.synchronize(&*lock);
         let now = Timestamp::now();
         let mut status = ImportStatus { last_attempt: Some(now), ..ImportStatus::default() };
         match &outcome {
@@ -111,7 +111,7 @@ impl Synchronization<'_> {
         outcome
     }
 
-    fn synchronize(self, lock: &ImportLock<'_>) -> Result<SyncOutcome, ImportError> {
+    fn synchronize(self, lock: &dyn ImportLock) -> Result<SyncOutcome, ImportError> {
         let Self { store, import, prune, program, report, stop } = self;
         let settings = &import.settings;
         let kind: ImportKind = settings.kind.parse().map_err(|error: super::kind::UnknownKind| {
@@ -179,7 +179,7 @@ impl Synchronization<'_> {
 
 /// Returns the reader of the documents of a project.
 fn document_reader(
-    store: &SyncTarget,
+    store: &dyn SyncStore,
     import: &RememberedImport,
     scan: &Scan,
     options: &ImportOptions,
@@ -195,7 +195,7 @@ fn document_reader(
 
 /// A synchronization in progress.
 struct Run<'a> {
-    store: &'a SyncTarget,
+    store: &'a dyn SyncStore,
     import: &'a RememberedImport,
     scan: &'a Scan,
     items: &'a HashMap<String, KnownItem>,
@@ -232,7 +232,7 @@ impl Run<'_> {
             intake.progress().expect(chosen().map(|file| file.bytes).sum());
             self.reader.read(chosen(), intake, &mut self.counts)?;
             intake.flush()?;
-            items = intake.sync_writer().map(SyncTargetWriter::take_conflicts).unwrap_or_default();
+            items = intake.writer().map(ImportWriter::take_conflicts).unwrap_or_default();
             files.clear();
             if items.is_empty() {
                 return Ok(());
@@ -250,7 +250,7 @@ impl Run<'_> {
         intake: &mut Intake<'_>,
     ) -> Result<Option<MissingCounts>, ImportError> {
         let missing: HashSet<ItemId> = plan.missing.iter().map(|(item, _)| *item).collect();
-        let Some(writer) = intake.sync_writer() else { return Ok(None) };
+        let Some(writer) = intake.writer() else { return Ok(None) };
         let fingerprints = if missing.is_empty() { HashSet::new() } else { writer.fingerprints(&missing)? };
         let is_moved = |path: &String| {
             let fingerprint = self.items.get(path).and_then(|item| item.state.fingerprint.as_ref());

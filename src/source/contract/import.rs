@@ -1,5 +1,7 @@
 //! Records that an import writes into a connection of a store, and its result.
 
+use std::ops::AddAssign;
+
 use super::store_error::StoreError;
 use crate::handle::{ConnectionId, RecordId, StreamName};
 use crate::record::RecordData;
@@ -71,4 +73,19 @@ pub struct ImportResult {
     pub tally: Tally,
     /// Error that prevents use of the search index, if there is one. The records are written all the same.
     pub index_problem: Option<StoreError>,
+}
+
+/// A receiver of the numbers of changes that were added to the search index, and of those that it lacks.
+pub type IndexProgress<'a> = &'a dyn Fn(u64, u64);
+
+/// Receives the progress of the index and shows nothing.
+pub fn no_progress(_added: u64, _missing: u64) {}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.added += other.added;
+        self.changed += other.changed;
+        self.unchanged += other.unchanged;
+        self.deleted += other.deleted;
+    }
 }

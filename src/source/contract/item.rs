@@ -33,7 +33,7 @@ pub struct KnownItem {
 
 /// The relation of an item to a record, as a number in the table `item_records`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::source) enum Role {
+pub enum Role {
     /// The item gave the record when it was read before, and has not given it since.
     Stale,
     /// The item gives the record.
@@ -45,7 +45,8 @@ pub(in crate::source) enum Role {
 
 impl Role {
     /// Returns the number of the role in the tables of all stores.
-    pub(in crate::source) fn number(self) -> i64 {
+    #[must_use]
+    pub fn number(self) -> i64 {
         match self {
             Self::Stale => 0,
             Self::Gives => 1,

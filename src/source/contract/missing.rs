@@ -33,3 +33,28 @@ impl MissingCounts {
         is_majority(self.items, self.of_items) || is_majority(self.records, self.of_records)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_half_and_more_than_twenty_are_suspicious() {
+        let items =
+            |items, of_items| MissingCounts { items, of_items, ..MissingCounts::default() }.is_suspicious();
+        let records = |records, of_records| {
+            MissingCounts { records, of_records, ..MissingCounts::default() }.is_suspicious()
+        };
+        for (missing, of, expect) in [
+            (20, 20, false),
+            (21, 21, true),
+            (21, 41, true),
+            (21, 42, false),
+            (500, 1_000, false),
+            (501, 1_000, true),
+        ] {
+            assert_eq!(items(missing, of), expect, "{missing} of {of}");
+            assert_eq!(records(missing, of), expect, "{missing} of {of}");
+        }
+    }
+}

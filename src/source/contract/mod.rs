@@ -31,10 +31,9 @@ pub use export::{
     CopiedConnection, ExportError, ExportedRecord, ExportedStream, MAX_EXPORTED_FIELDS, RowVersion,
 };
 pub(in crate::source) use import::{BATCH_BYTES, BATCH_RECORDS};
-pub use import::{Change, ImportResult, IncomingRecord, NewConnection, Tally};
+pub use import::{Change, ImportResult, IncomingRecord, IndexProgress, NewConnection, Tally, no_progress};
 pub use info::{ConnectionInfo, StreamInfo};
-pub(in crate::source) use item::Role;
-pub use item::{Fingerprint, ItemId, ItemState, KnownItem};
+pub use item::{Fingerprint, ItemId, ItemState, KnownItem, Role};
 pub use missing::MissingCounts;
 pub use postgres_error::{BACKUP, FILES_ONLY, PostgresError, Unsupported};
 pub use remembered_import::{ImportId, ImportStatus, NewImport, RememberedImport};

@@ -11,7 +11,7 @@
 //! * `search`: search by words, `words`: the words of a record as a vector
 //! * `extension`: pgvector and the tables that need it, `document_rows`: the rows of documents that imports write
 //! * `documents`: projects and their documents, `vectors`: searches and builds of their vectors, `record_vectors`: those of records
-//! * `writer`: imports, `batch`: the rows that a batch changes, `bulk`: loading of many rows, `sync`: imports that stay current
+//! * `sync`: imports, `writer`: the records of a batch, `batch`: the rows that it changes, `bulk`: loading of many rows
 //! * `administration`: leases of jobs, and commands about the store as a whole
 //!
 //! **Invariant:** no password, no value of a query and no text of a record is in an error or a log line.
@@ -44,8 +44,7 @@ mod writer;
 
 pub use administration::{
     Blocking, Job, Lease, LeaseAttempt, LeaseHolder, PostgresBytes, PostgresExport, PostgresInfo,
-    TableVersions, count_removal, import_in_progress, migrate_tables, postgres_info, remove_records,
-    table_versions,
+    TableVersions, count_removal, migrate_tables, postgres_info, remove_records, table_versions,
 };
 pub use documents::{copied_project, put_copied_project};
 pub use extension::PgvectorState;
@@ -56,7 +55,6 @@ pub use record_vectors::{
 };
 pub use replicas::{DEFAULT_MAX_LAG, ReadReplicas};
 pub use store::{PostgresState, PostgresStore};
-pub use sync::{PostgresSyncStore, PostgresSyncWriter, postgres_imports};
+pub use sync::{PostgresSyncStore, PostgresTarget, postgres_imports};
 pub use url::{PasswordPlace, PostgresUrl, SslMode};
 pub use vectors::ModelStatus;
-pub use writer::PostgresWriter;

@@ -1,90 +1,25 @@
-//! Writes the records of an import in batches.
-//!
-//! A batch is one transaction, so it is written completely or not at all. It locks the row of the store's version, so the
-//! batches of several imports follow each other and versions become visible in their order. Writing an unchanged record
-//! is a no-op, so an import can be repeated, and an interrupted one continues when it is run again.
+//! Writes the records of a batch, in a transaction of an import or of a commit of documents.
 
 use std::collections::HashMap;
-use std::future::Future;
-use std::time::Duration;
 
-use deadpool_postgres::{Object, Transaction};
-use tokio::runtime::Handle;
-use tokio::time::timeout;
+use deadpool_postgres::Transaction;
 use tokio_postgres::Error;
-use tokio_postgres::error::SqlState;
 
-use super::administration::{Job, Lease, LeaseAttempt, import_lease};
-use super::batch::{Batch, RecordPlace, sort_value, without_nul};
-use super::bulk::indexes::{build_missing_indexes, drop_indexes_of_empty_tables, is_index_missing};
+use super::batch::{Batch, RecordPlace, sort_value};
 use super::bulk::rows::{existing, put_rows};
-use super::document_rows::{DocumentRows, is_project};
-use super::pool::PostgresPool;
-use super::search::backfill::add_missing_words;
+use super::document_rows::DocumentRows;
 use super::search::index::put_words;
-use super::search::terms::{merge_many_terms, merge_terms, warn_unmerged};
 use super::sort_key::SortKey;
-use super::transaction::{begin_write, lock_version};
-use super::url::PostgresUrl;
-use super::vectors::index::{create_index, drop_empty_index};
 use super::words::WORDS_VERSION;
 use crate::handle::StreamName;
 use crate::record::RecordData;
-use crate::source::contract::{
-    BATCH_BYTES, BATCH_RECORDS, Change, ImportResult, IncomingRecord, NewConnection, PostgresError,
-    StoreError, Tally,
-};
-use crate::source::documents::ChunkIds;
+use crate::source::contract::{Change, IncomingRecord, Tally};
 use crate::source::manifest::Manifest;
 use crate::source::manifest::kinds::Kinds;
 use crate::source::manifest::observed::ObservedFields;
 
-/// Maximum time of a batch, in which it may also wait for the batch of another import.
-const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
-
-/// Maximum time to build the indexes of records or vectors, or to merge the words of a large import.
-pub(super) const INDEX_TIMEOUT: Duration = Duration::from_secs(6 * 3_600);
-
-/// Number of records after which the server gets new statistics.
-const MANY_RECORDS: u64 = 1_000;
-
-/// Statements after an import of many records. New words are in a list until they are sorted into the index, and merged
-/// changes of terms leave empty space.
-const AFTER_MANY_RECORDS: [&str; 2] = [
-    "SELECT gin_clean_pending_list('fetchwell.texts_by_word');
-     ANALYZE fetchwell.records, fetchwell.texts, fetchwell.terms",
-    "VACUUM fetchwell.term_changes",
-];
-
 /// Number of records that get new sort values at a time.
 const UPDATED_RECORDS: i32 = 256;
-
-/// Writer for one connection of a store. Its methods block, and are called on a thread that is not one of the runtime.
-pub struct PostgresWriter {
-    pool: PostgresPool,
-    runtime: Handle,
-    database: Object,
-    connection: i64,
-    manifest: Option<Manifest>,
-    streams: HashMap<StreamName, OpenStream>,
-    /// Writer of the documents of a project that is copied.
-    documents: Option<DocumentRows>,
-    batch: Vec<IncomingRecord>,
-    batch_bytes: usize,
-    tally: Tally,
-    /// Right to import into the connection.
-    lease: Lease,
-    /// Right to build the indexes at the end, if the tables were empty.
-    bulk: Option<Lease>,
-    /// True until the first full batch.
-    can_be_bulk: bool,
-}
-
-impl std::fmt::Debug for PostgresWriter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PostgresWriter").field("pool", &self.pool).finish_non_exhaustive()
-    }
-}
 
 /// Stream that is being written to.
 #[derive(Debug)]
@@ -92,249 +27,6 @@ pub(super) struct OpenStream {
     pub(super) row: i64,
     cursor_field: Option<String>,
     fields: ObservedFields,
-}
-
-impl PostgresWriter {
-    /// Opens the connection, creating it and the tables if they do not exist.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the database cannot be used.
-    pub fn open(
-        pool: &PostgresPool,
-        runtime: &Handle,
-        connection: &NewConnection,
-    ) -> Result<Self, StoreError> {
-        Self::open_with(pool, runtime, connection, None)
-    }
-
-    /// Opens the connection of a project that is copied, with the ids of its chunks.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::open`].
-    pub fn open_copy(
-        pool: &PostgresPool,
-        runtime: &Handle,
-        connection: &NewConnection,
-        chunks: ChunkIds,
-    ) -> Result<Self, StoreError> {
-        Self::open_with(pool, runtime, connection, Some(chunks))
-    }
-
-    fn open_with(
-        pool: &PostgresPool,
-        runtime: &Handle,
-        connection: &NewConnection,
-        chunks: Option<ChunkIds>,
-    ) -> Result<Self, StoreError> {
-        let NewConnection { connection_id, connector_key, display_name, manifest } = connection;
-        let lease = import_lease(pool, runtime, connection_id)?;
-        let opened = wait(runtime, pool, async {
-            let mut database = pool.connection().await?;
-            let failed = |error| pool.failure(&error);
-            let transaction = begin_write(&mut database, pool.url()).await.map_err(failed)?;
-            if is_project(transaction.client(), connection_id).await.map_err(failed)? && chunks.is_none() {
-                return Ok(None);
-            }
-            let sql =
-                "INSERT INTO fetchwell.connections (connection_id, connector_key, display_name, manifest)
-                 VALUES ($1, $2, coalesce($3, $1), $4)
-                 ON CONFLICT (connection_id) DO UPDATE SET
-                     display_name = coalesce($3, connections.display_name),
-                     manifest = coalesce($4, connections.manifest)
-                 RETURNING id, manifest";
-            let connector_key = without_nul(connector_key);
-            let display_name = display_name.as_deref().map(without_nul);
-            let row = transaction
-                .query_one(sql, &[&connection_id.as_str(), &connector_key, &display_name, manifest])
-                .await
-                .map_err(failed)?;
-            let connection: i64 = row.get(0);
-            let documents = match chunks {
-                None => None,
-                Some(chunks) => {
-                    let rows = DocumentRows::find(&transaction, connection).await.map_err(failed)?;
-                    rows.map(|rows| rows.with_chunk_ids(chunks))
-                }
-            };
-            transaction.commit().await.map_err(failed)?;
-            if documents.is_some() {
-                drop_empty_index(&mut database, pool.url()).await.map_err(failed)?;
-            }
-            Ok(Some((database, connection, row.get::<_, Option<String>>(1), documents)))
-        });
-        let Some((mut database, connection, manifest, documents)) = opened? else {
-            return Err(StoreError::IsProject(connection_id.to_string()));
-        };
-        // Each step is a transaction of its own, so that an import can be interrupted.
-        while wait(runtime, pool, async {
-            add_missing_words(&mut database, pool.url()).await.map_err(|error| pool.failure(&error))
-        })? {}
-        warn_unmerged(wait_within(INDEX_TIMEOUT, runtime, pool, merge_terms(&mut database, pool)));
-        Ok(Self {
-            pool: pool.clone(),
-            runtime: runtime.clone(),
-            database,
-            connection,
-            manifest: manifest.and_then(|manifest| Manifest::from_stored(&manifest)),
-            streams: HashMap::new(),
-            documents,
-            batch: Vec::with_capacity(BATCH_RECORDS),
-            batch_bytes: 0,
-            tally: Tally::default(),
-            lease,
-            bulk: None,
-            can_be_bulk: true,
-        })
-    }
-
-    /// Adds a record to the next batch.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the batch was full and could not be written. Earlier batches stay written.
-    pub fn write(&mut self, record: IncomingRecord, bytes: usize) -> Result<(), StoreError> {
-        self.batch.push(record);
-        self.batch_bytes += bytes;
-        if self.batch.len() >= BATCH_RECORDS || self.batch_bytes >= BATCH_BYTES {
-            if std::mem::take(&mut self.can_be_bulk) {
-                self.begin_bulk()?;
-            }
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    /// Drops the indexes if the tables are empty: building them at the end takes less time.
-    fn begin_bulk(&mut self) -> Result<(), StoreError> {
-        let Self { pool, runtime, database, .. } = self;
-        self.bulk = wait(runtime, pool, async {
-            let LeaseAttempt::Taken(lease) = Lease::try_take(pool, Job::BuildIndexes).await? else {
-                return Ok(None);
-            };
-            match drop_indexes_of_empty_tables(database, pool.url()).await {
-                Ok(is_dropped) => Ok(is_dropped.then_some(lease)),
-                // A reader uses the tables.
-                Err(error)
-                    if matches!(
-                        error.code(),
-                        Some(&(SqlState::LOCK_NOT_AVAILABLE | SqlState::T_R_DEADLOCK_DETECTED))
-                    ) =>
-                {
-                    Ok(None)
-                }
-                Err(error) => Err(pool.failure(&error)),
-            }
-        })?;
-        Ok(())
-    }
-
-    /// Builds indexes that are missing after a large import, this one or an interrupted one.
-    fn build_indexes(&mut self) -> Result<(), StoreError> {
-        let Self { pool, runtime, database, bulk, documents, .. } = self;
-        let has_documents = documents.is_some();
-        let building = async {
-            if has_documents {
-                create_index(database, pool.url()).await.map_err(|error| pool.failure(&error))?;
-            }
-            let is_missing = is_index_missing(database, pool.url()).await;
-            if !is_missing.map_err(|error| pool.failure(&error))? {
-                return Ok(());
-            }
-            let lease = match bulk.take() {
-                Some(lease) => LeaseAttempt::Taken(lease),
-                None => Lease::try_take(pool, Job::BuildIndexes).await?,
-            };
-            // The import that has the lease builds them.
-            if let LeaseAttempt::Taken(_lease) = lease {
-                build_missing_indexes(database, pool.url()).await.map_err(|error| pool.failure(&error))?;
-            }
-            Ok::<(), PostgresError>(())
-        };
-        wait_within(INDEX_TIMEOUT, runtime, pool, building)
-    }
-
-    /// Writes the last batch.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it could not be written. Earlier batches stay written.
-    pub fn finish(mut self) -> Result<ImportResult, StoreError> {
-        self.flush()?;
-        let Self { pool, runtime, database, .. } = &mut self;
-        let merged = wait_within(INDEX_TIMEOUT, runtime, pool, merge_terms(database, pool));
-        let index_problem = self.build_indexes().and(merged).err();
-        if self.tally.added + self.tally.changed >= MANY_RECORDS {
-            let Self { pool, runtime, database, .. } = &self;
-            for statement in AFTER_MANY_RECORDS {
-                // Only the owner of the tables may do this. The server does it by itself, too, but later.
-                let _refused = wait(runtime, pool, async {
-                    database.batch_execute(statement).await.map_err(|error| pool.failure(&error))
-                });
-            }
-        }
-        Ok(ImportResult { tally: self.tally, index_problem })
-    }
-
-    /// Writes the records that were added and not yet written.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if they could not be written; they are dropped. Earlier batches stay written.
-    pub fn flush(&mut self) -> Result<(), StoreError> {
-        let incoming = std::mem::take(&mut self.batch);
-        self.batch_bytes = 0;
-        if incoming.is_empty() {
-            return Ok(());
-        }
-        let Self { pool, runtime, database, connection, manifest, streams, documents, tally, lease, .. } =
-            self;
-        if !lease.is_held() {
-            return Err(PostgresError::LeaseLost { database: pool.url().to_string() }.into());
-        }
-        let written = wait(runtime, pool, async {
-            let writing = OpenBatch {
-                connection: *connection,
-                manifest: manifest.as_ref(),
-                streams: &mut *streams,
-                documents: documents.as_mut(),
-            };
-            let written = Box::pin(writing.write(database, pool.url(), &incoming, *tally)).await;
-            written.map_err(|error| pool.failure(&error))
-        });
-        match written {
-            Ok(written) => *tally = written,
-            Err(error) => {
-                // A stream created in this transaction is rolled back with it.
-                streams.clear();
-                return Err(error);
-            }
-        }
-        let merged = wait_within(INDEX_TIMEOUT, runtime, pool, merge_many_terms(database, pool));
-        warn_unmerged(merged);
-        Ok(())
-    }
-}
-
-/// Waits for a step of an import on its own thread.
-pub(super) fn wait<Answer>(
-    runtime: &Handle,
-    pool: &PostgresPool,
-    step: impl Future<Output = Result<Answer, PostgresError>>,
-) -> Result<Answer, StoreError> {
-    wait_within(BATCH_TIMEOUT, runtime, pool, step)
-}
-
-fn wait_within<Answer>(
-    limit: Duration,
-    runtime: &Handle,
-    pool: &PostgresPool,
-    step: impl Future<Output = Result<Answer, PostgresError>>,
-) -> Result<Answer, StoreError> {
-    let answer = runtime.block_on(async { timeout(limit, step).await });
-    let late = || PostgresError::Timeout { database: pool.url().to_string() };
-    Ok(answer.unwrap_or_else(|_elapsed| Err(late()))?)
 }
 
 /// Batch that is being written.
@@ -347,23 +39,6 @@ pub(super) struct OpenBatch<'a> {
 }
 
 impl OpenBatch<'_> {
-    /// Writes a batch. Returns the counts of the import.
-    async fn write(
-        mut self,
-        database: &mut Object,
-        url: &PostgresUrl,
-        incoming: &[IncomingRecord],
-        tally: Tally,
-    ) -> Result<Tally, Error> {
-        let transaction = begin_write(database, url).await?;
-        let milliseconds = BATCH_TIMEOUT.as_millis();
-        transaction.batch_execute(&format!("SET LOCAL statement_timeout = {milliseconds}")).await?;
-        let version = lock_version(&transaction).await?;
-        let tally = Box::pin(self.apply(&transaction, version, incoming, tally)).await?;
-        transaction.commit().await?;
-        Ok(tally)
-    }
-
     /// Writes records in a transaction that has the lock of the store's version. Returns the counts of the import.
     pub(super) async fn apply(
         &mut self,

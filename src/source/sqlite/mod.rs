@@ -12,7 +12,7 @@
 //! * `backup`: backups of the file
 //! * `read`: the tables as reads see them
 //! * `fulltext`: full-text search and its index
-//! * `import`: imports, `sync`: imports that stay current
+//! * `import`: the rows that imports write, `sync`: imports to their end and imports that stay current
 //! * `documents`: the tables of projects, `document_store`: the store as one of documents
 //! * `history_queue`: searches to be remembered
 //! * `vectors`: vectors of records, for search by meaning
@@ -54,11 +54,10 @@ pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_st
 pub use document_store::{copied_project, delete_expired_searches, put_copied_project};
 pub use export::{SqliteExport, copied_connections};
 pub use fulltext::index::{IndexProgress, IndexState, no_progress};
-pub use import::SqliteWriter;
 pub use info::{SqliteBytes, SqliteInfo, sqlite_info, store_format};
 pub use lock_holder::is_store_locked;
 pub use removal::{count_removal, finish_removal, remove_records};
-pub use sync::{SqliteSyncLock, SqliteSyncStore, SqliteSyncWriter};
+pub use sync::{SqliteSyncStore, SqliteTarget};
 pub use vectors::{
     BackgroundBuild, StoredModel, VectorBuilder, VectorHits, VectorIndex, VectorScope,
     check_document_dimensions, check_vectors, estimate_build, remove_vectors, vector_status,

@@ -156,10 +156,11 @@ fn delete(
 
 #[cfg(test)]
 mod tests {
-    use super::super::SqliteWriter;
+    use super::super::SqliteTarget;
     use super::*;
     use crate::record::RecordData;
     use crate::source::contract::{Change, IncomingRecord, NewConnection};
+    use crate::source::sync::ImportTarget;
 
     #[test]
     fn a_removal_is_unfinished_until_its_traces_are_overwritten() {
@@ -171,7 +172,7 @@ mod tests {
             display_name: None,
             manifest: None,
         };
-        let mut writer = SqliteWriter::open(&path, &connection, &no_progress).unwrap();
+        let mut writer = SqliteTarget::new(&path).open(&connection, None, &no_progress).unwrap();
         let change = Change::Put { data: RecordData::new(), emitted_at: None };
         let incoming = IncomingRecord { stream: "s".parse().unwrap(), key: "a".parse().unwrap(), change };
         writer.write(incoming, 1).unwrap();

@@ -14,14 +14,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::digest::StreamDigest;
 use super::documents::ProjectCopy;
-use super::import_target::{ImportTarget, ImportWriter};
 use super::record_export::{ExportPlace, RecordExport};
-use super::sqlite::no_progress;
+use super::sync::{ImportTarget, ImportWriter};
 use crate::handle::{ConnectionId, RecordScope, StreamName};
 use crate::record::RecordData;
 use crate::source::contract::{
     Change, CopiedConnection, ExportError, ExportedStream, IncomingRecord, NewConnection, ScopeError,
-    StoreError, Tally,
+    StoreError, Tally, no_progress,
 };
 
 /// Copy of a store.
@@ -32,7 +31,7 @@ pub struct StoreCopy<'a> {
     /// Store that is written, as it is read.
     pub to: ExportPlace<'a>,
     /// Store that is written.
-    pub target: ImportTarget,
+    pub target: Box<dyn ImportTarget>,
 }
 
 /// Result of copying one connection.
@@ -150,7 +149,8 @@ impl StoreCopy<'_> {
         }
         let mut tally = Tally::default();
         if !missing.is_empty() || !self.has_connection(connection)? {
-            let writer = self.writer(connection, project)?;
+            let chunks = project.map(|project| project.chunks.clone());
+            let writer = self.target.open(connection, chunks, &no_progress)?;
             tally = write(writer, &from, &missing, stop)?;
         }
         // An import may have changed the stream meanwhile, so both sides are read again.
@@ -194,17 +194,6 @@ impl StoreCopy<'_> {
                 && known.manifest == wanted.manifest
         };
         Ok(known.iter().any(is_same))
-    }
-
-    fn writer(
-        &self,
-        connection: &NewConnection,
-        project: Option<&ProjectCopy>,
-    ) -> Result<ImportWriter, StoreError> {
-        match project {
-            None => self.target.open(connection, &no_progress),
-            Some(project) => self.target.open_copy(connection, project.chunks.clone(), &no_progress),
-        }
     }
 }
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 use fetchwell::embedding::{EmbeddingModel, LocalModel, QueryEmbedder};
 use fetchwell::handle::Handle;
 use fetchwell::record::{Hit, HitId, RecordData};
+use fetchwell::source::ImportTarget;
 use fetchwell::source::contract::{BuildMode, Change, EmbeddedStreams, IncomingRecord, NewConnection};
-use fetchwell::source::sqlite::{SqliteStore, SqliteWriter, VectorBuilder, no_progress, vector_status};
+use fetchwell::source::sqlite::{SqliteStore, SqliteTarget, VectorBuilder, no_progress, vector_status};
 use fetchwell::source::{BoundSource, RecordQuery, SearchMode, SearchQuery};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -145,7 +146,7 @@ impl Place {
                 display_name: None,
                 manifest: None,
             };
-            let mut writer = SqliteWriter::open(&self.path, &new, &no_progress).unwrap();
+            let mut writer = SqliteTarget::new(&self.path).open(&new, None, &no_progress).unwrap();
             for ((of, stream, key), draft) in &self.records {
                 if of == connection && passes(key) {
                     let (stream, key) = (stream.parse().unwrap(), key.parse().unwrap());

@@ -16,11 +16,7 @@ const LEASE_ATTEMPTS: u32 = 30;
 const LEASE_PAUSE: Duration = Duration::from_millis(200);
 
 /// Returns the session that imports into a connection now, or `None` if there is none. Blocks the thread.
-///
-/// # Errors
-///
-/// The database cannot be used.
-pub fn import_in_progress(
+pub(in crate::source::postgres) fn import_in_progress(
     pool: &PostgresPool,
     runtime: &Handle,
     connection: &ConnectionId,

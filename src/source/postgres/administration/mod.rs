@@ -17,8 +17,7 @@ mod versions;
 
 pub use blocking::Blocking;
 pub use export::PostgresExport;
-pub use import_lease::import_in_progress;
-pub(in crate::source::postgres) use import_lease::import_lease;
+pub(in crate::source::postgres) use import_lease::{import_in_progress, import_lease};
 pub use info::{PostgresBytes, PostgresInfo, postgres_info};
 pub use job::Job;
 pub use lease::{Lease, LeaseAttempt, LeaseHolder};

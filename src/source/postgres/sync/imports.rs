@@ -65,22 +65,31 @@ fn import_of(row: &Row) -> Option<RememberedImport> {
     })
 }
 
+/// Inserts or updates a connection. Returns its row id and manifest.
+pub(super) async fn put_connection(
+    transaction: &Transaction<'_>,
+    connection: &NewConnection,
+) -> Result<(i64, Option<String>), Error> {
+    let NewConnection { connection_id, connector_key, display_name, manifest } = connection;
+    let sql = "INSERT INTO fetchwell.connections (connection_id, connector_key, display_name, manifest)
+         VALUES ($1, $2, coalesce($3, $1), $4)
+         ON CONFLICT (connection_id) DO UPDATE SET
+             display_name = coalesce($3, connections.display_name), manifest = coalesce($4, connections.manifest)
+         RETURNING id, manifest";
+    let display_name = display_name.as_deref().map(without_nul);
+    let values: [&(dyn ToSql + Sync); 4] =
+        [&connection_id.as_str(), &without_nul(connector_key), &display_name, manifest];
+    let row = transaction.query_one(sql, &values).await?;
+    Ok((row.get(0), row.get(1)))
+}
+
 /// Inserts an import and its connection, or replaces the settings of that of the connection.
 pub(super) async fn put_import(
     transaction: &Transaction<'_>,
     connection: &NewConnection,
     new: &NewImport,
 ) -> Result<ImportId, Error> {
-    let NewConnection { connection_id, connector_key, display_name, manifest } = connection;
-    let sql = "INSERT INTO fetchwell.connections (connection_id, connector_key, display_name, manifest)
-         VALUES ($1, $2, coalesce($3, $1), $4)
-         ON CONFLICT (connection_id) DO UPDATE SET
-             display_name = coalesce($3, connections.display_name), manifest = coalesce($4, connections.manifest)
-         RETURNING id";
-    let display_name = display_name.as_deref().map(without_nul);
-    let values: [&(dyn ToSql + Sync); 4] =
-        [&connection_id.as_str(), &without_nul(connector_key), &display_name, manifest];
-    let connection: i64 = transaction.query_one(sql, &values).await?.get(0);
+    let (connection, _manifest) = put_connection(transaction, connection).await?;
     let (origin, NewImport { kind, options, .. }) = (new.origin.to_string_lossy(), new);
     let values: [&(dyn ToSql + Sync); 4] = [&connection, &origin, kind, options];
     // Items that were read with other settings are read again.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use deadpool_postgres::Transaction;
 use tokio_postgres::{Client, Error, Row};
 
 use crate::source::contract::{ImportId, ItemId, ItemState, KnownItem, Role};
@@ -61,10 +62,34 @@ pub(super) async fn read_removed_again(client: &Client, import: ImportId) -> Res
     client.execute(sql, &[&import.0, &gives]).await.map(drop)
 }
 
-/// Keeps the records of an item that was not read completely: those that it gave before are no longer stale.
-pub(super) async fn keep_stale(client: &Client, items: &[i64]) -> Result<(), Error> {
-    let sql = "UPDATE fetchwell.item_records SET role = $2 WHERE item = ANY ($1) AND role = $3";
-    client.execute(sql, &[&items, &role(Role::Gives), &role(Role::Stale)]).await.map(drop)
+/// Begins an item: all of its records become stale.
+pub(super) async fn begin_item(
+    transaction: &Transaction<'_>,
+    import: Option<ImportId>,
+    path: &str,
+) -> Result<ItemId, Error> {
+    let sql = "INSERT INTO fetchwell.import_items (import, path) VALUES ($1, $2)
+         ON CONFLICT (import, path) DO UPDATE SET stamp = NULL, absence = 0 RETURNING id";
+    let statement = transaction.prepare_cached(sql).await?;
+    let import = import.map(|import| import.0);
+    let item: i64 = transaction.query_one(&statement, &[&import, &path]).await?.get(0);
+    let stale = "UPDATE fetchwell.item_records SET role = $2 WHERE item = $1";
+    let statement = transaction.prepare_cached(stale).await?;
+    transaction.execute(&statement, &[&item, &role(Role::Stale)]).await?;
+    Ok(ItemId(item))
+}
+
+/// Ends an item. With a problem, the records that it gave before are no longer stale.
+pub(super) async fn end_item(
+    transaction: &Transaction<'_>,
+    item: ItemId,
+    state: &ItemState,
+) -> Result<(), Error> {
+    if state.problem.is_some() {
+        let sql = "UPDATE fetchwell.item_records SET role = $2 WHERE item = $1 AND role = $3";
+        transaction.execute(sql, &[&item.0, &role(Role::Gives), &role(Role::Stale)]).await?;
+    }
+    save_state(transaction.client(), item, state).await
 }
 
 /// Saves the state of an item.

@@ -1,17 +1,19 @@
-//! Imports into PostgreSQL that stay current, with the rules of `sqlite::sync`: an import has items, and each item has the
-//! records that it gave. All of it is written in the transactions that write the records.
+//! Imports into PostgreSQL, with the rules of `source::sync`. One process at a time imports into a connection, by its lease.
 //!
-//! * `store`: `PostgresSyncStore`, a database with synchronized imports, `imports`, `items`: its tables
-//! * `writer`: writes records of items in batches, `relations`: their relations to the items
-//! * `removal`: deletes the records that no item gives any more
+//! * `store`: `PostgresSyncStore`, a database with synchronized imports, `target`: the database of an import to its end
+//! * `imports`: the imports that a database remembers, `items`: the items of one, `relations`: their relations to records
+//! * `tables`: writes batches, `bulk_import`: indexes and statistics around an import to its end
+//! * `waiter`: waits for steps on threads without a runtime
 
+mod bulk_import;
 mod imports;
 mod items;
 mod relations;
-mod removal;
 mod store;
-mod writer;
+mod tables;
+mod target;
+mod waiter;
 
 pub use imports::postgres_imports;
 pub use store::PostgresSyncStore;
-pub use writer::PostgresSyncWriter;
+pub use target::PostgresTarget;

@@ -1,6 +1,6 @@
 //! The relations of one item to records.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::Error;
@@ -13,16 +13,6 @@ use crate::source::postgres::batch::RecordPlace;
 #[derive(Debug, Default)]
 pub(super) struct Relations(HashMap<RecordPlace, Role>);
 
-/// The pass over items in which relations are written.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pass<'a> {
-    pub(super) import: ImportId,
-    /// Items of the pass, and those that are missing.
-    pub(super) scheduled: &'a BTreeSet<ItemId>,
-    /// True if there are items that are not scheduled.
-    pub(super) has_others: bool,
-}
-
 impl Relations {
     /// Adds a relation. An item that gives a record may have another one with the same key.
     pub(super) fn add(&mut self, place: RecordPlace, role: Role) {
@@ -32,15 +22,15 @@ impl Relations {
         }
     }
 
-    /// Writes the relations of an item to records that exist. Returns the items outside of the pass that have one of the
-    /// records.
+    /// Writes the relations of an item to records that exist. Returns the other items of an import that have one of the
+    /// records, which is not stale.
     pub(super) async fn write(
-        &mut self,
+        self,
         transaction: &Transaction<'_>,
         item: ItemId,
-        pass: Pass<'_>,
+        sharing_in: Option<ImportId>,
     ) -> Result<Vec<ItemId>, Error> {
-        let relations = std::mem::take(&mut self.0);
+        let Self(relations) = self;
         if relations.is_empty() {
             return Ok(Vec::new());
         }
@@ -55,18 +45,14 @@ impl Relations {
         let statement = transaction.prepare_cached(sql).await?;
         let (gives, depends) = (role(Role::Gives), role(Role::Depends));
         transaction.execute(&statement, &[&item.0, &streams, &keys, &roles, &gives, &depends]).await?;
-        if !pass.has_others {
-            return Ok(Vec::new());
-        }
+        let Some(import) = sharing_in else { return Ok(Vec::new()) };
         let sql = "SELECT DISTINCT o.item FROM unnest($2::bigint[], $3::text[]) AS p (stream, key)
              JOIN fetchwell.item_records o ON o.stream = p.stream AND o.key = p.key
              JOIN fetchwell.import_items t ON t.id = o.item
              WHERE o.item <> $1 AND o.role <> $4 AND t.import = $5";
         let statement = transaction.prepare_cached(sql).await?;
         let stale = role(Role::Stale);
-        let others =
-            transaction.query(&statement, &[&item.0, &streams, &keys, &stale, &pass.import.0]).await?;
-        let others = others.iter().map(|row| ItemId(row.get(0)));
-        Ok(others.filter(|other| !pass.scheduled.contains(other)).collect())
+        let others = transaction.query(&statement, &[&item.0, &streams, &keys, &stale, &import.0]).await?;
+        Ok(others.iter().map(|row| ItemId(row.get(0))).collect())
     }
 }

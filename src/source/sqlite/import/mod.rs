@@ -1,13 +1,10 @@
-//! Imports: writes the records of one connection in batches.
+//! The rows that imports and commits of documents write.
 //!
-//! `SqliteWriter` holds the lock of its connection, and the write lock of the store for each batch.
-//!
-//! * `writer`: batches, transactions and the update of the search index
+//! * `connection`: the row of a connection
 //! * `open_stream`: writes single records of a stream and tracks the types of its fields
 
+mod connection;
 mod open_stream;
-mod writer;
 
+pub(super) use connection::put_connection;
 pub(super) use open_stream::{OpenStream, WriteOutcome};
-pub use writer::SqliteWriter;
-pub(super) use writer::put_connection;

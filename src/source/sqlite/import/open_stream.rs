@@ -55,6 +55,14 @@ impl WriteOutcome {
             Self::Unchanged(_) => tally.unchanged += 1,
         }
     }
+
+    /// Returns the row id of the record.
+    pub(in crate::source::sqlite) fn row(&self) -> Option<i64> {
+        match self {
+            Self::Added(row) | Self::Changed(row) | Self::Deleted(row) => Some(*row),
+            Self::Unchanged(row) => *row,
+        }
+    }
 }
 
 impl OpenStream {

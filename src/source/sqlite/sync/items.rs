@@ -93,10 +93,58 @@ pub(super) fn read_removed_again(sqlite: &Connection, import: ImportId) -> Resul
     Ok(())
 }
 
-/// Keeps the records of an item that was not read completely: those that it gave before are no longer stale.
-pub(super) fn keep_stale(sqlite: &Connection, item: ItemId) -> Result<(), rusqlite::Error> {
-    let sql = "UPDATE item_records SET role = ?2 WHERE item = ?1 AND role = ?3";
-    sqlite.prepare_cached(sql)?.execute((item.0, Role::Gives.number(), Role::Stale.number())).map(drop)
+/// Begins an item: all of its records become stale.
+pub(super) fn begin_item(
+    sqlite: &Connection,
+    import: Option<ImportId>,
+    path: &str,
+) -> Result<ItemId, rusqlite::Error> {
+    let mut put = sqlite.prepare_cached(
+        "INSERT INTO import_items (import, path) VALUES (?1, ?2)
+         ON CONFLICT (import, path) DO UPDATE SET stamp = NULL, absence = 0 RETURNING id",
+    )?;
+    let item: i64 = put.query_row((import.map(|import| import.0), path), |row| row.get(0))?;
+    let stale = "UPDATE item_records SET role = ?2 WHERE item = ?1";
+    sqlite.prepare_cached(stale)?.execute((item, Role::Stale.number()))?;
+    Ok(ItemId(item))
+}
+
+/// Saves the relation of an item to a record. An item that gives a record may have another one with the same key.
+pub(super) fn put_relation(
+    sqlite: &Connection,
+    item: ItemId,
+    record: i64,
+    role: Role,
+) -> Result<(), rusqlite::Error> {
+    let sql = "INSERT INTO item_records (item, record, role) VALUES (?1, ?2, ?3)
+         ON CONFLICT (item, record) DO UPDATE SET role = ?3 WHERE role <> ?4 OR ?3 <> ?5";
+    let [role, gives, depends] = [role, Role::Gives, Role::Depends].map(Role::number);
+    sqlite.prepare_cached(sql)?.execute((item.0, record, role, gives, depends)).map(drop)
+}
+
+/// Returns the other items of the import that have a record, which is not stale.
+pub(super) fn sharing_items(
+    sqlite: &Connection,
+    import: Option<ImportId>,
+    item: ItemId,
+    record: i64,
+) -> Result<Vec<ItemId>, rusqlite::Error> {
+    let mut others = sqlite.prepare_cached(
+        "SELECT o.item FROM item_records o JOIN import_items t ON t.id = o.item
+         WHERE o.record = ?1 AND o.item <> ?2 AND o.role <> ?3 AND t.import = ?4",
+    )?;
+    let values = (record, item.0, Role::Stale.number(), import.map(|import| import.0));
+    others.query_map(values, |row| row.get(0).map(ItemId))?.collect()
+}
+
+/// Ends an item. With a problem, the records that it gave before are no longer stale.
+pub(super) fn end_item(sqlite: &Connection, item: ItemId, state: &ItemState) -> Result<(), rusqlite::Error> {
+    if state.problem.is_some() {
+        let sql = "UPDATE item_records SET role = ?2 WHERE item = ?1 AND role = ?3";
+        let values = (item.0, Role::Gives.number(), Role::Stale.number());
+        sqlite.prepare_cached(sql)?.execute(values)?;
+    }
+    save_state(sqlite, item, state)
 }
 
 /// Saves the state of an item with unchanged content.

@@ -1,23 +1,34 @@
 //! Advisory file lock that lets one process at a time synchronize an import.
 
-use std::path::Path;
+use std::sync::Arc;
 
-use crate::source::contract::{ImportId, StoreError};
+use super::shared::SharedStore;
+use super::tables::SqliteImportTables;
+use crate::source::contract::{ImportId, RememberedImport, StoreError};
 use crate::source::sqlite::error::write_error;
 use crate::source::sqlite::write_lock::try_lock_file;
+use crate::source::sync::{ImportLock, ImportWriter};
 use crate::state::{LockedFile, beside};
 
 /// Held while an import is synchronized. The system releases it when the process ends, even after a crash.
 #[derive(Debug)]
-pub struct SqliteSyncLock {
+pub(super) struct SqliteImportLock {
+    store: Arc<SharedStore>,
     _file: LockedFile,
 }
 
-impl SqliteSyncLock {
-    /// Acquires the lock of an import of the store at `store`, or returns `None` if another process holds it.
-    pub(super) fn try_take(store: &Path, import: ImportId) -> Result<Option<Self>, StoreError> {
-        let place = std::fs::canonicalize(store).map_err(|problem| write_error(store, &problem))?;
-        let path = beside(&place, &format!("-sync-{}-lock", import.0));
-        Ok(try_lock_file(store, &path)?.map(|file| Self { _file: file }))
+impl SqliteImportLock {
+    /// Acquires the lock of an import, or returns `None` if another process holds it.
+    pub(super) fn try_take(store: &Arc<SharedStore>, import: ImportId) -> Result<Option<Self>, StoreError> {
+        let path = store.path();
+        let place = std::fs::canonicalize(path).map_err(|problem| write_error(path, &problem))?;
+        let file = try_lock_file(path, &beside(&place, &format!("-sync-{}-lock", import.0)))?;
+        Ok(file.map(|file| Self { store: Arc::clone(store), _file: file }))
+    }
+}
+
+impl ImportLock for SqliteImportLock {
+    fn writer(&self, import: &RememberedImport) -> Result<ImportWriter, StoreError> {
+        Ok(SqliteImportTables::open_import(&self.store, import)?.into_writer())
     }
 }

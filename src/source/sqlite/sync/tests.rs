@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::writer::Removal;
-use super::{SqliteSyncStore, SqliteSyncWriter};
+use super::tables::SqliteImportTables;
+use super::{SqliteSyncStore, SqliteTarget};
 use crate::handle::{RecordId, StreamName};
 use crate::record::RecordData;
 use crate::source::contract::{
-    BATCH_RECORDS, Change, IncomingRecord, ItemState, NewConnection, NewImport, RememberedImport, StoreError,
+    Change, IncomingRecord, ItemState, NewConnection, NewImport, RememberedImport, StoreError,
 };
 use crate::source::documents::{DOCS_KIND, DocumentRef, DocumentStore, Uuid, conformance};
-use crate::source::sqlite::{SqliteStore, SqliteWriter, finish_removal, no_progress, remove_records};
+use crate::source::sqlite::{SqliteStore, finish_removal, no_progress, remove_records};
+use crate::source::sync::{ImportTables, ImportTarget, ImportWriter, Removal, SyncStore};
 
 fn connection() -> NewConnection {
     NewConnection {
@@ -44,8 +45,12 @@ fn remembered(path: &Path) -> (SqliteSyncStore, RememberedImport) {
     (store, import)
 }
 
+fn open(store: &SqliteSyncStore, import: &RememberedImport) -> Result<ImportWriter, StoreError> {
+    store.try_lock(import).unwrap().unwrap().writer(import)
+}
+
 /// Writes one item with records.
-fn write_item(writer: &mut SqliteSyncWriter<'_>, path: &str, records: &[&str]) {
+fn write_item(writer: &mut ImportWriter, path: &str, records: &[&str]) {
     writer.begin_item(path);
     for name in records {
         writer.write(put(name, "text"), 10).unwrap();
@@ -58,7 +63,7 @@ async fn a_writer_notices_that_records_were_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
     let (store, import) = remembered(&path);
-    let mut writer = SqliteSyncWriter::open(&store, &import).unwrap();
+    let mut writer = open(&store, &import).unwrap();
     write_item(&mut writer, "a.md", &["a", "b"]);
     writer.flush().unwrap();
     write_item(&mut writer, "c.md", &["c"]);
@@ -70,10 +75,10 @@ async fn a_writer_notices_that_records_were_removed() {
         Err(StoreError::Replaced(_))
     ));
     assert!(!store.items(import.id).unwrap().contains_key("c.md"));
-    assert!(SqliteSyncWriter::open(&store, &import).is_ok());
+    assert!(open(&store, &import).is_ok());
     finish_removal(&path).unwrap();
     remove_records(&path, &"notes".parse().unwrap()).await.unwrap();
-    assert!(matches!(SqliteSyncWriter::open(&store, &import), Err(StoreError::ImportRemoved(_))));
+    assert!(matches!(open(&store, &import), Err(StoreError::ImportRemoved(_))));
 }
 
 #[test]
@@ -81,7 +86,7 @@ fn a_record_that_another_process_puts_during_a_removal_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
     let (store, import) = remembered(&path);
-    let mut writer = SqliteSyncWriter::open(&store, &import).unwrap();
+    let mut writer = open(&store, &import).unwrap();
     write_item(&mut writer, "a.md", &["a", "b"]);
     writer.flush().unwrap();
     let row = |name: &str| -> (i64, i64) {
@@ -89,7 +94,7 @@ fn a_record_that_another_process_puts_during_a_removal_stays() {
         let read = |sqlite: &rusqlite::Connection| {
             sqlite.query_row(sql, [name], |row| Ok((row.get(0)?, row.get(1)?)))
         };
-        store.database.read(read).unwrap()
+        store.shared.database.read(read).unwrap()
     };
     let removal = |name: &str| {
         let ((record, version), change) = (row(name), Change::Delete { deleted_at: None });
@@ -100,32 +105,20 @@ fn a_record_that_another_process_puts_during_a_removal_stays() {
     writer.begin_item("a.md");
     writer.end_item(ItemState { stamp: Some("2".to_owned()), ..ItemState::default() }).unwrap();
     writer.flush().unwrap();
-    let mut other = SqliteWriter::open(&path, &connection(), &no_progress).unwrap();
+    let mut other = SqliteTarget::new(&path).open(&connection(), None, &no_progress).unwrap();
     other.write(put("a", "newer"), 10).unwrap();
     other.finish(&no_progress).unwrap();
-    for removal in removals {
-        writer.remove(removal).unwrap();
-    }
-    assert_eq!(writer.finish(&no_progress).unwrap().tally.deleted, 1);
+    let mut tables = SqliteImportTables::open_import(&store.shared, &import).unwrap();
+    assert_eq!(tables.remove(removals.into()).unwrap().deleted, 1);
     let kept = |name: &str| {
         let sql = "SELECT data IS NOT NULL FROM records WHERE key = ?1";
-        store.database.read(|sqlite| sqlite.query_row(sql, [name], |row| row.get::<_, bool>(0))).unwrap()
+        store
+            .shared
+            .database
+            .read(|sqlite| sqlite.query_row(sql, [name], |row| row.get::<_, bool>(0)))
+            .unwrap()
     };
     assert!(kept("a") && !kept("b"));
-}
-
-#[test]
-fn repeated_keys_are_written_in_batches() {
-    let folder = tempfile::tempdir().unwrap();
-    let (store, import) = remembered(&folder.path().join("notes.db"));
-    let mut writer = SqliteSyncWriter::open(&store, &import).unwrap();
-    write_item(&mut writer, "a.md", &["a"]);
-    writer.begin_item("b.md");
-    for _ in 0..BATCH_RECORDS * 2 {
-        writer.depend(stream(), key("a"));
-        writer.flush_full().unwrap();
-        assert!(writer.pending_steps() < BATCH_RECORDS);
-    }
 }
 
 #[tokio::test]
@@ -143,7 +136,7 @@ async fn a_project_takes_only_documents() {
     };
     let (origin, kind, options) = (PathBuf::from("/x/docs"), DOCS_KIND.to_owned(), "{}".to_owned());
     let import = sync.remember(&connection, &NewImport { origin, kind, options }).unwrap();
-    let mut writer = SqliteSyncWriter::open(&sync, &import).unwrap();
+    let mut writer = open(&sync, &import).unwrap();
     let id = Uuid::random().unwrap().to_string();
     let document = |stream: &str, key: &str, data: serde_json::Value| IncomingRecord {
         stream: stream.parse().unwrap(),

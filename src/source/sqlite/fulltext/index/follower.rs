@@ -16,7 +16,7 @@ use super::folder::folder_of;
 use super::open::VerifiedFiles;
 use crate::handle::RecordId;
 use crate::record::RecordData;
-use crate::source::contract::StoreError;
+use crate::source::contract::{IndexProgress, StoreError, no_progress};
 use crate::source::lexical::content::RecordText;
 use crate::source::sqlite::database::Database;
 use crate::source::sqlite::write_lock::IndexLock;
@@ -33,12 +33,6 @@ const MAX_IDLE: Duration = Duration::from_secs(5);
 
 /// Number of batches between the import and the index.
 const BATCHES_AHEAD: usize = 1;
-
-/// A receiver of the numbers of changes that were added to the index, and of those that it lacks.
-pub type IndexProgress<'a> = &'a dyn Fn(u64, u64);
-
-/// Receives the progress of the index and shows nothing.
-pub fn no_progress(_added: u64, _missing: u64) {}
 
 /// Index that is updated during an import until the first error.
 #[derive(Debug)]

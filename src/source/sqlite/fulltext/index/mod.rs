@@ -32,8 +32,8 @@ mod term_filter;
 mod tokenizer;
 mod view;
 
+pub use crate::source::contract::{IndexProgress, no_progress};
 pub use current::IndexState;
-pub use follower::{IndexProgress, no_progress};
 
 pub(in crate::source::sqlite) use current::{CurrentIndex, Verification};
 pub(in crate::source::sqlite) use document::{Fields, Rows, row_term};

@@ -163,8 +163,9 @@ mod tests {
     use super::*;
     use crate::record::RecordData;
     use crate::source::contract::{Change, IncomingRecord, NewConnection};
-    use crate::source::sqlite::SqliteWriter;
+    use crate::source::sqlite::SqliteTarget;
     use crate::source::sqlite::database::{Database, identity};
+    use crate::source::sync::ImportTarget;
 
     fn import(path: &Path, key: &str) {
         let connection = NewConnection {
@@ -173,7 +174,7 @@ mod tests {
             display_name: None,
             manifest: None,
         };
-        let mut writer = SqliteWriter::open(path, &connection, &no_progress).unwrap();
+        let mut writer = SqliteTarget::new(path).open(&connection, None, &no_progress).unwrap();
         let change = Change::Put { data: RecordData::new(), emitted_at: None };
         let incoming = IncomingRecord { stream: "s".parse().unwrap(), key: key.parse().unwrap(), change };
         writer.write(incoming, 1).unwrap();

@@ -21,7 +21,8 @@ use crate::source::contract::{
     BuildMode, BuildProgress, Change, EmbeddedStreams, IncomingRecord, NewConnection, VectorError,
 };
 use crate::source::meaning::{ScoreSpread, VectorHit};
-use crate::source::sqlite::{SqliteWriter, no_progress};
+use crate::source::sqlite::{SqliteTarget, no_progress};
+use crate::source::sync::ImportTarget;
 
 /// A word that the model refuses to embed.
 const REFUSED_WORD: &str = "unembeddable";
@@ -134,7 +135,7 @@ impl Notes {
             display_name: None,
             manifest: None,
         };
-        let mut writer = SqliteWriter::open(&self.store, &connection, &no_progress).unwrap();
+        let mut writer = SqliteTarget::new(&self.store).open(&connection, None, &no_progress).unwrap();
         for (key, change) in changes {
             let incoming = IncomingRecord {
                 stream: stream.parse().unwrap(),

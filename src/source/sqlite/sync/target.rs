@@ -1,0 +1,42 @@
+//! The file that an import to its end writes to.
+
+use std::path::{Path, PathBuf};
+
+use super::tables::SqliteImportTables;
+use crate::source::contract::{IndexProgress, NewConnection, StoreError};
+use crate::source::documents::{ChunkIds, Project};
+use crate::source::sqlite::document_store::put_copied_project;
+use crate::source::sync::{ImportTarget, ImportWriter};
+
+/// A file that an import writes to, which may not exist yet.
+#[derive(Debug, Clone)]
+pub struct SqliteTarget {
+    path: PathBuf,
+}
+
+impl SqliteTarget {
+    /// Creates the target at a path.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+}
+
+impl ImportTarget for SqliteTarget {
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn put_project(&self, project: &Project) -> Result<(), StoreError> {
+        put_copied_project(&self.path, project)
+    }
+
+    fn open(
+        &self,
+        connection: &NewConnection,
+        chunks: Option<ChunkIds>,
+        progress: IndexProgress<'_>,
+    ) -> Result<ImportWriter, StoreError> {
+        Ok(SqliteImportTables::open_connection(&self.path, connection, chunks, progress)?.into_writer())
+    }
+}
