@@ -9,7 +9,7 @@ use directories::ProjectDirs;
 use super::failure::Failure;
 use super::imports::ImportStore;
 use crate::config::{
-    Environment, FileSettings, SourcePlace, SourceSettings, check_text, default_file, read_text, settings_of,
+    Environment, FileSettings, SourceSettings, check_text, default_file, read_text, settings_of,
 };
 use crate::source::contract::{FILES_ONLY, PostgresError, StoreError, Unsupported};
 use crate::source::is_database;
@@ -153,10 +153,7 @@ pub(crate) fn unread_store_note(settings: &FileSettings, store: &Path) -> Option
 
 /// Returns true if a source is the store of a path.
 pub(crate) fn is_store_at(source: &SourceSettings, store: &Path) -> bool {
-    match &source.place {
-        SourcePlace::Store { path } => is_same_file(path, store),
-        SourcePlace::Postgres { .. } | SourcePlace::Provider { .. } => false,
-    }
+    source.place.file().is_some_and(|path| is_same_file(path, store))
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {

@@ -11,8 +11,8 @@ use super::default_store::is_store_at;
 use super::failure::Failure;
 use super::secret::secret;
 use crate::config::{
-    ConfigError, ConfiguredEmbedding, Environment, FileSettings, SourcePlace, SourceSettings, default_file,
-    read_text, settings_of,
+    ConfigError, ConfiguredEmbedding, Environment, FileSettings, SourceSettings, default_file, read_text,
+    settings_of,
 };
 use crate::embedding::{
     EmbeddingError, EmbeddingModel, EmbeddingSettings, Persistence, QueryEmbedder, open_model,
@@ -49,8 +49,7 @@ pub(crate) fn embedded_streams(settings: &FileSettings, store: &Path) -> Embedde
 
 /// Returns the streams of a database that a configuration embeds, as [`embedded_streams`] does for a file.
 pub(crate) fn embedded_streams_of_database(settings: &FileSettings, url: &PostgresUrl) -> EmbeddedStreams {
-    let is_this = |source: &&SourceSettings| matches!(&source.place, SourcePlace::Postgres { url: other, .. } if other == url);
-    shown_streams(settings.sources.iter().filter(is_this))
+    shown_streams(settings.sources.iter().filter(|source| source.place.database() == Some(url)))
 }
 
 /// Returns the streams that at least one of several sources of a store shows.
@@ -67,7 +66,7 @@ fn shown_streams<'s>(names: impl Iterator<Item = &'s SourceSettings>) -> Embedde
 /// the contract of document search. A store that cannot be read has an error of its own when it is opened.
 pub(crate) fn dimension_problems(settings: &FileSettings, dimensions: usize) -> Vec<String> {
     let unfit = settings.sources.iter().filter_map(|source| {
-        let SourcePlace::Store { path } = &source.place else { return None };
+        let path = source.place.file()?;
         match check_document_dimensions(path, dimensions, &embedded_streams(settings, path)) {
             Err(VectorError::DocumentDimensions(problem)) => {
                 Some(format!("the documents of `{}` cannot be embedded: {problem}", source.name))

@@ -18,16 +18,18 @@ use crate::config::{
     SourceSettings,
 };
 use crate::fit::Protection;
-use crate::handle::SourceName;
 use crate::record::RecordData;
 use crate::source::contract::StoreError;
 use crate::source::federation::{Federation, Member};
 use crate::source::pdpp::{Connections, Credentials, Pdpp, ProviderUrl};
 use crate::source::postgres::{PostgresStore, PostgresUrl, ReadReplicas};
-use crate::source::sqlite::SqliteStore;
-use crate::source::{AllowedStreams, LazySource, Source, SourceError, Sources};
+use crate::source::sqlite::{SqliteFile, SqliteStore};
+use crate::source::{AllowedStreams, LazySource, RecordStore, Source, SourceError, Sources};
 use crate::terminal::note;
 use crate::tools::{Payload, Profile, Toolbox};
+
+/// Error of a configuration without a store.
+pub(crate) const NO_STORE: &str = "no store is configured, and this command needs one; name one with --store";
 
 /// An open source with its settings.
 #[derive(Debug, Clone)]
@@ -46,8 +48,7 @@ impl OpenedSource {
         token: GrantToken,
     ) -> Option<Self> {
         let SourcePlace::Provider { url, .. } = &settings.place else { return None };
-        let credentials = Credentials::of_caller(url, token);
-        let remote = Pdpp::new(settings.name.clone(), url.clone(), credentials, settings.deadline);
+        let remote = remote(settings, url, Credentials::of_caller(url, token));
         let source = allowed(settings, Arc::new(remote.over(connections)));
         Some(Self { source, settings: settings.clone(), embedding: None })
     }
@@ -59,12 +60,10 @@ impl OpenedSource {
 
     /// Returns true if the source searches with this embedding model, or has no use for one.
     fn has_embedding(&self, configured: Option<&ConfiguredEmbedding>) -> bool {
-        match (&self.settings.place, &self.embedding) {
-            (SourcePlace::Provider { .. }, _) => true,
-            (SourcePlace::Store { .. } | SourcePlace::Postgres { .. }, None) => configured.is_none(),
-            (SourcePlace::Store { .. } | SourcePlace::Postgres { .. }, Some(embedding)) => {
-                embedding.is_of(configured)
-            }
+        match &self.embedding {
+            _ if !self.settings.place.is_store() => true,
+            None => configured.is_none(),
+            Some(embedding) => embedding.is_of(configured),
         }
     }
 }
@@ -138,7 +137,7 @@ fn open_all(
         } else {
             open_or_note(source, environment, prepare, embedding.as_ref())
         };
-        let embedding = embedding.clone().filter(|_| !matches!(source.place, SourcePlace::Provider { .. }));
+        let embedding = embedding.clone().filter(|_| source.place.is_store());
         Ok(OpenedSource { source: allowed(source, fresh), settings: source.clone(), embedding })
     };
     settings.sources.iter().map(one).collect()
@@ -164,28 +163,11 @@ fn search_embedding(
     }
 }
 
-/// Opens a store, with searches by meaning if a model is configured.
-fn open_store(
-    settings: &SourceSettings,
-    path: &Path,
-    embedding: Option<&SearchEmbedding>,
-) -> Result<SqliteStore, StoreError> {
-    let store = SqliteStore::open(settings.name.clone(), path)?;
-    Ok(match embedding {
-        Some(embedding) => {
-            let deadline = settings.max_query_timeout().min(embedding.query_timeout());
-            store.with_embedder(Arc::clone(&embedding.embedder), embedding.vector_memory(), deadline)
-        }
-        None => store,
-    })
-}
-
 /// Returns true if the credential is in an environment variable that is not set.
 fn lacks_variable(source: &SourceSettings, environment: &Environment) -> bool {
     matches!(
-        &source.place,
-        SourcePlace::Provider { credential: CredentialSettings::Variable(name), .. }
-            if environment.credential(name).is_none()
+        source.place.credential(),
+        Some(CredentialSettings::Variable(name)) if environment.credential(name).is_none()
     )
 }
 
@@ -223,73 +205,13 @@ pub(crate) fn open_source(
     prepare: Prepare,
     embedding: Option<&SearchEmbedding>,
 ) -> Result<Arc<dyn Source>, Failure> {
-    match &settings.place {
-        SourcePlace::Store { path } => {
-            let store = open_store(settings, path, embedding)?;
-            prepare(&store)?;
-            Ok(Arc::new(store))
-        }
-        SourcePlace::Postgres { url, replicas } => {
-            let store = open_postgres(settings, DatabasePlace { url, replicas }, environment)?;
-            Ok(Arc::new(embedding_queries(store, settings, embedding)))
-        }
-        SourcePlace::Provider { url, credential } => {
-            refuse_owner(url, environment)?;
-            let credentials = credentials(url, credential, environment);
-            credentials.check_kept(Timestamp::now())?;
-            note_exposed_file(&settings.name, &credentials);
-            Ok(remote(settings, url, credentials))
-        }
-    }
+    let Opening { source, problem, warning } = open(settings, environment, prepare, embedding)?;
+    problem.map_or(Ok(()), Err)?;
+    warning.iter().for_each(note);
+    Ok(source)
 }
 
-/// Prepares a store in PostgreSQL. The first call connects.
-pub(crate) fn open_postgres(
-    settings: &SourceSettings,
-    place: DatabasePlace<'_>,
-    environment: &Environment,
-) -> Result<PostgresStore, StoreError> {
-    let pool = postgres_pool(place.url, environment)?;
-    let store = PostgresStore::new(settings.name.clone(), pool, settings.deadline);
-    let ReplicaSettings { urls, max_lag } = place.replicas;
-    if urls.is_empty() {
-        return Ok(store);
-    }
-    let replicas = urls.iter().map(|url| postgres_pool(url, environment)).collect::<Result<_, _>>()?;
-    Ok(store.with_replicas(ReadReplicas::new(replicas, *max_lag)))
-}
-
-/// Database of a source.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DatabasePlace<'p> {
-    /// Address of the primary.
-    pub(crate) url: &'p PostgresUrl,
-    pub(crate) replicas: &'p ReplicaSettings,
-}
-
-/// Returns a store in PostgreSQL with searches by meaning, if a model is configured.
-fn embedding_queries(
-    store: PostgresStore,
-    settings: &SourceSettings,
-    embedding: Option<&SearchEmbedding>,
-) -> PostgresStore {
-    match embedding {
-        Some(embedding) => {
-            let deadline = settings.max_query_timeout().min(embedding.query_timeout());
-            store.with_embedder(Arc::clone(&embedding.embedder), deadline)
-        }
-        None => store,
-    }
-}
-
-/// Warns of a credential that other users of the machine can read.
-fn note_exposed_file(source: &SourceName, credentials: &Credentials) {
-    if let Some(file) = credentials.exposed_file() {
-        let file = file.display();
-        note(&format_args!("source `{source}`: other users can read {file}: run `chmod 600 {file}`"));
-    }
-}
-
+/// Opens one source of several. Its problem is noted; if it cannot be opened, each call tries again.
 fn open_or_note(
     settings: &SourceSettings,
     environment: &Environment,
@@ -297,71 +219,140 @@ fn open_or_note(
     embedding: Option<&SearchEmbedding>,
 ) -> Arc<dyn Source> {
     let name = &settings.name;
-    let print_note = |failure: &Failure| {
+    let print_note = |failure: Failure| {
         note(&format_args!("source `{name}`: {failure}; calls report it, and the other sources are used"));
     };
-    match &settings.place {
-        SourcePlace::Store { path } => match open_store(settings, path, embedding) {
-            Ok(store) => {
-                if let Err(error) = prepare(&store) {
-                    print_note(&error.into());
-                }
-                Arc::new(store)
-            }
-            Err(error) => {
-                print_note(&error.into());
-                let (settings, path, embedding) = (settings.clone(), path.clone(), embedding.cloned());
-                let identity = SqliteStore::identity_at(name, &path);
-                let name = name.clone();
-                let open = move || -> Result<Arc<dyn Source>, SourceError> {
-                    Ok(Arc::new(open_store(&settings, &path, embedding.as_ref())?))
-                };
-                Arc::new(LazySource::new(name, identity, open))
-            }
-        },
-        SourcePlace::Postgres { url, replicas } => {
-            match open_postgres(settings, DatabasePlace { url, replicas }, environment) {
-                Ok(store) => Arc::new(embedding_queries(store, settings, embedding)),
-                Err(error) => {
-                    print_note(&error.into());
-                    let identity = PostgresStore::identity_at(name, url);
-                    let (settings, environment) = (settings.clone(), environment.clone());
-                    let (url, replicas) = (url.clone(), replicas.clone());
-                    let embedding = embedding.cloned();
-                    let open = move || -> Result<Arc<dyn Source>, SourceError> {
-                        let place = DatabasePlace { url: &url, replicas: &replicas };
-                        let store = open_postgres(&settings, place, &environment)?;
-                        Ok(Arc::new(embedding_queries(store, &settings, embedding.as_ref())))
-                    };
-                    Arc::new(LazySource::new(name.clone(), identity, open))
-                }
-            }
+    match open(settings, environment, prepare, embedding) {
+        Ok(Opening { source, problem, warning }) => {
+            problem.into_iter().for_each(print_note);
+            warning.iter().for_each(note);
+            source
         }
-        SourcePlace::Provider { url, credential } => {
-            if let Err(failure) = refuse_owner(url, environment) {
-                print_note(&failure);
-                let identity = Pdpp::identity_at(name, url);
-                let problem = failure.message;
-                let open = move || -> Result<Arc<dyn Source>, SourceError> {
-                    let remedy =
-                        "unset the variable, and run the command again or restart the server".to_owned();
-                    Err(SourceError::Reauthorize { problem: problem.clone(), remedy })
-                };
-                return Arc::new(LazySource::new(name.clone(), identity, open));
-            }
-            let credentials = credentials(url, credential, environment);
-            if let Err(error) = credentials.check_kept(Timestamp::now()) {
-                print_note(&error.into());
-            }
-            note_exposed_file(name, &credentials);
-            // The client reads its credential for each request, so a credential that is created later is used.
-            remote(settings, url, credentials)
+        Err(error) => {
+            print_note(error.into());
+            let identity = identity(settings);
+            let (settings, environment) = (settings.clone(), environment.clone());
+            let embedding = embedding.cloned();
+            Arc::new(LazySource::new(name.clone(), identity, move || {
+                Ok(open(&settings, &environment, AS_IT_IS, embedding.as_ref())?.source)
+            }))
         }
     }
 }
 
-fn remote(settings: &SourceSettings, url: &ProviderUrl, credentials: Credentials) -> Arc<dyn Source> {
-    Arc::new(Pdpp::new(settings.name.clone(), url.clone(), credentials, settings.deadline))
+/// Source that could be opened.
+struct Opening {
+    source: Arc<dyn Source>,
+    /// Failure of a check. A command ends with it. Among several sources it is noted, and calls check again.
+    problem: Option<Failure>,
+    warning: Option<String>,
+}
+
+/// Opens a source of any kind.
+fn open(
+    settings: &SourceSettings,
+    environment: &Environment,
+    prepare: Prepare,
+    embedding: Option<&SearchEmbedding>,
+) -> Result<Opening, StoreError> {
+    let name = &settings.name;
+    let query_timeout =
+        |embedding: &SearchEmbedding| settings.max_query_timeout().min(embedding.query_timeout());
+    Ok(match &settings.place {
+        SourcePlace::Store { path } => {
+            let mut store = SqliteStore::open(name.clone(), path)?;
+            if let Some(embedding) = embedding {
+                let embedder = Arc::clone(&embedding.embedder);
+                store = store.with_embedder(embedder, embedding.vector_memory(), query_timeout(embedding));
+            }
+            let problem = prepare(&store).err().map(Failure::from);
+            Opening { source: Arc::new(store), problem, warning: None }
+        }
+        SourcePlace::Postgres { url, replicas } => {
+            let mut store = open_postgres(settings, url, replicas, environment)?;
+            if let Some(embedding) = embedding {
+                store = store.with_embedder(Arc::clone(&embedding.embedder), query_timeout(embedding));
+            }
+            Opening { source: Arc::new(store), problem: None, warning: None }
+        }
+        SourcePlace::Provider { url, credential } => {
+            if let Err(failure) = refuse_owner(url, environment) {
+                let source = Arc::new(refused(settings, failure.message.clone()));
+                return Ok(Opening { source, problem: Some(failure), warning: None });
+            }
+            let credentials = credentials(url, credential, environment);
+            // The client reads its credential for each request, so a credential that is created later is used.
+            let problem = credentials.check_kept(Timestamp::now()).err().map(Failure::from);
+            let warning = credentials.exposed_file().map(|file| {
+                let file = file.display();
+                format!("source `{name}`: other users can read {file}: run `chmod 600 {file}`")
+            });
+            Opening { source: Arc::new(remote(settings, url, credentials)), problem, warning }
+        }
+    })
+}
+
+/// Returns the identity that a source has when it is open.
+fn identity(settings: &SourceSettings) -> String {
+    let name = &settings.name;
+    match &settings.place {
+        SourcePlace::Store { path } => SqliteStore::identity_at(name, path),
+        SourcePlace::Postgres { url, .. } => PostgresStore::identity_at(name, url),
+        SourcePlace::Provider { url, .. } => Pdpp::identity_at(name, url),
+    }
+}
+
+/// Opens a store as commands see it.
+///
+/// # Errors
+///
+/// The place is a record server, or the password of a database cannot be read.
+pub(crate) fn open_store(
+    place: &SourcePlace,
+    environment: &Environment,
+) -> Result<Box<dyn RecordStore>, Failure> {
+    match place {
+        SourcePlace::Store { path } => Ok(Box::new(SqliteFile::new(path.clone()))),
+        SourcePlace::Postgres { url, .. } => {
+            Ok(Box::new(postgres_pool(url, environment).map_err(StoreError::from)?))
+        }
+        SourcePlace::Provider { .. } => Err(Failure::usage(&NO_STORE)),
+    }
+}
+
+/// Opens the store at the path of a file or the URL of a database, as commands see it.
+pub(crate) fn open_store_at(path: &Path, environment: &Environment) -> Result<Box<dyn RecordStore>, Failure> {
+    let place = SourcePlace::from_store(path, Path::new("")).map_err(|error| Failure::usage(&error))?;
+    open_store(&place, environment)
+}
+
+/// Prepares a store in PostgreSQL. The first call connects.
+pub(crate) fn open_postgres(
+    settings: &SourceSettings,
+    url: &PostgresUrl,
+    replicas: &ReplicaSettings,
+    environment: &Environment,
+) -> Result<PostgresStore, StoreError> {
+    let pool = postgres_pool(url, environment)?;
+    let store = PostgresStore::new(settings.name.clone(), pool, settings.deadline);
+    let ReplicaSettings { urls, max_lag } = replicas;
+    if urls.is_empty() {
+        return Ok(store);
+    }
+    let replicas = urls.iter().map(|url| postgres_pool(url, environment)).collect::<Result<_, _>>()?;
+    Ok(store.with_replicas(ReadReplicas::new(replicas, *max_lag)))
+}
+
+fn remote(settings: &SourceSettings, url: &ProviderUrl, credentials: Credentials) -> Pdpp {
+    Pdpp::new(settings.name.clone(), url.clone(), credentials, settings.deadline)
+}
+
+/// Returns a record server that is not called, because the environment has an owner credential.
+fn refused(settings: &SourceSettings, problem: String) -> LazySource {
+    LazySource::new(settings.name.clone(), identity(settings), move || {
+        let remedy = "unset the variable, and run the command again or restart the server".to_owned();
+        Err(SourceError::Reauthorize { problem: problem.clone(), remedy })
+    })
 }
 
 /// Returns an error if the environment has an owner credential, since remote sources are then refused.

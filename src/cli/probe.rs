@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::print::counted;
 use crate::app::failure::Failure;
 use crate::callers::CallContext;
-use crate::config::{SourcePlace, SourceSettings};
+use crate::config::SourceSettings;
 use crate::handle::StreamName;
 use crate::record::{Schema, StreamSchema};
 use crate::saturate::saturated;
@@ -72,15 +72,6 @@ pub(super) fn absent_streams(settings: &SourceSettings, schema: &Schema) -> Opti
     let absent = settings.streams.iter().flatten().filter(|name| !is_there(name));
     let absent: Vec<String> = absent.map(|name| format!("`{name}`")).collect();
     (!absent.is_empty()).then(|| format!("`streams` allows {}, which it does not have", absent.join(", ")))
-}
-
-/// Returns the path or URL of a source.
-pub(super) fn place(settings: &SourceSettings) -> String {
-    match &settings.place {
-        SourcePlace::Store { path } => path.display().to_string(),
-        SourcePlace::Postgres { url, .. } => url.to_string(),
-        SourcePlace::Provider { url, .. } => url.to_string(),
-    }
 }
 
 impl fmt::Display for Extent {

@@ -152,10 +152,7 @@ mod tests {
     /// Returns the credential of a source with this line.
     fn credential(line: &str) -> CredentialSettings {
         let text = format!("[[source]]\nname = \"work\"\nurl = \"records.example.com\"\n{line}\n");
-        match read(&text).sources.remove(0).place {
-            SourcePlace::Provider { credential, .. } => credential,
-            SourcePlace::Store { .. } | SourcePlace::Postgres { .. } => panic!("{text}"),
-        }
+        read(&text).sources[0].place.credential().cloned().unwrap()
     }
 
     #[test]

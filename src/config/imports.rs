@@ -70,12 +70,9 @@ impl ImportSettings {
     pub fn store<'s>(&self, sources: &'s [SourceSettings]) -> Option<(&'s SourceName, &'s SourcePlace)> {
         let is_chosen =
             |source: &&SourceSettings| self.source.as_ref().is_none_or(|name| *name == source.name);
-        let mut stores = sources.iter().filter(is_chosen).filter_map(|source| match &source.place {
-            SourcePlace::Store { .. } | SourcePlace::Postgres { .. } => Some((&source.name, &source.place)),
-            SourcePlace::Provider { .. } => None,
-        });
+        let mut stores = sources.iter().filter(is_chosen).filter(|source| source.place.is_store());
         let store = stores.next()?;
-        stores.next().is_none().then_some(store)
+        stores.next().is_none().then_some((&store.name, &store.place))
     }
 }
 

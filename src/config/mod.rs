@@ -34,6 +34,7 @@ mod trust;
 mod values;
 mod watch;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -87,7 +88,7 @@ impl SourceSettings {
     /// Returns true if requests to the source use the caller's own token.
     #[must_use]
     pub fn takes_callers_token(&self) -> bool {
-        matches!(&self.place, SourcePlace::Provider { credential: CredentialSettings::Caller, .. })
+        self.place.credential() == Some(&CredentialSettings::Caller)
     }
 
     /// Returns the maximum time in which a search of a store can wait for the vector of its query. The rest of the deadline
@@ -170,6 +171,30 @@ impl SourcePlace {
         Ok(Self::Postgres { url, replicas })
     }
 
+    /// Returns the path of a store in a file.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        if let Self::Store { path } = self { Some(path) } else { None }
+    }
+
+    /// Returns the address of a store in a database.
+    #[must_use]
+    pub fn database(&self) -> Option<&PostgresUrl> {
+        if let Self::Postgres { url, .. } = self { Some(url) } else { None }
+    }
+
+    /// Returns true for a store, which commands can read and write as a whole.
+    #[must_use]
+    pub fn is_store(&self) -> bool {
+        self.credential().is_none()
+    }
+
+    /// Returns the location of the credential of a record server.
+    #[must_use]
+    pub fn credential(&self) -> Option<&CredentialSettings> {
+        if let Self::Provider { credential, .. } = self { Some(credential) } else { None }
+    }
+
     /// Returns the place of a store: a path below `folder`, or the URL of a database.
     ///
     /// # Errors
@@ -180,6 +205,17 @@ impl SourcePlace {
             None => Self::Store { path: folder.join(place) },
             Some(url) => Self::Postgres { url: url?.below(folder), replicas: ReplicaSettings::default() },
         })
+    }
+}
+
+impl fmt::Display for SourcePlace {
+    /// Writes the path or the URL, without a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store { path } => path.display().fmt(f),
+            Self::Postgres { url, .. } => url.fmt(f),
+            Self::Provider { url, .. } => url.fmt(f),
+        }
     }
 }
 

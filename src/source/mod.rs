@@ -16,8 +16,8 @@
 //! * `query`: typed queries and answers
 //! * `backend`: what operators see of the place of a source
 //! * `error`, `unknown_place`: errors
-//! * `sync`: imports and synchronizations; `store_place`, `record_export`: files and databases as stores, whole reads, and
-//!   `store_copy`: copies of stores
+//! * `sync`: imports and synchronizations; `store_place`: names of databases
+//! * `record_store`, `record_export`: stores as commands see them, and whole reads, `store_copy`: copies of stores
 //! * `accumulator`: accumulators of aggregates
 //!
 //! **Invariant:** nothing here knows MCP, and text from a source never becomes a header, a path, a log line or an
@@ -40,6 +40,7 @@ pub mod pdpp;
 pub mod postgres;
 mod query;
 mod record_export;
+mod record_store;
 mod relational;
 mod reranking;
 mod sources;
@@ -67,7 +68,8 @@ pub use query::{
     SearchOperator, SearchPage, SearchPosition, SearchQuery, SearchText, Selection, Start, StreamAnswer,
     StreamQuery, Test, TimeZoneName, WindowQuery, WindowStart,
 };
-pub use record_export::{ExportPlace, RecordExport};
+pub use record_export::RecordExport;
+pub use record_store::RecordStore;
 pub use reranking::Reranking;
 pub use sources::Sources;
 pub use store_copy::{ConnectionCopy, CopyError, StoreCopy};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::super::secret::postgres_pool;
-use crate::config::{Environment, FileSettings, SourcePlace};
+use crate::config::{Environment, FileSettings};
 use crate::handle::SourceName;
 use crate::source::pdpp::DEFAULT_DEADLINE;
 use crate::source::postgres::{PostgresStore, PostgresUrl};
@@ -16,10 +16,8 @@ const START_DELAY: Duration = Duration::from_secs(1);
 /// Logs the state of pgvector in each database of a configuration. The remedy follows if it cannot be used. A database that
 /// cannot be reached is left out, since calls report that.
 pub(crate) async fn log_pgvector(settings: FileSettings, environment: Environment) {
-    let databases = settings.sources.iter().filter_map(|source| match &source.place {
-        SourcePlace::Postgres { url, .. } => Some((&source.name, url)),
-        SourcePlace::Store { .. } | SourcePlace::Provider { .. } => None,
-    });
+    let databases =
+        settings.sources.iter().filter_map(|source| Some((&source.name, source.place.database()?)));
     let databases: Vec<(&SourceName, &PostgresUrl)> = databases.collect();
     if databases.is_empty() {
         return;

@@ -1,24 +1,22 @@
 //! The store that a command means: the one that `--store` names, or one of a configuration.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use crate::app::failure::Failure;
+use crate::app::open::{NO_STORE, open_store};
 use crate::app::secret::postgres_pool;
 use crate::app::settings::SourceArgs;
 use crate::config::{
     Environment, FileSettings, FoundFile, SourcePlace, SourceSettings, TrustedFiles, read_text,
 };
-use crate::source::ExportPlace;
+use crate::source::RecordStore;
 use crate::source::contract::{BACKUP, PostgresError, StoreError, Unsupported};
 use crate::source::postgres::PostgresPool;
 
-/// Error of a configuration without a store.
-const NO_STORE: &str = "no store is configured, and this command needs one; name one with --store";
-
-/// Store that a command means.
+/// Store of vectors that a command means.
 #[derive(Debug, Clone)]
 pub(in crate::cli) enum StorePlace {
     /// A store in a file.
@@ -52,13 +50,26 @@ impl StoreArgs {
         environment: &Environment,
         operation: Unsupported,
     ) -> Result<PathBuf, Failure> {
-        match self.settings_place(environment)? {
-            SourcePlace::Store { path } => Ok(path),
-            _ => Err(StoreError::from(PostgresError::not_supported(operation)).into()),
-        }
+        let place = self.settings_place(environment)?;
+        let refused = || StoreError::from(PostgresError::not_supported(operation)).into();
+        place.file().map(Path::to_owned).ok_or_else(refused)
     }
 
-    /// Returns the store: a file or a database.
+    /// Opens the store.
+    pub(in crate::cli) fn store(&self, environment: &Environment) -> Result<Box<dyn RecordStore>, Failure> {
+        open_store(&self.settings_place(environment)?, environment)
+    }
+
+    /// Opens the store for a command that writes. Refuses one that only a found and untrusted file names.
+    pub(in crate::cli) fn store_to_write(
+        &self,
+        environment: &Environment,
+    ) -> Result<Box<dyn RecordStore>, Failure> {
+        self.refuse_found()?;
+        self.store(environment)
+    }
+
+    /// Returns the place of the vectors of the store: a file or a database.
     pub(in crate::cli) fn place(&self, environment: &Environment) -> Result<StorePlace, Failure> {
         Ok(match self.settings_place(environment)? {
             SourcePlace::Postgres { url, .. } => {
@@ -72,8 +83,8 @@ impl StoreArgs {
     /// Returns the place of the only store, or of the one that is named.
     fn settings_place(&self, environment: &Environment) -> Result<SourcePlace, Failure> {
         let settings = self.args.settings(environment)?;
-        let is_store = |source: &&SourceSettings| !matches!(source.place, SourcePlace::Provider { .. });
-        let stores: Vec<&SourceSettings> = settings.sources.iter().filter(is_store).collect();
+        let stores: Vec<&SourceSettings> =
+            settings.sources.iter().filter(|source| source.place.is_store()).collect();
         let is_meant = |name: &str| self.source.as_deref().is_none_or(|meant| meant == name);
         let meant: Vec<_> = stores.iter().filter(|source| is_meant(source.name.as_str())).collect();
         if let [only] = meant.as_slice() {
@@ -119,16 +130,6 @@ impl StoreArgs {
             }
         }
         Ok(())
-    }
-}
-
-impl StorePlace {
-    /// Returns the place for reads of all records.
-    pub(in crate::cli) fn export_place(&self) -> ExportPlace<'_> {
-        match self {
-            Self::File(path) => ExportPlace::File(path),
-            Self::Postgres(pool) => ExportPlace::Postgres(pool),
-        }
     }
 }
 

@@ -30,8 +30,7 @@ use crate::app::failure::Failure;
 use crate::app::settings::{SourceArgs, remote};
 use crate::cli::print::{FAINT, Printer};
 use crate::config::{
-    CredentialSettings, DEFAULT_CACHE_ROOT, Environment, FoundFile, SecretPlace, SourcePlace, check_text,
-    read_text,
+    CredentialSettings, DEFAULT_CACHE_ROOT, Environment, FoundFile, SecretPlace, check_text, read_text,
 };
 use crate::source::is_database;
 use crate::terminal::{Line, escape_line};
@@ -123,11 +122,10 @@ impl SourceArgs {
 /// Returns the environment variables that a configuration takes credentials and keys of services from, each once.
 fn credential_variables(path: &Path, text: &str) -> Result<Vec<String>, Failure> {
     let settings = check_text(text, path)?;
-    let variable = |place: &SourcePlace| match place {
-        SourcePlace::Provider { credential: CredentialSettings::Variable(name), .. } => Some(name.clone()),
-        SourcePlace::Provider { .. } | SourcePlace::Postgres { .. } | SourcePlace::Store { .. } => None,
-    };
-    let of_sources = settings.sources.iter().filter_map(|source| variable(&source.place));
+    let of_sources = settings.sources.iter().filter_map(|source| match source.place.credential() {
+        Some(CredentialSettings::Variable(name)) => Some(name.clone()),
+        _ => None,
+    });
     let keys = [
         settings.embedding.and_then(|embedding| embedding.api_key),
         settings.rerank.and_then(|rerank| rerank.api_key),

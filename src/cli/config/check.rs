@@ -10,7 +10,7 @@ use crate::app::failure::Failure;
 use crate::app::settings::found_file;
 use crate::cli::print::{Printer, grouped, note};
 use crate::config::{
-    ConfigError, Environment, FileSettings, SourcePlace, SourceSettings, read_text, refuse_blank, settings_of,
+    ConfigError, Environment, FileSettings, SourceSettings, read_text, refuse_blank, settings_of,
 };
 use crate::http::TlsSettings;
 use crate::saturate::saturated;
@@ -108,7 +108,7 @@ fn print_valid(printer: Printer, path: &Path, settings: &FileSettings) {
 /// Returns a warning for each store with a deadline that is too short for the time a search may wait for a vector.
 fn short_deadlines(settings: &FileSettings) -> Vec<String> {
     let Some(embedding) = &settings.embedding else { return Vec::new() };
-    let stores = settings.sources.iter().filter(|source| matches!(source.place, SourcePlace::Store { .. }));
+    let stores = settings.sources.iter().filter(|source| source.place.file().is_some());
     let short = stores.filter(|source| source.max_query_timeout() < embedding.query_timeout);
     let warning = |source: &SourceSettings| {
         format!(

@@ -9,8 +9,8 @@ use crate::app::failure::Failure;
 use crate::app::settings::found_file;
 use crate::cli::print::{FAINT, Printer, note};
 use crate::config::{
-    ConfigError, FoundFile, RestrictedKey, SourcePlace, SourceSettings, TrustedFile, TrustedFiles,
-    check_text, read_text, refuse_blank, restricted_keys,
+    ConfigError, FoundFile, RestrictedKey, SourceSettings, TrustedFile, TrustedFiles, check_text, read_text,
+    refuse_blank, restricted_keys,
 };
 use crate::terminal::Line;
 
@@ -87,13 +87,9 @@ fn key_value(key: &RestrictedKey) -> Value {
     json!({ "line": key.line, "key": key.key, "value": key.value, "effect": key.effect })
 }
 
-/// Returns the URL of a source's record server, if it has one.
+/// Returns the URL of a source's server, if it has one.
 fn server(source: &SourceSettings) -> Option<String> {
-    match &source.place {
-        SourcePlace::Provider { url, .. } => Some(url.to_string()),
-        SourcePlace::Postgres { url, .. } => Some(url.to_string()),
-        SourcePlace::Store { .. } => None,
-    }
+    source.place.file().is_none().then(|| source.place.to_string())
 }
 
 fn print_text(

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 
 use super::check::Check;
-use crate::app::open::{DatabasePlace, allowed, credentials, open_postgres, refuse_owner};
+use crate::app::open::{allowed, credentials, open_postgres, refuse_owner};
 use crate::callers::CallContext;
 use crate::cli::print::grouped;
 use crate::cli::probe::{OF_CALLERS, absent_streams, error_with_remedy, probe, with_deadline};
@@ -37,7 +37,8 @@ pub(super) async fn examine(settings: &SourceSettings, environment: &Environment
     let source = match &settings.place {
         SourcePlace::Store { path } => open_store(settings, path.clone(), &mut checks).await,
         SourcePlace::Postgres { url, replicas } => {
-            check_postgres(settings, DatabasePlace { url, replicas }, environment, &mut checks).await
+            let opened = open_postgres(settings, url, replicas, environment);
+            check_postgres(settings, opened, &mut checks).await
         }
         SourcePlace::Provider { url, credential } => {
             open_remote(settings, url, credential, environment, &mut checks).await
@@ -114,11 +115,10 @@ async fn check_vectors(settings: &SourceSettings, store: &PostgresStore) -> Opti
 /// Checks the connection to a database, its tables and its extension.
 async fn check_postgres(
     settings: &SourceSettings,
-    place: DatabasePlace<'_>,
-    environment: &Environment,
+    opened: Result<PostgresStore, StoreError>,
     checks: &mut Vec<Check>,
 ) -> Option<Arc<dyn Source>> {
-    let opened = match open_postgres(settings, place, environment) {
+    let opened = match opened {
         Ok(store) => store.state().await.map(|state| (store, state)).map_err(StoreError::from),
         Err(error) => Err(error),
     };
@@ -230,13 +230,11 @@ fn described_index(state: IndexState) -> String {
 
 fn described(settings: &SourceSettings) -> String {
     let SourceSettings { name, place, deadline, streams, .. } = settings;
-    let place = match place {
-        SourcePlace::Store { path } => format!("{name}: the store {}", path.display()),
-        SourcePlace::Postgres { url, .. } => format!("{name}: the store {url}, deadline {deadline:?}"),
-        SourcePlace::Provider { url, credential } => {
-            format!("{name}: {url}, credential {}, deadline {deadline:?}", credential.shown())
-        }
-    };
+    let kind = if place.is_store() { "the store " } else { "" };
+    let credential = place.credential().map(|credential| format!(", credential {}", credential.shown()));
+    let deadline = place.file().is_none().then(|| format!(", deadline {deadline:?}"));
+    let rest = [credential, deadline].into_iter().flatten().collect::<String>();
+    let place = format!("{name}: {kind}{place}{rest}");
     match streams {
         None => place,
         Some(streams) => format!("{place}, {} streams allowed", streams.len()),

@@ -26,7 +26,7 @@ use crate::app::open::runtime;
 use crate::app::rerank::open_configured_reranker;
 use crate::app::settings::SourceArgs;
 use crate::app::state::{SharedStateArgs, StateArgs};
-use crate::config::{Environment, FileSettings, SourcePlace, SourceSettings};
+use crate::config::{Environment, FileSettings, SourceSettings};
 use crate::cursor::{KeyMismatch, compare_shared_keys};
 use crate::embedding::{ModelIdentity, PROBE_TEXT, probe_vector};
 use crate::http::TlsSettings;
@@ -78,7 +78,7 @@ impl Doctor {
         let imports = settings.sources.iter().zip(&examined);
         let imports = imports.map(async |(source, examined)| {
             // A database that cannot be read has a check of its own.
-            let is_unread = matches!(source.place, SourcePlace::Postgres { .. }) && examined.schema.is_none();
+            let is_unread = source.place.database().is_some() && examined.schema.is_none();
             if is_unread { None } else { check_imports(&settings, source, environment).await }
         });
         let imports: Vec<Option<Check>> = runtime()?.block_on(join_all(imports));
@@ -185,8 +185,7 @@ fn agreement(compared: Result<Option<KeyMismatch>, StateError>) -> Result<String
 
 /// Returns the failed check of a store with vectors that cannot be used. A store that cannot be read has a check of its own.
 fn damaged_vectors(source: &SourceSettings) -> Option<Check> {
-    let SourcePlace::Store { path } = &source.place else { return None };
-    match check_vectors(path) {
+    match check_vectors(source.place.file()?) {
         Ok(()) | Err(VectorError::Store(_)) => None,
         Err(error) => Some(Check::for_source(source, "vectors", Err(error.to_string()))),
     }
@@ -196,7 +195,7 @@ fn damaged_vectors(source: &SourceSettings) -> Option<Check> {
 /// vectors, in the streams that the configuration shows. A store that cannot be read has a check of its own.
 fn problems_of_vectors(settings: &FileSettings, model: &ModelIdentity) -> String {
     let problems = settings.sources.iter().filter_map(|source| {
-        let SourcePlace::Store { path } = &source.place else { return None };
+        let path = source.place.file()?;
         let status = vector_status(path, &embedded_streams(settings, path)).ok()?;
         let stored = VectorIndex::new(path, 0).model().ok()?;
         if let Some(Err(problem)) = stored.map(|stored| stored.check(model)) {

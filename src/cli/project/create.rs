@@ -7,15 +7,10 @@ use clap::Args;
 use super::store;
 use crate::app::default_store::store_or_database_to_fill;
 use crate::app::failure::Failure;
-use crate::app::imports::ImportStore;
-use crate::app::open::runtime;
-use crate::app::secret::postgres_pool;
-use crate::cli::backup::StorePlace;
+use crate::app::open::{open_store_at, runtime};
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::contract::StoreError;
 use crate::source::documents::{NewProject, ProjectName, ProjectSettings, ProjectSlug};
-use crate::source::sqlite::SqliteSyncStore;
 
 /// Create an empty project; `fetchwell import docs` then imports its documents.
 #[derive(Debug, Args)]
@@ -40,16 +35,9 @@ pub(super) struct Create {
 impl Create {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let path = store_or_database_to_fill(self.store.as_deref(), environment)?;
-        let place = match ImportStore::from_place(&path)? {
-            ImportStore::Postgres(url) => {
-                StorePlace::Postgres(postgres_pool(&url, environment).map_err(StoreError::from)?)
-            }
-            ImportStore::File(path) => {
-                drop(SqliteSyncStore::open_or_create(&path)?);
-                StorePlace::File(path)
-            }
-        };
-        let store = store::open(&place)?;
+        let store = open_store_at(&path, environment)?;
+        store.create()?;
+        let store = store::open(&*store)?;
         let name = self.name.unwrap_or_else(|| ProjectName::from(&self.slug));
         let settings = ProjectSettings {
             history: !self.no_history,

@@ -19,7 +19,7 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let store = store::open(&self.store.place(environment)?)?;
+        let store = store::open(&*self.store.store(environment)?)?;
         let runtime = runtime()?;
         let projects = runtime.block_on(store.projects())?;
         if printer.json {

@@ -2,20 +2,22 @@
 
 use clap::Args;
 use serde_json::json;
+use tokio::runtime::Runtime;
 
 use super::list::documents_of;
 use super::show::no_project;
-use super::store::{database, open};
+use super::store::open;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::state::StateArgs;
-use crate::cli::backup::{StoreArgs, StorePlace};
+use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, counted};
 use crate::cli::store::Remove as RemoveRecords;
 use crate::config::Environment;
 use crate::handle::RecordScope;
-use crate::source::documents::{DocumentStore, ProjectRef};
-use crate::source::postgres::PostgresStore;
+use crate::source::RecordStore;
+use crate::source::documents::{Project, ProjectRef};
+use crate::source::pdpp::DEFAULT_DEADLINE;
 
 /// Remove a project with its documents, vectors and search history; the imported files stay.
 #[derive(Debug, Args)]
@@ -42,50 +44,49 @@ pub(super) struct Remove {
 impl Remove {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let Self { project, store, state, yes, dry_run } = self;
-        let place = store.place_to_write(environment)?;
-        if let StorePlace::Postgres(pool) = &place {
-            return remove_from(&database(pool)?, &project, Confirmation { yes, dry_run }, printer);
+        let records = store.store_to_write(environment)?;
+        let (documents, runtime) = (open(&*records)?, runtime()?);
+        let found = runtime.block_on(documents.project(&project))?.ok_or_else(|| no_project(&project))?;
+        if records.file().is_none() {
+            let documents = documents_of(&runtime.block_on(documents.categories(found.id))?);
+            let removal = Removal { project: found, documents, yes, dry_run };
+            return removal.run(&*records, &runtime, printer);
         }
-        let found = runtime()?.block_on(open(&place)?.project(&project))?;
-        let connection = found.ok_or_else(|| no_project(&project))?.slug.connection().clone();
+        let connection = found.slug.connection().clone();
         let scope = RecordScope { connection, stream: None, record: None };
         RemoveRecords { scope, store, state, yes, dry_run }.run(printer, environment)
     }
 }
 
-/// Options of a removal.
-#[derive(Debug, Clone, Copy)]
-struct Confirmation {
+/// Removal of a project from a database, which leaves the rest of the store as it is.
+struct Removal {
+    project: Project,
+    documents: u64,
     yes: bool,
     dry_run: bool,
 }
 
-/// Removes a project from a database.
-fn remove_from(
-    store: &PostgresStore,
-    named: &ProjectRef,
-    options: Confirmation,
-    printer: Printer,
-) -> Result<(), Failure> {
-    let runtime = runtime()?;
-    let project = runtime.block_on(store.project(named))?.ok_or_else(|| no_project(named))?;
-    let documents = documents_of(&runtime.block_on(store.categories(project.id))?);
-    let slug = &project.slug;
-    if !options.dry_run && !options.yes {
-        return Err(Failure::usage(&format_args!(
-            "the project `{slug}` and its {} would be removed; run the command with --yes to remove them",
-            counted(documents, "document")
-        )));
+impl Removal {
+    fn run(self, store: &dyn RecordStore, runtime: &Runtime, printer: Printer) -> Result<(), Failure> {
+        let Self { project, documents, yes, dry_run } = self;
+        let slug = &project.slug;
+        let counted = counted(documents, "document");
+        if !dry_run && !yes {
+            return Err(Failure::usage(&format_args!(
+                "the project `{slug}` and its {counted} would be removed; run the command with --yes to remove them"
+            )));
+        }
+        if yes {
+            let name = "store".parse().map_err(|error| Failure::usage(&error))?;
+            runtime.block_on(store.remove_project(name, DEFAULT_DEADLINE, project.id))?;
+        }
+        if printer.json {
+            let removed = json!({"documents": documents});
+            printer.value(&json!({"project": slug, "dry_run": dry_run, "removed": removed}));
+        } else {
+            let verb = if dry_run { "Would remove" } else { "Removed" };
+            printer.line(format_args!("{verb} {counted} of `{slug}`"));
+        }
+        Ok(())
     }
-    if options.yes {
-        runtime.block_on(store.delete_project(project.id))?;
-    }
-    if printer.json {
-        let removed = json!({"documents": documents});
-        printer.value(&json!({"project": slug, "dry_run": options.dry_run, "removed": removed}));
-    } else {
-        let verb = if options.dry_run { "Would remove" } else { "Removed" };
-        printer.line(format_args!("{verb} {} of `{slug}`", counted(documents, "document")));
-    }
-    Ok(())
 }

@@ -37,7 +37,7 @@ pub(super) struct Set {
 impl Set {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let Self { project, name, history, no_history, history_days, store } = self;
-        let store = open(&store.place_to_write(environment)?)?;
+        let store = open(&*store.store_to_write(environment)?)?;
         // A number of days means a history.
         let has_history = history || history_days.is_some();
         let history = (has_history || no_history).then_some(has_history);

@@ -7,13 +7,10 @@ use super::list::documents_of;
 use super::store;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
-use crate::cli::backup::{StoreArgs, StorePlace};
+use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
-use crate::source::SyncStore;
 use crate::source::documents::{ProjectRef, ProjectSettings};
-use crate::source::postgres::PostgresSyncStore;
-use crate::source::sqlite::SqliteSyncStore;
 use crate::terminal::Line;
 
 /// Show a project, the folder of its documents and its categories.
@@ -28,18 +25,15 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let store = store::open(&self.store.place(environment)?)?;
+        let records = self.store.store(environment)?;
+        let store = store::open(&*records)?;
         let runtime = runtime()?;
         let Some(project) = runtime.block_on(store.project(&self.project))? else {
             return Err(no_project(&self.project));
         };
         let categories = runtime.block_on(store.categories(project.id))?;
         let connection = project.slug.connection();
-        let imports = match self.store.place(environment)? {
-            StorePlace::File(path) => SqliteSyncStore::open(&path)?.imports()?,
-            // It has connections of its own, since those above belong to this runtime.
-            StorePlace::Postgres(pool) => PostgresSyncStore::open(pool)?.imports()?,
-        };
+        let imports = runtime.block_on(records.imports())?;
         let import = imports.into_iter().find(|import| import.connection_id == *connection);
         let origin = import.map(|import| import.settings.origin.display().to_string());
         if printer.json {

@@ -6,8 +6,7 @@ use serde::Serialize;
 use super::file_args::FileArgs;
 use crate::app::failure::Failure;
 use crate::cli::print::{Printer, note};
-use crate::cli::probe::place;
-use crate::config::{SourcePlace, SourceSettings};
+use crate::config::{CredentialSettings, SourceSettings};
 
 /// List the sources of the configuration file, without calling them
 #[derive(Debug, Args)]
@@ -63,11 +62,8 @@ fn shown(settings: &SourceSettings) -> SourceOutput<'_> {
     SourceOutput {
         name: settings.name.as_str(),
         label: settings.label.as_deref(),
-        place: place(settings),
-        credential: match &settings.place {
-            SourcePlace::Store { .. } | SourcePlace::Postgres { .. } => None,
-            SourcePlace::Provider { credential, .. } => Some(credential.shown()),
-        },
+        place: settings.place.to_string(),
+        credential: settings.place.credential().map(CredentialSettings::shown),
         deadline_ms: settings.deadline.as_millis(),
         streams: settings
             .streams

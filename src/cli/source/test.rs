@@ -9,7 +9,7 @@ use super::file_args::{FileArgs, unknown};
 use crate::app::failure::Failure;
 use crate::app::open::{AS_IT_IS, allowed, open_source, runtime};
 use crate::cli::print::{BAD, GOOD, Printer, STRONG, UNSURE};
-use crate::cli::probe::{Extent, OF_CALLERS, absent_streams, error_with_remedy, place, probe};
+use crate::cli::probe::{Extent, OF_CALLERS, absent_streams, error_with_remedy, probe};
 use crate::config::{Environment, SourceSettings, default_file};
 use crate::terminal::Line;
 
@@ -87,7 +87,7 @@ fn tested(settings: &SourceSettings) -> TestResult<'_> {
     TestResult {
         name: settings.name.as_str(),
         label: settings.label.as_deref(),
-        place: place(settings),
+        place: settings.place.to_string(),
         ok: false,
         extent: None,
         problem: None,

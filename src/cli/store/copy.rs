@@ -1,20 +1,17 @@
 //! `fetchwell store copy`: copies a store into another one, between files and PostgreSQL.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use tokio::runtime::Handle;
 
 use crate::app::failure::Failure;
-use crate::app::secret::postgres_pool;
-use crate::cli::backup::{StorePlace, until_stopped};
+use crate::app::imports::ImportStore;
+use crate::app::open::open_store_at;
+use crate::cli::backup::until_stopped;
 use crate::cli::print::{Printer, counted, grouped, note};
 use crate::config::Environment;
-use crate::source::contract::StoreError;
-use crate::source::postgres::{PostgresTarget, PostgresUrl};
-use crate::source::sqlite::SqliteTarget;
-use crate::source::{ConnectionCopy, CopyError, ImportTarget, StoreCopy};
+use crate::source::{ConnectionCopy, CopyError, StoreCopy};
 
 /// Copy all records of a store into another one, with their ids: a file to PostgreSQL, or back.
 ///
@@ -38,11 +35,12 @@ struct Copied {
 
 impl Copy {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let (from, to) = (place(&self.from, environment)?, place(&self.to, environment)?);
-        if from.to_string() == to.to_string() {
+        let (from, to) = (open_store_at(&self.from, environment)?, open_store_at(&self.to, environment)?);
+        if from.place() == to.place() {
             return Err(Failure::usage(&"a store is not copied into itself; name another one"));
         }
-        let (from_name, to_name) = (from.to_string(), to.to_string());
+        let (from_name, to_name) = (from.place(), to.place());
+        let (written, environment) = (ImportStore::from_place(&self.to)?, environment.clone());
         let progress = move |copy: &ConnectionCopy| {
             if !printer.json {
                 print_connection(printer, copy);
@@ -50,11 +48,8 @@ impl Copy {
         };
         let copied = until_stopped(move |stop| {
             // On a thread of the runtime that the writer of a database waits with.
-            let target: Box<dyn ImportTarget> = match &to {
-                StorePlace::File(path) => Box::new(SqliteTarget::new(path)),
-                StorePlace::Postgres(pool) => Box::new(PostgresTarget::new(pool.clone(), Handle::current())),
-            };
-            let copy = StoreCopy { from: from.export_place(), to: to.export_place(), target };
+            let target = written.import_target(&environment)?;
+            let copy = StoreCopy { from: &*from, to: &*to, target };
             let mut copied = Copied { connections: Vec::new(), has_project: false };
             for known in copy.connections()? {
                 copied.has_project |= known.is_project;
@@ -66,17 +61,6 @@ impl Copy {
         })?;
         print(printer, &copied, &from_name, &to_name);
         Ok(())
-    }
-}
-
-/// Returns the store that an argument names.
-fn place(path: &Path, environment: &Environment) -> Result<StorePlace, Failure> {
-    match PostgresUrl::in_place_of(path) {
-        None => Ok(StorePlace::File(path.to_owned())),
-        Some(url) => {
-            let url = url.map_err(|error| Failure::usage(&error))?;
-            Ok(StorePlace::Postgres(postgres_pool(&url, environment).map_err(StoreError::from)?))
-        }
     }
 }
 

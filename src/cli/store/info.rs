@@ -6,14 +6,11 @@ use serde::Serialize;
 use crate::app::embedding::embedded_streams;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
-use crate::cli::backup::{StoreArgs, StorePlace};
+use crate::cli::backup::StoreArgs;
 use crate::cli::connections::{ImportOutput, import_output, print_import};
 use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
-use crate::source::SyncStore;
-use crate::source::contract::{ConnectionInfo, GenerationStatus, RememberedImport, StoreError};
-use crate::source::postgres::{PostgresInfo, postgres_imports, postgres_info};
-use crate::source::sqlite::{SqliteInfo, SqliteSyncStore, sqlite_info};
+use crate::source::contract::{ConnectionInfo, RememberedImport, StoreInfo, VectorStatus};
 use crate::terminal::Line;
 
 /// Show the path of a store, the sizes of its files, and the records of each connection and stream.
@@ -26,25 +23,15 @@ pub(super) struct Info {
 impl Info {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let settings = self.store.settings(environment)?;
-        let path = match self.store.place(environment)? {
-            StorePlace::File(path) => path,
-            StorePlace::Postgres(pool) => {
-                let read = async { Ok((postgres_info(&pool).await?, postgres_imports(&pool).await?)) };
-                let (info, imports) = runtime()?.block_on(read).map_err(StoreError::Postgres)?;
-                if printer.json {
-                    printer.value(&InfoOutput { info: &info, imports: imports_output(&imports) });
-                } else {
-                    print_database(printer, &info, &imports);
-                }
-                return Ok(());
-            }
-        };
-        let info = sqlite_info(&path, &embedded_streams(&settings, &path))?;
-        let imports = SqliteSyncStore::open(&path)?.imports()?;
+        let store = self.store.store(environment)?;
+        let embedded = store.file().map(|path| embedded_streams(&settings, path)).unwrap_or_default();
+        let runtime = runtime()?;
+        let info = runtime.block_on(store.info(&embedded))?;
+        let imports = runtime.block_on(store.imports())?;
         if printer.json {
             printer.value(&InfoOutput { info: &info, imports: imports_output(&imports) });
         } else {
-            print_text(printer, &info, &imports);
+            print_text(printer, &store.place(), &info, &imports);
         }
         Ok(())
     }
@@ -52,9 +39,9 @@ impl Info {
 
 /// The output as JSON.
 #[derive(Serialize)]
-struct InfoOutput<'a, Info> {
+struct InfoOutput<'a> {
     #[serde(flatten)]
-    info: &'a Info,
+    info: &'a StoreInfo,
     imports: Vec<StoredImport<'a>>,
 }
 
@@ -72,25 +59,6 @@ fn imports_output(imports: &[RememberedImport]) -> Vec<StoredImport<'_>> {
         import: import_output(import),
     });
     output.collect()
-}
-
-fn print_database(printer: Printer, info: &PostgresInfo, imports: &[RememberedImport]) {
-    printer.styled(Line::default().styled(STRONG, info.database.as_str()));
-    let bytes = &info.bytes;
-    let row = |name: &str, bytes: u64, detail: String| vec![name.to_owned(), grouped(bytes), detail];
-    printer.table(&[
-        vec!["tables".to_owned(), "bytes".to_owned(), String::new()],
-        row("records", bytes.records, described_records(info.records, info.deleted)),
-        row("words", bytes.words, String::new()),
-        row("all", bytes.total, String::new()),
-    ]);
-    printer.line(format_args!(
-        "PostgreSQL {}, tables of version {}, version {}",
-        info.server,
-        info.format,
-        grouped(info.version.unsigned_abs())
-    ));
-    print_connections(printer, &info.connections, imports);
 }
 
 fn described_records(records: u64, deleted: u64) -> String {
@@ -128,26 +96,32 @@ fn print_connection(printer: Printer, connection: &ConnectionInfo) {
     }
 }
 
-fn print_text(printer: Printer, info: &SqliteInfo, imports: &[RememberedImport]) {
-    let path = info.path.display().to_string();
-    printer.styled(Line::default().styled(STRONG, path));
-    let bytes = &info.bytes;
-    let row = |name: &str, bytes: u64, detail: String| vec![name.to_owned(), grouped(bytes), detail];
-    let mut rows = vec![
-        vec!["file".to_owned(), "bytes".to_owned(), String::new()],
-        row("records", bytes.records, described_records(info.records, info.deleted)),
-        row("free pages", bytes.free, "of these, for the next imports".to_owned()),
-        row("log", bytes.log, "changes that are not in the file yet".to_owned()),
-        row("index", bytes.index, String::new()),
-        row("vectors", bytes.vectors, info.vectors.current.as_ref().map_or_else(String::new, described)),
-    ];
-    rows.retain(|row| row.get(1).is_some_and(|bytes| bytes != "0"));
+fn print_text(printer: Printer, place: &str, info: &StoreInfo, imports: &[RememberedImport]) {
+    printer.styled(Line::default().styled(STRONG, place));
+    let version = grouped(info.version.unsigned_abs());
+    let (parts, versions) = match &info.server {
+        None => ("file", format!("format {}", info.format)),
+        Some(server) => ("tables", format!("PostgreSQL {server}, tables of version {}", info.format)),
+    };
+    let mut rows = vec![vec![parts.to_owned(), "bytes".to_owned(), String::new()]];
+    rows.extend(info.bytes.iter().filter(|part| part.bytes > 0).map(|part| {
+        let (name, detail) = match part.name {
+            "records" => ("records", described_records(info.records, info.deleted)),
+            "free" => ("free pages", "of these, for the next imports".to_owned()),
+            "log" => ("log", "changes that are not in the file yet".to_owned()),
+            "vectors" => ("vectors", info.vectors.as_ref().map_or_else(String::new, described)),
+            "total" => ("all", String::new()),
+            name => (name, String::new()),
+        };
+        vec![name.to_owned(), grouped(part.bytes), detail]
+    }));
     printer.table(&rows);
-    printer.line(format_args!("format {}, version {}", info.format, grouped(info.version.unsigned_abs())));
+    printer.line(format_args!("{versions}, version {version}"));
     print_connections(printer, &info.connections, imports);
 }
 
-fn described(current: &GenerationStatus) -> String {
+fn described(vectors: &VectorStatus) -> String {
+    let Some(current) = &vectors.current else { return String::new() };
     let missing = match current.missing_records {
         0 => String::new(),
         missing => format!(", {} without", counted(missing, "record")),

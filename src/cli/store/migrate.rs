@@ -5,12 +5,11 @@ use serde_json::json;
 
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
-use crate::cli::backup::{StoreArgs, StorePlace};
+use crate::cli::backup::StoreArgs;
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::contract::StoreError;
-use crate::source::postgres::{PostgresPool, TableVersions, migrate_tables, table_versions};
-use crate::source::sqlite::store_format;
+use crate::source::RecordStore;
+use crate::source::contract::TableVersions;
 
 /// Show the version of a store's tables, and the one that this release needs. Changes nothing.
 #[derive(Debug, Args)]
@@ -30,59 +29,64 @@ pub(super) struct Migrate {
 
 impl Status {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        match self.store.place(environment)? {
-            StorePlace::Postgres(pool) => {
-                let versions = runtime()?.block_on(table_versions(&pool)).map_err(StoreError::from)?;
-                print_status(printer, &pool, &versions);
-                if versions.is_current() {
-                    return Ok(());
-                }
-                Err(Failure::new(problem(&versions)))
-            }
-            place @ StorePlace::File(_) => print_format(printer, &place),
-        }
+        let store = self.store.store(environment)?;
+        let versions = runtime()?.block_on(store.table_versions())?;
+        print_status(printer, &*store, &versions);
+        if versions.is_current() { Ok(()) } else { Err(Failure::new(problem(&versions))) }
     }
 }
 
 impl Migrate {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let pool = match self.store.place_to_write(environment)? {
-            StorePlace::Postgres(pool) => pool,
-            place @ StorePlace::File(_) => return print_format(printer, &place),
-        };
-        let (before, after) = runtime()?.block_on(migrate_tables(&pool)).map_err(StoreError::from)?;
+        let store = self.store.store_to_write(environment)?;
+        let (before, after) = runtime()?.block_on(store.migrate())?;
+        if store.file().is_some() {
+            print_status(printer, &*store, &after);
+            return Ok(());
+        }
+        let place = store.place();
         if printer.json {
-            printer
-                .value(&json!({ "store": pool.url().to_string(), "from": before.found, "to": after.found }));
+            printer.value(&json!({ "store": place, "from": before.found, "to": after.found }));
             return Ok(());
         }
         let to = after.known;
         match before.found {
             Some(found) if found == to => {
-                printer.line(format_args!("{}: the tables have version {to}", pool.url()));
+                printer.line(format_args!("{place}: the tables have version {to}"));
             }
             Some(found) => {
-                printer.line(format_args!("{}: migrated from version {found} to {to}", pool.url()));
+                printer.line(format_args!("{place}: migrated from version {found} to {to}"));
             }
-            None => printer.line(format_args!("{}: created tables of version {to}", pool.url())),
+            None => printer.line(format_args!("{place}: created tables of version {to}")),
         }
         Ok(())
     }
 }
 
-fn print_status(printer: Printer, pool: &PostgresPool, versions: &TableVersions) {
+fn print_status(printer: Printer, store: &dyn RecordStore, versions: &TableVersions) {
     let TableVersions { found, known, applied } = versions;
+    let place = store.place();
+    if store.file().is_some() {
+        // A file is of the format of this release, or is not read.
+        if printer.json {
+            printer.value(&json!({ "store": place, "version": found, "is_current": true }));
+        } else {
+            printer.line(format_args!("{place}: format {known}, which this release reads and writes"));
+        }
+        return;
+    }
     if printer.json {
         printer.value(&json!({
-            "store": pool.url().to_string(), "version": found, "needed": known, "is_current": versions.is_current(),
+            "store": place, "version": found, "needed": known, "is_current": versions.is_current(),
             "applied": applied.iter().map(|(version, at)| json!({ "version": version, "at": at })).collect::<Vec<_>>(),
         }));
         return;
     }
     match found {
-        Some(found) => printer
-            .line(format_args!("{}: tables of version {found}, this release needs {known}", pool.url())),
-        None => printer.line(format_args!("{}: no tables, this release needs version {known}", pool.url())),
+        Some(found) => {
+            printer.line(format_args!("{place}: tables of version {found}, this release needs {known}"));
+        }
+        None => printer.line(format_args!("{place}: no tables, this release needs version {known}")),
     }
     for (version, at) in applied {
         printer.line(format_args!("  {version}  {at}"));
@@ -95,17 +99,4 @@ fn problem(versions: &TableVersions) -> &'static str {
     } else {
         "the tables are not of this release; run `fetchwell store migrate` with the role that owns them"
     }
-}
-
-/// Prints the format of a file, which needs no migration.
-fn print_format(printer: Printer, place: &StorePlace) -> Result<(), Failure> {
-    let StorePlace::File(path) = place else { return Ok(()) };
-    let format = store_format(path)?;
-    if printer.json {
-        printer.value(&json!({ "store": path, "version": format, "is_current": true }));
-    } else {
-        printer
-            .line(format_args!("{}: format {format}, which this release reads and writes", path.display()));
-    }
-    Ok(())
 }

@@ -1,7 +1,7 @@
 //! `fetchwell remove`: removes a connection, a stream or a record from a store.
 
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use serde_json::json;
@@ -9,16 +9,14 @@ use serde_json::json;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::state::StateArgs;
-use crate::cli::backup::{StoreArgs, StorePlace};
+use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, counted, note};
 use crate::config::Environment;
 use crate::cursor::delete_positions;
 use crate::handle::RecordScope;
-use crate::source::SyncStore;
-use crate::source::contract::{RemovalCounts, RemovalResult};
+use crate::source::RecordStore;
+use crate::source::contract::{RememberedImport, RemovalCounts, RemovalPlan, RemovalResult};
 use crate::source::documents::DOCS_KIND;
-use crate::source::postgres::{self, PostgresPool};
-use crate::source::sqlite::{SqliteSyncStore, count_removal, finish_removal, remove_records};
 use crate::terminal::err_is_terminal;
 
 /// Remove a connection, a stream or a record from a store, with its history, its place in the index and its vectors.
@@ -48,82 +46,31 @@ pub(in crate::cli) struct Remove {
 impl Remove {
     pub(in crate::cli) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let Self { scope, store: store_args, state, yes, dry_run } = self;
-        let place = store_args.place_to_write(environment)?;
-        let store = match &place {
-            StorePlace::File(path) => path.clone(),
-            StorePlace::Postgres(pool) => {
-                let state_directory = state.server_directory(store_args.settings(environment)?.state_dir)?;
-                let removal = DatabaseRemoval { pool, place: &place, scope: &scope, state_directory };
-                return removal.run(printer, Consent { yes, dry_run });
-            }
-        };
-        let store = store.as_path();
+        let store = store_args.store_to_write(environment)?;
+        let (store, runtime) = (&*store, runtime()?);
         if !dry_run {
             // Text that a removal left when its process was killed, also if its records are not found any more.
-            finish_removal(store)?;
+            runtime.block_on(store.finish_removal())?;
         }
-        let counts = count_removal(store, &scope)?;
-        note_import(store, &scope)?;
+        let RemovalPlan { counts, import } = runtime.block_on(store.plan_removal(&scope))?;
+        if let Some(import) = import {
+            note_import(store, &scope, &import);
+        }
         if dry_run {
-            print(printer, &place, &scope, &Outcome { counts, is_dry_run: true, ..Outcome::default() });
+            print(printer, store, &scope, &Outcome { counts, is_dry_run: true, ..Outcome::default() });
             return Ok(());
         }
         // Everything that can fail comes before the removal, so that its result and its warnings are printed in any case.
         let state_directory = state.server_directory(store_args.settings(environment)?.state_dir)?;
-        let copies = earlier_copies(store);
-        let runtime = runtime()?;
         if !yes {
-            confirm(&place, &scope, counts)?;
+            confirm(store, &scope, counts)?;
         }
-        let RemovalResult { counts, vectors, mut problems } =
-            runtime.block_on(remove_records(store, &scope))?;
+        let RemovalResult { counts, vectors, mut problems, notes } =
+            runtime.block_on(store.remove(&scope))?;
         // Positions of lists have records that were read and not shown yet.
         problems.extend(delete_positions_in(state_directory.as_deref()));
-        print(printer, &place, &scope, &Outcome { counts, vectors, is_dry_run: false });
-        if !copies.is_empty() {
-            let copies: Vec<String> = copies.iter().map(|copy| copy.display().to_string()).collect();
-            note(&format_args!(
-                "copies that `fetchwell restore` kept are not changed: {}",
-                copies.join(", ")
-            ));
-        }
-        after_removal(&problems)
-    }
-}
-
-/// Removal from a database.
-struct DatabaseRemoval<'a> {
-    pool: &'a PostgresPool,
-    place: &'a StorePlace,
-    scope: &'a RecordScope,
-    state_directory: Option<PathBuf>,
-}
-
-/// Flags of the command.
-#[derive(Debug, Clone, Copy)]
-struct Consent {
-    yes: bool,
-    dry_run: bool,
-}
-
-impl DatabaseRemoval<'_> {
-    fn run(self, printer: Printer, consent: Consent) -> Result<(), Failure> {
-        let Self { pool, place, scope, state_directory } = self;
-        let runtime = runtime()?;
-        let counts = runtime.block_on(postgres::count_removal(pool, scope))?;
-        if consent.dry_run {
-            print(printer, place, scope, &Outcome { counts, is_dry_run: true, ..Outcome::default() });
-            return Ok(());
-        }
-        if !consent.yes {
-            confirm(place, scope, counts)?;
-        }
-        let counts = runtime.block_on(postgres::remove_records(pool, scope))?;
-        let problems: Vec<String> = delete_positions_in(state_directory.as_deref()).into_iter().collect();
-        print(printer, place, scope, &Outcome { counts, ..Outcome::default() });
-        note(
-            &"other servers of this database forget positions of lists when these expire, after ten minutes",
-        );
+        print(printer, store, &scope, &Outcome { counts, vectors, is_dry_run: false });
+        notes.iter().for_each(|sentence| note(sentence));
         after_removal(&problems)
     }
 }
@@ -148,17 +95,17 @@ struct Outcome {
     is_dry_run: bool,
 }
 
-fn print(printer: Printer, store: &StorePlace, scope: &RecordScope, outcome: &Outcome) {
+fn print(printer: Printer, store: &dyn RecordStore, scope: &RecordScope, outcome: &Outcome) {
     let Outcome { counts, vectors, is_dry_run } = outcome;
     if printer.json {
         printer.value(&json!({
-            "store": store.to_string(), "scope": scope.to_string(), "dry_run": is_dry_run, "removed": counts, "vectors": vectors,
+            "store": store.place(), "scope": scope.to_string(), "dry_run": is_dry_run, "removed": counts, "vectors": vectors,
         }));
         return;
     }
     let verb = if *is_dry_run { "Would remove" } else { "Removed" };
     let vectors = if *vectors == 0 { String::new() } else { format!(" and {}", counted(*vectors, "vector")) };
-    printer.line(format_args!("{verb} {}{vectors} of `{scope}` from {}", described(*counts), store));
+    printer.line(format_args!("{verb} {}{vectors} of `{scope}` from {}", described(*counts), store.place()));
 }
 
 fn described(counts: RemovalCounts) -> String {
@@ -175,13 +122,9 @@ fn described(counts: RemovalCounts) -> String {
     }
 }
 
-/// Prints what keeps the records of a scope current, if anything does.
-fn note_import(store: &Path, scope: &RecordScope) -> Result<(), Failure> {
-    let imports = SqliteSyncStore::open(store)?.imports()?;
+/// Prints what keeps the records of a scope current.
+fn note_import(store: &dyn RecordStore, scope: &RecordScope, import: &RememberedImport) {
     let connection = &scope.connection;
-    let Some(import) = imports.into_iter().find(|import| import.connection_id == *connection) else {
-        return Ok(());
-    };
     let origin = import.settings.origin.display();
     if scope.stream.is_none() {
         note(&format_args!(
@@ -196,15 +139,14 @@ fn note_import(store: &Path, scope: &RecordScope) -> Result<(), Failure> {
         note(&format_args!(
             "`{connection}` is kept current with {origin}: `fetchwell sync` brings removed records back when their file \
              changes, and `{again} --store {}` at once",
-            store.display()
+            store.place()
         ));
     }
-    Ok(())
 }
 
 /// Asks on the terminal. Without one, the command needs `--yes`.
-fn confirm(store: &StorePlace, scope: &RecordScope, counts: RemovalCounts) -> Result<(), Failure> {
-    let described = described(counts);
+fn confirm(store: &dyn RecordStore, scope: &RecordScope, counts: RemovalCounts) -> Result<(), Failure> {
+    let (described, store) = (described(counts), store.place());
     if !(io::stdin().is_terminal() && err_is_terminal()) {
         return Err(Failure::usage(&format_args!(
             "this removes {described} of `{scope}` from {store}; add --yes to remove them, or --dry-run to count them",
@@ -219,18 +161,4 @@ fn confirm(store: &StorePlace, scope: &RecordScope, counts: RemovalCounts) -> Re
         "y" | "yes" => Ok(()),
         _ => Err(Failure::new("nothing was removed")),
     }
-}
-
-/// Returns the backups beside a store that a restore made of its earlier records.
-fn earlier_copies(store: &Path) -> Vec<PathBuf> {
-    let Some(name) = store.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
-    let prefix = format!("{name}-before-restore-");
-    let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut copies: Vec<PathBuf> = entries
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
-        .map(|entry| entry.path())
-        .collect();
-    copies.sort();
-    copies
 }

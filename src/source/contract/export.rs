@@ -2,6 +2,7 @@
 
 use super::import::NewConnection;
 use super::store_error::StoreError;
+use crate::record::RecordData;
 use crate::source::manifest::kinds::MAX_FIELDS;
 
 /// Maximum number of fields of a stream that an import keeps the names of.
@@ -18,12 +19,37 @@ pub struct ExportedStream {
 }
 
 impl ExportedStream {
-    pub(in crate::source) fn new(row: i64, name: String, records: u64) -> Self {
+    /// Creates the stream of a row.
+    #[must_use]
+    pub fn new(row: i64, name: String, records: u64) -> Self {
         Self { row, name, records }
     }
 
-    pub(in crate::source) fn row(&self) -> i64 {
+    /// Returns the row id.
+    #[must_use]
+    pub fn row(&self) -> i64 {
         self.row
+    }
+}
+
+/// Fields of the records of a stream.
+#[derive(Debug, Clone, Default)]
+pub struct StreamFields {
+    /// Names of all fields, in any order.
+    pub names: Vec<String>,
+    /// Fields of the first record as JSON text.
+    pub first: Option<String>,
+}
+
+impl StreamFields {
+    /// Returns the names in the order of the first record, then those that it lacks in alphabetical order.
+    #[must_use]
+    pub fn in_order(self) -> Vec<String> {
+        let Self { mut names, first } = self;
+        let first: RecordData = first.and_then(|first| serde_json::from_str(&first).ok()).unwrap_or_default();
+        let place = |name: &String| first.keys().position(|known| known == name).unwrap_or(usize::MAX);
+        names.sort_by_cached_key(|name| (place(name), name.clone()));
+        names
     }
 }
 

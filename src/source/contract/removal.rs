@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::remembered_import::RememberedImport;
 use super::scope_error::ScopeError;
 use super::store_error::StoreError;
 use super::vector_error::VectorError;
@@ -29,6 +30,17 @@ pub struct RemovalResult {
     /// Errors that leave data of the records in a file, or prevent use of the search index. The records are removed all the
     /// same.
     pub problems: Vec<String>,
+    /// Sentences about what the removal left elsewhere.
+    pub notes: Vec<String>,
+}
+
+/// What a removal would do.
+#[derive(Debug)]
+pub struct RemovalPlan {
+    /// Number of rows that would be deleted.
+    pub counts: RemovalCounts,
+    /// Import that brings the records back, if the store tells.
+    pub import: Option<RememberedImport>,
 }
 
 /// Reason why records cannot be removed.

@@ -42,11 +42,8 @@ mod waiting;
 mod words;
 mod writer;
 
-pub use administration::{
-    Blocking, Job, Lease, LeaseAttempt, LeaseHolder, PostgresBytes, PostgresExport, PostgresInfo,
-    TableVersions, count_removal, migrate_tables, postgres_info, remove_records, table_versions,
-};
-pub use documents::{copied_project, put_copied_project};
+pub use administration::{Blocking, Job, Lease, LeaseAttempt, LeaseHolder};
+pub use documents::put_copied_project;
 pub use extension::PgvectorState;
 pub use pool::PostgresPool;
 pub use record_vectors::{

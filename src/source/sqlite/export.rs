@@ -1,83 +1,55 @@
 //! Reads all records of a scope, one after the other, in the order in which they were imported.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::OptionalExtension;
 
 use super::database::Database;
 use super::documents::is_project;
-use super::place::{Place, StreamPlace, open};
+use super::place::open;
 use crate::handle::RecordScope;
+use crate::source::RecordExport;
 use crate::source::contract::{
-    CopiedConnection, ExportError, ExportedRecord, ExportedStream, NewConnection, RowVersion, ScopeError,
-    StoreError,
+    CopiedConnection, ExportedStream, NewConnection, RowVersion, ScopeError, StoreError, StreamFields,
 };
 
 /// Open export of a store.
 #[derive(Debug)]
-pub struct SqliteExport {
+pub(super) struct SqliteExport {
     database: Database,
-    place: Place,
+    streams: Vec<ExportedStream>,
 }
 
 impl SqliteExport {
     /// Opens a store and finds the streams of a scope.
-    ///
-    /// # Errors
-    ///
-    /// The store cannot be used, or does not have the connection or stream.
-    pub fn open(store: &Path, scope: &RecordScope) -> Result<Self, ScopeError> {
-        let (database, place) = open(store, scope)?;
-        Ok(Self { database, place })
+    pub(super) fn open(store: &Path, scope: &RecordScope) -> Result<Self, ScopeError> {
+        let (database, rows) = open(store, scope)?;
+        Ok(Self { database, streams: rows.streams })
+    }
+}
+
+impl RecordExport for SqliteExport {
+    fn streams(&self) -> &[ExportedStream] {
+        &self.streams
     }
 
-    /// Returns the streams.
-    #[must_use]
-    pub fn streams(&self) -> Vec<ExportedStream> {
-        let stream = |StreamPlace { row, name, records }: &StreamPlace| {
-            ExportedStream::new(*row, name.clone(), *records)
-        };
-        self.place.streams.iter().map(stream).collect()
-    }
-
-    /// Returns the names of the fields that records of a stream have, in the order of their first record, at most
-    /// [`MAX_EXPORTED_FIELDS`](crate::source::contract::MAX_EXPORTED_FIELDS).
-    ///
-    /// # Errors
-    ///
-    /// The store cannot be read.
-    pub fn fields(&self, stream: &ExportedStream) -> Result<Vec<String>, StoreError> {
-        self.database.read(|sqlite| fields(sqlite, stream.row()))
-    }
-
-    /// Reads the records of a stream as they are at one moment. Calls `visit` with each until it fails.
-    ///
-    /// # Errors
-    ///
-    /// The store cannot be read, or `visit` failed.
-    pub fn each_record<Sink: std::error::Error>(
-        &self,
-        stream: &ExportedStream,
-        mut visit: impl FnMut(ExportedRecord<'_>) -> Result<(), Sink>,
-    ) -> Result<(), ExportError<Sink>> {
-        self.each_row(stream, |row| match row.data {
-            Some(data) => visit(ExportedRecord { key: row.key, data, emitted_at: row.emitted_at }),
-            None => Ok(()),
+    fn fields(&self, stream: &ExportedStream) -> Result<StreamFields, StoreError> {
+        self.database.read(|sqlite| {
+            let mut names = sqlite.prepare("SELECT name FROM fields WHERE stream = ?1")?;
+            let names = names.query_map([stream.row()], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            let first = "SELECT data FROM records WHERE stream = ?1 AND data IS NOT NULL ORDER BY id LIMIT 1";
+            let first = sqlite.query_row(first, [stream.row()], |row| row.get(0)).optional()?;
+            Ok(StreamFields { names, first })
         })
     }
 
-    /// Reads the records of a stream and those that were deleted, as they are at one moment. Calls `visit` with each until it
-    /// fails.
-    ///
-    /// # Errors
-    ///
-    /// The store cannot be read, or `visit` failed.
-    pub fn each_row<Sink: std::error::Error>(
+    fn visit_rows(
         &self,
         stream: &ExportedStream,
-        mut visit: impl FnMut(RowVersion<'_>) -> Result<(), Sink>,
-    ) -> Result<(), ExportError<Sink>> {
-        let read = |sqlite: &Connection| {
+        visit: &mut dyn FnMut(RowVersion<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.database.read(|sqlite| {
             let mut statement = sqlite.prepare(
                 "SELECT key, data, emitted_at FROM records NOT INDEXED WHERE stream = ?1 ORDER BY id",
             )?;
@@ -88,22 +60,17 @@ impl SqliteExport {
                     data: row.get_ref(1)?.as_str_or_null()?,
                     emitted_at: row.get_ref(2)?.as_str_or_null()?,
                 };
-                if let Err(error) = visit(version) {
-                    return Ok(Err(ExportError::Sink(error)));
+                if visit(version).is_break() {
+                    break;
                 }
             }
-            Ok(Ok(()))
-        };
-        self.database.read(read)?
+            Ok(())
+        })
     }
 }
 
 /// Returns the connections of a store, in the order in which they were created.
-///
-/// # Errors
-///
-/// The store cannot be read.
-pub fn copied_connections(store: &Path) -> Result<Vec<CopiedConnection>, StoreError> {
+pub(super) fn copied_connections(store: &Path) -> Result<Vec<CopiedConnection>, StoreError> {
     let database = Database::open(store)?;
     database.read(|sqlite| {
         let sql = "SELECT connection_id, connector_key, display_name, manifest FROM connections ORDER BY id";
@@ -123,14 +90,4 @@ pub fn copied_connections(store: &Path) -> Result<Vec<CopiedConnection>, StoreEr
         }
         Ok(found)
     })
-}
-
-fn fields(sqlite: &Connection, stream: i64) -> Result<Vec<String>, rusqlite::Error> {
-    let mut statement = sqlite.prepare(
-        "SELECT f.name FROM fields f
-         LEFT JOIN (SELECT e.key, e.id FROM (SELECT data FROM records WHERE stream = ?1 AND data IS NOT NULL
-                    ORDER BY id LIMIT 1) r, json_each(r.data) e) first ON first.key = f.name
-         WHERE f.stream = ?1 ORDER BY first.id IS NULL, first.id, f.name",
-    )?;
-    statement.query_map([stream], |row| row.get(0))?.collect()
 }

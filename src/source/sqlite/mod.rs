@@ -16,7 +16,8 @@
 //! * `documents`: the tables of projects, `document_store`: the store as one of documents
 //! * `history_queue`: searches to be remembered
 //! * `vectors`: vectors of records, for search by meaning
-//! * `place`, `info`, `export`, `removal`: the names of a command as rows; description, export and removal of records
+//! * `place`, `info`, `export`, `removal`: the names of a command as rows; description, export and removal of records,
+//!   which `record_store` passes to commands
 //! * `traces`: text of removed records in free pages, `tables`: the tables that there are, and SQL that they share
 //! * `meaning`: the use of vectors by one search
 
@@ -35,6 +36,7 @@ mod lock_holder;
 mod meaning;
 mod place;
 mod read;
+mod record_store;
 mod removal;
 mod sync;
 mod tables;
@@ -51,12 +53,10 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_store};
-pub use document_store::{copied_project, delete_expired_searches, put_copied_project};
-pub use export::{SqliteExport, copied_connections};
+pub use document_store::{delete_expired_searches, put_copied_project};
 pub use fulltext::index::{IndexProgress, IndexState, no_progress};
-pub use info::{SqliteBytes, SqliteInfo, sqlite_info, store_format};
 pub use lock_holder::is_store_locked;
-pub use removal::{count_removal, finish_removal, remove_records};
+pub use record_store::SqliteFile;
 pub use sync::{SqliteSyncStore, SqliteTarget};
 pub use vectors::{
     BackgroundBuild, StoredModel, VectorBuilder, VectorHits, VectorIndex, VectorScope,

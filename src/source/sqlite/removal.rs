@@ -6,38 +6,29 @@
 //! removal. A table marks the store from the deletion until its free pages are overwritten, so that a process that is killed in
 //! between leaves the rest to the next writer.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::database::{Database, identity};
 use super::documents::DocumentWriter;
 use super::fulltext::index::{IndexFollower, delete_index, no_progress};
-use super::place::{Place, open};
+use super::place::{open, resolve};
 use super::sync::note_removed_items;
 use super::traces::{is_removal_unfinished, mark_removal, overwrite_removed};
 use super::vectors::{RemovedRows, VectorRemover};
 use super::write_lock::{IndexLock, WriteLock};
 use crate::handle::RecordScope;
-use crate::saturate::saturated;
-use crate::source::contract::{RemovalCounts, RemovalError, RemovalResult, StoreError};
+use crate::source::contract::{RemovalCounts, RemovalError, RemovalResult, ScopeRows, StoreError};
 
 /// Counts the rows that a removal would delete.
-///
-/// # Errors
-///
-/// The records do not exist, or the store cannot be used.
-pub fn count_removal(store: &Path, scope: &RecordScope) -> Result<RemovalCounts, RemovalError> {
-    let (database, place) = open(store, scope)?;
-    Ok(database.read(|sqlite| count(sqlite, &place, scope))?)
+pub(super) fn count_removal(store: &Path, scope: &RecordScope) -> Result<RemovalCounts, RemovalError> {
+    let (database, rows) = open(store, scope)?;
+    Ok(count(&database, &rows, scope)?)
 }
 
 /// Overwrites the free pages of a store that an interrupted removal left.
-///
-/// # Errors
-///
-/// The store cannot be used, or another process writes to it.
-pub fn finish_removal(store: &Path) -> Result<(), StoreError> {
+pub(super) fn finish_removal(store: &Path) -> Result<(), StoreError> {
     let database = Database::open(store)?;
     if !database.read(is_removal_unfinished)? {
         return Ok(());
@@ -46,25 +37,13 @@ pub fn finish_removal(store: &Path) -> Result<(), StoreError> {
     overwrite_removed(&database.writer()?).map_err(|error| database.error(&error))
 }
 
-fn count(sqlite: &Connection, place: &Place, scope: &RecordScope) -> Result<RemovalCounts, rusqlite::Error> {
-    if let Some(record) = place.record {
-        let deleted = u64::from(record.is_deleted);
-        return Ok(RemovalCounts { deleted, records: 1 - deleted, ..RemovalCounts::default() });
-    }
-    let mut counts = RemovalCounts {
-        connections: u64::from(scope.stream.is_none()),
-        streams: saturated::<u64>(place.streams.len()),
-        ..RemovalCounts::default()
-    };
-    for stream in &place.streams {
-        let rows: i64 =
-            sqlite.query_row("SELECT count(*) FROM records WHERE stream = ?1", [stream.row], |row| {
-                row.get(0)
-            })?;
-        counts.records += stream.records;
-        counts.deleted += rows.unsigned_abs().saturating_sub(stream.records);
-    }
-    Ok(counts)
+fn count(database: &Database, place: &ScopeRows, scope: &RecordScope) -> Result<RemovalCounts, StoreError> {
+    let sql = "SELECT count(*) FROM records WHERE stream = ?1";
+    let count = |sqlite: &Connection, row: i64| sqlite.query_row(sql, [row], |row| row.get::<_, i64>(0));
+    let rows = database.read(|sqlite| {
+        place.removed_streams().into_iter().try_fold(0, |rows, row| Ok(rows + count(sqlite, row)?))
+    })?;
+    Ok(place.removal_counts(scope, rows.unsigned_abs()))
 }
 
 /// Removes a connection, a stream or a record.
@@ -73,7 +52,7 @@ fn count(sqlite: &Connection, place: &Place, scope: &RecordScope) -> Result<Remo
 ///
 /// The records do not exist, the store or its vectors cannot be written, or another process writes to them. Then all records
 /// are left; vectors and the search index are made again if they are missing.
-pub async fn remove_records(store: &Path, scope: &RecordScope) -> Result<RemovalResult, RemovalError> {
+pub(super) async fn remove_records(store: &Path, scope: &RecordScope) -> Result<RemovalResult, RemovalError> {
     let database = Database::open(store)?;
     let locked = || StoreError::Locked(store.to_owned());
     let _lock = WriteLock::try_take(store)?.ok_or_else(locked)?;
@@ -81,8 +60,8 @@ pub async fn remove_records(store: &Path, scope: &RecordScope) -> Result<Removal
     let index_lock = IndexLock::try_take(store)?.ok_or_else(locked)?;
     // Both files are locked before the first is changed, and until the end: a build in between would read the records again.
     let mut remover = VectorRemover::open(store).await?;
-    let place = Place::resolve(&database, scope)?;
-    let counts = database.read(|sqlite| count(sqlite, &place, scope))?;
+    let place = resolve(&database, scope)?;
+    let counts = count(&database, &place, scope)?;
     let (before, _version) = database.read(identity)?;
     // The vectors get the new id before the store has it. Until then they are not those of the store, so after a stop the next
     // build replaces them, and no record stays without a vector.
@@ -99,15 +78,32 @@ pub async fn remove_records(store: &Path, scope: &RecordScope) -> Result<Removal
     if let Err(error) = overwrite_removed(&sqlite) {
         problems.push(database.error(&error).to_string());
     }
+    let copies: Vec<String> = earlier_copies(store).iter().map(|copy| copy.display().to_string()).collect();
+    let notes = (!copies.is_empty())
+        .then(|| format!("copies that `fetchwell restore` kept are not changed: {}", copies.join(", ")));
     let index = IndexFollower::with_lock(&database, index_lock).finish(&no_progress);
     problems.extend(index.map(|error| error.to_string()));
-    Ok(RemovalResult { counts, vectors, problems })
+    Ok(RemovalResult { counts, vectors, problems, notes: notes.into_iter().collect() })
 }
 
-fn removed_rows(place: &Place, scope: &RecordScope) -> RemovedRows {
+/// Returns the backups beside a store that a restore made of its earlier records.
+fn earlier_copies(store: &Path) -> Vec<PathBuf> {
+    let Some(name) = store.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
+    let prefix = format!("{name}-before-restore-");
+    let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut copies: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
+        .map(|entry| entry.path())
+        .collect();
+    copies.sort();
+    copies
+}
+
+fn removed_rows(place: &ScopeRows, scope: &RecordScope) -> RemovedRows {
     match (place.record, &scope.stream) {
         (Some(record), _) => RemovedRows::Record(record.row),
-        (None, Some(_)) => RemovedRows::Streams(place.streams.iter().map(|stream| stream.row).collect()),
+        (None, Some(_)) => RemovedRows::Streams(place.stream_rows()),
         (None, None) => RemovedRows::Connection(place.connection),
     }
 }
@@ -119,7 +115,7 @@ fn random_id(sqlite: &Connection) -> Result<String, rusqlite::Error> {
 /// Deletes the rows in one transaction and gives the store a new id.
 fn delete(
     sqlite: &mut Connection,
-    place: &Place,
+    place: &ScopeRows,
     scope: &RecordScope,
     new_id: &str,
 ) -> Result<(), rusqlite::Error> {
@@ -132,15 +128,14 @@ fn delete(
     }
     if let Some(record) = place.record {
         transaction.execute("DELETE FROM records WHERE id = ?1", [record.row])?;
-        for stream in place.streams.iter().filter(|_| !record.is_deleted) {
-            transaction
-                .execute("UPDATE streams SET record_count = record_count - 1 WHERE id = ?1", [stream.row])?;
+        for row in place.stream_rows().into_iter().filter(|_| !record.is_deleted) {
+            transaction.execute("UPDATE streams SET record_count = record_count - 1 WHERE id = ?1", [row])?;
         }
     } else {
-        for stream in &place.streams {
-            transaction.execute("DELETE FROM records WHERE stream = ?1", [stream.row])?;
-            transaction.execute("DELETE FROM fields WHERE stream = ?1", [stream.row])?;
-            transaction.execute("DELETE FROM streams WHERE id = ?1", [stream.row])?;
+        for row in place.stream_rows() {
+            transaction.execute("DELETE FROM records WHERE stream = ?1", [row])?;
+            transaction.execute("DELETE FROM fields WHERE stream = ?1", [row])?;
+            transaction.execute("DELETE FROM streams WHERE id = ?1", [row])?;
         }
         if scope.stream.is_none() {
             transaction.execute("DELETE FROM connections WHERE id = ?1", [place.connection])?;

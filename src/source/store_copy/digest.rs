@@ -26,7 +26,7 @@ impl StreamDigest {
         self.records += 1;
     }
 
-    pub(super) fn of_stream(export: &RecordExport, stream: &ExportedStream) -> Result<Self, StoreError> {
+    pub(super) fn of_stream(export: &dyn RecordExport, stream: &ExportedStream) -> Result<Self, StoreError> {
         let mut digest = Self::default();
         let read = export.each_record(stream, |record| {
             digest.add(record.key, record.data);

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::digest::StreamDigest;
 use super::documents::ProjectCopy;
-use super::record_export::{ExportPlace, RecordExport};
+use super::record_export::RecordExport;
+use super::record_store::RecordStore;
 use super::sync::{ImportTarget, ImportWriter};
 use crate::handle::{ConnectionId, RecordScope, StreamName};
 use crate::record::RecordData;
@@ -27,9 +28,9 @@ use crate::source::contract::{
 #[derive(Debug)]
 pub struct StoreCopy<'a> {
     /// Store that is read.
-    pub from: ExportPlace<'a>,
+    pub from: &'a dyn RecordStore,
     /// Store that is written, as it is read.
-    pub to: ExportPlace<'a>,
+    pub to: &'a dyn RecordStore,
     /// Store that is written.
     pub target: Box<dyn ImportTarget>,
 }
@@ -134,14 +135,14 @@ impl StoreCopy<'_> {
         stop: &AtomicBool,
     ) -> Result<ConnectionCopy, CopyError> {
         let scope = RecordScope { connection: connection.connection_id.clone(), stream: None, record: None };
-        let from = self.from.open(&scope)?;
+        let from = self.from.export(&scope)?;
         let mut missing = Vec::new();
         let mut records = 0;
         for stream in from.streams() {
-            let digest = StreamDigest::of_stream(&from, &stream)?;
+            let digest = StreamDigest::of_stream(&*from, stream)?;
             records += digest.records;
-            if self.copied(&scope, &stream)? != digest {
-                missing.push(stream);
+            if self.copied(&scope, stream)? != digest {
+                missing.push(stream.clone());
             }
             if stop.load(Ordering::Relaxed) {
                 return Err(CopyError::Stopped);
@@ -151,11 +152,11 @@ impl StoreCopy<'_> {
         if !missing.is_empty() || !self.has_connection(connection)? {
             let chunks = project.map(|project| project.chunks.clone());
             let writer = self.target.open(connection, chunks, &no_progress)?;
-            tally = write(writer, &from, &missing, stop)?;
+            tally = write(writer, &*from, &missing, stop)?;
         }
         // An import may have changed the stream meanwhile, so both sides are read again.
         for stream in &missing {
-            let (digest, copied) = (StreamDigest::of_stream(&from, stream)?, self.copied(&scope, stream)?);
+            let (digest, copied) = (StreamDigest::of_stream(&*from, stream)?, self.copied(&scope, stream)?);
             if digest != copied {
                 return Err(CopyError::Different {
                     connection: connection.connection_id.to_string(),
@@ -170,15 +171,15 @@ impl StoreCopy<'_> {
 
     /// Returns the digest of a stream of the copy, which may not exist yet.
     fn copied(&self, scope: &RecordScope, stream: &ExportedStream) -> Result<StreamDigest, CopyError> {
-        let to = match self.to.open(scope) {
+        let to = match self.to.export(scope) {
             Ok(to) => to,
             Err(ScopeError::ConnectionNotFound { .. } | ScopeError::Store(StoreError::Missing(_))) => {
                 return Ok(StreamDigest::default());
             }
             Err(error) => return Err(error.into()),
         };
-        let copied = to.streams().into_iter().find(|known| known.name == stream.name);
-        Ok(copied.map(|copied| StreamDigest::of_stream(&to, &copied)).transpose()?.unwrap_or_default())
+        let copied = to.streams().iter().find(|known| known.name == stream.name);
+        Ok(copied.map(|copied| StreamDigest::of_stream(&*to, copied)).transpose()?.unwrap_or_default())
     }
 
     /// Returns true if the copy has a connection with the same names and manifest.
@@ -200,7 +201,7 @@ impl StoreCopy<'_> {
 /// Writes the records and deletions of some streams.
 fn write(
     mut writer: ImportWriter,
-    from: &RecordExport,
+    from: &dyn RecordExport,
     streams: &[ExportedStream],
     stop: &AtomicBool,
 ) -> Result<Tally, CopyError> {

@@ -19,11 +19,11 @@ use crate::source::contract::{ExportError, ExportedStream, MAX_EXPORTED_FIELDS};
 
 /// Writes the records of a stream and returns their number. The first row has the names of the fields.
 pub(super) fn write(
-    export: &RecordExport,
+    export: &dyn RecordExport,
     stream: &ExportedStream,
     output: &mut impl Write,
 ) -> Result<u64, ExportError<io::Error>> {
-    let fields = export.fields(stream)?;
+    let fields = export.fields(stream)?.in_order();
     if fields.len() >= MAX_EXPORTED_FIELDS {
         note(&format_args!(
             "the table of `{}` has columns for {} fields, the limit; `--format ndjson` writes all fields",

@@ -17,7 +17,7 @@ const BODY: &str = "body";
 
 /// Writes the records of a stream into a folder and returns their number.
 pub(super) fn write(
-    export: &RecordExport,
+    export: &dyn RecordExport,
     stream: &ExportedStream,
     folder: &Folder,
 ) -> Result<u64, ExportError<io::Error>> {

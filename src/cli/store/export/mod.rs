@@ -70,9 +70,8 @@ impl Export {
             )));
         }
         let output = self.output.as_deref().filter(|path| *path != Path::new("-"));
-        let store = self.store.place(environment)?;
-        let export = store.export_place().open(&self.scope)?;
-        match self.write(&export, output) {
+        let export = self.store.store(environment)?.export(&self.scope)?;
+        match self.write(&*export, output) {
             Ok(records) => {
                 if let Some(path) = output {
                     if printer.json {
@@ -97,7 +96,7 @@ impl Export {
     }
 
     /// Writes all records and returns their number.
-    fn write(&self, export: &RecordExport, output: Option<&Path>) -> Result<u64, ExportError<io::Error>> {
+    fn write(&self, export: &dyn RecordExport, output: Option<&Path>) -> Result<u64, ExportError<io::Error>> {
         let streams = export.streams();
         let has_one_table = self.scope.stream.is_some() || streams.len() == 1;
         let folder = || match output {
@@ -111,21 +110,21 @@ impl Export {
         match self.format {
             Format::Ndjson => {
                 let mut output = Output::open(output, self.force).map_err(ExportError::Sink)?;
-                for stream in &streams {
+                for stream in streams {
                     records += ndjson::write(export, stream, &mut output)?;
                 }
                 output.finish().map_err(ExportError::Sink)?;
             }
             Format::Csv if has_one_table => {
                 let mut output = Output::open(output, self.force).map_err(ExportError::Sink)?;
-                for stream in &streams {
+                for stream in streams {
                     records += csv_file::write(export, stream, &mut output)?;
                 }
                 output.finish().map_err(ExportError::Sink)?;
             }
             Format::Csv => {
                 let folder = folder()?;
-                for stream in &streams {
+                for stream in streams {
                     let mut output = folder.file(&stream.name, "csv").map_err(ExportError::Sink)?;
                     records += csv_file::write(export, stream, &mut output)?;
                     output.finish().map_err(ExportError::Sink)?;
@@ -133,7 +132,7 @@ impl Export {
             }
             Format::Md => {
                 let folder = folder()?;
-                for stream in &streams {
+                for stream in streams {
                     let place = if self.scope.stream.is_some() {
                         folder.clone()
                     } else {

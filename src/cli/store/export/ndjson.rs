@@ -20,7 +20,7 @@ struct Envelope<'a> {
 
 /// Writes the records of a stream and returns their number.
 pub(super) fn write(
-    export: &RecordExport,
+    export: &dyn RecordExport,
     stream: &ExportedStream,
     output: &mut impl Write,
 ) -> Result<u64, ExportError<io::Error>> {

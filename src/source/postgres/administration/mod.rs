@@ -3,6 +3,7 @@
 //! * `job`: these jobs, `lease`: the right to run one, `import_lease`: that of an import
 //! * `versions`: the versions of the tables, `info`: sizes and numbers
 //! * `scope`: the names of a command as rows, `export`: reads all records of a scope, `removal`: removes them
+//! * `record_store`: passes all of these to commands
 //! * `blocking`: runs steps from threads without a runtime
 
 mod blocking;
@@ -11,15 +12,12 @@ mod import_lease;
 mod info;
 mod job;
 mod lease;
+mod record_store;
 mod removal;
 mod scope;
 mod versions;
 
 pub use blocking::Blocking;
-pub use export::PostgresExport;
 pub(in crate::source::postgres) use import_lease::{import_in_progress, import_lease};
-pub use info::{PostgresBytes, PostgresInfo, postgres_info};
 pub use job::Job;
 pub use lease::{Lease, LeaseAttempt, LeaseHolder};
-pub use removal::{count_removal, remove_records};
-pub use versions::{TableVersions, migrate_tables, table_versions};

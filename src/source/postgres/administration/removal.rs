@@ -6,10 +6,9 @@
 use deadpool_postgres::Transaction;
 use tokio_postgres::Error;
 
-use super::scope::{Place, resolve};
+use super::scope::look_up;
 use crate::handle::RecordScope;
-use crate::saturate::saturated;
-use crate::source::contract::{RemovalCounts, ScopeError, StoreError};
+use crate::source::contract::{RemovalCounts, RemovalResult, ScopeError, ScopeRows, StoreError};
 use crate::source::documents::DOCUMENTS_STREAM;
 use crate::source::postgres::batch::ChangedRows;
 use crate::source::postgres::document_rows::DocumentRows;
@@ -18,16 +17,19 @@ use crate::source::postgres::search::index::put_words;
 use crate::source::postgres::search::terms::{delete_terms, merge_terms, warn_unmerged};
 use crate::source::postgres::transaction::{begin_read, begin_write};
 
+/// Note about positions of lists, which have records that were read and not shown.
+const OTHER_SERVERS: &str =
+    "other servers of this database forget positions of lists when these expire, after ten minutes";
+
 /// Counts the rows that a removal would delete.
-///
-/// # Errors
-///
-/// The records do not exist, or the database cannot be used.
-pub async fn count_removal(pool: &PostgresPool, scope: &RecordScope) -> Result<RemovalCounts, ScopeError> {
+pub(super) async fn count_removal(
+    pool: &PostgresPool,
+    scope: &RecordScope,
+) -> Result<RemovalCounts, ScopeError> {
     let mut connection = pool.connection().await.map_err(StoreError::from)?;
     let failed = |error| StoreError::from(pool.failure(&error));
     let transaction = begin_read(&mut connection, pool.url()).await.map_err(failed)?;
-    let place = resolve(&transaction, scope).await.map_err(failed)??;
+    let place = look_up(&transaction, scope).await.map_err(failed)?.resolve(scope)?;
     Ok(count(&transaction, &place, scope).await.map_err(failed)?)
 }
 
@@ -36,68 +38,59 @@ pub async fn count_removal(pool: &PostgresPool, scope: &RecordScope) -> Result<R
 /// # Errors
 ///
 /// The records do not exist, or the database cannot be written. Then all records are left.
-pub async fn remove_records(pool: &PostgresPool, scope: &RecordScope) -> Result<RemovalCounts, ScopeError> {
+pub(super) async fn remove_records(
+    pool: &PostgresPool,
+    scope: &RecordScope,
+) -> Result<RemovalResult, ScopeError> {
     let mut connection = pool.connection().await.map_err(StoreError::from)?;
     let failed = |error| StoreError::from(pool.failure(&error));
     let transaction = begin_write(&mut connection, pool.url()).await.map_err(failed)?;
     let lock = "SELECT version FROM fetchwell.store WHERE id = 1 FOR UPDATE";
     transaction.query_one(lock, &[]).await.map_err(failed)?;
-    let place = resolve(&transaction, scope).await.map_err(failed)??;
+    let place = look_up(&transaction, scope).await.map_err(failed)?.resolve(scope)?;
     let counts = count(&transaction, &place, scope).await.map_err(failed)?;
     delete(&transaction, &place, scope).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)?;
     // If the record has many words, their changes were appended.
     warn_unmerged(merge_terms(&mut connection, pool).await);
-    Ok(counts)
+    Ok(RemovalResult { counts, vectors: 0, problems: Vec::new(), notes: vec![OTHER_SERVERS.to_owned()] })
 }
 
 async fn count(
     transaction: &Transaction<'_>,
-    place: &Place,
+    place: &ScopeRows,
     scope: &RecordScope,
 ) -> Result<RemovalCounts, Error> {
-    if let Some(record) = &place.record {
-        let deleted = u64::from(record.is_deleted);
-        return Ok(RemovalCounts { deleted, records: 1 - deleted, ..RemovalCounts::default() });
-    }
-    let mut counts = RemovalCounts {
-        connections: u64::from(scope.stream.is_none()),
-        streams: saturated::<u64>(place.streams.len()),
-        ..RemovalCounts::default()
-    };
-    for stream in &place.streams {
-        let sql = "SELECT count(*) FROM fetchwell.records WHERE stream = $1";
-        let rows: i64 = transaction.query_one(sql, &[&stream.row]).await?.get(0);
-        counts.records += stream.records;
-        counts.deleted += rows.unsigned_abs().saturating_sub(stream.records);
-    }
-    Ok(counts)
+    let sql = "SELECT count(*) FROM fetchwell.records WHERE stream = ANY ($1)";
+    let rows: i64 = transaction.query_one(sql, &[&place.removed_streams()]).await?.get(0);
+    Ok(place.removal_counts(scope, rows.unsigned_abs()))
 }
 
-async fn delete(transaction: &Transaction<'_>, place: &Place, scope: &RecordScope) -> Result<(), Error> {
-    match (&place.record, place.streams.first()) {
-        (Some(record), Some(stream)) => {
+async fn delete(transaction: &Transaction<'_>, place: &ScopeRows, scope: &RecordScope) -> Result<(), Error> {
+    match (place.record, &scope.record, place.streams.first()) {
+        (Some(record), Some(key), Some(stream)) => {
+            let (row, key) = (stream.row(), key.to_string());
             let rows = ChangedRows {
-                stream: vec![stream.row],
-                key: vec![record.key.clone()],
+                stream: vec![row],
+                key: vec![key.clone()],
                 words: vec![None],
                 is_known: vec![true],
                 ..ChangedRows::default()
             };
             put_words(transaction, rows).await?;
             let sql = "DELETE FROM fetchwell.records WHERE stream = $1 AND key = $2";
-            transaction.execute(sql, &[&stream.row, &record.key]).await?;
+            transaction.execute(sql, &[&row, &key]).await?;
             let sql = "UPDATE fetchwell.streams SET record_count = record_count - $2 WHERE id = $1";
-            transaction.execute(sql, &[&stream.row, &i64::from(!record.is_deleted)]).await?;
+            transaction.execute(sql, &[&row, &i64::from(!record.is_deleted)]).await?;
             if stream.name == DOCUMENTS_STREAM
                 && let Some(mut documents) = DocumentRows::find(transaction, place.connection).await?
             {
-                documents.write(transaction, vec![(record.key.clone(), None)]).await?;
+                documents.write(transaction, vec![(key, None)]).await?;
                 documents.commit(transaction).await?;
             }
         }
         _ => {
-            let rows: Vec<i64> = place.streams.iter().map(|stream| stream.row).collect();
+            let rows = place.stream_rows();
             if let Some(mut documents) = DocumentRows::find(transaction, place.connection).await? {
                 match &scope.stream {
                     None => documents.delete_project(transaction).await?,

@@ -21,7 +21,7 @@ use crate::source::postgres::transaction::{begin_read, begin_write};
 /// # Errors
 ///
 /// The database cannot be used.
-pub fn copied_project(
+pub(crate) fn copied_project(
     pool: &PostgresPool,
     connection: &ConnectionId,
 ) -> Result<Option<ProjectCopy>, StoreError> {

@@ -18,5 +18,6 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use copy::{copied_project, put_copied_project};
+pub(crate) use copy::copied_project;
+pub use copy::put_copied_project;
 pub(super) use read::known_documents;

@@ -16,7 +16,10 @@ use crate::source::sqlite::import::put_connection;
 /// # Errors
 ///
 /// The store cannot be read.
-pub fn copied_project(store: &Path, connection: &ConnectionId) -> Result<Option<ProjectCopy>, StoreError> {
+pub(crate) fn copied_project(
+    store: &Path,
+    connection: &ConnectionId,
+) -> Result<Option<ProjectCopy>, StoreError> {
     let Ok(slug) = connection.as_str().parse() else { return Ok(None) };
     Database::open(store)?.read(|sqlite| {
         if !has_tables(sqlite)? {

@@ -16,7 +16,8 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 use tokio::task::spawn_blocking;
 
-pub use self::copy::{copied_project, put_copied_project};
+pub(crate) use self::copy::copied_project;
+pub use self::copy::put_copied_project;
 pub use self::retention::delete_expired_searches;
 use super::blocking::{ReadLength, spawn_read};
 use super::documents::{self, chunks_of};
@@ -128,7 +129,7 @@ impl DocumentStore for SqliteStore {
         let Some(project) = self.project(&ProjectRef::Id(project)).await? else { return Ok(false) };
         let connection = project.slug.connection().clone();
         let scope = crate::handle::RecordScope { connection, stream: None, record: None };
-        super::remove_records(self.inner.database.path(), &scope).await.unwrap();
+        crate::source::sqlite::removal::remove_records(self.inner.database.path(), &scope).await.unwrap();
         Ok(true)
     }
 

@@ -5,8 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use rusqlite::Connection;
 
 use super::imports::has_tables;
-use crate::source::contract::{ImportId, ItemId, ItemState, KnownItem, Role};
-use crate::source::sqlite::place::Place;
+use crate::source::contract::{ImportId, ItemId, ItemState, KnownItem, Role, ScopeRows};
 
 /// Returns the items of an import by path.
 pub(super) fn items(
@@ -67,7 +66,7 @@ pub(super) fn related(
 /// Notes the items that give records of a scope, before these are removed. A store without imports has none.
 pub(in crate::source::sqlite) fn note_removed_items(
     sqlite: &Connection,
-    place: &Place,
+    place: &ScopeRows,
 ) -> Result<(), rusqlite::Error> {
     if !has_tables(sqlite)? {
         return Ok(());
@@ -81,7 +80,7 @@ pub(in crate::source::sqlite) fn note_removed_items(
     }
     let sql = "INSERT OR IGNORE INTO removed_items SELECT DISTINCT m.item FROM item_records m
          JOIN records r ON r.id = m.record WHERE r.stream = ?1";
-    place.streams.iter().try_for_each(|stream| sqlite.execute(sql, [stream.row]).map(drop))
+    place.streams.iter().try_for_each(|stream| sqlite.execute(sql, [stream.row()]).map(drop))
 }
 
 /// Schedules the items of which records were removed to be read again.

@@ -10,7 +10,8 @@ use crate::source::contract::{
     Change, IncomingRecord, ItemState, NewConnection, NewImport, RememberedImport, StoreError,
 };
 use crate::source::documents::{DOCS_KIND, DocumentRef, DocumentStore, Uuid, conformance};
-use crate::source::sqlite::{SqliteStore, finish_removal, no_progress, remove_records};
+use crate::source::sqlite::removal::{finish_removal, remove_records};
+use crate::source::sqlite::{SqliteStore, no_progress};
 use crate::source::sync::{ImportTables, ImportTarget, ImportWriter, Removal, SyncStore};
 
 fn connection() -> NewConnection {
