@@ -173,8 +173,13 @@ pub fn characters(text: &str, start: usize, count: usize) -> &str {
 /// Returns the longest prefix of `text` with at most `count` characters that ends between graphemes.
 #[must_use]
 pub fn first_characters(text: &str, count: usize) -> &str {
-    let end = boundary_at_or_before(text, characters(text, 0, count).len());
-    text.get(..end).unwrap_or_default()
+    first_bytes(text, characters(text, 0, count).len())
+}
+
+/// Returns the longest prefix of `text` with at most `max_bytes` bytes that ends between graphemes.
+#[must_use]
+pub fn first_bytes(text: &str, max_bytes: usize) -> &str {
+    text.get(..boundary_at_or_before(text, max_bytes)).unwrap_or_default()
 }
 
 /// Returns the longest end of `text` with at most `count` characters that begins between graphemes.
@@ -275,7 +280,8 @@ mod tests {
             (last_characters("abc", 3), last_characters("abc", 9), last_characters("abc", 0)),
             ("abc", "abc", "")
         );
-        // A family has five code points.
+        // A family has five code points and 18 bytes.
+        assert_eq!((first_bytes("é👩‍👩‍👧", 19), first_bytes("é👩‍👩‍👧", 20), first_bytes("é", 1)), ("é", "é👩‍👩‍👧", ""));
         assert_eq!((first_characters("👩‍👩‍👧é", 4), last_characters("é👩‍👩‍👧", 4)), ("", ""));
         assert_eq!(last_characters("é👩‍👩‍👧", 5), "👩‍👩‍👧");
     }

@@ -28,8 +28,8 @@ mod tokens;
 pub use chunk::{ChunkBudget, chunk_end};
 pub use content::{CHUNK_BYTES, Chunk, ContentChunks, ContentKind};
 pub use cut::{
-    bytes_of, characters, chars_before, clip, clip_line, field_len, fields_len, first_characters, json_len,
-    last_characters, passage, room_after, value_len,
+    bytes_of, characters, chars_before, clip, clip_line, field_len, fields_len, first_bytes,
+    first_characters, json_len, last_characters, passage, room_after, value_len,
 };
 pub use excerpt::shorten;
 pub use fields::{

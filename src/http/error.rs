@@ -25,37 +25,33 @@ const BUSY_RETRY_AFTER: u64 = 2;
 
 /// Reason why a request fails.
 #[derive(Debug)]
-pub(in crate::http) struct RequestError {
-    pub(in crate::http) status: StatusCode,
-    pub(in crate::http) code: Cow<'static, str>,
+pub(super) struct RequestError {
+    pub(super) status: StatusCode,
+    pub(super) code: Cow<'static, str>,
     message: String,
     hint: Option<Box<str>>,
     param: Option<Box<str>>,
     choices: Box<[OfferedConnection]>,
     /// Seconds to wait before a retry.
-    pub(in crate::http) retry_after: Option<u64>,
+    pub(super) retry_after: Option<u64>,
     /// Fault of the cursor, which telemetry counts.
-    pub(in crate::http) cursor_fault: Option<CursorFault>,
+    pub(super) cursor_fault: Option<CursorFault>,
 }
 
 /// A connection that an error offers.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub(in crate::http) struct OfferedConnection {
-    pub(in crate::http) connection_id: String,
+pub(super) struct OfferedConnection {
+    pub(super) connection_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::http) display_name: Option<String>,
+    pub(super) display_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::http) connector_key: Option<String>,
+    pub(super) connector_key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::http) stream: Option<String>,
+    pub(super) stream: Option<String>,
 }
 
 impl RequestError {
-    pub(in crate::http) fn new(
-        status: StatusCode,
-        code: impl Into<Cow<'static, str>>,
-        message: String,
-    ) -> Self {
+    pub(super) fn new(status: StatusCode, code: impl Into<Cow<'static, str>>, message: String) -> Self {
         let code = code.into();
         Self {
             status,
@@ -70,12 +66,12 @@ impl RequestError {
     }
 
     /// Creates an error with status 400.
-    pub(in crate::http) fn bad(code: &'static str, message: String) -> Self {
+    pub(super) fn bad(code: &'static str, message: String) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }
 
     /// Adds the headers that belong to the status.
-    pub(in crate::http) fn add_headers(&self, headers: &mut HeaderMap) {
+    pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
         if self.status == StatusCode::METHOD_NOT_ALLOWED {
             headers.insert(header::ALLOW, HeaderValue::from_static("GET"));
         }
@@ -85,61 +81,61 @@ impl RequestError {
     }
 
     /// Creates an error for a request that violates the contract.
-    pub(in crate::http) fn request(message: String) -> Self {
+    pub(super) fn request(message: String) -> Self {
         Self::bad("invalid_request", message)
     }
 
     /// Creates an error for an invalid or expired cursor.
-    pub(in crate::http) fn cursor(fault: CursorFault, message: String) -> Self {
+    pub(super) fn cursor(fault: CursorFault, message: String) -> Self {
         Self { cursor_fault: Some(fault), ..Self::bad("invalid_cursor", message).about("cursor") }
     }
 
-    pub(in crate::http) fn not_found(message: String) -> Self {
+    pub(super) fn not_found(message: String) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    pub(in crate::http) fn connection_not_found(asked: &str, problem: &dyn Display) -> Self {
+    pub(super) fn connection_not_found(asked: &str, problem: &dyn Display) -> Self {
         let message = format!("there is no connection `{}`: {problem}", clip(asked, 200));
         Self::new(StatusCode::NOT_FOUND, "connection_not_found", message).about("connection_id")
     }
 
     /// Creates an internal error.
-    pub(in crate::http) fn internal() -> Self {
+    pub(super) fn internal() -> Self {
         let message = "internal error; call again, or report it".to_owned();
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message)
     }
 
     /// Sets the parameter that the error is about.
-    pub(in crate::http) fn about(mut self, param: &str) -> Self {
+    pub(super) fn about(mut self, param: &str) -> Self {
         self.param = Some(clip(param, 200).into());
         self
     }
 
     /// Sets the hint; an empty text sets none.
-    pub(in crate::http) fn hinting(mut self, hint: &str) -> Self {
+    pub(super) fn hinting(mut self, hint: &str) -> Self {
         self.hint = (!hint.is_empty()).then(|| clip(hint, MAX_HINT_BYTES).into());
         self
     }
 
     /// Sets the connections that the error offers as choices.
-    pub(in crate::http) fn offering(mut self, choices: Vec<OfferedConnection>) -> Self {
+    pub(super) fn offering(mut self, choices: Vec<OfferedConnection>) -> Self {
         self.choices = choices.into();
         self
     }
 
-    pub(in crate::http) fn message(&self) -> &str {
+    pub(super) fn message(&self) -> &str {
         &self.message
     }
 
-    pub(in crate::http) fn hint(&self) -> Option<&str> {
+    pub(super) fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    pub(in crate::http) fn param(&self) -> Option<&str> {
+    pub(super) fn param(&self) -> Option<&str> {
         self.param.as_deref()
     }
 
-    pub(in crate::http) fn choices(&self) -> &[OfferedConnection] {
+    pub(super) fn choices(&self) -> &[OfferedConnection] {
         &self.choices
     }
 }
@@ -289,6 +285,15 @@ fn in_several_sources(
     }
     let named: Vec<&str> = sources.iter().map(SourceName::as_str).collect();
     error.hinting(&format!("Both are served here: {}. Serve one of them.", named.join(", ")))
+}
+
+/// Returns a code as a title: `invalid_cursor` becomes `Invalid cursor`.
+pub(super) fn title(code: &str) -> String {
+    let mut words = code.replace('_', " ");
+    if let Some(first) = words.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    words
 }
 
 fn offered(choice: &ConnectionChoice) -> OfferedConnection {

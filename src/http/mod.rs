@@ -11,12 +11,14 @@
 //! * `ops`: health, metrics and their listener
 //! * `site`, `router`, `serve`: settings, routes and start of a server
 //! * `public_url`, `resource_metadata`, `probes`, `headers`: URLs, paths and header names that several of these use
+//! * `answer`: runs a call of an API or a page, records it and builds the response
 //! * `error`, `encoding`: errors of requests for records, and percent-encoding, for both APIs
 //! * `error_format`: formats of the errors of middleware
 //! * `body_size`: sizes of responses for telemetry
 //! * `openapi`, `description`: `/openapi.json`, assembled from what the endpoints describe
 //! * `in_process`: the APIs without a socket
 
+mod answer;
 mod api;
 mod body_size;
 mod description;

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::{Accuracy, Count, Purpose, SearchPage, SearchPosition, SearchQuery, Source, SourceError};
 use crate::callers::CallContext;
 use crate::embedding::{Reranker, blend};
+use crate::fit::first_characters;
 use crate::record::{Evidence, Hit};
 
 /// Number of hits that are reranked. Rerankers get worse with more.
@@ -166,8 +167,8 @@ impl Reranking {
         if self.failures.lock().paused_until.is_some_and(|until| Instant::now() < until) {
             return Err("the rerank service failed several times, and is asked again in a while".to_owned());
         }
-        let query: String = words.chars().take(MAX_QUERY_CHARS).collect();
-        let scored = timeout(self.timeout, self.reranker.scores(&query, passages)).await;
+        let query = first_characters(words, MAX_QUERY_CHARS);
+        let scored = timeout(self.timeout, self.reranker.scores(query, passages)).await;
         let problem = match scored {
             Ok(Ok(scores)) => {
                 *self.failures.lock() = Failures::default();

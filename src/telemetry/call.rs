@@ -75,6 +75,12 @@ impl Call {
         self.caller = Some(caller);
     }
 
+    /// Returns the id of the request.
+    #[must_use]
+    pub fn request_id(&self) -> &RequestId {
+        &self.request_id
+    }
+
     /// Returns the audit of the call, if there is an audit log.
     #[must_use]
     pub fn audit(&self) -> Option<CallAudit> {

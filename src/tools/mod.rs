@@ -53,7 +53,7 @@ pub use profile::Profile;
 pub use project_resource::ProjectResource;
 pub(crate) use read_record_field::max_chunk_bytes;
 pub use resource::{PROJECT_TEMPLATES, RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_call};
-pub(crate) use search::{parse_query, parse_since};
+pub(crate) use search::{ParsedQuery, SearchReader, dated_position, parse_dated, parse_query, parse_since};
 pub use tool::{Example, ToolSpec};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Toolbox};
 pub use toolboxes::{CallerSettings, CallerSources, CallerToolboxes, GrantToolbox, Permit, SharedToolbox};

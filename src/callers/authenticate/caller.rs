@@ -91,7 +91,7 @@ impl GrantId {
     /// Returns the first 8 characters of the id, for logs.
     #[must_use]
     pub fn short(&self) -> String {
-        hexadecimal(&self.0).chars().take(8).collect()
+        hexadecimal(self.0.iter().take(4))
     }
 }
 

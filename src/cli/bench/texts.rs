@@ -3,6 +3,8 @@
 //! They differ in bytes per token, from less than two to more than five, which is the reason why token estimates are
 //! wrong. Each text consists of varying pieces.
 
+use crate::fit::first_bytes;
+
 /// All kinds, with the generators of their pieces.
 pub(super) const KINDS: [Kind; 15] = [
     Kind { name: "English prose", piece: prose },
@@ -42,7 +44,7 @@ impl Kind {
         while text.len() < bytes {
             text.push_str(&(self.piece)(&mut draw));
         }
-        text.truncate(text.floor_char_boundary(bytes));
+        text.truncate(first_bytes(&text, bytes).len());
         text
     }
 }

@@ -3,6 +3,8 @@
 
 use encoding_rs::{Encoding, UTF_8};
 
+use crate::fit::first_bytes;
+
 /// Maximum number of bytes of a line in which the name of its encoding is looked for.
 const MAX_PARAMETERS: usize = 1_000;
 
@@ -112,7 +114,7 @@ fn decode_quoted_printable(text: &str, encoding: &'static Encoding) -> String {
 
 /// Returns true if the parameters of a line name this encoding.
 fn is_quoted_printable(line: &str) -> bool {
-    let start = line.get(..line.floor_char_boundary(MAX_PARAMETERS)).unwrap_or_default();
+    let start = first_bytes(line, MAX_PARAMETERS);
     let (parameters, _value) = start.split_once(':').unwrap_or((start, ""));
     parameters.to_ascii_uppercase().contains("QUOTED-PRINTABLE")
 }

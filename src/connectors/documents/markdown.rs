@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::super::item::{FileRecord, Item};
 use super::super::values::time_of_value;
+use crate::fit::first_bytes;
 use crate::record::{RecordData, field_named};
 
 /// Stream of notes.
@@ -134,7 +135,7 @@ fn start_of(body: &str) -> &str {
         is_deep || end > MAX_HEADING_BYTES
     });
     let end = if too_deep.is_some() { end.min(MAX_HEADING_BYTES) } else { body.len() };
-    body.get(..body.floor_char_boundary(end)).unwrap_or_default()
+    first_bytes(body, end)
 }
 
 /// Returns the number of quotes and lists that a line opens.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::super::intake::Intake;
 use super::super::item::{FileRecord, Item, ReadError};
 use super::objects::{each_object, text_at, time_of_seconds};
+use crate::fit::first_characters;
 use crate::record::RecordData;
 
 /// Stream of messages.
@@ -50,7 +51,7 @@ pub(in crate::connectors) fn read_slack(item: Item<'_>, intake: &mut Intake<'_>)
 /// Returns the start of the first line of a message as its title.
 fn title(text: &str) -> String {
     const MAX_TITLE: usize = 80;
-    text.lines().next().unwrap_or_default().chars().take(MAX_TITLE).collect()
+    first_characters(text.lines().next().unwrap_or_default(), MAX_TITLE).to_owned()
 }
 
 /// Returns the name of the author, and remembers it for mentions.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::words::{fold, is_stop_word, words};
 use crate::eval::random::Random;
+use crate::fit::first_bytes;
 
 /// Maximum number of bytes of a record that questions are made from.
 const MAX_TEXT_BYTES: usize = 20_000;
@@ -59,7 +60,7 @@ impl Corpus {
         for mut record in records {
             let mut left = MAX_TEXT_BYTES;
             for text in &mut record.texts {
-                text.truncate(text.floor_char_boundary(left));
+                text.truncate(first_bytes(text, left).len());
                 left -= text.len();
             }
             let numbered: Vec<Vec<usize>> = record

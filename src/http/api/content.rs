@@ -7,11 +7,11 @@ use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::answer::Answer;
 use super::call::Call;
 use super::error::ApiError;
 use crate::fit::{PageBudget, Shaping, Strategy, clip, tokens_within};
 use crate::handle::Handle;
+use crate::http::answer::Answer;
 use crate::http::error::RequestError;
 use crate::tools::{ChunkStart, ChunkedText, TextQuery, continue_chunked, max_chunk_bytes, read_chunked};
 

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::answer::Answer;
+use super::answer::with_comparison;
 use super::call::Call;
 use super::error::ApiError;
 use super::fields::{Fields, known, only_id, select_paths, with_id};
@@ -24,6 +24,7 @@ use crate::fit::{
     tokens_within,
 };
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId};
+use crate::http::answer::Answer;
 use crate::http::encoding::SEGMENT;
 use crate::http::error::RequestError;
 use crate::record::{FieldPath, Record, RecordData};
@@ -97,9 +98,8 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
             let view = RecordView { record, request, previews, budget, candidate_tokens, cap };
             let answer = if summarizes { view.summarized() } else { view.full(&data, json) };
             answer.map(|answer| {
-                let returned = || count_tokens(&String::from_utf8_lossy(&answer.body));
-                let compared = compares.then(|| (original, returned()));
-                Answer { compared, ..answer }
+                let compared = compares.then(|| (original, count_tokens(&answer.body)));
+                with_comparison(answer, compared)
             })
         }))
     });

@@ -1,12 +1,16 @@
 //! Errors of `/api/v1`: `{"error", "detail", "code", "request_id"}`.
 
-use axum::http::{HeaderMap, StatusCode};
+use std::borrow::Cow;
+
+use axum::http::StatusCode;
+use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cursor::CursorFault;
 use crate::fit::{budget, clip};
-use crate::http::error::{OfferedConnection, RequestError};
+use crate::http::answer::{ErrorResponse, json_response};
+use crate::http::error::{OfferedConnection, RequestError, title};
 use crate::source::SourceError;
 use crate::tools::ToolError;
 
@@ -50,24 +54,7 @@ impl ApiError {
         Self { title: Some(title), ..self }
     }
 
-    pub(super) fn code(&self) -> &str {
-        &self.error.code
-    }
-
-    pub(super) fn reason(&self) -> Option<&'static str> {
-        self.error.cursor_fault.map(CursorFault::reason)
-    }
-
-    pub(super) fn status(&self) -> StatusCode {
-        self.error.status
-    }
-
-    /// Adds the headers that belong to the status.
-    pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
-        self.error.add_headers(headers);
-    }
-
-    pub(super) fn body(&self, id: &str) -> Vec<u8> {
+    fn body(&self, id: &str) -> String {
         let error = &self.error;
         let mut body = ErrorBody {
             error: self.title.map_or_else(|| title(&error.code), str::to_owned),
@@ -80,17 +67,29 @@ impl ApiError {
             },
             code: error.code.to_ascii_uppercase(),
             request_id: id.to_owned(),
-            reason: self.reason(),
+            reason: error.cursor_fault.map(CursorFault::reason),
             param: error.param().map(str::to_owned),
             available_connections: error.choices().to_vec(),
         };
         loop {
-            let json = serde_json::to_vec(&body).unwrap_or_default();
+            let json = serde_json::to_string(&body).unwrap_or_default();
             // Connections that do not fit are available from the schema.
             if json.len() < budget::ERROR || body.available_connections.pop().is_none() {
                 return json;
             }
         }
+    }
+}
+
+impl ErrorResponse for ApiError {
+    fn outcome(&self) -> (Cow<'_, str>, Option<&'static str>) {
+        self.error.outcome()
+    }
+
+    fn response(&self, request_id: &str) -> Response {
+        let mut response = json_response(self.error.status, self.body(request_id));
+        self.error.add_headers(response.headers_mut());
+        response
     }
 }
 
@@ -138,13 +137,4 @@ impl From<ToolError> for ApiError {
             }
         }
     }
-}
-
-/// Returns a code as a title: `invalid_cursor` becomes `Invalid cursor`.
-pub(super) fn title(code: &str) -> String {
-    let mut words = code.replace('_', " ");
-    if let Some(first) = words.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    words
 }

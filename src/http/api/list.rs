@@ -10,7 +10,6 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::answer::Answer;
 use super::call::{BASE, Call};
 use super::error::ApiError;
 use super::fields::{Fields, known};
@@ -21,6 +20,7 @@ use super::routes::Route;
 use crate::cursor::Kind;
 use crate::fit::{FieldWidth, Limits, PageBudget, bytes_of, clip};
 use crate::handle::ConnectionId;
+use crate::http::answer::Answer;
 use crate::http::error::RequestError;
 use crate::record::{Record, RecordData, Unavailable};
 use crate::source::{

@@ -26,7 +26,6 @@ mod page;
 mod parameters;
 mod routes;
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::Router;
@@ -35,21 +34,19 @@ use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use axum::routing::any;
-use futures_util::FutureExt;
 
 pub(super) use self::answer::refused;
 pub(super) use self::meta::MissingSource;
 
-use self::answer::{Answer, refusal, response};
 use self::call::{BASE, Call};
 use self::error::ApiError;
 use self::parameters::Parameters;
 use self::routes::{Routes, Target};
-use crate::http::body_size::sent_bytes;
+use crate::http::answer::{Answer, answer_call, in_time};
 use crate::http::error::RequestError;
 use crate::http::headers::CONTEXT_BUDGET;
 use crate::http::middleware::authenticate::toolbox_of;
-use crate::telemetry::{Endpoint, ErrorDetails, Origin, RequestId, Telemetry};
+use crate::telemetry::Telemetry;
 use crate::tools::Toolbox;
 
 /// State of the API: telemetry and the cache of known routes.
@@ -82,30 +79,14 @@ impl Api {
 async fn answer(State(api): State<Api>, request: Request) -> Response {
     // The body is ignored, because no route takes one.
     let (request, _) = request.into_parts();
-    let id = request.extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
     let found = find(&api, &request).await;
     let endpoint =
         found.as_ref().map_or_else(|_| format!("{BASE}/{{unknown}}"), |(_, target)| target.template());
-    let record = api.telemetry.call(Endpoint::route(&endpoint), Origin::from_extensions(&request.extensions));
-    let call = async {
+    answer_call(&api.telemetry, &endpoint, &request, async |call| {
         let (toolbox, target) = found?;
-        dispatch(&toolbox.audited(&record), target, &request).await
-    };
-    let call = AssertUnwindSafe(call).catch_unwind();
-    match call.await.unwrap_or_else(|_panic| Err(RequestError::internal().into())) {
-        Ok(answer) => {
-            record.answered(&answer.shaping);
-            response(answer)
-        }
-        Err(error) => {
-            let body = error.body(id.as_str());
-            record.refused(
-                error.code(),
-                ErrorDetails { bytes: sent_bytes(&request.method, body.len()), reason: error.reason() },
-            );
-            refusal(&error, body)
-        }
-    }
+        dispatch(&toolbox.audited(call), target, &request).await
+    })
+    .await
 }
 
 fn check_method(request: &Parts) -> Result<(), RequestError> {
@@ -133,8 +114,7 @@ async fn target_of(api: &Api, toolbox: &Toolbox, path: &str) -> Result<Target, A
     if let Some(handle) = rest.strip_prefix("content/") {
         return Ok(Target::Content(handle.to_owned()));
     }
-    let routes = tokio::time::timeout(toolbox.call_deadline(), api.routes.get(toolbox)).await;
-    let routes = routes.unwrap_or_else(|_late| Err(timeout_error(toolbox)))?;
+    let routes = in_time(toolbox, api.routes.get(toolbox)).await?;
     if rest.is_empty() {
         return Ok(Target::Index(routes));
     }
@@ -150,19 +130,13 @@ async fn dispatch(toolbox: &Toolbox, target: Target, request: &Parts) -> Result<
         parameters: Parameters::read(request.uri.query())?,
         compares,
     };
-    let work = async {
+    in_time(toolbox, async {
         match target {
             Target::Index(routes) => routes.index(&mut call),
             Target::Content(handle) => content::answer(&mut call, &handle).await,
             Target::List(route) => list::answer(&mut call, &route).await,
             Target::Record(route, record) => detail::answer(&mut call, &route, record).await,
         }
-    };
-    let answered = tokio::time::timeout(toolbox.call_deadline(), work).await;
-    answered.unwrap_or_else(|_late| Err(timeout_error(toolbox)))
-}
-
-fn timeout_error(toolbox: &Toolbox) -> ApiError {
-    let problem = format!("no answer within {} seconds", toolbox.call_deadline().as_secs());
-    RequestError::new(StatusCode::GATEWAY_TIMEOUT, "source_timeout", problem).into()
+    })
+    .await
 }

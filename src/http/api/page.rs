@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::answer::Answer;
+use super::answer::with_comparison;
 use super::fields::{Fields, ID, id_of, selected};
 use super::marks;
 use super::meta::{BudgetMeta, Details, PageMeta, token_budget};
@@ -16,6 +16,7 @@ use crate::fit::{
     NarrowedFields, PageBudget, Shaping, Strategy, answer_tokens, count_tokens, fit_rows, narrow, value_len,
 };
 use crate::handle::ConnectionId;
+use crate::http::answer::Answer;
 use crate::http::error::RequestError;
 use crate::record::{FieldPath, Record, RecordData};
 use crate::tools::Previews;
@@ -121,7 +122,7 @@ impl PageWork {
                 let compared = self
                     .compares
                     .then(|| (count_tokens(&stored) + count_tokens(&envelope), count_tokens(&json)));
-                Ok(FitResult::Page(Answer { compared, ..Answer::with_shaping(json, shaping) }))
+                Ok(FitResult::Page(with_comparison(Answer::with_shaping(json, shaping), compared)))
             }
         }
     }

@@ -132,6 +132,7 @@ fn field_and_operator(name: &str) -> Option<(String, Option<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::answer::ErrorResponse;
 
     #[test]
     fn other_parameters_are_filters() {
@@ -162,7 +163,7 @@ mod tests {
             ("filter[a][gte]=1&a[gte]=2", "invalid_filter"),
         ] {
             let refused = Parameters::read(Some(query)).and_then(|mut parameters| parameters.filter());
-            assert_eq!(refused.unwrap_err().code(), code, "{query}");
+            assert_eq!(refused.unwrap_err().outcome().0, code, "{query}");
         }
         assert!(Parameters::read(Some("limit=-1")).unwrap().number("limit").is_err());
         assert!(Parameters::read(Some("meta=maybe")).unwrap().flag("meta").is_err());

@@ -10,11 +10,11 @@ use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::answer::Answer;
 use super::call::{BASE, Call};
 use super::error::ApiError;
-use crate::fit::{PageBudget, clip};
+use crate::fit::{PageBudget, clip, tokens_within};
 use crate::handle::{RecordId, StreamName};
+use crate::http::answer::Answer;
 use crate::http::error::RequestError;
 use crate::lru::{LruCache, LruLimits};
 use crate::source::BoundSource;
@@ -179,9 +179,9 @@ impl KnownRoutes {
         let mut shown = self.0.len();
         loop {
             let more = self.0.len() - shown;
-            let answer =
-                Answer::new(&Index { routes: self.0.iter().take(shown).map(row).collect(), more }, shown)?;
-            if answer.is_within(cap) {
+            let routes = self.0.iter().take(shown).map(row).collect();
+            let answer = Answer::new(&Index { routes, more })?.with_items(shown);
+            if answer.body.len() <= cap.bytes && tokens_within(&answer.body, cap.tokens).is_ok() {
                 return Ok(answer);
             }
             if shown == 0 {

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use super::answer::Answer;
 use super::error::DocumentError;
 use super::parameters::Parameters;
 use super::request::MAX_PROJECT_CHARS;
 use super::response::fitting;
 use crate::docs::ReadableProjects;
+use crate::http::answer::Answer;
 use crate::http::middleware::served::AuthMode;
 use crate::source::documents::{Project, SearchGroup, SearchGrouping, SearchRecord, Uuid};
 use crate::tools::Toolbox;
@@ -62,7 +62,7 @@ pub(super) async fn history(
     let found = ReadableProjects::in_source(toolbox.source()).await?.find(id).await?;
     let searches = fitting(found.store.history(found.project.id, limit).await?);
     let items = searches.len();
-    Answer::new(&History { searches }, items)
+    Ok(Answer::new(&History { searches })?.with_items(items))
 }
 
 /// Answers with the numbers and latencies of the searches of a project, in groups.
@@ -83,7 +83,7 @@ pub(super) async fn search_groups(
     let found = ReadableProjects::in_source(toolbox.source()).await?.find(id).await?;
     let groups = found.store.search_groups(found.project.id, group_by).await?;
     let items = groups.len();
-    Answer::new(&GroupedHistory { group_by, groups }, items)
+    Ok(Answer::new(&GroupedHistory { group_by, groups })?.with_items(items))
 }
 
 /// Removes cached answers of one project, or of all readable ones, from the caches of all callers, on all servers that
@@ -112,5 +112,5 @@ pub(super) async fn clear_cache(
     let shared = toolbox.searches().clear_shared(&projects).await;
     keys.extend(shared.map_err(|error| DocumentError::not_cleared(&error))?);
     let cleared = keys.len();
-    Answer::new(&ClearResult { cleared }, cleared)
+    Ok(Answer::new(&ClearResult { cleared })?.with_items(cleared))
 }

@@ -1,14 +1,17 @@
 //! Errors: `{"error", "detail", "code", "request_id"}`, with `errors` for an invalid request.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
 use serde::Serialize;
 
 use super::route::ROUTES;
 use crate::docs::DocsError;
 use crate::fit::clip;
-use crate::http::error::RequestError;
+use crate::http::answer::{ErrorResponse, json_response};
+use crate::http::error::{RequestError, title};
 use crate::source::SourceError;
 use crate::state::StateError;
 
@@ -18,8 +21,9 @@ const MAX_DETAIL_BYTES: usize = 700;
 /// Maximum number of errors in one body.
 const MAX_ERRORS: usize = 8;
 
-/// Code of an invalid query.
+/// Codes of an invalid query and of another invalid argument.
 const INVALID_QUERY: &str = "INVALID_QUERY";
+const INVALID_ARGUMENT: &str = "INVALID_ARGUMENT";
 
 /// Reason why a request fails.
 #[derive(Debug)]
@@ -84,15 +88,20 @@ impl ValidationError {
 }
 
 impl DocumentError {
-    fn new(status: StatusCode, error: &str, detail: &str, code: &str) -> Self {
+    /// Creates an error. Its title is its code in words.
+    fn new(status: StatusCode, code: &str, detail: &str) -> Self {
         Self {
             status,
-            error: error.into(),
+            error: title(&code.to_ascii_lowercase()).into(),
             detail: clip(detail, MAX_DETAIL_BYTES).into(),
             code: code.into(),
             errors: Box::default(),
             allowed: None,
         }
+    }
+
+    fn titled(self, title: &str) -> Self {
+        Self { error: title.into(), ..self }
     }
 
     /// Creates an internal error.
@@ -104,72 +113,64 @@ impl DocumentError {
     pub(super) fn validation(mut errors: Vec<ValidationError>) -> Self {
         errors.truncate(MAX_ERRORS);
         let of_query = errors.iter().find(|error| error.loc.last().is_some_and(|last| last == "query"));
-        let base = match of_query {
-            Some(error) if matches!(error.kind, "missing" | "string_too_short") => {
-                Self::new(StatusCode::BAD_REQUEST, "Invalid query", "Query cannot be empty", INVALID_QUERY)
+        let (code, detail) = match (of_query, errors.first()) {
+            (Some(error), _) if matches!(error.kind, "missing" | "string_too_short") => {
+                (INVALID_QUERY, "Query cannot be empty".to_owned())
             }
-            Some(error) => {
-                let detail = format!("query: {}", error.msg);
-                Self::new(StatusCode::BAD_REQUEST, "Invalid query", &detail, INVALID_QUERY)
-            }
-            None => {
-                let first = errors.first().map(|error| format!("{}: {}", error.loc.join("."), error.msg));
-                let detail = first.unwrap_or_default();
-                Self::new(StatusCode::BAD_REQUEST, "Invalid argument", &detail, "INVALID_ARGUMENT")
-            }
+            (Some(error), _) => (INVALID_QUERY, format!("query: {}", error.msg)),
+            (None, Some(first)) => (INVALID_ARGUMENT, format!("{}: {}", first.loc.join("."), first.msg)),
+            (None, None) => (INVALID_ARGUMENT, String::new()),
         };
-        Self { errors: errors.into(), ..base }
+        Self { errors: errors.into(), ..Self::new(StatusCode::BAD_REQUEST, code, &detail) }
     }
 
     /// Creates the error of a body that is not JSON.
     pub(super) fn invalid_json(error: &serde_json::Error) -> Self {
         let detail = format!("the body is not JSON (line {}, column {})", error.line(), error.column());
         let errors = Box::from([ValidationError::body("it is not JSON", "json_invalid")]);
-        let base = Self::new(StatusCode::BAD_REQUEST, "Invalid argument", &detail, "INVALID_ARGUMENT");
-        Self { errors, ..base }
+        Self { errors, ..Self::new(StatusCode::BAD_REQUEST, INVALID_ARGUMENT, &detail) }
     }
 
     /// Creates the error of another content type than JSON.
     pub(super) fn content_type() -> Self {
         let detail = "send JSON with `Content-Type: application/json`";
-        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Invalid content type", detail, "INVALID_ARGUMENT")
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, INVALID_ARGUMENT, detail).titled("Invalid content type")
     }
 
     /// Creates the error of a body that is too large.
     pub(super) fn too_large() -> Self {
         let detail = "the body is larger than 1 MiB";
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "Request too large", detail, "INVALID_ARGUMENT")
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, INVALID_ARGUMENT, detail).titled("Request too large")
     }
 
     /// Creates the error of a method that the path does not take.
     pub(super) fn method(allowed: &'static str) -> Self {
         let detail = format!("this path takes {allowed}");
-        let base =
-            Self::new(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed", &detail, "METHOD_NOT_ALLOWED");
+        let base = Self::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", &detail);
         Self { allowed: Some(allowed), ..base }
     }
 
     /// Creates the error of a path that is no route.
     pub(super) fn unknown_path(path: &str) -> Self {
         let detail = format!("there is nothing at `{}`. The routes are {ROUTES}", clip(path, 200));
-        Self::new(StatusCode::NOT_FOUND, "Not found", &detail, "NOT_FOUND")
+        Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", &detail)
     }
 
     /// Creates the error of a caller who is no administrator.
     pub(super) fn admin_only() -> Self {
         let detail = "this needs a token with `admin = true` in [auth]; ask the operator of the server";
-        Self::new(StatusCode::FORBIDDEN, "Forbidden", detail, "FORBIDDEN")
+        Self::new(StatusCode::FORBIDDEN, "FORBIDDEN", detail)
     }
 
     /// Creates the error of a cursor that is not of the list.
     pub(super) fn cursor() -> Self {
         let detail = "the cursor is not one of this list; start again without it";
-        Self::new(StatusCode::BAD_REQUEST, "Invalid cursor", detail, "INVALID_CURSOR")
+        Self::new(StatusCode::BAD_REQUEST, "INVALID_CURSOR", detail)
     }
 
     /// Creates the error of a query with an invalid vector.
     pub(super) fn embedding(problem: &str) -> Self {
-        Self::new(StatusCode::BAD_GATEWAY, "Embedding error", problem, "EMBEDDING_ERROR")
+        Self::new(StatusCode::BAD_GATEWAY, "EMBEDDING_ERROR", problem)
     }
 
     /// Creates the error of shared state that cannot be written while the cache is cleared.
@@ -179,52 +180,45 @@ impl DocumentError {
              hour. Try again",
             error.kind()
         );
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "State unavailable", &detail, "STATE_UNAVAILABLE")
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "STATE_UNAVAILABLE", &detail)
     }
 
     /// Creates the error of a search that the history does not have.
     pub(super) fn search_not_found() -> Self {
         let detail = "there is no search of this id; it is in the header `Search-Id` of a response";
-        Self::new(StatusCode::NOT_FOUND, "Search not found", detail, "NOT_FOUND")
+        Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", detail).titled("Search not found")
     }
 
     /// Creates the error of a deadline that passed.
     pub(super) fn timeout(deadline: Duration) -> Self {
         let detail = format!("no answer within {} ms", deadline.as_millis());
-        Self::new(StatusCode::GATEWAY_TIMEOUT, "Source timeout", &detail, "SOURCE_TIMEOUT")
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "SOURCE_TIMEOUT", &detail)
     }
 
-    pub(super) fn status(&self) -> StatusCode {
-        self.status
+    pub(super) fn body(&self, request_id: &str) -> String {
+        let Self { error, detail, code, errors, .. } = self;
+        serde_json::to_string(&ErrorBody { error, detail, code, request_id, errors }).unwrap_or_default()
+    }
+}
+
+impl ErrorResponse for DocumentError {
+    fn outcome(&self) -> (Cow<'_, str>, Option<&'static str>) {
+        (self.code.to_ascii_lowercase().into(), None)
     }
 
-    /// Returns the code as telemetry records it.
-    pub(super) fn outcome(&self) -> String {
-        self.code.to_ascii_lowercase()
-    }
-
-    /// Adds the headers that belong to the status.
-    pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
+    fn response(&self, request_id: &str) -> Response {
+        let mut response = json_response(self.status, self.body(request_id));
         if let Some(allowed) = self.allowed {
             let allowed = if allowed == "GET" { "GET, HEAD" } else { allowed };
-            headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
         }
-    }
-
-    pub(super) fn body(&self, request_id: &str) -> Vec<u8> {
-        let Self { error, detail, code, errors, .. } = self;
-        serde_json::to_vec(&ErrorBody { error, detail, code, request_id, errors }).unwrap_or_default()
+        response
     }
 }
 
 impl From<RequestError> for DocumentError {
     fn from(error: RequestError) -> Self {
-        let code = error.code.to_ascii_uppercase();
-        let mut words = error.code.replace('_', " ");
-        if let Some(first) = words.get_mut(..1) {
-            first.make_ascii_uppercase();
-        }
-        Self::new(error.status, &words, error.message(), &code)
+        Self::new(error.status, &error.code.to_ascii_uppercase(), error.message()).titled(&title(&error.code))
     }
 }
 
@@ -241,18 +235,16 @@ impl From<DocsError> for DocumentError {
         match error {
             DocsError::AmbiguousProject { .. } => {
                 let detail = format!("{detail}; {choices}");
-                Self::new(StatusCode::BAD_REQUEST, "Ambiguous project", &detail, "INVALID_ARGUMENT")
+                Self::new(StatusCode::BAD_REQUEST, INVALID_ARGUMENT, &detail).titled("Ambiguous project")
             }
             DocsError::ProjectNotFound { .. } => {
                 let detail = format!("{}; {choices}", clip(&detail, MAX_DETAIL_BYTES / 2));
-                Self::new(StatusCode::NOT_FOUND, "Project not found", &detail, "PROJECT_NOT_FOUND")
+                Self::new(StatusCode::NOT_FOUND, "PROJECT_NOT_FOUND", &detail)
             }
             DocsError::DocumentNotFound { .. } => {
-                Self::new(StatusCode::NOT_FOUND, "Document not found", &detail, "DOCUMENT_NOT_FOUND")
+                Self::new(StatusCode::NOT_FOUND, "DOCUMENT_NOT_FOUND", &detail)
             }
-            DocsError::InvalidQuery(_) => {
-                Self::new(StatusCode::BAD_REQUEST, "Invalid query", &detail, INVALID_QUERY)
-            }
+            DocsError::InvalidQuery(_) => Self::new(StatusCode::BAD_REQUEST, INVALID_QUERY, &detail),
             DocsError::Source(error) => error.into(),
         }
     }

@@ -6,13 +6,13 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use super::answer::Answer;
 use super::error::DocumentError;
 use super::parameters::{Parameters, category};
 use super::request::MAX_PROJECT_CHARS;
 use super::response::{MAX_ITEMS_BYTES, fitting};
 use crate::docs::{DocsError, FoundProject, ReadableProjects};
 use crate::fit::bytes_of;
+use crate::http::answer::Answer;
 use crate::record::RecordData;
 use crate::source::documents::{Category, Document, DocumentList, DocumentPath, DocumentRef, Uuid};
 use crate::tools::Toolbox;
@@ -83,7 +83,7 @@ async fn document(found: &FoundProject, named: &DocumentRef) -> Result<Answer, D
             DocumentRef::Id(id) => id.to_string(),
         },
     })?;
-    Answer::new(&bounded(document), 1)
+    Ok(Answer::new(&bounded(document))?)
 }
 
 async fn page(found: &FoundProject, request: &DocumentsRequest) -> Result<Answer, DocumentError> {
@@ -110,7 +110,7 @@ async fn page(found: &FoundProject, request: &DocumentsRequest) -> Result<Answer
         position.to_cursor()
     });
     let items = shown.len();
-    Answer::new(&DocumentPage { documents: shown, next_cursor }, items)
+    Ok(Answer::new(&DocumentPage { documents: shown, next_cursor })?.with_items(items))
 }
 
 /// Returns a document without its metadata if they are longer than a response.

@@ -2,7 +2,7 @@
 //!
 //! * `route`: the paths
 //! * `parameters`: parameters of bodies and query strings, `request`: a search, and its validation
-//! * `response`: the bodies of searches, `answer`: a response with its headers, `stream`: a search as events
+//! * `response`: the bodies of searches, `answer`: their headers, `stream`: a search as events
 //! * `deadline`: the end of a call, also of one with events
 //! * `list`: documents, `admin`: requests of a token with `admin = true`
 //! * `error`: errors with the codes of the contract, `openapi`: the description in `/openapi.json`
@@ -19,7 +19,6 @@ mod response;
 mod route;
 mod stream;
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -30,27 +29,26 @@ use axum::http::request::Parts;
 use axum::http::{Method, header};
 use axum::response::Response;
 use axum::routing::any;
-use futures_util::FutureExt;
 use serde_json::Value;
 
 pub(super) use self::route::SEARCH_STREAM;
 
-use self::answer::{Answer, SearchHeaders, json_response};
+use self::answer::with_search_headers;
 use self::deadline::CallDeadline;
 use self::error::DocumentError;
 use self::request::{ValidSearch, feedback_of};
 use self::response::{ChunkResults, ProjectList, SearchResponse};
 use self::route::{DOCUMENTS, PREFIXES, Route};
 use self::stream::StreamedSearch;
+use super::answer::{Answer, CallResult, answer_call};
 use super::api::Api;
-use super::body_size::sent_bytes;
 use super::headers::LAST_EVENT_ID;
 use super::middleware::authenticate::toolbox_of;
 use super::middleware::served::AuthMode;
-use crate::docs::{AnsweredSearch, ReadableProjects, SearchAnswer, remember};
-use crate::fit::{Shaping, Strategy, answer_tokens};
+use crate::docs::{AnsweredSearch, ReadableProjects, remember};
+use crate::fit::Strategy;
 use crate::source::documents::{Uuid, whole_millis};
-use crate::telemetry::{Call, Endpoint, ErrorDetails, Origin, RequestId, Telemetry};
+use crate::telemetry::{Call, Telemetry};
 use crate::tools::Toolbox;
 
 /// Maximum size of the body of a request in bytes.
@@ -91,7 +89,6 @@ impl DocumentApi {
         &self,
         request: &Parts,
         body: Body,
-        request_id: &RequestId,
         call: &Call,
     ) -> Result<DocumentResponse, DocumentError> {
         let path = request.uri.path();
@@ -113,8 +110,7 @@ impl DocumentApi {
                     let search = ValidSearch::from_query(query)?;
                     let projects = ReadableProjects::in_source(toolbox.source()).await?;
                     let found = projects.find(&search.project_id).await?;
-                    let (toolbox, request_id) = (Arc::clone(&toolbox), request_id.as_str().to_owned());
-                    let streamed = StreamedSearch { toolbox, found, search, request_id, deadline };
+                    let streamed = StreamedSearch { toolbox: Arc::clone(&toolbox), found, search, deadline };
                     return Ok(DocumentResponse::Events(Box::new(streamed)));
                 }
                 Route::Feedback(id) => feedback(&toolbox, &id, &read_json(request, body).await?).await?,
@@ -143,10 +139,7 @@ async fn search(toolbox: &Toolbox, body: Value) -> Result<Answer, DocumentError>
     let results = results.fitting();
     let items = results.len();
     let response = SearchResponse::new(answered, &project_id, results);
-    let SearchAnswer { reranked_by, warnings, .. } = &*cached.answer;
-    let (reranked_by, warnings) = (reranked_by.clone(), warnings.iter().cloned().collect());
-    let search = Some(SearchHeaders { search_id, reranked_by, warnings });
-    Ok(Answer { search, ..Answer::new(&response, items)? })
+    Ok(with_search_headers(Answer::new(&response)?.with_items(items), search_id, &cached.answer))
 }
 
 /// Answers a request for documents of a project, and leaves others to the API of streams.
@@ -160,28 +153,22 @@ async fn answer_documents(State(api): State<DocumentApi>, request: Request) -> R
 
 async fn answer(State(api): State<DocumentApi>, request: Request) -> Response {
     let (request, body) = request.into_parts();
-    let id = request.extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
     let template = Route::parse(request.uri.path()).map_or("/api/v1/{unknown}", |route| route.template());
-    let record = api.telemetry.call(Endpoint::route(template), Origin::from_extensions(&request.extensions));
-    let answered = AssertUnwindSafe(api.handle(&request, body, &id, &record)).catch_unwind().await;
-    match answered.unwrap_or_else(|_panic| Err(DocumentError::internal())) {
-        Ok(DocumentResponse::Events(streamed)) => streamed.start(record),
-        Ok(DocumentResponse::Whole(answer)) => {
-            let bytes = sent_bytes(&request.method, answer.body.len());
-            let items = answer.items;
-            let tokens = Some(answer_tokens(&String::from_utf8_lossy(&answer.body)));
-            let strategy = Strategy::List;
-            record.answered(&Shaping { bytes, items, strategy, tokens, ..Shaping::default() });
-            answer.into_response()
-        }
-        Err(error) => {
-            let body = error.body(id.as_str());
-            let bytes = sent_bytes(&request.method, body.len());
-            record.refused(&error.outcome(), ErrorDetails { bytes, reason: None });
-            let mut response = json_response(error.status(), body);
-            error.add_headers(response.headers_mut());
-            response
-        }
+    answer_call(&api.telemetry, template, &request, async |call| api.handle(&request, body, call).await).await
+}
+
+impl CallResult for Result<DocumentResponse, DocumentError> {
+    fn internal_error() -> Self {
+        Err(DocumentError::internal())
+    }
+
+    fn respond(self, call: Call, request: &Parts) -> Response {
+        let answered = match self {
+            Ok(DocumentResponse::Events(streamed)) => return streamed.start(call),
+            Ok(DocumentResponse::Whole(answer)) => Ok(answer.with_strategy(Strategy::List)),
+            Err(error) => Err(error),
+        };
+        answered.respond(call, request)
     }
 }
 
@@ -212,10 +199,10 @@ async fn feedback(toolbox: &Toolbox, id: &str, body: &Value) -> Result<Answer, D
 async fn projects(toolbox: &Toolbox) -> Result<Answer, DocumentError> {
     let found = ReadableProjects::in_source(toolbox.source()).await?.all().await?;
     let list = ProjectList::new(found);
-    Answer::new(&list, list.projects.len())
+    Ok(Answer::new(&list)?.with_items(list.projects.len()))
 }
 
 async fn project(toolbox: &Toolbox, id: &str) -> Result<Answer, DocumentError> {
     let found = ReadableProjects::in_source(toolbox.source()).await?.find(id).await?;
-    Answer::new(&found.project, 1)
+    Ok(Answer::new(&found.project)?)
 }

@@ -84,7 +84,7 @@ mod tests {
     #[track_caller]
     fn refused(body: Value, code: &str, places: &[&str]) {
         let error = ValidSearch::from_body(body).unwrap_err();
-        let body: Value = serde_json::from_slice(&error.body("r")).unwrap();
+        let body: Value = serde_json::from_str(&error.body("r")).unwrap();
         assert_eq!(body["code"], code);
         let errors = body["errors"].as_array().unwrap();
         let last =

@@ -25,6 +25,7 @@ use super::request::ValidSearch;
 use super::response::ChunkResults;
 use crate::docs::{AnsweredSearch, FoundProject, remember};
 use crate::fit::{Shaping, Strategy};
+use crate::http::answer::ErrorResponse;
 use crate::http::headers::ACCEL_BUFFERING;
 use crate::source::documents::{SearchStage, StageSender, whole_millis};
 use crate::telemetry::{Call, ErrorDetails};
@@ -44,8 +45,6 @@ pub(super) struct StreamedSearch {
     pub(super) toolbox: Arc<Toolbox>,
     pub(super) found: FoundProject,
     pub(super) search: ValidSearch,
-    /// Id of the request, for an error.
-    pub(super) request_id: String,
     /// Deadline of the call, which began before the search.
     pub(super) deadline: CallDeadline,
 }
@@ -74,9 +73,9 @@ impl StreamedSearch {
                 call.answered(&Shaping { bytes: events.bytes, ..shaping });
             }
             Err(error) => {
-                let body = error.body(&self.request_id);
-                events.send("error", Some(END.to_owned()), &String::from_utf8_lossy(&body)).await;
-                call.refused(&error.outcome(), ErrorDetails { bytes: events.bytes, reason: None });
+                events.send("error", Some(END.to_owned()), &error.body(call.request_id().as_str())).await;
+                let (code, reason) = error.outcome();
+                call.refused(&code, ErrorDetails { bytes: events.bytes, reason });
             }
         }
     }

@@ -11,13 +11,13 @@
 //! * `timeout`: requests that take too long
 //! * `refusal`: error responses of all of these
 
-pub(in crate::http) mod authenticate;
-pub(in crate::http) mod catch_panic;
-pub(in crate::http) mod check_host;
-pub(in crate::http) mod cors;
-pub(in crate::http) mod rate_limit;
-pub(in crate::http) mod refusal;
-pub(in crate::http) mod refuse_proxied;
-pub(in crate::http) mod request_id;
-pub(in crate::http) mod served;
-pub(in crate::http) mod timeout;
+pub(super) mod authenticate;
+pub(super) mod catch_panic;
+pub(super) mod check_host;
+pub(super) mod cors;
+pub(super) mod rate_limit;
+pub(super) mod refusal;
+pub(super) mod refuse_proxied;
+pub(super) mod request_id;
+pub(super) mod served;
+pub(super) mod timeout;

@@ -6,8 +6,8 @@
 //! * `source_health`: checks of the sources, with a timeout
 //! * `shared_state`: the state that servers share, as this process sees it
 
-pub(in crate::http) mod health;
-pub(in crate::http) mod listener;
-pub(in crate::http) mod metrics;
-pub(in crate::http) mod shared_state;
-pub(in crate::http) mod source_health;
+pub(super) mod health;
+pub(super) mod listener;
+pub(super) mod metrics;
+pub(super) mod shared_state;
+pub(super) mod source_health;

@@ -20,9 +20,9 @@ mod projects;
 mod record;
 mod root;
 mod search;
-pub(in crate::http) mod setup;
+pub(super) mod setup;
 mod sources;
-pub(in crate::http) mod well_known;
+pub(super) mod well_known;
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -35,7 +35,7 @@ use super::middleware::served::AuthMode;
 
 /// Returns the routes of all pages. With authentication, pages with records exist only if the server has a public URL: forms are
 /// checked against it.
-pub(in crate::http) fn routes(pages: Pages) -> Router {
+pub(super) fn routes(pages: Pages) -> Router {
     let has_records = matches!(pages.served, AuthMode::Unauthenticated(_)) || pages.public_url.is_some();
     if !has_records {
         return root::routes(pages);

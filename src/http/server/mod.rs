@@ -5,8 +5,8 @@
 //! * `limits`: limits of connections and timeouts
 //! * `forwarded`: client addresses behind trusted proxies
 
-pub(in crate::http) mod connections;
-pub(in crate::http) mod forwarded;
-pub(in crate::http) mod limits;
-pub(in crate::http) mod listener;
-pub(in crate::http) mod tls;
+pub(super) mod connections;
+pub(super) mod forwarded;
+pub(super) mod limits;
+pub(super) mod listener;
+pub(super) mod tls;

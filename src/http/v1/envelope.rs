@@ -1,17 +1,16 @@
 //! Envelope of every response: links, count, warnings and the version of the contract.
 
-use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use axum::http::HeaderName;
 use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub(super) use crate::http::answer::Answer;
+
 use super::cursor::Seal;
 use super::parameters::Parameters;
 use super::warning::Warning;
-use crate::fit::{Shaping, Strategy, answer_tokens};
 use crate::http::encoding::SEGMENT;
-use crate::http::error::RequestError;
 use crate::record::Unavailable;
 use crate::source::{Accuracy, BoundSource, Count};
 use crate::tools::Toolbox;
@@ -137,47 +136,4 @@ impl Call<'_> {
         };
         Meta { count, warnings: self.warnings(notes) }
     }
-}
-
-/// Body of a response as compact JSON, with the shaping that telemetry records.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) body: Vec<u8>,
-    pub(super) shaping: Shaping,
-}
-
-impl Answer {
-    /// Serializes a response that is not a list.
-    pub(super) fn new(body: &impl Serialize) -> Result<Self, RequestError> {
-        serde_json::to_vec(body).map(Self::from_json).map_err(|_unwritable| RequestError::internal())
-    }
-
-    /// Creates a response from JSON text.
-    pub(super) fn from_json(body: Vec<u8>) -> Self {
-        let tokens = Some(answer_tokens(&String::from_utf8_lossy(&body)));
-        let shaping = Shaping { bytes: body.len(), items: 1, tokens, ..Shaping::default() };
-        Self { body, shaping }
-    }
-
-    /// Sets the number of rows.
-    pub(super) fn with_items(mut self, items: usize) -> Self {
-        self.shaping.items = items;
-        self
-    }
-
-    /// Sets the strategy that telemetry records.
-    pub(super) fn with_strategy(mut self, strategy: Strategy) -> Self {
-        self.shaping.strategy = strategy;
-        self
-    }
-}
-
-/// Builds an HTTP response with the headers of the contract.
-pub(super) fn response(status: StatusCode, body: Vec<u8>) -> Response<Body> {
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
-    headers.insert(PDPP_VERSION, HeaderValue::from_static(VERSION));
-    response
 }

@@ -1,10 +1,16 @@
 //! Bodies of the error responses of the contract.
 
-use axum::http::StatusCode;
+use std::borrow::Cow;
+
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::envelope::{PDPP_VERSION, VERSION};
+use crate::cursor::CursorFault;
 use crate::fit::clip;
+use crate::http::answer::{ErrorResponse, json_response};
 use crate::http::error::{OfferedConnection, RequestError};
 
 /// Maximum length of a message in bytes.
@@ -77,6 +83,25 @@ impl ErrorEnvelope {
             },
         }
     }
+}
+
+impl ErrorResponse for RequestError {
+    fn outcome(&self) -> (Cow<'_, str>, Option<&'static str>) {
+        (Cow::Borrowed(&self.code), self.cursor_fault.map(CursorFault::reason))
+    }
+
+    fn response(&self, request_id: &str) -> Response {
+        let body = serde_json::to_string(&ErrorEnvelope::new(self, request_id));
+        error_response(self, body.unwrap_or_default())
+    }
+}
+
+/// Builds the response of an error with this body.
+pub(super) fn error_response(error: &RequestError, body: String) -> Response {
+    let mut response = json_response(error.status, body);
+    response.headers_mut().insert(PDPP_VERSION, HeaderValue::from_static(VERSION));
+    error.add_headers(response.headers_mut());
+    response
 }
 
 fn type_of(status: StatusCode) -> ErrorType {

@@ -19,33 +19,31 @@ mod routes;
 mod table;
 mod warning;
 
-use std::panic::AssertUnwindSafe;
 use std::str::FromStr;
 
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use axum::routing::any;
-use futures_util::FutureExt;
 use percent_encoding::percent_decode_str;
 
 pub(super) use self::cursor::Seal;
 pub(super) use self::envelope::VERSION;
 
-use self::envelope::{Answer, Call, response};
-use self::error::ErrorEnvelope;
+use self::envelope::{Answer, Call, PDPP_VERSION};
+use self::error::{ErrorEnvelope, error_response};
 use self::operation::Operation;
 use self::parameters::Parameters;
 use self::routes::{aggregate, record, records, schema, search, streams, window};
-use crate::cursor::CursorFault;
-use crate::http::body_size::sent_bytes;
+use crate::fit::Shaping;
+use crate::http::answer::{answer_call, in_time};
 use crate::http::error::RequestError;
 use crate::http::middleware::authenticate::toolbox_of;
 use crate::http::middleware::refusal::Refusal;
 use crate::source::SearchMode;
-use crate::telemetry::{Endpoint, ErrorDetails, Origin, RequestId, Telemetry};
+use crate::telemetry::{RequestId, Telemetry};
 use crate::tools::Toolbox;
 
 /// State of the API.
@@ -122,19 +120,7 @@ impl<'a> Route<'a> {
 
     /// Returns the name of the endpoint in telemetry.
     fn template(self) -> &'static str {
-        match self {
-            Self::OpenApi => "/openapi.json",
-            Self::Schema => "/v1/schema",
-            Self::Search(SearchMode::Auto | SearchMode::Lexical) => "/v1/search",
-            Self::Search(SearchMode::Semantic) => "/v1/search/semantic",
-            Self::Search(SearchMode::Hybrid) => "/v1/search/hybrid",
-            Self::Streams => "/v1/streams",
-            Self::Stream(_) => "/v1/streams/{stream}",
-            Self::Records(_) => "/v1/streams/{stream}/records",
-            Self::Aggregate(_) => "/v1/streams/{stream}/aggregate",
-            Self::Record(..) => "/v1/streams/{stream}/records/{id}",
-            Self::Window(..) => "/v1/streams/{stream}/records/{id}/field-window",
-        }
+        self.operation().map_or("/openapi.json", |operation| operation.path)
     }
 }
 
@@ -142,33 +128,14 @@ impl<'a> Route<'a> {
 async fn answer(State(server): State<RecordServer>, request: Request) -> Response {
     // The body is ignored, because no route takes one.
     let (request, _) = request.into_parts();
-    let id = request.extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
     let route = Route::parse(request.uri.path());
-    let record = server.telemetry.call(
-        Endpoint::route(route.map_or("/v1/{unknown}", Route::template)),
-        Origin::from_extensions(&request.extensions),
-    );
-    let toolbox = toolbox_of(&request.extensions).map(|toolbox| toolbox.audited(&record));
-    let call = async { server.handle(&*toolbox.ok_or_else(RequestError::internal)?, route, &request).await };
-    let answered = match AssertUnwindSafe(call).catch_unwind().await {
-        Ok(answered) => answered,
-        Err(_panic) => Err(RequestError::internal()),
-    };
-    match answered {
-        Ok(Answer { body, shaping }) => {
-            record.answered(&shaping);
-            response(StatusCode::OK, body)
-        }
-        Err(error) => {
-            let body = serde_json::to_vec(&ErrorEnvelope::new(&error, id.as_str())).unwrap_or_default();
-            let bytes = sent_bytes(&request.method, body.len());
-            record.refused(
-                &error.code,
-                ErrorDetails { bytes, reason: error.cursor_fault.map(CursorFault::reason) },
-            );
-            refusal(&error, body)
-        }
-    }
+    let endpoint = route.map_or("/v1/{unknown}", Route::template);
+    answer_call(&server.telemetry, endpoint, &request, async |call| {
+        let toolbox = toolbox_of(&request.extensions).ok_or_else(RequestError::internal)?.audited(call);
+        let answer = server.handle(&toolbox, route, &request).await?;
+        Ok::<_, RequestError>(answer.with_header(PDPP_VERSION, HeaderValue::from_static(VERSION)))
+    })
+    .await
 }
 
 /// Returns true if a path belongs to the contract.
@@ -183,13 +150,7 @@ pub(super) fn refused(refused: &Refusal, id: &RequestId) -> Response {
     if let (Some(error), Some(url)) = (body.get_mut("error"), &refused.resource_metadata) {
         error["resource_metadata"] = url.as_str().into();
     }
-    refusal(&error, body.to_string().into_bytes())
-}
-
-fn refusal(error: &RequestError, body: Vec<u8>) -> Response {
-    let mut response = response(error.status, body);
-    error.add_headers(response.headers_mut());
-    response
+    error_response(&error, body.to_string())
 }
 
 impl RecordServer {
@@ -209,18 +170,15 @@ impl RecordServer {
             return Err(RequestError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));
         }
         let Some(operation) = route.operation() else {
-            return Ok(Answer::from_json((self.openapi)().as_bytes().to_vec()));
+            let shaping = Shaping { items: 1, ..Shaping::default() };
+            return Ok(Answer::with_shaping((self.openapi)().to_owned(), shaping));
         };
         let (path, query) = (request.uri.path(), request.uri.query());
         let parameters = Parameters::read(query, operation.parameters)?;
         let source = toolbox.source();
         let seal = Seal::new(toolbox);
         let mut call = Call { toolbox, source, seal: &seal, path, query, parameters };
-        let answered = tokio::time::timeout(toolbox.call_deadline(), dispatch(&mut call, route)).await;
-        answered.unwrap_or_else(|_late| {
-            let problem = format!("no answer within {} seconds", toolbox.call_deadline().as_secs());
-            Err(RequestError::new(StatusCode::GATEWAY_TIMEOUT, "source_timeout", problem))
-        })
+        in_time(toolbox, dispatch(&mut call, route)).await
     }
 }
 

@@ -10,6 +10,7 @@ use super::stems::{Inflection, edits_at_beginning, is_one_edit};
 use super::terms::QueryTerms;
 use super::vocabulary::Vocabulary;
 use super::words::WordKind;
+use crate::fit::characters;
 
 /// Quality of another form of a word that records have.
 const FORM_QUALITY: f32 = 0.6;
@@ -238,9 +239,9 @@ impl<V: Vocabulary> Expansion<'_, V> {
             return Ok(BTreeMap::new());
         }
         let count = EDITED_BEGINNING.min(word.chars().count() / 2);
-        let beginning: String = word.chars().take(count).collect();
+        let beginning = characters(word, 0, count);
         let lengths = word.len().saturating_sub(4)..=word.len() + 4;
-        let mut found = self.vocabulary.beginning_with(&beginning, lengths.clone(), |other| {
+        let mut found = self.vocabulary.beginning_with(beginning, lengths.clone(), |other| {
             lengths.contains(&other.len()) && is_one_edit(word, other)
         })?;
         let edits = edits_at_beginning(word, count);

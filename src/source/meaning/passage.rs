@@ -1,6 +1,7 @@
 //! The passage of a record that only its meaning found.
 
 use super::placements::Placement;
+use crate::fit::first_bytes;
 use crate::record::{Excerpt, RecordData, document_text};
 
 /// Maximum length of a passage that only its meaning matches, in bytes.
@@ -15,6 +16,5 @@ pub(in crate::source) fn passage_of(data: &RecordData, placed: &Placement) -> Op
 
 /// Returns the beginning of a chunk of text as a passage.
 pub(in crate::source) fn passage_from(chunk: &str) -> Excerpt {
-    let passage = chunk.get(..chunk.floor_char_boundary(PASSAGE_BYTES)).unwrap_or_default();
-    Excerpt::new(passage, 0..0)
+    Excerpt::new(first_bytes(chunk, PASSAGE_BYTES), 0..0)
 }

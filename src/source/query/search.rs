@@ -98,3 +98,24 @@ pub struct SearchPage {
     /// Notes for the reader, in our own words.
     pub notes: Vec<String>,
 }
+
+impl SearchPage {
+    /// Appends the next page of the same search.
+    pub fn append(&mut self, mut page: Self) {
+        self.hits.append(&mut page.hits);
+        self.next = page.next;
+        self.windowed |= page.windowed;
+        self.lexical_instead |= page.lexical_instead;
+        self.meaning_problems.append(&mut page.meaning_problems);
+        self.unapplied.append(&mut page.unapplied);
+        self.count = page.count.or(self.count);
+        self.unavailable.append(&mut page.unavailable);
+        self.notes.append(&mut page.notes);
+    }
+
+    /// Returns the note that a source with vectors matched by words alone.
+    #[must_use]
+    pub fn meaning_note(&self) -> Option<String> {
+        self.meaning_problems.first().map(|problem| format!("searched by words only: {problem}"))
+    }
+}

@@ -21,6 +21,7 @@ use super::error::RedisError;
 use super::status::{Counters, RedisStatus, StateCounts};
 use super::tls::RedisTls;
 use super::url::RedisUrl;
+use crate::fit::first_characters;
 
 /// Maximum time for opening a connection, signing in included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -256,7 +257,7 @@ impl RedisState {
                 RedisError::Unreachable { server, problem: "the connection was closed".to_owned() }
             }
             (_, code) => {
-                let code = code.unwrap_or("unexpected reply").chars().take(32).collect();
+                let code = first_characters(code.unwrap_or("unexpected reply"), 32).to_owned();
                 RedisError::Rejected { server, code }
             }
         }

@@ -1,22 +1,27 @@
 //! Labels of connections in the operators `connection:` and `account:`.
 
-use super::query_language::ParsedQuery;
+use jiff::Timestamp;
+
+use super::query_language::{ParsedQuery, parse_query};
 use crate::handle::ConnectionId;
 use crate::record::{ConnectionSchema, Schema};
 use crate::source::{BoundSource, ConnectionChoice, SourceError};
 
 impl ParsedQuery {
-    /// Replaces labels of connections by their ids. Reads the schema only if the query names a connection.
+    /// Parses a query, and replaces labels of connections by their ids. Reads the schema only if the query names a connection.
     ///
     /// # Errors
     ///
     /// Returns an error with the choices if several connections have a label.
-    pub(crate) async fn resolve_labels(&mut self, source: &BoundSource) -> Result<(), SourceError> {
-        if self.connections.is_empty() {
-            return Ok(());
-        }
+    pub(crate) async fn read(text: &str, now: Timestamp, source: &BoundSource) -> Result<Self, SourceError> {
+        let mut parsed = parse_query(text, now);
         // If the schema cannot be read, names are ids, and the search reports what is wrong with the source.
-        source.schema().await.map_or(Ok(()), |schema| self.resolve_labels_in(&schema))
+        if !parsed.connections.is_empty()
+            && let Ok(schema) = source.schema().await
+        {
+            parsed.resolve_labels_in(&schema)?;
+        }
+        Ok(parsed)
     }
 
     /// Replaces labels of the connections of a schema by their ids.
@@ -61,7 +66,6 @@ fn folded(label: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::parse_query;
 
     /// Resolves the connection of a query and returns its id, or the ids of the choices.
     fn resolve(query: &str) -> Result<String, Vec<String>> {
@@ -82,7 +86,7 @@ mod tests {
             ("bare", None),
         ];
         let schema = Schema { connections: connections.map(connection).into(), ..Schema::default() };
-        let mut parsed = parse_query(query, jiff::Timestamp::UNIX_EPOCH);
+        let mut parsed = parse_query(query, Timestamp::UNIX_EPOCH);
         match parsed.resolve_labels_in(&schema) {
             Ok(()) => Ok(parsed.connections.first().unwrap().to_string()),
             Err(SourceError::AmbiguousConnection { choices, .. }) => {

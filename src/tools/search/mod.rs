@@ -4,30 +4,31 @@
 //! * `request`: typed arguments and their validation.
 //! * `query_language`: words and operators of a query.
 //! * `connection_labels`: labels of connections in a query.
+//! * `reader`: reads of the source until an answer is full, also for `/v1` and the search page.
 //! * `page`: fitting of hits into a page.
 //! * `result`: a hit as an answer shows it.
 
 mod connection_labels;
 mod page;
 mod query_language;
+mod reader;
 mod request;
 mod result;
 mod spec;
 
-use std::collections::BTreeSet;
-
 use page::{SearchNotes, SearchState, build_page};
-pub(crate) use query_language::{parse_query, parse_since};
+pub(crate) use query_language::{ParsedQuery, parse_query, parse_since};
+pub(crate) use reader::{SearchReader, dated_position, parse_dated};
 use request::{PAGING, Request, resolve_openai};
 use result::fetchable_id;
 use spec::{SEARCH, SEARCH_OPENAI};
 
-use super::answer::{Payload, explain_search, explanation_timeout};
+use super::answer::{NoResults, Payload, explain_search, explanation_timeout};
 use super::error::ToolError;
 use super::paging::{Page, begin};
 use super::tool::{Tool, ToolCall, ToolSpec};
 use crate::record::RecordData;
-use crate::source::{SearchMode, SearchOperator, SearchQuery};
+use crate::source::{Count, SearchMode, SearchOperator, SearchPage, SearchQuery};
 
 /// Maximum number of hits in one read of the source.
 const MAX_LIMIT: usize = 100;
@@ -70,71 +71,50 @@ impl Tool for SearchOpenAi {
 }
 
 async fn search(
-    ToolCall { toolbox, warnings, started }: ToolCall<'_>,
+    ToolCall { toolbox, warnings, started: call_started }: ToolCall<'_>,
     Page { request, rest, so_far }: Page<Request, SearchState>,
 ) -> Result<Payload, ToolError> {
     let wanted = request.max_hits();
     let is_first_page = rest.is_none();
-    let mut found: SearchState = rest.unwrap_or_default();
+    let rest: SearchState = rest.unwrap_or_default();
     let source = toolbox.named_source("search", request.criteria.source.as_ref())?;
-    let now = found.started_at(toolbox.now());
-    let mut parsed = parse_query(&request.criteria.text, now);
-    let labels = parsed.resolve_labels(&source).await;
-    labels.map_err(|error| ToolError::from_source(&source, error))?;
-    let whole = request.criteria.query(&parsed, wanted.min(MAX_LIMIT))?;
-    let mut notes = SearchNotes { warnings, ..SearchNotes::default() };
-    notes.warnings.extend(request.warning());
-    notes.warnings.extend_from_slice(parsed.warnings());
-    let (mut unapplied, mut problems) = (BTreeSet::new(), BTreeSet::new());
-    for round in 0..MAX_READS {
-        let fetchable = found.hits.iter().filter(|hit| fetchable_id(hit).is_some()).count();
-        let is_first_read = round == 0 && is_first_page;
-        if !is_first_read
-            && (found.position.is_none() || found.hits.len() >= wanted || (round > 0 && fetchable > 0))
-        {
-            break;
-        }
-        let query = SearchQuery { position: found.position.take(), ..whole.clone() };
-        let page = source.search(&query).await;
-        let page = page.map_err(|error| ToolError::from_source(&source, error))?;
-        found.hits.extend(page.hits);
-        found.position = page.next;
-        found.count = page.count.map(|count| (count.value, count.accuracy)).or(found.count);
-        notes.windowed |= page.windowed;
-        notes.lexical_instead |= page.lexical_instead;
-        notes.warnings.extend(page.notes);
-        unapplied.extend(page.unapplied);
-        problems.extend(page.meaning_problems);
-        notes.unavailable.extend(page.unavailable);
+    let failed = |error| ToolError::from_source(&source, error);
+    let started = rest.started().unwrap_or_else(|| toolbox.now());
+    let parsed = ParsedQuery::read(&request.criteria.text, started, &source).await.map_err(failed)?;
+    let query = request.criteria.query(&parsed, wanted.min(MAX_LIMIT))?;
+    let reader = SearchReader { source: &source, query };
+    let count = rest.count.map(|(value, accuracy)| Count { value, accuracy });
+    let mut found =
+        SearchPage { hits: rest.hits, next: rest.position, count, notes: warnings, ..SearchPage::default() };
+    found.notes.extend(request.warning());
+    found.notes.extend_from_slice(parsed.warnings());
+    let is_full = |found: &mut SearchPage| {
+        found.hits.len() >= wanted || found.hits.iter().any(|hit| fetchable_id(hit).is_some())
+    };
+    if is_first_page || (found.next.is_some() && found.hits.len() < wanted) {
+        reader.read(&mut found, MAX_READS, is_full).await.map_err(failed)?;
     }
-    if is_first_page && found.hits.is_empty() && found.position.is_none() && notes.unavailable.is_empty() {
-        let within = explanation_timeout(toolbox.call_deadline(), started);
-        notes.explanation = explain_search(&source, &SearchQuery { limit: 1, ..whole }, within).await;
+    let mut explanation = NoResults::default();
+    if is_first_page && found.hits.is_empty() && found.next.is_none() && found.unavailable.is_empty() {
+        let within = explanation_timeout(toolbox.call_deadline(), call_started);
+        explanation = explain_search(&source, &SearchQuery { limit: 1, ..reader.query }, within).await;
     }
-    notes.warnings.extend(SearchOperator::warning(&unapplied));
-    let (mode, problem) = (request.criteria.mode, problems.first());
-    notes.warnings.extend(mode_warning(mode, notes.lexical_instead, problem, source.is_federation()));
-    build_page(toolbox, &request, so_far, found, notes).await
+    found.notes.extend(SearchOperator::warning(&found.unapplied));
+    found.notes.extend(mode_warning(request.criteria.mode, &found, source.is_federation()));
+    build_page(toolbox, &request, so_far, found, SearchNotes { started, explanation }).await
 }
 
 /// Returns the warning that a mode was not applied, or not by every source. One warning is for all sources.
-fn mode_warning(
-    mode: SearchMode,
-    lexical_instead: bool,
-    problem: Option<&String>,
-    is_federation: bool,
-) -> Option<String> {
+fn mode_warning(mode: SearchMode, found: &SearchPage, is_federation: bool) -> Option<String> {
     let sources = if is_federation { "sources without it were" } else { "this source was" };
     let is_asked_for = matches!(mode, SearchMode::Semantic | SearchMode::Hybrid);
-    let mode = mode.as_str();
-    match problem {
-        Some(problem) if is_asked_for => {
-            Some(format!("`mode` {mode} is not available: {sources} searched by words only: {problem}"))
+    match found.meaning_note() {
+        Some(note) if is_asked_for => {
+            Some(format!("`mode` {} is not available: {sources} {note}", mode.as_str()))
         }
-        Some(problem) => Some(format!("searched by words only: {problem}")),
-        None if lexical_instead => {
-            Some(format!("`mode` {mode} is not available: {sources} searched by words"))
+        None if found.lexical_instead => {
+            Some(format!("`mode` {} is not available: {sources} searched by words", mode.as_str()))
         }
-        None => None,
+        note => note,
     }
 }

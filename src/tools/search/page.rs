@@ -16,8 +16,8 @@ use crate::fit::{
     PageBudget, PageItem, PagePlan, Pressure, Shaping, Strategy, clip_line, plan_page, tokens_within,
 };
 use crate::handle::{ConnectionId, Handle};
-use crate::record::{Hit, HitId, Unavailable};
-use crate::source::{Accuracy, SearchPosition};
+use crate::record::{Hit, HitId};
+use crate::source::{Accuracy, SearchPage, SearchPosition};
 use crate::tools::answer::{NoResults, Payload, json_of};
 use crate::tools::error::{ShownUnavailable, ToolError, list_unavailable};
 use crate::tools::paging::{Continuation, PageState};
@@ -72,23 +72,17 @@ pub(crate) struct SearchState {
 }
 
 impl SearchState {
-    /// Returns the time of the first page, which is now if this is the first page.
-    pub(super) fn started_at(&mut self, now: Timestamp) -> Timestamp {
-        let started = self.started.and_then(|seconds| Timestamp::from_second(seconds).ok()).unwrap_or(now);
-        self.started = Some(started.as_second());
-        started
+    /// Returns the time of the first page.
+    pub(super) fn started(&self) -> Option<Timestamp> {
+        self.started.and_then(|seconds| Timestamp::from_second(seconds).ok())
     }
 }
 
-/// Facts about a search that an answer has next to its hits.
-#[derive(Debug, Default)]
+/// Facts about a search that an answer has next to what was found.
+#[derive(Debug)]
 pub(super) struct SearchNotes {
-    /// A source ranked only a part of its matches.
-    pub(super) windowed: bool,
-    /// A source without the requested mode searched by words.
-    pub(super) lexical_instead: bool,
-    pub(super) warnings: Vec<String>,
-    pub(super) unavailable: Vec<Unavailable>,
+    /// Time of the first page.
+    pub(super) started: Timestamp,
     pub(super) explanation: NoResults,
 }
 
@@ -123,28 +117,27 @@ pub(super) async fn build_page(
     toolbox: &Toolbox,
     request: &Request,
     so_far: Option<PageState>,
-    mut found: SearchState,
+    mut found: SearchPage,
     notes: SearchNotes,
 ) -> Result<Payload, ToolError> {
     let can_page = so_far.is_some();
     if let (Profile::OpenAi, Some(pages)) = (request.profile, toolbox.pages()) {
         found.hits.iter_mut().for_each(|hit| add_page_link(hit, pages));
     }
-    let (unavailable, more) = list_unavailable(&notes.unavailable);
+    let (unavailable, more) = list_unavailable(&found.unavailable);
     // ChatGPT requires an answer without other keys.
-    let count = found
-        .count
-        .filter(|(value, _)| request.profile == Profile::Standard && (*value > 0 || !found.hits.is_empty()));
+    let is_standard = request.profile == Profile::Standard;
+    let count = found.count.filter(|count| is_standard && (count.value > 0 || !found.hits.is_empty()));
     let mut answer = SearchAnswer {
         results: Vec::new(),
         accounts: BTreeMap::new(),
         next_cursor: can_page.then(|| "x".repeat(MAX_CURSOR_CHARS)),
         omitted: Some(found.hits.len()),
         unavailable,
-        recall: notes.windowed.then_some("window"),
-        count: count.map(|(value, _)| value),
-        count_accuracy: count.map(|(_, accuracy)| accuracy).filter(|known| *known != Accuracy::Exact),
-        warnings: notes.warnings.into_iter().chain(more).collect(),
+        recall: found.windowed.then_some("window"),
+        count: count.map(|count| count.value),
+        count_accuracy: count.map(|count| count.accuracy).filter(|known| *known != Accuracy::Exact),
+        warnings: found.notes.into_iter().chain(more).collect(),
         explanation: notes.explanation,
     };
     // Everything next to the results is measured first, at its maximum length.
@@ -156,7 +149,7 @@ pub(super) async fn build_page(
     }
     let room = budget.bytes.saturating_sub(json_of(&answer)?.len());
     let mut planned = plan_results(request, &found.hits, &answer, room, budget)?;
-    if request.profile == Profile::Standard {
+    if is_standard {
         answer.accounts = account_labels(planned.shown(&found.hits), budget.bytes / ACCOUNTS_SHARE);
     }
     if !answer.accounts.is_empty() {
@@ -185,9 +178,14 @@ pub(super) async fn build_page(
     }
     toolbox.remember_printed(printed).await;
     answer.next_cursor = None;
-    if let Some(so_far) = so_far.filter(|_| !unread.is_empty() || found.position.is_some()) {
+    if let Some(so_far) = so_far.filter(|_| !unread.is_empty() || found.next.is_some()) {
         // A server may send a title of megabytes, and a position that is too large cannot be saved.
-        let rest = SearchState { hits: unread.into_iter().map(Hit::shortened).collect(), ..found };
+        let rest = SearchState {
+            hits: unread.into_iter().map(Hit::shortened).collect(),
+            position: found.next,
+            count: found.count.map(|count| (count.value, count.accuracy)),
+            started: Some(notes.started.as_second()),
+        };
         match so_far.continuation(toolbox, answer.results.len(), &rest).await? {
             Continuation::Cursor(cursor) => answer.next_cursor = Some(cursor),
             Continuation::Warning(warning) => answer.warnings.push(warning),

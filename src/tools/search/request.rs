@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::query_language::{ParsedQuery, QueryConflict};
 use super::spec::{SEARCH, SEARCH_OPENAI};
 use crate::cursor::Kind;
-use crate::fit::{PageBudget, budget};
+use crate::fit::{PageBudget, budget, first_characters};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::RecordData;
 use crate::source::{Filter, SearchMode, SearchQuery};
@@ -126,8 +126,8 @@ fn validate(args: SearchArgs, profile: Profile) -> Result<Request, ToolError> {
 
 /// Returns the words of a query within its maximum length.
 fn cut_query(query: &str) -> &str {
-    let Some((end, _)) = query.char_indices().nth(MAX_QUERY_CHARS) else { return query };
-    let (cut, rest) = query.split_at(end);
+    let cut = first_characters(query, MAX_QUERY_CHARS);
+    let Some(rest) = query.get(cut.len()..).filter(|rest| !rest.is_empty()) else { return query };
     let is_between_words = rest.starts_with(char::is_whitespace);
     let space = cut.rfind(char::is_whitespace).filter(|_| !is_between_words);
     space.map_or(cut, |space| cut.get(..space).unwrap_or(cut)).trim_end()

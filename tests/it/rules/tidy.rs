@@ -220,6 +220,32 @@ fn folders_have_no_import_cycles() {
     none(import_cycles(&files), "import cycles; move what both sides import into a file of its own");
 }
 
+/// Files outside of `fit` that cut text, with the reason.
+const OTHER_CUTS: &[(&str, &str)] = &[
+    ("src/embedding/", "input of a model, which ends where its tokens end"),
+    ("src/record/field_path.rs", "a quotation in an error, in a module that must not use `fit`"),
+    ("src/source/lexical/matching.rs", "pieces of a text that a scan reads one after the other"),
+    ("src/source/postgres/sort_key.rs", "bytes in an index, whose form must not change"),
+];
+
+#[test]
+fn only_fit_truncates_text() {
+    let cuts = [".chars().take(", "floor_char_boundary(", "char_indices().nth("];
+    let mut offenders = Vec::new();
+    for file in rust_files("src") {
+        let is_other = OTHER_CUTS.iter().any(|(place, _reason)| file.starts_with(place));
+        if is_other || file.starts_with("src/fit/") || file.ends_with("/tests.rs") {
+            continue;
+        }
+        let text = read(&file);
+        let production = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        let is_cut = |(_, line): &(usize, &str)| cuts.iter().any(|cut| line.contains(cut));
+        let cut = production.lines().enumerate().filter(is_cut);
+        offenders.extend(cut.map(|(number, line)| format!("{file}:{}: {}", number + 1, line.trim())));
+    }
+    none(offenders, "text that is cut without `fit::first_characters`, `fit::first_bytes` or `fit::clip`");
+}
+
 /// Sources around another source. Each implements every method, because a default would hide the other source's.
 const SOURCE_DECORATORS: [&str; 4] = [
     "src/source/lazy_source.rs",

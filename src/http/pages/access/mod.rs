@@ -24,15 +24,13 @@ mod sign_in_page;
 mod stream;
 mod visit;
 
-pub(in crate::http::pages) use self::forms::{handle_form, sign_in_with_token, sign_out};
+pub(super) use self::forms::{handle_form, sign_in_with_token, sign_out};
 pub(in crate::http) use self::pages::Pages;
-pub(in crate::http::pages) use self::pages::{AccessMethod, PageRefusal, begin_session, without_state};
-pub(in crate::http::pages) use self::parameters::{parameter, parameters};
-pub(in crate::http::pages) use self::responses::code_of;
-pub(in crate::http::pages) use self::return_path::{RECORDS, ReturnPath, record_handle};
-pub(in crate::http::pages) use self::sign_in::{CALLBACK, begin, callback, is_just_signed_in, start_sign_in};
-pub(in crate::http::pages) use self::sign_in_page::{
-    BEGIN, SIGN_IN, not_signed_in, sign_in_form, sign_in_page,
-};
+pub(super) use self::pages::{AccessMethod, PageRefusal, begin_session, without_state};
+pub(super) use self::parameters::{parameter, parameters};
+pub(super) use self::responses::{code_of, internal_problem};
+pub(super) use self::return_path::{RECORDS, ReturnPath, record_handle};
+pub(super) use self::sign_in::{CALLBACK, begin, callback, is_just_signed_in, start_sign_in};
+pub(super) use self::sign_in_page::{BEGIN, SIGN_IN, not_signed_in, sign_in_form, sign_in_page};
 pub(in crate::http) use self::stream::{StreamAccess, authorize_stream};
-pub(in crate::http::pages) use self::visit::{PageContent, Visit, serve_page};
+pub(super) use self::visit::{PageContent, Visit, serve_page};

@@ -1,20 +1,47 @@
 //! Redirects and cookies of responses, and what telemetry records of them.
 
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::fit::Shaping;
+use crate::http::answer::CallResult;
 use crate::http::body_size::size_of;
+use crate::http::pages::layout::{Visitor, problem};
 use crate::telemetry::{Call, ErrorDetails};
 
-/// Records the outcome of a request by its response.
-pub(super) fn finish(record: Call, response: Response) -> Response {
-    let refused = ErrorDetails { bytes: size_of(&response), reason: None };
-    match code_of(response.status()) {
-        "" => record.answered(&Shaping { bytes: refused.bytes, ..Shaping::default() }),
-        code => record.refused(code, refused),
+/// A page with its error code, which is empty for a success.
+impl CallResult for (&'static str, Response) {
+    fn internal_error() -> Self {
+        internal_problem(Visitor::Unknown)
     }
+
+    fn respond(self, call: Call, _request: &Parts) -> Response {
+        let (code, response) = self;
+        record(call, code, &response, 1);
+        response
+    }
+}
+
+/// Returns the page for a defect of the server, with its error code.
+pub(in crate::http::pages) fn internal_problem(visitor: Visitor) -> (&'static str, Response) {
+    let text = "internal error; try again, or report it";
+    let status = StatusCode::INTERNAL_SERVER_ERROR;
+    ("internal_error", problem(status, "Something went wrong", text, visitor))
+}
+
+/// Records the outcome of a form or of a sign-in by its response.
+pub(super) fn finish(call: Call, response: Response) -> Response {
+    record(call, code_of(response.status()), &response, 0);
     response
+}
+
+fn record(call: Call, code: &str, response: &Response, items: usize) {
+    let bytes = size_of(response);
+    match code {
+        "" => call.answered(&Shaping { bytes, items, ..Shaping::default() }),
+        code => call.refused(code, ErrorDetails { bytes, reason: None }),
+    }
 }
 
 /// Returns the outcome code of a status for telemetry; empty for a success.

@@ -1,13 +1,11 @@
 //! Visits: pages that are read with a whole grant.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use maud::Markup;
 use tokio::sync::OwnedSemaphorePermit;
@@ -17,13 +15,12 @@ use super::responses::code_of;
 use super::return_path::ReturnPath;
 use super::sign_in_page::sign_in_page;
 use crate::callers::CallContext;
-use crate::fit::Shaping;
-use crate::http::body_size::size_of;
+use crate::http::answer::answer_call;
 use crate::http::middleware::authenticate::client_of;
 use crate::http::middleware::served::AuthMode;
 use crate::http::pages::layout::{Page, Section, Visitor, problem};
 use crate::http::server::connections::HeldUntilSent;
-use crate::telemetry::{Call, Endpoint, ErrorDetails, Origin};
+use crate::telemetry::Call;
 use crate::tools::Toolbox;
 
 /// A visitor who may read all records of a grant, or of an open server.
@@ -121,27 +118,14 @@ pub(in crate::http::pages) async fn serve_page(
     content: for<'a> fn(&'a Pages, &'a Visit, &'a Parts) -> BoxFuture<'a, PageContent>,
 ) -> Response {
     let (request, _) = request.into_parts();
-    let mut record =
-        pages.telemetry.call(Endpoint::route(route), Origin::from_extensions(&request.extensions));
-    let served = async {
-        let visit = match pages.visit(&request, &mut record).await {
+    answer_call(&pages.telemetry, route, &request, async |call| {
+        let visit = match pages.visit(&request, call).await {
             Ok(visit) => visit,
             Err(refused) => return (code_of(refused.status()), refused),
         };
         let PageContent { title, section, status, code, main } = content(pages, &visit, &request).await;
         let page = Page { title: &title, section, visitor: visit.visitor };
         (code, visit.hold_permit(page.render(status, &main)))
-    };
-    let served = AssertUnwindSafe(served).catch_unwind().await;
-    let (code, response) = served.unwrap_or_else(|_panic| {
-        let text = "internal error; try again, or report it";
-        let status = StatusCode::INTERNAL_SERVER_ERROR;
-        ("internal_error", problem(status, "Something went wrong", text, Visitor::Unknown))
-    });
-    let bytes = size_of(&response);
-    match code {
-        "" => record.answered(&Shaping { bytes, items: 1, ..Shaping::default() }),
-        code => record.refused(code, ErrorDetails { bytes, reason: None }),
-    }
-    response
+    })
+    .await
 }

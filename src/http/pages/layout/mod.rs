@@ -14,16 +14,16 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-pub(in crate::http::pages) use self::parts::{copy_button, quantity, sentence, time, warning};
+pub(super) use self::parts::{copy_button, quantity, sentence, time, warning};
 
 use self::headers::{CSS, SCRIPT, headers};
 
 /// Path of the form that ends a session. No handle has this form.
-pub(in crate::http::pages) const SIGN_OUT: &str = "/records/-/sign-out";
+pub(super) const SIGN_OUT: &str = "/records/-/sign-out";
 
 /// An entry of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::http::pages) enum Section {
+pub(super) enum Section {
     /// Search over all records.
     Search,
     /// Accounts and sources.
@@ -67,7 +67,7 @@ impl Section {
 
 /// The visitor of a page, as far as the header depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::http::pages) enum Visitor {
+pub(super) enum Visitor {
     /// Not signed in: no navigation.
     Unknown,
     /// A browser on this machine, on a server without authentication.
@@ -82,18 +82,18 @@ pub(in crate::http::pages) enum Visitor {
 
 /// A page of the web interface.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::http::pages) struct Page<'a> {
+pub(super) struct Page<'a> {
     /// Title of the window.
-    pub(in crate::http::pages) title: &'a str,
+    pub(super) title: &'a str,
     /// Current entry of the navigation.
-    pub(in crate::http::pages) section: Option<Section>,
+    pub(super) section: Option<Section>,
     /// Visitor of the page.
-    pub(in crate::http::pages) visitor: Visitor,
+    pub(super) visitor: Visitor,
 }
 
 impl Page<'_> {
     /// Renders the page with the content of its main part.
-    pub(in crate::http::pages) fn render(&self, status: StatusCode, main: &Markup) -> Response {
+    pub(super) fn render(&self, status: StatusCode, main: &Markup) -> Response {
         let html = html! {
             (DOCTYPE)
             html lang="en" {
@@ -141,12 +141,7 @@ impl Page<'_> {
 }
 
 /// Renders an error page.
-pub(in crate::http::pages) fn problem(
-    status: StatusCode,
-    title: &str,
-    problem: &str,
-    visitor: Visitor,
-) -> Response {
+pub(super) fn problem(status: StatusCode, title: &str, problem: &str, visitor: Visitor) -> Response {
     let body = html! { h1 { (title) } p { (problem) } };
     Page { title, section: None, visitor }.render(status, &body)
 }

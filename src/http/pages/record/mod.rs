@@ -18,7 +18,6 @@ mod neighbors;
 mod readable;
 mod view;
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::Router;
@@ -27,24 +26,22 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
 use axum::routing::get;
-use futures_util::FutureExt;
 
 use self::follow::{LINK_EXPIRED, follow};
 use self::readable::readable_page;
 use self::view::{Document, PageSurround};
 use super::access::{
-    AccessMethod, PageRefusal, Pages, RECORDS, ReturnPath, begin, code_of, is_just_signed_in, not_signed_in,
-    parameter, record_handle, sign_in_page, without_state,
+    AccessMethod, PageRefusal, Pages, RECORDS, ReturnPath, begin, code_of, internal_problem,
+    is_just_signed_in, not_signed_in, parameter, record_handle, sign_in_page, without_state,
 };
 use super::layout::{Visitor, problem, sentence};
 use crate::callers::{CallContext, LINK, RecordPages, Session};
-use crate::fit::Shaping;
 use crate::handle::Handle;
-use crate::http::body_size::size_of;
+use crate::http::answer::answer_call;
 use crate::http::middleware::authenticate::client_of;
 use crate::http::middleware::served::{AuthMode, Callers};
 use crate::http::server::connections::HeldUntilSent;
-use crate::telemetry::{Call, Endpoint, ErrorDetails, Origin};
+use crate::telemetry::Call;
 use crate::tools::Toolbox;
 
 /// Error code of a page without shared state.
@@ -58,20 +55,8 @@ pub(super) fn routes(pages: Pages) -> Router {
 /// Shows a record to a person who may read it.
 async fn show(State(pages): State<Pages>, request: Request) -> Response {
     let (request, _) = request.into_parts();
-    let mut record = pages
-        .telemetry
-        .call(Endpoint::route("/records/{handle}"), Origin::from_extensions(&request.extensions));
-    let shown = AssertUnwindSafe(pages.show(&request, &mut record)).catch_unwind().await;
-    let (code, response) = shown.unwrap_or_else(|_panic| {
-        let text = "internal error; try again, or report it";
-        let status = StatusCode::INTERNAL_SERVER_ERROR;
-        ("internal_error", problem(status, "Something went wrong", text, Visitor::Unknown))
-    });
-    match code {
-        "" => record.answered(&Shaping { bytes: size_of(&response), items: 1, ..Shaping::default() }),
-        code => record.refused(code, ErrorDetails { bytes: size_of(&response), reason: None }),
-    }
-    response
+    let work = async |call: &mut Call| pages.show(&request, call).await;
+    answer_call(&pages.telemetry, "/records/{handle}", &request, work).await
 }
 
 impl Pages {
@@ -197,11 +182,7 @@ impl Pages {
                 return ("source_error", problem(status, "It cannot be shown", &text, visitor));
             }
         };
-        let Ok(document) = answer else {
-            let status = StatusCode::INTERNAL_SERVER_ERROR;
-            let text = "internal error; try again, or report it";
-            return ("internal_error", problem(status, "Something went wrong", text, visitor));
-        };
+        let Ok(document) = answer else { return internal_problem(visitor) };
         let next = document.next().and_then(|next| next.parse().ok());
         let next = next.map(|next: Handle| RecordPages::path(&next));
         let before =

@@ -3,9 +3,6 @@
 //! The query is parsed and the source is read as by the tool `search`, so the order is the same. A cursor contains its position
 //! encrypted and does not expire: the back button works as long as the server has its keys.
 
-use std::collections::BTreeSet;
-
-use jiff::Timestamp;
 use maud::Markup;
 
 use super::choices::{Choices, label};
@@ -17,8 +14,8 @@ use crate::handle::{ConnectionId, Handle, StreamName};
 use crate::http::error::RequestError;
 use crate::http::v1::Seal;
 use crate::record::{Excerpt, Hit, HitId};
-use crate::source::{Accuracy, Count, SearchOperator, SearchPosition, SearchQuery, SourceError};
-use crate::tools::{Toolbox, parse_query, parse_since};
+use crate::source::{Accuracy, Count, SearchOperator, SearchPage, SearchQuery};
+use crate::tools::{ParsedQuery, SearchReader, Toolbox, dated_position, parse_dated, parse_since};
 
 /// Number of hits in one read of the source.
 const HITS: usize = 20;
@@ -33,7 +30,7 @@ const MAX_READS: usize = 5;
 const MAX_PASSAGE_BYTES: usize = 420;
 
 /// A page of results.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Found {
     pub(super) hits: Vec<FoundHit>,
     pub(super) count: Option<Count>,
@@ -68,50 +65,40 @@ pub(super) async fn find(
     choices: &Choices<'_>,
 ) -> Result<Found, RequestError> {
     let (source, seal) = (toolbox.source(), Seal::new(toolbox));
-    let mut started = toolbox.now();
-    let mut position = None;
+    let (mut started, mut next) = (toolbox.now(), None);
     if !request.cursor.is_empty() {
-        let opened = seal.open(&request.question(), &request.cursor).await?;
-        let (at, rest) = split_position(&opened).ok_or(SourceError::InvalidCursor)?;
-        (started, position) = (at, Some(SearchPosition(rest.to_owned())));
+        let (first, position) = parse_dated(&seal.open(&request.question(), &request.cursor).await?)?;
+        (started, next) = (first, Some(position));
     }
-    let mut parsed = parse_query(&request.q, started);
-    parsed.resolve_labels(source).await?;
+    let parsed = ParsedQuery::read(&request.q, started, source).await?;
     let words = QueryWords::new(&parsed.text().plain_words());
     let kinds = KindFilter::new(request, choices);
-    let mut whole = parsed
+    let mut query = parsed
         .apply(kinds.query(request)?)
         .map_err(|conflict| RequestError::request(conflict.to_string()))?;
-    whole.text.after = whole.text.after.max(parse_since(&request.age, started));
-    let mut found = Found { is_first: position.is_none(), ..Found::default() };
-    found.notes.extend_from_slice(parsed.warnings());
-    let (mut unapplied, mut problems) = (BTreeSet::new(), BTreeSet::new());
-    for _ in 0..MAX_READS {
-        let page = source.search(&SearchQuery { position: position.take(), ..whole.clone() }).await?;
-        let hits = page.hits.into_iter().filter(|hit| kinds.includes(hit));
-        found.hits.extend(hits.map(|hit| FoundHit::new(&hit, &words, choices)));
-        found.count = page.count.filter(|_| kinds.is_exact()).or(found.count);
-        found.notes.extend(page.notes);
-        let missing = page
-            .unavailable
-            .iter()
-            .map(|missing| format!("source {} did not answer ({})", missing.source, missing.code));
-        found.notes.extend(missing);
-        unapplied.extend(page.unapplied);
-        problems.extend(page.meaning_problems);
-        position = page.next;
-        if position.is_none() || found.hits.len() >= MIN_HITS {
-            break;
-        }
-    }
-    found.notes.extend(SearchOperator::warning(&unapplied));
-    found.notes.extend(problems.first().map(|problem| format!("searched by words only: {problem}")));
-    found.notes.dedup();
-    if let Some(SearchPosition(rest)) = position {
-        let position = format!("{} {rest}", started.as_second());
-        found.next = Some(seal.close(&request.question(), position).await.cursor);
-    }
-    Ok(found)
+    query.text.after = query.text.after.max(parse_since(&request.age, started));
+    let is_first = next.is_none();
+    let mut page = SearchPage { next, notes: parsed.warnings().to_vec(), ..SearchPage::default() };
+    let is_full = |page: &mut SearchPage| {
+        page.hits.retain(|hit| kinds.includes(hit));
+        let missing = page.unavailable.drain(..);
+        page.notes.extend(missing.map(|one| format!("source {} did not answer ({})", one.source, one.code)));
+        page.hits.len() >= MIN_HITS
+    };
+    SearchReader { source, query }.read(&mut page, MAX_READS, is_full).await?;
+    page.notes.extend(SearchOperator::warning(&page.unapplied));
+    page.notes.extend(page.meaning_note());
+    page.notes.dedup();
+    Ok(Found {
+        hits: page.hits.iter().map(|hit| FoundHit::new(hit, &words, choices)).collect(),
+        count: page.count.filter(|_| kinds.is_exact()),
+        next: match page.next {
+            Some(next) => Some(seal.close(&request.question(), dated_position(started, &next)).await.cursor),
+            None => None,
+        },
+        is_first,
+        notes: page.notes,
+    })
 }
 
 /// Limits a search to the connections of a kind. A source searches one connection or all of them, so hits of other connections
@@ -207,12 +194,6 @@ fn passage(excerpt: &Excerpt, words: &QueryWords) -> Markup {
     let focus = excerpt.text().get(excerpt.focus()).filter(|focus| !focus.is_empty());
     let start = focus.and_then(|focus| shown.find(focus).map(|start| start..start + focus.len()));
     words.mark(&shown, start.unwrap_or(0..0))
-}
-
-/// Splits a position into the time of the first page and the position of the source.
-fn split_position(position: &str) -> Option<(Timestamp, &str)> {
-    let (started, rest) = position.split_once(' ')?;
-    Some((Timestamp::from_second(started.parse().ok()?).ok()?, rest))
 }
 
 /// Writes a count of results.

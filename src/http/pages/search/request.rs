@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::fit::first_characters;
 use crate::http::pages::access::{parameter, parameters};
 
 /// Maximum length of a query in characters, as for the tool `search`.
@@ -39,7 +40,7 @@ impl SearchRequest {
         let value = |name: &str| parameter(query.as_bytes(), name).unwrap_or_default().trim().to_owned();
         let age = value("time");
         Self {
-            q: value("q").chars().take(MAX_QUERY_CHARS).collect(),
+            q: first_characters(&value("q"), MAX_QUERY_CHARS).to_owned(),
             account: value("account"),
             stream: value("stream"),
             kind: value("kind"),

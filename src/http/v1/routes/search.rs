@@ -19,8 +19,8 @@ use crate::http::v1::parameters::Parameters;
 use crate::http::v1::table::{CONNECTION, CONNECTION_ALIAS, CURSOR, FILTER, LIMIT, Parameter, ParameterType};
 use crate::http::v1::warning::Warning;
 use crate::record::{ConnectionSchema, Excerpt, Hit, HitId};
-use crate::source::{Accuracy, Count, SearchMode, SearchOperator, SearchPosition, SearchQuery, SourceError};
-use crate::tools::parse_query;
+use crate::source::{Accuracy, Count, SearchMode, SearchOperator, SearchPosition, SearchQuery};
+use crate::tools::{ParsedQuery, dated_position, parse_dated};
 
 const Q: Parameter = Parameter {
     name: "q",
@@ -205,11 +205,10 @@ fn question_of(query: &SearchQuery, syntax: Syntax) -> String {
 /// A query with what its cursors are sealed for.
 struct SealedQuery {
     query: SearchQuery,
-    syntax: Syntax,
     /// Everything of the query but the number of hits on a page.
     asked: String,
-    /// Time of the first page.
-    started: Timestamp,
+    /// Time of the first page, if the query has operators.
+    started: Option<Timestamp>,
 }
 
 /// Returns the mode of a call: that of its route, or the one that it names on the route for words.
@@ -231,21 +230,26 @@ async fn read_query(call: &mut Call<'_>, route: SearchMode) -> Result<SealedQuer
         _ => Syntax::Literal,
     };
     let asked = question_of(&query, syntax);
-    let mut started = call.toolbox.now();
+    let mut started = (syntax == Syntax::Operators).then(|| call.toolbox.now());
     if route != SearchMode::Hybrid
         && let Some(cursor) = call.parameters.text(CURSOR.name)
     {
-        let mut position = call.seal.open(&asked, cursor).await?;
-        if syntax == Syntax::Operators {
-            (started, position) = split_position(&position).ok_or(SourceError::InvalidCursor)?;
+        let mut position = SearchPosition(call.seal.open(&asked, cursor).await?);
+        if let Some(started) = &mut started {
+            (*started, position) = parse_dated(&position.0)?;
         }
-        query.position = Some(SearchPosition(position));
+        query.position = Some(position);
     }
-    if syntax == Syntax::Operators {
-        query = apply_operators(query, started, call).await?;
+    if let Some(started) = started {
+        let parsed = ParsedQuery::read(&query.text.words, started, call.source).await?;
+        let warning = |problem: &String| Warning::new("operator_as_text", problem.clone()).about(Q.name);
+        call.parameters.warnings.extend(parsed.warnings().iter().map(warning));
+        query = parsed
+            .apply(query)
+            .map_err(|conflict| RequestError::request(conflict.to_string()).about(Q.name))?;
     }
     check_filter(&query)?;
-    Ok(SealedQuery { query, syntax, asked, started })
+    Ok(SealedQuery { query, asked, started })
 }
 
 /// Answers a search; `route` is the mode that the route names.
@@ -253,14 +257,13 @@ pub(in crate::http::v1) async fn answer(
     call: &mut Call<'_>,
     route: SearchMode,
 ) -> Result<Answer, RequestError> {
-    let SealedQuery { query, syntax, asked, started } = read_query(call, route).await?;
+    let SealedQuery { query, asked, started } = read_query(call, route).await?;
     // The schema only labels the hits, and a source that is slow to tell it must not cost twice its deadline.
     let (page, schema) = tokio::join!(call.source.search(&query), call.source.schema());
     let (page, schema) = (page?, schema.unwrap_or_default().connections);
     call.warn_unavailable(&page.unavailable);
     if page.lexical_instead || !page.meaning_problems.is_empty() {
-        let known = page.meaning_problems.first().map(|problem| format!("searched by words only: {problem}"));
-        let problem = known.unwrap_or_else(|| {
+        let problem = page.meaning_note().unwrap_or_else(|| {
             "there are no embeddings, so these are the records with the words of the query".to_owned()
         });
         call.parameters.warnings.push(Warning::new("semantic_unavailable", problem));
@@ -278,10 +281,10 @@ pub(in crate::http::v1) async fn answer(
         schema.iter().map(|connection| (&connection.connection_id, connection)).collect();
     let has_more = page.next.is_some();
     let next_cursor = match page.next {
-        Some(SearchPosition(position)) if route != SearchMode::Hybrid => {
-            let position = match syntax {
-                Syntax::Literal => position,
-                Syntax::Operators => format!("{} {position}", started.as_second()),
+        Some(position) if route != SearchMode::Hybrid => {
+            let position = match started {
+                Some(started) => dated_position(started, &position),
+                None => position.0,
             };
             let issued = call.seal.close(&asked, position).await;
             call.parameters.warnings.extend(issued.warning);
@@ -358,27 +361,6 @@ fn check_filter(query: &SearchQuery) -> Result<(), RequestError> {
     let problem = "a filter is about the fields of one stream, and the search names none or several";
     let refused = RequestError::bad("invalid_filter", problem.to_owned()).about(FILTER.name);
     Err(refused.hinting("Set `streams` to the one stream that has these fields."))
-}
-
-/// Reads the operators in the text of a query.
-async fn apply_operators(
-    query: SearchQuery,
-    now: Timestamp,
-    call: &mut Call<'_>,
-) -> Result<SearchQuery, RequestError> {
-    let mut parsed = parse_query(&query.text.words, now);
-    parsed.resolve_labels(call.source).await?;
-    for problem in parsed.warnings() {
-        call.parameters.warnings.push(Warning::new("operator_as_text", problem.clone()).about(Q.name));
-    }
-    parsed.apply(query).map_err(|conflict| RequestError::request(conflict.to_string()).about(Q.name))
-}
-
-/// Splits a position of a search with operators into the time of the first page and the position of the source.
-fn split_position(position: &str) -> Option<(Timestamp, String)> {
-    let (started, position) = position.split_once(' ')?;
-    let started = Timestamp::from_second(started.parse().ok()?).ok()?;
-    Some((started, position.to_owned()))
 }
 
 impl SearchResult {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::schema::{WireConnection, choice};
 use super::tolerant::{LenientList, lenient};
+use crate::fit::first_characters;
 use crate::source::{ConnectionChoice, Refusal, SourceError};
 
 /// Maximum length of a server's own error message, in characters.
@@ -73,12 +74,14 @@ pub(in super::super) fn refusal(
     }
     let message = error.message.unwrap_or_else(|| format!("the server answers HTTP {status}"));
     let choices: Vec<ConnectionChoice> = error.available_connections.0.iter().filter_map(choice).collect();
-    let message: String = message.chars().take(MESSAGE_CHARS).collect();
     SourceError::Refused(Box::new(Refusal {
         status,
         code: code.unwrap_or_else(|| format!("http_{status}")),
-        message,
-        hint: error.hint.filter(|hint| !hint.is_empty()).map(|hint| hint.chars().take(HINT_CHARS).collect()),
+        message: first_characters(&message, MESSAGE_CHARS).to_owned(),
+        hint: error
+            .hint
+            .filter(|hint| !hint.is_empty())
+            .map(|hint| first_characters(&hint, HINT_CHARS).to_owned()),
         param: error.param.filter(|param| param.len() <= 100),
         choices,
         fault: None,

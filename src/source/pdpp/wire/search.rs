@@ -7,7 +7,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess};
 
 use super::tolerant::{Any, Text, Tolerant};
 use super::{parse, wrong_shape};
-use crate::fit::{clip, passage};
+use crate::fit::{clip, first_bytes, passage};
 use crate::handle::{ConnectionId, Handle, RecordAddress};
 use crate::record::{Evidence, Excerpt, Hit, HitId, WebLink, fallback_title, is_title_field};
 use crate::source::{Accuracy, Count, SearchPage, SearchPosition, SourceError};
@@ -317,8 +317,8 @@ fn hit(wire: &WireHit<'_>) -> Hit {
     let stream = wire.stream.get();
     let (text, focus) = without_marks(wire.snippet.text.get().unwrap_or_default());
     // The marked text can be as long as the snippet.
-    let focus = focus.start..focus.end.min(text.floor_char_boundary(focus.start + EXCERPT_RADIUS));
-    let (piece, focus) = passage(&text, focus, EXCERPT_RADIUS);
+    let marked = first_bytes(text.get(focus.clone()).unwrap_or_default(), EXCERPT_RADIUS);
+    let (piece, focus) = passage(&text, focus.start..focus.start + marked.len(), EXCERPT_RADIUS);
     let excerpt = Excerpt::new(piece, focus);
     // A snippet that is the whole subject is the title, if the server sends none.
     let is_whole = |text: &str| !text.starts_with('…') && !text.ends_with('…') && !text.ends_with("...");

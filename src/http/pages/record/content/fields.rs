@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::fit::{ContentChunks, ContentKind, clip};
+use crate::fit::{ContentChunks, ContentKind, clip, first_bytes};
 use crate::record::{RecordData, html_to_text, is_same_name, is_title_field};
 
 /// Maximum length of a string that is a fact, in characters.
@@ -119,8 +119,7 @@ impl TextField {
         } else if is_one_of(&CODE) {
             TextKind::Code
         } else {
-            let start = text.get(..text.floor_char_boundary(TELLING_BYTES)).unwrap_or_default();
-            match ContentChunks::new(start, TELLING_BYTES).kind {
+            match ContentChunks::new(first_bytes(&text, TELLING_BYTES), TELLING_BYTES).kind {
                 ContentKind::Markdown => TextKind::Markdown,
                 ContentKind::Code | ContentKind::Log => TextKind::Code,
                 ContentKind::Prose => TextKind::Plain,

@@ -6,6 +6,8 @@ use std::fmt::Write;
 
 use maud::Escaper;
 
+use crate::fit::first_bytes;
+
 /// Note at the end of HTML that was cut.
 const CUT: &str =
     "<p class=\"note\">The rest is left out here. The plain text of the record has all of it.</p>";
@@ -46,13 +48,12 @@ impl BoundedMarkup {
         }
     }
 
-    /// Writes a text, escaped. A text that does not fit is cut between characters.
+    /// Writes a text, escaped. A text that does not fit is cut between graphemes.
     pub(super) fn text(&mut self, text: &str) {
         if self.is_full() {
             return;
         }
-        let room = self.limit.saturating_sub(self.written.len());
-        let fitting = text.get(..text.floor_char_boundary(room)).unwrap_or_default();
+        let fitting = first_bytes(text, self.limit.saturating_sub(self.written.len()));
         // Writing to a string does not fail.
         let _ = Escaper::new(&mut self.written).write_str(fitting);
         self.is_cut |= fitting.len() < text.len();
