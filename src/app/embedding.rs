@@ -9,7 +9,8 @@ use secrecy::SecretString;
 
 use super::default_store::is_store_at;
 use super::failure::Failure;
-use super::secret::secret;
+use super::imports::ImportStore;
+use super::secret::{postgres_pool, secret};
 use crate::config::{
     ConfigError, ConfiguredEmbedding, Environment, FileSettings, SourceSettings, default_file, read_text,
     settings_of,
@@ -17,9 +18,10 @@ use crate::config::{
 use crate::embedding::{
     EmbeddingError, EmbeddingModel, EmbeddingSettings, Persistence, QueryEmbedder, open_model,
 };
-use crate::source::contract::{EmbeddedStreams, VectorError};
-use crate::source::postgres::PostgresUrl;
-use crate::source::sqlite::check_document_dimensions;
+use crate::source::contract::{EmbeddedStreams, StoreError, VectorError};
+use crate::source::postgres::PostgresVectors;
+use crate::source::sqlite::{SqliteVectors, check_document_dimensions};
+use crate::source::vectors::StoreVectors;
 use crate::terminal::note;
 
 /// Models of this machine that are open, so that searches and builds share the memory of one.
@@ -43,23 +45,42 @@ pub(crate) fn embedding_settings(settings: &FileSettings) -> Result<&ConfiguredE
 
 /// Returns the streams of a store that a configuration embeds: those that it shows under any name of the store. Text of
 /// hidden streams is sent to no model.
-pub(crate) fn embedded_streams(settings: &FileSettings, store: &Path) -> EmbeddedStreams {
-    shown_streams(settings.sources.iter().filter(|source| is_store_at(source, store)))
-}
-
-/// Returns the streams of a database that a configuration embeds, as [`embedded_streams`] does for a file.
-pub(crate) fn embedded_streams_of_database(settings: &FileSettings, url: &PostgresUrl) -> EmbeddedStreams {
-    shown_streams(settings.sources.iter().filter(|source| source.place.database() == Some(url)))
-}
-
-/// Returns the streams that at least one of several sources of a store shows.
-fn shown_streams<'s>(names: impl Iterator<Item = &'s SourceSettings>) -> EmbeddedStreams {
+pub(crate) fn shown_streams(settings: &FileSettings, store: &ImportStore) -> EmbeddedStreams {
+    let is_this = |source: &&SourceSettings| match store {
+        ImportStore::File(path) => is_store_at(source, path),
+        ImportStore::Postgres(url) => source.place.database() == Some(url),
+    };
+    let names = settings.sources.iter().filter(is_this);
     let shown: Option<Vec<_>> = names.map(|source| source.streams.clone()).collect();
     match shown {
         Some(lists) if !lists.is_empty() => EmbeddedStreams::only(lists.concat()),
         // The store has a name without a list, or none.
         _ => EmbeddedStreams::default(),
     }
+}
+
+/// Returns the streams of a file that a configuration embeds, as [`shown_streams`] does.
+pub(crate) fn embedded_streams(settings: &FileSettings, store: &Path) -> EmbeddedStreams {
+    shown_streams(settings, &ImportStore::File(store.to_owned()))
+}
+
+/// Returns the vectors of a store of which some streams are embedded. Nothing is opened.
+///
+/// # Errors
+///
+/// The password of the database cannot be read.
+pub(crate) fn open_vectors(
+    store: &ImportStore,
+    streams: EmbeddedStreams,
+    environment: &Environment,
+) -> Result<Box<dyn StoreVectors>, VectorError> {
+    Ok(match store {
+        ImportStore::File(path) => Box::new(SqliteVectors::new(path, streams)),
+        ImportStore::Postgres(url) => {
+            let pool = postgres_pool(url, environment).map_err(StoreError::from)?;
+            Box::new(PostgresVectors::new(pool, streams))
+        }
+    })
 }
 
 /// Returns a problem with its remedy for each store with projects of documents, if vectors of this many dimensions do not fit

@@ -11,6 +11,7 @@
 //! * `allowed_streams`, `lazy_source`: decorators that restrict a source or open it lazily
 //! * `sources`, `bound`: one source or a federation, and a source with the context of one call
 //! * `manifest`: manifests of connectors, which stores keep
+//! * `vectors`: the vectors of stores
 //! * `relational`: reads of records from the tables of a database, `lexical`: search by words, `meaning`: hits by meaning
 //! * `reranking`: the first hits of a search in a better order
 //! * `query`: typed queries and answers
@@ -49,6 +50,7 @@ mod store_copy;
 mod store_place;
 pub mod sync;
 mod unknown_place;
+pub mod vectors;
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Deletes searches that are older than their project keeps them: at the start of a server, and once a day.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -9,8 +9,9 @@ use tokio::runtime::Builder;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::super::imports::ImportStore;
 use super::super::secret::postgres_pool;
-use crate::config::{Environment, FileSettings, SourcePlace};
+use crate::config::{Environment, FileSettings};
 use crate::source::pdpp::DEFAULT_DEADLINE;
 use crate::source::postgres::{Job, Lease, LeaseAttempt, PostgresStore, PostgresUrl};
 use crate::source::sqlite::delete_expired_searches;
@@ -20,13 +21,6 @@ const START_DELAY: Duration = Duration::from_secs(1);
 
 /// Interval of deletions.
 const INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// A store with histories.
-#[derive(Debug, Clone, PartialEq)]
-enum Histories {
-    File(PathBuf),
-    Postgres(PostgresUrl),
-}
 
 /// The retention of search histories in the stores of a server. It ends with the server's token.
 pub(crate) struct HistoryRetention {
@@ -38,7 +32,7 @@ pub(crate) struct HistoryRetention {
 /// The stores that are looked at.
 #[derive(Default)]
 struct Running {
-    stores: Vec<Histories>,
+    stores: Vec<ImportStore>,
     stop: CancellationToken,
 }
 
@@ -50,12 +44,8 @@ impl HistoryRetention {
 
     /// Follows the stores of a configuration.
     pub(crate) fn follow(&self, settings: &FileSettings) {
-        let stores = settings.sources.iter().filter_map(|source| match &source.place {
-            SourcePlace::Store { path } => Some(Histories::File(path.clone())),
-            SourcePlace::Postgres { url, .. } => Some(Histories::Postgres(url.clone())),
-            SourcePlace::Provider { .. } => None,
-        });
-        let stores: Vec<Histories> = stores.collect();
+        let stores = settings.sources.iter().filter_map(|source| ImportStore::from_source(&source.place));
+        let stores: Vec<ImportStore> = stores.collect();
         let mut running = self.running.lock();
         if stores == running.stores {
             return;
@@ -75,7 +65,7 @@ impl HistoryRetention {
 }
 
 /// Deletes old searches until the token is cancelled.
-fn run(stores: &[Histories], environment: &Environment, stop: &CancellationToken) {
+fn run(stores: &[ImportStore], environment: &Environment, stop: &CancellationToken) {
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -88,8 +78,8 @@ fn run(stores: &[Histories], environment: &Environment, stop: &CancellationToken
         loop {
             for store in stores {
                 match store {
-                    Histories::File(path) => delete_expired(path),
-                    Histories::Postgres(url) => delete_expired_in(url, environment).await,
+                    ImportStore::File(path) => delete_expired(path),
+                    ImportStore::Postgres(url) => delete_expired_in(url, environment).await,
                 }
             }
             sleep(INTERVAL).await;

@@ -4,7 +4,6 @@
 //! versions of the stores are read every few seconds, so records that any process imports are followed. After an error
 //! the next attempt waits: as long as the service asks for, or longer with each error.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -14,18 +13,15 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::super::embedding::{embedded_streams, embedded_streams_of_database, open_background_model};
+use super::super::embedding::{open_background_model, open_vectors, shown_streams};
 use super::super::failure::Failure;
-use super::super::secret::postgres_pool;
-use crate::config::{ConfiguredEmbedding, Environment, FileSettings, SourcePlace};
+use super::super::imports::ImportStore;
+use crate::config::{ConfiguredEmbedding, Environment, FileSettings};
 use crate::embedding::{EmbeddingError, EmbeddingModel};
 use crate::handle::SourceName;
 use crate::saturate::saturated;
-use crate::source::contract::{
-    BuildProgress, EmbeddedStreams, StoreError, StoreVersion, VectorError, VectorStatus,
-};
-use crate::source::postgres::{PostgresBackgroundBuild, PostgresUrl};
-use crate::source::sqlite::{BackgroundBuild, vector_status};
+use crate::source::contract::{EmbeddedStreams, StoreVersion, VectorError};
+use crate::source::vectors::StoreVectors;
 use crate::telemetry::{EmbeddingState, Telemetry};
 
 /// Time from the start of a server to the first build. Some clients start a server for each call, and none of those builds.
@@ -64,7 +60,7 @@ struct RunningBuilds {
     stop: CancellationToken,
 }
 
-/// The model and the stores of a configuration.
+/// The model and the stores of a configuration, by their names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BuildPlan {
     embedding: ConfiguredEmbedding,
@@ -75,32 +71,17 @@ struct BuildPlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PlannedStore {
     name: SourceName,
-    place: PlannedPlace,
+    place: ImportStore,
     streams: EmbeddedStreams,
-}
-
-/// The place of a store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum PlannedPlace {
-    File(PathBuf),
-    Database(PostgresUrl),
 }
 
 impl BuildPlan {
     fn from_settings(settings: &FileSettings) -> Option<Self> {
         let embedding = settings.embedding.clone()?;
-        let stores = settings.sources.iter().filter_map(|source| match &source.place {
-            SourcePlace::Store { path } => Some(PlannedStore {
-                name: source.name.clone(),
-                place: PlannedPlace::File(path.clone()),
-                streams: embedded_streams(settings, path),
-            }),
-            SourcePlace::Postgres { url, .. } => Some(PlannedStore {
-                name: source.name.clone(),
-                place: PlannedPlace::Database(url.clone()),
-                streams: embedded_streams_of_database(settings, url),
-            }),
-            SourcePlace::Provider { .. } => None,
+        let stores = settings.sources.iter().filter_map(|source| {
+            let place = ImportStore::from_source(&source.place)?;
+            let streams = shown_streams(settings, &place);
+            Some(PlannedStore { name: source.name.clone(), place, streams })
         });
         Some(Self { embedding, stores: stores.collect() })
     }
@@ -158,53 +139,10 @@ fn run(plan: BuildPlan, environment: &Environment, telemetry: &Telemetry, stop: 
     runtime.shutdown_background();
 }
 
-/// The builds of one store.
-enum StoreBuild {
-    File { build: BackgroundBuild, path: PathBuf, streams: EmbeddedStreams },
-    Database(PostgresBackgroundBuild),
-}
-
-impl StoreBuild {
-    fn open(planned: &PlannedStore, environment: &Environment) -> Result<Self, VectorError> {
-        let streams = planned.streams.clone();
-        match &planned.place {
-            PlannedPlace::File(path) => {
-                let build = BackgroundBuild::open(path, streams.clone())?;
-                Ok(Self::File { build, path: path.clone(), streams })
-            }
-            PlannedPlace::Database(url) => {
-                let pool = postgres_pool(url, environment).map_err(StoreError::from)?;
-                Ok(Self::Database(PostgresBackgroundBuild::new(pool, streams)))
-            }
-        }
-    }
-
-    async fn version(&self) -> Result<StoreVersion, VectorError> {
-        Ok(match self {
-            Self::File { build, .. } => build.version()?,
-            Self::Database(build) => build.version().await?,
-        })
-    }
-
-    async fn status(&self) -> Result<VectorStatus, VectorError> {
-        match self {
-            Self::File { path, streams, .. } => vector_status(path, streams),
-            Self::Database(build) => build.status().await,
-        }
-    }
-
-    async fn step(&mut self, model: &Arc<dyn EmbeddingModel>) -> Result<Option<BuildProgress>, VectorError> {
-        match self {
-            Self::File { build, .. } => build.step(model).await,
-            Self::Database(build) => build.step(model).await,
-        }
-    }
-}
-
 /// A store with the state of its builds.
 struct FollowedStore {
     planned: PlannedStore,
-    build: Option<StoreBuild>,
+    vectors: Option<Box<dyn StoreVectors>>,
     /// Version up to which all records are known to have vectors.
     complete: Option<StoreVersion>,
     attempt: u32,
@@ -267,7 +205,7 @@ impl Follower<'_> {
     async fn follow(&self, stores: Vec<PlannedStore>) {
         let followed = |planned| FollowedStore {
             planned,
-            build: None,
+            vectors: None,
             complete: None,
             attempt: 0,
             retry_at: None,
@@ -319,29 +257,32 @@ impl Follower<'_> {
 
     /// Builds what a store lacks. Does nothing if the store has not changed since the last time.
     async fn build(&self, store: &mut FollowedStore) -> Result<(), BuildFault> {
-        let build = match &mut store.build {
-            Some(build) => build,
-            empty => empty.insert(StoreBuild::open(&store.planned, self.environment)?),
+        let vectors = match &mut store.vectors {
+            Some(vectors) => vectors,
+            empty => {
+                let PlannedStore { place, streams, .. } = &store.planned;
+                empty.insert(open_vectors(place, streams.clone(), self.environment)?)
+            }
         };
-        let version = build.version().await?;
+        let version = vectors.version().await?;
         if store.complete.as_ref() == Some(&version) {
             return Ok(());
         }
         let name = store.planned.name.to_string();
-        let status = build.status().await?;
-        let current = match status.current {
+        let status = vectors.status().await?;
+        let current = match &status.current {
             Some(current) if status.building.is_none() => {
                 let is_ours = self.embedding.settings.is_identity(&current.model);
                 is_ours.map_err(VectorError::from)?.then_some(current)
             }
             _ => None,
         };
+        let mut missing = status.building.as_ref().or(current).map(|generation| status.missing(generation));
         // A local model is not opened if there is nothing to embed.
-        if current.as_ref().is_some_and(|current| current.missing_records == 0) {
+        if current.is_some() && missing == Some(0) {
             store.complete = Some(version);
             return Ok(());
         }
-        let mut missing = status.building.or(current).map(|generation| generation.missing_records);
         let model = open_background_model(&self.embedding, self.environment).map_err(BuildFault::Model)?;
         self.telemetry.update_embedding(&name, |build| {
             (build.state, build.missing_records) = (EmbeddingState::Building, missing.unwrap_or_default());
@@ -349,13 +290,16 @@ impl Follower<'_> {
         let mut embedded = 0;
         loop {
             let started = Instant::now();
-            let Some(batch) = build.step(&model).await? else { break };
+            let Some(batch) = vectors.step(&model).await? else { break };
             embedded += batch.embedded;
             let (records, chunks) = (count(batch.records), count(batch.embedded));
             let left = match missing {
                 Some(before) => before.saturating_sub(records),
                 // The first batch of a model creates the generation that the missing records are counted by.
-                None => build.status().await?.building.map_or(0, |building| building.missing_records),
+                None => {
+                    let status = vectors.status().await?;
+                    status.building.as_ref().map_or(0, |building| status.missing(building))
+                }
             };
             missing = Some(left);
             self.telemetry.update_embedding(&name, |build| {
@@ -384,6 +328,8 @@ fn step_pause(model: &Arc<dyn EmbeddingModel>, took: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]

@@ -14,9 +14,9 @@ use crate::cli::probe::{OF_CALLERS, absent_streams, error_with_remedy, probe, wi
 use crate::config::{CredentialSettings, Environment, SourcePlace, SourceSettings};
 use crate::record::Schema;
 use crate::saturate::saturated;
-use crate::source::contract::{EmbeddedStreams, StoreError};
+use crate::source::contract::{EmbeddedStreams, StoreError, VectorScan};
 use crate::source::pdpp::{Pdpp, ProviderUrl};
-use crate::source::postgres::{PostgresStore, VectorScan};
+use crate::source::postgres::PostgresStore;
 use crate::source::sqlite::{IndexState, SqliteStore};
 use crate::source::{QueryFault, ReplicaStatus, SearchQuery, Source, SourceError};
 
@@ -101,14 +101,14 @@ async fn check_vectors(settings: &SourceSettings, store: &PostgresStore) -> Opti
         Ok(status) => status,
         Err(error) => return Some(Check::for_source(settings, "vectors", Err(error.to_string()))),
     };
-    let current = status.records.current?;
+    let current = status.current?;
     let found = format!(
         "{} chunks of {} dimensions by {}",
         grouped(current.chunks),
         grouped(saturated::<u64>(current.dimensions)),
         current.model
     );
-    let scan = status.records.scan.and_then(VectorScan::describe).map(|scan| format!("they are {scan}"));
+    let scan = status.scan.and_then(VectorScan::describe).map(|scan| format!("they are {scan}"));
     Some(Check::for_source(settings, "vectors", Ok(found)).warning(scan))
 }
 

@@ -1,6 +1,5 @@
 //! `fetchwell embeddings build` and `rebuild`: embeds the records of a store.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,19 +7,17 @@ use clap::Args;
 use serde_json::json;
 
 use super::progress::{Progress, count};
-use crate::app::embedding::{
-    embedded_streams, embedded_streams_of_database, embedding_settings, open_embedding_model,
-};
+use super::vectors_of;
+use crate::app::embedding::{embedding_settings, open_embedding_model};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
-use crate::cli::backup::{StoreArgs, StorePlace};
+use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, grouped, note};
 use crate::config::Environment;
 use crate::embedding::EmbeddingModel;
-use crate::source::contract::{BuildMode, BuildProgress, EmbeddedStreams};
-use crate::source::postgres::{PostgresPool, PostgresVectorBuilder, estimate_postgres_build};
-use crate::source::sqlite::{VectorBuilder, check_vectors, estimate_build};
+use crate::source::contract::{BuildMode, BuildProgress};
+use crate::source::vectors::{StoreVectors, build_vectors};
 
 /// Embed the records that have no vectors yet. An interrupted build continues where it stopped.
 #[derive(Debug, Args)]
@@ -67,26 +64,12 @@ impl BuildArgs {
     fn run(self, mode: BuildMode, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let settings = self.store.settings(environment)?;
         let configured = embedding_settings(&settings)?;
-        let place = self.store.place_to_write(environment)?;
-        if let StorePlace::File(store) = &place {
-            check_vectors(store)?;
-        }
-        let model = open_embedding_model(configured, environment)?;
+        let vectors = vectors_of(&self.store.place_to_write(environment)?, &settings, environment)?;
         // The connections of a database belong to the runtime that opened them.
         let runtime = runtime()?;
-        let (place, estimate) = match place {
-            StorePlace::File(store) => {
-                let streams = embedded_streams(&settings, &store);
-                let estimate = estimate_build(&store, &*model, mode, &streams)?;
-                (BuildPlace::File { store, streams }, estimate)
-            }
-            StorePlace::Postgres(pool) => {
-                let streams = embedded_streams_of_database(&settings, pool.url());
-                let estimate = estimate_postgres_build(&pool, &*model, mode, &streams);
-                let estimate = runtime.block_on(estimate)?;
-                (BuildPlace::Postgres { pool, streams }, estimate)
-            }
-        };
+        runtime.block_on(vectors.check())?;
+        let model = open_embedding_model(configured, environment)?;
+        let estimate = runtime.block_on(vectors.estimate(&*model, mode))?;
         let needs_consent = model.is_remote() && estimate.embedded > 0;
         if self.dry_run || needs_consent && !self.yes {
             print_estimate(printer, &configured.settings.disclosure(), estimate);
@@ -97,23 +80,15 @@ impl BuildArgs {
                 "nothing was sent; run the command again with --yes to embed these chunks",
             ));
         }
-        let done = runtime.block_on(embed(place, model, mode, estimate))?;
+        let done = runtime.block_on(embed(&*vectors, model, mode, estimate))?;
         print_summary(printer, done);
         Ok(())
     }
 }
 
-/// The store of a build.
-pub(super) enum BuildPlace {
-    /// A file, with the streams of it that are embedded.
-    File { store: PathBuf, streams: EmbeddedStreams },
-    /// A database, with the streams of it that are embedded.
-    Postgres { pool: PostgresPool, streams: EmbeddedStreams },
-}
-
 /// Embeds what is missing until the end, or until the user stops it. Prints the progress.
 pub(super) async fn embed(
-    place: BuildPlace,
+    vectors: &dyn StoreVectors,
     model: Arc<dyn EmbeddingModel>,
     mode: BuildMode,
     estimate: BuildProgress,
@@ -121,15 +96,8 @@ pub(super) async fn embed(
     let progress = Progress::begin(estimate.chunks, &*model);
     let stop = AtomicBool::new(false);
     let work = async {
-        let report = |done| progress.report(done);
-        let done = match place {
-            BuildPlace::File { store, streams } => {
-                VectorBuilder::open(&store, model, mode, streams).await?.build(&stop, report).await
-            }
-            BuildPlace::Postgres { pool, streams } => {
-                PostgresVectorBuilder::open(&pool, model, mode, streams).await?.build(&stop, report).await
-            }
-        };
+        let mut build = vectors.open_build(model, mode).await?;
+        let done = build_vectors(&mut *build, &stop, |done| progress.report(done)).await;
         progress.end();
         done
     };

@@ -4,18 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::build::{BuildPlace, counted, described, embed};
-use super::database::estimate_imported;
-use crate::app::embedding::{
-    embedded_streams, embedded_streams_of_database, open_embedding_model, settings_beside_store,
-};
+use super::build::{counted, described, embed};
+use crate::app::embedding::{open_embedding_model, open_vectors, settings_beside_store, shown_streams};
 use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
-use crate::app::secret::postgres_pool;
 use crate::cli::print::note;
 use crate::config::Environment;
-use crate::source::contract::{BuildMode, StoreError};
-use crate::source::sqlite::estimate_build;
+use crate::source::contract::{BuildMode, PostgresError, StoreError, VectorError};
 
 /// Embedding after an import.
 #[derive(Debug, Clone, Default, Args)]
@@ -54,19 +49,13 @@ impl EmbedArgs {
         let Some(settings) = settings else { return Ok(None) };
         let Some(configured) = &settings.embedding else { return Ok(None) };
         let (model, mode) = (open_embedding_model(configured, environment)?, BuildMode::Missing);
-        let (place, estimate) = match store {
-            ImportStore::Postgres(url) => {
-                let pool = postgres_pool(url, environment).map_err(StoreError::from)?;
-                let streams = embedded_streams_of_database(&settings, pool.url());
-                let estimate = estimate_imported(&pool, &*model, &streams).await?;
-                let Some(estimate) = estimate else { return Ok(None) };
-                (BuildPlace::Postgres { pool, streams }, estimate)
+        let vectors = open_vectors(store, shown_streams(&settings, store), environment)?;
+        let estimate = match vectors.estimate(&*model, mode).await {
+            // A database without pgvector has no vectors.
+            Err(VectorError::Store(StoreError::Postgres(PostgresError::NoPgvector { .. }))) => {
+                return Ok(None);
             }
-            ImportStore::File(path) => {
-                let streams = embedded_streams(&settings, path);
-                let estimate = estimate_build(path, &*model, mode, &streams)?;
-                (BuildPlace::File { store: path.clone(), streams }, estimate)
-            }
+            estimate => estimate?,
         };
         if estimate.records == 0 {
             return Ok(Some(0));
@@ -80,7 +69,7 @@ impl EmbedArgs {
             ));
             return Ok(None);
         }
-        let done = embed(place, model, mode, estimate).await?;
+        let done = embed(&*vectors, model, mode, estimate).await?;
         note(&format_args!("{} chunks embedded; the vectors are complete", counted(done.embedded)));
         Ok(Some(done.embedded))
     }

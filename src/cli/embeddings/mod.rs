@@ -1,10 +1,9 @@
 //! `fetchwell embeddings`: the vectors of a store, for search by meaning.
 //!
 //! * `status`, `build`, `remove`: the commands, `progress`: the progress of a build
-//! * `imported`: embedding after an import, `database`: the vectors of a store in PostgreSQL, `described`: descriptions
+//! * `imported`: embedding after an import, `described`: descriptions
 
 mod build;
-mod database;
 mod described;
 mod imported;
 mod progress;
@@ -15,9 +14,13 @@ use clap::{Args, Subcommand};
 
 pub(super) use imported::EmbedArgs;
 
+use super::backup::StorePlace;
 use super::print::Printer;
+use crate::app::embedding::{open_vectors, shown_streams};
 use crate::app::failure::Failure;
-use crate::config::Environment;
+use crate::app::imports::ImportStore;
+use crate::config::{Environment, FileSettings};
+use crate::source::vectors::StoreVectors;
 
 /// Build, show and remove the vectors of a store, by which searches find records by meaning.
 #[derive(Debug, Args)]
@@ -43,4 +46,17 @@ impl Embeddings {
             Command::Remove(command) => command.run(printer, environment),
         }
     }
+}
+
+/// Returns the vectors of a store that a command means.
+fn vectors_of(
+    place: &StorePlace,
+    settings: &FileSettings,
+    environment: &Environment,
+) -> Result<Box<dyn StoreVectors>, Failure> {
+    let store = match place {
+        StorePlace::File(path) => ImportStore::File(path.clone()),
+        StorePlace::Postgres(pool) => ImportStore::Postgres(pool.url().clone()),
+    };
+    Ok(open_vectors(&store, shown_streams(settings, &store), environment)?)
 }

@@ -3,13 +3,12 @@
 use clap::Args;
 use serde_json::json;
 
-use super::database::remove;
+use super::vectors_of;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
-use crate::cli::backup::{StoreArgs, StorePlace};
+use crate::cli::backup::StoreArgs;
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::sqlite::remove_vectors;
 
 /// Delete the vectors of a store. Its records stay.
 #[derive(Debug, Args)]
@@ -20,17 +19,15 @@ pub(super) struct Remove {
 
 impl Remove {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let store = match self.store.place_to_write(environment)? {
-            StorePlace::File(store) => store,
-            StorePlace::Postgres(pool) => return runtime()?.block_on(remove(&pool, printer)),
-        };
-        let removed = runtime()?.block_on(remove_vectors(&store))?;
+        let store = self.store.place_to_write(environment)?;
+        let vectors = vectors_of(&store, &self.store.settings(environment)?, environment)?;
+        let removed = runtime()?.block_on(vectors.remove())?;
         if printer.json {
-            printer.value(&json!({ "store": store, "removed": removed }));
+            printer.value(&json!({ "store": store.to_string(), "removed": removed }));
         } else if removed {
-            printer.line(format_args!("{}: the vectors are removed", store.display()));
+            printer.line(format_args!("{store}: the vectors are removed"));
         } else {
-            printer.line(format_args!("{}: it has no vectors", store.display()));
+            printer.line(format_args!("{store}: it has no vectors"));
         }
         Ok(())
     }

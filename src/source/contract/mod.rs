@@ -46,6 +46,6 @@ pub use scope_error::ScopeError;
 pub use store_error::StoreError;
 pub use vector_error::VectorError;
 pub use vectors::{
-    BuildMode, BuildProgress, EMBEDDING_DIMENSIONS, EmbeddedStreams, GenerationStatus, StoreVersion,
-    VectorStatus, WrongDimensions,
+    BuildMode, BuildProgress, DocumentVectorStatus, EMBEDDING_DIMENSIONS, EmbeddedStreams, GenerationStatus,
+    ModelStatus, StoreVersion, VectorScan, VectorStatus, WrongDimensions,
 };

@@ -36,11 +36,6 @@ pub struct CopiedDocument {
 pub struct ChunkIds(HashMap<Uuid, Vec<Uuid>>);
 
 impl ChunkIds {
-    /// Adds the next chunk of a document.
-    pub fn push(&mut self, document: Uuid, chunk: Uuid) {
-        self.0.entry(document).or_default().push(chunk);
-    }
-
     /// Returns the id of a chunk by its number in a document.
     #[must_use]
     pub fn get(&self, document: Uuid, number: usize) -> Option<Uuid> {
@@ -51,6 +46,15 @@ impl ChunkIds {
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.values().map(Vec::len).sum()
+    }
+}
+
+impl FromIterator<(Uuid, Uuid)> for ChunkIds {
+    /// Collects pairs of a document and its next chunk.
+    fn from_iter<Pairs: IntoIterator<Item = (Uuid, Uuid)>>(pairs: Pairs) -> Self {
+        let mut chunks = Self::default();
+        pairs.into_iter().for_each(|(document, chunk)| chunks.0.entry(document).or_default().push(chunk));
+        chunks
     }
 }
 

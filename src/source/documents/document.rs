@@ -110,6 +110,17 @@ pub enum DocumentChange {
     Delete(DocumentPath),
 }
 
+impl DocumentChange {
+    /// Returns the path of the document.
+    #[must_use]
+    pub fn path(&self) -> &DocumentPath {
+        match self {
+            Self::Put(new) => &new.path,
+            Self::Delete(path) => path,
+        }
+    }
+}
+
 /// A part of a document. The chunks of a document, in their order, are its text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DocumentChunk {

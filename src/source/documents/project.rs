@@ -92,6 +92,18 @@ pub struct ProjectChange {
     pub history_days: Option<u32>,
 }
 
+impl ProjectChange {
+    /// Returns the name and the settings, as JSON, of a changed project.
+    #[must_use]
+    pub fn apply(&self, before: &Project) -> (String, String) {
+        let mut settings = before.settings.clone();
+        settings.history = self.history.unwrap_or(settings.history);
+        settings.history_days = self.history_days.or(settings.history_days);
+        let name = self.name.as_ref().map_or(before.name.as_str(), |name| name.as_str());
+        (name.to_owned(), serde_json::to_string(&settings).unwrap_or_default())
+    }
+}
+
 /// Name of a project for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectName(String);

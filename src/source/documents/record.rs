@@ -1,9 +1,14 @@
 //! A document as a record: the fields of both, and their conversion.
 
+use std::collections::HashMap;
+
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::category::Category;
-use super::document::{DOCUMENTS_STREAM, DocumentPath, NewDocument, TEXT_FIELD, bounded_title};
+use super::document::{
+    DOCUMENTS_STREAM, DocumentChange, DocumentPath, NewDocument, TEXT_FIELD, bounded_title,
+};
 use super::uuid::Uuid;
 use crate::record::RecordData;
 use crate::source::contract::{Change, IncomingRecord};
@@ -66,6 +71,35 @@ impl NewDocument {
             text: text_of(TEXT_FIELD)?.to_owned(),
         })
     }
+}
+
+/// Returns the records of changes of documents. A document keeps the id that the project has at its path in `ids`.
+pub fn incoming_documents(
+    changes: Vec<DocumentChange>,
+    mut ids: HashMap<String, String>,
+) -> Vec<IncomingRecord> {
+    let now = Some(format!("{:.3}", Timestamp::now()));
+    let mut incoming = Vec::with_capacity(changes.len());
+    for change in changes {
+        let path = change.path().to_string();
+        let known = ids.remove(&path);
+        let (id, change) = match change {
+            DocumentChange::Put(new) => {
+                // Without random bytes there is no id, and the document is not written.
+                let Some(id) = known.or_else(|| Some(Uuid::random().ok()?.to_string())) else { continue };
+                ids.insert(path, id.clone());
+                (id, Change::Put { data: new.into_record(), emitted_at: now.clone() })
+            }
+            DocumentChange::Delete(_) => match known {
+                Some(id) => (id, Change::Delete { deleted_at: now.clone() }),
+                None => continue,
+            },
+        };
+        if let (Ok(stream), Ok(key)) = (DOCUMENTS_STREAM.parse(), id.parse()) {
+            incoming.push(IncomingRecord { stream, key, change });
+        }
+    }
+    incoming
 }
 
 /// Returns true if a field has the name of a column. Names that differ in case are one column to SQL.

@@ -56,11 +56,13 @@ pub struct Latencies {
 
 /// Number of the searches of a project with equal properties and an equal latency, as a store counts them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::source) struct CountedSearches {
+pub struct CountedSearches {
     /// Text of the property: `true` or `false` for [`SearchGrouping::CacheHit`].
-    pub(in crate::source) value: Option<String>,
-    pub(in crate::source) latency_ms: u64,
-    pub(in crate::source) count: u64,
+    pub value: Option<String>,
+    /// Latency in milliseconds.
+    pub latency_ms: u64,
+    /// Number of searches.
+    pub count: u64,
 }
 
 impl FromStr for SearchGrouping {

@@ -46,12 +46,8 @@ pub use administration::{Blocking, Job, Lease, LeaseAttempt, LeaseHolder};
 pub use documents::put_copied_project;
 pub use extension::PgvectorState;
 pub use pool::PostgresPool;
-pub use record_vectors::{
-    PostgresBackgroundBuild, PostgresVectorBuilder, PostgresVectorStatus, RecordVectorStatus, VectorScan,
-    estimate_postgres_build, postgres_vector_status, remove_postgres_vectors,
-};
+pub use record_vectors::PostgresVectors;
 pub use replicas::{DEFAULT_MAX_LAG, ReadReplicas};
 pub use store::{PostgresState, PostgresStore};
 pub use sync::{PostgresSyncStore, PostgresTarget, postgres_imports};
 pub use url::{PasswordPlace, PostgresUrl, SslMode};
-pub use vectors::ModelStatus;

@@ -17,7 +17,6 @@ use super::replicas::ReadReplicas;
 use super::tables::PostgresTables;
 use super::transaction::begin_read;
 use super::url::PostgresUrl;
-use super::vectors::embedder::StoreEmbedder;
 use crate::callers::CallContext;
 use crate::embedding::QueryEmbedder;
 use crate::handle::{RecordAddress, SourceName};
@@ -29,6 +28,7 @@ use crate::source::relational::allowance::{Allowance, MeasuredRead, with_memory}
 use crate::source::relational::interrupt::{Interrupt, ReadBounds};
 use crate::source::relational::tables::Tables as _;
 use crate::source::relational::{aggregate, changes, list, record, streams, window};
+use crate::source::vectors::StoreEmbedder;
 use crate::source::{
     AggregateAnswer, AggregateQuery, BackendKind, BackendStatus, QueryFault, RecordQuery, RecordsPage,
     RecordsQuery, ReplicaStatus, SearchPage, SearchQuery, Source, SourceError, Start, StreamAnswer,
@@ -100,7 +100,7 @@ impl PostgresStore {
     /// Returns the store with searches by meaning, for which queries are embedded within `deadline`.
     #[must_use]
     pub fn with_embedder(self, embedder: Arc<QueryEmbedder>, deadline: Duration) -> Self {
-        Self { embedder: Some(StoreEmbedder { embedder, deadline }), ..self }
+        Self { embedder: Some(StoreEmbedder::new(embedder, deadline)), ..self }
     }
 
     /// Returns the identity of a store, whether the database can be reached or not.

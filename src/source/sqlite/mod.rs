@@ -59,8 +59,8 @@ pub use lock_holder::is_store_locked;
 pub use record_store::SqliteFile;
 pub use sync::{SqliteSyncStore, SqliteTarget};
 pub use vectors::{
-    BackgroundBuild, StoredModel, VectorBuilder, VectorHits, VectorIndex, VectorScope,
-    check_document_dimensions, check_vectors, estimate_build, remove_vectors, vector_status,
+    SqliteVectors, StoredModel, VectorBuilder, VectorHits, VectorIndex, VectorScope,
+    check_document_dimensions, check_vectors, vector_status,
 };
 
 use self::blocking::{ReadLength, run_read, spawn_read};
@@ -68,7 +68,7 @@ use self::database::{Database, READERS};
 use self::fulltext::SqliteSearch;
 use self::fulltext::index::Verification;
 use self::history_queue::HistoryQueue;
-use self::meaning::{Meaning, SearchMeaning};
+use self::meaning::{Meaning, SearchMeaning, compared};
 use self::read::tables::{SqliteTables, schema};
 use super::documents::DocumentStores;
 use super::relational::allowance::{Allowance, MeasuredRead, with_memory};
@@ -248,13 +248,10 @@ impl Source for SqliteStore {
 
     async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let query = query.clone();
-        let mut meaning = match &self.meaning {
-            Some(meaning) => meaning.for_search(&query).await,
-            None => SearchMeaning::default(),
-        };
-        let problem = meaning.problem.take();
+        let SearchMeaning { vector, problem, .. } = self.meaning_of(&query).await;
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
-            inner.searching.search(&inner.database, &query, meaning.query(), bounds.allowance)
+            let meaning = compared(vector.as_ref(), query.mode);
+            inner.searching.search(&inner.database, &query, meaning, bounds.allowance)
         };
         let mut page = self.reading(ReadLength::Any, read).await?.0;
         page.meaning_problems.extend(problem);

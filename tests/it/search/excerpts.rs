@@ -12,7 +12,8 @@ use fetchwell::handle::Handle;
 use fetchwell::record::{Hit, HitId, RecordData};
 use fetchwell::source::ImportTarget;
 use fetchwell::source::contract::{BuildMode, Change, EmbeddedStreams, IncomingRecord, NewConnection};
-use fetchwell::source::sqlite::{SqliteStore, SqliteTarget, VectorBuilder, no_progress, vector_status};
+use fetchwell::source::sqlite::{SqliteStore, SqliteTarget, SqliteVectors, no_progress, vector_status};
+use fetchwell::source::vectors::{StoreVectors as _, build_vectors};
 use fetchwell::source::{BoundSource, RecordQuery, SearchMode, SearchQuery};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -159,8 +160,9 @@ impl Place {
 
     async fn build(&self) {
         let (model, mode) = (Arc::clone(&MODEL), BuildMode::Missing);
-        let builder = VectorBuilder::open(&self.path, model, mode, EmbeddedStreams::default()).await;
-        builder.unwrap().build(&AtomicBool::new(false), |_| {}).await.unwrap();
+        let vectors = SqliteVectors::new(&self.path, EmbeddedStreams::default());
+        let mut build = vectors.open_build(model, mode).await.unwrap();
+        build_vectors(&mut *build, &AtomicBool::new(false), |_| {}).await.unwrap();
     }
 
     fn open(&self) -> BoundSource {

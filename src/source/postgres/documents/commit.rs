@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 
 use deadpool_postgres::Transaction;
-use jiff::Timestamp;
 use tokio_postgres::Error;
 
 use super::read::find;
-use crate::source::contract::{Change, IncomingRecord, Tally};
-use crate::source::documents::{CommitSummary, DOCUMENTS_STREAM, DocumentChange, ProjectRef, Uuid};
+use crate::source::contract::{IncomingRecord, Tally};
+use crate::source::documents::{CommitSummary, DocumentChange, ProjectRef, Uuid, incoming_documents};
 use crate::source::postgres::document_rows::DocumentRows;
 use crate::source::postgres::transaction::lock_version;
 use crate::source::postgres::writer::OpenBatch;
@@ -44,33 +43,9 @@ async fn incoming(
     project: Uuid,
     changes: Vec<DocumentChange>,
 ) -> Result<Vec<IncomingRecord>, Error> {
-    let paths = changes.iter().map(|change| match change {
-        DocumentChange::Put(new) => new.path.to_string(),
-        DocumentChange::Delete(path) => path.to_string(),
-    });
-    let paths: Vec<String> = paths.collect();
+    let paths: Vec<&str> = changes.iter().map(|change| change.path().as_str()).collect();
     let sql = "SELECT path, id::text FROM fetchwell.documents WHERE project_id = $1::text::uuid AND path = ANY ($2)";
     let known = transaction.query(sql, &[&project.to_string(), &paths]).await?;
-    let mut ids: HashMap<String, String> = known.iter().map(|row| (row.get(0), row.get(1))).collect();
-    let now = Some(format!("{:.3}", Timestamp::now()));
-    let mut incoming = Vec::new();
-    for (change, path) in changes.into_iter().zip(paths) {
-        let (id, change) = match change {
-            DocumentChange::Put(new) => {
-                // Without random bytes there is no id, and the document is not written.
-                let id = ids.get(&path).cloned().or_else(|| Some(Uuid::random().ok()?.to_string()));
-                let Some(id) = id else { continue };
-                ids.insert(path, id.clone());
-                (id, Change::Put { data: new.into_record(), emitted_at: now.clone() })
-            }
-            DocumentChange::Delete(_) => match ids.remove(&path) {
-                Some(id) => (id, Change::Delete { deleted_at: now.clone() }),
-                None => continue,
-            },
-        };
-        if let (Ok(stream), Ok(key)) = (DOCUMENTS_STREAM.parse(), id.parse()) {
-            incoming.push(IncomingRecord { stream, key, change });
-        }
-    }
-    Ok(incoming)
+    let ids = known.iter().map(|row| (row.get(0), row.get(1))).collect();
+    Ok(incoming_documents(changes, ids))
 }

@@ -4,11 +4,11 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Error;
 use tokio_postgres::types::ToSql;
 
-use super::read::find;
+use super::read::{DIALECT, find, rows_in};
 use crate::handle::ConnectionId;
 use crate::saturate::saturated;
 use crate::source::contract::{PostgresError, StoreError};
-use crate::source::documents::{ChunkIds, CopiedDocument, DOCS_KIND, Project, ProjectCopy, ProjectRef};
+use crate::source::documents::{DOCS_KIND, Project, ProjectCopy, ProjectRef};
 use crate::source::postgres::administration::Blocking;
 use crate::source::postgres::document_rows::is_project;
 use crate::source::postgres::extension::problem;
@@ -44,24 +44,9 @@ async fn read(
     }
     let Ok(slug) = connection.as_str().parse() else { return Ok(None) };
     let Some(project) = find(transaction, &ProjectRef::Slug(slug)).await? else { return Ok(None) };
-    let id = project.id.to_string();
-    let sql = "SELECT id::text, path, category, content_hash FROM fetchwell.documents
-         WHERE project_id = $1::text::uuid ORDER BY id";
-    let rows = transaction.query(sql, &[&id]).await?;
-    let document = |row: &tokio_postgres::Row| {
-        let id = row.get::<_, &str>(0).parse().ok()?;
-        let category = row.get::<_, Option<String>>(2).unwrap_or_default();
-        Some(CopiedDocument { id, path: row.get(1), category, content_hash: row.get(3) })
-    };
-    let documents = rows.iter().filter_map(document).collect();
-    let sql = "SELECT document_id::text, id::text FROM fetchwell.chunks
-         WHERE project_id = $1::text::uuid ORDER BY document_id, chunk_index";
-    let mut chunks = ChunkIds::default();
-    for row in &transaction.query(sql, &[&id]).await? {
-        if let (Ok(document), Ok(chunk)) = (row.get::<_, &str>(0).parse(), row.get::<_, &str>(1).parse()) {
-            chunks.push(document, chunk);
-        }
-    }
+    let client = transaction.client();
+    let documents = rows_in(client, &DIALECT.copied_documents(project.id)).await?;
+    let chunks = rows_in(client, &DIALECT.copied_chunks(project.id, "chunks")).await?.into_iter().collect();
     Ok(Some(ProjectCopy { project, documents, chunks }))
 }
 

@@ -2,31 +2,21 @@
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Client, Error};
 
-use super::read::{find, project, project_of, select_projects, time};
+use super::read::{DIALECT, find, project, rows, rows_in, values};
 use crate::saturate::saturated;
 use crate::source::SourceError;
 use crate::source::documents::{
-    CountedSearches, Feedback, NewSearch, Project, ProjectRef, SearchGroup, SearchGrouping, SearchRecord,
-    Uuid, search_groups,
+    Feedback, NewSearch, Project, ProjectRef, SearchGroup, SearchGrouping, SearchRecord, Uuid, search_groups,
 };
 use crate::source::postgres::extension::vector::SqlVector;
-use crate::source::postgres::tables::{PostgresTables, optional_text, text};
-
-/// Condition of the searches of the project `$1` that are not kept for `$2` days. A number beyond the calendar keeps all.
-const IS_EXPIRED: &str = "project_id = $1::text::uuid
-     AND created_at < clock_timestamp() - make_interval(days => least($2::bigint, 1000000)::integer)";
-
-fn kept_days(project: &Project) -> i64 {
-    project.settings.kept_days().into()
-}
+use crate::source::postgres::tables::PostgresTables;
 
 /// Deletes the searches that are older than their projects keep them. Returns their number.
 pub(in crate::source::postgres) async fn delete_expired(client: &Client) -> Result<u64, Error> {
     let mut deleted = 0;
-    for row in client.query(&select_projects(), &[]).await? {
-        let Some(project) = project_of(&row) else { continue };
+    for project in rows_in(client, &DIALECT.projects()).await? {
         deleted += delete_expired_of(client, &project).await?;
     }
     Ok(deleted)
@@ -34,8 +24,8 @@ pub(in crate::source::postgres) async fn delete_expired(client: &Client) -> Resu
 
 /// Deletes the searches of a project that are older than it keeps them. Returns their number.
 pub(super) async fn delete_expired_of(client: &Client, project: &Project) -> Result<u64, Error> {
-    let sql = format!("DELETE FROM fetchwell.search_history WHERE {IS_EXPIRED}");
-    client.execute(&sql, &[&project.id.to_string(), &kept_days(project)]).await
+    let query = DIALECT.expired("DELETE", project);
+    client.execute(&query.sql, &values(&query)).await
 }
 
 /// Inserts a search, unless its project keeps none, and deletes those that are too old.
@@ -93,15 +83,7 @@ pub(super) fn searches(
     limit: usize,
 ) -> Result<Vec<SearchRecord>, SourceError> {
     let Some(found) = project(tables, &ProjectRef::Id(id))? else { return Ok(Vec::new()) };
-    let sql = format!(
-        "SELECT id::text, project_id::text, query, result_ids::text[], feedback, latency_ms, cache_hit, {}
-         FROM fetchwell.search_history WHERE project_id = $1::text::uuid AND NOT ({IS_EXPIRED})
-         ORDER BY created_at DESC LIMIT $3",
-        time("created_at")
-    );
-    let limit = saturated::<i64>(limit);
-    let rows = tables.query(&sql, &[&id.to_string(), &kept_days(&found), &limit])?;
-    Ok(rows.iter().filter_map(search_of).collect())
+    rows(tables, &DIALECT.searches(&found, limit))
 }
 
 /// Returns the searches of a project in groups, without those that are too old.
@@ -111,40 +93,5 @@ pub(super) fn grouped_searches(
     by: SearchGrouping,
 ) -> Result<Vec<SearchGroup>, SourceError> {
     let Some(found) = project(tables, &ProjectRef::Id(id))? else { return Ok(Vec::new()) };
-    let value = match by {
-        SearchGrouping::CacheHit => "cache_hit::text",
-        SearchGrouping::Feedback => "feedback::text",
-        SearchGrouping::Day => "to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
-    };
-    let sql = format!(
-        "SELECT {value}, latency_ms, count(*) FROM fetchwell.search_history
-         WHERE project_id = $1::text::uuid AND NOT ({IS_EXPIRED}) GROUP BY 1, 2"
-    );
-    let rows = tables.query(&sql, &[&id.to_string(), &kept_days(&found)])?;
-    let counted = rows.iter().map(|row| CountedSearches {
-        value: optional_text(row, 0).map(str::to_owned),
-        latency_ms: latency(row, 1),
-        count: row.try_get::<_, i64>(2).unwrap_or_default().unsigned_abs(),
-    });
-    Ok(search_groups(by, counted))
-}
-
-/// Returns a latency in milliseconds.
-fn latency(row: &Row, column: usize) -> u64 {
-    row.try_get::<_, Option<i32>>(column).ok().flatten().unwrap_or_default().unsigned_abs().into()
-}
-
-/// Reads a search. Returns `None` for a row of another program.
-fn search_of(row: &Row) -> Option<SearchRecord> {
-    let results: Vec<&str> = row.try_get(3).unwrap_or_default();
-    Some(SearchRecord {
-        id: text(row, 0).parse().ok()?,
-        project_id: text(row, 1).parse().ok()?,
-        query: text(row, 2).to_owned(),
-        result_ids: results.iter().filter_map(|id| id.parse().ok()).collect(),
-        feedback: optional_text(row, 4).and_then(|text| text.parse().ok()),
-        latency_ms: latency(row, 5),
-        cache_hit: row.try_get::<_, Option<bool>>(6).ok().flatten().unwrap_or_default(),
-        created_at: text(row, 7).to_owned(),
-    })
+    Ok(search_groups(by, rows(tables, &DIALECT.counted_searches(&found, by))?))
 }

@@ -4,7 +4,7 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Error;
 
 use super::history::delete_expired_of;
-use super::read::{find, project_of, select_projects};
+use super::read::{DIALECT, find, rows_in};
 use crate::source::documents::{
     DOCS_KIND, DOCUMENTS_STREAM, NewProject, Project, ProjectChange, ProjectRef, Uuid,
 };
@@ -38,14 +38,10 @@ pub(super) async fn change(
     id: Uuid,
     change: &ProjectChange,
 ) -> Result<Option<Project>, Error> {
-    let sql = format!("{} WHERE id = $1::text::uuid FOR UPDATE", select_projects());
-    let before = transaction.query_opt(&sql, &[&id.to_string()]).await?;
-    let Some(before) = before.as_ref().and_then(project_of) else { return Ok(None) };
-    let mut settings = before.settings;
-    settings.history = change.history.unwrap_or(settings.history);
-    settings.history_days = change.history_days.or(settings.history_days);
-    let name = change.name.as_ref().map_or(before.name.as_str(), |name| name.as_str());
-    let settings = serde_json::to_string(&settings).unwrap_or_default();
+    let mut query = DIALECT.project(&ProjectRef::Id(id));
+    query.sql.push_str(" FOR UPDATE");
+    let Some(before) = rows_in(transaction.client(), &query).await?.pop() else { return Ok(None) };
+    let (name, settings) = change.apply(&before);
     let sql = "UPDATE fetchwell.projects SET name = $2, settings = $3::text::jsonb, corpus_version = corpus_version + 1
          WHERE id = $1::text::uuid";
     transaction.execute(sql, &[&id.to_string(), &name, &settings]).await?;

@@ -6,14 +6,11 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-use super::read::{categories, project};
+use super::read::{DIALECT, project, rows};
 use crate::embedding::QueryVector;
-use crate::record::Scalar;
 use crate::saturate::saturated;
 use crate::source::documents::chunk_ranking::{ChunkRanking, ChunkShares, ComparedChunk, MAX_SCANNED_BYTES};
-use crate::source::documents::{
-    Candidates, CategoryCount, DOCUMENTS_STREAM, DocumentSearch, Project, ProjectRef, Uuid,
-};
+use crate::source::documents::{Candidates, DocumentSearch, Project, ProjectRef, Uuid};
 use crate::source::lexical::matching::ExcerptTerms;
 use crate::source::lexical::ranking::WEIGHTS;
 use crate::source::lexical::selection::Match;
@@ -21,7 +18,7 @@ use crate::source::postgres::search::run::{NearestReader, RankedPage, rank};
 use crate::source::postgres::tables::{PostgresTables, length, optional_text, text};
 use crate::source::postgres::vectors::nearest::NearestDocuments;
 use crate::source::relational::interrupt::ReadBounds;
-use crate::source::{Condition, Filter, SearchMode, SearchQuery, SearchText, SourceError, Test};
+use crate::source::{SearchMode, SourceError};
 
 /// Chunks of ranked documents, in the order of the documents and of their text.
 const CHUNKS: &str = "SELECT r.place, c.id::text, octet_length(c.content),
@@ -30,22 +27,6 @@ const CHUNKS: &str = "SELECT r.place, c.id::text, octet_length(c.content),
      CROSS JOIN LATERAL (SELECT key FROM fetchwell.texts WHERE id = r.id LIMIT 1) t
      JOIN fetchwell.chunks c ON c.document_id = t.key::uuid
      WHERE c.project_id = $2::text::uuid ORDER BY r.place, c.chunk_index";
-
-/// Returns the query by which the records of a project are ranked.
-fn ranking_query(project: &Project, search: &DocumentSearch) -> SearchQuery {
-    let category = search.category.as_ref().map(|category| Condition {
-        field: "category".to_owned(),
-        test: Test::Equal(Scalar::Text(category.to_string())),
-    });
-    SearchQuery {
-        text: SearchText::plain(&search.topic),
-        connection: Some(project.slug.connection().clone()),
-        streams: DOCUMENTS_STREAM.parse().into_iter().collect(),
-        filter: Filter(category.into_iter().collect()),
-        mode: search.mode,
-        ..SearchQuery::new("", search.depth)
-    }
-}
 
 /// Searches for the chunks of a project. `vector` is that of the query, with the labels of
 /// the vectors to compare with.
@@ -59,10 +40,7 @@ pub(super) fn search(
     let known = project(tables, &ProjectRef::Id(searched.id))?;
     let corpus_version = known.map_or(0, |project| project.corpus_version);
     let nothing = Candidates { corpus_version, ..Candidates::default() };
-    // A stream without records has no field to filter by.
-    let is_searched =
-        |known: &CategoryCount| search.category.as_ref().is_none_or(|only| known.category == *only);
-    if !categories(tables, searched.id)?.iter().any(is_searched) {
+    if !search.has_documents(&rows(tables, &DIALECT.categories(searched.id))?) {
         return Ok(nothing);
     }
     let nearest = vector.map(|(vector, labels)| NearestDocuments {
@@ -72,11 +50,11 @@ pub(super) fn search(
         is_alone: search.mode == SearchMode::Semantic,
         chunks: RefCell::default(),
     });
-    let query = ranking_query(searched, search);
+    let query = search.ranking_query(searched);
     let reader = nearest.as_ref().map(|nearest| nearest as &dyn NearestReader);
-    let RankedPage { rows, words, page, .. } = rank(tables, &query, reader, bounds)?;
+    let RankedPage { rows: ranked_rows, words, page, .. } = rank(tables, &query, reader, bounds)?;
     let near = nearest.map(|nearest| nearest.chunks.into_inner()).unwrap_or_default().into_values().collect();
-    let ranked = RankedDocuments { project: searched.id, rows: &rows, words: &words, near: &near };
+    let ranked = RankedDocuments { project: searched.id, rows: &ranked_rows, words: &words, near: &near };
     let chunks = ranked.ranking(tables, bounds)?.best(search.depth);
     Ok(Candidates { chunks, problems: page.notes.into_iter().collect(), ..nothing })
 }

@@ -1,8 +1,6 @@
 //! A store in PostgreSQL as a store of documents.
 
 use std::ops::Range;
-use std::sync::Arc;
-use std::time::Instant;
 
 use async_trait::async_trait;
 use deadpool_postgres::Transaction;
@@ -10,14 +8,15 @@ use futures_util::future::BoxFuture;
 use tokio::time::timeout;
 use tokio_postgres::Error;
 
+use super::read::{DIALECT, rows};
 use super::{commit, history, project, read, search};
 use crate::handle::SourceName;
-use crate::source::contract::{EMBEDDING_DIMENSIONS, PostgresError, StoreError, WrongDimensions};
+use crate::source::contract::{EMBEDDING_DIMENSIONS, PostgresError, StoreError};
 use crate::source::documents::{
     Candidates, CategoryCount, CommitSummary, Document, DocumentChange, DocumentChunk, DocumentList,
-    DocumentRef, DocumentSearch, DocumentStore, EmbeddingStage, Feedback, NewProject, NewSearch, Passage,
-    Project, ProjectChange, ProjectRef, SearchGroup, SearchGrouping, SearchRecord, SearchStage, StageSender,
-    Uuid, whole_millis,
+    DocumentQuery, DocumentRef, DocumentSearch, DocumentStore, Feedback, NewProject, NewSearch, Passage,
+    Project, ProjectChange, ProjectRef, SearchGroup, SearchGrouping, SearchRecord, StageSender, Uuid,
+    search_embedded,
 };
 use crate::source::postgres::extension::{migrate_documents, problem};
 use crate::source::postgres::read::read as read_tables;
@@ -25,16 +24,11 @@ use crate::source::postgres::search::terms::{merge_terms, warn_unmerged};
 use crate::source::postgres::store::PostgresStore;
 use crate::source::postgres::tables::PostgresTables;
 use crate::source::postgres::transaction::{begin_read, begin_write};
-use crate::source::postgres::vectors::embedder::QueryMeaning;
+use crate::source::postgres::vectors::embedder::{QueryMeaning, embed_query};
 use crate::source::postgres::vectors::models::StoredModel;
 use crate::source::relational::allowance::{MeasuredRead, with_memory};
 use crate::source::relational::interrupt::ReadBounds;
 use crate::source::{SearchMode, SourceError};
-
-/// Returns the warning of a search that is not by meaning.
-fn by_words_only(problem: &str) -> String {
-    format!("searched by words only: {problem}")
-}
 
 impl PostgresStore {
     /// Checks once that the database has the tables of documents. Creates them if pgvector was created since the store was
@@ -65,6 +59,11 @@ impl PostgresStore {
     ) -> Result<Answer, SourceError> {
         self.check_documents().await?;
         read_tables(&self.pool, self.deadline, move |tables, _| run(tables)).await
+    }
+
+    /// Returns the rows of a query.
+    async fn rows<Item: Send + 'static>(&self, query: DocumentQuery<Item>) -> Result<Vec<Item>, SourceError> {
+        self.read_documents(move |tables| rows(tables, &query)).await
     }
 
     /// Runs a write of documents in one transaction, within the deadline of the source.
@@ -106,12 +105,7 @@ impl PostgresStore {
         let stored = self.read_documents(StoredModel::read_searched).await?;
         let stored = stored.into_iter().filter(|model| model.dimensions == EMBEDDING_DIMENSIONS);
         let stored: Vec<StoredModel> = stored.collect();
-        let meaning = embedder.embed(&search.text, search.mode, &stored).await;
-        let dimensions = meaning.vector.as_ref().map(|(vector, _)| vector.numbers.len());
-        Ok(match dimensions.filter(|found| *found != EMBEDDING_DIMENSIONS) {
-            Some(found) => QueryMeaning::invalid_vector(&WrongDimensions(found)),
-            None => meaning,
-        })
+        Ok(embed_query(embedder, &search.text, search.mode, &stored).await)
     }
 }
 
@@ -122,7 +116,7 @@ impl DocumentStore for PostgresStore {
     }
 
     async fn projects(&self) -> Result<Vec<Project>, SourceError> {
-        match self.read_documents(read::projects).await {
+        match self.rows(DIALECT.projects()).await {
             // Records of such a database are searched, and it can have no project.
             Err(SourceError::Store(StoreError::Postgres(PostgresError::NoPgvector { .. }))) => Ok(Vec::new()),
             projects => projects,
@@ -130,8 +124,7 @@ impl DocumentStore for PostgresStore {
     }
 
     async fn project(&self, named: &ProjectRef) -> Result<Option<Project>, SourceError> {
-        let named = named.clone();
-        self.read_documents(move |tables| read::project(tables, &named)).await
+        Ok(self.rows(DIALECT.project(named)).await?.pop())
     }
 
     async fn create_project(&self, new: &NewProject) -> Result<Option<Project>, SourceError> {
@@ -170,13 +163,11 @@ impl DocumentStore for PostgresStore {
     }
 
     async fn documents(&self, project: Uuid, list: &DocumentList) -> Result<Vec<Document>, SourceError> {
-        let list = list.clone();
-        self.read_documents(move |tables| read::documents(tables, project, &list)).await
+        self.rows(DIALECT.documents(project, list)).await
     }
 
     async fn document(&self, project: Uuid, named: &DocumentRef) -> Result<Option<Document>, SourceError> {
-        let named = named.clone();
-        self.read_documents(move |tables| read::document(tables, project, &named)).await
+        Ok(self.rows(DIALECT.document(project, named)).await?.pop())
     }
 
     async fn text(&self, project: Uuid, document: Uuid) -> Result<Option<String>, SourceError> {
@@ -198,7 +189,7 @@ impl DocumentStore for PostgresStore {
     }
 
     async fn categories(&self, project: Uuid) -> Result<Vec<CategoryCount>, SourceError> {
-        self.read_documents(move |tables| read::categories(tables, project)).await
+        self.rows(DIALECT.categories(project)).await
     }
 
     async fn search(
@@ -207,31 +198,21 @@ impl DocumentStore for PostgresStore {
         search: &DocumentSearch,
         stages: &StageSender,
     ) -> Result<Candidates, SourceError> {
-        let started = Instant::now();
-        let QueryMeaning { vector, unmatched, problem, is_invalid_vector } = self.meaning_of(search).await?;
-        let embedding = vector.as_ref().map(|(vector, _)| EmbeddingStage {
-            model: vector.name.to_string(),
-            latency_ms: whole_millis(started.elapsed()),
-        });
-        if let Some(embedding) = &embedding {
-            stages.send(SearchStage::Embedding(embedding.clone()));
-        }
-        let embedded = vector.as_ref().map(|(vector, _)| vector).or(unmatched.as_ref());
-        let query_vector = embedded.map(|vector| Arc::clone(&vector.numbers));
-        let embedding_error = problem.clone().filter(|_| is_invalid_vector);
-        let found = with_memory(|granted| {
-            let (project, search, vector) = (project.clone(), search.clone(), vector.clone());
-            read_tables(&self.pool, self.deadline, move |tables, interrupt| {
-                Ok(MeasuredRead::new(granted, |allowance| {
-                    let bounds = ReadBounds { interrupt, allowance };
-                    search::search(tables, &project, &search, vector.as_ref(), bounds)
-                }))
-            })
-        });
-        self.check_documents().await?;
-        let mut candidates = found.await?.0;
-        candidates.problems.extend(problem.map(|problem| by_words_only(&problem)));
-        Ok(Candidates { embedding, query_vector, embedding_error, ..candidates })
+        let (project, wanted) = (project.clone(), search.clone());
+        search_embedded(self.meaning_of(search), stages, |vector| async move {
+            let found = with_memory(|granted| {
+                let (project, wanted, vector) = (project.clone(), wanted.clone(), vector.clone());
+                read_tables(&self.pool, self.deadline, move |tables, interrupt| {
+                    Ok(MeasuredRead::new(granted, |allowance| {
+                        let bounds = ReadBounds { interrupt, allowance };
+                        search::search(tables, &project, &wanted, vector.as_ref(), bounds)
+                    }))
+                })
+            });
+            self.check_documents().await?;
+            Ok(found.await?.0)
+        })
+        .await
     }
 
     async fn vectors_identity(&self) -> Result<Option<String>, SourceError> {

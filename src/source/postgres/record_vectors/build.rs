@@ -33,6 +33,8 @@ pub(super) struct RecordVectorBuilder {
     streams: EmbeddedStreams,
     generation: Generation,
     covered: Coverage,
+    /// Number of records with a text that the model refused.
+    pub(super) refused: usize,
 }
 
 fn failed(pool: &PostgresPool, error: &Error) -> VectorError {
@@ -76,12 +78,12 @@ pub(super) async fn estimate_records(
     let mut progress = BuildProgress::default();
     if let Some(known) = &known {
         for row in refused(pool, known.id()).await? {
-            extend(&mut progress, changes.record(row).await?.progress());
+            progress.extend(changes.record(row).await?.progress());
         }
     }
     // Equal texts of different batches count once for each.
     while let Some(plan) = changes.next(&covered).await? {
-        extend(&mut progress, plan.progress());
+        progress.extend(plan.progress());
         let Some(version) = plan.version else { break };
         covered.insert(plan.stream, version);
     }
@@ -98,14 +100,6 @@ async fn refused(pool: &PostgresPool, generation: i64) -> Result<Vec<i64>, Postg
     };
     let rows = rows.await.map_err(|error| pool.failure(&error))?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
-}
-
-/// Adds the work of a batch.
-pub(super) fn extend(progress: &mut BuildProgress, batch: BuildProgress) {
-    progress.records += batch.records;
-    progress.chunks += batch.chunks;
-    progress.embedded += batch.embedded;
-    progress.pieces += batch.pieces;
 }
 
 impl RecordVectorBuilder {
@@ -144,7 +138,7 @@ impl RecordVectorBuilder {
         };
         let opened = opened.await.map_err(|error| failed(pool, &error))?;
         let (generation, covered) = opened.ok_or_else(|| VectorError::ModelChanged(model.id().to_owned()))?;
-        Ok(Self { pool: pool.clone(), model, streams, generation, covered })
+        Ok(Self { pool: pool.clone(), model, streams, generation, covered, refused: 0 })
     }
 
     /// Removes generations that are not needed any more. Drops the index before a build that changes many vectors.
@@ -166,15 +160,13 @@ impl RecordVectorBuilder {
         prepare.await.map_err(|error| pool.failure(&error))
     }
 
-    /// Embeds the refused records again. Returns the number of those that the model still refuses.
-    pub(super) async fn retry_refused(&mut self) -> Result<usize, VectorError> {
-        let rows = refused(&self.pool, self.generation.id()).await.map_err(StoreError::from)?;
-        let mut refused = 0;
-        for row in rows {
+    /// Embeds the refused records again.
+    pub(super) async fn retry_refused(&mut self) -> Result<(), VectorError> {
+        for row in refused(&self.pool, self.generation.id()).await.map_err(StoreError::from)? {
             let plan = self.changes().record(row).await.map_err(StoreError::from)?;
-            refused += self.embed(plan).await?;
+            self.embed(plan).await?;
         }
-        Ok(refused)
+        Ok(())
     }
 
     fn changes(&self) -> Changes<'_> {
@@ -186,24 +178,25 @@ impl RecordVectorBuilder {
         }
     }
 
-    /// Embeds and stores the next batch. Returns its work and the number of refused records; `None` if nothing is missing.
-    pub(super) async fn batch(&mut self) -> Result<Option<(BuildProgress, usize)>, VectorError> {
+    /// Embeds and stores the next batch. Returns `None` if nothing is missing.
+    pub(super) async fn batch(&mut self) -> Result<Option<BuildProgress>, VectorError> {
         let plan = self.changes().next(&self.covered).await.map_err(StoreError::from)?;
         let Some(plan) = plan else { return Ok(None) };
         let (progress, stream, version) = (plan.progress(), plan.stream, plan.version);
-        let refused = self.embed(plan).await?;
+        self.embed(plan).await?;
         if let Some(version) = version {
             self.covered.insert(stream, version);
         }
-        Ok(Some((progress, refused)))
+        Ok(Some(progress))
     }
 
-    /// Embeds and stores one plan. Returns the number of records with a text that the model refuses.
-    async fn embed(&self, mut plan: Plan) -> Result<usize, VectorError> {
+    /// Embeds and stores one plan.
+    async fn embed(&mut self, mut plan: Plan) -> Result<(), VectorError> {
         let records: Vec<&[PlannedChunk]> =
             plan.records.iter().map(|record| record.chunks.as_slice()).collect();
         plan.texts.embed(&*self.model, &records).await?;
-        Ok(store_batch(&self.pool, &self.generation, &plan).await.map_err(StoreError::from)?)
+        self.refused += store_batch(&self.pool, &self.generation, &plan).await.map_err(StoreError::from)?;
+        Ok(())
     }
 
     /// Builds the index, and makes the generation the one that searches use.

@@ -7,9 +7,8 @@
 //! * `changes`, `batch`, `build`: embeds what changed since the last build
 //! * `nearest`, `documents`, `search`: the records and documents nearest to a query, and searches with them
 //! * `status`: the state of the vectors of records
-//! * `database`, `background`: builds of records and documents, for commands and for servers
+//! * `database`: all vectors of a database, for commands and for servers, `steps`: the batches of their builds
 
-mod background;
 mod batch;
 mod build;
 mod changes;
@@ -19,10 +18,6 @@ mod generations;
 mod nearest;
 mod search;
 mod status;
+mod steps;
 
-pub use background::PostgresBackgroundBuild;
-pub use database::{
-    PostgresVectorBuilder, PostgresVectorStatus, estimate_postgres_build, postgres_vector_status,
-    remove_postgres_vectors,
-};
-pub use status::{RecordVectorStatus, VectorScan};
+pub use database::PostgresVectors;

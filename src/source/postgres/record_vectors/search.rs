@@ -9,12 +9,12 @@ use std::sync::Arc;
 use super::documents::show_passages;
 use super::generations::Generation;
 use super::nearest::{NearestVectors, VectorReader};
-use crate::source::contract::{EMBEDDING_DIMENSIONS, PostgresError, StoreError, VectorError};
+use crate::source::contract::{EMBEDDING_DIMENSIONS, PostgresError, StoreError};
 use crate::source::postgres::search::run::{NearestReader, search};
 use crate::source::postgres::store::PostgresStore;
 use crate::source::postgres::tables::PostgresTables;
 use crate::source::postgres::transaction::begin_read;
-use crate::source::postgres::vectors::embedder::QueryMeaning;
+use crate::source::postgres::vectors::embedder::{QueryMeaning, embed_query};
 use crate::source::postgres::vectors::models::StoredModel;
 use crate::source::relational::interrupt::ReadBounds;
 use crate::source::{SearchMode, SearchPage, SearchQuery, SourceError};
@@ -104,15 +104,14 @@ impl PostgresStore {
         };
         let of_records = generation.iter().map(|generation| &generation.model);
         let stored: Vec<StoredModel> = documents.iter().chain(of_records).cloned().collect();
-        let QueryMeaning { vector, mut problem, .. } = embedder.embed(&text, query.mode, &stored).await;
+        let QueryMeaning { vector, mut problem, .. } =
+            embed_query(embedder, &text, query.mode, &stored).await;
         let nearest = vector.map(|(vector, _labels)| {
             let other = generation.as_ref().and_then(|found| found.model.check(&vector.model).err());
             if let Some(error) = &other {
                 // Documents already have vectors of the query's model, but records have those of another one.
                 problem = Some(error.to_string());
-                if matches!(error, VectorError::ModelChanged(_)) {
-                    embedder.embedder.forget_identity();
-                }
+                embedder.forget_changed(error);
             }
             let same = documents.iter().filter(|model| model.check(&vector.model).is_ok());
             let labels: Vec<String> = same.map(StoredModel::label).collect();

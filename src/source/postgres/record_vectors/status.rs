@@ -1,77 +1,29 @@
 //! The state of the vectors of records.
 
-use serde::Serialize;
 use tokio_postgres::{Client, Error};
 
 use super::changes::is_embedded_sql;
 use super::generations::{Generation, VectorColumn};
-use crate::source::contract::{EmbeddedStreams, GenerationStatus};
+use crate::source::contract::{EmbeddedStreams, GenerationStatus, VectorScan, VectorStatus};
 
-/// State of the vectors of the records of a database.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RecordVectorStatus {
-    /// Vectors that are searched.
-    pub current: Option<GenerationStatus>,
-    /// Vectors of a build that is running or was interrupted.
-    pub building: Option<GenerationStatus>,
-    /// Way in which large scopes are searched.
-    pub scan: Option<VectorScan>,
-    /// Size of the vectors in bytes, with their indexes.
-    pub bytes: u64,
-}
-
-/// Way in which vectors are found in a large scope.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum VectorScan {
-    /// The index is queried.
-    Index,
-    /// The index is queried, and its vectors are in half precision.
-    HalfPrecisionIndex,
-    /// All vectors are compared, because there is no index for so many dimensions.
-    Exact,
-    /// All vectors are compared, because the index is missing.
-    MissingIndex,
-}
-
-impl VectorScan {
-    /// Describes a limitation for people; `None` for an index in single precision.
-    #[must_use]
-    pub fn describe(self) -> Option<&'static str> {
-        match self {
-            Self::Index => None,
-            Self::HalfPrecisionIndex => {
-                Some("in half precision, which an index of more than 2,000 dimensions needs")
-            }
-            Self::Exact => Some(
-                "without an index, because pgvector has none of more than 4,000 dimensions: each search compares all of them",
-            ),
-            Self::MissingIndex => Some(
-                "without their index, so each search compares all of them: run `fetchwell embeddings build` with the role \
-                 that owns the schema fetchwell",
-            ),
+/// Reads the state of the vectors of records, in a transaction.
+pub(super) async fn record_vector_status(
+    client: &Client,
+    streams: &EmbeddedStreams,
+) -> Result<VectorStatus, Error> {
+    let mut status = VectorStatus::default();
+    for generation in &Generation::all(client).await? {
+        if generation.is_current {
+            status.scan = Some(scan(client, generation).await?);
+            status.current = Some(describe(client, generation, streams).await?);
+        } else if !generation.is_replaced {
+            status.building = Some(describe(client, generation, streams).await?);
         }
+        let sql = "SELECT coalesce(pg_total_relation_size(to_regclass($1)), 0)";
+        let bytes: i64 = client.query_one(sql, &[&generation.table()]).await?.get(0);
+        status.bytes += bytes.unsigned_abs();
     }
-}
-
-impl RecordVectorStatus {
-    /// Reads the state, in a transaction.
-    pub(super) async fn read(client: &Client, streams: &EmbeddedStreams) -> Result<Self, Error> {
-        let all = Generation::all(client).await?;
-        let mut status = Self { current: None, building: None, scan: None, bytes: 0 };
-        for generation in &all {
-            if generation.is_current {
-                status.scan = Some(scan(client, generation).await?);
-                status.current = Some(describe(client, generation, streams).await?);
-            } else if !generation.is_replaced {
-                status.building = Some(describe(client, generation, streams).await?);
-            }
-            let sql = "SELECT coalesce(pg_total_relation_size(to_regclass($1)), 0)";
-            let bytes: i64 = client.query_one(sql, &[&generation.table()]).await?.get(0);
-            status.bytes += bytes.unsigned_abs();
-        }
-        Ok(status)
-    }
+    Ok(status)
 }
 
 async fn describe(

@@ -37,7 +37,7 @@ pub(in crate::source::postgres) struct DocumentVectorBuilder {
     is_staged: bool,
     /// Last chunk that was planned, by its id.
     after: String,
-    progress: BuildProgress,
+    has_new_vectors: bool,
     refused: usize,
 }
 
@@ -166,8 +166,8 @@ impl DocumentVectorBuilder {
         };
         let stored = stored.await.map_err(|error| failed(pool, &error))?;
         let (stored, is_staged) = stored.ok_or_else(|| VectorError::ModelChanged(model.id().to_owned()))?;
-        let (after, progress) = (FIRST.to_owned(), BuildProgress::default());
-        Ok(Self { pool: pool.clone(), model, stored, is_staged, after, progress, refused: 0 })
+        let (pool, after) = (pool.clone(), FIRST.to_owned());
+        Ok(Self { pool, model, stored, is_staged, after, has_new_vectors: false, refused: 0 })
     }
 
     /// Drops the index if the build changes many of the searched vectors.
@@ -180,26 +180,22 @@ impl DocumentVectorBuilder {
         dropped.map_err(|error| self.pool.failure(&error))
     }
 
-    /// Embeds and stores the next batch. Returns false if none is left.
+    /// Embeds and stores the next batch. Returns `None` if none is left.
     ///
     /// # Errors
     ///
     /// The database or the model cannot be used. Earlier batches are kept.
-    pub(in crate::source::postgres) async fn batch(&mut self) -> Result<bool, VectorError> {
+    pub(in crate::source::postgres) async fn batch(&mut self) -> Result<Option<BuildProgress>, VectorError> {
         let mut connection = self.pool.connection().await.map_err(StoreError::from)?;
         let batch = self.next(&mut connection).await.map_err(|error| failed(&self.pool, &error))?;
-        let Some(last) = batch.last() else { return Ok(false) };
+        let Some(last) = batch.last() else { return Ok(None) };
         self.after = last.id.clone();
-        self.progress.chunks += batch.len();
-        self.progress.pieces += batch.iter().map(|chunk| chunk.pieces).sum::<usize>();
-        self.refused += self.embed(&mut connection, batch).await?;
-        self.progress.embedded = self.progress.chunks.saturating_sub(self.refused);
-        Ok(true)
-    }
-
-    /// Returns the progress of the build.
-    pub(in crate::source::postgres) fn progress(&self) -> BuildProgress {
-        self.progress
+        let (chunks, pieces) = (batch.len(), batch.iter().map(|chunk| chunk.pieces).sum());
+        let refused = self.embed(&mut connection, batch).await?;
+        self.refused += refused;
+        let embedded = chunks.saturating_sub(refused);
+        self.has_new_vectors |= embedded > 0;
+        Ok(Some(BuildProgress { records: 0, chunks, embedded, pieces }))
     }
 
     /// Returns the number of chunks that the model refused.
@@ -218,7 +214,7 @@ impl DocumentVectorBuilder {
             }
             create_index(&mut connection, self.pool.url()).await?;
             let transaction = begin_write(&mut connection, self.pool.url()).await?;
-            if self.progress.embedded > 0 && !self.is_staged {
+            if self.has_new_vectors && !self.is_staged {
                 raise_versions(transaction.client(), Some(&self.stored.name)).await?;
             }
             // Models without vectors are forgotten, such as one that was replaced.

@@ -13,5 +13,3 @@ pub(super) mod lease;
 pub(super) mod models;
 pub(super) mod nearest;
 pub(super) mod status;
-
-pub use status::ModelStatus;

@@ -4,59 +4,38 @@ use tokio_postgres::{Client, Error};
 
 use super::build::raise_versions;
 use super::models::StoredModel;
+use crate::source::contract::{DocumentVectorStatus, ModelStatus};
 use crate::source::postgres::extension::use_extension;
 use crate::source::postgres::tables::optional_text;
 
-/// Vectors of one model.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct ModelStatus {
-    /// Identity of the model.
-    pub model: String,
-    /// Number of dimensions.
-    pub dimensions: usize,
-    /// Number of chunks with its vectors.
-    pub chunks: u64,
-}
-
-/// State of the vectors of documents.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::source::postgres) struct DocumentVectorStatus {
-    /// Models with their numbers of chunks, the first used one first.
-    pub(in crate::source::postgres) models: Vec<ModelStatus>,
-    /// Model of an unfinished build that is to replace these.
-    pub(in crate::source::postgres) building: Option<ModelStatus>,
-    /// Number of chunks without a vector of a model.
-    pub(in crate::source::postgres) missing: u64,
-    /// True if the index of vectors exists. Without it, searches read all vectors.
-    pub(in crate::source::postgres) is_indexed: bool,
-}
-
-impl DocumentVectorStatus {
-    /// Reads the state.
-    pub(in crate::source::postgres) async fn read(client: &Client) -> Result<Self, Error> {
-        let sql = "SELECT metadata ->> 'embedding', count(*) FROM fetchwell.chunks GROUP BY 1";
-        let counts = client.query(sql, &[]).await?;
-        let count = |label: &str| {
-            let row = counts.iter().find(|row| optional_text(row, 0) == Some(label));
-            row.map_or(0, |row| row.get::<_, i64>(1).unsigned_abs())
-        };
-        let status = |known: StoredModel| {
-            let chunks = count(&known.label());
-            ModelStatus { model: known.name, dimensions: known.dimensions, chunks }
-        };
-        let models: Vec<ModelStatus> = StoredModel::searched(client).await?.into_iter().map(status).collect();
-        let sql = "SELECT m.model, m.dimensions, count(v.chunk) FROM fetchwell.embedding_models m
-             LEFT JOIN fetchwell.chunk_vectors v ON v.model = m.id WHERE NOT m.is_searched GROUP BY m.id ORDER BY m.id DESC LIMIT 1";
-        let building = client.query_opt(sql, &[]).await?.map(|row| ModelStatus {
-            model: row.get(0),
-            dimensions: usize::try_from(row.get::<_, i32>(1)).unwrap_or_default(),
-            chunks: row.get::<_, i64>(2).unsigned_abs(),
-        });
-        let all: u64 = counts.iter().map(|row| row.get::<_, i64>(1).unsigned_abs()).sum();
-        let missing = all.saturating_sub(models.iter().map(|model| model.chunks).sum());
-        let sql = "SELECT to_regclass('fetchwell.idx_chunks_embedding') IS NOT NULL";
-        Ok(Self { models, building, missing, is_indexed: client.query_one(sql, &[]).await?.get(0) })
-    }
+/// Reads the state of the vectors of documents. `is_embedded` tells whether documents are embedded.
+pub(in crate::source::postgres) async fn document_vector_status(
+    client: &Client,
+    is_embedded: bool,
+) -> Result<DocumentVectorStatus, Error> {
+    let sql = "SELECT metadata ->> 'embedding', count(*) FROM fetchwell.chunks GROUP BY 1";
+    let counts = client.query(sql, &[]).await?;
+    let count = |label: &str| {
+        let row = counts.iter().find(|row| optional_text(row, 0) == Some(label));
+        row.map_or(0, |row| row.get::<_, i64>(1).unsigned_abs())
+    };
+    let status = |known: StoredModel| {
+        let chunks = count(&known.label());
+        ModelStatus { model: known.name, dimensions: known.dimensions, chunks }
+    };
+    let models: Vec<ModelStatus> = StoredModel::searched(client).await?.into_iter().map(status).collect();
+    let sql = "SELECT m.model, m.dimensions, count(v.chunk) FROM fetchwell.embedding_models m
+         LEFT JOIN fetchwell.chunk_vectors v ON v.model = m.id WHERE NOT m.is_searched GROUP BY m.id ORDER BY m.id DESC LIMIT 1";
+    let building = client.query_opt(sql, &[]).await?.map(|row| ModelStatus {
+        model: row.get(0),
+        dimensions: usize::try_from(row.get::<_, i32>(1)).unwrap_or_default(),
+        chunks: row.get::<_, i64>(2).unsigned_abs(),
+    });
+    let all: u64 = counts.iter().map(|row| row.get::<_, i64>(1).unsigned_abs()).sum();
+    let missing = all.saturating_sub(models.iter().map(|model| model.chunks).sum());
+    let sql = "SELECT to_regclass('fetchwell.idx_chunks_embedding') IS NOT NULL";
+    let is_indexed = client.query_one(sql, &[]).await?.get(0);
+    Ok(DocumentVectorStatus { models, building, missing, is_indexed, is_embedded })
 }
 
 /// Replaces the vectors of all chunks by zeros, and removes those of searches. The column of the contract has no empty value.

@@ -1,16 +1,16 @@
 //! Writes projects and documents in transactions of their own.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::handle::StreamName;
-use crate::record::RecordData;
 use crate::saturate::saturated;
-use crate::source::contract::{Change, NewConnection, StoreError, Tally};
+use crate::source::contract::{Change, IncomingRecord, NewConnection, StoreError, Tally};
 use crate::source::documents::{
-    CommitSummary, DOCS_KIND, DOCUMENTS_STREAM, DocumentChange, DocumentPath, NewProject, Project,
-    ProjectChange, ProjectRef, Uuid,
+    CommitSummary, DOCS_KIND, DOCUMENTS_STREAM, DocumentChange, NewProject, Project, ProjectChange,
+    ProjectRef, Uuid, incoming_documents,
 };
 use crate::source::sqlite::database::{Database, identity};
 use crate::source::sqlite::documents::{
@@ -62,15 +62,11 @@ pub(super) fn change_project(
     let _lock = WriteLock::take_within(database.path(), LOCK_TIMEOUT)?;
     write(database, LOCK_TIMEOUT, |sqlite| {
         let Some(before) = project(sqlite, &ProjectRef::Id(id))? else { return Ok(None) };
-        let mut settings = before.settings;
-        settings.history = change.history.unwrap_or(settings.history);
-        settings.history_days = change.history_days.or(settings.history_days);
-        let name = change.name.as_ref().map_or(before.name.as_str(), |name| name.as_str());
+        let (name, settings) = change.apply(&before);
         let sql = format!(
             "UPDATE projects SET name = ?2, settings = ?3, corpus_version = corpus_version + 1, updated_at = {NOW}
              WHERE id = ?1"
         );
-        let settings = serde_json::to_string(&settings).unwrap_or_default();
         sqlite.execute(&sql, params![id.to_string(), name, settings])?;
         let sql = "UPDATE connections SET display_name = ?2 WHERE connection_id = ?1";
         sqlite.execute(sql, params![before.slug.as_str(), name])?;
@@ -109,8 +105,9 @@ pub(super) fn commit(
         let version = identity(&transaction)?.1;
         let mut commit =
             Commit { transaction: &transaction, documents, stream, version, tally: Tally::default() };
-        for change in changes {
-            commit.write(change)?;
+        let ids = commit.known_ids(&changes)?;
+        for IncomingRecord { key, change, .. } in incoming_documents(changes, ids) {
+            commit.write(key.as_str(), &change)?;
         }
         let tally = commit.finish()?;
         let after = project(&transaction, &ProjectRef::Id(id))?;
@@ -136,58 +133,29 @@ struct Commit<'t> {
 }
 
 impl Commit<'_> {
-    fn write(&mut self, change: DocumentChange) -> Result<(), rusqlite::Error> {
-        match change {
-            DocumentChange::Put(new) => {
-                let key = match self.id_at(&new.path)? {
-                    Some(id) => id,
-                    None => new_uuid()?.to_string(),
-                };
-                self.put(&key, new.into_record())
-            }
-            DocumentChange::Delete(path) => match self.id_at(&path)? {
-                Some(key) => self.delete(&key),
-                None => Ok(()),
-            },
+    /// Returns the ids of the documents at the paths of changes.
+    fn known_ids(&self, changes: &[DocumentChange]) -> Result<HashMap<String, String>, rusqlite::Error> {
+        let sql = "SELECT path, id FROM documents WHERE project_id = ?1 AND path = ?2";
+        let mut find = self.transaction.prepare_cached(sql)?;
+        let mut ids = HashMap::new();
+        for change in changes {
+            let values = [self.documents.project(), change.path().as_str()];
+            ids.extend(find.query_row(values, |row| Ok((row.get(0)?, row.get(1)?))).optional()?);
         }
+        Ok(ids)
     }
 
-    fn id_at(&self, path: &DocumentPath) -> Result<Option<String>, rusqlite::Error> {
-        let mut find = self
-            .transaction
-            .prepare_cached("SELECT id FROM documents WHERE project_id = ?1 AND path = ?2")?;
-        find.query_row([self.documents.project(), path.as_str()], |row| row.get(0)).optional()
-    }
-
-    fn put(&mut self, key: &str, data: RecordData) -> Result<(), rusqlite::Error> {
-        let change = Change::Put { data, emitted_at: Some(self.now()?) };
-        let written = self.stream.put(self.transaction, key, &change, self.version + 1)?;
-        self.count(&written);
-        if let (WriteOutcome::Added(row) | WriteOutcome::Changed(row), Change::Put { data, .. }) =
-            (written, &change)
-        {
-            self.documents.put(self.transaction, row, key, data)?;
-        }
-        Ok(())
-    }
-
-    fn delete(&mut self, key: &str) -> Result<(), rusqlite::Error> {
-        let change = Change::Delete { deleted_at: Some(self.now()?) };
-        let written = self.stream.put(self.transaction, key, &change, self.version + 1)?;
-        self.count(&written);
-        if let WriteOutcome::Deleted(row) = written {
-            self.documents.delete(self.transaction, row)?;
-        }
-        Ok(())
-    }
-
-    fn now(&self) -> Result<String, rusqlite::Error> {
-        self.transaction.prepare_cached(&format!("SELECT {NOW}"))?.query_row((), |row| row.get(0))
-    }
-
-    fn count(&mut self, written: &WriteOutcome) {
+    fn write(&mut self, key: &str, change: &Change) -> Result<(), rusqlite::Error> {
+        let written = self.stream.put(self.transaction, key, change, self.version + 1)?;
         written.count_in(&mut self.tally);
         self.version += i64::from(!matches!(written, WriteOutcome::Unchanged(_)));
+        match (written, change) {
+            (WriteOutcome::Added(row) | WriteOutcome::Changed(row), Change::Put { data, .. }) => {
+                self.documents.put(self.transaction, row, key, data)
+            }
+            (WriteOutcome::Deleted(row), _) => self.documents.delete(self.transaction, row),
+            _ => Ok(()),
+        }
     }
 
     /// Saves what the commit changed of the store and of the project.

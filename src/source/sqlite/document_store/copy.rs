@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, TransactionBehavior, params};
 
 use crate::handle::ConnectionId;
 use crate::source::contract::{NewConnection, StoreError};
-use crate::source::documents::{ChunkIds, CopiedDocument, DOCS_KIND, Project, ProjectCopy, ProjectRef, Uuid};
+use crate::source::documents::{DOCS_KIND, Project, ProjectCopy, ProjectRef};
 use crate::source::sqlite::database::Database;
-use crate::source::sqlite::documents::{create_tables, has_tables, project};
+use crate::source::sqlite::documents::{DIALECT, create_tables, project, rows};
 use crate::source::sqlite::import::put_connection;
 
 /// Returns the project of a connection, or `None` if it is no project.
@@ -22,39 +22,11 @@ pub(crate) fn copied_project(
 ) -> Result<Option<ProjectCopy>, StoreError> {
     let Ok(slug) = connection.as_str().parse() else { return Ok(None) };
     Database::open(store)?.read(|sqlite| {
-        if !has_tables(sqlite)? {
-            return Ok(None);
-        }
         let Some(project) = project(sqlite, &ProjectRef::Slug(slug))? else { return Ok(None) };
-        let documents = documents(sqlite, &project)?;
-        let chunks = chunks(sqlite, &project)?;
+        let documents = rows(sqlite, &DIALECT.copied_documents(project.id))?;
+        let chunks = rows(sqlite, &DIALECT.copied_chunks(project.id, "chunk_ranges"))?.into_iter().collect();
         Ok(Some(ProjectCopy { project, documents, chunks }))
     })
-}
-
-fn documents(sqlite: &Connection, project: &Project) -> Result<Vec<CopiedDocument>, rusqlite::Error> {
-    let sql = "SELECT id, path, category, content_hash FROM documents WHERE project_id = ?1 ORDER BY id";
-    let mut statement = sqlite.prepare(sql)?;
-    let documents = statement.query_map([project.id.to_string()], |row| {
-        let Ok(id) = row.get_ref(0)?.as_str()?.parse::<Uuid>() else { return Ok(None) };
-        Ok(Some(CopiedDocument { id, path: row.get(1)?, category: row.get(2)?, content_hash: row.get(3)? }))
-    })?;
-    documents.filter_map(Result::transpose).collect()
-}
-
-fn chunks(sqlite: &Connection, project: &Project) -> Result<ChunkIds, rusqlite::Error> {
-    let sql =
-        "SELECT document_id, id FROM chunk_ranges WHERE project_id = ?1 ORDER BY document_id, chunk_index";
-    let mut statement = sqlite.prepare(sql)?;
-    let mut rows = statement.query([project.id.to_string()])?;
-    let mut chunks = ChunkIds::default();
-    while let Some(row) = rows.next()? {
-        let (document, chunk) = (row.get_ref(0)?.as_str()?.parse(), row.get_ref(1)?.as_str()?.parse());
-        if let (Ok(document), Ok(chunk)) = (document, chunk) {
-            chunks.push(document, chunk);
-        }
-    }
-    Ok(chunks)
 }
 
 /// Creates a copied project with its id, or changes the one with this id.

@@ -10,7 +10,7 @@ mod retention;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::Connection;
@@ -20,48 +20,26 @@ pub(crate) use self::copy::copied_project;
 pub use self::copy::put_copied_project;
 pub use self::retention::delete_expired_searches;
 use super::blocking::{ReadLength, spawn_read};
-use super::documents::{self, chunks_of};
+use super::documents::{self, DIALECT, chunks_of, rows};
 use super::history_queue::{QueuePlace, check_writable};
-use super::meaning::SearchMeaning;
+use super::meaning::{SearchMeaning, compared};
 use super::{Inner, SqliteStore};
 use crate::handle::SourceName;
-use crate::record::Scalar;
-use crate::source::contract::{EMBEDDING_DIMENSIONS, StoreError, WrongDimensions};
+use crate::source::contract::StoreError;
 use crate::source::documents::{
-    Candidates, CategoryCount, CommitSummary, DOCUMENTS_STREAM, Document, DocumentChange, DocumentChunk,
-    DocumentList, DocumentRef, DocumentSearch, DocumentStore, EmbeddingStage, Feedback, NewProject,
-    NewSearch, Passage, Project, ProjectChange, ProjectRef, SearchGroup, SearchGrouping, SearchRecord,
-    SearchStage, StageSender, Uuid, whole_millis,
+    Candidates, CategoryCount, CommitSummary, Document, DocumentChange, DocumentChunk, DocumentList,
+    DocumentQuery, DocumentRef, DocumentSearch, DocumentStore, Feedback, NewProject, NewSearch, Passage,
+    Project, ProjectChange, ProjectRef, SearchGroup, SearchGrouping, SearchRecord, StageSender, Uuid,
+    by_words_only, search_embedded,
 };
 use crate::source::relational::interrupt::ReadBounds;
-use crate::source::{Condition, Filter, SearchQuery, SearchText, SourceError, Test};
+use crate::source::{SearchQuery, SearchText, SourceError};
 
 /// Maximum time that queued searches wait for other writers.
 const HISTORY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum time that feedback waits for other writers.
 const FEEDBACK_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Returns the query by which the records of a project are ranked.
-fn ranking_query(project: &Project, search: &DocumentSearch) -> SearchQuery {
-    let category = search.category.as_ref().map(|category| Condition {
-        field: "category".to_owned(),
-        test: Test::Equal(Scalar::Text(category.to_string())),
-    });
-    SearchQuery {
-        text: SearchText::plain(&search.topic),
-        connection: Some(project.slug.connection().clone()),
-        streams: DOCUMENTS_STREAM.parse().into_iter().collect(),
-        filter: Filter(category.into_iter().collect()),
-        mode: search.mode,
-        ..SearchQuery::new("", search.depth)
-    }
-}
-
-/// Returns the warning of a search that is not by meaning.
-fn by_words_only(problem: &str) -> String {
-    format!("searched by words only: {problem}")
-}
 
 /// Writes the searches that wait to be remembered.
 fn write_history(inner: &Inner) {
@@ -73,12 +51,25 @@ fn write_history(inner: &Inner) {
 }
 
 impl SqliteStore {
+    /// Embeds the query of a search, if a model is configured.
+    pub(super) async fn meaning_of(&self, query: &SearchQuery) -> SearchMeaning {
+        match &self.meaning {
+            Some(meaning) => meaning.for_search(query).await,
+            None => SearchMeaning::default(),
+        }
+    }
+
     /// Runs a read of documents on a blocking thread.
     async fn read_documents<Answer: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> Result<Answer, rusqlite::Error> + Send + 'static,
     ) -> Result<Answer, SourceError> {
         self.blocking(move |inner, _| Ok(inner.database.read(read)?)).await
+    }
+
+    /// Returns the rows of a query.
+    async fn rows<Item: Send + 'static>(&self, query: DocumentQuery<Item>) -> Result<Vec<Item>, SourceError> {
+        self.read_documents(move |sqlite| rows(sqlite, &query)).await
     }
 
     /// Runs a write of documents on a blocking thread.
@@ -98,12 +89,11 @@ impl DocumentStore for SqliteStore {
     }
 
     async fn projects(&self) -> Result<Vec<Project>, SourceError> {
-        self.read_documents(documents::projects).await
+        self.rows(DIALECT.projects()).await
     }
 
     async fn project(&self, named: &ProjectRef) -> Result<Option<Project>, SourceError> {
-        let named = named.clone();
-        self.read_documents(move |sqlite| documents::project(sqlite, &named)).await
+        Ok(self.rows(DIALECT.project(named)).await?.pop())
     }
 
     async fn change_project(
@@ -142,13 +132,11 @@ impl DocumentStore for SqliteStore {
     }
 
     async fn documents(&self, project: Uuid, list: &DocumentList) -> Result<Vec<Document>, SourceError> {
-        let list = list.clone();
-        self.read_documents(move |sqlite| documents::documents(sqlite, project, &list)).await
+        self.rows(DIALECT.documents(project, list)).await
     }
 
     async fn document(&self, project: Uuid, named: &DocumentRef) -> Result<Option<Document>, SourceError> {
-        let named = named.clone();
-        self.read_documents(move |sqlite| documents::document(sqlite, project, &named)).await
+        Ok(self.rows(DIALECT.document(project, named)).await?.pop())
     }
 
     async fn text(&self, project: Uuid, document: Uuid) -> Result<Option<String>, SourceError> {
@@ -170,7 +158,7 @@ impl DocumentStore for SqliteStore {
     }
 
     async fn categories(&self, project: Uuid) -> Result<Vec<CategoryCount>, SourceError> {
-        self.read_documents(move |sqlite| documents::categories(sqlite, project)).await
+        self.rows(DIALECT.categories(project)).await
     }
 
     async fn search(
@@ -179,51 +167,31 @@ impl DocumentStore for SqliteStore {
         search: &DocumentSearch,
         stages: &StageSender,
     ) -> Result<Candidates, SourceError> {
-        let query = ranking_query(project, search);
-        let started = Instant::now();
+        let query = search.ranking_query(project);
         // The model gets the whole question.
         let whole = SearchQuery { text: SearchText::plain(&search.text), ..query.clone() };
-        let mut meaning = match &self.meaning {
-            Some(meaning) => meaning.for_search(&whole).await,
-            None => SearchMeaning::default(),
-        };
-        let dimensions = meaning.vector().map(|vector| vector.numbers.len());
-        if let Some(found) = dimensions.filter(|found| *found != EMBEDDING_DIMENSIONS) {
-            meaning = SearchMeaning::invalid_vector(&WrongDimensions(found));
-        }
-        let embedding = meaning.vector().map(|vector| EmbeddingStage {
-            model: vector.name.to_string(),
-            latency_ms: whole_millis(started.elapsed()),
-        });
-        if let Some(embedding) = &embedding {
-            stages.send(SearchStage::Embedding(embedding.clone()));
-        }
-        let query_vector = meaning.embedded().map(|vector| Arc::clone(&vector.numbers));
-        let problem = meaning.problem.take();
-        let embedding_error = problem.clone().filter(|_| meaning.is_invalid_vector);
-        let (id, depth, category) = (project.id, search.depth, search.category.clone());
-        let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
-            let database = &inner.database;
-            // The version is read first: what is committed meanwhile belongs to a later one.
-            let known = database.read(|sqlite| documents::project(sqlite, &ProjectRef::Id(id)))?;
-            let corpus_version = known.map_or(0, |project| project.corpus_version);
-            let nothing = Candidates { corpus_version, ..Candidates::default() };
-            // A stream without records has no field to filter by.
-            let categories = database.read(|sqlite| documents::categories(sqlite, id))?;
-            let is_searched =
-                |known: &CategoryCount| category.as_ref().is_none_or(|only| known.category == *only);
-            if !categories.iter().any(is_searched) {
-                return Ok(nothing);
-            }
-            let ranked =
-                inner.searching.ranked_records(database, &query, meaning.query(), bounds.allowance)?;
-            let chunks = database.read(|sqlite| chunks_of(sqlite, &ranked, depth, bounds.allowance))?;
-            let by_words = ranked.problems.iter().map(|problem| by_words_only(problem));
-            Ok(Candidates { chunks, problems: by_words.chain(ranked.notes).collect(), ..nothing })
-        };
-        let mut candidates = self.reading(ReadLength::Any, read).await?.0;
-        candidates.problems.extend(problem.map(|problem| by_words_only(&problem)));
-        Ok(Candidates { embedding, query_vector, embedding_error, ..candidates })
+        let embedded = async { Ok(self.meaning_of(&whole).await) };
+        let (id, search) = (project.id, search.clone());
+        search_embedded(embedded, stages, |vector| async move {
+            let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
+                let database = &inner.database;
+                // The version is read first: what is committed meanwhile belongs to a later one.
+                let known = database.read(|sqlite| documents::project(sqlite, &ProjectRef::Id(id)))?;
+                let corpus_version = known.map_or(0, |project| project.corpus_version);
+                let nothing = Candidates { corpus_version, ..Candidates::default() };
+                if !search.has_documents(&database.read(|sqlite| rows(sqlite, &DIALECT.categories(id)))?) {
+                    return Ok(nothing);
+                }
+                let meaning = compared(vector.as_ref(), query.mode);
+                let ranked = inner.searching.ranked_records(database, &query, meaning, bounds.allowance)?;
+                let chunks =
+                    database.read(|sqlite| chunks_of(sqlite, &ranked, search.depth, bounds.allowance))?;
+                let by_words = ranked.problems.iter().map(|problem| by_words_only(problem));
+                Ok(Candidates { chunks, problems: by_words.chain(ranked.notes).collect(), ..nothing })
+            };
+            Ok(self.reading(ReadLength::Any, read).await?.0)
+        })
+        .await
     }
 
     async fn vectors_identity(&self) -> Result<Option<String>, SourceError> {

@@ -1,34 +1,24 @@
 //! Writes and reads the history of searches.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use super::create_tables;
-use super::read::{project as found_project, projects};
+use super::read::{DIALECT, project, rows, values};
 use crate::saturate::saturated;
 use crate::source::documents::{
-    CountedSearches, Feedback, NewSearch, Project, ProjectRef, SearchGroup, SearchGrouping, SearchRecord,
-    Uuid, search_groups, vector_bytes,
+    Feedback, NewSearch, Project, ProjectRef, SearchGroup, SearchGrouping, SearchRecord, Uuid, search_groups,
+    vector_bytes,
 };
-use crate::source::sqlite::read::rows::name;
 use crate::source::sqlite::tables::{NOW, has_table};
 
 /// Table of the callers of searches. Stores of earlier releases do not have it.
 const CALLERS: &str = "search_callers";
 
-/// SQL for the time before which searches are not kept, by an age in the second parameter. An age beyond the calendar keeps
-/// all of them.
-const KEPT_SINCE: &str = "ifnull(strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?2), '')";
-
-/// Returns the age of the oldest search that a project keeps, for [`KEPT_SINCE`].
-fn max_age(project: &Project) -> String {
-    format!("-{} days", project.settings.kept_days())
-}
-
 /// Returns true if a store has searches that are older than their projects keep them.
 pub(in crate::source::sqlite) fn has_expired(sqlite: &Connection) -> Result<bool, rusqlite::Error> {
-    let sql = format!("SELECT 1 FROM search_history WHERE project_id = ?1 AND created_at < {KEPT_SINCE}");
-    for project in projects(sqlite)? {
-        if sqlite.prepare_cached(&sql)?.exists([project.id.to_string(), max_age(&project)])? {
+    for project in rows(sqlite, &DIALECT.projects())? {
+        let query = DIALECT.expired("SELECT 1", &project);
+        if sqlite.prepare_cached(&query.sql)?.exists(values(&query))? {
             return Ok(true);
         }
     }
@@ -37,7 +27,7 @@ pub(in crate::source::sqlite) fn has_expired(sqlite: &Connection) -> Result<bool
 
 /// Deletes the searches that are older than their projects keep them. Returns their number.
 pub(in crate::source::sqlite) fn delete_expired(sqlite: &Connection) -> Result<usize, rusqlite::Error> {
-    projects(sqlite)?.iter().map(|project| delete_expired_of(sqlite, project)).sum()
+    rows(sqlite, &DIALECT.projects())?.iter().map(|project| delete_expired_of(sqlite, project)).sum()
 }
 
 /// Deletes the searches of a project that are older than it keeps them. Returns their number.
@@ -45,14 +35,14 @@ pub(in crate::source::sqlite) fn delete_expired_of(
     sqlite: &Connection,
     project: &Project,
 ) -> Result<usize, rusqlite::Error> {
-    let sql = format!("DELETE FROM search_history WHERE project_id = ?1 AND created_at < {KEPT_SINCE}");
-    sqlite.prepare_cached(&sql)?.execute([project.id.to_string(), max_age(project)])
+    let query = DIALECT.expired("DELETE", project);
+    sqlite.prepare_cached(&query.sql)?.execute(values(&query))
 }
 
 /// Inserts a search, and deletes those that are too old.
 pub(in crate::source::sqlite) fn add_search(
     sqlite: &Connection,
-    project: Uuid,
+    of: Uuid,
     search: &NewSearch,
 ) -> Result<(), rusqlite::Error> {
     let NewSearch { id, query, result_ids, latency_ms, cache_hit, caller, .. } = search;
@@ -61,14 +51,14 @@ pub(in crate::source::sqlite) fn add_search(
         "INSERT INTO search_history (id, project_id, query, query_embedding, result_ids, latency_ms, cache_hit, created_at)
          SELECT ?1, id, ?3, ?4, ?5, ?6, ?7, {NOW} FROM projects WHERE id = ?2"
     );
-    let Some(found) = found_project(sqlite, &ProjectRef::Id(project))? else { return Ok(()) };
+    let Some(found) = project(sqlite, &ProjectRef::Id(of))? else { return Ok(()) };
     delete_expired_of(sqlite, &found)?;
     if found.settings.kept_days() == 0 {
         return Ok(());
     }
     sqlite.prepare_cached(&sql)?.execute(params![
         id.to_string(),
-        project.to_string(),
+        of.to_string(),
         query,
         vector,
         serde_json::to_string(result_ids).unwrap_or_default(),
@@ -106,55 +96,19 @@ pub(in crate::source::sqlite) fn set_feedback(
 /// Returns the last searches of a project, the newest first, without those that are too old.
 pub(in crate::source::sqlite) fn searches(
     sqlite: &Connection,
-    project: Uuid,
+    id: Uuid,
     limit: usize,
 ) -> Result<Vec<SearchRecord>, rusqlite::Error> {
-    let Some(found) = found_project(sqlite, &ProjectRef::Id(project))? else { return Ok(Vec::new()) };
-    let mut statement = sqlite.prepare_cached(&format!(
-        "SELECT id, project_id, query, result_ids, feedback, latency_ms, cache_hit, created_at
-         FROM search_history WHERE project_id = ?1 AND created_at >= {KEPT_SINCE}
-         ORDER BY created_at DESC, rowid DESC LIMIT ?3"
-    ))?;
-    let limit = saturated::<i64>(limit);
-    let rows = statement.query_map(params![project.to_string(), max_age(&found), limit], search_of)?;
-    rows.filter_map(Result::transpose).collect()
+    let Some(found) = project(sqlite, &ProjectRef::Id(id))? else { return Ok(Vec::new()) };
+    rows(sqlite, &DIALECT.searches(&found, limit))
 }
 
 /// Returns the searches of a project in groups, without those that are too old.
 pub(in crate::source::sqlite) fn grouped_searches(
     sqlite: &Connection,
-    project: Uuid,
+    id: Uuid,
     by: SearchGrouping,
 ) -> Result<Vec<SearchGroup>, rusqlite::Error> {
-    let Some(found) = found_project(sqlite, &ProjectRef::Id(project))? else { return Ok(Vec::new()) };
-    let value = match by {
-        SearchGrouping::CacheHit => "iif(cache_hit, 'true', 'false')",
-        SearchGrouping::Feedback => "feedback",
-        SearchGrouping::Day => "substr(created_at, 1, 10)",
-    };
-    let mut statement = sqlite.prepare_cached(&format!(
-        "SELECT {value}, latency_ms, count(*) FROM search_history
-         WHERE project_id = ?1 AND created_at >= {KEPT_SINCE} GROUP BY 1, 2"
-    ))?;
-    let counted = statement.query_map([project.to_string(), max_age(&found)], |row| {
-        let (latency_ms, count) =
-            (row.get::<_, i64>(1)?.unsigned_abs(), row.get::<_, i64>(2)?.unsigned_abs());
-        Ok(CountedSearches { value: row.get(0)?, latency_ms, count })
-    })?;
-    Ok(search_groups(by, counted.collect::<Result<Vec<_>, _>>()?))
-}
-
-/// Reads a search. Returns `None` for a row of another program.
-fn search_of(row: &Row<'_>) -> Result<Option<SearchRecord>, rusqlite::Error> {
-    let (Some(id), Some(project_id)) = (name(row, 0)?, name(row, 1)?) else { return Ok(None) };
-    Ok(Some(SearchRecord {
-        id,
-        project_id,
-        query: row.get(2)?,
-        result_ids: serde_json::from_str(row.get_ref(3)?.as_str()?).unwrap_or_default(),
-        feedback: row.get_ref(4)?.as_str_or_null()?.and_then(|text| text.parse().ok()),
-        latency_ms: row.get::<_, i64>(5)?.unsigned_abs(),
-        cache_hit: row.get(6)?,
-        created_at: row.get(7)?,
-    }))
+    let Some(found) = project(sqlite, &ProjectRef::Id(id))? else { return Ok(Vec::new()) };
+    Ok(search_groups(by, rows(sqlite, &DIALECT.counted_searches(&found, by))?))
 }

@@ -18,9 +18,7 @@ use rusqlite::Connection;
 pub(super) use self::history::{
     add_search, delete_expired, delete_expired_of, grouped_searches, has_expired, searches, set_feedback,
 };
-pub(super) use self::read::{
-    categories, chunks, document, document_text, documents, known_documents, passages, project, projects,
-};
+pub(super) use self::read::{DIALECT, chunks, document_text, known_documents, passages, project, rows};
 pub(super) use self::search::chunks_of;
 pub(super) use self::writer::{DocumentWriter, new_uuid};
 use super::tables::{has_table, update_view};

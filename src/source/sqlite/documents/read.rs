@@ -1,127 +1,81 @@
-//! Reads projects, documents and chunks.
+//! Reads projects, documents and chunks. A chunk has its place in the text of its document, which the record has.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Params, Row, ToSql, params, params_from_iter};
 
 use super::has_tables;
 use crate::saturate::saturated;
 use crate::source::documents::{
-    Category, CategoryCount, Document, DocumentChunk, DocumentList, DocumentRef, KnownDocument, Passage,
-    Project, ProjectRef, Uuid,
+    Dialect, Document, DocumentChunk, DocumentQuery, DocumentRef, DocumentRow, KnownDocument, Passage,
+    Project, ProjectRef, QueryValue, Uuid,
 };
 use crate::source::sqlite::read::rows::name;
 
-/// Columns of a project, in the order of [`project_of`].
-const PROJECT: &str = "SELECT id, slug, name, settings, corpus_version, created_at, updated_at FROM projects";
+/// The SQL of queries.
+pub(in crate::source::sqlite) const DIALECT: Dialect = Dialect {
+    schema: "",
+    parameter: "?",
+    id: "",
+    text: "",
+    number: "",
+    time: ["", ""],
+    results: "result_ids",
+    last: ", rowid DESC",
+    is_expired: "created_at < ifnull(strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-' || ?2 || ' days'), '')",
+};
 
-/// Columns of a document, in the order of [`document_of`].
-const DOCUMENT: &str = "SELECT d.id, d.project_id, d.path, d.title, d.content_hash, d.category, d.metadata,
-         d.created_at, d.updated_at FROM documents d";
+/// A row of a query.
+struct SqliteRow<'r>(&'r Row<'r>);
+
+impl DocumentRow for SqliteRow<'_> {
+    fn text(&self, column: usize) -> Option<&str> {
+        self.0.get_ref(column).ok()?.as_str().ok()
+    }
+
+    fn number(&self, column: usize) -> Option<i64> {
+        self.0.get_ref(column).ok()?.as_i64().ok()
+    }
+}
+
+/// Returns the values of a query.
+pub(in crate::source::sqlite) fn values<Item>(query: &DocumentQuery<Item>) -> impl Params {
+    params_from_iter(query.values.iter().map(|value| match value {
+        QueryValue::Text(text) => text as &dyn ToSql,
+        QueryValue::Number(number) => number,
+    }))
+}
+
+/// Returns the rows of a query. A store without projects has none.
+pub(in crate::source::sqlite) fn rows<Item>(
+    sqlite: &Connection,
+    query: &DocumentQuery<Item>,
+) -> Result<Vec<Item>, rusqlite::Error> {
+    if !has_tables(sqlite)? {
+        return Ok(Vec::new());
+    }
+    let mut statement = sqlite.prepare_cached(&query.sql)?;
+    let mut rows = statement.query(values(query))?;
+    let mut items = Vec::new();
+    while let Some(row) = rows.next()? {
+        items.extend((query.read)(&SqliteRow(row)));
+    }
+    Ok(items)
+}
 
 /// Columns of a chunk, in the order of [`chunk_of`].
 const CHUNK: &str =
     "SELECT id, document_id, project_id, chunk_index, token_count, metadata, first_byte, end_byte
      FROM chunk_ranges";
 
-/// Returns all projects in the order of their slugs.
-pub(in crate::source::sqlite) fn projects(sqlite: &Connection) -> Result<Vec<Project>, rusqlite::Error> {
-    if !has_tables(sqlite)? {
-        return Ok(Vec::new());
-    }
-    let mut statement = sqlite.prepare_cached(&format!("{PROJECT} ORDER BY slug"))?;
-    statement.query_map((), project_of)?.filter_map(Result::transpose).collect()
-}
-
 /// Returns a project.
 pub(in crate::source::sqlite) fn project(
     sqlite: &Connection,
     named: &ProjectRef,
 ) -> Result<Option<Project>, rusqlite::Error> {
-    if !has_tables(sqlite)? {
-        return Ok(None);
-    }
-    let column = match named {
-        ProjectRef::Slug(_) => "slug",
-        ProjectRef::Id(_) => "id",
-    };
-    let mut statement = sqlite.prepare_cached(&format!("{PROJECT} WHERE {column} = ?1"))?;
-    Ok(statement.query_row([named.to_string()], project_of).optional()?.flatten())
-}
-
-/// Reads a project. Returns `None` for a row of another program.
-fn project_of(row: &Row<'_>) -> Result<Option<Project>, rusqlite::Error> {
-    let (Some(id), Some(slug)) = (name(row, 0)?, name(row, 1)?) else { return Ok(None) };
-    Ok(Some(Project {
-        id,
-        slug,
-        name: row.get(2)?,
-        settings: serde_json::from_str(row.get_ref(3)?.as_str()?).unwrap_or_default(),
-        corpus_version: row.get(4)?,
-        created_at: row.get(5)?,
-        updated_at: row.get(6)?,
-    }))
-}
-
-/// Returns a page of the documents of a project.
-pub(in crate::source::sqlite) fn documents(
-    sqlite: &Connection,
-    project: Uuid,
-    list: &DocumentList,
-) -> Result<Vec<Document>, rusqlite::Error> {
-    if !has_tables(sqlite)? {
-        return Ok(Vec::new());
-    }
-    let DocumentList { category, after, limit } = list;
-    let sql = format!(
-        "{DOCUMENT} WHERE d.project_id = ?1 AND (?2 IS NULL OR d.category = ?2) AND d.path > ?3
-         ORDER BY d.path LIMIT ?4"
-    );
-    let mut statement = sqlite.prepare_cached(&sql)?;
-    let values = params![
-        project.to_string(),
-        category.as_ref().map(Category::as_str),
-        after.as_ref().map_or("", |path| path.as_str()),
-        saturated::<i64>(*limit)
-    ];
-    statement.query_map(values, document_of)?.filter_map(Result::transpose).collect()
-}
-
-/// Returns a document.
-pub(in crate::source::sqlite) fn document(
-    sqlite: &Connection,
-    project: Uuid,
-    named: &DocumentRef,
-) -> Result<Option<Document>, rusqlite::Error> {
-    if !has_tables(sqlite)? {
-        return Ok(None);
-    }
-    let (column, value) = match named {
-        DocumentRef::Path(path) => ("path", path.to_string()),
-        DocumentRef::Id(id) => ("id", id.to_string()),
-    };
-    let mut statement =
-        sqlite.prepare_cached(&format!("{DOCUMENT} WHERE d.project_id = ?1 AND d.{column} = ?2"))?;
-    Ok(statement.query_row([project.to_string(), value], document_of).optional()?.flatten())
-}
-
-/// Reads a document. Returns `None` for a row of another program.
-fn document_of(row: &Row<'_>) -> Result<Option<Document>, rusqlite::Error> {
-    let names = (name(row, 0)?, name(row, 1)?, name(row, 2)?);
-    let (Some(id), Some(project_id), Some(path)) = names else { return Ok(None) };
-    Ok(Some(Document {
-        id,
-        project_id,
-        path,
-        title: row.get(3)?,
-        content_hash: row.get(4)?,
-        category: name(row, 5)?.unwrap_or_else(Category::general),
-        metadata: serde_json::from_str(row.get_ref(6)?.as_str()?).unwrap_or_default(),
-        created_at: row.get(7)?,
-        updated_at: row.get(8)?,
-    }))
+    Ok(rows(sqlite, &DIALECT.project(named))?.pop())
 }
 
 /// Returns the text of a document.
@@ -179,7 +133,10 @@ pub(in crate::source::sqlite) fn passages(
         let Some(document_id) = of else { continue };
         let known = match known.entry(document_id) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(document(sqlite, project, &DocumentRef::Id(document_id))?),
+            Entry::Vacant(new) => {
+                let query = DIALECT.document(project, &DocumentRef::Id(document_id));
+                new.insert(rows(sqlite, &query)?.pop())
+            }
         };
         if text.as_ref().is_none_or(|(of, _)| *of != document_id) {
             text = document_text(sqlite, project, document_id)?.map(|text| (document_id, text));
@@ -211,34 +168,10 @@ fn chunk_of(row: &Row<'_>, text: &str) -> Result<Option<DocumentChunk>, rusqlite
     }))
 }
 
-/// Returns the number of documents of each category, in the order of their names.
-pub(in crate::source::sqlite) fn categories(
-    sqlite: &Connection,
-    project: Uuid,
-) -> Result<Vec<CategoryCount>, rusqlite::Error> {
-    if !has_tables(sqlite)? {
-        return Ok(Vec::new());
-    }
-    let mut statement = sqlite.prepare_cached(
-        "SELECT category, count(*) FROM documents WHERE project_id = ?1 GROUP BY category ORDER BY category",
-    )?;
-    let rows = statement.query_map([project.to_string()], |row| {
-        let documents = row.get::<_, i64>(1)?.unsigned_abs();
-        Ok(name(row, 0)?.map(|category| CategoryCount { category, documents }))
-    })?;
-    rows.filter_map(Result::transpose).collect()
-}
-
 /// Returns the documents of a project in the order of their paths.
 pub(in crate::source::sqlite) fn known_documents(
     sqlite: &Connection,
     project: &str,
 ) -> Result<Vec<KnownDocument>, rusqlite::Error> {
-    let mut statement = sqlite
-        .prepare_cached("SELECT id, path, content_hash FROM documents WHERE project_id = ?1 ORDER BY path")?;
-    let rows = statement.query_map([project], |row| {
-        let (path, content_hash) = (row.get(1)?, row.get(2)?);
-        Ok(name(row, 0)?.map(|id| KnownDocument { id, path, content_hash }))
-    })?;
-    rows.filter_map(Result::transpose).collect()
+    rows(sqlite, &DIALECT.known_documents(project))
 }

@@ -6,8 +6,8 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use async_trait::async_trait;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::error::{io_error, sqlite_error};
@@ -22,6 +22,7 @@ use crate::saturate::saturated;
 use crate::source::contract::{BuildMode, BuildProgress, EmbeddedStreams, StoreError, VectorError};
 use crate::source::sqlite::database::{Database, identity};
 use crate::source::sqlite::tables::{has_projects, raise_versions, remove_model};
+use crate::source::vectors::VectorBuild;
 use crate::state::{LockedFile, beside};
 
 /// Number of chunks of a replaced generation that one transaction deletes.
@@ -61,7 +62,7 @@ pub(super) struct LockedVectors<'a> {
 /// # Errors
 ///
 /// The store or its vectors cannot be read.
-pub fn estimate_build(
+pub(super) fn estimate_build(
     store: &Path,
     model: &dyn EmbeddingModel,
     mode: BuildMode,
@@ -166,53 +167,8 @@ impl VectorBuilder {
         })
     }
 
-    /// Embeds everything that is missing. Calls `report` after each batch.
-    ///
-    /// # Errors
-    ///
-    /// The store, its vectors or the model cannot be used, the build was stopped, or the model refused texts. Other
-    /// records are embedded then, and earlier batches are kept.
-    pub async fn build(
-        &mut self,
-        stop: &AtomicBool,
-        mut report: impl FnMut(BuildProgress),
-    ) -> Result<BuildProgress, VectorError> {
-        let mut progress = BuildProgress::default();
-        self.delete_replaced()?;
-        self.retry_refused().await?;
-        loop {
-            if stop.load(Ordering::Relaxed) {
-                return Err(VectorError::Stopped);
-            }
-            let Some(batch) = self.batch().await? else { break };
-            progress.extend(batch);
-            report(progress);
-        }
-        match self.refused.count() {
-            0 => Ok(progress),
-            records => Err(VectorError::RefusedRecords { records }),
-        }
-    }
-
-    /// Embeds and stores the next batch. Returns `None` if nothing is missing; the generation is then the current one.
-    pub(super) async fn batch(&mut self) -> Result<Option<BuildProgress>, VectorError> {
-        let covered = Coverage { version: self.generation.version, skipped: self.skipped.clone() };
-        let Some(plan) = self.planner().next(&covered)? else {
-            self.complete()?;
-            return Ok(None);
-        };
-        self.embed(plan).await.map(Some)
-    }
-
-    /// Embeds again what the model refused before.
-    async fn retry_refused(&mut self) -> Result<(), VectorError> {
-        let rows: Vec<i64> = self.refused.iter().collect();
-        for row in rows {
-            let covered = Coverage { version: self.generation.version, skipped: self.skipped.clone() };
-            let plan = self.planner().record(row, covered)?;
-            self.embed(plan).await?;
-        }
-        Ok(())
+    fn coverage(&self) -> Coverage {
+        Coverage { version: self.generation.version, skipped: self.skipped.clone() }
     }
 
     fn planner(&self) -> Planner<'_> {
@@ -330,6 +286,32 @@ impl VectorBuilder {
     }
 }
 
+#[async_trait]
+impl VectorBuild for VectorBuilder {
+    async fn begin(&mut self) -> Result<(), VectorError> {
+        self.delete_replaced()?;
+        let rows: Vec<i64> = self.refused.iter().collect();
+        for row in rows {
+            let plan = self.planner().record(row, self.coverage())?;
+            self.embed(plan).await?;
+        }
+        Ok(())
+    }
+
+    /// Embeds and stores the next batch. Returns `None` if nothing is missing; the generation is then the current one.
+    async fn batch(&mut self) -> Result<Option<BuildProgress>, VectorError> {
+        let Some(plan) = self.planner().next(&self.coverage())? else {
+            self.complete()?;
+            return Ok(None);
+        };
+        self.embed(plan).await.map(Some)
+    }
+
+    fn refused(&self) -> usize {
+        self.refused.count()
+    }
+}
+
 /// Raises the versions of projects. The vectors are complete also if the store cannot be written: keys of cached answers have
 /// their identity.
 fn raise(database: &Database, model: &str) {
@@ -346,7 +328,7 @@ fn raise(database: &Database, model: &str) {
 /// # Errors
 ///
 /// Another process builds them, or the file cannot be deleted.
-pub async fn remove_vectors(store: &Path) -> Result<bool, VectorError> {
+pub(super) async fn remove_vectors(store: &Path) -> Result<bool, VectorError> {
     // The store is opened first, so that nothing is created beside a path that has none.
     let database = Database::open(store)?;
     let path = vectors_path(store);

@@ -2,19 +2,11 @@
 
 use std::fs::TryLockError;
 use std::path::Path;
-use std::time::Duration;
-
-use tokio::time::{Instant, sleep};
 
 use super::error::io_error;
 use crate::source::contract::VectorError;
+use crate::source::vectors::wait_while_busy;
 use crate::state::{LockFileError, LockedFile, beside, open_lock_file};
-
-/// Maximum time that a command waits for the batch of another process. A server releases the lock after each batch.
-const MAX_WAIT: Duration = Duration::from_secs(15);
-
-/// Interval at which a command tries to get the lock. Shorter than the pause of a server between two batches.
-const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Acquires the lock of a file of vectors, which is released when it is dropped.
 pub(super) fn lock(vectors: &Path) -> Result<LockedFile, VectorError> {
@@ -33,13 +25,7 @@ pub(super) fn lock(vectors: &Path) -> Result<LockedFile, VectorError> {
 
 /// Acquires the lock, and waits for the batch of another process if that has it.
 pub(super) async fn lock_or_wait(vectors: &Path) -> Result<LockedFile, VectorError> {
-    let deadline = Instant::now() + MAX_WAIT;
-    loop {
-        match lock(vectors) {
-            Err(VectorError::Busy(_)) if Instant::now() < deadline => sleep(RETRY_INTERVAL).await,
-            locked => return locked,
-        }
-    }
+    wait_while_busy(|| async { lock(vectors) }).await
 }
 
 /// Returns true if a process has the lock. Creates no file.

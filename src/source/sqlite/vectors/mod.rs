@@ -6,7 +6,7 @@
 //! * `file`: the file and its generations, `error`: conversion of errors
 //! * `plan`, `build`, `streams`: embeds what changed since the last build, in the streams that a configuration shows
 //! * `refused`: records with a text that the model refuses
-//! * `background`: builds in small steps, beside other processes
+//! * `background`: the vectors of a store for commands and servers, which build in small steps beside other processes
 //! * `lock`, `probe`: one builder at a time; recognition of a changed model
 //! * `codes`, `scan`, `scope`, `index`: the search
 //! * `status`: the state of the vectors
@@ -28,8 +28,8 @@ mod scope;
 mod status;
 mod streams;
 
-pub use background::BackgroundBuild;
-pub use build::{VectorBuilder, estimate_build, remove_vectors};
+pub use background::SqliteVectors;
+pub use build::VectorBuilder;
 pub use index::{VectorHits, VectorIndex};
 pub use probe::StoredModel;
 pub(super) use removal::{RemovedRows, VectorRemover};

@@ -23,8 +23,7 @@ pub fn vector_status(store: &Path, streams: &EmbeddedStreams) -> Result<VectorSt
     let database = Database::open(store)?;
     let path = vectors_path(store);
     let is_locked = is_locked(&path);
-    let none = VectorStatus { current: None, building: None, is_locked, bytes: 0 };
-    let Some(sqlite) = open(&path)? else { return Ok(none) };
+    let Some(sqlite) = open(&path)? else { return Ok(VectorStatus { is_locked, ..VectorStatus::default() }) };
     let (uuid, _newest) = database.read(identity)?;
     let describe = |generation: Option<Generation>| -> Result<Option<GenerationStatus>, VectorError> {
         let Some(generation) = generation else { return Ok(None) };
@@ -62,6 +61,7 @@ pub fn vector_status(store: &Path, streams: &EmbeddedStreams) -> Result<VectorSt
         building: describe(Generation::building(&sqlite).map_err(failed)?)?,
         is_locked,
         bytes: fs::metadata(&path).map_or(0, |metadata| metadata.len()),
+        ..VectorStatus::default()
     })
 }
 

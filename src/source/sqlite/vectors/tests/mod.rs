@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde_json::json;
 
+use super::build::{estimate_build, remove_vectors};
 use super::*;
 use crate::embedding::{
     EmbeddingError, EmbeddingModel, EstimatedPieces, ModelIdentity, PROBE_TEXT, PieceCount, Purpose,
@@ -23,6 +24,7 @@ use crate::source::contract::{
 use crate::source::meaning::{ScoreSpread, VectorHit};
 use crate::source::sqlite::{SqliteTarget, no_progress};
 use crate::source::sync::ImportTarget;
+use crate::source::vectors::{StoreVectors as _, build_vectors};
 
 /// A word that the model refuses to embed.
 const REFUSED_WORD: &str = "unembeddable";
@@ -171,7 +173,7 @@ impl Notes {
     ) -> Result<BuildProgress, VectorError> {
         let model: Arc<dyn EmbeddingModel> = Arc::clone(model) as _;
         let mut builder = VectorBuilder::open(&self.store, model, mode, streams).await?;
-        builder.build(&AtomicBool::new(false), |_| {}).await
+        build_vectors(&mut builder, &AtomicBool::new(false), |_| {}).await
     }
 
     fn search(&self, model: &BagOfWords, query: &str, scope: &VectorScope) -> Vec<VectorHit> {
@@ -271,8 +273,8 @@ async fn an_interrupted_rebuild_is_continued_without_vectors_of_the_model_before
 async fn steps_leave_the_lock_free_and_follow_changes() {
     let (notes, model) = (Notes::new(10), BagOfWords::new("a"));
     let shared: Arc<dyn EmbeddingModel> = Arc::clone(&model) as _;
-    let mut build = BackgroundBuild::open(&notes.store, EmbeddedStreams::default()).unwrap();
-    let first = build.version().unwrap();
+    let mut build = SqliteVectors::new(&notes.store, EmbeddedStreams::default());
+    let first = build.version().await.unwrap();
     assert_eq!(build.step(&shared).await.unwrap().unwrap().embedded, 4);
     assert!(!notes.status().is_locked);
     // A command completes the vectors, and deletes them, between two steps.
@@ -281,9 +283,9 @@ async fn steps_leave_the_lock_free_and_follow_changes() {
     assert!(remove_vectors(&notes.store).await.unwrap());
     assert_eq!(build.step(&shared).await.unwrap().unwrap().embedded, 4);
     while build.step(&shared).await.unwrap().is_some() {}
-    assert_eq!(build.version().unwrap(), first);
+    assert_eq!(build.version().await.unwrap(), first);
     notes.put("notes", 10..11);
-    assert_ne!(build.version().unwrap(), first);
+    assert_ne!(build.version().await.unwrap(), first);
     assert_eq!(build.step(&shared).await.unwrap().unwrap().records, 1);
     assert_eq!(build.step(&shared).await.unwrap(), None);
     assert_eq!((notes.status().current.unwrap().chunks, model.embedded()), (11, 21));
@@ -452,7 +454,7 @@ async fn a_stopped_build_keeps_its_batches() {
         VectorBuilder::open(&notes.store, shared, BuildMode::Missing, EmbeddedStreams::default())
             .await
             .unwrap();
-    let stopped = builder.build(&stop, |_| stop.store(true, Ordering::Relaxed)).await;
+    let stopped = build_vectors(&mut builder, &stop, |_| stop.store(true, Ordering::Relaxed)).await;
     assert!(matches!(stopped, Err(VectorError::Stopped)));
     drop(builder);
     assert_eq!(notes.status().building.unwrap().chunks, 4);
