@@ -70,7 +70,7 @@ impl Remove {
         // Positions of lists have records that were read and not shown yet.
         problems.extend(delete_positions_in(state_directory.as_deref()));
         print(printer, store, &scope, &Outcome { counts, vectors, is_dry_run: false });
-        notes.iter().for_each(|sentence| note(sentence));
+        notes.iter().for_each(note);
         after_removal(&problems)
     }
 }

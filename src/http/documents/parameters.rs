@@ -87,7 +87,7 @@ impl Parameters {
 
     /// Reads an integer from 1 to `max`, also as a string or with a fraction of zero.
     pub(super) fn integer(&mut self, name: &str, default: usize, max: usize) -> usize {
-        let value = match self.values.get(name) {
+        let value: Option<usize> = match self.values.get(name) {
             None => return default,
             // A float without a fraction is written like an integer.
             Some(Value::Number(number)) => number.as_f64().and_then(|number| number.to_string().parse().ok()),

@@ -34,7 +34,7 @@ pub struct RemovalResult {
     pub notes: Vec<String>,
 }
 
-/// What a removal would do.
+/// Effect that a removal would have.
 #[derive(Debug)]
 pub struct RemovalPlan {
     /// Number of rows that would be deleted.

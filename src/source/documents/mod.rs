@@ -7,9 +7,8 @@
 //! * `slug`, `uuid`, `category`: the names of projects, identifiers, categories
 //! * `project`, `document`, `history`: the rows of the contract as values, `search_groups`: the history in groups
 //! * `record`: documents as records, `tiles`: the chunks of a text, `embedded`: the texts by which they are embedded
-//! * `search`: searches for chunks, `ranked_search`: their steps, `chunk_ranking`: the order of chunks, `stages`: their stages
-//!   as events
-//! * `select`: the queries of the tables of projects, and how their rows are read
+//! * `search`: searches for chunks, `chunk_ranking`: the order of chunks, `stages`: their stages as events
+//! * `queries`: what every store asks of its tables of projects
 //! * `copy`: a project to be copied into another store, `conformance`: the rules of a store as tests
 //!
 //! **Invariant:** the chunks of a document, in their order, are its text, byte for byte.
@@ -23,11 +22,10 @@ mod document;
 mod embedded;
 mod history;
 mod project;
-mod ranked_search;
+mod queries;
 mod record;
 mod search;
 mod search_groups;
-mod select;
 mod slug;
 mod stages;
 mod tiles;
@@ -48,13 +46,16 @@ pub use document::{
 pub(in crate::source) use embedded::{EmbeddedTexts, plan_document};
 pub use history::{Feedback, InvalidFeedback, NewSearch, SearchRecord, vector_bytes};
 pub use project::{InvalidProjectName, NewProject, Project, ProjectChange, ProjectName, ProjectSettings};
-pub use ranked_search::{by_words_only, search_embedded};
+pub use queries::{
+    Dialect, DocumentQuery, DocumentRow, QueryValue, by_words_only, document_of, search_embedded,
+};
+pub use record::incoming_documents;
+pub(in crate::source) use record::is_document;
 pub use search::{Candidate, Candidates, DocumentSearch, EmbeddingStage, MAX_CANDIDATES, whole_millis};
 pub(in crate::source) use search_groups::search_groups;
 pub use search_groups::{
     CountedSearches, GroupValue, InvalidGrouping, Latencies, SearchGroup, SearchGrouping,
 };
-pub use select::{Dialect, DocumentQuery, DocumentRow, QueryValue, document_of};
 pub use slug::{InvalidSlug, ProjectRef, ProjectSlug};
 pub use stages::{CacheStage, RerankStage, ResultsStage, SearchStage, StageSender};
 pub use tiles::{Tile, tiles};
@@ -63,8 +64,6 @@ pub use uuid::{InvalidUuid, Uuid};
 use super::SourceError;
 use crate::handle::SourceName;
 use crate::record::Unavailable;
-pub use record::incoming_documents;
-pub(in crate::source) use record::is_document;
 
 /// Kind of the imports into projects, and the key of the connector of projects.
 pub const DOCS_KIND: &str = "docs";

@@ -12,13 +12,14 @@
 //! * `extension`: pgvector and the tables that need it, `document_rows`: the rows of documents that imports write
 //! * `documents`: projects and their documents, `vectors`: searches and builds of their vectors, `record_vectors`: those of records
 //! * `sync`: imports, `writer`: the records of a batch, `batch`: the rows that it changes, `bulk`: loading of many rows
-//! * `administration`: leases of jobs, and commands about the store as a whole
+//! * `administration`: leases of jobs, `commands`: what commands do with the store as a whole
 //!
 //! **Invariant:** no password, no value of a query and no text of a record is in an error or a log line.
 
 mod administration;
 mod batch;
 mod bulk;
+mod commands;
 mod document_rows;
 mod documents;
 mod extension;

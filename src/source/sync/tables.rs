@@ -47,7 +47,7 @@ pub enum Relation {
     Written {
         /// Position in the records of the batch.
         at: usize,
-        /// What the item has to do with the record.
+        /// Role of the record for the item.
         role: Role,
     },
     /// To a record with the key of another one, which the item does not give: [`Role::Depends`], unless the item gives a

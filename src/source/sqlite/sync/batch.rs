@@ -62,7 +62,7 @@ impl From<rusqlite::Error> for BatchError {
 }
 
 impl BatchState {
-    pub(super) fn new(connection: i64, (uuid, version): (String, i64)) -> Self {
+    pub(super) fn new(connection: i64, uuid: String, version: i64) -> Self {
         Self {
             import: None,
             connection,

@@ -61,15 +61,15 @@ impl SqliteImportTables {
                 rusqlite::Error::QueryReturnedNoRows => StoreError::ImportRemoved(store.path().to_owned()),
                 error => database.error(&error),
             })?;
-        let identity = database.read(identity)?;
+        let (uuid, version) = database.read(identity)?;
         let state = BatchState {
             import: Some(import.id),
             manifest: import.manifest.as_deref().and_then(Manifest::from_stored),
             documents: database.read(|sqlite| DocumentWriter::find(sqlite, connection))?,
-            ..BatchState::new(connection, identity)
+            ..BatchState::new(connection, uuid, version)
         };
-        let (store, opened_at) = (Arc::clone(store), state.version);
-        Ok(Self { store, sqlite, state, opened_at, index: None, _lock: None })
+        let store = Arc::clone(store);
+        Ok(Self { store, sqlite, state, opened_at: version, index: None, _lock: None })
     }
 
     /// Opens the store and the connection for an import to its end, creating either if it does not exist. Adds to the search
@@ -96,13 +96,13 @@ impl SqliteImportTables {
                 writer.map(|writer| writer.with_chunk_ids(chunks))
             }
         };
-        let identity = database.read(identity)?;
+        let (uuid, version) = database.read(identity)?;
         drop(lock);
         let index = Some(IndexFollower::open(&database, progress));
         let manifest = manifest.and_then(|manifest| Manifest::from_stored(&manifest));
-        let state = BatchState { manifest, documents, ..BatchState::new(row, identity) };
-        let (store, opened_at) = (Arc::new(database.into()), state.version);
-        Ok(Self { store, sqlite, state, opened_at, index, _lock: Some(connection_lock) })
+        let state = BatchState { manifest, documents, ..BatchState::new(row, uuid, version) };
+        let store = Arc::new(database.into());
+        Ok(Self { store, sqlite, state, opened_at: version, index, _lock: Some(connection_lock) })
     }
 
     /// Returns the writer into these tables.

@@ -450,11 +450,9 @@ async fn a_stopped_build_keeps_its_batches() {
     let (notes, model) = (Notes::new(30), BagOfWords::new("a"));
     let shared: Arc<dyn EmbeddingModel> = Arc::clone(&model) as _;
     let stop = AtomicBool::new(false);
-    let mut builder =
-        VectorBuilder::open(&notes.store, shared, BuildMode::Missing, EmbeddedStreams::default())
-            .await
-            .unwrap();
-    let stopped = build_vectors(&mut builder, &stop, |_| stop.store(true, Ordering::Relaxed)).await;
+    let vectors = SqliteVectors::new(&notes.store, EmbeddedStreams::default());
+    let mut builder = vectors.open_build(shared, BuildMode::Missing).await.unwrap();
+    let stopped = build_vectors(&mut *builder, &stop, |_| stop.store(true, Ordering::Relaxed)).await;
     assert!(matches!(stopped, Err(VectorError::Stopped)));
     drop(builder);
     assert_eq!(notes.status().building.unwrap().chunks, 4);

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::document::{CategoryCount, DOCUMENTS_STREAM};
-use super::project::Project;
-use super::search::{Candidates, DocumentSearch, EmbeddingStage, whole_millis};
-use super::stages::{SearchStage, StageSender};
 use crate::embedding::QueryVector;
 use crate::record::Scalar;
+use crate::source::documents::{
+    Candidates, CategoryCount, DOCUMENTS_STREAM, DocumentSearch, EmbeddingStage, Project, SearchStage,
+    StageSender, whole_millis,
+};
 use crate::source::vectors::EmbeddedQuery;
 use crate::source::{Condition, Filter, SearchQuery, SearchText, SourceError, Test};
 

@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 
 use deadpool_postgres::Transaction;
 
-use super::blocking::Blocking;
 use super::scope::look_up;
 use crate::handle::{ConnectionId, RecordScope};
 use crate::source::RecordExport;
 use crate::source::contract::{
     CopiedConnection, ExportedStream, NewConnection, RowVersion, ScopeError, StoreError, StreamFields,
 };
+use crate::source::postgres::administration::Blocking;
 use crate::source::postgres::document_rows::is_project;
 use crate::source::postgres::pool::PostgresPool;
 use crate::source::postgres::transaction::begin_read;

@@ -6,16 +6,11 @@
 
 use std::str::FromStr;
 
-use super::category::Category;
-use super::copy::CopiedDocument;
-use super::document::{CategoryCount, Document, KnownDocument};
-use super::history::SearchRecord;
-use super::project::Project;
-use super::search_groups::{CountedSearches, SearchGrouping};
-use super::slug::ProjectRef;
-use super::uuid::Uuid;
-use super::{DocumentList, DocumentRef};
 use crate::saturate::saturated;
+use crate::source::documents::{
+    Category, CategoryCount, CopiedDocument, CountedSearches, Document, DocumentList, DocumentRef,
+    KnownDocument, Project, ProjectRef, SearchGrouping, SearchRecord, Uuid,
+};
 
 /// SQL for projects, with the columns of [`project_of`].
 const PROJECT: &str = "SELECT id!text, slug, name, settings!text, corpus_version!number, [created_at], [updated_at] FROM @projects";
