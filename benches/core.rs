@@ -6,14 +6,14 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use fetchwell::cursor::{Claims, Cursors, Key, KeyId, KeyRing, Kind, Skew, seal};
-use fetchwell::fit::{ChunkBudget, PageItem, Pressure, Shaping, chunk_end, plan_page, shorten};
-use fetchwell::handle::Handle;
-use fetchwell::record::{Excerpt, RecordData};
-use fetchwell::source::pdpp::{RecordedSource, fat_records_reply, fat_search_reply, long_record_reply};
-use fetchwell::source::{BoundSource, SearchQuery};
-use fetchwell::telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
-use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
+use fetchwell_core::fit::{ChunkBudget, PageItem, Pressure, Shaping, chunk_end, plan_page, shorten};
+use fetchwell_core::handle::Handle;
+use fetchwell_core::record::{Excerpt, RecordData};
+use fetchwell_lab::recorded::{RecordedSource, fat_records_reply, fat_search_reply, long_record_reply};
+use fetchwell_source::{BoundSource, SearchQuery};
+use fetchwell_state::cursor::{Claims, Cursors, Key, KeyId, KeyRing, Kind, Skew, seal};
+use fetchwell_telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
+use fetchwell_tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 
 fn handles(criterion: &mut Criterion) {
     for (name, text) in [

@@ -13,7 +13,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use fetchwell::source::pdpp::fat_search_reply;
+use fetchwell_lab::recorded::fat_search_reply;
 
 #[expect(dead_code, reason = "the other benches use more of it")]
 mod client;

@@ -21,8 +21,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
-use fetchwell::embedding::{ModelIdentity, QueryVector};
-use fetchwell::source::sqlite::{VectorIndex, VectorScope};
+use fetchwell_embedding::{ModelIdentity, QueryVector};
+use fetchwell_sqlite::{VectorIndex, VectorScope};
 use rusqlite::{Connection, params};
 
 #[path = "vectors/postgres.rs"]
@@ -183,7 +183,7 @@ fn write(path: &Path, vectors: &[Vec<f32>]) {
     let mut sqlite = Connection::open(path).unwrap();
     let settings = "PRAGMA page_size = 32768; PRAGMA application_id = 0x66777665; PRAGMA journal_mode = WAL;";
     sqlite.execute_batch(settings).unwrap();
-    sqlite.execute_batch(include_str!("../src/source/sqlite/vectors/schema.sql")).unwrap();
+    sqlite.execute_batch(include_str!("../crates/sqlite/src/vectors/schema.sql")).unwrap();
     sqlite.execute_batch("PRAGMA user_version = 1;").unwrap();
     let transaction = sqlite.transaction().unwrap();
     let dimensions = vectors[0].len();

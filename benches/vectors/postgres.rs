@@ -11,7 +11,7 @@ use tokio_postgres::{Client, NoTls};
 use super::{FILTERS, Results, Set};
 
 /// Table of a generation as the program creates it.
-const TABLE: &str = include_str!("../../src/source/postgres/migrations/documents/record_vectors_table.sql");
+const TABLE: &str = include_str!("../../crates/postgres/src/migrations/documents/record_vectors_table.sql");
 
 /// Settings of a search in the index, as the program has them.
 const SETTINGS: &str = "SET hnsw.iterative_scan = relaxed_order; SET hnsw.ef_search = 400;

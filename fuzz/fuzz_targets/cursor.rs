@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fetchwell::cursor::{Key, KeyId, KeyRing, VALID_FOR, seal};
+use fetchwell_state::cursor::{Key, KeyId, KeyRing, VALID_FOR, seal};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -7,10 +7,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use fetchwell::connectors::{ImportError, Intake, Report, extract_pdf, import_content};
-use fetchwell::source::Manifest;
-use fetchwell::source::contract::NewConnection;
-use fetchwell::source::sqlite::SqliteTarget;
+use fetchwell_connectors::{ImportError, Intake, Report, extract_pdf, import_content};
+use fetchwell_source::Manifest;
+use fetchwell_source::contract::NewConnection;
+use fetchwell_sqlite::SqliteTarget;
 use libfuzzer_sys::fuzz_target;
 
 /// Extensions by which an input is read. Its first byte chooses one.

@@ -2,7 +2,7 @@
 //! its segment.
 #![no_main]
 
-use fetchwell::handle::{Handle, RecordAddress};
+use fetchwell_core::handle::{Handle, RecordAddress};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -2,7 +2,7 @@
 //! of another part or another record.
 #![no_main]
 
-use fetchwell::handle::{Handle, MAX_HANDLE_BYTES};
+use fetchwell_core::handle::{Handle, MAX_HANDLE_BYTES};
 use libfuzzer_sys::fuzz_target;
 
 // The input: a number, a line break, and a handle.

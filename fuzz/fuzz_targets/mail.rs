@@ -6,10 +6,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use fetchwell::connectors::{ImportError, Intake, Report, import_mbox};
-use fetchwell::source::Manifest;
-use fetchwell::source::contract::NewConnection;
-use fetchwell::source::sqlite::SqliteTarget;
+use fetchwell_connectors::{ImportError, Intake, Report, import_mbox};
+use fetchwell_source::Manifest;
+use fetchwell_source::contract::NewConnection;
+use fetchwell_sqlite::SqliteTarget;
 use libfuzzer_sys::fuzz_target;
 
 /// The start of a message. Without it an input is not a mailbox, and is not parsed.

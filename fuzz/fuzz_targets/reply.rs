@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use fetchwell::fit::budget;
-use fetchwell::record::RecordData;
-use fetchwell::source::pdpp::RecordedSource;
-use fetchwell::source::{BoundSource, RecordsPosition, RecordsQuery, Start};
-use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
+use fetchwell_core::fit::budget;
+use fetchwell_core::record::RecordData;
+use fetchwell_lab::recorded::RecordedSource;
+use fetchwell_source::{BoundSource, RecordsPosition, RecordsQuery, Start};
+use fetchwell_tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 use libfuzzer_sys::fuzz_target;
 use tokio::runtime::{Builder, Runtime};
 

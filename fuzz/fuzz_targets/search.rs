@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 
-use fetchwell::connectors::{Intake, Report, import_records};
-use fetchwell::record::RecordData;
-use fetchwell::source::contract::NewConnection;
-use fetchwell::source::sqlite::{SqliteStore, SqliteTarget};
-use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
+use fetchwell_connectors::{Intake, Report, import_records};
+use fetchwell_core::record::RecordData;
+use fetchwell_source::contract::NewConnection;
+use fetchwell_sqlite::{SqliteStore, SqliteTarget};
+use fetchwell_tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -6,13 +6,13 @@ use std::fmt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use fetchwell::connectors::{
+use fetchwell_connectors::{
     FieldNames, ImportError, Intake, Report, import_content, import_csv, import_git_log, import_json,
     import_records,
 };
-use fetchwell::source::Manifest;
-use fetchwell::source::contract::NewConnection;
-use fetchwell::source::sqlite::SqliteTarget;
+use fetchwell_source::Manifest;
+use fetchwell_source::contract::NewConnection;
+use fetchwell_sqlite::SqliteTarget;
 use libfuzzer_sys::fuzz_target;
 
 /// A manifest without the streams that are imported: each record is made and then rejected, and no store is written.

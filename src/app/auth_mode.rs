@@ -3,6 +3,14 @@
 
 use std::sync::Arc;
 
+use fetchwell_callers::{
+    AuthenticatorSettings, IntrospectionSettings, IssuerSettings, RecordPages, SignInSettings, StaticToken,
+};
+use fetchwell_core::fit::Protection;
+use fetchwell_core::saturate::saturated;
+use fetchwell_http::{AuthMode, Callers};
+use fetchwell_state::cursor::Cursors;
+use fetchwell_tools::{CallerSettings, CallerToolboxes, SharedToolbox, Toolbox};
 use url::Url;
 
 use super::caller_sources::ConfiguredSources;
@@ -10,15 +18,7 @@ use super::failure::Failure;
 use super::open::{OpenedSource, joined, reopen_sources};
 use super::rerank::reranking;
 use super::secret::secret;
-use crate::callers::{
-    AuthenticatorSettings, IntrospectionSettings, IssuerSettings, RecordPages, SignInSettings, StaticToken,
-};
 use crate::config::{AuthSettings, Environment, FileSettings};
-use crate::cursor::Cursors;
-use crate::fit::Protection;
-use crate::http::{AuthMode, Callers};
-use crate::saturate::saturated;
-use crate::tools::{CallerSettings, CallerToolboxes, SharedToolbox, Toolbox};
 
 /// Opens the sources that do not depend on the caller: all of them, or with `auth` those with a credential of their
 /// own.

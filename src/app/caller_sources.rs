@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use fetchwell_callers::{AuthorizationPolicy, Caller, GrantToken, SourceCredential, SourceGrant};
+use fetchwell_core::handle::SourceName;
+use fetchwell_pdpp::Connections;
+use fetchwell_source::{Reranking, Sources};
+use fetchwell_tools::CallerSources;
+
 use super::failure::Failure;
 use super::open::{OpenedSource, joined};
 use super::rerank::reranking;
-use crate::callers::{AuthorizationPolicy, Caller, GrantToken, SourceCredential, SourceGrant};
 use crate::config::{AuthSettings, Environment, FileSettings, SourceSettings};
-use crate::handle::SourceName;
-use crate::source::pdpp::Connections;
-use crate::source::{Reranking, Sources};
-use crate::tools::CallerSources;
 
 /// Configured sources with the policy that grants them.
 #[derive(Debug)]

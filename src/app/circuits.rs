@@ -8,11 +8,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fetchwell_http::AuthMode;
+use fetchwell_source::federation::{CircuitReport, CircuitState};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
-
-use crate::http::AuthMode;
-use crate::source::federation::{CircuitReport, CircuitState};
 
 /// Interval at which circuits are checked.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);

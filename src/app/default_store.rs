@@ -5,16 +5,16 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
+use fetchwell_core::terminal::note;
+use fetchwell_source::contract::{FILES_ONLY, PostgresError, StoreError, Unsupported};
+use fetchwell_source::is_database;
+use fetchwell_state::create_private_directory;
 
 use super::failure::Failure;
 use super::imports::ImportStore;
 use crate::config::{
     Environment, FileSettings, SourceSettings, check_text, default_file, read_text, settings_of,
 };
-use crate::source::contract::{FILES_ONLY, PostgresError, StoreError, Unsupported};
-use crate::source::is_database;
-use crate::state::create_private_directory;
-use crate::terminal::note;
 
 /// Name of the store in the user's data folder.
 const FILE: &str = "store.db";

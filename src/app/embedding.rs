@@ -4,6 +4,14 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::Duration;
 
+use fetchwell_core::terminal::note;
+use fetchwell_embedding::{
+    EmbeddingError, EmbeddingModel, EmbeddingSettings, Persistence, QueryEmbedder, open_model,
+};
+use fetchwell_postgres::PostgresVectors;
+use fetchwell_source::contract::{EmbeddedStreams, StoreError, VectorError};
+use fetchwell_source::vectors::StoreVectors;
+use fetchwell_sqlite::{SqliteVectors, check_document_dimensions};
 use parking_lot::Mutex;
 use secrecy::SecretString;
 
@@ -15,14 +23,6 @@ use crate::config::{
     ConfigError, ConfiguredEmbedding, Environment, FileSettings, SourceSettings, default_file, read_text,
     settings_of,
 };
-use crate::embedding::{
-    EmbeddingError, EmbeddingModel, EmbeddingSettings, Persistence, QueryEmbedder, open_model,
-};
-use crate::source::contract::{EmbeddedStreams, StoreError, VectorError};
-use crate::source::postgres::PostgresVectors;
-use crate::source::sqlite::{SqliteVectors, check_document_dimensions};
-use crate::source::vectors::StoreVectors;
-use crate::terminal::note;
 
 /// Models of this machine that are open, so that searches and builds share the memory of one.
 static LOCAL_MODELS: LazyLock<Mutex<Vec<LocalModel>>> = LazyLock::new(Mutex::default);
@@ -62,6 +62,15 @@ pub(crate) fn shown_streams(settings: &FileSettings, store: &ImportStore) -> Emb
 /// Returns the streams of a file that a configuration embeds, as [`shown_streams`] does.
 pub(crate) fn embedded_streams(settings: &FileSettings, store: &Path) -> EmbeddedStreams {
     shown_streams(settings, &ImportStore::File(store.to_owned()))
+}
+
+/// Returns the vectors of a store that a command means.
+pub(crate) fn vectors_of(
+    store: &ImportStore,
+    settings: &FileSettings,
+    environment: &Environment,
+) -> Result<Box<dyn StoreVectors>, Failure> {
+    Ok(open_vectors(store, shown_streams(settings, store), environment)?)
 }
 
 /// Returns the vectors of a store of which some streams are embedded. Nothing is opened.
@@ -237,7 +246,7 @@ impl SearchEmbedding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::embedding::ModelPlace;
+    use fetchwell_embedding::ModelPlace;
 
     #[test]
     fn one_local_model_is_open_at_a_time() {

@@ -2,19 +2,20 @@
 
 use std::fmt;
 
+use fetchwell_connectors::ImportError;
+use fetchwell_core::terminal::escape_line;
+use fetchwell_embedding::EmbeddingError;
+use fetchwell_http::{ListenError, TlsError};
+use fetchwell_pdpp::{CredentialError, InvalidProviderUrl};
+use fetchwell_source::contract::{RemovalError, ScopeError, StoreError, VectorError};
+use fetchwell_source::{CopyError, SourceError};
+use fetchwell_sqlite::BackupError;
+use fetchwell_state::StateError;
+use fetchwell_state::cursor::CursorFault;
+use fetchwell_tools::ToolError;
+
 use super::stop::StopSignal;
 use crate::config::ConfigError;
-use crate::connectors::ImportError;
-use crate::cursor::CursorFault;
-use crate::embedding::EmbeddingError;
-use crate::http::{ListenError, TlsError};
-use crate::source::contract::{RemovalError, ScopeError, StoreError, VectorError};
-use crate::source::pdpp::{CredentialError, InvalidProviderUrl};
-use crate::source::sqlite::BackupError;
-use crate::source::{CopyError, SourceError};
-use crate::state::StateError;
-use crate::terminal::escape_line;
-use crate::tools::ToolError;
 
 /// Message with the remedy, and the exit code.
 #[derive(Debug, PartialEq, Eq)]

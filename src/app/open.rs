@@ -4,6 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fetchwell_callers::GrantToken;
+use fetchwell_core::fit::Protection;
+use fetchwell_core::record::RecordData;
+use fetchwell_core::terminal::note;
+use fetchwell_pdpp::{Connections, Credentials, Pdpp, ProviderUrl};
+use fetchwell_postgres::{PostgresStore, PostgresUrl, ReadReplicas};
+use fetchwell_source::contract::StoreError;
+use fetchwell_source::federation::{Federation, Member};
+use fetchwell_source::{AllowedStreams, LazySource, RecordStore, Source, SourceError, Sources};
+use fetchwell_sqlite::{SqliteFile, SqliteStore};
+use fetchwell_tools::{Payload, Profile, Toolbox};
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 
@@ -12,21 +23,10 @@ use super::failure::{Failure, OWNER};
 use super::rerank::reranking;
 use super::secret::postgres_pool;
 use super::settings::SourceArgs;
-use crate::callers::GrantToken;
 use crate::config::{
     ConfiguredEmbedding, CredentialSettings, Environment, FileSettings, ReplicaSettings, SourcePlace,
     SourceSettings,
 };
-use crate::fit::Protection;
-use crate::record::RecordData;
-use crate::source::contract::StoreError;
-use crate::source::federation::{Federation, Member};
-use crate::source::pdpp::{Connections, Credentials, Pdpp, ProviderUrl};
-use crate::source::postgres::{PostgresStore, PostgresUrl, ReadReplicas};
-use crate::source::sqlite::{SqliteFile, SqliteStore};
-use crate::source::{AllowedStreams, LazySource, RecordStore, Source, SourceError, Sources};
-use crate::terminal::note;
-use crate::tools::{Payload, Profile, Toolbox};
 
 /// Error of a configuration without a store.
 pub(crate) const NO_STORE: &str = "no store is configured, and this command needs one; name one with --store";

@@ -6,6 +6,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use fetchwell_core::fit::Protection;
+use fetchwell_core::saturate::saturated;
+use fetchwell_http::{AuthMode, CurrentConfiguration, RateLimiter};
+use fetchwell_telemetry::Telemetry;
 use tokio::runtime::Handle;
 
 use super::auth_mode::{authenticator_settings, caller_settings, has_sign_in, open_own};
@@ -16,10 +20,6 @@ use super::open::{OpenedSource, joined, reopen_sources};
 use super::rerank::reranking;
 use super::settings::ConfiguredSettings;
 use crate::config::{Environment, FileChange, WatchHandle, keys_that_need_a_restart, reopens_sources, watch};
-use crate::fit::Protection;
-use crate::http::{AuthMode, CurrentConfiguration, RateLimiter};
-use crate::saturate::saturated;
-use crate::telemetry::Telemetry;
 
 /// Running server with everything that a reload needs.
 pub(crate) struct Reload {
@@ -149,8 +149,8 @@ mod tests {
     use crate::app::settings::{PlaceArgs, SourceArgs};
     use crate::cli::demo::import_mail;
     use crate::config::DEFAULT_CACHE_ROOT;
-    use crate::source::{Source, Sources};
-    use crate::tools::{SharedToolbox, Toolbox};
+    use fetchwell_source::{Source, Sources};
+    use fetchwell_tools::{SharedToolbox, Toolbox};
 
     const TWO: &str =
         "[[source]]\nname = \"a\"\nstore = \"a.db\"\n[[source]]\nname = \"b\"\nstore = \"b.db\"\n";

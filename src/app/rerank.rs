@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use fetchwell_core::terminal::note;
+use fetchwell_embedding::{Reranker, open_reranker};
+use fetchwell_source::Reranking;
+
 use super::failure::Failure;
 use super::secret::secret;
 use crate::config::{ConfiguredRerank, Environment, FileSettings};
-use crate::embedding::{Reranker, open_reranker};
-use crate::source::Reranking;
-use crate::terminal::note;
 
 /// Returns the reranking of searches, or `None` without `[rerank]`. A reranker that cannot be opened is noted, because
 /// searches work without it.

@@ -1,11 +1,11 @@
 //! Secrets of the configuration: read from an environment variable or a file.
 
+use fetchwell_postgres::{PasswordPlace, PostgresPool, PostgresUrl};
+use fetchwell_source::contract::PostgresError;
 use secrecy::SecretString;
 
 use super::failure::Failure;
 use crate::config::{Environment, SecretPlace};
-use crate::source::contract::PostgresError;
-use crate::source::postgres::{PasswordPlace, PostgresPool, PostgresUrl};
 
 /// Maximum size in bytes of a secret in a file.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;

@@ -5,6 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use fetchwell_core::terminal::note;
+use fetchwell_http::{
+    AuthMode, CallerCheck, CurrentConfiguration, DEFAULT_LISTEN, PublicUrl, RateLimiter, Site, Tls, bind,
+    bind_ops, serve, serve_ops,
+};
+use fetchwell_mcp::{Server, serve_stdio};
+use fetchwell_state::StateError;
+use fetchwell_state::cursor::{Cursors, LatestKeyMismatch, Skew, StatePlace, Timing};
+use fetchwell_state::redis::RedisState;
+use fetchwell_telemetry::{AuditLog, InvalidOtlpEndpoint, OtlpEndpoint, Spans, Telemetry};
+use fetchwell_tools::Profile;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
@@ -18,17 +29,6 @@ use super::settings::ConfiguredSettings;
 use super::state::{SharedStateArgs, StateArgs};
 use super::{circuits, stop};
 use crate::config::{AuditSettings, Environment, FileSettings, OTLP_ENDPOINT_VARIABLE, insecure_spans};
-use crate::cursor::{Cursors, LatestKeyMismatch, Skew, StatePlace, Timing};
-use crate::http::{
-    AuthMode, CallerCheck, CurrentConfiguration, DEFAULT_LISTEN, PublicUrl, RateLimiter, Site, Tls, bind,
-    bind_ops, serve, serve_ops,
-};
-use crate::mcp::{Server, serve_stdio};
-use crate::state::StateError;
-use crate::state::redis::RedisState;
-use crate::telemetry::{AuditLog, InvalidOtlpEndpoint, OtlpEndpoint, Spans, Telemetry};
-use crate::terminal::note;
-use crate::tools::Profile;
 
 /// The transport of a server.
 #[derive(Debug, Clone, Copy)]

@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fetchwell_core::handle::SourceName;
+use fetchwell_http::ConfigurationView;
+use fetchwell_pdpp::ProviderUrl;
 
 use super::default_store::{default_store_to_fill, existing_default_store};
 use super::failure::Failure;
@@ -11,9 +14,6 @@ use crate::config::{
     SourceSettings, configuration_view, default_file, read_text, refuse_blank, settings_of,
     without_user_info,
 };
-use crate::handle::SourceName;
-use crate::http::ConfigurationView;
-use crate::source::pdpp::ProviderUrl;
 
 /// The source to use.
 #[derive(Debug, Clone, Args)]

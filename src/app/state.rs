@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use clap::Args;
 use directories::ProjectDirs;
+use fetchwell_state::StateError;
+use fetchwell_state::cursor::VALID_FOR;
+use fetchwell_state::redis::{PasswordSource, RedisState, RedisUrl};
 
 use super::failure::Failure;
 use super::secret::secret;
 use crate::config::{Environment, SecretPlace, check_text, read_text};
-use crate::cursor::VALID_FOR;
-use crate::state::StateError;
-use crate::state::redis::{PasswordSource, RedisState, RedisUrl};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StateArgs {

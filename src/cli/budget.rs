@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use clap::Args;
+use fetchwell_core::fit::{Protection, budget, count_tokens};
+use fetchwell_core::record::RecordData;
+use fetchwell_core::saturate::saturated;
+use fetchwell_core::terminal::Line;
+use fetchwell_lab::recorded::{
+    RecordedSource, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
+};
+use fetchwell_mcp::{instructions, tool_list_json};
+use fetchwell_tools::{DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::print::{BAD, GOOD, Printer, grouped};
 use crate::app::failure::Failure;
 use crate::app::open::{runtime, toolbox};
-use crate::fit::{Protection, budget, count_tokens};
-use crate::mcp::{instructions, tool_list_json};
-use crate::record::RecordData;
-use crate::saturate::saturated;
-use crate::source::pdpp::{
-    RecordedSource, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
-};
-use crate::terminal::Line;
-use crate::tools::{DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
 
 /// Measure every budget on fixtures; exit with 1 if one is exceeded.
 #[derive(Debug, Args)]
@@ -88,7 +88,7 @@ fn print_table(printer: Printer, rows: &[Row]) {
 fn constant_rows() -> Vec<Row> {
     let standard = tool_list_json(Profile::Standard);
     let tools = Profile::Standard.tools();
-    let longest = |size: fn(&crate::tools::ToolSpec) -> usize| tools.iter().map(size).max().unwrap_or(0);
+    let longest = |size: fn(&fetchwell_tools::ToolSpec) -> usize| tools.iter().map(size).max().unwrap_or(0);
     let description = longest(|tool| tool.description.chars().count());
     let schema = longest(|tool| tool.input_schema.len());
     vec![

@@ -1,6 +1,11 @@
 //! `fetchwell connections`: lists the connected accounts and their streams.
 
 use clap::Args;
+use fetchwell_callers::CallContext;
+use fetchwell_core::handle::SourceName;
+use fetchwell_core::record::{ConnectionSchema, Schema};
+use fetchwell_core::terminal::Line;
+use fetchwell_source::contract::RememberedImport;
 use futures_util::future::join_all;
 use serde::Serialize;
 
@@ -9,12 +14,7 @@ use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
 use crate::app::settings::SourceArgs;
-use crate::callers::CallContext;
 use crate::config::{Environment, SourceSettings};
-use crate::handle::SourceName;
-use crate::record::{ConnectionSchema, Schema};
-use crate::source::contract::RememberedImport;
-use crate::terminal::Line;
 
 /// List the connected accounts with their streams.
 #[derive(Debug, Args)]
@@ -105,7 +105,7 @@ pub(super) fn import_output(import: &RememberedImport) -> ImportOutput<'_> {
 }
 
 fn shown<'a>(connection: &'a ConnectionSchema, imports: &'a Imports) -> ConnectionOutput<'a> {
-    let stream = |stream: &'_ crate::record::StreamSchema| stream.record_count;
+    let stream = |stream: &'_ fetchwell_core::record::StreamSchema| stream.record_count;
     ConnectionOutput {
         connection_id: connection.connection_id.as_str(),
         display_name: connection.display_name.as_deref(),

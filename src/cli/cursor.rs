@@ -4,19 +4,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use fetchwell_core::hex::hexadecimal;
+use fetchwell_core::record::RecordData;
+use fetchwell_state::StateError;
+use fetchwell_state::cursor::{
+    Clock, CursorFault, Database, KeyFile, KeyId, KeyRing, PositionState, Skew, SqlitePositions,
+    StoredPosition, UnverifiedCursor, open_position,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::print::Printer;
 use crate::app::failure::Failure;
 use crate::app::state::ServerStateArgs;
-use crate::cursor::{
-    Clock, CursorFault, Database, KeyFile, KeyId, KeyRing, PositionState, Skew, SqlitePositions,
-    StoredPosition, UnverifiedCursor, open_position,
-};
-use crate::hex::hexadecimal;
-use crate::record::RecordData;
-use crate::state::StateError;
 
 /// Inspect cursors of servers, and rotate the key that signs them.
 #[derive(Debug, Args)]

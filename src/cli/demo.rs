@@ -4,6 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use directories::ProjectDirs;
+use fetchwell_connectors::{ImportError, import_records};
+use fetchwell_core::fit::Protection;
+use fetchwell_core::record::RecordData;
+use fetchwell_core::saturate::saturated;
+use fetchwell_core::terminal::Line;
+use fetchwell_lab::hostaway;
+use fetchwell_lab::sample::{SampleAccount, import_account};
+use fetchwell_sqlite::{SqliteStore, SqliteTarget};
+use fetchwell_tools::{DEFAULT_CALL_DEADLINE, Payload, Toolbox};
 use serde_json::{Value, json};
 
 use super::client_config::{Client, Launch, absolute, program, shell_word, snippet};
@@ -11,13 +20,6 @@ use super::print::{FAINT, Printer, STRONG, grouped};
 use crate::app::default_store::refuse_database;
 use crate::app::failure::Failure;
 use crate::app::open::{call, runtime, toolbox};
-use crate::connectors::{ImportError, SampleAccount, hostaway, import_account, import_records};
-use crate::fit::Protection;
-use crate::record::RecordData;
-use crate::saturate::saturated;
-use crate::source::sqlite::{SqliteStore, SqliteTarget};
-use crate::terminal::Line;
-use crate::tools::{DEFAULT_CALL_DEADLINE, Payload, Toolbox};
 
 /// Try fetchwell on bundled sample data: two accounts that have records of the same ids.
 #[derive(Debug, Args)]

@@ -1,6 +1,9 @@
 //! `fetchwell fetch`: prints one record.
 
 use clap::Args;
+use fetchwell_core::record::RecordData;
+use fetchwell_core::terminal::Line;
+use fetchwell_tools::Toolbox;
 use serde_json::Value;
 
 use super::print::{FAINT, Printer, STRONG};
@@ -8,9 +11,6 @@ use crate::app::failure::Failure;
 use crate::app::open::{AS_IT_IS, call, joined, open_sources, runtime, toolbox};
 use crate::app::settings::SourceArgs;
 use crate::config::Environment;
-use crate::record::RecordData;
-use crate::terminal::Line;
-use crate::tools::Toolbox;
 
 /// Read a record by its handle. Text output is the whole record; --json prints what a client gets, part by part.
 #[derive(Debug, Args)]

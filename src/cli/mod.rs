@@ -48,14 +48,14 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use fetchwell_core::terminal::{self, escape_line};
+use fetchwell_state::cursor::Skew;
+use fetchwell_telemetry::{InvalidLogFormat, LogFormat, start_logging};
 
 use self::print::Printer;
 use self::usage_error::with_possible_values;
 use crate::app::failure::Failure;
 use crate::config::{Environment, LOG_FORMAT_VARIABLE, environment};
-use crate::cursor::Skew;
-use crate::telemetry::{InvalidLogFormat, LogFormat, start_logging};
-use crate::terminal::{self, escape_line};
 
 /// Search and read records across connected accounts, for ChatGPT, Claude, Codex and any MCP client.
 #[derive(Debug, Parser)]

@@ -1,8 +1,7 @@
 //! `--mode` of commands that search.
 
 use clap::ValueEnum;
-
-use crate::source::SearchMode;
+use fetchwell_source::SearchMode;
 
 /// Modes of a search by their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

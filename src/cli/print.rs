@@ -6,10 +6,8 @@
 use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style};
+use fetchwell_core::terminal::{self, Line, escape_json, escape_line, escape_lines, note};
 use serde::Serialize;
-
-pub(super) use crate::terminal::note;
-use crate::terminal::{self, Line, escape_json, escape_line, escape_lines};
 
 /// Output format of a command.
 #[derive(Debug, Clone, Copy)]

@@ -3,17 +3,17 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use fetchwell_callers::CallContext;
+use fetchwell_core::handle::StreamName;
+use fetchwell_core::record::{Schema, StreamSchema};
+use fetchwell_core::saturate::saturated;
+use fetchwell_source::{Source, SourceError};
 use serde::Serialize;
 use tokio::time::timeout;
 
 use super::print::counted;
 use crate::app::failure::Failure;
-use crate::callers::CallContext;
 use crate::config::SourceSettings;
-use crate::handle::StreamName;
-use crate::record::{Schema, StreamSchema};
-use crate::saturate::saturated;
-use crate::source::{Source, SourceError};
 
 /// Size of a source, and the time of the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -3,10 +3,10 @@
 use std::io::{self, Read};
 
 use clap::Args;
+use fetchwell_connectors::{extract_pdf, limit_pdf_memory};
 
 use super::print::Printer;
 use crate::app::failure::Failure;
-use crate::connectors::{extract_pdf, limit_pdf_memory};
 
 /// Maximum size of a document in bytes. The import has refused larger ones.
 const MAX_BYTES: u64 = 128 * 1024 * 1024;

@@ -1,19 +1,20 @@
 //! `fetchwell search`: prints the results that a client would get.
 
 use clap::Args;
+use fetchwell_core::record::RecordData;
+use fetchwell_core::terminal::Line;
+use fetchwell_core::terminal::output::note;
+use fetchwell_source::SearchMode;
+use fetchwell_tools::{parse_query, parse_since};
 use serde_json::{Value, json};
 
 use super::mode::ModeName;
-use super::print::{FAINT, Printer, STRONG, note};
+use super::print::{FAINT, Printer, STRONG};
 use crate::app::failure::{Failure, with_option_names};
 use crate::app::open::{WITH_WHOLE_INDEX, call, joined, open_sources, runtime, toolbox};
 use crate::app::rerank::reranking;
 use crate::app::settings::SourceArgs;
 use crate::config::Environment;
-use crate::record::RecordData;
-use crate::source::SearchMode;
-use crate::terminal::Line;
-use crate::tools::{parse_query, parse_since};
 
 /// Exit code of a search that fails, as of `grep`. 1 says that nothing was found.
 pub(super) const ERROR: u8 = 2;

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
+use fetchwell_state::cursor::Skew;
+use fetchwell_tools::Profile;
 
 use crate::app::failure::Failure;
 use crate::app::imports::create_import_stores;
@@ -10,8 +12,6 @@ use crate::app::server::{ServerState, Transport, run_server};
 use crate::app::settings::SourceArgs;
 use crate::app::state::{SharedStateArgs, StateArgs};
 use crate::config::Environment;
-use crate::cursor::Skew;
-use crate::tools::Profile;
 
 /// Serve MCP and the APIs /v1 and /api/v1 over HTTP, or MCP over standard input and output.
 #[derive(Debug, Args)]

@@ -4,12 +4,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use fetchwell_telemetry::{CallFilter, EndpointAggregates, StoredCall, StoredCalls};
 use jiff::{SignedDuration, Timestamp};
 
 use super::print::{Printer, grouped};
 use crate::app::failure::Failure;
 use crate::app::state::ServerStateArgs;
-use crate::telemetry::{CallFilter, EndpointAggregates, StoredCall, StoredCalls};
 
 /// Show the calls that HTTP servers recorded: time, latency and size, never the query.
 #[derive(Debug, Args)]

@@ -3,12 +3,13 @@
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use fetchwell_callers::NewToken;
+use fetchwell_core::terminal::output::note;
 use secrecy::ExposeSecret;
 use serde::Serialize;
 
-use super::print::{Printer, note};
+use super::print::Printer;
 use crate::app::failure::Failure;
-use crate::callers::NewToken;
 
 /// Maximum length of a token's name in characters.
 const MAX_NAME_CHARS: usize = 64;

@@ -5,12 +5,12 @@ use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
+use fetchwell_core::fit::{Estimator, budget, count_tokens};
+use fetchwell_core::saturate::saturated;
 use serde::Serialize;
 
 use super::print::Printer;
 use crate::app::failure::Failure;
-use crate::fit::{Estimator, budget, count_tokens};
-use crate::saturate::saturated;
 
 /// Maximum size of a text in bytes; all of it is read into memory.
 const MAX_TEXT_BYTES: usize = 64 * 1024 * 1024;

@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use fetchwell_callers::{Algorithm, AuthorityUrl};
+use fetchwell_core::handle::SourceName;
+use fetchwell_http::PublicUrl;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
 use super::SourceSettings;
 use super::tree::{Mistake, Node, key_of};
 use super::values::{Parsed, SourceTitle, is_variable, shown};
-use crate::callers::{Algorithm, AuthorityUrl};
-use crate::handle::SourceName;
-use crate::http::PublicUrl;
 
 /// The `[auth]` table: accepted tokens and the sources of each caller.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,14 +3,14 @@
 
 use std::collections::HashMap;
 
+use fetchwell_core::fit::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};
+use fetchwell_tools::Profile;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::env::{Environment, PROTECTION_VARIABLES};
 use super::tree::{Mistake, Node, Schema, key_of};
 use super::values::{parse_boolean, shown};
-use crate::fit::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};
-use crate::tools::Profile;
 
 /// Name of the table.
 const TABLE: &str = "context_protection";

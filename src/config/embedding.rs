@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fetchwell_embedding::{EmbeddingSettings, Endpoint, ModelPlace};
 use serde::Deserialize;
 
 use super::auth::SecretPlace;
 use super::tree::{Mistake, Node};
 use super::values::parsed;
-use crate::embedding::{EmbeddingSettings, Endpoint, ModelPlace};
 
 /// Name of the table.
 const TABLE: &str = "embedding";

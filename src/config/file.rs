@@ -16,6 +16,8 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use fetchwell_http::{CallerCheck, DEFAULT_LISTEN, ListenError, may_listen};
+
 use super::context_protection::Refusal;
 use super::error::ConfigError;
 use super::imports::imports;
@@ -25,7 +27,6 @@ use super::sources::sources;
 use super::text::read_text;
 use super::tree::{Mistake, Node};
 use super::{Environment, SourceSettings};
-use crate::http::{CallerCheck, DEFAULT_LISTEN, ListenError, may_listen};
 
 /// Reads a configuration file that has at least one source.
 ///
@@ -143,7 +144,7 @@ mod tests {
 
     use super::*;
     use crate::config::{CredentialSettings, SourcePlace};
-    use crate::source::pdpp::{CommandLine, DEFAULT_DEADLINE};
+    use fetchwell_pdpp::{CommandLine, DEFAULT_DEADLINE};
 
     fn read(text: &str) -> FileSettings {
         check_text(text, Path::new("/etc/fetchwell/fetchwell.toml")).unwrap()

@@ -5,15 +5,15 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 use std::time::Duration;
 
+use fetchwell_http::{
+    AllowedHost, AllowedNames, AllowedOrigin, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS, Limits, PublicUrl,
+    TrustedProxies,
+};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
 use super::tree::{Mistake, Node};
 use super::values::Parsed;
-use crate::http::{
-    AllowedHost, AllowedNames, AllowedOrigin, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS, Limits, PublicUrl,
-    TrustedProxies,
-};
 
 /// Maximum length of a list of names.
 const MAX_NAMES: usize = 100;
@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
     use crate::config::{FileSettings, check_text};
-    use crate::http::{DEFAULT_MAX_CONNECTIONS, DEFAULT_WRITE_TIMEOUT, TlsSettings};
+    use fetchwell_http::{DEFAULT_MAX_CONNECTIONS, DEFAULT_WRITE_TIMEOUT, TlsSettings};
 
     fn read_file(text: &str) -> Result<FileSettings, String> {
         check_text(text, Path::new("/etc/fetchwell/f.toml")).map_err(|error| error.to_string())

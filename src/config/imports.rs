@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fetchwell_connectors::{ImportKind, ImportOptions, connection_name};
+use fetchwell_core::handle::{ConnectionId, SourceName};
 use serde::Deserialize;
 
 use super::tree::{Mistake, Node};
 use super::values::{DurationText, Label, parsed, shown};
 use super::{SourcePlace, SourceSettings};
-use crate::connectors::{ImportKind, ImportOptions, connection_name};
-use crate::handle::{ConnectionId, SourceName};
 
 /// Interval of synchronizations if none is set.
 const DEFAULT_EVERY: Duration = Duration::from_secs(15 * 60);

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fetchwell_embedding::{RerankEndpoint, RerankSettings, RerankerPlace, ServiceUrl};
 use serde::Deserialize;
 
 use super::auth::SecretPlace;
 use super::embedding::{Provider, is_model_name, local_folder};
 use super::tree::{Mistake, Node};
 use super::values::parsed;
-use crate::embedding::{RerankEndpoint, RerankSettings, RerankerPlace, ServiceUrl};
 
 /// Name of the table.
 const TABLE: &str = "rerank";

@@ -7,6 +7,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use fetchwell_core::fit::Protection;
+use fetchwell_http::{PublicUrl, RateLimit, TlsSettings};
+use fetchwell_state::redis::RedisUrl;
+use fetchwell_telemetry::OtlpEndpoint;
 use serde::Deserialize;
 
 use super::SourceSettings;
@@ -19,10 +23,6 @@ use super::rerank::{ConfiguredRerank, RerankTable};
 use super::sources::SourceTable;
 use super::tree::{Mistake, Node};
 use super::values::parsed;
-use crate::fit::Protection;
-use crate::http::{PublicUrl, RateLimit, TlsSettings};
-use crate::state::redis::RedisUrl;
-use crate::telemetry::OtlpEndpoint;
 
 /// The settings of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

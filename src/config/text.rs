@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
+use fetchwell_core::saturate::saturated;
+
 use super::error::ConfigError;
-use crate::saturate::saturated;
 
 /// Maximum size of a configuration file in bytes. A source takes about a hundred.
 const MAX_BYTES: u64 = 1024 * 1024;

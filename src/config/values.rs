@@ -8,15 +8,15 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
+use fetchwell_core::handle::SourceName;
+use fetchwell_pdpp::CommandLine;
 use jiff::fmt::friendly::SpanParser;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use url::Url;
 
-use super::CredentialSettings;
+use super::credential::CredentialSettings;
 use super::env::OWNER_VARIABLES;
-use crate::handle::SourceName;
-use crate::source::pdpp::CommandLine;
 
 /// Maximum length of a source's name in bytes. Each response from which the source is missing contains it.
 const MAX_NAME_BYTES: usize = 64;

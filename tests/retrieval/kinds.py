@@ -41,7 +41,7 @@ IDENTIFIERS = [
 PARAPHRASES = Path(__file__).resolve().parent / "paraphrases.jsonl"
 """Questions written by hand, one JSON object per line: `set`, `text_digest` of the text that is meant, and `query`."""
 
-STOP = set((Path(__file__).resolve().parents[2] / "src/eval/make/stop_words.txt").read_text().split())
+STOP = set((Path(__file__).resolve().parents[2] / "crates/lab/src/evaluation/make/stop_words.txt").read_text().split())
 
 
 def fold(text):

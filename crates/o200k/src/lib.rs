@@ -11,6 +11,8 @@
 //! - `pieces`: cuts a text
 //! - `token`: tokens as numbers
 //! - `vocabulary`: counts the tokens of a piece
+//!
+//! Uses no other crate of the workspace.
 
 mod cache;
 mod hash;

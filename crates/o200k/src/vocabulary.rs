@@ -99,28 +99,28 @@ fn stay_apart(left: u32, right: u32) -> bool {
 
 /// Returns the longest token that a text starts with; none for an empty text.
 fn longest(text: &[u8]) -> Option<u32> {
-    let most = match text {
+    let max_bytes = match text {
         [first, second, ..] => {
             let pair = usize::from(u16::from_be_bytes([*first, *second]));
             LONGEST.get(pair).map_or(1, |longest| usize::from(*longest)).min(text.len())
         }
         _ => text.len(),
     };
-    match most {
-        0..=16 => longest_within::<16>(text, most),
-        _ => longest_within::<MAX_BYTES>(text, most),
+    match max_bytes {
+        0..=16 => longest_within::<16>(text, max_bytes),
+        _ => longest_within::<MAX_BYTES>(text, max_bytes),
     }
 }
 
-/// The same, of at most so many bytes.
-fn longest_within<const BYTES: usize>(text: &[u8], most: usize) -> Option<u32> {
+/// Returns the longest token of at most `max_bytes` bytes that a text starts with; none for an empty text.
+fn longest_within<const BYTES: usize>(text: &[u8], max_bytes: usize) -> Option<u32> {
     let mut hashes = [hash::EMPTY; BYTES];
     let mut hash = hash::EMPTY;
-    for (slot, byte) in hashes.iter_mut().zip(text.iter().take(most)) {
+    for (slot, byte) in hashes.iter_mut().zip(text.iter().take(max_bytes)) {
         hash = hash::with_byte(hash, *byte);
         *slot = hash;
     }
-    (1..=most).rev().find_map(|length| find(*hashes.get(length - 1)?, text.get(..length)?))
+    (1..=max_bytes).rev().find_map(|length| find(*hashes.get(length - 1)?, text.get(..length)?))
 }
 
 /// Returns the token of some bytes.

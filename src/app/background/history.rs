@@ -4,6 +4,9 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use fetchwell_pdpp::DEFAULT_DEADLINE;
+use fetchwell_postgres::{Job, Lease, LeaseAttempt, PostgresStore, PostgresUrl};
+use fetchwell_sqlite::delete_expired_searches;
 use parking_lot::Mutex;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
@@ -12,9 +15,6 @@ use tokio_util::sync::CancellationToken;
 use super::super::imports::ImportStore;
 use super::super::secret::postgres_pool;
 use crate::config::{Environment, FileSettings};
-use crate::source::pdpp::DEFAULT_DEADLINE;
-use crate::source::postgres::{Job, Lease, LeaseAttempt, PostgresStore, PostgresUrl};
-use crate::source::sqlite::delete_expired_searches;
 
 /// Time from the start of a server to the first deletion. Some clients start a server for each call.
 const START_DELAY: Duration = Duration::from_secs(1);

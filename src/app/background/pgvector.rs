@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use fetchwell_core::handle::SourceName;
+use fetchwell_pdpp::DEFAULT_DEADLINE;
+use fetchwell_postgres::{PostgresStore, PostgresUrl};
 use tokio::time::sleep;
 
 use super::super::secret::postgres_pool;
 use crate::config::{Environment, FileSettings};
-use crate::handle::SourceName;
-use crate::source::pdpp::DEFAULT_DEADLINE;
-use crate::source::postgres::{PostgresStore, PostgresUrl};
 
 /// Time from the start of a server to the first connection. Some clients start a server for each call.
 const START_DELAY: Duration = Duration::from_secs(1);

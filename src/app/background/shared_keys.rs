@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fetchwell_state::cursor::{Cursors, LatestKeyMismatch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-
-use crate::cursor::{Cursors, LatestKeyMismatch};
 
 /// Interval at which a server compares its keys, and confirms that it uses them.
 const INTERVAL: Duration = Duration::from_secs(20);

@@ -8,6 +8,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use fetchwell_core::handle::SourceName;
+use fetchwell_core::saturate::saturated;
+use fetchwell_embedding::{EmbeddingError, EmbeddingModel};
+use fetchwell_source::contract::{EmbeddedStreams, StoreVersion, VectorError};
+use fetchwell_source::vectors::StoreVectors;
+use fetchwell_telemetry::{EmbeddingState, Telemetry};
 use parking_lot::Mutex;
 use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
@@ -17,12 +23,6 @@ use super::super::embedding::{open_background_model, open_vectors, shown_streams
 use super::super::failure::Failure;
 use super::super::imports::ImportStore;
 use crate::config::{ConfiguredEmbedding, Environment, FileSettings};
-use crate::embedding::{EmbeddingError, EmbeddingModel};
-use crate::handle::SourceName;
-use crate::saturate::saturated;
-use crate::source::contract::{EmbeddedStreams, StoreVersion, VectorError};
-use crate::source::vectors::StoreVectors;
-use crate::telemetry::{EmbeddingState, Telemetry};
 
 /// Time from the start of a server to the first build. Some clients start a server for each call, and none of those builds.
 const START_DELAY: Duration = Duration::from_secs(2);

@@ -5,6 +5,11 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use fetchwell_connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome, describe_held_records};
+use fetchwell_core::handle::ConnectionId;
+use fetchwell_source::SyncStore;
+use fetchwell_sqlite::SqliteSyncStore;
+use fetchwell_telemetry::{ImportState, Telemetry};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::runtime::Builder;
@@ -14,12 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::failure::Failure;
 use super::follow::{FollowedImport, FollowedSettings, Follower, ImportObserver, known_connection};
 use super::store::ImportStore;
-use crate::config::{Environment, FileSettings, ImportSettings, SourcePlace};
-use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome, describe_held_records};
-use crate::handle::ConnectionId;
-use crate::source::SyncStore;
-use crate::source::sqlite::SqliteSyncStore;
-use crate::telemetry::{ImportState, Telemetry};
+use crate::config::{Environment, FileSettings, ImportSettings};
 
 /// Time from the start of a server to the first synchronization. Some clients start a server for each call, and none of
 /// those synchronizes.
@@ -87,7 +87,7 @@ impl BackgroundImports {
 pub(crate) fn create_import_stores(settings: &FileSettings) -> Result<(), Failure> {
     let stores = settings.imports.iter().filter_map(|import| import.store(&settings.sources));
     for (_, store) in stores {
-        if let SourcePlace::Store { path } = store
+        if let Some(path) = store.file()
             && !path.exists()
         {
             SqliteSyncStore::open_or_create(path)?;
@@ -222,8 +222,8 @@ impl ImportObserver for TelemetryObserver {
 mod tests {
     use super::*;
     use crate::config::check_text;
-    use crate::connectors::without_links;
-    use crate::source::contract::{NewConnection, NewImport};
+    use fetchwell_connectors::without_links;
+    use fetchwell_source::contract::{NewConnection, NewImport};
 
     #[test]
     fn the_connection_of_a_known_import_does_not_depend_on_the_disk() {

@@ -5,6 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use fetchwell_connectors::{
+    ImportError, ImportKind, ImportOptions, Report, StoreFiles, SyncOutcome, Synchronization, guess_kind,
+    without_links,
+};
+use fetchwell_core::handle::ConnectionId;
+use fetchwell_source::SyncStore;
+use fetchwell_source::contract::{NewConnection, NewImport, RememberedImport, StoreError};
 use futures_util::future::join_all;
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
@@ -13,13 +20,6 @@ use tokio::time::{Instant, sleep, timeout};
 use super::store::ImportStore;
 use super::watch::{OriginWatch, WatchedPlace};
 use crate::config::{Environment, ImportSettings};
-use crate::connectors::{
-    ImportError, ImportKind, ImportOptions, Report, StoreFiles, SyncOutcome, Synchronization, guess_kind,
-    without_links,
-};
-use crate::handle::ConnectionId;
-use crate::source::SyncStore;
-use crate::source::contract::{NewConnection, NewImport, RememberedImport, StoreError};
 
 /// Time without changes after which an import is synchronized.
 const SETTLE_TIME: Duration = Duration::from_millis(100);
@@ -347,7 +347,7 @@ impl Report for CountedReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::sqlite::SqliteSyncStore;
+    use fetchwell_sqlite::SqliteSyncStore;
 
     #[test]
     fn pauses_grow_with_each_error() {

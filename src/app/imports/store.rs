@@ -1,16 +1,17 @@
 //! The place of a store that imports write to.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
+use fetchwell_postgres::{PostgresSyncStore, PostgresTarget, PostgresUrl, postgres_imports};
+use fetchwell_source::contract::{RememberedImport, StoreError};
+use fetchwell_source::{ImportTarget, SyncStore};
+use fetchwell_sqlite::{SqliteSyncStore, SqliteTarget};
 use tokio::runtime::Handle;
 
 use super::super::failure::Failure;
 use super::super::secret::postgres_pool;
 use crate::config::{Environment, SourcePlace};
-use crate::source::contract::{RememberedImport, StoreError};
-use crate::source::postgres::{PostgresSyncStore, PostgresTarget, PostgresUrl, postgres_imports};
-use crate::source::sqlite::{SqliteSyncStore, SqliteTarget};
-use crate::source::{ImportTarget, SyncStore};
 
 /// The place of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,14 +20,18 @@ pub(crate) enum ImportStore {
     Postgres(PostgresUrl),
 }
 
+impl fmt::Display for ImportStore {
+    /// Writes the path or the URL, without a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path().display().fmt(f)
+    }
+}
+
 impl ImportStore {
     /// Returns the store of a source, or `None` for a record server.
     pub(crate) fn from_source(place: &SourcePlace) -> Option<Self> {
-        match place {
-            SourcePlace::Store { path } => Some(Self::File(path.clone())),
-            SourcePlace::Postgres { url, .. } => Some(Self::Postgres(url.clone())),
-            SourcePlace::Provider { .. } => None,
-        }
+        let file = place.file().map(|path| Self::File(path.to_owned()));
+        file.or_else(|| place.database().map(|url| Self::Postgres(url.clone())))
     }
 
     /// Returns the store at the path of a file or the URL of a database.

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
+use fetchwell_connectors::{StoreFiles, watched_folder};
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
-
-use crate::connectors::{StoreFiles, watched_folder};
 
 /// The watch of an origin, which ends when it is dropped.
 pub(super) struct OriginWatch {

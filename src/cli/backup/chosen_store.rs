@@ -1,35 +1,24 @@
 //! The store that a command means: the one that `--store` names, or one of a configuration.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fetchwell_source::RecordStore;
+use fetchwell_source::contract::{BACKUP, PostgresError, StoreError, Unsupported};
 
 use crate::app::failure::Failure;
+use crate::app::imports::ImportStore;
 use crate::app::open::{NO_STORE, open_store};
-use crate::app::secret::postgres_pool;
 use crate::app::settings::SourceArgs;
 use crate::config::{
     Environment, FileSettings, FoundFile, SourcePlace, SourceSettings, TrustedFiles, read_text,
 };
-use crate::source::RecordStore;
-use crate::source::contract::{BACKUP, PostgresError, StoreError, Unsupported};
-use crate::source::postgres::PostgresPool;
-
-/// Store of vectors that a command means.
-#[derive(Debug, Clone)]
-pub(in crate::cli) enum StorePlace {
-    /// A store in a file.
-    File(PathBuf),
-    /// A store in PostgreSQL.
-    Postgres(PostgresPool),
-}
 
 /// The arguments that name a store. Those of record servers are accepted for scripts that pass them to every command, and
 /// hidden, because a store is a file or a database.
 #[derive(Debug, Clone, Args)]
 #[command(mut_arg("provider_url", |arg| arg.hide(true)), mut_arg("cache_root", |arg| arg.hide(true)))]
-pub(in crate::cli) struct StoreArgs {
+pub(crate) struct StoreArgs {
     #[command(flatten)]
     args: SourceArgs,
 
@@ -40,7 +29,7 @@ pub(in crate::cli) struct StoreArgs {
 
 impl StoreArgs {
     /// Returns the settings of the configuration.
-    pub(in crate::cli) fn settings(&self, environment: &Environment) -> Result<FileSettings, Failure> {
+    pub(crate) fn settings(&self, environment: &Environment) -> Result<FileSettings, Failure> {
         self.args.settings(environment)
     }
 
@@ -56,28 +45,20 @@ impl StoreArgs {
     }
 
     /// Opens the store.
-    pub(in crate::cli) fn store(&self, environment: &Environment) -> Result<Box<dyn RecordStore>, Failure> {
+    pub(crate) fn store(&self, environment: &Environment) -> Result<Box<dyn RecordStore>, Failure> {
         open_store(&self.settings_place(environment)?, environment)
     }
 
     /// Opens the store for a command that writes. Refuses one that only a found and untrusted file names.
-    pub(in crate::cli) fn store_to_write(
-        &self,
-        environment: &Environment,
-    ) -> Result<Box<dyn RecordStore>, Failure> {
+    pub(crate) fn store_to_write(&self, environment: &Environment) -> Result<Box<dyn RecordStore>, Failure> {
         self.refuse_found()?;
         self.store(environment)
     }
 
-    /// Returns the place of the vectors of the store: a file or a database.
-    pub(in crate::cli) fn place(&self, environment: &Environment) -> Result<StorePlace, Failure> {
-        Ok(match self.settings_place(environment)? {
-            SourcePlace::Postgres { url, .. } => {
-                StorePlace::Postgres(postgres_pool(&url, environment).map_err(StoreError::from)?)
-            }
-            SourcePlace::Store { path } => StorePlace::File(path),
-            SourcePlace::Provider { .. } => return Err(Failure::usage(&NO_STORE)),
-        })
+    /// Returns the place of the store: a file or a database.
+    pub(crate) fn place(&self, environment: &Environment) -> Result<ImportStore, Failure> {
+        let place = ImportStore::from_source(&self.settings_place(environment)?);
+        place.ok_or_else(|| Failure::usage(&NO_STORE))
     }
 
     /// Returns the place of the only store, or of the one that is named.
@@ -104,7 +85,7 @@ impl StoreArgs {
     }
 
     /// Returns the store for a command that writes. Refuses one that only a found and untrusted file names.
-    pub(in crate::cli) fn place_to_write(&self, environment: &Environment) -> Result<StorePlace, Failure> {
+    pub(crate) fn place_to_write(&self, environment: &Environment) -> Result<ImportStore, Failure> {
         self.refuse_found()?;
         self.place(environment)
     }
@@ -130,14 +111,5 @@ impl StoreArgs {
             }
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for StorePlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(path) => write!(f, "{}", path.display()),
-            Self::Postgres(pool) => write!(f, "{}", pool.url()),
-        }
     }
 }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fetchwell_source::contract::BACKUP;
+use fetchwell_sqlite::back_up_store;
 use serde_json::json;
 
 use super::chosen_store::StoreArgs;
@@ -10,8 +12,6 @@ use super::{described, until_stopped};
 use crate::app::failure::Failure;
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::contract::BACKUP;
-use crate::source::sqlite::back_up_store;
 
 /// Write a verified backup of a store, while servers and imports keep running.
 #[derive(Debug, Args)]

@@ -10,7 +10,9 @@ mod restore;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-pub(super) use chosen_store::{StoreArgs, StorePlace};
+use fetchwell_sqlite::Contents;
+
+pub(super) use chosen_store::StoreArgs;
 pub(super) use create::Backup;
 pub(super) use restore::Restore;
 
@@ -18,7 +20,6 @@ use super::print::grouped;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
-use crate::source::sqlite::Contents;
 
 /// Runs work until its end, or until the user stops it.
 pub(super) fn until_stopped<Done: Send + 'static, Problem: Into<Failure> + Send + 'static>(

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fetchwell_sqlite::{RestoreReport, restore_store};
 use serde_json::json;
 
 use super::chosen_store::StoreArgs;
@@ -10,7 +11,6 @@ use super::{described, until_stopped};
 use crate::app::failure::Failure;
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::sqlite::{RestoreReport, restore_store};
 
 /// Replace the records of a store with those of a backup, while servers keep running.
 ///

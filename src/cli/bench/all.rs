@@ -1,12 +1,12 @@
 //! `fetchwell bench all`: all benchmarks that need no network and a few minutes at most.
 
+use fetchwell_core::terminal::Line;
 use serde::Serialize;
 
 use super::machine::Machine;
 use super::{context, cursor, reload, tokens};
 use crate::app::failure::Failure;
 use crate::cli::print::{FAINT, Printer};
-use crate::terminal::Line;
 
 /// Results of all benchmarks, with the machine.
 #[derive(Debug, Serialize)]

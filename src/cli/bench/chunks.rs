@@ -2,6 +2,10 @@
 
 use std::time::Instant;
 
+use fetchwell_connectors::import_records;
+use fetchwell_core::saturate::saturated;
+use fetchwell_lab::sample::{SampleAccount, import_account};
+use fetchwell_sqlite::SqliteTarget;
 use serde::Serialize;
 use serde_json::json;
 
@@ -10,9 +14,6 @@ use super::texts::kind;
 use super::times::{Times, timed};
 use crate::app::failure::Failure;
 use crate::cli::print::{Printer, grouped};
-use crate::connectors::{SampleAccount, import_account, import_records};
-use crate::saturate::saturated;
-use crate::source::sqlite::SqliteTarget;
 
 /// Size of the text in bytes.
 const BYTES: usize = 10_000_000;

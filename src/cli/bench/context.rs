@@ -3,6 +3,13 @@
 //! Each call is made as a client's would be, but without a socket, over the `hostaway` sample. It is compared with
 //! reading the same records and writing them as JSON, as a server without that layer does.
 
+use fetchwell_core::fit::Shaping;
+use fetchwell_core::handle::StreamName;
+use fetchwell_core::saturate::saturated;
+use fetchwell_core::terminal::Line;
+use fetchwell_lab::hostaway;
+use fetchwell_sqlite::SqliteTarget;
+use fetchwell_telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -12,13 +19,6 @@ use super::server::Server;
 use super::times::{Times, timed};
 use crate::app::failure::Failure;
 use crate::cli::print::{FAINT, Printer, grouped};
-use crate::connectors::hostaway;
-use crate::fit::Shaping;
-use crate::handle::StreamName;
-use crate::saturate::saturated;
-use crate::source::sqlite::SqliteTarget;
-use crate::telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
-use crate::terminal::Line;
 
 /// Number of measured calls.
 const TIMES: usize = 300;

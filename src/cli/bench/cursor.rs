@@ -3,14 +3,14 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use fetchwell_core::saturate::saturated;
+use fetchwell_state::StateError;
+use fetchwell_state::cursor::{Claims, Clock, Keys, Kind, Skew};
 use serde::Serialize;
 
 use super::times::percentile;
 use crate::app::failure::Failure;
 use crate::cli::print::{Printer, grouped};
-use crate::cursor::{Claims, Clock, Keys, Kind, Skew};
-use crate::saturate::saturated;
-use crate::state::StateError;
 
 /// Number of measurements, so that a hundredth of them is a large sample.
 const TIMES: u32 = 100_000;

@@ -9,6 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use fetchwell_core::saturate::saturated;
+use fetchwell_http::{AuthMode, CallerCheck, RateLimiter, Site, bind, serve};
+use fetchwell_state::StateError;
+use fetchwell_state::cursor::{Cursors, Skew};
+use fetchwell_telemetry::Telemetry;
+use fetchwell_tools::{SharedToolbox, Toolbox};
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -26,12 +32,6 @@ use crate::app::settings::{PlaceArgs, SourceArgs};
 use crate::cli::demo::import_mail;
 use crate::cli::print::{Printer, grouped};
 use crate::config::{DEFAULT_CACHE_ROOT, Environment, WatchHandle};
-use crate::cursor::{Cursors, Skew};
-use crate::http::{AuthMode, CallerCheck, RateLimiter, Site, bind, serve};
-use crate::saturate::saturated;
-use crate::state::StateError;
-use crate::telemetry::Telemetry;
-use crate::tools::{SharedToolbox, Toolbox};
 
 /// Number of changes of the file, alternately in place and by rename.
 const CHANGES: usize = 200;

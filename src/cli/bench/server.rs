@@ -3,22 +3,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use fetchwell_callers::CallContext;
+use fetchwell_connectors::ImportError;
+use fetchwell_core::handle::{Handle, StreamName};
+use fetchwell_core::record::{Record, RecordData};
+use fetchwell_http::InProcess;
+use fetchwell_source::{BoundSource, Change, RecordQuery, RecordsQuery, Source};
+use fetchwell_sqlite::SqliteStore;
+use fetchwell_state::StateError;
+use fetchwell_state::cursor::{Cursors, Skew};
+use fetchwell_telemetry::Telemetry;
+use fetchwell_tools::{DEFAULT_CALL_DEADLINE, SharedToolbox, Toolbox};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use crate::app::failure::Failure;
 use crate::app::open::{call, runtime};
-use crate::callers::CallContext;
-use crate::connectors::ImportError;
-use crate::cursor::{Cursors, Skew};
-use crate::handle::{Handle, StreamName};
-use crate::http::InProcess;
-use crate::record::{Record, RecordData};
-use crate::source::sqlite::SqliteStore;
-use crate::source::{BoundSource, Change, RecordQuery, RecordsQuery, Source};
-use crate::state::StateError;
-use crate::telemetry::Telemetry;
-use crate::tools::{DEFAULT_CALL_DEADLINE, SharedToolbox, Toolbox};
 
 /// Server in this process, over a store in a temporary folder.
 pub(super) struct Server {

@@ -3,7 +3,7 @@
 //! They differ in bytes per token, from less than two to more than five, which is the reason why token estimates are
 //! wrong. Each text consists of varying pieces.
 
-use crate::fit::first_bytes;
+use fetchwell_core::fit::first_bytes;
 
 /// All kinds, with the generators of their pieces.
 pub(super) const KINDS: [Kind; 15] = [

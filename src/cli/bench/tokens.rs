@@ -3,14 +3,14 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use fetchwell_core::fit::{Estimator, budget, count_tokens};
+use fetchwell_core::saturate::saturated;
 use serde::Serialize;
 
 use super::texts::KINDS;
 use super::times::percentile;
 use crate::app::failure::Failure;
 use crate::cli::print::{Printer, grouped};
-use crate::fit::{Estimator, budget, count_tokens};
-use crate::saturate::saturated;
 
 /// Sizes in bytes: one that is counted completely, one above the cap, and a much larger one.
 const SIZES: [usize; 3] = [2_000, 100_000, 1_000_000];

@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fetchwell_tools::Profile;
 use serde_json::{Map, Value, json};
 use tempfile::NamedTempFile;
 use zip::write::SimpleFileOptions;
@@ -16,11 +17,10 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 use super::absolute;
 use crate::app::failure::Failure;
 use crate::cli::print::Printer;
-use crate::tools::Profile;
 
 /// Create a bundle for Claude Desktop (.mcpb) with this program, for this platform.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Bundle {
+pub(crate) struct Bundle {
     /// The file to write; an earlier bundle of that name is replaced.
     #[arg(long, value_name = "FILE", default_value = "fetchwell.mcpb")]
     out: PathBuf,
@@ -48,7 +48,7 @@ const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 const EXECUTABLE: &str = if cfg!(windows) { "server/fetchwell.exe" } else { "server/fetchwell" };
 
 impl Bundle {
-    pub(in crate::cli) fn run(self, printer: Printer) -> Result<(), Failure> {
+    pub(crate) fn run(self, printer: Printer) -> Result<(), Failure> {
         let platform = platform().ok_or_else(|| {
             Failure::new("bundles are for Linux, macOS and Windows; make one on one of these")
         })?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::client::shell_word;
 
 /// Port of the default listening address of `serve`.
-const PORT: u16 = crate::http::DEFAULT_LISTEN.port();
+const PORT: u16 = fetchwell_http::DEFAULT_LISTEN.port();
 
 /// Name of the source in the configuration of the recipe.
 const SOURCE: &str = "records";

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// A client with a configuration of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum Client {
+pub(crate) enum Client {
     /// Claude Desktop.
     #[value(alias = "claude-desktop")]
     Claude,
@@ -40,7 +40,7 @@ pub(in crate::cli) enum Client {
 
 /// Path of a client's file on each operating system. `~` is the home folder, and `%APPDATA%` the folder of applications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(in crate::cli) struct ConfigFile {
+pub(crate) struct ConfigFile {
     linux: &'static str,
     macos: &'static str,
     windows: &'static str,
@@ -48,7 +48,7 @@ pub(in crate::cli) struct ConfigFile {
 
 impl ConfigFile {
     /// Returns the path on this operating system as users write it.
-    pub(in crate::cli) fn here(&self) -> &'static str {
+    pub(crate) fn here(&self) -> &'static str {
         match std::env::consts::OS {
             "macos" => self.macos,
             "windows" => self.windows,
@@ -57,7 +57,7 @@ impl ConfigFile {
     }
 
     /// Returns the path on this operating system. `XDG_CONFIG_HOME` replaces `~/.config` on Linux.
-    pub(in crate::cli) fn resolve(&self, folders: &BaseDirs) -> PathBuf {
+    pub(crate) fn resolve(&self, folders: &BaseDirs) -> PathBuf {
         let path = self.here();
         let below = |prefix: &str| path.strip_prefix(prefix).map(|rest| rest.replace('\\', "/"));
         let is_linux = !cfg!(any(windows, target_os = "macos"));
@@ -85,7 +85,7 @@ macro_rules! in_home {
 
 impl Client {
     /// Returns the name of the client for people.
-    pub(in crate::cli) fn title(self) -> &'static str {
+    pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Claude => "Claude Desktop",
             Self::ClaudeCode => "Claude Code",
@@ -105,7 +105,7 @@ impl Client {
 
     /// Returns the user's file of the client, or `None` for a client without one. Each path is that of the documentation
     /// named beside it.
-    pub(in crate::cli) fn file(self) -> Option<ConfigFile> {
+    pub(crate) fn file(self) -> Option<ConfigFile> {
         Some(match self {
             // modelcontextprotocol.io/docs/develop/connect-local-servers. It names no file for Linux: an Electron
             // application keeps its files in ~/.config.
@@ -157,13 +157,13 @@ impl Client {
 }
 
 /// A snippet and the place that it belongs to.
-pub(in crate::cli) struct Snippet {
-    pub(in crate::cli) goes: String,
-    pub(in crate::cli) text: String,
+pub(crate) struct Snippet {
+    pub(crate) goes: String,
+    pub(crate) text: String,
 }
 
 /// Quotes a word for a POSIX shell, if necessary.
-pub(in crate::cli) fn shell_word(word: &str) -> String {
+pub(crate) fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

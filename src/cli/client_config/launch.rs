@@ -3,18 +3,18 @@
 use serde_json::{Map, Value, json};
 
 /// Command line with which a client starts a server.
-pub(in crate::cli) struct Launch {
-    pub(in crate::cli) program: String,
+pub(crate) struct Launch {
+    pub(crate) program: String,
     /// The arguments of `serve` without a transport, `serve` included.
-    pub(in crate::cli) arguments: Vec<String>,
+    pub(crate) arguments: Vec<String>,
     /// Environment variables that sources take their credentials from. Programs that a desktop application starts have no
     /// environment of a shell.
-    pub(in crate::cli) variables: Vec<String>,
+    pub(crate) variables: Vec<String>,
 }
 
 impl Launch {
     /// Returns the arguments of a server over standard input and output.
-    pub(in crate::cli) fn stdio_arguments(&self) -> Vec<String> {
+    pub(crate) fn stdio_arguments(&self) -> Vec<String> {
         self.arguments.iter().cloned().chain(["--stdio".to_owned()]).collect()
     }
 

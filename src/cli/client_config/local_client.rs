@@ -11,7 +11,7 @@ use super::launch::Launch;
 use super::yaml_entry::{ContinueServer, continue_entry};
 
 /// Returns the snippet for a client.
-pub(in crate::cli) fn snippet(client: Client, launch: &Launch) -> Snippet {
+pub(crate) fn snippet(client: Client, launch: &Launch) -> Snippet {
     let file = client.file().map_or("", |file| file.here());
     let under = |key: &str, entry: Value| pretty(&json!({ key: { "fetchwell": entry } }));
     let (goes, text) = match client {

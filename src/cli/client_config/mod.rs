@@ -18,6 +18,8 @@ mod yaml_entry;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fetchwell_core::terminal::{Line, escape_line};
+use fetchwell_source::is_database;
 use serde_json::json;
 
 pub(super) use self::bundle::Bundle;
@@ -32,8 +34,6 @@ use crate::cli::print::{FAINT, Printer};
 use crate::config::{
     CredentialSettings, DEFAULT_CACHE_ROOT, Environment, FoundFile, SecretPlace, check_text, read_text,
 };
-use crate::source::is_database;
-use crate::terminal::{Line, escape_line};
 
 /// Print the configuration that makes a client use fetchwell.
 #[derive(Debug, Args)]

@@ -4,13 +4,13 @@
 
 use std::str::FromStr;
 
+use fetchwell_http::{PublicUrl, PublicUrlError};
 use serde_json::{Value, json};
 
 use super::client::{Client, Snippet, shell_word};
 use super::local_client::placeholder;
 use super::yaml_entry::{ContinueServer, continue_entry};
 use crate::app::failure::Failure;
-use crate::http::{PublicUrl, PublicUrlError};
 
 /// URL of a server, with or without the path of the MCP endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]

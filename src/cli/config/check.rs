@@ -3,17 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fetchwell_core::saturate::saturated;
+use fetchwell_core::terminal::output::note;
+use fetchwell_http::TlsSettings;
 use serde_json::json;
 
 use crate::app::embedding::known_dimension_problems;
 use crate::app::failure::Failure;
 use crate::app::settings::found_file;
-use crate::cli::print::{Printer, grouped, note};
+use crate::cli::print::{Printer, grouped};
 use crate::config::{
     ConfigError, Environment, FileSettings, SourceSettings, read_text, refuse_blank, settings_of,
 };
-use crate::http::TlsSettings;
-use crate::saturate::saturated;
 
 /// Check a whole file, with the environment variables that override it; no source is called.
 #[derive(Debug, Args)]

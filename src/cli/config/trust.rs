@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fetchwell_core::terminal::Line;
+use fetchwell_core::terminal::output::note;
 use serde_json::{Value, json};
 
 use crate::app::failure::Failure;
 use crate::app::settings::found_file;
-use crate::cli::print::{FAINT, Printer, note};
+use crate::cli::print::{FAINT, Printer};
 use crate::config::{
     ConfigError, FoundFile, RestrictedKey, SourceSettings, TrustedFile, TrustedFiles, check_text, read_text,
     refuse_blank, restricted_keys,
 };
-use crate::terminal::Line;
 
 /// Trust the current content of a configuration file that was only found, and show what that allows it to do
 ///

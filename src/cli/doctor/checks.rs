@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fetchwell_callers::CallContext;
+use fetchwell_core::record::Schema;
+use fetchwell_core::saturate::saturated;
+use fetchwell_pdpp::{Pdpp, ProviderUrl};
+use fetchwell_postgres::PostgresStore;
+use fetchwell_source::contract::{EmbeddedStreams, StoreError, VectorScan};
+use fetchwell_source::{QueryFault, ReplicaStatus, SearchQuery, Source, SourceError};
+use fetchwell_sqlite::{IndexState, SqliteStore};
 use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 
 use super::check::Check;
 use crate::app::open::{allowed, credentials, open_postgres, refuse_owner};
-use crate::callers::CallContext;
 use crate::cli::print::grouped;
 use crate::cli::probe::{OF_CALLERS, absent_streams, error_with_remedy, probe, with_deadline};
 use crate::config::{CredentialSettings, Environment, SourcePlace, SourceSettings};
-use crate::record::Schema;
-use crate::saturate::saturated;
-use crate::source::contract::{EmbeddedStreams, StoreError, VectorScan};
-use crate::source::pdpp::{Pdpp, ProviderUrl};
-use crate::source::postgres::PostgresStore;
-use crate::source::sqlite::{IndexState, SqliteStore};
-use crate::source::{QueryFault, ReplicaStatus, SearchQuery, Source, SourceError};
 
 /// Results of checking one source.
 pub(super) struct SourceChecks {

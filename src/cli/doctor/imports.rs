@@ -1,13 +1,13 @@
 //! The check of the imports of a store. Covers those that the store remembers, and those of the configuration.
 
+use fetchwell_connectors::describe_held_records;
+use fetchwell_source::contract::RememberedImport;
 use jiff::Timestamp;
 
 use super::super::print::counted;
 use super::check::Check;
 use crate::app::imports::{ImportStore, known_connection};
 use crate::config::{Environment, FileSettings, ImportSettings, SourceSettings};
-use crate::connectors::describe_held_records;
-use crate::source::contract::RememberedImport;
 
 /// Number of days after which an import is stale.
 const STALE_DAYS: i64 = 7;

@@ -12,6 +12,14 @@ mod imports;
 use std::path::Path;
 
 use clap::Args;
+use fetchwell_core::terminal::Line;
+use fetchwell_embedding::{ModelIdentity, PROBE_TEXT, probe_vector};
+use fetchwell_http::TlsSettings;
+use fetchwell_source::contract::VectorError;
+use fetchwell_sqlite::{VectorIndex, check_vectors, vector_status};
+use fetchwell_state::StateError;
+use fetchwell_state::cursor::{KeyMismatch, compare_shared_keys};
+use fetchwell_state::redis::{RedisStatus, RedisUrl};
 use futures_util::future::join_all;
 
 use self::check::Check;
@@ -27,14 +35,6 @@ use crate::app::rerank::open_configured_reranker;
 use crate::app::settings::SourceArgs;
 use crate::app::state::{SharedStateArgs, StateArgs};
 use crate::config::{Environment, FileSettings, SourceSettings};
-use crate::cursor::{KeyMismatch, compare_shared_keys};
-use crate::embedding::{ModelIdentity, PROBE_TEXT, probe_vector};
-use crate::http::TlsSettings;
-use crate::source::contract::VectorError;
-use crate::source::sqlite::{VectorIndex, check_vectors, vector_status};
-use crate::state::StateError;
-use crate::state::redis::{RedisStatus, RedisUrl};
-use crate::terminal::Line;
 
 /// Check the configured sources, and print a remedy for each problem.
 #[derive(Debug, Args)]

@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
+use fetchwell_core::terminal::output::note;
+use fetchwell_embedding::EmbeddingModel;
+use fetchwell_source::contract::{BuildMode, BuildProgress};
+use fetchwell_source::vectors::{StoreVectors, build_vectors};
 use serde_json::json;
 
 use super::progress::{Progress, count};
-use super::vectors_of;
-use crate::app::embedding::{embedding_settings, open_embedding_model};
+use crate::app::embedding::{embedding_settings, open_embedding_model, vectors_of};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
 use crate::cli::backup::StoreArgs;
-use crate::cli::print::{Printer, grouped, note};
+use crate::cli::print::{Printer, grouped};
 use crate::config::Environment;
-use crate::embedding::EmbeddingModel;
-use crate::source::contract::{BuildMode, BuildProgress};
-use crate::source::vectors::{StoreVectors, build_vectors};
 
 /// Embed the records that have no vectors yet. An interrupted build continues where it stopped.
 #[derive(Debug, Args)]

@@ -1,7 +1,8 @@
 //! Descriptions of stored vectors in the output of commands.
 
+use fetchwell_source::contract::GenerationStatus;
+
 use crate::cli::print::grouped;
-use crate::source::contract::GenerationStatus;
 
 /// Note about stored vectors of another model than the configured one.
 pub(super) const OTHER_MODEL: &str =

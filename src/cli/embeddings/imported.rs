@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fetchwell_core::terminal::output::note;
+use fetchwell_source::contract::{BuildMode, PostgresError, StoreError, VectorError};
 
 use super::build::{counted, described, embed};
 use crate::app::embedding::{open_embedding_model, open_vectors, settings_beside_store, shown_streams};
 use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
-use crate::cli::print::note;
 use crate::config::Environment;
-use crate::source::contract::{BuildMode, PostgresError, StoreError, VectorError};
 
 /// Embedding after an import.
 #[derive(Debug, Clone, Default, Args)]
-pub(in crate::cli) struct EmbedArgs {
+pub(crate) struct EmbedArgs {
     /// A configuration file with [embedding]; the records are embedded after the import [default: fetchwell.toml in
     /// this folder, or else the one in your configuration folder]
     #[arg(long, value_name = "FILE")]
@@ -31,13 +31,13 @@ pub(in crate::cli) struct EmbedArgs {
 
 impl EmbedArgs {
     /// Returns the named configuration file.
-    pub(in crate::cli) fn config(&self) -> Option<&Path> {
+    pub(crate) fn config(&self) -> Option<&Path> {
         self.config.as_deref()
     }
 
     /// Embeds the records of a store that have no vectors, if an embedding model is configured. Returns the number of
     /// embedded chunks, or `None` if nothing was sent to a model.
-    pub(in crate::cli) async fn embed_imported(
+    pub(crate) async fn embed_imported(
         &self,
         store: &ImportStore,
         environment: &Environment,

@@ -14,13 +14,9 @@ use clap::{Args, Subcommand};
 
 pub(super) use imported::EmbedArgs;
 
-use super::backup::StorePlace;
 use super::print::Printer;
-use crate::app::embedding::{open_vectors, shown_streams};
 use crate::app::failure::Failure;
-use crate::app::imports::ImportStore;
-use crate::config::{Environment, FileSettings};
-use crate::source::vectors::StoreVectors;
+use crate::config::Environment;
 
 /// Build, show and remove the vectors of a store, by which searches find records by meaning.
 #[derive(Debug, Args)]
@@ -46,17 +42,4 @@ impl Embeddings {
             Command::Remove(command) => command.run(printer, environment),
         }
     }
-}
-
-/// Returns the vectors of a store that a command means.
-fn vectors_of(
-    place: &StorePlace,
-    settings: &FileSettings,
-    environment: &Environment,
-) -> Result<Box<dyn StoreVectors>, Failure> {
-    let store = match place {
-        StorePlace::File(path) => ImportStore::File(path.clone()),
-        StorePlace::Postgres(pool) => ImportStore::Postgres(pool.url().clone()),
-    };
-    Ok(open_vectors(&store, shown_streams(settings, &store), environment)?)
 }

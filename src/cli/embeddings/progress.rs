@@ -5,13 +5,14 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use fetchwell_core::saturate::saturated;
+use fetchwell_core::terminal::output::note;
+use fetchwell_embedding::EmbeddingModel;
+use fetchwell_source::contract::BuildProgress;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use crate::cli::print::{grouped, note};
-use crate::embedding::EmbeddingModel;
-use crate::saturate::saturated;
-use crate::source::contract::BuildProgress;
+use crate::cli::print::grouped;
 
 /// Interval of the lines that are printed where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(60);

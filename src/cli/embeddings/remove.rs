@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::vectors_of;
+use crate::app::embedding::vectors_of;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::cli::backup::StoreArgs;

@@ -1,16 +1,17 @@
 //! `fetchwell embeddings status`: the state of the vectors of a store.
 
 use clap::Args;
+use fetchwell_source::contract::{DocumentVectorStatus, ModelStatus, VectorScan, VectorStatus};
 use serde_json::json;
 
 use super::described::{OTHER_MODEL, described};
-use super::vectors_of;
+use crate::app::embedding::vectors_of;
 use crate::app::failure::Failure;
+use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
-use crate::cli::backup::{StoreArgs, StorePlace};
+use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, grouped};
 use crate::config::Environment;
-use crate::source::contract::{DocumentVectorStatus, ModelStatus, VectorScan, VectorStatus};
 
 /// Show the vectors of a store: their model, their number, and the records that they lack.
 #[derive(Debug, Args)]
@@ -62,7 +63,7 @@ impl Status {
 }
 
 /// Prints the state of the vectors of records.
-fn print_records(store: &StorePlace, status: &VectorStatus, printer: Printer) {
+fn print_records(store: &ImportStore, status: &VectorStatus, printer: Printer) {
     match (&status.current, &status.documents) {
         (Some(current), _) => {
             let bytes = grouped(status.bytes);
@@ -89,7 +90,7 @@ fn print_building(status: &VectorStatus, printer: Printer) {
 }
 
 /// Prints the state of the vectors of documents in a database.
-fn print_documents(store: &StorePlace, documents: &DocumentVectorStatus, printer: Printer) {
+fn print_documents(store: &ImportStore, documents: &DocumentVectorStatus, printer: Printer) {
     let DocumentVectorStatus { models, building, missing, is_indexed, is_embedded: _ } = documents;
     let of_documents = |ModelStatus { model, dimensions, chunks }: &ModelStatus| {
         format!("{} chunks of documents of {dimensions} dimensions by {model}", grouped(*chunks))

@@ -5,6 +5,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fetchwell_callers::CallContext;
+use fetchwell_core::handle::{ConnectionId, Handle, StreamName};
+use fetchwell_core::record::{Record, RecordData, authored_at, field_named, own_title};
+use fetchwell_core::terminal::output::note;
+use fetchwell_lab::evaluation::{LabelledQuestion, TextRecord, make_questions};
+use fetchwell_source::{Change, RecordsQuery, Source, SourceError, Start};
 use serde::Serialize;
 use serde_json::Value;
 use tempfile::NamedTempFile;
@@ -12,13 +18,8 @@ use tempfile::NamedTempFile;
 use crate::app::failure::Failure;
 use crate::app::open::{AS_IT_IS, joined, open_sources, runtime};
 use crate::app::settings::SourceArgs;
-use crate::callers::CallContext;
-use crate::cli::print::{Printer, note};
+use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::eval::{LabelledQuestion, TextRecord, make_questions};
-use crate::handle::{ConnectionId, Handle, StreamName};
-use crate::record::{Record, RecordData, authored_at, field_named, own_title};
-use crate::source::{Change, RecordsQuery, Source, SourceError, Start};
 
 /// Maximum number of records that questions are made from, which are held in memory.
 const MAX_RECORDS: usize = 20_000;

@@ -13,20 +13,21 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use fetchwell_core::saturate::saturated;
+use fetchwell_core::terminal::output::note;
+use fetchwell_lab::evaluation::{Question, parse_questions};
+use fetchwell_source::{BoundSource, SearchMode};
 
 use self::make::Make;
 use self::report::{Comparison, RunReport};
 use self::run::run;
 use super::mode::ModeName;
-use super::print::{Printer, note};
+use super::print::Printer;
 use crate::app::failure::Failure;
 use crate::app::open::{WITH_WHOLE_INDEX, joined, open_sources, runtime};
 use crate::app::rerank::reranking;
 use crate::app::settings::{PlaceArgs, SourceArgs};
 use crate::config::{Environment, FileSettings};
-use crate::eval::{Question, parse_questions};
-use crate::saturate::saturated;
-use crate::source::{BoundSource, SearchMode};
 
 /// Maximum number of unknown ids that are named.
 const MAX_UNKNOWN_IDS: usize = 10;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use fetchwell_lab::evaluation::{Estimate, Measures, Question};
+use fetchwell_source::SearchMode;
 use serde::Serialize;
 
 use super::run::{Answer, Run};
 use crate::cli::print::Printer;
-use crate::eval::{Estimate, Measures, Question};
-use crate::source::SearchMode;
 
 /// Name of the row over all kinds.
 const ALL: &str = "all";

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use fetchwell_core::handle::{Handle, RecordAddress};
+use fetchwell_core::record::{Hit, HitId, Schema};
+use fetchwell_lab::evaluation::{MAX_RANK, Measures, Question};
+use fetchwell_source::{BoundSource, RecordQuery, SearchMode, SearchQuery, SourceError};
+use fetchwell_tools::parse_query;
 use jiff::Timestamp;
 
 use crate::app::failure::Failure;
-use crate::eval::{MAX_RANK, Measures, Question};
-use crate::handle::{Handle, RecordAddress};
-use crate::record::{Hit, HitId, Schema};
-use crate::source::{BoundSource, RecordQuery, SearchMode, SearchQuery, SourceError};
-use crate::tools::parse_query;
 
 /// Number of searches before those that are measured, which fill the caches.
 const WARM_UP_SEARCHES: usize = 5;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use fetchwell_connectors::{FileSelection, ImportError, Intake, file_kinds, import_files, import_git};
 
 use super::target::TargetArgs;
-use crate::connectors::{FileSelection, ImportError, Intake, file_kinds, import_files, import_git};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FilesCommand {

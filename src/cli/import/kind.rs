@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
+use fetchwell_connectors::{
+    FieldNames, FileKind, FileSelection, ImportError, Input, Intake, import_csv, import_files, import_json,
+    import_mbox, import_records, unzip_input,
+};
+use fetchwell_source::Manifest;
 
 use super::files_command::FilesCommand;
 use super::target::TargetArgs;
 use crate::app::failure::Failure;
-use crate::connectors::{
-    FieldNames, FileKind, FileSelection, ImportError, Input, Intake, import_csv, import_files, import_json,
-    import_mbox, import_records, unzip_input,
-};
-use crate::source::Manifest;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Kind {

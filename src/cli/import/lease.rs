@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cli::print::note;
+use fetchwell_core::handle::ConnectionId;
+use fetchwell_core::terminal::output::note;
+use fetchwell_source::ImportTarget;
+use fetchwell_source::contract::StoreError;
+
 use crate::cli::sync::note_lock;
-use crate::handle::ConnectionId;
-use crate::source::ImportTarget;
-use crate::source::contract::StoreError;
 
 /// Maximum time of waiting. Then the import fails, with the session that imports.
 const MAX_WAIT: Duration = Duration::from_secs(60);

@@ -20,22 +20,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use clap::{Args, Subcommand};
+use fetchwell_connectors::{ImportError, Intake, PARSER_STACK_BYTES, special_file};
+use fetchwell_core::handle::ConnectionId;
+use fetchwell_core::terminal::output::note;
+use fetchwell_source::contract::{ImportResult, NewConnection, Tally};
+use fetchwell_source::{ImportTarget, Manifest};
 use tokio::sync::oneshot;
 
 use self::kind::Kind;
 use self::lease::wait_for_others;
 use self::report::{Counts, Summary};
-use super::print::{Printer, note};
+use super::print::Printer;
 use super::rejections::{Progress, Rejections, ReportFile};
 use super::sync::ImportDocs;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
 use crate::config::Environment;
-use crate::connectors::{ImportError, Intake, PARSER_STACK_BYTES, special_file};
-use crate::handle::ConnectionId;
-use crate::source::contract::{ImportResult, NewConnection, Tally};
-use crate::source::{ImportTarget, Manifest};
 
 /// Import files into a store. A repeated import changes nothing.
 #[derive(Debug, Args)]

@@ -1,9 +1,9 @@
 //! The counts of an import, as one line or one JSON value.
 
+use fetchwell_source::contract::Tally;
 use serde::Serialize;
 
 use super::super::print::{Printer, grouped};
-use crate::source::contract::Tally;
 
 /// The result of an import.
 #[derive(Serialize)]

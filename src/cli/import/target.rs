@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fetchwell_callers::CallContext;
+use fetchwell_core::handle::SourceName;
+use fetchwell_pdpp::DEFAULT_DEADLINE;
+use fetchwell_postgres::PostgresStore;
+use fetchwell_source::Source;
+use fetchwell_sqlite::SqliteStore;
 
 use super::super::embeddings::EmbedArgs;
 use crate::app::default_store::store_or_database_to_fill;
 use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
 use crate::app::secret::postgres_pool;
-use crate::callers::CallContext;
 use crate::config::Environment;
-use crate::handle::SourceName;
-use crate::source::Source;
-use crate::source::pdpp::DEFAULT_DEADLINE;
-use crate::source::postgres::PostgresStore;
-use crate::source::sqlite::SqliteStore;
 
 /// The store and connection of the records.
 #[derive(Debug, Clone, Args)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fetchwell_source::documents::{NewProject, ProjectName, ProjectSettings, ProjectSlug};
 
 use super::store;
 use crate::app::default_store::store_or_database_to_fill;
@@ -10,7 +11,6 @@ use crate::app::failure::Failure;
 use crate::app::open::{open_store_at, runtime};
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::documents::{NewProject, ProjectName, ProjectSettings, ProjectSlug};
 
 /// Create an empty project; `fetchwell import docs` then imports its documents.
 #[derive(Debug, Args)]

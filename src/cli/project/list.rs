@@ -1,6 +1,7 @@
 //! `fetchwell project list`: lists the projects of a store.
 
 use clap::Args;
+use fetchwell_source::documents::CategoryCount;
 
 use super::store;
 use crate::app::failure::Failure;
@@ -8,7 +9,6 @@ use crate::app::open::runtime;
 use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, grouped};
 use crate::config::Environment;
-use crate::source::documents::CategoryCount;
 
 /// List the projects of a store.
 #[derive(Debug, Args)]

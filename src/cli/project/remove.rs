@@ -1,6 +1,10 @@
 //! `fetchwell project remove`: removes a project.
 
 use clap::Args;
+use fetchwell_core::handle::RecordScope;
+use fetchwell_pdpp::DEFAULT_DEADLINE;
+use fetchwell_source::RecordStore;
+use fetchwell_source::documents::{Project, ProjectRef};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -14,10 +18,6 @@ use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, counted};
 use crate::cli::store::Remove as RemoveRecords;
 use crate::config::Environment;
-use crate::handle::RecordScope;
-use crate::source::RecordStore;
-use crate::source::documents::{Project, ProjectRef};
-use crate::source::pdpp::DEFAULT_DEADLINE;
 
 /// Remove a project with its documents, vectors and search history; the imported files stay.
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! `fetchwell project set`: changes the name or the history of a project.
 
 use clap::{ArgGroup, Args};
+use fetchwell_source::documents::{ProjectChange, ProjectName, ProjectRef};
 
 use super::show::{described_history, no_project};
 use super::store::open;
@@ -9,7 +10,6 @@ use crate::app::open::runtime;
 use crate::cli::backup::StoreArgs;
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::documents::{ProjectChange, ProjectName, ProjectRef};
 
 /// Change the name or the search history of a project. Its slug, its id and its documents stay.
 #[derive(Debug, Args)]

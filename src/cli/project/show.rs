@@ -1,6 +1,8 @@
 //! `fetchwell project show`: shows a project with its categories.
 
 use clap::Args;
+use fetchwell_core::terminal::Line;
+use fetchwell_source::documents::{ProjectRef, ProjectSettings};
 use serde_json::{Map, Value, json};
 
 use super::list::documents_of;
@@ -10,8 +12,6 @@ use crate::app::open::runtime;
 use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
-use crate::source::documents::{ProjectRef, ProjectSettings};
-use crate::terminal::Line;
 
 /// Show a project, the folder of its documents and its categories.
 #[derive(Debug, Args)]

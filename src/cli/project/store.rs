@@ -1,9 +1,10 @@
 //! The projects of the store that a command means.
 
+use fetchwell_pdpp::DEFAULT_DEADLINE;
+use fetchwell_source::RecordStore;
+use fetchwell_source::documents::DocumentStore;
+
 use crate::app::failure::Failure;
-use crate::source::RecordStore;
-use crate::source::documents::DocumentStore;
-use crate::source::pdpp::DEFAULT_DEADLINE;
 
 /// Opens the projects of a store.
 pub(super) fn open(store: &dyn RecordStore) -> Result<Box<dyn DocumentStore>, Failure> {

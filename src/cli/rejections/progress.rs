@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fetchwell_connectors as connectors;
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::{Mutex, MutexGuard};
 use walkdir::WalkDir;
 
 use super::super::print::grouped;
-use crate::connectors;
 
 /// Number of records between two updates of the number.
 const UPDATE_EVERY: u64 = 256;
@@ -31,7 +31,7 @@ const INDEXING: [&str; 2] = [
 
 /// Progress of an import. Shows nothing if standard error is not a terminal.
 #[derive(Clone)]
-pub(in crate::cli) struct Progress {
+pub(crate) struct Progress {
     pub(super) bar: ProgressBar,
     shared: Arc<ProgressState>,
 }
@@ -54,14 +54,14 @@ struct Phase {
 
 impl Progress {
     /// Shows the progress of a file of `bytes`.
-    pub(in crate::cli) fn for_file(bytes: u64) -> Self {
+    pub(crate) fn for_file(bytes: u64) -> Self {
         let progress = Self::for_unknown();
         connectors::Progress::expect(&progress, bytes);
         progress
     }
 
     /// Shows the progress of a folder, with the remaining time as soon as its files are counted.
-    pub(in crate::cli) fn for_folder(folder: &Path, stop: &Arc<AtomicBool>) -> Self {
+    pub(crate) fn for_folder(folder: &Path, stop: &Arc<AtomicBool>) -> Self {
         let progress = Self::for_unknown();
         if !progress.bar.is_hidden() {
             let (counted, folder, stop) = (progress.clone(), folder.to_owned(), Arc::clone(stop));
@@ -73,7 +73,7 @@ impl Progress {
     }
 
     /// Shows the progress of an import with a number of bytes that is reported later.
-    pub(in crate::cli) fn for_unknown() -> Self {
+    pub(crate) fn for_unknown() -> Self {
         let bar = ProgressBar::no_length().with_style(style(READING[1]));
         if !bar.is_hidden() {
             bar.enable_steady_tick(TICK);
@@ -93,7 +93,7 @@ impl Progress {
     }
 
     /// Removes the progress from the terminal.
-    pub(in crate::cli) fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 

@@ -8,14 +8,16 @@ use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fetchwell_connectors as connectors;
+use fetchwell_connectors::Report;
+use fetchwell_core::saturate::saturated;
+use fetchwell_core::terminal::output::note;
+use fetchwell_state::{not_a_file, private_options};
 use serde_json::json;
 
-use super::super::print::{counted, grouped, note, note_skipped};
+use super::super::print::{counted, grouped, note_skipped};
 use super::progress::Progress;
 use crate::app::failure::Failure;
-use crate::connectors::{self, Report};
-use crate::saturate::saturated;
-use crate::state::{not_a_file, private_options};
 
 /// Number of rejections that are printed at once.
 const MAX_IMMEDIATE: usize = 3;
@@ -33,7 +35,7 @@ const MAX_DISTINCT: usize = 1_000;
 const HEADER: &str = "{\"report\":\"fetchwell import\"";
 
 /// Receiver of the rejections of one import.
-pub(in crate::cli) struct Rejections<'r> {
+pub(crate) struct Rejections<'r> {
     file: PathBuf,
     progress: Progress,
     listed: Vec<String>,
@@ -54,11 +56,7 @@ const OTHER_REASONS: &str = "other reasons";
 
 impl<'r> Rejections<'r> {
     /// Creates the receiver for an import of `file`, which begins its part of the report file.
-    pub(in crate::cli) fn new(
-        file: &Path,
-        progress: Progress,
-        mut report: Option<&'r mut ReportFile>,
-    ) -> Self {
+    pub(crate) fn new(file: &Path, progress: Progress, mut report: Option<&'r mut ReportFile>) -> Self {
         if let Some(report) = &mut report {
             report.write(&json!({ "report": "fetchwell import", "path": file }));
         }
@@ -67,7 +65,7 @@ impl<'r> Rejections<'r> {
     }
 
     /// Prints what was not printed at once, and removes the progress from the terminal.
-    pub(in crate::cli) fn finish(self) {
+    pub(crate) fn finish(self) {
         self.progress.finish();
         if self.still_rejected > 0 && self.report.is_none() {
             let files = counted(self.still_rejected, "file");
@@ -167,7 +165,7 @@ fn located(origin: &Path, place: &str) -> String {
 }
 
 /// File with a line of JSON for each rejected record and skipped file, and one for each import before them.
-pub(in crate::cli) struct ReportFile {
+pub(crate) struct ReportFile {
     path: PathBuf,
     file: BufWriter<File>,
     /// First error of writing, which is reported at the end.
@@ -176,7 +174,7 @@ pub(in crate::cli) struct ReportFile {
 
 impl ReportFile {
     /// Creates the file, or replaces an earlier report. Other files are refused.
-    pub(in crate::cli) fn create(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let unwritable = |problem: &dyn fmt::Display| {
             Failure::new(format!(
                 "the report {} cannot be written ({problem}); name another file",
@@ -207,7 +205,7 @@ impl ReportFile {
     }
 
     /// Completes the file.
-    pub(in crate::cli) fn finish(mut self) -> Result<(), Failure> {
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
         match self.problem.or(self.file.flush().err()) {
             None => Ok(()),
             Some(error) => Err(Failure::new(format!(

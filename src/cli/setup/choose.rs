@@ -2,10 +2,11 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use super::super::print::note;
+use fetchwell_core::terminal::err_is_terminal;
+use fetchwell_core::terminal::output::note;
+
 use super::imports::Candidate;
 use crate::app::failure::Failure;
-use crate::terminal::err_is_terminal;
 
 /// Source of the user's choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use fetchwell_core::terminal::Line;
+use fetchwell_http::{ClientFileState, PlannedClient};
 use serde::Serialize;
 
 use super::super::client_config::{Client, Launch, snippet};
@@ -10,8 +12,6 @@ use super::choose::Chooser;
 use super::clients::{ClientFileError, FileChange, FilePlan, ServerEntry};
 use super::find::Home;
 use crate::app::failure::Failure;
-use crate::http::{ClientFileState, PlannedClient};
-use crate::terminal::Line;
 
 /// The results for all clients.
 pub(super) struct ConfigureOutcome {

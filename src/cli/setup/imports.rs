@@ -3,20 +3,21 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use fetchwell_connectors::{ImportKind, connection_name};
+use fetchwell_core::handle::ConnectionId;
+use fetchwell_core::terminal::Line;
+use fetchwell_core::terminal::output::note;
+use fetchwell_source::SyncStore;
+use fetchwell_source::contract::{RememberedImport, StoreError};
+use fetchwell_sqlite::SqliteSyncStore;
 use serde::Serialize;
 
-use super::super::print::{FAINT, Printer, note};
+use super::super::print::{FAINT, Printer};
 use super::super::sync::{Add, SyncReport};
 use super::find::{Group, Home, Origin, find_origins};
 use crate::app::default_store::{default_store, store_to_fill};
 use crate::app::failure::Failure;
 use crate::config::Environment;
-use crate::connectors::{ImportKind, connection_name};
-use crate::handle::ConnectionId;
-use crate::source::SyncStore;
-use crate::source::contract::{RememberedImport, StoreError};
-use crate::source::sqlite::SqliteSyncStore;
-use crate::terminal::Line;
 
 /// Records that can be imported, or are.
 #[derive(Debug, Clone, Serialize)]

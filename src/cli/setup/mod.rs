@@ -18,6 +18,7 @@ mod page;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fetchwell_core::terminal::output::note;
 use serde_json::json;
 
 use self::choose::Chooser;
@@ -27,7 +28,7 @@ use self::find::{Home, find_origins};
 use self::imports::{Candidate, candidates, import_all, named_candidates, without_imported};
 use self::page::{PageActions, serve_page};
 use super::client_config::{Client, absolute, program};
-use super::print::{Printer, note};
+use super::print::Printer;
 use crate::app::default_store::{default_store, refuse_database};
 use crate::app::failure::Failure;
 use crate::config::{Environment, FoundFile, default_file};

@@ -6,11 +6,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fetchwell_callers::random_token;
+use fetchwell_core::terminal::output::note;
+use fetchwell_http::{PlannedImport, SETUP, SetupActions, SetupChoice, SetupOutcome, SetupPlan, serve_setup};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use super::super::print::{Printer, note};
+use super::super::print::Printer;
 use super::choose::Chooser;
 use super::clients::{ServerEntry, find_clients};
 use super::configure::configure;
@@ -18,9 +21,7 @@ use super::find::{Home, find_origins};
 use super::imports::{Candidate, candidates, import_all, without_imported};
 use crate::app::failure::Failure;
 use crate::app::stop;
-use crate::callers::random_token;
 use crate::config::Environment;
-use crate::http::{PlannedImport, SETUP, SetupActions, SetupChoice, SetupOutcome, SetupPlan, serve_setup};
 
 /// Printer without text output, since the page shows the results.
 const SILENT: Printer = Printer { json: true };

@@ -4,20 +4,21 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fetchwell_core::handle::StreamName;
+use fetchwell_core::terminal::output::note;
+use fetchwell_postgres::{PasswordPlace, PostgresUrl};
+use fetchwell_source::is_database;
 use serde_json::json;
 
 use super::file_args::FileArgs;
 use crate::app::default_store::{default_store, existing_store, unread_store_note};
 use crate::app::failure::Failure;
 use crate::app::settings::remote;
-use crate::cli::print::{Printer, note};
+use crate::cli::print::Printer;
 use crate::config::{
     ConfigError, CredentialSettings, DEFAULT_CACHE_ROOT, DurationText, Environment, Label, NewSource,
     SourceTitle, check_text, read_text, with_source,
 };
-use crate::handle::StreamName;
-use crate::source::is_database;
-use crate::source::postgres::{PasswordPlace, PostgresUrl};
 
 /// Add a source to the configuration file, which is created if it does not exist
 #[derive(Debug, Args)]

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fetchwell_core::terminal::output::note;
 
 use crate::app::failure::Failure;
-use crate::cli::print::note;
 use crate::config::{
     ConfigError, FileSettings, FoundFile, TrustedFiles, check_text, default_file, file_to_edit, is_yaml,
     read_text, save,

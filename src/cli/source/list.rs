@@ -1,11 +1,12 @@
 //! `fetchwell source list`: lists the sources of the configuration file.
 
 use clap::Args;
+use fetchwell_core::terminal::output::note;
 use serde::Serialize;
 
 use super::file_args::FileArgs;
 use crate::app::failure::Failure;
-use crate::cli::print::{Printer, note};
+use crate::cli::print::Printer;
 use crate::config::{CredentialSettings, SourceSettings};
 
 /// List the sources of the configuration file, without calling them
@@ -68,6 +69,6 @@ fn shown(settings: &SourceSettings) -> SourceOutput<'_> {
         streams: settings
             .streams
             .as_ref()
-            .map(|streams| streams.iter().map(crate::handle::StreamName::as_str).collect()),
+            .map(|streams| streams.iter().map(fetchwell_core::handle::StreamName::as_str).collect()),
     }
 }

@@ -2,6 +2,7 @@
 
 use anstyle::Style;
 use clap::Args;
+use fetchwell_core::terminal::Line;
 use futures_util::future::join_all;
 use serde::Serialize;
 
@@ -11,7 +12,6 @@ use crate::app::open::{AS_IT_IS, allowed, open_source, runtime};
 use crate::cli::print::{BAD, GOOD, Printer, STRONG, UNSURE};
 use crate::cli::probe::{Extent, OF_CALLERS, absent_streams, error_with_remedy, probe};
 use crate::config::{Environment, SourceSettings, default_file};
-use crate::terminal::Line;
 
 /// Call each source, and print its contents or its problem
 #[derive(Debug, Args)]

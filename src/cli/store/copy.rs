@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fetchwell_core::terminal::output::note;
+use fetchwell_source::{ConnectionCopy, CopyError, StoreCopy};
 use serde_json::json;
 
 use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
 use crate::app::open::open_store_at;
 use crate::cli::backup::until_stopped;
-use crate::cli::print::{Printer, counted, grouped, note};
+use crate::cli::print::{Printer, counted, grouped};
 use crate::config::Environment;
-use crate::source::{ConnectionCopy, CopyError, StoreCopy};
 
 /// Copy all records of a store into another one, with their ids: a file to PostgreSQL, or back.
 ///

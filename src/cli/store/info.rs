@@ -1,6 +1,8 @@
 //! `fetchwell store info`: the files of a store, and the numbers of its records.
 
 use clap::Args;
+use fetchwell_core::terminal::Line;
+use fetchwell_source::contract::{ConnectionInfo, RememberedImport, StoreInfo, VectorStatus};
 use serde::Serialize;
 
 use crate::app::embedding::embedded_streams;
@@ -10,8 +12,6 @@ use crate::cli::backup::StoreArgs;
 use crate::cli::connections::{ImportOutput, import_output, print_import};
 use crate::cli::print::{Printer, STRONG, counted, grouped};
 use crate::config::Environment;
-use crate::source::contract::{ConnectionInfo, RememberedImport, StoreInfo, VectorStatus};
-use crate::terminal::Line;
 
 /// Show the path of a store, the sizes of its files, and the records of each connection and stream.
 #[derive(Debug, Args)]

@@ -1,6 +1,8 @@
 //! `fetchwell store status` and `fetchwell store migrate`: the version of the tables of a store.
 
 use clap::Args;
+use fetchwell_source::RecordStore;
+use fetchwell_source::contract::TableVersions;
 use serde_json::json;
 
 use crate::app::failure::Failure;
@@ -8,8 +10,6 @@ use crate::app::open::runtime;
 use crate::cli::backup::StoreArgs;
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::RecordStore;
-use crate::source::contract::TableVersions;
 
 /// Show the version of a store's tables, and the one that this release needs. Changes nothing.
 #[derive(Debug, Args)]

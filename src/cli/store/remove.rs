@@ -4,47 +4,48 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use clap::Args;
+use fetchwell_core::handle::RecordScope;
+use fetchwell_core::terminal::err_is_terminal;
+use fetchwell_core::terminal::output::note;
+use fetchwell_source::RecordStore;
+use fetchwell_source::contract::{RememberedImport, RemovalCounts, RemovalPlan, RemovalResult};
+use fetchwell_source::documents::DOCS_KIND;
+use fetchwell_state::cursor::delete_positions;
 use serde_json::json;
 
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::state::StateArgs;
 use crate::cli::backup::StoreArgs;
-use crate::cli::print::{Printer, counted, note};
+use crate::cli::print::{Printer, counted};
 use crate::config::Environment;
-use crate::cursor::delete_positions;
-use crate::handle::RecordScope;
-use crate::source::RecordStore;
-use crate::source::contract::{RememberedImport, RemovalCounts, RemovalPlan, RemovalResult};
-use crate::source::documents::DOCS_KIND;
-use crate::terminal::err_is_terminal;
 
 /// Remove a connection, a stream or a record from a store, with its history, its place in the index and its vectors.
 ///
 /// The files that were imported stay. Lists that clients are reading have to be started again.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Remove {
+pub(crate) struct Remove {
     /// CONNECTION, CONNECTION/STREAM, or the id of a record.
     #[arg(value_name = "WHAT")]
-    pub(in crate::cli) scope: RecordScope,
+    pub(crate) scope: RecordScope,
 
     #[command(flatten)]
-    pub(in crate::cli) store: StoreArgs,
+    pub(crate) store: StoreArgs,
 
     #[command(flatten)]
-    pub(in crate::cli) state: StateArgs,
+    pub(crate) state: StateArgs,
 
     /// Remove without asking.
     #[arg(long)]
-    pub(in crate::cli) yes: bool,
+    pub(crate) yes: bool,
 
     /// Count what would be removed, and remove nothing.
     #[arg(long, conflicts_with = "yes")]
-    pub(in crate::cli) dry_run: bool,
+    pub(crate) dry_run: bool,
 }
 
 impl Remove {
-    pub(in crate::cli) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+    pub(crate) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let Self { scope, store: store_args, state, yes, dry_run } = self;
         let store = store_args.store_to_write(environment)?;
         let (store, runtime) = (&*store, runtime()?);

@@ -6,10 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use fetchwell_connectors::{Guess, ImportKind, ImportOptions, StoreFiles, connection_name, guess_kind};
+use fetchwell_core::handle::ConnectionId;
+use fetchwell_core::terminal::output::note;
+use fetchwell_source::contract::{NewConnection, NewImport, RememberedImport, StoreError};
+use fetchwell_source::{Manifest, SyncStore};
 use serde::Serialize;
 
 use super::super::embeddings::EmbedArgs;
-use super::super::print::{Printer, grouped, note};
+use super::super::print::{Printer, grouped};
 use super::super::rejections::ReportFile;
 use super::report::SyncReport;
 use super::run::{note_lock, run_stoppable, synchronize};
@@ -18,14 +23,10 @@ use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
 use crate::config::Environment;
-use crate::connectors::{Guess, ImportKind, ImportOptions, StoreFiles, connection_name, guess_kind};
-use crate::handle::ConnectionId;
-use crate::source::contract::{NewConnection, NewImport, RememberedImport, StoreError};
-use crate::source::{Manifest, SyncStore};
 
 /// Import a file or folder of any kind, and remember it for `fetchwell sync`.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Add {
+pub(crate) struct Add {
     /// The file or folder.
     path: PathBuf,
     /// The store: a file, or the URL of a PostgreSQL database; created if it does not exist [default: `FETCHWELL_STORE`, or
@@ -117,7 +118,7 @@ impl Target {
 
 impl Add {
     /// Creates the import of a path into a connection, without options.
-    pub(in crate::cli) fn new(
+    pub(crate) fn new(
         path: PathBuf,
         store: PathBuf,
         kind: Option<ImportKind>,
@@ -141,7 +142,7 @@ impl Add {
         }
     }
 
-    pub(in crate::cli) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+    pub(crate) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         // A path that cannot be read creates no store.
         self.origin()?;
         let store = store_or_database_to_fill(self.store.as_deref(), environment)?;
@@ -159,11 +160,7 @@ impl Add {
     }
 
     /// Imports into a store and remembers the import. Nothing is embedded.
-    pub(in crate::cli) fn import_into(
-        &self,
-        path: &Path,
-        environment: &Environment,
-    ) -> Result<SyncReport, Failure> {
+    pub(crate) fn import_into(&self, path: &Path, environment: &Environment) -> Result<SyncReport, Failure> {
         let target = self.target(path, environment)?;
         note_lock(path);
         let store = ImportStore::from_place(path)?.open_or_create(environment)?;

@@ -7,6 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use fetchwell_connectors::{CategoryFrom, ImportOptions, StoreFiles, guess_kind};
+use fetchwell_source::contract::{NewConnection, NewImport, RememberedImport};
+use fetchwell_source::documents::{DOCS_KIND, ProjectSlug};
+use fetchwell_source::{SyncStore, is_database};
 
 use super::super::embeddings::EmbedArgs;
 use super::super::print::Printer;
@@ -17,14 +21,10 @@ use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
 use crate::config::Environment;
-use crate::connectors::{CategoryFrom, ImportOptions, StoreFiles, guess_kind};
-use crate::source::contract::{NewConnection, NewImport, RememberedImport};
-use crate::source::documents::{DOCS_KIND, ProjectSlug};
-use crate::source::{SyncStore, is_database};
 
 /// Import a folder of text, Markdown, HTML, PDF, EPUB and office files into a project, a document per file.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ImportDocs {
+pub(crate) struct ImportDocs {
     /// The folder; its subfolders are imported, too.
     path: PathBuf,
     /// The project; create it first with `fetchwell project create SLUG`.
@@ -48,7 +48,7 @@ pub(in crate::cli) struct ImportDocs {
 }
 
 impl ImportDocs {
-    pub(in crate::cli) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+    pub(crate) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let origin = fs::canonicalize(&self.path).map_err(|error| unreadable(&self.path, &error))?;
         if origin.to_str().is_none() {
             return Err(Failure::new(format!("the path {} is not UTF-8; rename it", origin.display())));

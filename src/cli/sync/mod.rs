@@ -13,6 +13,7 @@ mod watch;
 use std::path::PathBuf;
 
 use clap::Args;
+use fetchwell_source::contract::RememberedImport;
 
 pub(super) use self::add::Add;
 pub(super) use self::docs::ImportDocs;
@@ -29,7 +30,6 @@ use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
 use crate::config::Environment;
-use crate::source::contract::RememberedImport;
 
 /// Bring imports up to date with their files and folders: new, changed, moved and deleted records.
 #[derive(Debug, Args)]

@@ -1,10 +1,11 @@
 //! Output of synchronizations.
 
+use fetchwell_connectors::{ImportError, SyncOutcome, describe_held_records};
+use fetchwell_core::terminal::output::note;
+use fetchwell_source::contract::RememberedImport;
 use serde::Serialize;
 
-use super::super::print::{Printer, counted, grouped, note};
-use crate::connectors::{ImportError, SyncOutcome, describe_held_records};
-use crate::source::contract::RememberedImport;
+use super::super::print::{Printer, counted, grouped};
 
 /// State of an import: its error, and the numbers of records and files that it does not have as the origin has them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -16,7 +17,7 @@ pub(super) struct ImportHealth {
 
 /// The result of the synchronization of an import.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct SyncReport {
+pub(crate) struct SyncReport {
     connection_id: String,
     origin: String,
     kind: String,
@@ -66,7 +67,7 @@ impl SyncReport {
     }
 
     /// Returns true if everything was read, and nothing is missing.
-    pub(in crate::cli) fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.health() == ImportHealth::default()
     }
 
@@ -76,12 +77,12 @@ impl SyncReport {
     }
 
     /// Returns the connection of the import.
-    pub(in crate::cli) fn connection(&self) -> &str {
+    pub(crate) fn connection(&self) -> &str {
         &self.connection_id
     }
 
     /// Returns the counts or the error as a line.
-    pub(in crate::cli) fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let Self { connection_id, .. } = self;
         if let Some(error) = &self.error {
             return format!("{connection_id}: not up to date: {error}");
@@ -101,7 +102,7 @@ impl SyncReport {
         format!("{connection_id}: {}", counts.join(", "))
     }
 
-    pub(in crate::cli) fn print(&self, printer: Printer) {
+    pub(crate) fn print(&self, printer: Printer) {
         if printer.json {
             return printer.value(self);
         }

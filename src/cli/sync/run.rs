@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use fetchwell_connectors::{ImportError, PARSER_STACK_BYTES, Synchronization};
+use fetchwell_core::terminal::output::note;
+use fetchwell_source::SyncStore;
+use fetchwell_source::contract::RememberedImport;
+use fetchwell_sqlite::is_store_locked;
 use tokio::sync::oneshot;
 
-use super::super::print::note;
 use super::super::rejections::{Progress, Rejections, ReportFile};
 use super::report::SyncReport;
 use crate::app::failure::Failure;
 use crate::app::stop;
-use crate::connectors::{ImportError, PARSER_STACK_BYTES, Synchronization};
-use crate::source::SyncStore;
-use crate::source::contract::RememberedImport;
-use crate::source::sqlite::is_store_locked;
 
 /// Interval at which a command looks whether another process still holds the lock of the store.
 const LOCK_POLL: Duration = Duration::from_millis(50);
@@ -53,7 +53,7 @@ pub(super) async fn run_stoppable<Answer: Send + 'static>(
 }
 
 /// Says that a command waits while another process writes to the store for longer than a batch takes.
-pub(in crate::cli) fn note_lock(store: &Path) {
+pub(crate) fn note_lock(store: &Path) {
     let is_locked = |_attempt: &usize| {
         let is_locked = is_store_locked(store);
         if is_locked {

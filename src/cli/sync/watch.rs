@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fetchwell_connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome};
+use fetchwell_core::handle::ConnectionId;
+use fetchwell_core::terminal::output::note;
+use fetchwell_source::contract::RememberedImport;
 use parking_lot::Mutex;
 use tokio::runtime::Builder;
 
-use super::super::print::{Printer, note};
+use super::super::print::Printer;
 use super::report::{ImportHealth, SyncReport};
 use crate::app::failure::Failure;
 use crate::app::imports::{FollowedImport, FollowedSettings, Follower, ImportObserver, ImportStore};
 use crate::app::stop;
 use crate::config::Environment;
-use crate::connectors::{ImportError, PARSER_STACK_BYTES, SyncOutcome};
-use crate::handle::ConnectionId;
-use crate::source::contract::RememberedImport;
 
 /// Interval of synchronizations, for changes that the system does not report.
 const EVERY: Duration = Duration::from_secs(15 * 60);

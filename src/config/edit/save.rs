@@ -4,8 +4,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use fetchwell_state::create_private_directory;
+
 use crate::config::ConfigError;
-use crate::state::create_private_directory;
 
 /// Replaces a configuration file atomically. Its permissions stay, a symbolic link stays a link, and a new file is
 /// readable by its owner only, because a command in it may contain a secret.

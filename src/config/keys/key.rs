@@ -5,15 +5,15 @@ use crate::config::tree::Kind;
 
 /// A configuration key.
 #[derive(Clone, Copy)]
-pub(in crate::config) struct Key {
+pub(crate) struct Key {
     /// Full name, in which `[]` stands for the items of a list and `*` for any key.
-    pub(in crate::config) name: &'static str,
+    pub(crate) name: &'static str,
     /// Former names of the key in its table. They are still read, with a warning.
     pub(super) aliases: &'static [&'static str],
     /// Type and default.
-    pub(in crate::config) kind: Kind,
+    pub(crate) kind: Kind,
     /// Rule for a file that was found, not named.
-    pub(in crate::config) found: FoundFileRule,
+    pub(crate) found: FoundFileRule,
     /// Parts of the value that operators see.
     pub(super) shown: Visibility,
     /// Effect of a reload with another value.
@@ -23,7 +23,7 @@ pub(in crate::config) struct Key {
 /// The values that a found file may set. Others require trust, some because of an action that the name of the key does
 /// not say.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::config) enum FoundFileRule {
+pub(crate) enum FoundFileRule {
     /// All valid values.
     Any,
     /// A URL of a server that is requested over `https`.

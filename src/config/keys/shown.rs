@@ -5,14 +5,14 @@
 
 use std::path::Path;
 
+use fetchwell_http::{ConfigurationView, ShownSetting};
+use fetchwell_postgres::PostgresUrl;
+use fetchwell_state::redis::RedisUrl;
 use url::Url;
 
 use super::key::Visibility::{Hidden, Origin, Redis, SecretPlace, Store, Whole};
 use super::table::{KEYS, parse};
 use crate::config::tree::{Leaf, Mistake};
-use crate::http::{ConfigurationView, ShownSetting};
-use crate::source::postgres::PostgresUrl;
-use crate::state::redis::RedisUrl;
 
 /// Returns the keys of a file's text in their order, with values that cannot be secrets.
 ///

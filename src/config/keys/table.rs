@@ -6,6 +6,12 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
+use fetchwell_http::{DEFAULT_MAX_CONNECTIONS, DEFAULT_WRITE_TIMEOUT};
+use fetchwell_pdpp::DEFAULT_DEADLINE;
+use fetchwell_state::cursor::VALID_FOR;
+use fetchwell_telemetry::RECORDS_IN_MEMORY;
+use fetchwell_tools::DEFAULT_CALL_DEADLINE;
+
 use super::key::FoundFileRule::{Any, HttpsUrl, LocalPath, PdppCache, Trust, TrustTo};
 use super::key::Reload::{Applied, ByTable, Reopens, Restart};
 use super::key::Visibility::{Hidden, Origin, Redis, SecretPlace, Store, Whole};
@@ -14,11 +20,6 @@ use crate::config::auth::AuthSettings;
 use crate::config::settings::FileSettings;
 use crate::config::tree::Kind::{self, DefaultTable, Duration, Flag, Integer, Table, Text};
 use crate::config::tree::{Mistake, Node, Schema};
-use crate::cursor::VALID_FOR;
-use crate::http::{DEFAULT_MAX_CONNECTIONS, DEFAULT_WRITE_TIMEOUT};
-use crate::source::pdpp::DEFAULT_DEADLINE;
-use crate::telemetry::RECORDS_IN_MEMORY;
-use crate::tools::DEFAULT_CALL_DEADLINE;
 
 /// Compares a field of two settings.
 macro_rules! differ {
@@ -42,7 +43,7 @@ const fn seconds(seconds: u64) -> std::time::Duration {
 
 /// All keys. Warnings about keys that need a restart have this order; keys of one warning are adjacent.
 #[rustfmt::skip] // A row is a line.
-pub(in crate::config) const KEYS: &[Key] = &[
+pub(crate) const KEYS: &[Key] = &[
     key("listen", Text, TrustTo("listens at this address"), Whole, Restart("listen", differ!(listen))),
     key("ops_listen", Text, TrustTo("serves /health and /metrics at this address without a token"), Whole, Restart("ops_listen", differ!(ops_listen))),
     key("state_dir", Text, TrustTo("writes files there"), Whole, Restart("state_dir", differ!(state_dir))),
@@ -160,12 +161,12 @@ pub(in crate::config) const KEYS: &[Key] = &[
 ];
 
 /// Types and former names of the keys.
-pub(in crate::config) static SCHEMA: LazyLock<Schema> =
+pub(crate) static SCHEMA: LazyLock<Schema> =
     LazyLock::new(|| Schema::new(KEYS.iter().map(|key| (key.name, key.kind, key.aliases))));
 
 /// Parses a text as the configuration file at `path`. Former names of keys are replaced by the present ones, each with
 /// a warning.
-pub(in crate::config) fn parse(text: &str, path: &Path) -> Result<(Node, Vec<String>), Mistake> {
+pub(crate) fn parse(text: &str, path: &Path) -> Result<(Node, Vec<String>), Mistake> {
     let mut tree = Node::parse(text, path)?;
     let warnings = tree.rename_keys(&SCHEMA);
     Ok((tree, warnings))

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use fetchwell_core::fit::{Estimator, Limits, Overrides};
+
 use crate::config::{ConfigError, Environment, FileSettings, settings_of};
-use crate::fit::{Estimator, Limits, Overrides};
 
 /// The reference configuration of the Context Protection API, unchanged.
 const CONTRACT: &str = include_str!("../../../fixtures/configuration/contract.yaml");

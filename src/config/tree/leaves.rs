@@ -4,15 +4,15 @@ use super::node::{Node, Value, key_of};
 
 /// A value that is not a table or list with entries.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::config) struct Leaf {
+pub(crate) struct Leaf {
     /// Names of the keys from the top, and indices of list items.
     path: Vec<Step>,
     /// Line of the value, from 1.
-    pub(in crate::config) line: usize,
+    pub(crate) line: usize,
     /// Value as text, quoted and escaped if it is a string.
-    pub(in crate::config) shown: String,
+    pub(crate) shown: String,
     /// Content of a string.
-    pub(in crate::config) text: Option<String>,
+    pub(crate) text: Option<String>,
     /// True for an empty table, an empty list or no value.
     is_empty: bool,
 }
@@ -25,7 +25,7 @@ enum Step {
 
 impl Leaf {
     /// Returns the full key for messages, such as `source[0].name`.
-    pub(in crate::config) fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         let steps = self.path.iter().map(|step| match step {
             Step::Key(name) => name.clone(),
             Step::Item(number) => number.to_string(),
@@ -36,7 +36,7 @@ impl Leaf {
 
     /// Returns true if the key matches a pattern such as `source[].streams[]` or `endpoints.*.threshold`, where `[]`
     /// matches every item and `*` every key. An empty table or list matches the patterns of its possible content.
-    pub(in crate::config) fn fits(&self, pattern: &str) -> bool {
+    pub(crate) fn fits(&self, pattern: &str) -> bool {
         let spaced = pattern.replace("[]", ".[]");
         let parts: Vec<&str> = spaced.split('.').collect();
         let is_whole = parts.len() == self.path.len() || self.is_empty && parts.len() > self.path.len();
@@ -50,7 +50,7 @@ impl Leaf {
 
 impl Node {
     /// Returns all values in the order of the file.
-    pub(in crate::config) fn leaves(&self) -> Vec<Leaf> {
+    pub(crate) fn leaves(&self) -> Vec<Leaf> {
         let mut leaves = Vec::new();
         collect(self, &mut Vec::new(), &mut leaves);
         leaves

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A value with the line on which it starts.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::config) struct Node {
+pub(crate) struct Node {
     pub(super) line: usize,
     pub(super) value: Value,
 }
@@ -68,7 +68,7 @@ impl fmt::Display for Mistake {
 
 impl Mistake {
     /// Creates the error for an empty file.
-    pub(in crate::config) fn empty_file() -> Self {
+    pub(crate) fn empty_file() -> Self {
         let problem = "the file is empty; add at least one key, such as context_protection".to_owned();
         Self { line: None, key: None, problem }
     }
@@ -76,13 +76,13 @@ impl Mistake {
 
 impl Node {
     /// Creates the mistake of a key. It has the line of the table if the key is not set.
-    pub(in crate::config) fn mistake(&self, path: &[&str], problem: String) -> Mistake {
+    pub(crate) fn mistake(&self, path: &[&str], problem: String) -> Mistake {
         let line = self.line_of(path).or_else(|| self.line_of(path.split_last()?.1));
         Mistake { line, key: Some(key_of(path)), problem }
     }
 
     /// Returns the line of a key, or `None` if the file does not have it.
-    pub(in crate::config) fn line_of(&self, path: &[&str]) -> Option<usize> {
+    pub(crate) fn line_of(&self, path: &[&str]) -> Option<usize> {
         let Some((first, rest)) = path.split_first() else { return Some(self.line) };
         match &self.value {
             Value::Table(entries) => {
@@ -96,7 +96,7 @@ impl Node {
 }
 
 /// Formats a key for error messages, such as `source[0].name`.
-pub(in crate::config) fn key_of(path: &[&str]) -> String {
+pub(crate) fn key_of(path: &[&str]) -> String {
     let mut key = String::new();
     for step in path {
         let is_number = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());

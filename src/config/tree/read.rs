@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use fetchwell_core::saturate::saturated;
 use serde::de::value::{SeqDeserializer, StrDeserializer};
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error, Expected, IntoDeserializer, MapAccess, SeqAccess,
@@ -11,7 +12,6 @@ use serde::de::{
 use super::node::{Key, Mistake, Node, Value, key_of};
 use super::schema::{Kind, Schema};
 use crate::config::values::DurationText;
-use crate::saturate::saturated;
 
 /// A deserialization error. Its position is added while it is returned through the levels of the tree.
 #[derive(Debug)]
@@ -123,10 +123,7 @@ static ABSENT: Node = Node { line: 0, value: Value::Nothing };
 
 impl Node {
     /// Deserializes the tree. The schema has the types and defaults of its keys.
-    pub(in crate::config) fn read<Settings: DeserializeOwned>(
-        &self,
-        schema: &Schema,
-    ) -> Result<Settings, Mistake> {
+    pub(crate) fn read<Settings: DeserializeOwned>(&self, schema: &Schema) -> Result<Settings, Mistake> {
         let reader = Reader { node: self, schema, name: String::new() };
         Settings::deserialize(reader).map_err(Fault::mistake)
     }

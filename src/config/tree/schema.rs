@@ -7,7 +7,7 @@ use super::node::{Node, Value};
 
 /// The type of a key, with its default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::config) enum Kind {
+pub(crate) enum Kind {
     /// A table, or a list of tables.
     Table,
     /// A table that has the defaults of its keys if it is absent.
@@ -37,7 +37,7 @@ impl Kind {
 
 /// The kinds and former names of all keys.
 #[derive(Debug, Default)]
-pub(in crate::config) struct Schema {
+pub(crate) struct Schema {
     /// Kinds by full name, in which `[]` stands for the items of a list and `*` for any key.
     kinds: BTreeMap<&'static str, Kind>,
     /// Keys with a default by table.
@@ -48,9 +48,7 @@ pub(in crate::config) struct Schema {
 
 impl Schema {
     /// Creates the schema of keys. A former name is in the table of its key.
-    pub(in crate::config) fn new(
-        keys: impl Iterator<Item = (&'static str, Kind, &'static [&'static str])>,
-    ) -> Self {
+    pub(crate) fn new(keys: impl Iterator<Item = (&'static str, Kind, &'static [&'static str])>) -> Self {
         let mut schema = Self::default();
         for (name, kind, aliases) in keys {
             let (table, own) = name.rsplit_once('.').unwrap_or(("", name));
@@ -74,7 +72,7 @@ impl Schema {
     /// # Errors
     ///
     /// The number is out of bounds.
-    pub(in crate::config) fn integer(&self, name: &str, number: i128) -> Result<usize, String> {
+    pub(crate) fn integer(&self, name: &str, number: i128) -> Result<usize, String> {
         let (max, unit) = match self.kind(name) {
             Some(Kind::Integer { max, unit, .. }) => (max, unit),
             _ => (u32::MAX, ""),
@@ -107,7 +105,7 @@ fn joined(table: &str, key: &str) -> String {
 impl Node {
     /// Replaces former names of keys by the present ones, and returns a warning for each. A former name beside the present
     /// one stays, and is an unknown key.
-    pub(in crate::config) fn rename_keys(&mut self, schema: &Schema) -> Vec<String> {
+    pub(crate) fn rename_keys(&mut self, schema: &Schema) -> Vec<String> {
         let mut warnings = Vec::new();
         if !schema.aliases.is_empty() {
             rename(self, schema, "", &mut warnings);

@@ -7,10 +7,11 @@
 
 use std::path::Path;
 
+use fetchwell_pdpp::ProviderUrl;
+use fetchwell_source::is_database_url;
+
 use crate::config::keys::{FoundFileRule, KEYS, parse};
 use crate::config::tree::{Leaf, Mistake};
-use crate::source::is_database_url;
-use crate::source::pdpp::ProviderUrl;
 
 /// A key that a file may have only if it is named or trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]

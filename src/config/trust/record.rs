@@ -9,12 +9,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
+use fetchwell_core::hex::hexadecimal;
+use fetchwell_state::{StateError, StateLock, create_private_directory};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-
-use crate::hex::hexadecimal;
-use crate::state::{StateError, StateLock, create_private_directory};
 
 /// File name in the state folder.
 const NAME: &str = "trusted-configurations.json";

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use fetchwell_core::saturate::saturated;
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::error::ConfigError;
 use super::text::read_text;
-use crate::saturate::saturated;
 
 /// Time without events after which a text that was read is delivered. Only Linux reports that a writer has closed the
 /// file.

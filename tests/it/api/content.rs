@@ -1,6 +1,6 @@
 //! Long texts of `/api/v1/content`, by chunks and by lines, and the same texts over MCP.
 
-use fetchwell::fit::count_tokens;
+use fetchwell_core::fit::count_tokens;
 use serde_json::{Value, json};
 
 use crate::support::{Api, fetchwell, import, stdout, text};

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use fetchwell::fit::count_tokens;
+use fetchwell_core::fit::count_tokens;
 use serde_json::{Value, json};
 
 use crate::support::Api;

@@ -1,6 +1,6 @@
 //! One record under `/api/v1`: whole, or as a preview. Every call that a preview names is made and checked.
 
-use fetchwell::fit::count_tokens;
+use fetchwell_core::fit::count_tokens;
 use serde_json::{Value, json};
 
 use crate::support::{Api, call_of, encoded, error_of};

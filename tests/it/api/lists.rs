@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use fetchwell::fit::count_tokens;
+use fetchwell_core::fit::count_tokens;
 use serde_json::{Value, json};
 
 use crate::support::{Api, demo_store};

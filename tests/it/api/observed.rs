@@ -1,6 +1,6 @@
 //! Telemetry records of calls of `/api/v1`, headers with token counts, and the schemas in `/openapi.json`.
 
-use fetchwell::fit::count_tokens;
+use fetchwell_core::fit::count_tokens;
 use serde_json::{Value, json};
 
 use crate::support::{Api, HttpServer, ask, encoded, hostaway_store, text};

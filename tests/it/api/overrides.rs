@@ -1,6 +1,6 @@
 //! Settings of `/api/v1` for single paths, and `/api/v1` with all protection disabled.
 
-use fetchwell::fit::count_tokens;
+use fetchwell_core::fit::count_tokens;
 use serde_json::{Map, Value, json};
 
 use crate::support::Api;

@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use fetchwell::docs::{CachedAnswer, FoundProject, SearchCache, SearchRequest};
-use fetchwell::record::RecordData;
-use fetchwell::source::RecordReads;
-use fetchwell::source::documents::{
+use fetchwell_core::record::RecordData;
+use fetchwell_source::RecordReads;
+use fetchwell_source::documents::{
     Category, DocumentChange, DocumentRef, DocumentStore, NewDocument, NewProject, ProjectRef,
     ProjectSettings, ProjectSlug, Uuid,
 };
-use fetchwell::source::sqlite::{SqliteStore, SqliteSyncStore};
+use fetchwell_sqlite::{SqliteStore, SqliteSyncStore};
+use fetchwell_tools::documents::{CachedAnswer, FoundProject, SearchCache, SearchRequest};
 
 /// Environment variable with the number of commits and searches.
 const CALLS: &str = "FETCHWELL_INTERLEAVINGS";

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fetchwell::fit::budget;
-use fetchwell::mcp::{instructions, tool_list_json};
-use fetchwell::tools::Profile;
+use fetchwell_core::fit::budget;
+use fetchwell_mcp::{instructions, tool_list_json};
+use fetchwell_tools::Profile;
 use rmcp::ClientLifecycleMode;
 use rmcp::model::ReadResourceRequestParams;
 use serde_json::{Value, json};

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fetchwell::callers::CallContext;
-use fetchwell::handle::{Handle, SourceName};
-use fetchwell::record::{Record, Schema, Window};
-use fetchwell::source::federation::{CircuitState, Federation, Member};
-use fetchwell::source::{
+use fetchwell_callers::CallContext;
+use fetchwell_core::handle::{Handle, SourceName};
+use fetchwell_core::record::{Record, Schema, Window};
+use fetchwell_source::federation::{CircuitState, Federation, Member};
+use fetchwell_source::{
     AggregateAnswer, AggregateQuery, BoundSource, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };

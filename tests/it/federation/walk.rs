@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fetchwell::callers::CallContext;
-use fetchwell::handle::{RecordAddress, SourceName};
-use fetchwell::record::{
+use fetchwell_callers::CallContext;
+use fetchwell_core::handle::{RecordAddress, SourceName};
+use fetchwell_core::record::{
     ConnectionSchema, Hit, HitId, Record, RecordData, Schema, SortValue, StreamSchema, Window,
 };
-use fetchwell::source::federation::{Federation, Member};
-use fetchwell::source::{
+use fetchwell_source::federation::{Federation, Member};
+use fetchwell_source::{
     AggregateAnswer, AggregateQuery, BoundSource, Change, Count, Direction, RecordQuery, RecordsPage,
     RecordsPosition, RecordsQuery, SearchPage, SearchPosition, SearchQuery, Source, SourceError, Start,
     StreamAnswer, StreamQuery, WindowQuery,

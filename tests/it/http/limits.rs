@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use fetchwell::http::Limits;
+use fetchwell_http::Limits;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, HttpServer, OwnServer, ask, demo_store, get, memory_kib, post, text};

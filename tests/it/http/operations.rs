@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fetchwell::http::Limits;
+use fetchwell_http::Limits;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, HttpServer, OwnServer, ask, demo_store, get, post, stderr, stdout, text};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fetchwell::http::{Limits, Tls, TlsSettings};
+use fetchwell_http::{Limits, Tls, TlsSettings};
 use serde_json::Value;
 
 use crate::support::{HttpServer, OwnServer, demo_store, fetchwell, stderr, text};

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, TcpStream};
 use std::time::Duration;
 
-use fetchwell::http::Limits;
+use fetchwell_http::Limits;
 use serde_json::json;
 
 use super::raw_http_2::{CONTINUATION, GOAWAY, HEADERS, RST_STREAM, RawHttp2, connect_from, header_block};

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use fetchwell::fit::count_tokens;
-use fetchwell::handle::Handle;
-use fetchwell::source::sqlite::SqliteStore;
-use fetchwell::source::{BoundSource, WindowQuery, WindowStart};
+use fetchwell_core::fit::count_tokens;
+use fetchwell_core::handle::Handle;
+use fetchwell_source::{BoundSource, WindowQuery, WindowStart};
+use fetchwell_sqlite::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::support::{CREDENTIAL, FakeServer, Model, Reply, StdioServer, connect, import_records, text};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use fetchwell::source::contract::{PostgresError, StoreError};
-use fetchwell::source::postgres::{PostgresPool, PostgresStore, PostgresUrl};
-use fetchwell::source::{BoundSource, SourceError};
+use fetchwell_postgres::{PostgresPool, PostgresStore, PostgresUrl};
+use fetchwell_source::contract::{PostgresError, StoreError};
+use fetchwell_source::{BoundSource, SourceError};
 
 use crate::sources::conformance::records_of;
 use crate::support::stores::postgres::{Database, ROLE_PASSWORD, authority_file, connect, store};
@@ -132,7 +132,7 @@ async fn statements_end_at_the_deadline_and_with_their_call() {
     };
 
     let url: PostgresUrl = database.url.parse().unwrap();
-    let fetchwell::source::postgres::PasswordPlace::Url(password) = url.password().clone() else { panic!() };
+    let fetchwell_postgres::PasswordPlace::Url(password) = url.password().clone() else { panic!() };
     let pool = PostgresPool::new(&url, Some(&password), None).unwrap();
     let hasty = PostgresStore::new("store".parse().unwrap(), pool, Duration::from_millis(300));
     let hasty: BoundSource = hasty.into();

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use fetchwell::handle::RecordAddress;
-use fetchwell::source::contract::{PostgresError, StoreError};
-use fetchwell::source::postgres::{PasswordPlace, PostgresPool, PostgresStore, PostgresUrl, ReadReplicas};
-use fetchwell::source::{BoundSource, RecordQuery, SourceError};
+use fetchwell_core::handle::RecordAddress;
+use fetchwell_postgres::{PasswordPlace, PostgresPool, PostgresStore, PostgresUrl, ReadReplicas};
+use fetchwell_source::contract::{PostgresError, StoreError};
+use fetchwell_source::{BoundSource, RecordQuery, SourceError};
 
 use crate::sources::conformance::records_of;
 use crate::support::stores::postgres::connect;

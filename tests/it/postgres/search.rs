@@ -4,17 +4,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fetchwell::record::{HitId, Score};
-use fetchwell::source::postgres::{PostgresPool, PostgresStore, PostgresUrl};
-use fetchwell::source::sqlite::SqliteStore;
-use fetchwell::source::{Accuracy, BoundSource, Count, SearchMode, SearchPage, SearchQuery, SourceError};
+use fetchwell_core::record::{HitId, Score};
+use fetchwell_postgres::{PostgresPool, PostgresStore, PostgresUrl};
+use fetchwell_source::{Accuracy, BoundSource, Count, SearchMode, SearchPage, SearchQuery, SourceError};
+use fetchwell_sqlite::SqliteStore;
 use serde_json::json;
 
 use crate::support::import_records;
 use crate::support::stores::postgres::{Database, connect};
 
 /// Tables of the first version, before there was a search.
-const FIRST_TABLES: &str = include_str!("../../../src/source/postgres/migrations/0001_records.sql");
+const FIRST_TABLES: &str = include_str!("../../../crates/postgres/src/migrations/0001_records.sql");
 
 fn line(key: &str, body: &str) -> String {
     json!({"stream": "s", "key": key, "data": {"title": format!("Title {key}"), "body": body}}).to_string()
@@ -210,7 +210,7 @@ async fn a_search_ends_at_the_deadline_and_with_its_call() {
     let transaction = blocker.transaction().await.unwrap();
     transaction.batch_execute("LOCK TABLE fetchwell.texts IN ACCESS EXCLUSIVE MODE").await.unwrap();
     let url: PostgresUrl = database.url.parse().unwrap();
-    let fetchwell::source::postgres::PasswordPlace::Url(password) = url.password().clone() else { panic!() };
+    let fetchwell_postgres::PasswordPlace::Url(password) = url.password().clone() else { panic!() };
     let pool = PostgresPool::new(&url, Some(&password), None).unwrap();
     let hasty: BoundSource =
         PostgresStore::new("store".parse().unwrap(), pool, Duration::from_millis(300)).into();

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fetchwell::source::sqlite::SqliteStore;
-use fetchwell::source::{
+use fetchwell_source::{
     AggregateQuery, BoundSource, Change, ChangesToken, Direction, Filter, Grouping, Metric, RecordQuery,
     RecordsQuery, Start,
 };
+use fetchwell_sqlite::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::sources::conformance::{

@@ -6,12 +6,12 @@ use std::process::Output;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fetchwell::embedding::{
+use fetchwell_embedding::{
     EmbeddingModel, EmbeddingSettings, Endpoint, LocalModel, ModelPlace, Persistence, Purpose, QueryEmbedder,
     open_model,
 };
-use fetchwell::source::sqlite::SqliteStore;
-use fetchwell::source::{BoundSource, SearchMode, SearchQuery};
+use fetchwell_source::{BoundSource, SearchMode, SearchQuery};
+use fetchwell_sqlite::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::support::{

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fetchwell::record::{Hit, HitId};
-use fetchwell::source::{SearchMode, SearchQuery};
+use fetchwell_core::record::{Hit, HitId};
+use fetchwell_source::{SearchMode, SearchQuery};
 use serde_json::{Value, json};
 
 use crate::support::remote::Remote;

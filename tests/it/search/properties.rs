@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use fetchwell::record::HitId;
-use fetchwell::source::{BoundSource, SearchPosition, SearchQuery};
+use fetchwell_core::record::HitId;
+use fetchwell_source::{BoundSource, SearchPosition, SearchQuery};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};

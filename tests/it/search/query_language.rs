@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use fetchwell::record::RecordData;
-use fetchwell::source::pdpp::RecordedSource;
-use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
+use fetchwell_core::record::RecordData;
+use fetchwell_lab::recorded::RecordedSource;
+use fetchwell_tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 use serde_json::{Value, json};
 
 use crate::support::{

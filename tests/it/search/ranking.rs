@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fetchwell::record::{Hit, HitId};
-use fetchwell::source::{FieldText, SearchField, SearchPosition, SearchQuery, SearchText};
+use fetchwell_core::record::{Hit, HitId};
+use fetchwell_source::{FieldText, SearchField, SearchPosition, SearchQuery, SearchText};
 use serde_json::{Value, json};
 
 use crate::support::stores::{new_store, open_store};

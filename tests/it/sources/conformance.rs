@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fetchwell::handle::{ConnectionId, RecordAddress};
-use fetchwell::record::{Capability, HitId, Scalar};
-use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
-use fetchwell::source::sqlite::SqliteStore;
-use fetchwell::source::{
+use fetchwell_core::handle::{ConnectionId, RecordAddress};
+use fetchwell_core::record::{Capability, HitId, Scalar};
+use fetchwell_pdpp::{Credentials, Pdpp, ProviderUrl};
+use fetchwell_source::{
     AggregateQuery, BoundSource, Change, Count, CountMode, Direction, Expansion, Filter, Granularity, Group,
     Grouping, Metric, RecordQuery, RecordsQuery, SearchMode, SearchQuery, Selection, SourceError, Start,
     StreamQuery, WindowQuery, WindowStart,
 };
+use fetchwell_sqlite::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::support::{CREDENTIAL, FakeServer, HttpServer, Reply, binary, connect, fetchwell, text};
@@ -420,7 +420,7 @@ pub(crate) async fn narrows_further(source: &BoundSource) {
         second_field: None,
         limit: 10,
         filter: Filter::default(),
-        purpose: fetchwell::source::Purpose::Answer,
+        purpose: fetchwell_source::Purpose::Answer,
     };
     let mean = AggregateQuery { metric: Metric::Avg, field: Some("amount".to_owned()), ..count.clone() };
     assert_eq!(source.aggregate(&mean).await.unwrap().value.unwrap().to_string(), "204.75");
@@ -513,7 +513,7 @@ async fn refuses(source: &BoundSource) {
         check_records_refused(source, &query, "invalid_cursor").await;
     }
     for nonsense in ["", "nonsense", "e30", "bnVsbA"] {
-        let start = Start::After(fetchwell::source::RecordsPosition(nonsense.to_owned()));
+        let start = Start::After(fetchwell_source::RecordsPosition(nonsense.to_owned()));
         check_records_refused(source, &RecordsQuery { start, ..messages() }, "invalid_cursor").await;
     }
 }
@@ -600,7 +600,7 @@ async fn counts(source: &BoundSource) {
         second_field: None,
         limit: 2,
         filter: Filter::default(),
-        purpose: fetchwell::source::Purpose::Answer,
+        purpose: fetchwell_source::Purpose::Answer,
     };
     let number = |value: u64| Scalar::Number(value.into());
     for (query, expect) in [
@@ -651,7 +651,7 @@ async fn tells_changes(source: &BoundSource) {
         ..records_of("messages")
     };
     check_changes(source, &of(Start::First), MESSAGES).await;
-    let nonsense = Start::Changes(Some(fetchwell::source::ChangesToken::Unverified("nonsense".to_owned())));
+    let nonsense = Start::Changes(Some(fetchwell_source::ChangesToken::Unverified("nonsense".to_owned())));
     assert_eq!(code(source.records(&of(nonsense)).await), "invalid_cursor");
 }
 
@@ -885,7 +885,7 @@ async fn recorded_figures_and_searches(source: &BoundSource) {
         second_field: None,
         limit: 2,
         filter: Filter::default(),
-        purpose: fetchwell::source::Purpose::Answer,
+        purpose: fetchwell_source::Purpose::Answer,
     };
     let work = Some("cin_work");
     let number = |value: u64| Scalar::Number(value.into());

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use fetchwell::record::HttpRoute;
-use fetchwell::source::BoundSource;
-use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
+use fetchwell_core::record::HttpRoute;
+use fetchwell_pdpp::{Credentials, Pdpp, ProviderUrl};
+use fetchwell_source::BoundSource;
 use serde_json::{Value, json};
 
 use crate::support::{CREDENTIAL, HttpServer, connect, fetchwell, get, stderr, stdout, text};

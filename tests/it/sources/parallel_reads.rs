@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use fetchwell::source::{Change, QueryFault, RecordsPage, RecordsQuery, SourceError, Start};
+use fetchwell_source::{Change, QueryFault, RecordsPage, RecordsQuery, SourceError, Start};
 use serde_json::json;
 
 use crate::support::remote::Remote;

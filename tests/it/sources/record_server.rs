@@ -187,7 +187,7 @@ async fn pages_of_the_server_are_walked_to_the_end() {
 #[tokio::test]
 async fn hits_trimmed_from_a_page_come_on_the_next() {
     // Every upstream page has 200 large hits and no cursor, whatever the request.
-    let remote = Remote::start(|_| Reply::Json(200, fetchwell::source::pdpp::fat_search_reply())).await;
+    let remote = Remote::start(|_| Reply::Json(200, fetchwell_lab::recorded::fat_search_reply())).await;
     let mut seen = Vec::new();
     let mut cursor = None;
     loop {

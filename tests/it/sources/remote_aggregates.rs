@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fetchwell::source::{
+use fetchwell_source::{
     AggregateAnswer, AggregateQuery, Filter, Granularity, Grouping, Metric, QueryFault, SourceError,
 };
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ fn query(grouping: Grouping, limit: usize) -> AggregateQuery {
         second_field: None,
         limit,
         filter: Filter::default(),
-        purpose: fetchwell::source::Purpose::Answer,
+        purpose: fetchwell_source::Purpose::Answer,
     }
 }
 
@@ -85,7 +85,7 @@ fn by_time(granularity: Granularity, limit: usize) -> AggregateQuery {
 }
 
 fn shown(answer: &AggregateAnswer) -> Vec<String> {
-    let text = |group: &fetchwell::source::Group| {
+    let text = |group: &fetchwell_source::Group| {
         format!("{}={}", group.key.as_ref().unwrap(), group.value.as_ref().unwrap())
     };
     answer.groups.iter().flatten().map(text).collect()

@@ -1,10 +1,10 @@
 //! The other reads of a record server, over a real socket: streams, lists, windows and aggregates, their requests, and
 //! their errors.
 
-use fetchwell::handle::RecordAddress;
-use fetchwell::record::{Capability, Record, Window};
-use fetchwell::source::pdpp::{RecordedSource, fat_records_reply};
-use fetchwell::source::{
+use fetchwell_core::handle::RecordAddress;
+use fetchwell_core::record::{Capability, Record, Window};
+use fetchwell_lab::recorded::{RecordedSource, fat_records_reply};
+use fetchwell_source::{
     AggregateQuery, BoundSource, Change, ChangesToken, Count, CountMode, Direction, Expansion, Filter,
     Granularity, Grouping, Metric, QueryFault, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery,
     SearchMode, SearchPosition, SearchQuery, Selection, SourceError, Start, StreamQuery, WindowQuery,
@@ -645,7 +645,7 @@ fn count() -> AggregateQuery {
         second_field: None,
         limit: 2,
         filter: Filter::default(),
-        purpose: fetchwell::source::Purpose::Answer,
+        purpose: fetchwell_source::Purpose::Answer,
     }
 }
 

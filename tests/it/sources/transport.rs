@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
-use fetchwell::source::{
+use fetchwell_pdpp::{Credentials, Pdpp, ProviderUrl};
+use fetchwell_source::{
     BoundSource, RecordsQuery, SearchMode, SearchPosition, SearchQuery, SourceError, Start,
 };
 use futures_util::future::join_all;

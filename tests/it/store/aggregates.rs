@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use fetchwell::source::sqlite::SqliteStore;
-use fetchwell::source::{
+use fetchwell_source::{
     AggregateAnswer, AggregateQuery, BoundSource, Change, Direction, Granularity, Grouping, Metric,
     QueryFault, RecordsQuery, SourceError, Start, StreamQuery,
 };
+use fetchwell_sqlite::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::support::{fetchwell, import_records, stdout, text};
@@ -43,8 +43,8 @@ fn of(metric: Metric, field: Option<&str>, grouping: Option<Grouping>) -> Aggreg
         grouping,
         second_field: None,
         limit: 100,
-        filter: fetchwell::source::Filter::default(),
-        purpose: fetchwell::source::Purpose::Answer,
+        filter: fetchwell_source::Filter::default(),
+        purpose: fetchwell_source::Purpose::Answer,
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fetchwell::source::sqlite::{IndexState, SqliteStore};
-use fetchwell::source::{BoundSource, SearchQuery};
+use fetchwell_source::{BoundSource, SearchQuery};
+use fetchwell_sqlite::{IndexState, SqliteStore};
 use serde_json::{Value, json};
 
 use crate::support::{HttpServer, StdioServer, binary, fetchwell, get, import_records, stderr, stdout, text};

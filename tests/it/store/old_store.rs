@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fetchwell::record::{Hit, HitId};
-use fetchwell::source::sqlite::SqliteStore;
-use fetchwell::source::{BoundSource, SearchPosition, SearchQuery};
+use fetchwell_core::record::{Hit, HitId};
+use fetchwell_source::{BoundSource, SearchPosition, SearchQuery};
+use fetchwell_sqlite::SqliteStore;
 
 use crate::support::{binary, fetchwell, stderr, stdout, text};
 

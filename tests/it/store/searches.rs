@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use fetchwell::source::contract::StoreError;
-use fetchwell::source::sqlite::SqliteStore;
-use fetchwell::source::{BoundSource, RecordQuery, SearchQuery, SourceError};
+use fetchwell_source::contract::StoreError;
+use fetchwell_source::{BoundSource, RecordQuery, SearchQuery, SourceError};
+use fetchwell_sqlite::SqliteStore;
 use serde_json::json;
 
 use crate::support::{StdioServer, fetchwell, import_records, stderr, stdout, text};
@@ -36,8 +36,8 @@ async fn found(path: &Path, words: &str) -> Vec<usize> {
     keys
 }
 
-fn key_of(hit: &fetchwell::record::Hit) -> usize {
-    let fetchwell::record::HitId::Record(address) = &hit.id else { panic!("{hit:?}") };
+fn key_of(hit: &fetchwell_core::record::Hit) -> usize {
+    let fetchwell_core::record::HitId::Record(address) = &hit.id else { panic!("{hit:?}") };
     address.record.as_str().parse().unwrap()
 }
 
@@ -94,7 +94,7 @@ async fn any_word_is_enough_and_all_words_come_first() {
     assert_eq!(page.hits.len(), 3);
     assert_eq!(key_of(&page.hits[0]), 3);
     assert!(page.notes.is_empty());
-    assert_eq!(page.count, Some(fetchwell::source::Count::exact(3)));
+    assert_eq!(page.count, Some(fetchwell_source::Count::exact(3)));
 }
 
 #[tokio::test]
@@ -245,7 +245,7 @@ async fn a_position_of_another_state_is_refused() {
         "r2.1.2.x",
         "r2.1.2.2-1",
     ] {
-        let position = Some(fetchwell::source::SearchPosition(nonsense.to_owned()));
+        let position = Some(fetchwell_source::SearchPosition(nonsense.to_owned()));
         let refused = open(&path).search(&SearchQuery { position, ..query("common") }).await;
         assert!(matches!(refused, Err(SourceError::InvalidCursor)), "{nonsense}");
     }
@@ -313,7 +313,7 @@ async fn a_running_reader_sees_later_imports() {
         &json!({"stream": "notes", "key": 1, "data": {"body": "changed"}}).to_string(),
     );
     assert!(store.search(&query("beta")).await.unwrap().hits.is_empty());
-    let address = "c/notes:1".parse::<fetchwell::handle::Handle>().unwrap().address().clone();
+    let address = "c/notes:1".parse::<fetchwell_core::handle::Handle>().unwrap().address().clone();
     let record = store.record(&RecordQuery::new(address)).await.unwrap();
     assert_eq!(record.data["body"], "changed");
 }
@@ -326,7 +326,7 @@ async fn a_running_reader_follows_a_replaced_file() {
     std::fs::copy(&path, aside("copy")).unwrap();
     let store = open(&path);
     let read = |number: usize| {
-        let address = format!("c/notes:{number}").parse::<fetchwell::handle::Handle>().unwrap();
+        let address = format!("c/notes:{number}").parse::<fetchwell_core::handle::Handle>().unwrap();
         let (store, address) = (store.clone(), address.address().clone());
         async move { store.record(&RecordQuery::new(address)).await }
     };

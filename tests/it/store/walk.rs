@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use fetchwell::source::sqlite::SqliteStore;
-use fetchwell::source::{BoundSource, CountMode, Direction, RecordsQuery, Start};
+use fetchwell_source::{BoundSource, CountMode, Direction, RecordsQuery, Start};
+use fetchwell_sqlite::SqliteStore;
 use serde_json::json;
 
 use crate::sources::conformance::{name, records_of};

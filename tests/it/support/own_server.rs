@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fetchwell::callers::CallContext;
-use fetchwell::handle::SourceName;
-use fetchwell::http::{CallerCheck, Limits, RateLimiter, Site, Tls, bind, serve};
-use fetchwell::record::{Record, Schema, Window};
-use fetchwell::source::{
+use fetchwell_callers::CallContext;
+use fetchwell_core::handle::SourceName;
+use fetchwell_core::record::{Record, Schema, Window};
+use fetchwell_http::{CallerCheck, Limits, RateLimiter, Site, Tls, bind, serve};
+use fetchwell_source::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
     SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
-use fetchwell::telemetry::Telemetry;
-use fetchwell::tools::{SharedToolbox, Toolbox};
+use fetchwell_telemetry::Telemetry;
+use fetchwell_tools::{SharedToolbox, Toolbox};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

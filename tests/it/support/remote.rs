@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fetchwell::source::BoundSource;
-use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
+use fetchwell_pdpp::{Credentials, Pdpp, ProviderUrl};
+use fetchwell_source::BoundSource;
 
 use super::{CREDENTIAL, FakeServer, Reply, Request, connect};
 

@@ -4,18 +4,18 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use fetchwell::callers::CallContext;
-use fetchwell::handle::{RecordAddress, SourceName, StreamName};
-use fetchwell::record::{
+use fetchwell_callers::CallContext;
+use fetchwell_core::handle::{RecordAddress, SourceName, StreamName};
+use fetchwell_core::record::{
     ConnectionSchema, ExpandedRelation, Hit, HitId, HttpRoute, Record, Relation, RelationKind, Schema,
     SortValue, StreamDetail, StreamSchema, Window,
 };
-use fetchwell::source::sqlite::SqliteStore;
-use fetchwell::source::{
+use fetchwell_source::{
     AggregateAnswer, AggregateQuery, AllowedStreams, BoundSource, Change, ConnectionChoice, Count, Expansion,
     Filter, Metric, QueryFault, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchPage,
     SearchPosition, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery, WindowStart,
 };
+use fetchwell_sqlite::SqliteStore;
 use serde_json::json;
 
 use crate::support::demo_store;
@@ -206,7 +206,7 @@ fn aggregate(stream: &str) -> AggregateQuery {
         second_field: None,
         limit: 1,
         filter: Filter::default(),
-        purpose: fetchwell::source::Purpose::Answer,
+        purpose: fetchwell_source::Purpose::Answer,
     }
 }
 

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fetchwell::cursor::CursorFault;
-use fetchwell::fit::{Limits, Protection, budget, count_tokens};
-use fetchwell::handle::{Handle, InvalidHandle};
-use fetchwell::mcp::{instructions, tool_list_json};
-use fetchwell::record::RecordData;
-use fetchwell::source::contract::StoreError;
-use fetchwell::source::federation::Federation;
-use fetchwell::source::pdpp::{
+use fetchwell_core::fit::{Limits, Protection, budget, count_tokens};
+use fetchwell_core::handle::{Handle, InvalidHandle};
+use fetchwell_core::record::RecordData;
+use fetchwell_lab::recorded::{
     RecordedSource, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
 };
-use fetchwell::source::{ConnectionChoice, ProtocolFault, Refusal, SourceError};
-use fetchwell::state::StateError;
-use fetchwell::tools::{
+use fetchwell_mcp::{instructions, tool_list_json};
+use fetchwell_source::contract::StoreError;
+use fetchwell_source::federation::Federation;
+use fetchwell_source::{ConnectionChoice, ProtocolFault, Refusal, SourceError};
+use fetchwell_state::StateError;
+use fetchwell_state::cursor::CursorFault;
+use fetchwell_tools::{
     DEFAULT_CALL_DEADLINE, ErrorContext, Overrun, Profile, SourceHints, ToolError, Toolbox,
 };
 use serde_json::{Value, json};

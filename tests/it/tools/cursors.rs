@@ -308,7 +308,7 @@ fn inspect_and_list_show_cursors() {
 
 /// Signs the claims of a cursor with another secret.
 fn forged(cursor: &str, secret: &[u8; 32]) -> String {
-    use fetchwell::cursor::{Key, UnverifiedCursor, seal};
+    use fetchwell_state::cursor::{Key, UnverifiedCursor, seal};
     let sealed = UnverifiedCursor::read(cursor).unwrap();
     seal(&Key::new(sealed.key(), secret), &sealed.unverified())
 }

@@ -1,7 +1,7 @@
 //! BK99999, a booking larger than any answer, through the built binary: the size of its preview, and the calls that
 //! answer ordinary questions for a reader who has only the preview.
 
-use fetchwell::fit::count_tokens;
+use fetchwell_core::fit::count_tokens;
 use serde_json::{Map, Value, json};
 
 use crate::support::{HttpServer, Model, ask, fetchwell, get, stdout, text};

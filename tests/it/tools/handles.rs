@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use fetchwell::handle::{Handle, RecordAddress};
+use fetchwell_core::handle::{Handle, RecordAddress};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

@@ -4,21 +4,21 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use fetchwell::callers::CallContext;
-use fetchwell::fit::{Limits, Protection, count_tokens};
-use fetchwell::handle::{RecordAddress, SourceName};
-use fetchwell::http::{CallerCheck, RateLimiter, Site, bind, serve};
-use fetchwell::record::{
+use fetchwell_callers::CallContext;
+use fetchwell_core::fit::{Limits, Protection, count_tokens};
+use fetchwell_core::handle::{RecordAddress, SourceName};
+use fetchwell_core::record::{
     ConnectionSchema, Excerpt, FieldDetail, Hit, HitId, Record, RecordData, Scalar, Schema, StreamDetail,
     StreamSchema, View, Window,
 };
-use fetchwell::source::{
+use fetchwell_http::{CallerCheck, RateLimiter, Site, bind, serve};
+use fetchwell_source::{
     AggregateAnswer, AggregateQuery, Change, Group, QueryFault, RecordQuery, RecordsPage, RecordsPosition,
     RecordsQuery, SearchPage, SearchQuery, Source, SourceError, Start, StreamAnswer, StreamQuery,
     WindowQuery, WindowStart,
 };
-use fetchwell::telemetry::Telemetry;
-use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, SharedToolbox, Toolbox};
+use fetchwell_telemetry::Telemetry;
+use fetchwell_tools::{DEFAULT_CALL_DEADLINE, Profile, SharedToolbox, Toolbox};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use url::form_urlencoded;
@@ -382,7 +382,7 @@ impl PayloadCheck<'_> {
     async fn follow(&mut self, record: &Value, dice: &mut Dice) {
         let id = &record["id"];
         let whole = self.toolbox.source();
-        let handle: fetchwell::handle::Handle = id.as_str().unwrap().parse().unwrap();
+        let handle: fetchwell_core::handle::Handle = id.as_str().unwrap().parse().unwrap();
         let whole = whole.record(&RecordQuery::new(handle.address().clone())).await.unwrap().data;
         if record.get("more_fields").is_some() && dice.below(4) == 0 {
             self.fetch_all(id).await;

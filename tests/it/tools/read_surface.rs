@@ -437,7 +437,7 @@ async fn wide_records_fit_their_budget_and_lose_nothing() {
             let bytes = page.to_string().len();
             assert!(bytes <= if limit.is_some() { 48_000 } else { 16_000 }, "{limit:?}: {bytes}");
             assert!(
-                fetchwell::fit::count_tokens(&page.to_string())
+                fetchwell_core::fit::count_tokens(&page.to_string())
                     <= if limit.is_some() { 12_000 } else { 4_000 }
             );
             ids.extend(

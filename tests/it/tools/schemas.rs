@@ -1,8 +1,8 @@
 //! Agreement between the schemas that clients get and the arguments that tools accept.
 
-use fetchwell::record::RecordData;
-use fetchwell::source::pdpp::{RecordedSource, fat_records_reply, fat_search_reply, long_record_reply};
-use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
+use fetchwell_core::record::RecordData;
+use fetchwell_lab::recorded::{RecordedSource, fat_records_reply, fat_search_reply, long_record_reply};
+use fetchwell_tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 use serde_json::{Value, json};
 
 fn toolbox() -> Toolbox {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fetchwell::source::{Change, ChangesToken, RecordsPage, RecordsQuery, Selection, SourceError, Start};
+use fetchwell_source::{Change, ChangesToken, RecordsPage, RecordsQuery, Selection, SourceError, Start};
 use serde_json::{Value, json};
 
 use crate::support::remote::Remote;

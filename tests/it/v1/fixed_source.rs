@@ -5,20 +5,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fetchwell::callers::CallContext;
-use fetchwell::handle::{RecordAddress, SourceName};
-use fetchwell::http::{CallerCheck, RateLimiter, Site, bind, serve};
-use fetchwell::record::{
+use fetchwell_callers::CallContext;
+use fetchwell_core::handle::{RecordAddress, SourceName};
+use fetchwell_core::record::{
     Capability, ExpandedRelation, FieldDetail, Record, Relation, RelationKind, Scalar, Schema, StreamDetail,
     View, Window,
 };
-use fetchwell::source::{
+use fetchwell_http::{CallerCheck, RateLimiter, Site, bind, serve};
+use fetchwell_source::{
     AggregateAnswer, AggregateQuery, Change, ChangesToken, ConnectionChoice, Count, Group, ProtocolFault,
     QueryFault, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, Refusal, SearchPage, SearchQuery,
     Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
-use fetchwell::telemetry::Telemetry;
-use fetchwell::tools::{SharedToolbox, Toolbox};
+use fetchwell_telemetry::Telemetry;
+use fetchwell_tools::{SharedToolbox, Toolbox};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -26,7 +26,7 @@ const MAX_BACKUPS: usize = 1_000;
 
 /// The state of a client's file before anything is written.
 #[derive(Debug)]
-pub(in crate::cli::setup) enum FilePlan {
+pub(crate) enum FilePlan {
     /// The file has the command line.
     Current,
     /// The file is changed or created.
@@ -35,7 +35,7 @@ pub(in crate::cli::setup) enum FilePlan {
 
 /// A change of a file that was not written yet.
 #[derive(Debug)]
-pub(in crate::cli::setup) struct FileChange {
+pub(crate) struct FileChange {
     /// The file, or the file that a link leads to.
     path: PathBuf,
     /// True if the client's path is a link to the file.
@@ -48,7 +48,7 @@ pub(in crate::cli::setup) struct FileChange {
 
 impl FilePlan {
     /// Reads the file of a client, and prepares the change that makes the client use the server.
-    pub(in crate::cli::setup) fn read(
+    pub(crate) fn read(
         home: &Home,
         client: Client,
         path: &Path,
@@ -75,23 +75,23 @@ impl FilePlan {
 
 impl FileChange {
     /// Returns the file, if the client's path is a link to it.
-    pub(in crate::cli::setup) fn link_target(&self) -> Option<&Path> {
+    pub(crate) fn link_target(&self) -> Option<&Path> {
         self.is_link.then_some(self.path.as_path())
     }
 
     /// Returns true if there is no file yet.
-    pub(in crate::cli::setup) fn is_new(&self) -> bool {
+    pub(crate) fn is_new(&self) -> bool {
         self.before.is_none()
     }
 
     /// Returns the changes, as lines with `-` and `+`, without values of other servers.
-    pub(in crate::cli::setup) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let before = redact(self.before.as_deref().unwrap_or_default(), self.format);
         changed_lines(&before, &redact(&self.after, self.format))
     }
 
     /// Writes the file and returns the path of the copy of the earlier one.
-    pub(in crate::cli::setup) fn write(&self) -> Result<Option<PathBuf>, ClientFileError> {
+    pub(crate) fn write(&self) -> Result<Option<PathBuf>, ClientFileError> {
         // Clients write their files while they run.
         if read(&self.path)? != self.before {
             return Err(ClientFileError::ChangedMeanwhile);

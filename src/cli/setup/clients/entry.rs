@@ -7,9 +7,9 @@ pub(super) const NAME: &str = "fetchwell";
 
 /// The command line of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli::setup) struct ServerEntry {
-    pub(in crate::cli::setup) command: String,
-    pub(in crate::cli::setup) arguments: Vec<String>,
+pub(crate) struct ServerEntry {
+    pub(crate) command: String,
+    pub(crate) arguments: Vec<String>,
 }
 
 /// Format of a client's file.

@@ -6,7 +6,7 @@ use crate::config::ConfigError;
 
 /// A file of a client that is not changed. The message ends with what to do, after which a snippet follows.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli::setup) enum ClientFileError {
+pub(crate) enum ClientFileError {
     #[error("it cannot be read ({problem})")]
     Unreadable { problem: String },
     #[error("it is not a file")]
@@ -39,7 +39,7 @@ pub(in crate::cli::setup) enum ClientFileError {
 
 impl ClientFileError {
     /// Returns the identifier of the error in JSON output.
-    pub(in crate::cli::setup) fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } => "unreadable",
             Self::NotAFile => "not_a_file",

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
 
+use fetchwell_connectors::{StoreFiles, guess_kind};
 use zip::ZipArchive;
 
 use super::home::{Entry, Home, Listing};
 use super::origin::{Group, Origin};
-use crate::connectors::{StoreFiles, guess_kind};
 
 /// Maximum number of names of an archive that are read.
 const MAX_NAMES: usize = 200_000;

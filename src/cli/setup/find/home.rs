@@ -11,36 +11,36 @@ const MAX_ENTRIES: usize = 50_000;
 
 /// The user's home folder. No other folder is read.
 #[derive(Debug, Clone)]
-pub(in crate::cli::setup) struct Home {
+pub(crate) struct Home {
     folders: BaseDirs,
     root: PathBuf,
 }
 
 impl Home {
     /// Returns the home folder of the user, or `None` if it is unknown or missing.
-    pub(in crate::cli::setup) fn of_user() -> Option<Self> {
+    pub(crate) fn of_user() -> Option<Self> {
         let folders = BaseDirs::new()?;
         let root = fs::canonicalize(folders.home_dir()).ok()?;
         Some(Self { folders, root })
     }
 
-    pub(in crate::cli::setup) fn folders(&self) -> &BaseDirs {
+    pub(crate) fn folders(&self) -> &BaseDirs {
         &self.folders
     }
 
     /// Returns the path without links.
-    pub(in crate::cli::setup) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
     /// Returns the path of a file or folder without links, or `None` if it is missing or outside of the home folder.
-    pub(in crate::cli::setup) fn inside(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
+    pub(crate) fn inside(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         let path = fs::canonicalize(self.root.join(path)).ok()?;
         (path.starts_with(&self.root) && path != self.root).then_some(path)
     }
 
     /// Returns the download folder, if it is in the home folder.
-    pub(in crate::cli::setup) fn downloads(&self) -> Option<PathBuf> {
+    pub(crate) fn downloads(&self) -> Option<PathBuf> {
         let named = UserDirs::new().and_then(|folders| folders.download_dir().map(Path::to_owned));
         self.inside(named.unwrap_or_else(|| PathBuf::from("Downloads")))
     }

@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
-use crate::connectors::ImportKind;
+use fetchwell_connectors::ImportKind;
 
 /// Kind of records for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli::setup) enum Group {
+pub(crate) enum Group {
     Mail,
     Notes,
     Export,
 }
 
 impl Group {
-    pub(in crate::cli::setup) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Mail => "mail",
             Self::Notes => "notes",
@@ -24,16 +24,16 @@ impl Group {
 
 /// A file or folder with records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli::setup) struct Origin {
-    pub(in crate::cli::setup) group: Group,
+pub(crate) struct Origin {
+    pub(crate) group: Group,
     /// Program or format of the records, such as `Thunderbird`.
-    pub(in crate::cli::setup) program: &'static str,
+    pub(crate) program: &'static str,
     /// Path without links.
-    pub(in crate::cli::setup) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Kind of the import, or `None` to guess it.
-    pub(in crate::cli::setup) kind: Option<ImportKind>,
+    pub(crate) kind: Option<ImportKind>,
     /// Name for the connection, if the name of the file says little.
-    pub(in crate::cli::setup) name: Option<&'static str>,
+    pub(crate) name: Option<&'static str>,
 }
 
 impl Origin {

@@ -8,14 +8,15 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 
 use csv::{Writer, WriterBuilder};
+use fetchwell_core::record::RecordData;
+use fetchwell_core::saturate::saturated;
+use fetchwell_core::terminal::output::note;
+use fetchwell_source::RecordExport;
+use fetchwell_source::contract::{ExportError, ExportedStream, MAX_EXPORTED_FIELDS};
 use serde_json::Value;
 
 use super::distinct_name::{OWN_FIELDS, distinct_name};
-use crate::cli::print::{grouped, note};
-use crate::record::RecordData;
-use crate::saturate::saturated;
-use crate::source::RecordExport;
-use crate::source::contract::{ExportError, ExportedStream, MAX_EXPORTED_FIELDS};
+use crate::cli::print::grouped;
 
 /// Writes the records of a stream and returns their number. The first row has the names of the fields.
 pub(super) fn write(

@@ -1,8 +1,7 @@
 //! Names of files from keys and names of streams, which are untrusted.
 
+use fetchwell_core::hex::hexadecimal;
 use sha2::{Digest, Sha256};
-
-use crate::hex::hexadecimal;
 
 /// Maximum length in bytes of the part of a name that is taken from a key.
 const MAX_STEM: usize = 80;

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, Write};
 
+use fetchwell_core::record::RecordData;
+use fetchwell_source::RecordExport;
+use fetchwell_source::contract::{ExportError, ExportedRecord, ExportedStream};
 use serde_json::Value;
 
 use super::distinct_name::{OWN_FIELDS, distinct_name};
 use super::output::Folder;
-use crate::record::RecordData;
-use crate::source::RecordExport;
-use crate::source::contract::{ExportError, ExportedRecord, ExportedStream};
 
 /// Field with the text that is the body of the file.
 const BODY: &str = "body";

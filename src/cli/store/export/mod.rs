@@ -15,6 +15,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use fetchwell_core::handle::RecordScope;
+use fetchwell_source::RecordExport;
+use fetchwell_source::contract::ExportError;
 use serde_json::json;
 
 use self::output::{Folder, Output};
@@ -22,13 +25,10 @@ use crate::app::failure::Failure;
 use crate::cli::backup::StoreArgs;
 use crate::cli::print::{Printer, counted};
 use crate::config::Environment;
-use crate::handle::RecordScope;
-use crate::source::RecordExport;
-use crate::source::contract::ExportError;
 
 /// Write the records of a connection or a stream to a file, a folder or standard output.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Export {
+pub(crate) struct Export {
     /// CONNECTION or CONNECTION/STREAM.
     #[arg(value_name = "WHAT")]
     scope: RecordScope,
@@ -62,7 +62,7 @@ enum Format {
 }
 
 impl Export {
-    pub(in crate::cli) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+    pub(crate) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         if let Some(record) = &self.scope.record {
             return Err(Failure::usage(&format_args!(
                 "`{}` is one record; name its stream, or run `fetchwell fetch {0}`, for the record `{record}`",

@@ -2,11 +2,10 @@
 
 use std::io::{self, Write};
 
+use fetchwell_source::RecordExport;
+use fetchwell_source::contract::{ExportError, ExportedStream};
 use serde::Serialize;
 use serde_json::value::RawValue;
-
-use crate::source::RecordExport;
-use crate::source::contract::{ExportError, ExportedStream};
 
 /// Envelope that `fetchwell import records` reads.
 #[derive(Serialize)]

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use fetchwell_core::terminal::data_output;
+use fetchwell_state::{create_private_directory, read_head};
 use tempfile::NamedTempFile;
 
 use super::file_name::{file_name, folder_name};
-use crate::state::{create_private_directory, read_head};
-use crate::terminal::data_output;
 
 /// Destination of a table or of lines.
 pub(super) enum Output {

@@ -5,8 +5,8 @@ pub(crate) mod postgres;
 
 use std::path::{Path, PathBuf};
 
-use fetchwell::source::BoundSource;
-use fetchwell::source::sqlite::SqliteStore;
+use fetchwell_source::BoundSource;
+use fetchwell_sqlite::SqliteStore;
 
 use postgres::Database;
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use fetchwell::source::postgres::{PostgresPool, PostgresStore, PostgresUrl};
+use fetchwell_postgres::{PostgresPool, PostgresStore, PostgresUrl};
 use tokio_postgres::{Client, NoTls};
 
 use crate::support::{fetchwell, text};
@@ -121,7 +121,7 @@ impl Drop for Database {
 /// Opens a store by its URL, with the password in it.
 pub(crate) fn store(url: &str) -> PostgresStore {
     let url: PostgresUrl = url.parse().unwrap();
-    let fetchwell::source::postgres::PasswordPlace::Url(password) = url.password().clone() else {
+    let fetchwell_postgres::PasswordPlace::Url(password) = url.password().clone() else {
         panic!("{url} has no password")
     };
     let pool = PostgresPool::new(&url, Some(&password), None).unwrap();

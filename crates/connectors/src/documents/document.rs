@@ -1,0 +1,60 @@
+//! The fields that documents of all kinds have.
+
+use serde_json::Value;
+
+use super::super::item::{FileKind, FileRecord, Item};
+use super::super::values::time_of_value;
+
+/// Stream of documents.
+const STREAM: &str = "documents";
+
+/// A document that was read.
+#[derive(Debug, Default)]
+pub(crate) struct Document {
+    pub(crate) title: String,
+    pub(crate) authors: Vec<String>,
+    pub(crate) subject: String,
+    pub(crate) keywords: Vec<String>,
+    pub(crate) language: String,
+    pub(crate) url: String,
+    /// Time at which the document was created, as the file has it.
+    pub(crate) created: String,
+    /// Time at which the document was last changed, as the file has it.
+    pub(crate) modified: String,
+    /// Number of pages, slides or chapters with the name of the field.
+    pub(crate) count: Option<(&'static str, usize)>,
+    pub(crate) text: String,
+}
+
+impl Document {
+    /// Returns the record: title and path first, then what is known of the document, then its text as `body`. The
+    /// time is that of the document, else of the file.
+    pub(crate) fn into_record(self, kind: FileKind, item: &Item<'_>) -> FileRecord {
+        let mut record = FileRecord::for_item(STREAM, item);
+        let title = one_line(&self.title);
+        record.put_text("title", if title.is_empty() { item.stem() } else { &title });
+        record.put_text("path", &item.path);
+        record.put_text("format", kind.as_str());
+        record.put_text("author", &self.authors.join(", "));
+        record.put_text("subject", &self.subject);
+        record.put_list("keywords", self.keywords);
+        record.put_text("language", &self.language);
+        record.put_text("url", &self.url);
+        let [created, modified] =
+            [self.created, self.modified].map(|time| time_of_value(&Value::from(time)).unwrap_or_default());
+        record.put_text("created_at", &created);
+        record.put_text("modified_at", &modified);
+        let own = [created, modified].into_iter().find(|time| !time.is_empty());
+        record.emitted_at = own.or(record.emitted_at);
+        if let Some((field, count)) = self.count {
+            record.data.insert(field.to_owned(), Value::from(count));
+        }
+        record.data.insert("body".to_owned(), Value::from(self.text));
+        record
+    }
+}
+
+/// Returns a title without line breaks and repeated spaces.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

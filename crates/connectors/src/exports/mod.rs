@@ -1,0 +1,15 @@
+//! Readers of what other programs export as JSON.
+//!
+//! * `objects`: the objects of an array, one by one
+//! * `chatgpt`, `claude`: conversations, `slack`: a day of a channel, `github`: issues and pull requests
+
+mod chatgpt;
+mod claude;
+mod github;
+mod objects;
+mod slack;
+
+pub(crate) use self::chatgpt::read_chatgpt;
+pub(crate) use self::claude::read_claude;
+pub(crate) use self::github::read_github;
+pub(crate) use self::slack::read_slack;

@@ -1,0 +1,103 @@
+//! The importer of files: a folder, a single file, or an archive, with a reader for each kind.
+//!
+//! Every file becomes records of a stream for its kind: documents, messages, events and so on. A file that cannot be
+//! read is rejected with the reason, files of other kinds are counted, and the rest of the folder is imported.
+//!
+//! * `detect`: the kind of a file
+//! * `folder`: the files of a folder
+//! * `project_documents`: the files of a project of documents
+//! * `parse`: the files that become one record each, parsed on several threads
+//! * `read`: the readers of all kinds, and archives, `record`: those of files that are one record each
+//! * `selection`: the kinds to import
+//! * `skipped`: counts of files of other kinds
+
+mod detect;
+mod folder;
+mod parse;
+mod project_documents;
+mod read;
+mod record;
+mod selection;
+mod skipped;
+
+use std::path::Path;
+
+pub(crate) use self::detect::detect_kind;
+pub use self::folder::special_file;
+pub(crate) use self::folder::{FolderEntry, walk};
+pub(crate) use self::parse::{ListEntry, ParseInput, parse_all};
+pub use self::project_documents::{CategoryFrom, InvalidCategoryFrom};
+pub(crate) use self::project_documents::{DocumentIds, DocumentReader};
+pub(crate) use self::read::{FileReader, detect_selected};
+pub use self::selection::FileSelection;
+pub(crate) use self::skipped::SkippedFiles;
+use super::ImportError;
+use super::intake::Intake;
+use super::item::Item;
+
+/// Imports the content of a file by its name, as if it were in an archive.
+///
+/// # Errors
+///
+/// The content is of no known kind, the store cannot be written, or the user stopped the import.
+pub fn import_content(name: &str, content: &[u8], intake: &mut Intake<'_>) -> Result<(), ImportError> {
+    let selection = FileSelection::default();
+    let mut reader = FileReader::new(&selection, intake);
+    match Item::from_reader(name.to_owned(), None, Box::new(content)) {
+        Ok(item) => reader.read_file(item, false)?,
+        Err(error) => reader.reject(name, &error.to_string()),
+    }
+    reader.finish(Path::new(name))
+}
+
+/// Imports a file, or every selected file below a folder.
+///
+/// # Errors
+///
+/// The folder cannot be read or has no such file, the store cannot be written, or the user stopped the import.
+pub fn import_files(
+    path: &Path,
+    selection: &FileSelection,
+    intake: &mut Intake<'_>,
+) -> Result<(), ImportError> {
+    let progress = intake.progress();
+    let mut reader = FileReader::new(selection, intake);
+    let list = |visit: &mut dyn FnMut(FolderEntry) -> Result<(), ImportError>| walk(path, visit);
+    let input = ParseInput {
+        root: path,
+        selection,
+        parses: true,
+        list: &list,
+        max_files: usize::MAX,
+        read_state: &|_file| (),
+    };
+    parse_all(&input, &mut |parsed, _state| {
+        reader.check_stop()?;
+        match parsed {
+            ListEntry::Record { record, bytes } => {
+                progress.read(bytes);
+                reader.take_parsed(*record)?;
+            }
+            ListEntry::Unopened { path, error, bytes } => {
+                progress.read(bytes);
+                reader.reject(&path, &error.to_string());
+            }
+            ListEntry::Rejected { path, reason, bytes } => {
+                progress.read(bytes);
+                reader.reject(&path, &reason);
+            }
+            ListEntry::Other(FolderEntry::File { file, path: name }) => {
+                progress.read(file.metadata().map_or(0, |metadata| metadata.len()));
+                match Item::open(name.clone(), &file) {
+                    Ok(item) => reader.read_file(item, file == path)?,
+                    Err(error) => reader.reject(&name, &error.to_string()),
+                }
+            }
+            ListEntry::Other(FolderEntry::Hidden) => reader.skipped.count_hidden(),
+            ListEntry::Other(FolderEntry::Link) => reader.skipped.count_link(),
+            ListEntry::Other(FolderEntry::Unreadable { place, reason }) => reader.reject(&place, &reason),
+        }
+        Ok(())
+    })?;
+    reader.finish(path)
+}

@@ -1,0 +1,264 @@
+//! The readers of all kinds of files, and of the files in archives.
+
+use std::io::BufReader;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use super::super::ImportError;
+use super::super::archive::{ArchiveLimits, Entry, gzip_entry, tar_entries, zip_entries};
+use super::super::calendar::{read_ics, read_vcard};
+use super::super::csv::read_table;
+use super::super::exports::{read_chatgpt, read_claude, read_github, read_slack};
+use super::super::feed::read_feed;
+use super::super::intake::Intake;
+use super::super::item::{CHANGED, FileKind, FileRecord, Item, ReadError};
+use super::super::mail::read_mailbox;
+use super::super::office::{read_ods, read_xlsx};
+use super::super::sqlite::read_sqlite;
+use super::detect::detect_kind;
+use super::project_documents::DocumentReader;
+use super::record::read_record;
+use super::selection::FileSelection;
+use super::skipped::SkippedFiles;
+
+/// The reader of one import, with its counts.
+pub(crate) struct FileReader<'r, 'i> {
+    selection: &'r FileSelection,
+    intake: &'r mut Intake<'i>,
+    /// Reader of the documents of a project, if that is imported.
+    documents: Option<&'r mut DocumentReader>,
+    /// Files that are not read.
+    pub(crate) skipped: SkippedFiles,
+    /// Number of files that were read or rejected.
+    files: u64,
+    /// First reason why a file or an entry of an archive was rejected, since it was taken.
+    problem: Option<String>,
+}
+
+impl<'r, 'i> FileReader<'r, 'i> {
+    pub(crate) fn new(selection: &'r FileSelection, intake: &'r mut Intake<'i>) -> Self {
+        let (documents, skipped) = (None, SkippedFiles::default());
+        Self { selection, intake, documents, skipped, files: 0, problem: None }
+    }
+
+    /// Reads each file as a document of a project.
+    pub(crate) fn with_documents(self, documents: Option<&'r mut DocumentReader>) -> Self {
+        Self { documents, ..self }
+    }
+
+    /// Returns an error if the user stopped the import.
+    pub(crate) fn check_stop(&self) -> Result<(), ImportError> {
+        if self.intake.is_stopped() { Err(ImportError::Stopped) } else { Ok(()) }
+    }
+
+    pub(crate) fn reject(&mut self, path: &str, reason: &str) {
+        self.files += 1;
+        self.reject_content(path, reason);
+    }
+
+    /// Returns the checks and the store of the import.
+    pub(crate) fn intake(&mut self) -> &mut Intake<'i> {
+        self.intake
+    }
+
+    /// Returns and clears the first reason why a file, or a file in it, could not be read.
+    pub(crate) fn take_problem(&mut self) -> Option<String> {
+        self.problem.take()
+    }
+
+    /// Rejects a file that was counted.
+    fn reject_content(&mut self, path: &str, reason: &str) {
+        self.problem.get_or_insert_with(|| reason.to_owned());
+        self.intake.reject(&path, reason);
+    }
+
+    /// Reads a file of the folder, if it is of a selected kind. A file that the user named is read as the selected
+    /// kind, even if its content is not recognized.
+    pub(crate) fn read_file(&mut self, item: Item<'_>, is_named: bool) -> Result<(), ImportError> {
+        match detect_selected(&item, self.selection, is_named) {
+            Some(kind) => {
+                let bytes = item.on_disk.as_deref().and_then(|file| file.metadata().ok());
+                let limits = ArchiveLimits::new(bytes.map_or(0, |metadata| metadata.len()));
+                // A database is read in one of its own transactions.
+                let check = item.change_check().filter(|_| kind != FileKind::Sqlite);
+                let (path, rejected) = (item.path.clone(), self.problem.is_some());
+                self.read_kind(kind, item, &limits)?;
+                if check.is_some_and(|check| check.is_changed()) && rejected == self.problem.is_some() {
+                    self.reject_content(&path, CHANGED);
+                }
+                Ok(())
+            }
+            // Skipping it would delete the document that it was.
+            None if self.documents.is_some() && self.is_selected_by_name(&item) => {
+                let path = item.path.clone();
+                self.reject(&path, "its content is not of the kind that its extension names");
+                Ok(())
+            }
+            None => {
+                self.skip(&item);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns true if the extension of a file names a selected kind.
+    fn is_selected_by_name(&self, item: &Item<'_>) -> bool {
+        FileKind::from_extension(&item.extension()).is_some_and(|kind| self.selection.has(kind))
+    }
+
+    /// Reports files of other kinds, and fails if no file was of a selected kind.
+    pub(super) fn finish(self, path: &Path) -> Result<(), ImportError> {
+        if self.files == 0 {
+            let (expected, found) = (self.selection.description(), self.skipped.to_string());
+            return Err(ImportError::Nothing { path: path.to_owned(), expected, found });
+        }
+        let others = self.skipped.others();
+        if others > 0 && self.selection.kinds.is_empty() {
+            self.intake.skip(others, &self.skipped.to_string());
+        }
+        Ok(())
+    }
+
+    /// Reads a file of this kind. A panic of a reader is reported, so that the import continues.
+    fn read_kind(
+        &mut self,
+        kind: FileKind,
+        item: Item<'_>,
+        limits: &ArchiveLimits,
+    ) -> Result<(), ImportError> {
+        let path = item.path.clone();
+        self.files += 1;
+        let read = catch_unwind(AssertUnwindSafe(|| self.dispatch(kind, item, limits)));
+        match read {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(ReadError::Ended(ImportError::Unreadable { problem, .. }))) => {
+                self.reject_content(&path, &problem);
+                Ok(())
+            }
+            Ok(Err(ReadError::Ended(ImportError::WrongKind { expected, problem, .. }))) => {
+                self.reject_content(&path, &format!("it is not {expected}: {problem}"));
+                Ok(())
+            }
+            Ok(Err(ReadError::Ended(error))) => Err(error),
+            Ok(Err(ReadError::Rejected(reason))) => {
+                self.reject_content(&path, &reason);
+                Ok(())
+            }
+            Err(_panic) => {
+                self.reject_content(&path, "an internal error stopped its reader; please report it");
+                Ok(())
+            }
+        }
+    }
+
+    fn dispatch(
+        &mut self,
+        kind: FileKind,
+        mut item: Item<'_>,
+        limits: &ArchiveLimits,
+    ) -> Result<(), ReadError> {
+        if let Some(documents) = &mut self.documents {
+            let record = documents.read(kind, &mut item, self.selection)?;
+            return self.take(record);
+        }
+        if let Some(record) = read_record(kind, &mut item, self.selection) {
+            return self.take(record?);
+        }
+        match kind {
+            FileKind::Mbox => {
+                let path = item.path.clone();
+                let stream = self.selection.stream.as_deref().unwrap_or("messages");
+                let mut reader = BufReader::with_capacity(1 << 16, item.into_reader());
+                Ok(read_mailbox(&mut reader, &path, stream, self.intake)?)
+            }
+            FileKind::Csv => {
+                let path = item.path.clone();
+                Ok(read_table(item.into_reader(), &path, self.intake)?)
+            }
+            FileKind::Gzip => {
+                let limits = limits.nested()?;
+                let item = gzip_entry(item, &limits)?;
+                self.read_entry(Entry::File(item), &limits)?;
+                Ok(())
+            }
+            FileKind::Zip => {
+                let limits = limits.nested()?;
+                zip_entries(item, &limits, &mut |entry| self.read_entry(entry, &limits))
+            }
+            FileKind::Tar => {
+                let limits = limits.nested()?;
+                tar_entries(item, &limits, &mut |entry| self.read_entry(entry, &limits))
+            }
+            FileKind::Xlsx => read_xlsx(&mut item, self.intake),
+            FileKind::Ods => read_ods(&mut item, self.intake),
+            FileKind::Ics => read_ics(&mut item, self.intake),
+            FileKind::Vcard => read_vcard(&mut item, self.intake),
+            FileKind::Feed => read_feed(&mut item, self.intake),
+            FileKind::Sqlite => read_sqlite(&mut item, self.intake),
+            FileKind::ChatGpt => read_chatgpt(item, self.intake),
+            FileKind::Claude => read_claude(item, self.intake),
+            FileKind::Slack => read_slack(item, self.intake),
+            FileKind::Github => read_github(item, self.intake),
+            // Files of one record, which are read above.
+            FileKind::Text
+            | FileKind::Markdown
+            | FileKind::Html
+            | FileKind::Eml
+            | FileKind::Docx
+            | FileKind::Pptx
+            | FileKind::Odt
+            | FileKind::Epub
+            | FileKind::Pdf => Ok(()),
+        }
+    }
+
+    /// Writes a record that was parsed on another thread.
+    pub(crate) fn take_parsed(&mut self, record: FileRecord) -> Result<(), ImportError> {
+        self.files += 1;
+        let path = record.path().to_owned();
+        match self.take(record) {
+            Err(ReadError::Rejected(reason)) => self.intake.reject(&path, &reason),
+            Err(ReadError::Ended(error)) => return Err(error),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+
+    /// Reads an entry of an archive.
+    fn read_entry(&mut self, entry: Entry<'_>, limits: &ArchiveLimits) -> Result<(), ImportError> {
+        self.check_stop()?;
+        match entry {
+            Entry::Rejected(path, reason) => self.reject(&path, &reason),
+            Entry::File(item) => match detect_kind(&item) {
+                Some(kind) if self.selection.has_entry(kind) => self.read_kind(kind, item, limits)?,
+                _ => self.skip(&item),
+            },
+        }
+        Ok(())
+    }
+
+    /// Counts a file of a kind that is not read.
+    fn skip(&mut self, item: &Item<'_>) {
+        self.skipped.count(&item.extension());
+        self.intake.skip_file(&item.path);
+    }
+
+    /// Passes a record to the store. Its place in a report is the path of the file.
+    fn take(&mut self, record: FileRecord) -> Result<(), ReadError> {
+        let stream = self.selection.stream.clone();
+        let place = record.path().to_owned();
+        let record = FileRecord { stream: stream.unwrap_or_else(|| record.stream.clone()), ..record };
+        Ok(record.take_into(&place, self.intake)?)
+    }
+}
+
+/// Returns the kind of a file, if it is selected. A file that the user named is read as the selected kind, even if its
+/// content is not recognized.
+pub(crate) fn detect_selected(
+    item: &Item<'_>,
+    selection: &FileSelection,
+    is_named: bool,
+) -> Option<FileKind> {
+    let detected = detect_kind(item).filter(|kind| selection.has(*kind));
+    detected.or(selection.kinds.first().copied().filter(|_| is_named))
+}

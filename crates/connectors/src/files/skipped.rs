@@ -1,0 +1,57 @@
+//! Counts of the files that are of no kind that an import reads.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Maximum number of extensions that a message lists.
+const MAX_ENDINGS_LISTED: usize = 5;
+
+/// Counts of skipped files by extension.
+#[derive(Debug, Default)]
+pub(crate) struct SkippedFiles {
+    hidden: u64,
+    links: u64,
+    others: BTreeMap<String, u64>,
+}
+
+impl SkippedFiles {
+    pub(crate) fn count_hidden(&mut self) {
+        self.hidden += 1;
+    }
+
+    pub(crate) fn count_link(&mut self) {
+        self.links += 1;
+    }
+
+    pub(crate) fn count(&mut self, extension: &str) {
+        let ending =
+            if extension.is_empty() { "without an ending".to_owned() } else { format!(".{extension}") };
+        *self.others.entry(ending).or_default() += 1;
+    }
+
+    /// Returns the number of files of other kinds.
+    pub(crate) fn others(&self) -> u64 {
+        self.others.values().sum()
+    }
+}
+
+impl fmt::Display for SkippedFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut others: Vec<(&String, &u64)> = self.others.iter().collect();
+        others.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let listed =
+            others.iter().take(MAX_ENDINGS_LISTED).map(|(ending, count)| format!("{count} {ending}"));
+        let mut found: Vec<String> = listed.collect();
+        let rest: u64 = others.iter().skip(MAX_ENDINGS_LISTED).map(|(_, count)| **count).sum();
+        if rest > 0 {
+            found.push(if rest == 1 { "1 other".to_owned() } else { format!("{rest} others") });
+        }
+        if self.hidden > 0 {
+            found.push(format!("{} hidden, which are passed over", self.hidden));
+        }
+        if self.links > 0 {
+            found.push(format!("{} links, which are not followed", self.links));
+        }
+        if found.is_empty() { f.write_str("it is empty") } else { write!(f, "found: {}", found.join(", ")) }
+    }
+}

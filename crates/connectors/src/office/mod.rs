@@ -1,0 +1,28 @@
+//! Readers of office documents and books: XML files in a ZIP container.
+//!
+//! * `package`: the parts of a container, within limits
+//! * `xml`: a walk over the elements and texts of a part
+//! * `properties`: title, author and times of a document
+//! * `docx`, `pptx`, `odt`, `epub`: documents; `xlsx`, `ods`: spreadsheets, a record per row
+//! * `rows`: the rows of a sheet as records
+//!
+//! **Invariant:** entities are never expanded, no macro is run, and no other file is opened.
+
+mod docx;
+mod epub;
+mod ods;
+mod odt;
+mod package;
+mod pptx;
+mod properties;
+mod rows;
+mod xlsx;
+mod xml;
+
+pub(crate) use self::docx::read_docx;
+pub(crate) use self::epub::read_epub;
+pub(crate) use self::ods::read_ods;
+pub(crate) use self::odt::read_odt;
+pub(crate) use self::pptx::read_pptx;
+pub(crate) use self::xlsx::read_xlsx;
+pub(crate) use self::xml::{Node, Tag, walk_xml};

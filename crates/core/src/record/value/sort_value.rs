@@ -1,0 +1,85 @@
+//! The sort key of a record: one order for the embedded store, its SQLite queries, and the merged lists of remote
+//! servers.
+//!
+//! Records without a value come first, then numbers, then strings by code points. A string that is a timestamp is
+//! converted to UTC with nine digits of a second, so timestamps sort by time whatever their offset. All numbers are
+//! floating point: two ways of comparing would give two orders.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::record::comparable;
+
+/// The value that a record is sorted by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum SortValue {
+    /// No value, or a value that cannot be ordered.
+    #[serde(rename = "m")]
+    Missing,
+    /// The bits of an `f64`, because a number printed as text may not parse to the same value.
+    #[serde(rename = "n")]
+    Number(u64),
+    /// A string, or a timestamp in UTC.
+    #[serde(rename = "t")]
+    Text(String),
+}
+
+impl SortValue {
+    /// Returns the sort value of a field; a missing field, `null`, booleans, lists and objects have none.
+    pub fn from_value(value: Option<&Value>) -> Self {
+        match value {
+            Some(Value::Number(number)) => number.as_f64().map_or(Self::Missing, Self::number),
+            Some(Value::Bool(value)) => Self::number(f64::from(u8::from(*value))),
+            Some(Value::String(text)) => Self::text(text),
+            Some(Value::Null | Value::Array(_) | Value::Object(_)) | None => Self::Missing,
+        }
+    }
+
+    /// Returns the sort value of a text.
+    pub fn text(text: &str) -> Self {
+        Self::Text(comparable(text).unwrap_or_else(|| text.to_owned()))
+    }
+
+    /// Returns the sort key of a finite number.
+    pub fn number(number: f64) -> Self {
+        // -0 and 0 are the same number.
+        Self::Number((if number == 0.0 { 0.0_f64 } else { number }).to_bits())
+    }
+}
+
+impl Eq for SortValue {}
+
+impl PartialOrd for SortValue {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for SortValue {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Missing, Self::Missing) => Ordering::Equal,
+            (Self::Number(a), Self::Number(b)) => f64::from_bits(*a).total_cmp(&f64::from_bits(*b)),
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::Missing, _) | (Self::Number(_), Self::Text(_)) => Ordering::Less,
+            (_, Self::Missing) | (Self::Text(_), Self::Number(_)) => Ordering::Greater,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn timestamps_sort_by_time() {
+        let early = SortValue::from_value(Some(&json!("2026-04-01T01:00:00+02:00")));
+        let late = SortValue::from_value(Some(&json!("2026-03-31T23:30:00.5Z")));
+        assert_eq!(early, SortValue::Text("2026-03-31T23:00:00.000000000Z".to_owned()));
+        assert!(early < late && late < SortValue::from_value(Some(&json!("2026-04-01"))));
+    }
+}

@@ -1,0 +1,32 @@
+//! Timestamps that are written as text.
+
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+/// Parses a timestamp with its offset from UTC. Checks the shape of the text first, because most texts are no
+/// timestamp.
+pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
+    let bytes = text.as_bytes();
+    let shaped = (17..=40).contains(&bytes.len())
+        && bytes.first().is_some_and(u8::is_ascii_digit)
+        && bytes.get(4) == Some(&b'-')
+        && bytes.get(7) == Some(&b'-');
+    if shaped { text.parse().ok() } else { None }
+}
+
+/// Parses the day that a text begins with, as its start in UTC.
+pub fn start_of_day(text: &str) -> Option<Timestamp> {
+    let day: Date = text.get(..10)?.parse().ok()?;
+    Some(day.to_zoned(TimeZone::UTC).ok()?.timestamp())
+}
+
+/// Returns a timestamp in UTC with nine digits of a second, a form in which timestamps sort as strings.
+pub fn comparable(text: &str) -> Option<String> {
+    let timestamp = parse_timestamp(text)?;
+    let mut written = String::with_capacity(30);
+    write!(written, "{timestamp:.9}").ok()?;
+    Some(written)
+}

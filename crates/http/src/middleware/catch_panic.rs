@@ -1,0 +1,77 @@
+//! Catch-panic middleware for handlers outside `/mcp`, `/v1` and `/api/v1`, which catch their own panics.
+
+use std::panic::AssertUnwindSafe;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::Response;
+use futures_util::FutureExt;
+
+use super::refusal::{ErrorContext, ErrorResponder, Refusal};
+
+/// Middleware that responds 500 to a request if its handler panics, records it, and keeps the server running. The
+/// panic hook has logged the location by then.
+pub(crate) async fn catch_panic(
+    State(responder): State<ErrorResponder>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let context = ErrorContext::new(&request);
+    match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(response) => response,
+        Err(_panic) => {
+            let problem = "internal error; call again, or report it".to_owned();
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            let refusal = Refusal::new(status, "internal_error", -32603, problem);
+            context.refused(&refusal, &responder)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::body::{Body, to_bytes};
+    use axum::http::Request;
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::get;
+    use serde_json::Value;
+    use tower::Service;
+
+    use super::*;
+    use crate::error_format::render;
+    use fetchwell_telemetry::Telemetry;
+
+    #[tokio::test]
+    async fn panic_response_has_the_format_of_its_api() {
+        let telemetry = Telemetry::default();
+        let responder = ErrorResponder::new(telemetry.clone(), render);
+        let broken = || {
+            get(|| async {
+                if true {
+                    panic!("a defect")
+                }
+            })
+        };
+        let mut app = Router::new()
+            .route("/mcp", broken())
+            .route("/v1/schema", broken())
+            .route("/records/x", broken())
+            .route("/well", get(|| async { "well" }))
+            .layer(from_fn_with_state(responder, catch_panic));
+        for (path, pointer) in
+            [("/mcp", "/error/message"), ("/v1/schema", "/error/message"), ("/records/x", "/detail")]
+        {
+            let Ok(response) = app.call(Request::get(path).body(Body::empty()).unwrap()).await;
+            assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+            let body: Value =
+                serde_json::from_slice(&to_bytes(response.into_body(), 10_000).await.unwrap()).unwrap();
+            assert!(body.pointer(pointer).unwrap().as_str().unwrap().contains("internal error"), "{body}");
+        }
+        let Ok(response) = app.call(Request::get("/well").body(Body::empty()).unwrap()).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        let line = "fetchwell_requests_total{endpoint=\"/{any}\",outcome=\"internal_error\"} 3";
+        assert!(telemetry.exposition().contains(line), "{}", telemetry.exposition());
+    }
+}

@@ -1,0 +1,306 @@
+//! Sign-in at the authorization server on the way to a page.
+//!
+//! The server keeps no state of an attempt: a cookie holds the verifier and the page, sealed with the keys of cursors and bound
+//! to the issuer and the `state` of the attempt. Requests therefore cannot exhaust memory, a reply is useless in another browser,
+//! and several tabs can sign in at a time. The page is read from the cookie, never from the reply.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use fetchwell_callers::{
+    Attempt, AuthenticatedCaller, Authenticator, AuthorizationReply, Denial, Session, SignInFault,
+};
+use fetchwell_state::cursor::SharedValue;
+use fetchwell_state::redis::{IfExists, OwnerLimits, RedisError};
+use fetchwell_telemetry::{Call, Endpoint, Origin};
+use secrecy::{ExposeSecret, SecretString};
+use url::form_urlencoded;
+
+use super::pages::{PageRefusal, Pages, begin_session, without_state};
+use super::parameters::parameter;
+use super::responses::{add_cookie, finish, redirect};
+use super::return_path::ReturnPath;
+use super::sign_in_page::{BEGIN, not_signed_in};
+use crate::middleware::authenticate::client_of;
+use crate::middleware::served::{AuthMode, Callers};
+use crate::pages::layout::{Visitor, problem, sentence};
+
+/// Path of the redirect URI. No handle has this form.
+pub(crate) const CALLBACK: &str = "/records/-/callback";
+
+/// Query parameter of a record page after a sign-in. If the browser then has no session, it is not redirected to sign in again.
+const SIGNED_IN: &str = "signed-in";
+
+/// Prefix of the names of cookies that hold an attempt. The first characters of its state follow.
+const COOKIE: &str = "fetchwell_sign_in_";
+
+/// Number of characters of the state in the name of its cookie.
+const NAME_CHARS: usize = 8;
+
+/// Maximum duration of an attempt.
+const ATTEMPT_LIFE: Duration = Duration::from_secs(10 * 60);
+
+/// Kind of the marks of used attempts in shared state.
+const USED_ATTEMPT: &str = "sign-in";
+
+/// Quota of these marks: more than people can sign in within the duration of an attempt.
+const USED_LIMITS: OwnerLimits = OwnerLimits { max_bytes: 64 * 1024 * 1024, max_values: 100_000 };
+
+/// Maximum number of concurrent attempts of one browser. A further attempt deletes the cookies of all others.
+const MAX_ATTEMPTS: usize = 8;
+
+/// Maximum total size of their cookies in bytes. With the cookie of one more attempt for a long path, the headers of a request
+/// stay below 8 KiB, the limit of many proxies.
+const MAX_COOKIE_BYTES: usize = 4 * 1024;
+
+/// Context that is sealed with an attempt, so that no other sealed text is accepted in its place.
+const CONTEXT: &str = "sign-in for a page";
+
+/// Returns true if the browser returned from a sign-in within the last 30 seconds. The parameter stays in the URL, so an
+/// older time is ignored.
+pub(crate) fn is_just_signed_in(callers: &Callers, request: &Parts) -> bool {
+    let at = parameter(request.uri.query().unwrap_or_default().as_bytes(), SIGNED_IN);
+    let at = at.and_then(|at| at.parse().ok()).map(Duration::from_secs);
+    at.is_some_and(|at| callers.toolboxes.cursors().now().abs_diff(at) < Duration::from_secs(30))
+}
+
+/// Sends a browser that followed the link of a sign-in page to the authorization server.
+pub(crate) async fn start_sign_in(State(pages): State<Pages>, request: Request) -> Response {
+    let (request, _) = request.into_parts();
+    let record = pages.telemetry.call(Endpoint::route(BEGIN), Origin::from_extensions(&request.extensions));
+    let to = parameter(request.uri.query().unwrap_or_default().as_bytes(), "to");
+    let to = to.and_then(|to| to.parse().ok()).unwrap_or_else(|| ReturnPath::page("/", None));
+    let response = match &pages.served {
+        AuthMode::Unauthenticated(_) => redirect(&to.to_string(), None),
+        AuthMode::Authenticated(callers) => match begin(&pages, callers, &request, &to).await {
+            Ok(response) => response,
+            Err(fault) => not_signed_in(&fault, &to),
+        },
+    };
+    finish(record, response)
+}
+
+/// Redirects a browser to the authorization server, and stores the page to return to in a cookie.
+pub(crate) async fn begin(
+    pages: &Pages,
+    callers: &Callers,
+    request: &Parts,
+    to: &ReturnPath,
+) -> Result<Response, SignInFault> {
+    let authenticator = callers.authenticator();
+    let (Some(sign_in), Some(attempt)) = (authenticator.sign_in(), Attempt::random()) else {
+        return Err(SignInFault::Unavailable);
+    };
+    let url = sign_in.authorization_url(&attempt, &pages.url_at(CALLBACK)).await?;
+    let mut response = redirect(url.as_str(), None);
+    let cookies = pages.cookies();
+    let others: Vec<(&str, &str)> = cookies.beginning_with(&request.headers, COOKIE).collect();
+    let bytes: usize = others.iter().map(|(_, sealed)| sealed.len()).sum();
+    if others.len() >= MAX_ATTEMPTS || bytes > MAX_COOKIE_BYTES {
+        for (rest, _) in others.into_iter().filter(|(rest, _)| is_base64url(rest)) {
+            add_cookie(&mut response, &cookies.set(&format!("{COOKIE}{rest}"), "", Duration::ZERO));
+        }
+    }
+    let cursors = callers.toolboxes.cursors();
+    let verifier = attempt.verifier.expose_secret();
+    let kept = format!("{}.{verifier}.{}", cursors.now().as_secs(), to.as_short());
+    let sealed = cursors.seal_text(&[CONTEXT, sign_in.issuer(), &attempt.state], &kept).await;
+    let name = cookie_of(&attempt.state).ok_or(SignInFault::Unavailable)?;
+    add_cookie(&mut response, &cookies.set(&name, &sealed, ATTEMPT_LIFE));
+    Ok(response)
+}
+
+/// Ends an attempt: exchanges the code for a token, and begins a session with it.
+pub(crate) async fn callback(State(pages): State<Pages>, request: Request) -> Response {
+    let (request, _) = request.into_parts();
+    let mut record =
+        pages.telemetry.call(Endpoint::route(CALLBACK), Origin::from_extensions(&request.extensions));
+    let response = pages.finish_sign_in(&request, &mut record).await;
+    finish(record, response)
+}
+
+impl Pages {
+    async fn finish_sign_in(&self, request: &Parts, record: &mut Call) -> Response {
+        let answer = Answer::read(request.uri.query().unwrap_or_default());
+        let callers = match &self.served {
+            AuthMode::Authenticated(callers) if callers.authenticator().sign_in().is_some() => callers,
+            AuthMode::Authenticated(_) | AuthMode::Unauthenticated(_) => {
+                let text = "This server does not support sign-in.";
+                return problem(StatusCode::NOT_FOUND, "Nothing here", text, Visitor::Unknown);
+            }
+        };
+        // The configuration is read once, so that a code is sent to the server that issued it.
+        let authenticator = callers.authenticator();
+        let pending = match answer.state {
+            Some(state) => self.pending(callers, &authenticator, &request.headers, state).await,
+            None => None,
+        };
+        let Some(PendingSignIn { attempt, to }) = pending else {
+            let text = "This browser did not begin this sign-in, or it took longer than 10 minutes. Open the page again.";
+            return problem(StatusCode::BAD_REQUEST, "You are not signed in", text, Visitor::Unknown);
+        };
+        match is_first_use(callers, &attempt.state).await {
+            Ok(true) => {}
+            Ok(false) => {
+                let text = "This sign-in was used already. Open the page again.";
+                return problem(StatusCode::BAD_REQUEST, "You are not signed in", text, Visitor::Unknown);
+            }
+            Err(_counted) => return without_state(),
+        }
+        let client = client_of(&request.extensions);
+        let name = cookie_of(&attempt.state).unwrap_or_default();
+        let mut response = match self.caller(callers, &authenticator, &attempt, answer.reply, client).await {
+            Ok(caller) => {
+                record.is_by(caller.caller.grant_id());
+                let path = match &to {
+                    ReturnPath::Record(_) => {
+                        format!("{to}?{SIGNED_IN}={}", callers.toolboxes.cursors().now().as_secs())
+                    }
+                    ReturnPath::Page(path) => path.to_string(),
+                };
+                self.with_session(callers, &request.headers, caller, &path).await
+            }
+            Err(Rejection::SignIn(fault)) => not_signed_in(&fault, &to),
+            Err(Rejection::Token(denial)) if denial.retry_after().is_some() => {
+                not_signed_in(&SignInFault::Unavailable, &to)
+            }
+            Err(Rejection::Token(denial)) => {
+                let text = format!("{} Tell the operator of this server.", sentence(&denial.to_string()));
+                problem(denial.status(), "You are not signed in", &text, Visitor::Unknown)
+            }
+        };
+        // Each attempt is used once.
+        add_cookie(&mut response, &self.cookies().set(&name, "", Duration::ZERO));
+        response
+    }
+
+    /// Returns the attempt that this browser began with a state.
+    async fn pending(
+        &self,
+        callers: &Callers,
+        authenticator: &Authenticator,
+        headers: &HeaderMap,
+        state: String,
+    ) -> Option<PendingSignIn> {
+        let sealed = self.cookies().value(headers, &cookie_of(&state)?)?;
+        let cursors = callers.toolboxes.cursors();
+        let kept =
+            cursors.open_text(&[CONTEXT, authenticator.sign_in()?.issuer(), &state], sealed).await.ok()?;
+        let mut parts = kept.splitn(3, '.');
+        let begun_at = Duration::from_secs(parts.next()?.parse().ok()?);
+        let verifier = SecretString::from(parts.next()?.to_owned());
+        let to = ReturnPath::from_short(parts.next()?)?;
+        let is_current = cursors.now().saturating_sub(begun_at) < ATTEMPT_LIFE;
+        is_current.then_some(PendingSignIn { attempt: Attempt { state, verifier }, to })
+    }
+
+    /// Exchanges the code of a reply for a token, and returns its person after the checks of every bearer token.
+    async fn caller(
+        &self,
+        callers: &Callers,
+        authenticator: &Authenticator,
+        attempt: &Attempt,
+        reply: AuthorizationReply,
+        client: IpAddr,
+    ) -> Result<AuthenticatedCaller, Rejection> {
+        let sign_in = authenticator.sign_in().ok_or(SignInFault::Unavailable)?;
+        let redirect_uri = self.url_at(CALLBACK);
+        let token = sign_in.access_token(attempt, reply, &redirect_uri, client).await?;
+        Ok(callers.authenticator().authenticate_token(&token, client).await?)
+    }
+
+    /// Begins the session of a person and sends the browser to a page, unless the person has no records here.
+    async fn with_session(
+        &self,
+        callers: &Callers,
+        headers: &HeaderMap,
+        caller: AuthenticatedCaller,
+        to: &str,
+    ) -> Response {
+        if let Err(reason) = callers.toolboxes.admit(&caller).await {
+            let PageRefusal { status, problem: text } = reason.into();
+            let title = match status {
+                StatusCode::FORBIDDEN => "You cannot read any records",
+                _ => "You are not signed in",
+            };
+            return problem(status, title, &sentence(&text), Visitor::Unknown);
+        }
+        begin_session(self, headers, Session::from_sign_in(caller), to).await
+    }
+}
+
+/// Marks an attempt as used, in the state that servers share if there is one. Returns true the first time; without shared
+/// state always, because the authorization server accepts a code once.
+async fn is_first_use(callers: &Callers, state: &str) -> Result<bool, RedisError> {
+    let Some(shared) = callers.toolboxes.cursors().shared_values() else { return Ok(true) };
+    let used = SharedValue {
+        kind: USED_ATTEMPT,
+        name: state,
+        owner: "",
+        text: "used",
+        lifetime: ATTEMPT_LIFE,
+        limits: USED_LIMITS,
+        if_exists: IfExists::Keep,
+    };
+    shared.put(used).await
+}
+
+/// An attempt of a browser, and the page that it leads to.
+struct PendingSignIn {
+    attempt: Attempt,
+    to: ReturnPath,
+}
+
+/// Reason why a sign-in failed.
+enum Rejection {
+    /// There is no token.
+    SignIn(SignInFault),
+    /// The token is refused.
+    Token(Denial),
+}
+
+impl From<SignInFault> for Rejection {
+    fn from(fault: SignInFault) -> Self {
+        Self::SignIn(fault)
+    }
+}
+
+impl From<Denial> for Rejection {
+    fn from(denial: Denial) -> Self {
+        Self::Token(denial)
+    }
+}
+
+/// Query parameters of a reply.
+struct Answer {
+    state: Option<String>,
+    reply: AuthorizationReply,
+}
+
+impl Answer {
+    fn read(query: &str) -> Self {
+        let value = |name: &str| {
+            let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name);
+            let value = values.next().map(|(_, value)| value.into_owned())?;
+            // A repeated parameter is ignored (RFC 6749, 3.1).
+            (values.next().is_none() && !value.is_empty()).then_some(value)
+        };
+        let code = value("code").map(SecretString::from);
+        let reply = AuthorizationReply { code, issuer: value("iss"), error: value("error") };
+        Self { state: value("state"), reply }
+    }
+}
+
+/// Returns the name of the cookie of an attempt, or `None` if the text is not a state that this server created.
+fn cookie_of(state: &str) -> Option<String> {
+    let name = state.get(..NAME_CHARS).filter(|_| is_base64url(state))?;
+    Some(format!("{COOKIE}{name}"))
+}
+
+fn is_base64url(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}

@@ -1,0 +1,58 @@
+//! Pages for people and documents for clients outside the APIs.
+//!
+//! A page with records has a `Section` of the navigation in `layout` and its path in `access::return_path`.
+//!
+//! * `layout`: header, navigation, style and headers of all pages
+//! * `access`: sessions of browsers, sign-in, and the grant that a page is read with
+//! * `root`: `/`
+//! * `search`: the search page
+//! * `record`: `/records/`
+//! * `sources`: `/sources`
+//! * `projects`: `/projects`
+//! * `model`: `/model`
+//! * `operator`: `/operator`
+//! * `setup`: `/setup`, which a process of its own serves
+//! * `well_known`: `/.well-known/`
+
+mod access;
+mod layout;
+mod model;
+mod operator;
+mod projects;
+mod record;
+mod root;
+mod search;
+pub(crate) mod setup;
+mod sources;
+pub(crate) mod well_known;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+pub(crate) use self::access::{Pages, StreamAccess, authorize_stream};
+
+use self::access::{BEGIN, CALLBACK, SIGN_IN, callback, sign_in_with_token, sign_out, start_sign_in};
+use self::layout::SIGN_OUT;
+use super::middleware::served::AuthMode;
+
+/// Returns the routes of all pages. With authentication, pages with records exist only if the server has a public URL: forms are
+/// checked against it.
+pub(crate) fn routes(pages: Pages) -> Router {
+    let has_records = matches!(pages.served, AuthMode::Unauthenticated(_)) || pages.public_url.is_some();
+    if !has_records {
+        return root::routes(pages);
+    }
+    let others = Router::new()
+        .route(SIGN_IN, post(sign_in_with_token))
+        .route(SIGN_OUT, post(sign_out))
+        .route(BEGIN, get(start_sign_in))
+        .route(CALLBACK, get(callback))
+        .route("/sources", get(sources::show))
+        .route("/model", get(model::show))
+        .route(operator::OPERATOR, get(operator::show))
+        .with_state(pages.clone());
+    root::routes(pages.clone())
+        .merge(projects::routes(pages.clone()))
+        .merge(record::routes(pages))
+        .merge(others)
+}

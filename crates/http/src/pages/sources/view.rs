@@ -1,0 +1,155 @@
+//! HTML of the page with accounts and sources.
+
+use std::collections::HashMap;
+
+use fetchwell_core::handle::ConnectionId;
+use fetchwell_core::record::{ConnectionSchema, Schema};
+use fetchwell_source::federation::{CircuitReport, CircuitState};
+use fetchwell_telemetry::{ImportProgress, ImportState};
+use maud::{Markup, html};
+
+use crate::error::RequestError;
+use crate::pages::access::parameters;
+use crate::pages::layout::{quantity, sentence, time};
+
+/// Maximum number of accounts on the page.
+const MAX_ACCOUNTS: usize = 500;
+
+/// Maximum number of streams of an account on the page.
+const MAX_STREAMS: usize = 40;
+
+/// Content of the page.
+pub(super) struct SourcesView<'a> {
+    pub(super) schema: &'a Schema,
+    /// Time of the newest record of connections.
+    pub(super) newest: &'a HashMap<ConnectionId, String>,
+    /// Imports that the server keeps current.
+    pub(super) imports: &'a [ImportProgress],
+    pub(super) circuits: &'a [CircuitReport],
+}
+
+/// Renders the page.
+pub(super) fn sources(view: &SourcesView<'_>) -> Markup {
+    let connections = &view.schema.connections;
+    html! {
+        h1 { "Accounts and sources" }
+        (unavailable(view.schema))
+        @if connections.is_empty() {
+            p { "There are no accounts yet. Add a folder with " code { "fetchwell add FOLDER" } "." }
+        }
+        @for connection in connections.iter().take(MAX_ACCOUNTS) { (account(connection, view)) }
+        @if connections.len() > MAX_ACCOUNTS {
+            p class="soft" { "And " (connections.len() - MAX_ACCOUNTS) " more accounts." }
+        }
+        (circuits(view.circuits))
+    }
+}
+
+/// Renders the page if no source can be read.
+pub(super) fn failure(error: &RequestError) -> Markup {
+    html! {
+        h1 { "Accounts and sources" }
+        div class="note warning" role="alert" {
+            p { (sentence(error.message())) }
+            @if let Some(hint) = error.hint() { p { (hint) } }
+        }
+    }
+}
+
+fn unavailable(schema: &Schema) -> Markup {
+    html! {
+        @if !schema.unavailable.is_empty() {
+            div class="note warning" role="alert" {
+                ul {
+                    @for missing in &schema.unavailable {
+                        li {
+                            "Source " bdi { (missing.source.as_str()) } " did not answer (" (missing.code) ")."
+                            @if let Some(hint) = &missing.hint { " " (hint) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn account(connection: &ConnectionSchema, view: &SourcesView<'_>) -> Markup {
+    let id = connection.connection_id.as_str();
+    let label = connection.display_name.as_deref().filter(|label| !label.trim().is_empty()).unwrap_or(id);
+    let import = view.imports.iter().find(|import| import.connection == id);
+    let browse = |stream: &str| format!("/{}", parameters(&[("account", id), ("stream", stream)]));
+    let more = connection.streams.len().saturating_sub(MAX_STREAMS);
+    html! {
+        section class="account" {
+            h2 { a href=(browse("")) { bdi lang="" { (label) } } }
+            p class="meta soft" {
+                @if let Some(kind) = &connection.connector_key { span { (kind) } }
+                span { code { (id) } }
+                @if let Some(source) = &connection.source { span { "source " bdi { (source.as_str()) } } }
+                @if let Some(newest) = view.newest.get(&connection.connection_id) { span { "newest record " (time(newest)) } }
+            }
+            @if let Some(import) = import { (synchronization(import)) }
+            div class="scroll" tabindex="0" role="group" aria-label={ "Streams of " (label) } {
+                table {
+                    thead { tr { th scope="col" { "Stream" } th scope="col" class="number" { "Records" } } }
+                    tbody {
+                        @for stream in connection.streams.iter().take(MAX_STREAMS) {
+                            tr {
+                                th scope="row" { a href=(browse(stream.name.as_str())) { (stream.name.as_str()) } }
+                                td class="number" { (stream.record_count.map_or_else(|| "–".to_owned(), quantity)) }
+                            }
+                        }
+                    }
+                }
+            }
+            @if more > 0 { p class="soft small" { "And " (more) " more streams." } }
+        }
+    }
+}
+
+fn synchronization(import: &ImportProgress) -> Markup {
+    let (state, class) = match import.state {
+        ImportState::Starting => ("Not synchronized yet", "soft"),
+        ImportState::Synchronizing => ("Synchronizing", "soft"),
+        ImportState::Current => ("Synchronized", "good"),
+        ImportState::Held => ("Held: much is missing at the origin, so nothing was deleted", "bad"),
+        ImportState::Waiting => ("Another process synchronizes it", "soft"),
+        ImportState::Failing => ("The last synchronization failed", "bad"),
+    };
+    html! {
+        p class="small" {
+            strong class=(class) { (state) }
+            @if let Some(problem) = import.problem { " (" code { (problem) } ")" }
+            @if let Some(last) = &import.last_sync { ", last at " (time(last)) }
+            @if import.failures > 0 { ", " (quantity(import.failures)) " failed attempts" }
+            @if import.held > 0 { ", " (quantity(import.held)) " records held" }
+        }
+    }
+}
+
+fn circuits(circuits: &[CircuitReport]) -> Markup {
+    html! {
+        @if !circuits.is_empty() {
+            h2 { "Sources" }
+            div class="scroll" tabindex="0" role="group" aria-label="Sources" {
+                table {
+                    thead { tr { th scope="col" { "Source" } th scope="col" { "State" } th scope="col" class="number" { "Failures in a row" } th scope="col" { "Next attempt" } } }
+                    tbody {
+                        @for circuit in circuits {
+                            tr {
+                                th scope="row" { bdi { (circuit.source.as_str()) } }
+                                @match circuit.state {
+                                    CircuitState::Closed => td { "Answers" },
+                                    CircuitState::Open => td class="bad" { "Not called after failures" },
+                                    CircuitState::HalfOpen => td { "Is tried again" },
+                                }
+                                td class="number" { (circuit.failures) }
+                                td { @if circuit.asked_again_after > 0 { "in " (circuit.asked_again_after) " s" } @else { "–" } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

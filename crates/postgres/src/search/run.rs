@@ -1,0 +1,353 @@
+//! Runs a search, from its query to its hits, in one transaction.
+
+use fetchwell_core::record::{Hit, RecordData};
+use fetchwell_ranking::lexical::expansion::{Lookups, look_up};
+use fetchwell_ranking::lexical::hits::{excerpt_terms, hit_of};
+use fetchwell_ranking::lexical::matching::{ExcerptTerms, ScanAllowance};
+use fetchwell_ranking::lexical::question::{is_lexical_instead, lists_records, page_without_words};
+use fetchwell_ranking::lexical::record_filter::{CHUNK, MAX_EXAMINED, RecordFilter};
+use fetchwell_ranking::lexical::scoring::score;
+use fetchwell_ranking::lexical::selection::{Copies, LikeHit, Match, arrange};
+use fetchwell_ranking::lexical::terms::QueryTerms;
+use fetchwell_ranking::meaning::{
+    NearestHit, NearestRecords, Placement, Placements, passage_of, place_all, place_among,
+};
+use fetchwell_ranking::relational::interrupt::ReadBounds;
+use fetchwell_ranking::relational::streams::stream_rows;
+use fetchwell_ranking::relational::tables::RecordKey;
+use fetchwell_source::{Count, SearchPage, SearchQuery, SourceError};
+
+use super::super::tables::{PostgresTables, length, optional_text, record_columns, text_columns};
+use super::candidates::{Candidates, Conditions};
+use super::list::List;
+use super::position::{Place, Position, Rest};
+use super::scope::Scope;
+use super::tsquery::constraints;
+use super::vocabulary::Terms;
+
+/// Settings of a search. A statement is planned for its values, the index is preferred to reading all records, and the
+/// records that it selects are remembered one by one.
+const SETTINGS: &str = "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL random_page_cost = 1.1;
+    SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL work_mem = '32MB'";
+
+/// Note of a search while words of records are missing.
+const INCOMPLETE: &str =
+    "records that an earlier release imported are found after the next `fetchwell import` into this store";
+
+/// Note of a search while numbers of records with each word are behind.
+const BEHIND: &str = "an import into this store runs or was interrupted, and words that only its records have are found at its end; \
+     `fetchwell store migrate` completes an interrupted one";
+
+/// Matches of one page.
+struct MatchPage {
+    rows: Vec<Match>,
+    /// Place of the next page.
+    next: Option<Place>,
+}
+
+/// Reader of the records that are nearest to the query of one search.
+pub(crate) trait NearestReader {
+    /// Returns true if records are found by meaning alone, and not by words.
+    fn is_alone(&self) -> bool;
+
+    /// Returns the nearest records in scope that meet the conditions.
+    fn nearest(
+        &self,
+        tables: &PostgresTables<'_>,
+        scope: &Scope,
+        conditions: &Conditions,
+    ) -> Result<NearestRecords, SourceError>;
+}
+
+/// Ranked records of one page, and everything that reading their hits needs.
+#[derive(Debug, Default)]
+pub(crate) struct RankedPage {
+    pub(crate) rows: Vec<Match>,
+    pub(crate) words: ExcerptTerms,
+    /// Records that their meaning placed; none on later pages.
+    placed: Placements,
+    /// The page without its hits.
+    pub(crate) page: SearchPage,
+}
+
+/// Runs a search.
+pub(crate) fn search(
+    tables: &PostgresTables<'_>,
+    query: &SearchQuery,
+    nearest: Option<&dyn NearestReader>,
+    bounds: ReadBounds<'_>,
+) -> Result<SearchPage, SourceError> {
+    let RankedPage { rows, words, placed, page } = rank(tables, query, nearest, bounds)?;
+    let hits = read_hits(tables, &rows, &words, &placed, bounds)?;
+    Ok(SearchPage { hits, ..page })
+}
+
+/// Ranks the records of one page.
+pub(crate) fn rank(
+    tables: &PostgresTables<'_>,
+    query: &SearchQuery,
+    nearest: Option<&dyn NearestReader>,
+    bounds: ReadBounds<'_>,
+) -> Result<RankedPage, SourceError> {
+    let terms = QueryTerms::new(&query.text);
+    if terms.is_empty() && !lists_records(query) {
+        return Ok(RankedPage { page: page_without_words(query), ..RankedPage::default() });
+    }
+    let position = query.position.as_ref();
+    let position =
+        position.map(|position| Position::read(position).ok_or(SourceError::InvalidCursor)).transpose()?;
+    tables.execute(SETTINGS)?;
+    let filter =
+        RecordFilter::for_query(query, |stream| stream_rows(tables, stream, query.connection.as_ref()))?;
+    let scope = Scope::resolve(tables, query)?;
+    let vocabulary = Terms::new(tables, &scope);
+    vocabulary.load(terms.slots.iter().map(|slot| slot.text.as_str()))?;
+    let lookups = look_up(&vocabulary, &terms)?;
+    let conditions = Conditions {
+        constraints: constraints(&terms, &scope, &vocabulary)?,
+        after: query.text.after.map(jiff::Timestamp::as_second),
+        before: query.text.before.map(jiff::Timestamp::as_second),
+    };
+    let candidates = Candidates::new(tables, &vocabulary, &lookups, &scope, &conditions)?;
+    let is_first = position.is_none();
+    let found = match position {
+        Some(position) => position,
+        None if terms.is_empty() => {
+            let rest = Rest::Times { before: (i64::MAX, i64::MAX) };
+            Position { place: Place { ranked: 0, rest }, ranked: Vec::new(), count: None }
+        }
+        None => {
+            let mut position = first_position(&candidates, &terms, &lookups, query)?;
+            if scope.is_behind {
+                position.count = position.count.map(Count::at_least);
+            }
+            position
+        }
+    };
+    let near = match nearest.filter(|_| is_first && !terms.is_empty()) {
+        Some(reader) => {
+            let mut near = reader.nearest(tables, &scope, &conditions)?;
+            if let Some(filter) = &filter {
+                near.hits = passing_hits(tables, near.hits, filter, bounds)?;
+            }
+            Some(Near { near, is_alone: reader.is_alone() })
+        }
+        None => None,
+    };
+    let is_by_words = near.is_none();
+    let (Position { place, ranked, count }, placed) = match near {
+        Some(near) => near.place(found, &lookups),
+        None => (found, Placements::default()),
+    };
+    let (any, max_matches) = (candidates.any(), candidates.max_matches());
+    let list = List { tables, conditions: &conditions, any, max_matches, ranked };
+    let found = page_of(&list, place, query.limit, filter.as_ref(), bounds)?;
+    let count = count.unwrap_or_else(|| {
+        let shown = Count::exact(found.rows.len() as u64);
+        if found.next.is_some() { shown.at_least() } else { shown }
+    });
+    let next = found.next.map(|place| Position { place, ranked: list.ranked, count: Some(count) }.write());
+    let page = SearchPage {
+        next,
+        count: filter.is_none().then_some(count),
+        notes: notes(&scope, &terms),
+        lexical_instead: is_by_words && is_lexical_instead(query),
+        ..SearchPage::default()
+    };
+    Ok(RankedPage { rows: found.rows, words: excerpt_terms(&lookups), placed, page })
+}
+
+/// Returns the notes of a search.
+fn notes(scope: &Scope, terms: &QueryTerms) -> Vec<String> {
+    [(scope.is_incomplete, INCOMPLETE), (scope.is_behind, BEHIND)]
+        .into_iter()
+        .filter(|(applies, _)| *applies)
+        .map(|(_, note)| note.to_owned())
+        .chain(terms.cut_note())
+        .collect()
+}
+
+/// Ranks the records that have words of a query, for its first page.
+fn first_position(
+    candidates: &Candidates<'_>,
+    terms: &QueryTerms,
+    lookups: &Lookups,
+    query: &SearchQuery,
+) -> Result<Position, SourceError> {
+    let selected = candidates.select()?;
+    let rest = if selected.is_complete { Rest::Nothing } else { Rest::Words { before: i64::MAX } };
+    let scored = score(terms, lookups, selected.evidence);
+    let like: Vec<LikeHit> = scored.iter().map(LikeHit::from).collect();
+    let ranked = arrange(scored, &Copies::by_likeness(&like));
+    let found = ranked.len() as u64;
+    let is_plain = query.text.is_plain();
+    let count = match rest {
+        Rest::Nothing => Count::exact(found),
+        _ if is_plain && candidates.is_one_word() => Count::exact(candidates.min_matches()),
+        _ if is_plain => Count::exact(candidates.min_matches().max(found)).at_least(),
+        _ => Count::exact(found).at_least(),
+    };
+    Ok(Position { place: Place { ranked: 0, rest }, ranked, count: Some(count) })
+}
+
+/// Records that are near to the query of a first page.
+struct Near {
+    near: NearestRecords,
+    /// True if records are found by meaning alone.
+    is_alone: bool,
+}
+
+impl Near {
+    /// Places the records in the list of the words of a query.
+    fn place(self, found: Position, lookups: &Lookups) -> (Position, Placements) {
+        let Self { near, is_alone } = self;
+        let Position { place, ranked, count } = found;
+        if is_alone {
+            let placed = place_all(&near);
+            let ranked = merged(&placed, Vec::new());
+            let count = Count::exact(ranked.len() as u64);
+            let count = Some(if near.is_cut { count.at_least() } else { count });
+            let place = Place { ranked: 0, rest: Rest::Nothing };
+            return (Position { place, ranked, count }, placed);
+        }
+        let placed = place_among(&ranked, &near, lookups);
+        let ranked = merged(&placed, ranked);
+        // Hits by meaning may be among the hits by words that were not read.
+        let at_least_ranked =
+            |count: Count| Count { value: count.value.max(ranked.len() as u64), ..count }.at_least();
+        let count = if placed.is_empty() { count } else { count.map(at_least_ranked) };
+        (Position { place, ranked, count }, placed)
+    }
+}
+
+/// Returns the ranked records with those that their meaning placed.
+fn merged(placed: &Placements, ranked: Vec<Match>) -> Vec<Match> {
+    let others = |_: usize| Ok::<_, std::convert::Infallible>(ranked);
+    let row = |placed: &Placement, known: Option<Match>| {
+        // A record that only its meaning found has no score of words.
+        let found = known.unwrap_or_else(|| Match::new(placed.row, f32::NAN));
+        Match { copies: placed.copies, ..found }
+    };
+    match placed.merge(0, usize::MAX, others, |found: &Match| found.row, row) {
+        Ok(merged) => merged,
+        Err(never) => match never {},
+    }
+}
+
+/// Returns the near records that pass a filter.
+fn passing_hits(
+    tables: &PostgresTables<'_>,
+    hits: Vec<NearestHit>,
+    filter: &RecordFilter,
+    bounds: ReadBounds<'_>,
+) -> Result<Vec<NearestHit>, SourceError> {
+    let matches: Vec<Match> = hits.iter().map(|near| Match::new(near.hit.record, 0.0)).collect();
+    let passing = passing(tables, &matches, filter, bounds)?;
+    Ok(hits.into_iter().zip(passing).filter(|(_, passes)| *passes).map(|(near, _)| near).collect())
+}
+
+/// Reads matches from a place on until the page is full, and those that pass the filter if there is one.
+fn page_of(
+    list: &List<'_>,
+    from: Place,
+    limit: usize,
+    filter: Option<&RecordFilter>,
+    bounds: ReadBounds<'_>,
+) -> Result<MatchPage, SourceError> {
+    let (mut place, mut rows, mut examined) = (from, Vec::new(), 0);
+    // One match more than the limit is requested, to know whether there is a next page.
+    let wanted = if filter.is_some() { CHUNK } else { limit.saturating_add(1) };
+    while examined < MAX_EXAMINED {
+        bounds.interrupt.check()?;
+        let steps = list.read(place, wanted)?;
+        let found: Vec<Match> = steps.iter().map(|step| step.found).collect();
+        let passing = match filter {
+            Some(filter) => passing(list.tables, &found, filter, bounds)?,
+            None => vec![true; found.len()],
+        };
+        for (step, passes) in steps.iter().zip(passing) {
+            if passes && rows.len() == limit {
+                return Ok(MatchPage { rows, next: Some(place) });
+            }
+            if passes {
+                // Copies were counted before the filter.
+                let copies = if filter.is_some() { 0 } else { step.found.copies };
+                rows.push(Match { copies, ..step.found });
+            }
+            place = step.behind;
+            examined += 1;
+        }
+        if steps.len() < wanted {
+            return Ok(MatchPage { rows, next: None });
+        }
+    }
+    Ok(MatchPage { rows, next: Some(place) })
+}
+
+/// Rows of matches in their order, joined with their records.
+const MATCHES: &str = "FROM unnest($1::bigint[]) WITH ORDINALITY AS m (id, place)
+    CROSS JOIN LATERAL (SELECT * FROM fetchwell.texts WHERE id = m.id LIMIT 1) t
+    CROSS JOIN LATERAL (SELECT * FROM fetchwell.records WHERE stream = t.stream AND key = t.key LIMIT 1) r";
+
+/// Returns for each match whether its record passes a filter.
+fn passing(
+    tables: &PostgresTables<'_>,
+    matches: &[Match],
+    filter: &RecordFilter,
+    bounds: ReadBounds<'_>,
+) -> Result<Vec<bool>, SourceError> {
+    let ids: Vec<i64> = matches.iter().map(|found| found.row).collect();
+    let mut passing = vec![false; matches.len()];
+    let sql = format!("SELECT m.place, r.stream, r.key, {} {MATCHES} ORDER BY m.place", text_columns());
+    tables.batches(&sql, &[&ids], &mut |row| {
+        bounds.interrupt.check()?;
+        // The read exceeded its memory limit, so its result is discarded.
+        if !bounds.allowance.has_room_for(usize::try_from(length(row, 3)).unwrap_or_default()) {
+            return Ok(false);
+        }
+        let place = usize::try_from(row.try_get::<_, i64>(0).unwrap_or_default()).unwrap_or_default();
+        let key = RecordKey {
+            stream: row.try_get(1).unwrap_or_default(),
+            key: optional_text(row, 2).unwrap_or_default(),
+        };
+        let passes = tables.with_text(row, 3, key, |data| filter.passes(data))?;
+        if let Some(slot) = passing.get_mut(place.saturating_sub(1)) {
+            *slot = passes;
+        }
+        Ok(true)
+    })?;
+    Ok(passing)
+}
+
+/// Reads the hits of some matches, in their order. A record that was deleted in the meantime is left out.
+fn read_hits(
+    tables: &PostgresTables<'_>,
+    matches: &[Match],
+    terms: &ExcerptTerms,
+    placed: &Placements,
+    bounds: ReadBounds<'_>,
+) -> Result<Vec<Hit>, SourceError> {
+    let ids: Vec<i64> = matches.iter().map(|found| found.row).collect();
+    let sql = format!(
+        "SELECT m.place, {} {MATCHES} JOIN fetchwell.streams s ON s.id = r.stream
+         JOIN fetchwell.connections c ON c.id = s.connection ORDER BY m.place",
+        record_columns()
+    );
+    let mut hits = Vec::with_capacity(matches.len());
+    let mut scan = ScanAllowance::default();
+    tables.batches(&sql, &[&ids], &mut |row| {
+        bounds.interrupt.check()?;
+        // Only the hit is kept, and the record is dropped.
+        bounds.allowance.clear();
+        let place = usize::try_from(row.try_get::<_, i64>(0).unwrap_or_default()).unwrap_or_default();
+        let found = matches.get(place.saturating_sub(1));
+        let record = tables.record(row, 1, bounds.allowance)?.record;
+        if let (Some(found), Some(record)) = (found, record) {
+            let placement = placed.iter().find(|placed| placed.row == found.row).copied();
+            let passage = placement.map(|placed| move |data: &RecordData| passage_of(data, &placed));
+            hits.push(hit_of(record, found, terms, &mut scan, passage));
+        }
+        Ok(true)
+    })?;
+    Ok(hits)
+}

@@ -1,0 +1,58 @@
+//! The relations of one item to records.
+
+use std::collections::HashMap;
+
+use deadpool_postgres::Transaction;
+use fetchwell_source::contract::{ImportId, ItemId, Role};
+use tokio_postgres::Error;
+
+use super::items::role;
+use crate::batch::RecordPlace;
+
+/// Relations of an item that wait to be written.
+#[derive(Debug, Default)]
+pub(super) struct Relations(HashMap<RecordPlace, Role>);
+
+impl Relations {
+    /// Adds a relation. An item that gives a record may have another one with the same key.
+    pub(super) fn add(&mut self, place: RecordPlace, role: Role) {
+        let known = self.0.entry(place).or_insert(role);
+        if *known != Role::Gives || role != Role::Depends {
+            *known = role;
+        }
+    }
+
+    /// Writes the relations of an item to records that exist. Returns the other items of an import that have one of the
+    /// records, which is not stale.
+    pub(super) async fn write(
+        self,
+        transaction: &Transaction<'_>,
+        item: ItemId,
+        sharing_in: Option<ImportId>,
+    ) -> Result<Vec<ItemId>, Error> {
+        let Self(relations) = self;
+        if relations.is_empty() {
+            return Ok(Vec::new());
+        }
+        let streams: Vec<i64> = relations.keys().map(|place| place.stream).collect();
+        let keys: Vec<&str> = relations.keys().map(|place| place.key.as_str()).collect();
+        let roles: Vec<i32> = relations.values().map(|known| role(*known)).collect();
+        let sql = "INSERT INTO fetchwell.item_records (item, stream, key, role)
+             SELECT $1, p.stream, p.key, p.role FROM unnest($2::bigint[], $3::text[], $4::integer[]) AS p (stream, key, role)
+             WHERE EXISTS (SELECT 1 FROM fetchwell.records r WHERE r.stream = p.stream AND r.key = p.key)
+             ON CONFLICT (item, stream, key) DO UPDATE SET role = excluded.role
+             WHERE item_records.role <> $5 OR excluded.role <> $6";
+        let statement = transaction.prepare_cached(sql).await?;
+        let (gives, depends) = (role(Role::Gives), role(Role::Depends));
+        transaction.execute(&statement, &[&item.0, &streams, &keys, &roles, &gives, &depends]).await?;
+        let Some(import) = sharing_in else { return Ok(Vec::new()) };
+        let sql = "SELECT DISTINCT o.item FROM unnest($2::bigint[], $3::text[]) AS p (stream, key)
+             JOIN fetchwell.item_records o ON o.stream = p.stream AND o.key = p.key
+             JOIN fetchwell.import_items t ON t.id = o.item
+             WHERE o.item <> $1 AND o.role <> $4 AND t.import = $5";
+        let statement = transaction.prepare_cached(sql).await?;
+        let stale = role(Role::Stale);
+        let others = transaction.query(&statement, &[&item.0, &streams, &keys, &stale, &import.0]).await?;
+        Ok(others.iter().map(|row| ItemId(row.get(0))).collect())
+    }
+}

@@ -1,0 +1,59 @@
+//! The hit of a matching record: its title, link, time and the passage that matched.
+
+use fetchwell_core::record::{
+    Evidence, Excerpt, Hit, HitId, Record, RecordData, Score, authored_at, fallback_title, own_link,
+    own_title,
+};
+
+use super::expansion::Lookups;
+use super::matching::{ExcerptTerms, MatchLocation, ScanAllowance, locate_match};
+use super::selection::Match;
+
+/// Returns the words of the index that stand for words of a query, each with its importance.
+pub fn excerpt_terms(lookups: &Lookups) -> ExcerptTerms {
+    let mut terms = ExcerptTerms::default();
+    for (slot, lookup) in lookups.words.iter().enumerate() {
+        for alternative in &lookup.alternatives {
+            terms.add(&alternative.text, slot, lookup.weight * alternative.quality);
+        }
+    }
+    terms
+}
+
+/// Returns the hit of a record. `passage` returns the passage of a record that was also found by meaning, which is shown
+/// if the record has no word of the query.
+pub fn hit_of(
+    record: Record,
+    found: &Match,
+    terms: &ExcerptTerms,
+    scan: &mut ScanAllowance,
+    passage: Option<impl FnOnce(&RecordData) -> Option<Excerpt>>,
+) -> Hit {
+    let Record { address, data, emitted_at, display_name, .. } = record;
+    let when = authored_at(&data).or(emitted_at.as_deref());
+    let fallback = || fallback_title(display_name.as_deref(), Some(address.stream.as_str()), when);
+    let MatchLocation { excerpt, field, fields, title_match } = locate_match(&data, terms, scan);
+    let passage = passage.filter(|_| fields.is_empty() && title_match.is_none());
+    let by_meaning = passage.is_some();
+    let excerpt = passage.and_then(|passage| passage(&data)).unwrap_or(excerpt);
+    let time = when.map(str::to_owned);
+    let title = own_title(&data).map_or_else(fallback, str::to_owned);
+    Hit {
+        evidence: Evidence {
+            emitted_at,
+            matched_fields: fields,
+            excerpt_field: field,
+            title_match,
+            score: Score::new(found.score),
+        },
+        title,
+        link: own_link(&data),
+        record_url: None,
+        excerpt,
+        time,
+        account: display_name,
+        by_meaning,
+        near_copies: found.copies,
+        id: HitId::Record(address),
+    }
+}

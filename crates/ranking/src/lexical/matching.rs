@@ -1,0 +1,472 @@
+//! Finds the passage of a record that matches a search, for the excerpt of a hit.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::ops::Range;
+
+use fetchwell_core::fit::passage;
+use fetchwell_core::record::{Excerpt, RecordData, own_title};
+use serde_json::Value;
+
+use super::words::{fold_into, words};
+
+/// Maximum bytes of one record's text of which all words are compared. The rest is scanned for its first match.
+const SCAN_BYTES: usize = 512 * 1024;
+
+/// Length in bytes of the pieces in which the rest of a long text is scanned.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// Maximum distance in bytes of the end of a piece from the white space that it is moved to.
+const MAX_WORD_BYTES: usize = 512;
+
+/// Number of bytes that are searched for one folded word in the time in which one byte is divided into words.
+const WORDS_COST: usize = 16;
+
+/// Bytes of context on either side of the match.
+const RADIUS: usize = 400;
+
+/// Maximum length in bytes of a cluster: matches within it are shown together.
+const CLOSE: usize = 160;
+
+/// Maximum number of matches of one cluster that are compared.
+const CLUSTER: usize = 32;
+
+/// Share of its weight that a word has in a heading above a text.
+const HEADING_SHARE: f32 = 0.6;
+
+/// Maximum length in bytes of a path.
+const MAX_PATH_BYTES: usize = 1_024;
+
+/// Gain of a word that occurs several times in a text, as a share of its weight.
+const REPETITION_SHARE: f32 = 0.2;
+
+/// Words to find in a text, by their folded form.
+#[derive(Debug, Default)]
+pub struct ExcerptTerms {
+    words: HashMap<String, ExcerptTerm>,
+    /// Number of words of the query.
+    slots: usize,
+}
+
+/// Word to find in a text.
+#[derive(Debug, Clone, Copy)]
+struct ExcerptTerm {
+    /// Number of the word of the query that it stands for.
+    slot: usize,
+    weight: f32,
+}
+
+impl ExcerptTerms {
+    /// Adds a word that stands for word number `slot` of the query.
+    pub(crate) fn add(&mut self, word: &str, slot: usize, weight: f32) {
+        self.slots = self.slots.max(slot + 1);
+        self.words.entry(word.to_owned()).or_insert(ExcerptTerm { slot, weight });
+    }
+
+    /// Returns the share of the words' weight that a part of a text has, with the headings above it: 0 to 1.
+    pub(crate) fn share_of(&self, part: &str, headings: &str) -> f32 {
+        let mut weights = vec![0.0_f32; self.slots];
+        for term in self.words.values() {
+            raise(&mut weights, term.slot, term.weight);
+        }
+        let total: f32 = weights.iter().sum::<f32>() * (1.0 + REPETITION_SHARE);
+        if total <= 0.0 {
+            return 0.0;
+        }
+        let (mut found, mut counts) = (vec![0.0_f32; self.slots], vec![0_u16; self.slots]);
+        for (term, _) in self.matches(part) {
+            raise(&mut found, term.slot, term.weight);
+            if let Some(count) = counts.get_mut(term.slot) {
+                *count = count.saturating_add(1);
+            }
+        }
+        let repeated = found.iter().zip(&counts).map(|(weight, count)| {
+            let times = f32::from(count.saturating_sub(1));
+            weight * REPETITION_SHARE * times / (times + 1.0)
+        });
+        let repeated: f32 = repeated.sum();
+        for (term, _) in self.matches(headings) {
+            raise(&mut found, term.slot, term.weight * HEADING_SHARE);
+        }
+        (found.iter().sum::<f32>() + repeated) / total
+    }
+
+    /// Returns the words of a text that are looked for, with their places.
+    fn matches(&self, text: &str) -> Vec<(ExcerptTerm, Range<usize>)> {
+        let mut folded = String::new();
+        let matches = words(text).filter_map(|word| {
+            folded.clear();
+            fold_into(text.get(word.range.clone()).unwrap_or_default(), &mut folded);
+            self.words.get(folded.as_str()).map(|term| (*term, word.range))
+        });
+        matches.collect()
+    }
+}
+
+/// Raises the weight of a word of the query.
+fn raise(weights: &mut [f32], slot: usize, weight: f32) {
+    if let Some(known) = weights.get_mut(slot) {
+        *known = known.max(weight);
+    }
+}
+
+/// Matching fields and excerpt of a record.
+#[derive(Debug, Default)]
+pub(crate) struct MatchLocation {
+    /// Passage with the most and the rarest words close together. Fields that repeat the title are skipped, since it
+    /// is shown anyway. Without a match, the passage is the start of the longest text.
+    pub(crate) excerpt: Excerpt,
+    /// Field that contains the matching passage.
+    pub(crate) field: Option<String>,
+    /// Fields with a match, in the order of the record.
+    pub(crate) fields: Vec<String>,
+    /// Title field with its matching passage, if nothing else matches.
+    pub(crate) title_match: Option<(String, Excerpt)>,
+}
+
+/// Bytes of the rests of long texts that may be scanned for the hits of a page, times the number of words.
+#[derive(Debug)]
+pub struct ScanAllowance(usize);
+
+impl Default for ScanAllowance {
+    /// Allows for half a second: 16 MiB of words, or ten records of 10 MB for two words of ASCII.
+    fn default() -> Self {
+        Self(256 * 1024 * 1024)
+    }
+}
+
+/// Finds the fields and the best passage of a record that contain the terms.
+pub(crate) fn locate_match(
+    data: &RecordData,
+    terms: &ExcerptTerms,
+    allowance: &mut ScanAllowance,
+) -> MatchLocation {
+    let title = own_title(data);
+    let texts = texts_of(data);
+    let mut fields: Vec<&str> = Vec::new();
+    let mut budget = SCAN_BYTES;
+    let mut best: Option<BestText<'_>> = None;
+    let mut of_title = None;
+    let mut rests: Vec<(&str, &str, usize)> = Vec::new();
+    for (name, text) in &texts {
+        let is_title = title.is_some_and(|title| repeats_title(text, title));
+        let max_bytes = if is_title { SCAN_BYTES } else { budget };
+        let scanned = text.get(..end_of_piece(text, 0, max_bytes)).unwrap_or_default();
+        if scanned.len() < text.len() {
+            rests.push((*name, &**text, scanned.len()));
+        }
+        let Some((weight, range)) = best_cluster(scanned, terms) else {
+            budget -= if is_title { 0 } else { scanned.len().min(budget) };
+            continue;
+        };
+        if fields.last() != Some(name) {
+            fields.push(name);
+        }
+        if is_title {
+            of_title.get_or_insert((*name, &**text, range));
+            continue;
+        }
+        budget -= scanned.len().min(budget);
+        let stem = title.filter(|title| file_stem(text) == Some(title));
+        if stem.is_some_and(|stem| range.end <= stem.len()) {
+            // The title has the words, too.
+            continue;
+        }
+        let text = BestText { weight, name, text, range, is_path: is_path(text) };
+        if best.as_ref().is_none_or(|best| text.is_better_than(best)) {
+            best = Some(text);
+        }
+    }
+    if best.is_none() && of_title.is_none() {
+        let mut later = rests.into_iter().filter_map(|(name, text, start)| {
+            let range = first_match(text, start, terms, allowance)?;
+            Some(BestText { weight: 0.0, name, text, range, is_path: false })
+        });
+        best = later.next();
+        fields.extend(best.as_ref().map(|best| best.name));
+    }
+    let excerpt_of = |text: &str, focus: Range<usize>| {
+        let (piece, focus) = passage(text, focus, RADIUS);
+        Excerpt::new(piece, focus)
+    };
+    let longest = || {
+        let is_other = |text: &str| !title.is_some_and(|title| repeats_title(text, title));
+        let others = texts.iter().filter(|(_, text)| is_other(text));
+        others.max_by_key(|(_, text)| text.len()).or_else(|| texts.iter().max_by_key(|(_, text)| text.len()))
+    };
+    let (excerpt, field) = match &best {
+        Some(best) => (excerpt_of(best.text, best.range.clone()), Some(best.name.to_owned())),
+        None => (excerpt_of(longest().map_or("", |(_, text)| text), 0..0), None),
+    };
+    let title_match = of_title.filter(|_| best.is_none());
+    MatchLocation {
+        excerpt,
+        field,
+        fields: fields.into_iter().map(str::to_owned).collect(),
+        title_match: title_match.map(|(name, text, range)| (name.to_owned(), excerpt_of(text, range))),
+    }
+}
+
+/// Returns the end of a piece of a text: at most `length` bytes after `start`, and between words if white space is near.
+fn end_of_piece(text: &str, start: usize, length: usize) -> usize {
+    let end = start.saturating_add(length);
+    if end >= text.len() {
+        return text.len();
+    }
+    let end = text.floor_char_boundary(end);
+    let near = text.floor_char_boundary(end.saturating_sub(MAX_WORD_BYTES)).max(start);
+    let space = text.get(near..end).and_then(|tail| tail.rfind(char::is_whitespace));
+    // A piece is not empty, so that a scan ends.
+    space.map(|space| near + space).filter(|space| *space > start).unwrap_or(end)
+}
+
+/// Returns the place of the first piece of a text with a match, from `start` on.
+fn first_match(
+    text: &str,
+    start: usize,
+    terms: &ExcerptTerms,
+    allowance: &mut ScanAllowance,
+) -> Option<Range<usize>> {
+    // A folded word of ASCII letters is in a text of ASCII letters as it is, apart from their case.
+    let ascii: Vec<&str> = terms.words.keys().map(String::as_str).filter(|word| word.is_ascii()).collect();
+    let mut at = start;
+    while at < text.len() {
+        let end = end_of_piece(text, at, PIECE_BYTES).max(text.ceil_char_boundary(at + 1));
+        let piece = text.get(at..end)?;
+        let mut has_word = !piece.is_ascii();
+        if !has_word {
+            allowance.0 = allowance.0.checked_sub(piece.len() * ascii.len())?;
+            let folded = piece.to_ascii_lowercase();
+            has_word = ascii.iter().any(|word| folded.contains(word));
+        }
+        if has_word {
+            allowance.0 = allowance.0.checked_sub(piece.len() * WORDS_COST)?;
+            if let Some((_, range)) = best_cluster(piece, terms) {
+                return Some(at + range.start..at + range.end);
+            }
+        }
+        at = end;
+    }
+    None
+}
+
+/// Text with the best passage of the texts so far.
+struct BestText<'a> {
+    weight: f32,
+    name: &'a str,
+    text: &'a str,
+    range: Range<usize>,
+    is_path: bool,
+}
+
+impl BestText<'_> {
+    /// Returns true for a greater weight. Of texts with equal weight, the first is preferred, and a sentence to a path.
+    fn is_better_than(&self, other: &Self) -> bool {
+        match self.weight.total_cmp(&other.weight) {
+            Ordering::Equal => other.is_path && !self.is_path,
+            order => order.is_gt(),
+        }
+    }
+}
+
+/// Returns true if a text is part of the title.
+fn repeats_title(text: &str, title: &str) -> bool {
+    let text = text.trim();
+    text.len() <= title.len() && title.contains(text)
+}
+
+/// Returns true for a path, an address or a word: one line without a sentence.
+fn is_path(text: &str) -> bool {
+    if text.len() > MAX_PATH_BYTES || text.contains('\n') {
+        return false;
+    }
+    match text.trim().split_once(char::is_whitespace) {
+        // The names of files may have spaces.
+        Some((start, _)) => start.contains('/'),
+        // Sentences of some scripts have no spaces.
+        None => text.is_ascii() || text.contains('/') || file_stem(text).is_some(),
+    }
+}
+
+/// Returns the name of a file without its extension; none for other texts.
+fn file_stem(name: &str) -> Option<&str> {
+    let (stem, extension) = name.rsplit_once('.')?;
+    let is_extension =
+        (1..=8).contains(&extension.len()) && extension.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    (is_extension && !stem.is_empty()).then_some(stem)
+}
+
+/// Returns the texts of a record with the names of their fields. The index has numbers of fields, too.
+fn texts_of(data: &RecordData) -> Vec<(&str, Cow<'_, str>)> {
+    let mut texts: Vec<(&str, Cow<'_, str>)> = Vec::new();
+    for (name, value) in data {
+        let mut inside = Vec::new();
+        collect_texts(value, &mut inside);
+        texts.extend(inside.into_iter().map(|text| (name.as_str(), Cow::Borrowed(text))));
+        if let Value::Number(number) = value {
+            texts.push((name.as_str(), Cow::Owned(number.to_string())));
+        }
+    }
+    texts
+}
+
+/// Collects every string inside a value, in order.
+pub(crate) fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|field| collect_texts(field, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Returns the first cluster with the greatest weight of distinct words: the weight and the byte range of the cluster.
+fn best_cluster(text: &str, terms: &ExcerptTerms) -> Option<(f32, Range<usize>)> {
+    let matches = terms.matches(text);
+    let mut best: Option<(f32, Range<usize>)> = None;
+    let mut weights = vec![0.0_f32; terms.slots];
+    for (at, (_, first)) in matches.iter().enumerate() {
+        let close = matches.iter().skip(at).take_while(|(_, range)| range.end <= first.start + CLOSE);
+        weights.fill(0.0);
+        let mut end = first.end;
+        for (term, range) in close.take(CLUSTER) {
+            if let Some(weight) = weights.get_mut(term.slot)
+                && term.weight > *weight
+            {
+                *weight = term.weight;
+                end = end.max(range.end);
+            }
+        }
+        let weight = weights.iter().sum();
+        if best.as_ref().is_none_or(|(best_weight, _)| weight > *best_weight) {
+            best = Some((weight, first.start..end));
+        }
+        if weights.iter().all(|weight| *weight > 0.0) {
+            break;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn terms(words: &[&str]) -> ExcerptTerms {
+        let mut terms = ExcerptTerms::default();
+        words.iter().enumerate().for_each(|(slot, word)| terms.add(word, slot, 1.0));
+        terms
+    }
+
+    #[track_caller]
+    fn check(data: Value, words: &[&str], expect: &str) {
+        let data = serde_json::from_value(data).unwrap();
+        let found = locate_match(&data, &terms(words), &mut ScanAllowance::default()).excerpt;
+        assert_eq!(found.text().get(found.focus()).unwrap(), expect);
+    }
+
+    #[test]
+    fn the_closest_different_terms_win() {
+        let body = format!("pay. {} please pay the invoice {}", "x ".repeat(200), "y ".repeat(200));
+        check(json!({"body": body}), &["pay", "invoice"], "pay the invoice");
+    }
+
+    #[test]
+    fn accents_and_scripts_are_found_as_they_are_indexed() {
+        check(json!({"body": "Das Café schließt."}), &["cafe"], "Café");
+        check(json!({"body": "今日は東京都へ行く"}), &["東京", "京都"], "東京都");
+    }
+
+    #[test]
+    fn the_title_is_not_shown_twice() {
+        check(json!({"title": "Invoice", "body": "the invoice is due"}), &["invoice"], "invoice");
+        let of = |data: Value| {
+            let data = serde_json::from_value(data).unwrap();
+            locate_match(&data, &terms(&["invoice"]), &mut ScanAllowance::default())
+        };
+        let only_title = of(json!({"title": "Invoice", "body": "due at once"}));
+        assert_eq!((only_title.excerpt.text(), only_title.field), ("due at once", None));
+        assert_eq!(only_title.fields, ["title"]);
+        let (field, found) = only_title.title_match.unwrap();
+        assert_eq!((field.as_str(), found.text(), found.focus()), ("title", "Invoice", 0..7));
+        let both = of(
+            json!({"body": {"a": "the invoice", "b": "an invoice"}, "n": 5, "title": "Invoice", "x": "y"}),
+        );
+        assert_eq!((both.fields, both.field.as_deref()), (vec!["body".into(), "title".into()], Some("body")));
+        assert!(both.title_match.is_none());
+    }
+
+    #[test]
+    fn a_sentence_is_shown_rather_than_a_path_with_the_same_words() {
+        let of = |path: &str, body: &str, word: &str| {
+            let data =
+                serde_json::from_value(json!({"title": "Boat log", "path": path, "body": body})).unwrap();
+            locate_match(&data, &terms(&[word]), &mut ScanAllowance::default()).excerpt.text().to_owned()
+        };
+        assert_eq!(of("sub/boat.md", "# Boat repair", "boat"), "# Boat repair");
+        assert_eq!(of("sub/My boat.md", "# Boat repair", "boat"), "# Boat repair");
+        assert_eq!(of("sub/boat.md", "# Ship repair", "boat"), "sub/boat.md");
+        assert_eq!(of("Boat log.md", "# Ship repair", "boat"), "# Ship repair");
+        assert_eq!(of("Boat log.pdf", "# Ship repair", "pdf"), "Boat log.pdf");
+        assert_eq!(of("sub/boat.md", "boat", "boat"), "sub/boat.md");
+        assert_eq!(of("メモ/東京都.md", "今日は東京都へ行く。", "東京"), "今日は東京都へ行く。");
+        // A text that ends with an address, a price or a file is no path.
+        for end in ["www.hotel.com", "$3.50", "report.pdf", "https://example.com/a.b"] {
+            assert_eq!(
+                of(&format!("The boat costs {end}"), "a boat", "boat"),
+                format!("The boat costs {end}")
+            );
+        }
+    }
+
+    #[test]
+    fn thousands_of_matches_beside_a_long_text_are_compared_in_linear_time() {
+        let tags = vec!["boat"; 60_000];
+        check(json!({"csv": format!("boat,{}", "a,".repeat(130_000)), "tags": tags}), &["boat"], "boat");
+    }
+
+    #[test]
+    fn a_part_with_more_of_the_words_has_a_greater_share() {
+        let terms = terms(&["token", "expire"]);
+        let share = |part: &str, headings: &str| terms.share_of(part, headings);
+        assert!(share("nothing", "") == 0.0);
+        assert!(share("a token", "") > 0.0);
+        assert!(share("tokens and a token", "") < share("a token can expire", ""));
+        assert!(share("a token, another token", "") > share("a token", ""));
+        assert!(share("when they expire", "Token") > share("when they expire", ""));
+        assert!(share("when they expire", "Token") < share("token expire", ""));
+        assert!(share("token expire token expire token expire", "") <= 1.0);
+    }
+
+    #[test]
+    fn matches_behind_the_first_half_megabyte_are_found() {
+        let filler = "needles and other words of a long text. ".repeat(25_000);
+        check(json!({"body": format!("{filler}The Needle. {filler}")}), &["needle"], "Needle");
+        check(json!({"body": filler, "notes": "a needle"}), &["needle"], "needle");
+        let accents = "Äpfel und Öfen ".repeat(45_000);
+        check(json!({"body": format!("{accents}das Café")}), &["cafe"], "Café");
+        check(json!({"body": format!("{}needle", "x".repeat(700_000))}), &["needle"], "");
+        // Nothing is read when the allowance is used up.
+        let data = serde_json::from_value(json!({"body": format!("{filler}needle")})).unwrap();
+        let found = locate_match(&data, &terms(&["needle"]), &mut ScanAllowance(1_000));
+        assert!(found.fields.is_empty() && found.excerpt.text().starts_with("needles and"));
+    }
+
+    #[test]
+    fn pieces_end_between_words() {
+        assert_eq!(end_of_piece("one two three", 0, 6), 3);
+        assert_eq!(end_of_piece("one two three", 4, 5), 7);
+        assert_eq!(end_of_piece("one two three", 4, 50), 13);
+        assert_eq!(end_of_piece("éééé", 0, 3), 2);
+        assert_eq!(end_of_piece("", 0, 0), 0);
+    }
+
+    #[test]
+    fn nested_text_is_looked_through() {
+        check(json!({"a": {"b": ["x", "the Needle"]}}), &["needle"], "Needle");
+        check(json!({"n": 1}), &["needle"], "");
+    }
+}

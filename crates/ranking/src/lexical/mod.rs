@@ -1,0 +1,31 @@
+//! Search by words, for every store: words, their forms, the score of a record, and hits.
+//!
+//! A store selects candidates by its own index; everything that decides what a hit is and where it is placed is here, so
+//! that stores rank alike. An index offers its words as a `Vocabulary`.
+//!
+//! * `words`, `terms`, `question`: words of a text, and the words and phrases of a query
+//! * `stems`, `expansion`, `vocabulary`: forms and misspellings of words, and the words of an index that stand for those
+//!   of a query
+//! * `spelling`: the ways in which records spell a phrase
+//! * `content`, `similarity`: the searchable content of a record, and its hash
+//! * `ranking`, `scoring`, `selection`: the score of a record, and the order of scored records
+//! * `matching`, `hits`: the passage of a record that matches, and its hit
+//! * `record_filter`: filters over search results
+//!
+//! **Invariant:** no database and no index is known here.
+
+pub mod content;
+pub mod expansion;
+pub mod hits;
+pub mod matching;
+pub mod question;
+pub mod ranking;
+pub mod record_filter;
+pub mod scoring;
+pub mod selection;
+mod similarity;
+pub mod spelling;
+mod stems;
+pub mod terms;
+pub mod vocabulary;
+pub mod words;

@@ -1,0 +1,197 @@
+//! Builds the query of the index that selects candidates.
+//!
+//! The words are a flat list of clauses, because the index can skip low-scoring records only for those. Operators and
+//! narrow scopes are required clauses beside that list.
+
+use fetchwell_ranking::lexical::expansion::Lookups;
+use fetchwell_ranking::lexical::spelling::spellings;
+use fetchwell_ranking::lexical::terms::{Phrase, PhraseWord, QueryTerms};
+use tantivy::query::{
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery,
+};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{Searcher, TantivyError, Term};
+
+use super::dictionary::Dictionary;
+use super::index::Fields;
+use super::scope::Scope;
+
+/// Weight of a word in the title beside its weight in the text.
+const TITLE_BOOST: f32 = 0.6;
+
+/// Maximum number of records with the rarest word of a unit that is looked up as a whole.
+const MAX_UNIT_RECORDS: u64 = 20_000;
+
+/// Maximum number of words of a query with a lookup of other forms in titles, too.
+const MAX_WORDS_WITH_FORMS_IN_TITLES: usize = 4;
+
+type Clause = (Occur, Box<dyn Query>);
+
+/// Word of the index that a record can have, with the factor of its score.
+#[derive(Debug, Clone)]
+pub(super) struct WordClause {
+    pub(super) term: Term,
+    pub(super) boost: f32,
+}
+
+/// Selection of candidates.
+#[derive(Debug)]
+pub(super) enum CandidateQuery {
+    /// Records with any of some words.
+    AnyWord(Vec<WordClause>),
+    /// Records that match a query of the index.
+    Other(Box<dyn Query>),
+}
+
+/// Selection of records by everything except the words of the query.
+#[derive(Debug)]
+pub(super) struct Constraints<'a> {
+    pub(super) searcher: &'a Searcher,
+    pub(super) terms: &'a QueryTerms,
+    /// Scope, if it is so narrow that it is a clause of the query.
+    pub(super) scope: Option<&'a Scope>,
+}
+
+impl Fields {
+    /// Returns the query for the records that have any of the words and pass the constraints. A query without words
+    /// is for all records that pass them.
+    pub(super) fn candidates(
+        self,
+        lookups: &Lookups,
+        constraints: &Constraints<'_>,
+    ) -> Result<CandidateQuery, TantivyError> {
+        let words = self.word_clauses(lookups);
+        let mut clauses = self.constraint_clauses(constraints)?;
+        let any: Box<dyn Query> = match (constraints.terms.is_empty(), clauses.is_empty()) {
+            (false, true) => return Ok(CandidateQuery::AnyWord(words)),
+            (false, false) => any_word(words),
+            (true, _) => Box::new(AllQuery),
+        };
+        clauses.insert(0, (Occur::Must, any));
+        Ok(CandidateQuery::Other(Box::new(BooleanQuery::new(clauses))))
+    }
+
+    /// Returns the query for the records that have a unit of the query as a whole and pass the constraints, or `None` if no
+    /// unit has a word that is rare enough to look for it.
+    pub(super) fn whole_units(
+        self,
+        dictionary: &Dictionary<'_>,
+        constraints: &Constraints<'_>,
+    ) -> Result<Option<Box<dyn Query>>, TantivyError> {
+        let mut phrases: Vec<Box<dyn Query>> = Vec::new();
+        for Phrase(words) in &constraints.terms.units {
+            let term = |word: &PhraseWord| (word.position, Term::from_field_text(self.text, &word.text));
+            let terms: Vec<(usize, Term)> = words.iter().map(term).collect();
+            let mut rarest = u64::MAX;
+            for (_, term) in &terms {
+                rarest = rarest.min(dictionary.frequency(term)?);
+            }
+            if (1..=MAX_UNIT_RECORDS).contains(&rarest) {
+                phrases.push(Box::new(PhraseQuery::new_with_offset(terms)));
+            }
+        }
+        if phrases.is_empty() {
+            return Ok(None);
+        }
+        let mut clauses = self.constraint_clauses(constraints)?;
+        clauses.insert(0, (Occur::Must, Box::new(BooleanQuery::union(phrases))));
+        Ok(Some(Box::new(BooleanQuery::new(clauses))))
+    }
+
+    /// Returns the query for the records that pass the required parts of a query, whatever other words they have.
+    pub(super) fn passing(
+        self,
+        searcher: &Searcher,
+        terms: &QueryTerms,
+    ) -> Result<Box<dyn Query>, TantivyError> {
+        let clauses = self.constraint_clauses(&Constraints { searcher, terms, scope: None })?;
+        Ok(if clauses.is_empty() { Box::new(AllQuery) } else { Box::new(BooleanQuery::new(clauses)) })
+    }
+
+    /// Returns the query for the records that have any of some phrases; `None` without phrases.
+    pub(super) fn with_phrases(
+        self,
+        searcher: &Searcher,
+        phrases: &[Phrase],
+    ) -> Result<Option<Box<dyn Query>>, TantivyError> {
+        let phrase = |phrase| phrase_query(searcher, self.text, phrase);
+        let phrases: Vec<Box<dyn Query>> = phrases.iter().map(phrase).collect::<Result<_, _>>()?;
+        Ok((!phrases.is_empty()).then(|| Box::new(BooleanQuery::union(phrases)) as Box<dyn Query>))
+    }
+
+    fn word_clauses(self, lookups: &Lookups) -> Vec<WordClause> {
+        let is_short = lookups.words.len() <= MAX_WORDS_WITH_FORMS_IN_TITLES;
+        let mut clauses = Vec::new();
+        for lookup in &lookups.words {
+            for alternative in &lookup.alternatives {
+                let rarity = lookups.rarity(alternative.frequency);
+                if rarity <= 0.0 {
+                    continue;
+                }
+                // Another form counts at most as much as the word of the query, however rare it is.
+                let boost = alternative.quality * lookup.weight.min(rarity) / rarity;
+                let mut clause = |field: Field, boost: f32| {
+                    let term = Term::from_field_text(field, &alternative.text);
+                    clauses.push(WordClause { term, boost });
+                };
+                clause(self.text, boost);
+                if let Some(title) = self.title
+                    && (is_short || alternative.quality >= 1.0)
+                {
+                    clause(title, boost * TITLE_BOOST);
+                }
+            }
+        }
+        clauses
+    }
+
+    fn constraint_clauses(self, constraints: &Constraints<'_>) -> Result<Vec<Clause>, TantivyError> {
+        let Constraints { searcher, terms, scope } = constraints;
+        let unscored = |query: Box<dyn Query>| Box::new(ConstScoreQuery::new(query, 0.0)) as Box<dyn Query>;
+        let in_field = |field: Option<Field>| {
+            let field = field.unwrap_or(self.text);
+            move |word: &String| {
+                let term = Term::from_field_text(field, word);
+                (Occur::Must, unscored(Box::new(TermQuery::new(term, IndexRecordOption::Basic))))
+            }
+        };
+        let mut clauses: Vec<Clause> = Vec::new();
+        for phrase in &terms.required {
+            clauses.push((Occur::Must, unscored(phrase_query(searcher, self.text, phrase)?)));
+        }
+        clauses.extend(terms.title.iter().map(in_field(self.title)));
+        clauses.extend(terms.from.iter().map(in_field(self.from)));
+        clauses.extend(scope.and_then(|scope| scope.query(self)).map(|place| (Occur::Must, place)));
+        Ok(clauses)
+    }
+}
+
+/// Returns the query for the records with any of some words.
+fn any_word(words: Vec<WordClause>) -> Box<dyn Query> {
+    let clause = |WordClause { term, boost }: WordClause| {
+        let term = Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
+        (Occur::Should, Box::new(BoostQuery::new(term, boost)) as Box<dyn Query>)
+    };
+    Box::new(BooleanQuery::new(words.into_iter().map(clause).collect()))
+}
+
+fn phrase_query(searcher: &Searcher, field: Field, phrase: &Phrase) -> Result<Box<dyn Query>, TantivyError> {
+    let mut queries: Vec<Box<dyn Query>> = Vec::new();
+    let has_word =
+        |word: &str| Ok::<_, TantivyError>(searcher.doc_freq(&Term::from_field_text(field, word))? > 0);
+    for spelling in spellings(phrase, &has_word)? {
+        let mut terms: Vec<(usize, Term)> =
+            spelling.into_iter().map(|(at, text)| (at, Term::from_field_text(field, &text))).collect();
+        queries.push(match (terms.pop(), terms.is_empty()) {
+            (Some((_, only)), true) => Box::new(TermQuery::new(only, IndexRecordOption::Basic)),
+            (last, _) => {
+                terms.extend(last);
+                Box::new(PhraseQuery::new_with_offset(terms))
+            }
+        });
+    }
+    Ok(match queries.pop() {
+        Some(only) if queries.is_empty() => only,
+        last => Box::new(BooleanQuery::union(queries.into_iter().chain(last).collect())),
+    })
+}

@@ -1,0 +1,153 @@
+//! Opens, creates and verifies an index.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tantivy::index::{SegmentId, SegmentMeta};
+use tantivy::{Index, IndexMeta, IndexReader, IndexSettings, ReloadPolicy, TantivyError};
+
+use super::directory::FileDirectory;
+use super::document::Fields;
+use super::fault::{IndexFault, guard};
+use super::file::{IndexFile, Stamp};
+use super::folder::{IndexFolder, Owner};
+use super::payload::{CommitPayload, LAYOUT, PREVIOUS_LAYOUT};
+use super::tokenizer::StoreTokenizer;
+
+/// Opened index of this store.
+pub(super) struct OpenIndex {
+    pub(super) index: Index,
+    pub(super) directory: FileDirectory,
+    pub(super) fields: Fields,
+    /// Version that the last commit contains.
+    pub(super) version: i64,
+    /// True if the index has the previous layout. It can be searched, but not written to.
+    pub(super) is_previous: bool,
+}
+
+impl OpenIndex {
+    /// Opens the index in a folder of this store.
+    pub(super) fn open(folder: &IndexFolder, uuid: &str) -> Result<Self, IndexFault> {
+        let unreadable = |error: std::io::Error| IndexFault::Unreadable(error.to_string());
+        match folder.owner().map_err(unreadable)? {
+            Owner::ThisStore if folder.has_index().map_err(unreadable)? => {}
+            Owner::ThisStore | Owner::Vacant => return Err(IndexFault::Missing),
+            Owner::Other(reason) => return Err(IndexFault::Foreign(reason)),
+        }
+        if !folder.is_sealed() {
+            return Err(IndexFault::Outdated);
+        }
+        let directory = FileDirectory::new(&folder.path);
+        let index =
+            guard(|| Index::open(directory.clone())).map_err(|error| IndexFault::from_tantivy(&error))?;
+        let layouts = [(Fields::schema(), false), (Fields::previous_schema(), true)];
+        let Some(((_, fields), is_previous)) =
+            layouts.into_iter().find(|((schema, _), _)| *schema == index.schema())
+        else {
+            return Err(IndexFault::Outdated);
+        };
+        index.tokenizers().register("fetchwell", StoreTokenizer::default());
+        let version = commit_version(&load_commit(&index)?, &index, uuid)?;
+        Ok(Self { index, directory, fields, version, is_previous })
+    }
+
+    /// Creates an empty index in a folder that is vacant or this store's. The caller holds the store's write lock.
+    pub(super) fn create(folder: &IndexFolder) -> Result<Self, TantivyError> {
+        folder.claim()?;
+        folder.remove_lists()?;
+        let directory = FileDirectory::new(&folder.path);
+        let (schema, fields) = Fields::schema();
+        let index = guard(|| Index::create(directory.clone(), schema, IndexSettings::default()))?;
+        folder.remove_unlisted(|_name| false);
+        index.tokenizers().register("fetchwell", StoreTokenizer::default());
+        Ok(Self { index, directory, fields, version: 0, is_previous: false })
+    }
+
+    /// Opens the files of all segments.
+    pub(super) fn files(&self) -> Result<Vec<Arc<IndexFile>>, TantivyError> {
+        let segments = self.index.load_metas()?.segments;
+        let names = segments.iter().flat_map(listed_files);
+        names.map(|name| Ok(self.directory.file(Path::new(&name))?)).collect()
+    }
+
+    /// Opens every segment as a reader does, which detects damage that no checksum covers.
+    pub(super) fn read_all_segments(&self) -> Result<(), TantivyError> {
+        let reader = self.index.reader_builder().reload_policy(ReloadPolicy::Manual);
+        guard(|| reader.try_into()).map(|_reader: IndexReader| ())
+    }
+}
+
+/// Reads the newest commit.
+pub(super) fn load_commit(index: &Index) -> Result<IndexMeta, IndexFault> {
+    guard(|| index.load_metas()).map_err(|error| IndexFault::from_tantivy(&error))
+}
+
+/// Returns the version that a commit contains, or 0 for an index without commits.
+pub(super) fn commit_version(commit: &IndexMeta, index: &Index, uuid: &str) -> Result<i64, IndexFault> {
+    let Some(payload) = &commit.payload else { return Ok(0) };
+    let layout = if index.schema() == Fields::previous_schema().0 { PREVIOUS_LAYOUT } else { LAYOUT };
+    match serde_json::from_str::<CommitPayload>(payload) {
+        Ok(reflects) if reflects.layout == layout && reflects.store == uuid => Ok(reflects.version),
+        _ => Err(IndexFault::Outdated),
+    }
+}
+
+/// Returns the names of the files of a segment that a commit lists.
+pub(super) fn listed_files(segment: &SegmentMeta) -> Vec<String> {
+    segment_files(segment.id(), listed_deletes(segment))
+}
+
+/// Returns the number of the deletion file of a segment that a commit lists, if it has one.
+pub(super) fn listed_deletes(segment: &SegmentMeta) -> Option<u64> {
+    segment.delete_opstamp().filter(|_| segment.has_deletes())
+}
+
+/// Returns the file names of a segment. `deletes` is the number of its deletion file, if it has one.
+pub(super) fn segment_files(id: SegmentId, deletes: Option<u64>) -> Vec<String> {
+    let id = id.uuid_string();
+    let extensions = ["term", "idx", "pos", "fast", "fieldnorm", "store"];
+    let mut names: Vec<String> = extensions.iter().map(|extension| format!("{id}.{extension}")).collect();
+    names.extend(deletes.map(|number| format!("{id}.{number}.del")));
+    names
+}
+
+/// Files that this process has verified.
+#[derive(Debug, Default)]
+pub(crate) struct VerifiedFiles(Mutex<HashMap<String, Stamp>>);
+
+impl VerifiedFiles {
+    /// Verifies files that were not verified yet, up to `limit` bytes. Returns the remaining ones.
+    pub(super) fn verify(
+        &self,
+        files: Vec<Arc<IndexFile>>,
+        limit: u64,
+    ) -> Result<Vec<Arc<IndexFile>>, IndexFault> {
+        let (mut rest, mut bytes) = (Vec::new(), 0);
+        for file in files {
+            if self.0.lock().get(file.name()) == Some(&file.stamp()) {
+                continue;
+            }
+            bytes += file.stamp().len();
+            if bytes > limit {
+                rest.push(file);
+                continue;
+            }
+            file.verify().map_err(|error| {
+                let problem = TantivyError::from(std::io::Error::new(
+                    error.kind(),
+                    format!("{}: {error}", file.name()),
+                ));
+                IndexFault::from_tantivy(&problem)
+            })?;
+            self.0.lock().insert(file.name().to_owned(), file.stamp());
+        }
+        Ok(rest)
+    }
+
+    /// Clears the set: the next verification reads every file.
+    pub(crate) fn clear(&self) {
+        self.0.lock().clear();
+    }
+}

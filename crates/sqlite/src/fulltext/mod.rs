@@ -1,0 +1,31 @@
+//! Full-text search over the records of a store.
+//!
+//! A search divides its text into words, selects records by them in the index, filters and reads these records, and
+//! locates the words in them for the excerpt. `SqliteSearch` is its entry. Words, scores and excerpts are those of
+//! `lexical`.
+//!
+//! * `search`: runs a search from query to hits
+//! * `dictionary`, `scoped_dictionary`: the words of the index
+//! * `clauses`, `scope`: the query of the index, and the part of the store that it covers
+//! * `candidates`, `evidence`: the records with the best scores of the index, and where they have the words
+//! * `ranked_list`: the matches of a search in their order, as far as they are needed
+//! * `post_filter`: filters over search results
+//! * `meaning`: hits by meaning in the list of a search
+//! * `hits`: the hits of matches
+//! * `index`: the search index beside the store
+
+mod candidates;
+mod clauses;
+mod dictionary;
+mod evidence;
+mod hits;
+pub(crate) mod index;
+mod meaning;
+mod post_filter;
+mod ranked_list;
+mod scope;
+mod scoped_dictionary;
+mod search;
+
+pub(crate) use meaning::QueryMeaning;
+pub(crate) use search::{RankedRecord, RankedRecords, SqliteSearch};

@@ -1,0 +1,93 @@
+//! Filters over search results.
+//!
+//! The index ranks, and the filter reads the records of its matches. Matches are examined in rank order until the
+//! page is full or a maximum is reached; the next page continues after the last one examined.
+
+use fetchwell_ranking::lexical::record_filter::{CHUNK, MAX_EXAMINED, RecordFilter};
+use fetchwell_ranking::lexical::selection::Match;
+use fetchwell_ranking::relational::allowance::Allowance;
+use fetchwell_source::contract::StoreError;
+use fetchwell_source::{SearchQuery, SourceError};
+
+use crate::database::Database;
+use crate::read::rows::length_at;
+use crate::read::tables::streams_of;
+
+/// Matches of one page.
+#[derive(Debug)]
+pub(super) struct MatchPage {
+    pub(super) rows: Vec<Match>,
+    /// Number of matches that were examined for this page.
+    pub(super) consumed: usize,
+    pub(super) more: bool,
+}
+
+impl MatchPage {
+    /// Creates a page from rows of which one more than `limit` was requested.
+    pub(super) fn from_lookahead(mut rows: Vec<Match>, limit: usize) -> Self {
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        Self { consumed: rows.len(), rows, more }
+    }
+}
+
+/// Filter applied to search results after ranking.
+#[derive(Debug)]
+pub(super) struct PostFilter<'a> {
+    database: &'a Database,
+    allowance: &'a Allowance,
+    filter: RecordFilter,
+}
+
+impl<'a> PostFilter<'a> {
+    /// Compiles the filter of a search; returns `None` if it has none.
+    pub(super) fn for_query(
+        database: &'a Database,
+        query: &SearchQuery,
+        allowance: &'a Allowance,
+    ) -> Result<Option<Self>, SourceError> {
+        let streams = |stream: &_| streams_of(database, stream, query.connection.as_ref());
+        let filter = RecordFilter::for_query(query, streams)?;
+        Ok(filter.map(|filter| Self { database, allowance, filter }))
+    }
+
+    /// Returns the first `limit` matches after `offset` that pass the filter.
+    pub(super) fn pass(
+        &self,
+        offset: usize,
+        limit: usize,
+        matches: impl Fn(usize, usize) -> Result<Vec<Match>, StoreError>,
+    ) -> Result<MatchPage, StoreError> {
+        let mut found = MatchPage { rows: Vec::new(), consumed: 0, more: true };
+        while found.consumed < MAX_EXAMINED {
+            let rows = matches(offset + found.consumed, CHUNK)?;
+            for row in &rows {
+                let passes = self.database.read(|sqlite| {
+                    let mut statement = sqlite
+                        .prepare_cached("SELECT data, octet_length(data) FROM records WHERE id = ?1")?;
+                    let mut rows = statement.query([row.row])?;
+                    let Some(row) = rows.next()? else { return Ok(false) };
+                    // The read exceeded its memory limit, so its result is discarded.
+                    if !self.allowance.has_room_for(length_at(row, 1)?) {
+                        return Ok(false);
+                    }
+                    Ok(self.filter.passes(row.get_ref(0)?.as_str_or_null()?.unwrap_or_default()))
+                })?;
+                if passes {
+                    // This match starts the next page.
+                    if found.rows.len() == limit {
+                        return Ok(found);
+                    }
+                    // Copies were counted before the filter.
+                    found.rows.push(Match { copies: 0, ..*row });
+                }
+                found.consumed += 1;
+            }
+            if rows.len() < CHUNK {
+                found.more = false;
+                break;
+            }
+        }
+        Ok(found)
+    }
+}

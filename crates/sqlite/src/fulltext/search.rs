@@ -1,0 +1,370 @@
+//! Full-text search over the store: runs a query on the index, applies its filter and reads the hits from SQLite.
+//!
+//! Any word is enough for a hit; better matches come first. Hits by meaning are placed among them. A damaged index is
+//! rebuilt and the search repeated.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
+
+use fetchwell_ranking::lexical::hits::excerpt_terms;
+use fetchwell_ranking::lexical::matching::ExcerptTerms;
+use fetchwell_ranking::lexical::question::{is_lexical_instead, lists_records, page_without_words};
+use fetchwell_ranking::lexical::ranking::WEIGHTS;
+use fetchwell_ranking::lexical::selection::{Copies, Match};
+use fetchwell_ranking::lexical::terms::QueryTerms;
+use fetchwell_ranking::meaning::{MAX_PLACED, NearestHit, Placement, Placements, place_all, place_among};
+use fetchwell_ranking::relational::allowance::Allowance;
+use fetchwell_source::contract::StoreError;
+use fetchwell_source::{Count, SearchPage, SearchPosition, SearchQuery, SourceError};
+use tantivy::TantivyError;
+
+use super::hits::{compared_texts, read_hits};
+use super::index::{CurrentIndex, IndexFault, Snapshot, folder_of, guard};
+use super::meaning::{NearestError, QueryMeaning, nearest_records};
+use super::post_filter::{MatchPage, PostFilter};
+use super::ranked_list::{CopySource, RANKED, RankedList};
+use super::scope::Scope;
+use crate::database::Database;
+
+/// Maximum number of retries after a damaged index file.
+const MAX_RETRIES: usize = 2;
+
+/// First piece of a position in an index of the current layout. Positions of earlier rankings begin otherwise.
+const CURRENT: &str = "r2";
+
+/// First piece of a position in an index of the previous layout.
+const PREVIOUS: &str = "r0";
+
+/// Piece of a position in a list with hits by meaning among hits by words. A list of words alone has none.
+const AMONG_WORDS: &str = "h";
+
+/// The same piece in a list of hits by meaning alone.
+const ALONE: &str = "m";
+
+/// Search index of one store, with its queries.
+#[derive(Debug, Default)]
+pub(crate) struct SqliteSearch {
+    pub(crate) index: CurrentIndex,
+}
+
+/// Validated search query.
+#[derive(Debug)]
+struct Question<'a> {
+    pub query: &'a SearchQuery,
+    terms: QueryTerms,
+    scope: Scope,
+    post_filter: Option<PostFilter<'a>>,
+    meaning: Option<QueryMeaning<'a>>,
+}
+
+/// Position of the next page: version and layout of the index, number of matches that earlier pages have consumed, near-copies
+/// among the first candidates, and the places of hits by meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Position {
+    version: i64,
+    is_previous: bool,
+    offset: usize,
+    copies: Copies,
+    meaning: Option<PlacedMeaning>,
+}
+
+/// Hits by meaning, placed in the list.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct PlacedMeaning {
+    placements: Placements,
+    /// True if the list has no hits by words.
+    is_alone: bool,
+    /// True if there may be more hits by meaning.
+    is_cut: bool,
+}
+
+/// Passage of each near record that is nearest to the query, in bytes of the record's text.
+type NearestPassages = HashMap<i64, Range<usize>>;
+
+/// Ranked records of one page, and everything that reading their hits needs.
+#[derive(Debug, Default)]
+struct RankedPage {
+    rows: Vec<Match>,
+    words: ExcerptTerms,
+    placed: Placements,
+    /// Passages of the nearest records, also of those that their words placed.
+    passages: NearestPassages,
+    /// The page without its hits.
+    page: SearchPage,
+}
+
+/// A record that a search ranked.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RankedRecord {
+    pub(crate) row: i64,
+    /// Score of the record's words, 0 to 1; `None` for a record that was found by meaning.
+    pub(crate) score: Option<f32>,
+    /// Passage that is nearest to the query, in bytes of the record's text.
+    pub(crate) passage: Option<Range<usize>>,
+}
+
+/// The best records of a search.
+#[derive(Debug, Default)]
+pub(crate) struct RankedRecords {
+    /// Records, the best first.
+    pub(crate) records: Vec<RankedRecord>,
+    /// Words to find in them.
+    pub(crate) words: ExcerptTerms,
+    /// Reasons why the search was by words alone.
+    pub(crate) problems: BTreeSet<String>,
+    /// Reasons why records may be missing.
+    pub(crate) notes: Vec<String>,
+}
+
+impl SqliteSearch {
+    pub(crate) fn search(
+        &self,
+        database: &Database,
+        query: &SearchQuery,
+        meaning: Option<QueryMeaning<'_>>,
+        allowance: &Allowance,
+    ) -> Result<SearchPage, SourceError> {
+        let RankedPage { rows, words, placed, page, .. } = self.rank(database, query, meaning, allowance)?;
+        let hits = database.read(|sqlite| read_hits(sqlite, &rows, &words, &placed, allowance))?;
+        Ok(SearchPage { hits, ..page })
+    }
+
+    /// Returns the best records of a search without reading them.
+    pub(crate) fn ranked_records(
+        &self,
+        database: &Database,
+        query: &SearchQuery,
+        meaning: Option<QueryMeaning<'_>>,
+        allowance: &Allowance,
+    ) -> Result<RankedRecords, SourceError> {
+        let RankedPage { rows, words, passages, page, .. } =
+            self.rank(database, query, meaning, allowance)?;
+        let max_score = WEIGHTS.max_score();
+        let record = |found: &Match| RankedRecord {
+            row: found.row,
+            score: found.score.is_finite().then(|| (found.score / max_score).clamp(0.0, 1.0)),
+            passage: passages.get(&found.row).cloned(),
+        };
+        let records = rows.iter().map(record).collect();
+        Ok(RankedRecords { records, words, problems: page.meaning_problems, notes: page.notes })
+    }
+
+    /// Ranks the records of one page.
+    fn rank(
+        &self,
+        database: &Database,
+        query: &SearchQuery,
+        meaning: Option<QueryMeaning<'_>>,
+        allowance: &Allowance,
+    ) -> Result<RankedPage, SourceError> {
+        let terms = QueryTerms::new(&query.text);
+        if terms.is_empty() && !lists_records(query) {
+            return Ok(RankedPage { page: page_without_words(query), ..RankedPage::default() });
+        }
+        let post_filter = PostFilter::for_query(database, query, allowance)?;
+        let scope = Scope::resolve(database, query.connection.as_ref(), &query.streams)?;
+        let at = query
+            .position
+            .as_ref()
+            .map(|position| Position::read(position).ok_or(SourceError::InvalidCursor));
+        let at = at.transpose()?;
+        let meaning = meaning.filter(|_| !terms.is_empty() && at.is_none());
+        let question = Question { query, terms, scope, post_filter, meaning };
+        let mut retries = 0;
+        loop {
+            let fault = RefCell::default();
+            match self.answer(database, &question, at.as_ref(), &fault) {
+                // The next try rebuilds the damaged index or opens it again.
+                Err(_)
+                    if retries < MAX_RETRIES
+                        && let Some(IndexFault::Damaged(problem)) = &*fault.borrow() =>
+                {
+                    retries += 1;
+                    self.index.note_damage(database, problem, retries == MAX_RETRIES);
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Runs the query on one snapshot of the index. Stores the reason in `fault` if the index fails.
+    fn answer(
+        &self,
+        database: &Database,
+        question: &Question<'_>,
+        at: Option<&Position>,
+        fault: &RefCell<Option<IndexFault>>,
+    ) -> Result<RankedPage, SourceError> {
+        let Question { query, terms, scope, post_filter, .. } = question;
+        let (snapshot, notes) = match at {
+            Some(at) => (self.index.remembered(database, at.version, at.is_previous)?, Vec::new()),
+            None => self.index.newest(database)?,
+        };
+        let failed = |error: TantivyError| {
+            *fault.borrow_mut() = Some(IndexFault::from_tantivy(&error));
+            StoreError::Index { path: folder_of(database.path()), problem: error.to_string() }
+        };
+        // Without texts, hashes alone tell which records are near-copies.
+        let texts = |rows: &[i64]| database.read(|sqlite| compared_texts(sqlite, rows)).unwrap_or_default();
+        let copies = at.map_or(CopySource::Texts(&texts), |at| CopySource::Known(at.copies.clone()));
+        let list = guard(|| RankedList::new(&snapshot, terms, &query.text, scope, copies)).map_err(failed)?;
+        let mut problem = None;
+        let mut passages = NearestPassages::new();
+        let meaning = match at {
+            Some(at) => at.meaning.clone(),
+            None => match place(&snapshot, question, &list, &mut passages) {
+                Ok(meaning) => meaning,
+                Err(NearestError::Index(error)) => return Err(failed(error).into()),
+                Err(NearestError::Store(error)) => return Err(error.into()),
+                Err(NearestError::Vectors(error)) => {
+                    problem = Some(error.to_string());
+                    None
+                }
+            },
+        };
+        let placed = meaning.as_ref().map(|meaning| &meaning.placements).cloned().unwrap_or_default();
+        let is_alone = meaning.as_ref().is_some_and(|meaning| meaning.is_alone);
+        let matches = |offset, limit| {
+            let words =
+                |count| if is_alone { Ok(Vec::new()) } else { list.matches(0, count).map_err(failed) };
+            if placed.is_empty() && !is_alone {
+                list.matches(offset, limit).map_err(failed)
+            } else {
+                placed.merge(offset, limit, words, |found: &Match| found.row, placed_match)
+            }
+        };
+        let offset = at.map_or(0, |at| at.offset);
+        // One match more than the limit is requested, to know whether there is a next page.
+        let found = match post_filter {
+            None => matches(offset, query.limit.saturating_add(1))
+                .map(|rows| MatchPage::from_lookahead(rows, query.limit))?,
+            Some(post_filter) => post_filter.pass(offset, query.limit, matches)?,
+        };
+        let next = Position {
+            version: snapshot.version,
+            is_previous: snapshot.is_previous,
+            offset: offset.saturating_add(found.consumed),
+            copies: list.copies(),
+            meaning,
+        };
+        let mut notes = notes;
+        notes.extend(terms.cut_note());
+        let words = excerpt_terms(&list.lookups);
+        let count = post_filter.is_none().then(|| counted(&list, next.meaning.as_ref()));
+        let windowed = next.meaning.as_ref().is_some_and(|meaning| meaning.is_alone && meaning.is_cut);
+        let lexical_instead = next.meaning.is_none() && is_lexical_instead(query);
+        let meaning_problems = BTreeSet::from_iter(problem);
+        let next = found.more.then(|| next.write());
+        let page = SearchPage {
+            next,
+            notes,
+            count,
+            windowed,
+            lexical_instead,
+            meaning_problems,
+            ..SearchPage::default()
+        };
+        Ok(RankedPage { rows: found.rows, words, placed, passages, page })
+    }
+}
+
+/// Finds records by meaning and places them in the list; `None` for a search by words alone. Adds their passages.
+fn place(
+    snapshot: &Snapshot,
+    question: &Question<'_>,
+    list: &RankedList<'_>,
+    passages: &mut NearestPassages,
+) -> Result<Option<PlacedMeaning>, NearestError> {
+    let Question { query, terms, scope, post_filter, meaning, .. } = question;
+    let Some(meaning) = meaning else { return Ok(None) };
+    let is_deep = post_filter.is_some();
+    let mut nearest = nearest_records(snapshot, terms, &query.text, scope, meaning, is_deep)?;
+    if let Some(post_filter) = post_filter {
+        let near: Vec<Match> = nearest.hits.iter().map(|near| match_by_meaning(near.hit.record)).collect();
+        let page = |offset, limit| Ok(near.iter().skip(offset).take(limit).copied().collect());
+        let passed = post_filter.pass(0, MAX_PLACED, page)?;
+        let rows: HashSet<i64> = passed.rows.iter().map(|found| found.row).collect();
+        nearest.hits.retain(|near| rows.contains(&near.hit.record));
+    }
+    passages.extend(nearest.hits.iter().filter_map(|NearestHit { hit, .. }| {
+        let byte = |byte: i64| usize::try_from(byte).ok();
+        Some((hit.record, byte(hit.first_byte)?..byte(hit.end_byte)?))
+    }));
+    if meaning.is_alone {
+        let placements = place_all(&nearest);
+        return Ok(Some(PlacedMeaning { placements, is_alone: true, is_cut: nearest.is_cut }));
+    }
+    let near: HashSet<i64> = nearest.hits.iter().map(|near| near.hit.record).collect();
+    // An original that does not pass the filter is no hit.
+    let is_hit = |original: &i64| post_filter.is_none() || near.contains(original);
+    let words = list.matches(0, RANKED)?;
+    let words: Vec<Match> =
+        words.iter().map(|found| Match { original: found.original.filter(is_hit), ..*found }).collect();
+    let placements = place_among(&words, &nearest, &list.lookups);
+    Ok(Some(PlacedMeaning { placements, is_alone: false, is_cut: nearest.is_cut }))
+}
+
+/// Returns the match of a placed record, which the list of hits by words may have as well.
+fn placed_match(placed: &Placement, of_words: Option<Match>) -> Match {
+    let found = of_words.unwrap_or_else(|| match_by_meaning(placed.row));
+    Match { copies: placed.copies, ..found }
+}
+
+/// Returns the match of a record by its meaning alone, which has no score of words.
+fn match_by_meaning(row: i64) -> Match {
+    Match::new(row, f32::NAN)
+}
+
+/// Returns the number of hits, as far as it is known.
+fn counted(list: &RankedList<'_>, meaning: Option<&PlacedMeaning>) -> Count {
+    let Some(PlacedMeaning { placements, is_alone, is_cut }) = meaning else { return list.count() };
+    let placed = Count::exact(placements.len() as u64);
+    if *is_alone {
+        return if *is_cut { placed.at_least() } else { placed };
+    }
+    let of_words = list.count();
+    if placements.is_empty() {
+        return of_words;
+    }
+    // Hits by meaning may be among the hits by words that were not read.
+    Count { value: of_words.value.max(placed.value), ..of_words }.at_least()
+}
+
+impl Position {
+    fn write(&self) -> SearchPosition {
+        let kind = if self.is_previous { PREVIOUS } else { CURRENT };
+        let mut text = format!("{kind}.{}.{}.{}", self.version, self.offset, self.copies.write());
+        if let Some(PlacedMeaning { placements, is_alone, is_cut }) = &self.meaning {
+            let kind = if *is_alone { ALONE } else { AMONG_WORDS };
+            text.push_str(&format!(".{kind}.{}.{}", u8::from(*is_cut), placements.write()));
+        }
+        SearchPosition(text)
+    }
+
+    fn read(position: &SearchPosition) -> Option<Self> {
+        let mut pieces = position.0.split('.');
+        let is_previous = match pieces.next()? {
+            CURRENT => false,
+            PREVIOUS => true,
+            _ => return None,
+        };
+        let version = pieces.next()?.parse().ok()?;
+        let offset = pieces.next()?.parse().ok()?;
+        let copies = Copies::parse(pieces.next()?)?;
+        let meaning = match pieces.next() {
+            None => None,
+            Some(kind) => {
+                let is_alone = match kind {
+                    AMONG_WORDS => false,
+                    ALONE => true,
+                    _ => return None,
+                };
+                let is_cut = pieces.next()? == "1";
+                let placements = Placements::parse(pieces.next()?)?;
+                Some(PlacedMeaning { placements, is_alone, is_cut })
+            }
+        };
+        pieces.next().is_none().then_some(Self { version, is_previous, offset, copies, meaning })
+    }
+}

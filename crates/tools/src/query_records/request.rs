@@ -1,0 +1,140 @@
+//! The request of a list: typed arguments, validated without IO.
+
+use fetchwell_core::fit::{Limits, PageBudget};
+use fetchwell_core::handle::{ConnectionId, SourceName, StreamName};
+use fetchwell_core::record::RecordData;
+use fetchwell_source::{ChangesToken, CountMode, Direction, Filter, RecordsQuery, Selection, Start};
+use fetchwell_state::cursor::Kind;
+use serde::Deserialize;
+
+use super::spec::QUERY_RECORDS;
+use crate::arguments::{parse, parse_expansions};
+use crate::error::ToolError;
+use crate::paging::Paging;
+
+/// Number of records on a page without `limit`.
+const DEFAULT_LIMIT: usize = 25;
+
+/// Maximum number of fields in `fields`.
+const MAX_NAMES: usize = 100;
+
+/// Arguments as they are sent.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    stream: Option<StreamName>,
+    connection_id: Option<ConnectionId>,
+    limit: Option<usize>,
+    cursor: Option<String>,
+    order: Option<Direction>,
+    sort: Option<String>,
+    #[serde(default)]
+    count: CountMode,
+    filter: Option<Filter>,
+    fields: Option<Vec<String>>,
+    view: Option<String>,
+    #[serde(default)]
+    expand: Vec<String>,
+    #[serde(default)]
+    expand_limit: RecordData,
+    changes_since: Option<String>,
+    source: Option<SourceName>,
+}
+
+/// A validated call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(super) source: Option<SourceName>,
+    /// Query for the first page, with the limit of this page.
+    pub(super) query: RecordsQuery,
+    /// True if the call has a `limit`.
+    has_limit: bool,
+}
+
+/// Paging of the list.
+pub(super) const PAGING: Paging<Request> = Paging {
+    kind: Kind::Records,
+    needed: "stream",
+    resolve,
+    // `limit` and `count` may change from page to page.
+    is_same_list: |one, other| {
+        let query = RecordsQuery { limit: one.query.limit, count: one.query.count, ..other.query.clone() };
+        one.source == other.source && one.query == query
+    },
+    refused: ToolError::InvalidListCursor,
+};
+
+/// Validates arguments that depend on each other.
+fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
+    let args: Args = parse(&QUERY_RECORDS, arguments)?;
+    let stream = args.stream.ok_or_else(|| QUERY_RECORDS.missing_argument("stream"))?;
+    let cursor = args.cursor;
+    let start = match args.changes_since {
+        Some(_) if cursor.is_some() => {
+            return Err(QUERY_RECORDS
+                .invalid_argument("cursor", "it does not go with `changes_since`, which continues itself"));
+        }
+        Some(since) if since == "beginning" => Start::Changes(None),
+        Some(since) => Start::Changes(Some(ChangesToken::Unverified(since))),
+        None => Start::First,
+    };
+    if start != Start::First {
+        let beside = [
+            ("expand", !args.expand.is_empty()),
+            ("count", args.count != CountMode::None),
+            ("sort", args.sort.is_some()),
+            ("order", args.order.is_some()),
+        ];
+        if let Some((name, _)) = beside.into_iter().find(|(_, given)| *given) {
+            let problem = "it does not go with `changes_since`: changes come in their own order, each once";
+            return Err(QUERY_RECORDS.invalid_argument(name, problem));
+        }
+    }
+    let fields = args.fields.filter(|fields| !fields.is_empty());
+    let selection = match (fields, args.view) {
+        (Some(_), Some(_)) => {
+            return Err(QUERY_RECORDS.invalid_argument("view", "it does not go with `fields`"));
+        }
+        (Some(fields), None) if fields.len() > MAX_NAMES || fields.iter().any(String::is_empty) => {
+            return Err(QUERY_RECORDS
+                .invalid_argument("fields", format!("it has an empty name, or more than {MAX_NAMES}")));
+        }
+        (Some(fields), None) => Selection::Fields(fields),
+        (None, Some(view)) => Selection::View(view),
+        (None, None) => Selection::All,
+    };
+    let (sort, sorted) = match args.sort.as_deref() {
+        None => (None, None),
+        Some(sort) => match sort.strip_prefix('-') {
+            Some(field) => (Some(field.to_owned()), Some(Direction::Descending)),
+            None => (Some(sort.to_owned()), Some(Direction::Ascending)),
+        },
+    };
+    if let (Some(order), Some(sorted)) = (args.order, sorted)
+        && order != sorted
+    {
+        return Err(QUERY_RECORDS
+            .invalid_argument("sort", "it says another direction than `order`; leave one of them out"));
+    }
+    let query = RecordsQuery {
+        stream,
+        connection: args.connection_id,
+        selection,
+        filter: args.filter.unwrap_or_default(),
+        direction: args.order.or(sorted).unwrap_or_default(),
+        sort,
+        count: args.count,
+        expand: parse_expansions(&QUERY_RECORDS, args.expand, &args.expand_limit)?,
+        limit: args.limit.unwrap_or(DEFAULT_LIMIT),
+        placed: false,
+        start,
+    };
+    Ok(Request { source: args.source, query, has_limit: args.limit.is_some() })
+}
+
+impl Request {
+    /// Returns the budget, which is small unless the call has a `limit`.
+    pub(super) fn budget(&self, limits: &Limits) -> PageBudget {
+        if self.has_limit { PageBudget::whole(limits) } else { PageBudget::unasked(limits) }
+    }
+}

@@ -1,4 +1,0 @@
-//! Paths of the probes of orchestrators. Middleware lets them pass, because they reveal nothing.
-
-/// Liveness and readiness.
-pub(super) const PROBES: [&str; 2] = ["/health/live", "/health/ready"];

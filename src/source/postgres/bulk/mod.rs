@@ -1,8 +1,0 @@
-//! Loading of many records at once.
-//!
-//! * `copy`: writes rows by `COPY`, `rows`: reads and writes the rows of records
-//! * `indexes`: indexes that are built after the first import into empty tables
-
-pub(super) mod copy;
-pub(super) mod indexes;
-pub(super) mod rows;

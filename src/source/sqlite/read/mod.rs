@@ -1,9 +1,0 @@
-//! The tables of the store as the reads of `relational` see them.
-//!
-//! * `tables`: queries of connections, streams and records
-//! * `rows`: rows of the table of records
-//! * `sort_value`: the SQLite representation of sort values
-
-pub(super) mod rows;
-mod sort_value;
-pub(super) mod tables;
