@@ -2,7 +2,7 @@
 //!
 //! * `settings`, `state`: flags and configuration files as settings; the state directory
 //! * `default_store`: the store that is used if no source is named
-//! * `open`: from settings to open sources
+//! * `open`, `mcp`: from settings to open sources
 //! * `embedding`, `rerank`, `secret`: the models of a configuration; secrets in variables and files
 //! * `background`, `imports`: builds of vectors, retention of histories, and imports, while a server runs
 //! * `auth_mode`, `caller_sources`: the authentication mode of a server, and the sources that each caller may read
@@ -21,6 +21,7 @@ pub(crate) mod default_store;
 pub(crate) mod embedding;
 pub(crate) mod failure;
 pub(crate) mod imports;
+pub(crate) mod mcp;
 pub(crate) mod open;
 pub(crate) mod reload;
 pub(crate) mod rerank;

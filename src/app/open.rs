@@ -15,11 +15,13 @@ use fetchwell_source::federation::{Federation, Member};
 use fetchwell_source::{AllowedStreams, LazySource, RecordStore, Source, SourceError, Sources};
 use fetchwell_sqlite::{SqliteFile, SqliteStore};
 use fetchwell_tools::{Payload, Profile, Toolbox};
+use fetchwell_upstream::McpServer;
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 
 use super::embedding::SearchEmbedding;
 use super::failure::{Failure, OWNER};
+use super::mcp::mcp_server;
 use super::rerank::reranking;
 use super::secret::postgres_pool;
 use super::settings::SourceArgs;
@@ -289,6 +291,13 @@ fn open(
             });
             Opening { source: Arc::new(remote(settings, url, credentials)), problem, warning }
         }
+        SourcePlace::Mcp(server) => match mcp_server(settings, server, environment) {
+            Ok(server) => Opening { source: Arc::new(server), problem: None, warning: None },
+            Err(failure) => {
+                let source = Arc::new(refused(settings, failure.message.clone()));
+                Opening { source, problem: Some(failure), warning: None }
+            }
+        },
     })
 }
 
@@ -299,6 +308,7 @@ fn identity(settings: &SourceSettings) -> String {
         SourcePlace::Store { path } => SqliteStore::identity_at(name, path),
         SourcePlace::Postgres { url, .. } => PostgresStore::identity_at(name, url),
         SourcePlace::Provider { url, .. } => Pdpp::identity_at(name, url),
+        SourcePlace::Mcp(server) => McpServer::identity_at(name, &server.to_string()),
     }
 }
 
@@ -316,7 +326,7 @@ pub(crate) fn open_store(
         SourcePlace::Postgres { url, .. } => {
             Ok(Box::new(postgres_pool(url, environment).map_err(StoreError::from)?))
         }
-        SourcePlace::Provider { .. } => Err(Failure::usage(&NO_STORE)),
+        SourcePlace::Provider { .. } | SourcePlace::Mcp(_) => Err(Failure::usage(&NO_STORE)),
     }
 }
 
@@ -347,10 +357,10 @@ fn remote(settings: &SourceSettings, url: &ProviderUrl, credentials: Credentials
     Pdpp::new(settings.name.clone(), url.clone(), credentials, settings.deadline)
 }
 
-/// Returns a record server that is not called, because the environment has an owner credential.
+/// Returns a source that is not called, because the environment has an owner credential, or lacks a secret.
 fn refused(settings: &SourceSettings, problem: String) -> LazySource {
     LazySource::new(settings.name.clone(), identity(settings), move || {
-        let remedy = "unset the variable, and run the command again or restart the server".to_owned();
+        let remedy = "correct the variable or the file, and run the command again or restart the server".to_owned();
         Err(SourceError::Reauthorize { problem: problem.clone(), remedy })
     })
 }

@@ -7,13 +7,16 @@ use fetchwell_callers::CallContext;
 use fetchwell_core::handle::StreamName;
 use fetchwell_core::record::{Schema, StreamSchema};
 use fetchwell_core::saturate::saturated;
-use fetchwell_source::{Source, SourceError};
+use fetchwell_source::{SearchQuery, Source, SourceError};
 use serde::Serialize;
 use tokio::time::timeout;
 
 use super::print::counted;
 use crate::app::failure::Failure;
-use crate::config::SourceSettings;
+use crate::config::{SourcePlace, SourceSettings};
+
+/// Words of a search that only shows whether a source answers.
+pub(super) const PROBE: &str = "fetchwell doctor";
 
 /// Size of a source, and the time of the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -28,10 +31,17 @@ pub(super) struct Extent {
 /// Description of the credential of a source that is read with the caller's own token.
 pub(super) const OF_CALLERS: &str = "that of each caller, so it can only be called through `fetchwell serve`";
 
-/// Reads the schema of a source within its deadline.
-pub(super) async fn probe(source: &dyn Source, deadline: Duration) -> Result<(Schema, Extent), SourceError> {
+/// Reads the schema of a source within its deadline. The schema of an MCP server is known, so it is searched.
+pub(super) async fn probe(
+    source: &dyn Source,
+    settings: &SourceSettings,
+) -> Result<(Schema, Extent), SourceError> {
     let started = Instant::now();
-    let schema = with_deadline(deadline, source.schema(&CallContext::default())).await?;
+    let context = CallContext::default();
+    let schema = with_deadline(settings.deadline, source.schema(&context)).await?;
+    if matches!(settings.place, SourcePlace::Mcp(_)) {
+        with_deadline(settings.deadline, source.search(&context, &SearchQuery::new(PROBE, 1))).await?;
+    }
     let streams = schema.connections.iter().flat_map(|connection| &connection.streams);
     let extent = Extent {
         connections: saturated::<u64>(schema.connections.len()),

@@ -1,5 +1,6 @@
 //! Environment variables. No other module reads one.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use directories::BaseDirs;
@@ -68,7 +69,19 @@ pub fn environment() -> Environment {
     }
 }
 
+/// Variables that a program which is started as an MCP server inherits: without them most do not start.
+const INHERITED_VARIABLES: [&str; 9] =
+    ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "USERPROFILE", "APPDATA", "LOCALAPPDATA"];
+
 impl Environment {
+    /// Returns the variables that a started program inherits, with their values.
+    #[must_use]
+    pub fn inherited(&self) -> Vec<(String, OsString)> {
+        #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+        let value = |name: &'static str| std::env::var_os(name).map(|value| (name.to_owned(), value));
+        INHERITED_VARIABLES.into_iter().filter_map(value).collect()
+    }
+
     /// Returns the credential in a variable that the configuration names, as a secret. A value that is not UTF-8 is
     /// no valid token and is rejected later.
     #[must_use]

@@ -4,7 +4,7 @@
 //! program. Unknown keys are rejected with their line.
 //!
 //! * `keys`: the table of all keys, with the rules of each
-//! * `settings`, `sources`, `credential`, `auth`, `http`, `context_protection`, `embedding`, `rerank`, `imports`: the settings of a
+//! * `settings`, `sources`, `mcp`, `credential`, `auth`, `http`, `context_protection`, `embedding`, `rerank`, `imports`: the settings of a
 //!   file, by table
 //! * `file`: reading a file, and the checks of its keys against each other
 //! * `tree`, `text`, `values`: parsing with line numbers, reading with bounds, typed values
@@ -26,6 +26,7 @@ mod found;
 mod http;
 mod imports;
 mod keys;
+mod mcp;
 mod rerank;
 mod settings;
 mod sources;
@@ -48,6 +49,7 @@ pub use found::{FoundFile, default_file, file_to_edit};
 pub use http::HttpSettings;
 pub use imports::ImportSettings;
 pub use keys::{configuration_view, keys_that_need_a_restart, reopens_sources};
+pub use mcp::{McpEndpoint, McpSource, ValuePlace};
 pub use rerank::ConfiguredRerank;
 pub use settings::{AuditSettings, FileSettings, TelemetrySettings, insecure_spans};
 pub use sources::{ReplicaSettings, SourcePlace, SourceSettings};

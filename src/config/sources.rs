@@ -1,6 +1,6 @@
 //! The sources to serve: their settings, and the `[[source]]` tables.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,10 +9,12 @@ use fetchwell_core::handle::{SourceName, StreamName};
 use fetchwell_pdpp::{DEFAULT_DEADLINE, ProviderUrl};
 use fetchwell_postgres::{DEFAULT_MAX_LAG, PostgresUrl};
 use fetchwell_source::contract::PostgresError;
+use fetchwell_upstream::{FetchMapping, SearchMapping};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
 use super::credential::{CredentialSettings, DEFAULT_CACHE_ROOT};
+use super::mcp::{McpEndpoint, McpKeys, McpSource, ValuePlace};
 use super::tree::{Mistake, Node};
 use super::values::{CredentialText, Label, SourceTitle, without_user_info};
 
@@ -77,6 +79,8 @@ pub enum SourcePlace {
         /// Location of the credential.
         credential: CredentialSettings,
     },
+    /// An MCP server.
+    Mcp(Box<McpSource>),
 }
 
 /// Error of replicas of a place that is no database.
@@ -139,13 +143,20 @@ impl SourcePlace {
     /// Returns true for a store, which commands can read and write as a whole.
     #[must_use]
     pub fn is_store(&self) -> bool {
-        self.credential().is_none()
+        matches!(self, Self::Store { .. } | Self::Postgres { .. })
     }
 
-    /// Returns the location of the credential of a record server.
+    /// Returns the location of the credential of a record server or an MCP server.
     #[must_use]
     pub fn credential(&self) -> Option<&CredentialSettings> {
-        if let Self::Provider { credential, .. } = self { Some(credential) } else { None }
+        match self {
+            Self::Provider { credential, .. } => Some(credential),
+            Self::Mcp(server) => match &server.endpoint {
+                McpEndpoint::Http { credential, .. } => credential.as_ref(),
+                McpEndpoint::Command { .. } => None,
+            },
+            Self::Store { .. } | Self::Postgres { .. } => None,
+        }
     }
 
     /// Returns the place of a store: a path below `folder`, or the URL of a database.
@@ -168,12 +179,13 @@ impl fmt::Display for SourcePlace {
             Self::Store { path } => path.display().fmt(f),
             Self::Postgres { url, .. } => url.fmt(f),
             Self::Provider { url, .. } => url.fmt(f),
+            Self::Mcp(server) => server.fmt(f),
         }
     }
 }
 
 /// A `[[source]]` table as deserialized.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SourceTable {
     name: SourceTitle,
@@ -186,6 +198,14 @@ pub(super) struct SourceTable {
     credential: Option<CredentialText>,
     cache_root: Option<PathBuf>,
     allow_insecure: Option<bool>,
+    mcp: Option<String>,
+    command: Option<Vec<String>>,
+    env: Option<BTreeMap<String, ValuePlace>>,
+    headers: Option<BTreeMap<String, ValuePlace>>,
+    client_name: Option<String>,
+    preset: Option<String>,
+    search: Option<SearchMapping>,
+    fetch: Option<FetchMapping>,
     deadline: Duration,
     #[serde(default, deserialize_with = "allowed_streams")]
     streams: Option<Vec<StreamName>>,
@@ -223,15 +243,30 @@ pub(super) fn sources(
 }
 
 impl SourceTable {
-    fn settings(self, folder: &Path) -> Result<SourceSettings, String> {
-        let SourceTitle(name) = self.name;
-        let place = match (self.store, self.url) {
+    fn settings(mut self, folder: &Path) -> Result<SourceSettings, String> {
+        let SourceTitle(name) = self.name.clone();
+        let server = self.mcp_keys();
+        if server.has_place() {
+            let is_else = self.store.is_some() || self.url.is_some() || self.cache_root.is_some();
+            if is_else || self.read_urls.is_some() || self.max_lag.is_some() {
+                return Err(format!("source `{name}` is an MCP server; remove its other places"));
+            }
+            let server = server.settings(self.credential.as_ref(), self.allow_insecure, folder);
+            let server = server.map_err(|problem| format!("source `{name}`: {problem}"))?;
+            return Ok(self.settings_at(SourcePlace::Mcp(Box::new(server))));
+        }
+        if !server.is_empty() {
+            return Err(format!(
+                "source `{name}`: env, headers, client_name, preset, search and fetch need mcp or command, an MCP server"
+            ));
+        }
+        let place = match (self.store.take(), self.url.take()) {
             (Some(path), None)
                 if self.credential.is_none()
                     && self.cache_root.is_none()
                     && self.allow_insecure.is_none() =>
             {
-                SourcePlace::with_replicas(&path, self.read_urls, self.max_lag, folder)
+                SourcePlace::with_replicas(&path, self.read_urls.take(), self.max_lag, folder)
                     .map_err(|problem| format!("source `{name}`: {problem}"))?
             }
             (Some(_), None) => {
@@ -256,15 +291,33 @@ impl SourceTable {
                 SourcePlace::Provider { url, credential }
             }
             (Some(_), Some(_)) | (None, None) => {
-                return Err(format!("source `{name}` needs either store or url"));
+                return Err(format!("source `{name}` needs either store, url, mcp or command"));
             }
         };
-        Ok(SourceSettings {
+        Ok(self.settings_at(place))
+    }
+
+    /// Takes the keys that only an MCP server has.
+    fn mcp_keys(&mut self) -> McpKeys {
+        McpKeys {
+            mcp: self.mcp.take(),
+            command: self.command.take(),
+            env: self.env.take(),
+            headers: self.headers.take(),
+            client_name: self.client_name.take(),
+            preset: self.preset.take(),
+            search: self.search.take(),
+            fetch: self.fetch.take(),
+        }
+    }
+
+    fn settings_at(self, place: SourcePlace) -> SourceSettings {
+        SourceSettings {
             label: self.label.map(|label| label.0),
             deadline: self.deadline,
             streams: self.streams,
-            ..SourceSettings::new(name, place)
-        })
+            ..SourceSettings::new(self.name.0, place)
+        }
     }
 }
 

@@ -12,13 +12,35 @@ use super::{AuthenticatedCaller, Caller, GrantId};
 #[derive(Debug, Clone, Default)]
 pub struct CallContext {
     caller: Option<Arc<AuthenticatedCaller>>,
+    hops: u32,
 }
+
+/// Name of the member of `_meta` of a tool call with the number of servers of this kind that it has passed.
+pub const HOPS: &str = "fetchwell/hops";
+
+/// Name of the header with the same number.
+pub const HOPS_HEADER: &str = "fetchwell-hops";
+
+/// Maximum number of servers of this kind that a call passes. A call of more goes around in a circle.
+pub const MAX_HOPS: u32 = 4;
 
 impl CallContext {
     /// Creates the context of a call by a caller.
     #[must_use]
     pub fn new(caller: AuthenticatedCaller) -> Self {
-        Self { caller: Some(Arc::new(caller)) }
+        Self { caller: Some(Arc::new(caller)), hops: 0 }
+    }
+
+    /// Sets the number of servers of this kind that the call has passed, as its request says.
+    #[must_use]
+    pub fn after_hops(self, hops: u32) -> Self {
+        Self { hops, ..self }
+    }
+
+    /// Returns the number of servers of this kind that the call has passed before this one.
+    #[must_use]
+    pub fn hops(&self) -> u32 {
+        self.hops
     }
 
     /// Returns the token that the call came with, for record servers that are read with the token of the caller.

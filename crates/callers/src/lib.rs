@@ -29,7 +29,7 @@ pub use self::authenticate::{
     SignInSettings, StaticToken, Subject, TokenFault, UnknownAlgorithm, authorization,
 };
 pub use self::authorize::{AuthorizationPolicy, SourceCredential, SourceGrant};
-pub use self::context::CallContext;
+pub use self::context::{CallContext, HOPS, HOPS_HEADER, MAX_HOPS};
 pub use self::grant_token::{GrantToken, GrantTokens};
 pub use self::limits::{AdmissionError, CallLimiter};
 pub use self::tokens::{

@@ -18,7 +18,7 @@ use rmcp::model::{ErrorData, JsonRpcError, JsonRpcResponse, JsonRpcVersion2_0, P
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::handler::Server;
+use super::handler::{Server, hops};
 
 /// Header with the protocol revision of a client.
 const PROTOCOL_VERSION: &str = "mcp-protocol-version";
@@ -35,6 +35,8 @@ pub(crate) struct DirectCall {
     id: RequestId,
     name: String,
     arguments: RecordData,
+    /// Number of servers of this kind that the call has passed.
+    hops: u32,
 }
 
 /// A `tools/call` without fields that only `rmcp` knows.
@@ -72,7 +74,8 @@ impl DirectCall {
         }
         let Message { id, method: Method::CallTool, params, .. } = serde_json::from_slice(message).ok()?;
         let is_plain = params.metadata.keys().all(|key| !key.starts_with(PROTOCOL_KEYS));
-        is_plain.then(|| Self { id, name: params.name, arguments: params.arguments.unwrap_or_default() })
+        let (hops, arguments) = (hops(&params.metadata), params.arguments.unwrap_or_default());
+        is_plain.then_some(Self { id, name: params.name, arguments, hops })
     }
 
     /// Calls the tool and returns the response. Cancelling `stop` drops the call.
@@ -82,8 +85,8 @@ impl DirectCall {
         request: &Parts,
         stop: &CancellationToken,
     ) -> JsonResponse {
-        let Self { id, name, arguments } = self;
-        let call = server.call_tool_for(&name, arguments, Some(request));
+        let Self { id, name, arguments, hops } = self;
+        let call = server.call_tool_for(&name, arguments, hops, Some(request));
         let result = tokio::select! {
             () = stop.cancelled() => {
                 let error = ErrorData::internal_error("the server stops; call again", None);

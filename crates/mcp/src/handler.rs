@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use fetchwell_callers::HOPS;
 use fetchwell_core::fit::clip;
 use fetchwell_core::record::RecordData;
 use fetchwell_telemetry::{Call, Endpoint, ErrorDetails, Origin, Telemetry};
@@ -107,14 +108,16 @@ impl Server {
         toolbox.ok_or_else(|| ErrorData::internal_error("the request has no caller; report it", None))
     }
 
-    /// Calls a tool for a message that came with an HTTP request, or over stdio. Returns its result.
+    /// Calls a tool for a message that came with an HTTP request, or over stdio, and has passed `hops` servers of this kind. Returns
+    /// its result.
     pub(crate) async fn call_tool_for(
         &self,
         name: &str,
         arguments: RecordData,
+        hops: u32,
         request: Option<&Parts>,
     ) -> Result<CallToolResult, ErrorData> {
-        let result = match self.call(name, arguments, request).await? {
+        let result = match self.call(name, arguments, hops, request).await? {
             Ok(payload) => success(payload),
             Err(error) => failure(&error),
         };
@@ -127,9 +130,10 @@ impl Server {
         &self,
         name: &str,
         arguments: RecordData,
+        hops: u32,
         request: Option<&Parts>,
     ) -> Result<ToolAnswer, ErrorData> {
-        let toolbox = self.toolbox(request)?;
+        let toolbox = self.toolbox(request)?.after_hops(hops);
         // An unknown name is text of the client, so it is not recorded.
         let known = self.profile.tools().iter().find(|tool| tool.name == name);
         let endpoint = Endpoint::tool(known.map_or("unknown", |tool| tool.name));
@@ -192,6 +196,12 @@ async fn run_until_cancelled<Answer>(
         }
         answer = call => Ok(answer),
     }
+}
+
+/// Returns the number of servers of this kind that a call has passed, by its `_meta`.
+pub(crate) fn hops(meta: &RecordData) -> u32 {
+    let hops = meta.get(HOPS).and_then(Value::as_u64);
+    hops.map_or(0, |hops| hops.try_into().unwrap_or(u32::MAX))
 }
 
 /// Returns the HTTP request that a message came with; over stdio there is none.
@@ -257,7 +267,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let call = self.call_tool_for(&request.name, arguments, request_of(&context));
+        let call = self.call_tool_for(&request.name, arguments, hops(&context.meta), request_of(&context));
         run_until_cancelled(context.ct.clone(), call).await?.map(CallToolResponse::from)
     }
 
@@ -280,7 +290,7 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let answer = match resources::parse_uri(&request.uri)? {
             ResourceCall::Tool { tool, arguments } => {
-                let call = self.call(tool, arguments, request_of(&context));
+                let call = self.call(tool, arguments, hops(&context.meta), request_of(&context));
                 run_until_cancelled(context.ct.clone(), call).await??
             }
             ResourceCall::Project(project) => {

@@ -11,7 +11,7 @@
 //! * `message`: validation of JSON-RPC messages before they are parsed
 //! * `conformance`: fixtures of the official conformance suite, behind a feature
 //!
-//! Uses `core`, `telemetry` and `tools`.
+//! Uses `callers`, `core`, `telemetry` and `tools`.
 
 #[cfg(feature = "conformance")]
 mod conformance;

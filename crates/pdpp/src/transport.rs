@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fetchwell_callers::CallContext;
+use fetchwell_callers::{CallContext, HOPS_HEADER, MAX_HOPS};
 use fetchwell_core::memory::MemoryPermit;
 use fetchwell_outbound::{BodyFault, BodyReader, Redactor, bearer, build_client, innermost};
 use fetchwell_source::{ProtocolFault, SourceError};
@@ -143,7 +143,7 @@ impl Transport {
         Requests { transport: self, context }
     }
 
-    async fn attempt(&self, url: &Url, token: &SecretString) -> Result<(Body, Arc<Redactor>), Failure> {
+    async fn attempt(&self, url: &Url, token: &SecretString, hops: u32) -> Result<(Body, Arc<Redactor>), Failure> {
         let _turn = self.in_flight.acquire().await.map_err(|_closed| unreachable("the program is ending"))?;
         let redactor = self.sent.redactor(token);
         let authorization = bearer(token).ok_or_else(|| unreachable("the token cannot be sent"))?;
@@ -152,6 +152,8 @@ impl Transport {
             .get(url.clone())
             .header(AUTHORIZATION, authorization)
             .header(ACCEPT, "application/json");
+        // A server of this kind may read this one, in a circle.
+        let request = if hops > 0 { request.header(HOPS_HEADER, hops + 1) } else { request };
         let response = request.send().await.map_err(|error| Failure::of_connection(&error))?;
         let status = response.status();
         if status.is_success() {
@@ -221,16 +223,20 @@ impl Requests<'_> {
             url.query_pairs_mut().extend_pairs(params.pairs());
         }
         let until = Instant::now() + self.transport.deadline;
+        let hops = self.context.hops();
+        if hops >= MAX_HOPS {
+            return Err(unreachable("the call has passed too many servers of fetchwell, which name each other in a circle"));
+        }
         let timed = async {
             let token = self.transport.credentials.token(self.context, Timestamp::now()).await?;
-            match self.transport.attempt(&url, &token).await {
+            match self.transport.attempt(&url, &token, hops).await {
                 Err(Failure { error, retry_after: Some(pause) }) => {
                     if Instant::now().checked_add(pause).is_none_or(|then| then >= until) {
                         return Err(error);
                     }
                     sleep(pause).await;
                     let token = self.transport.credentials.token(self.context, Timestamp::now()).await?;
-                    self.transport.attempt(&url, &token).await.map_err(|failure| failure.error)
+                    self.transport.attempt(&url, &token, hops).await.map_err(|failure| failure.error)
                 }
                 Err(Failure { error: error @ SourceError::Reauthorize { .. }, .. }) => {
                     let newer = self
@@ -239,7 +245,7 @@ impl Requests<'_> {
                         .other_than(self.context, &token, Timestamp::now())
                         .await
                         .ok_or(error)?;
-                    self.transport.attempt(&url, &newer).await.map_err(|failure| failure.error)
+                    self.transport.attempt(&url, &newer, hops).await.map_err(|failure| failure.error)
                 }
                 other => other.map_err(|failure| failure.error),
             }

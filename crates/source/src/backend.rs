@@ -14,6 +14,8 @@ pub enum BackendKind {
     Postgres,
     /// A remote record server.
     RecordServer,
+    /// An MCP server.
+    McpServer,
 }
 
 impl BackendKind {
@@ -24,6 +26,7 @@ impl BackendKind {
             Self::File => "file",
             Self::Postgres => "postgres",
             Self::RecordServer => "record_server",
+            Self::McpServer => "mcp_server",
         }
     }
 }

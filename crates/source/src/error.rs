@@ -379,6 +379,12 @@ pub enum ProtocolFault {
         /// Size limit in bytes.
         limit: usize,
     },
+    /// The tools of an MCP server, or the form of their answers, are not known.
+    #[error("{problem}")]
+    UnknownTools {
+        /// Description of the problem, with what to do.
+        problem: String,
+    },
     /// The server redirects within its origin without an end.
     #[error("the server redirects again and again")]
     EndlessRedirect,

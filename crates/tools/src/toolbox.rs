@@ -127,6 +127,15 @@ impl Toolbox {
         Self { source: self.source.with_context(context), ..self.clone() }
     }
 
+    /// Returns the toolbox for a call that has passed other servers of this kind. Returns itself for one that has passed none.
+    #[must_use]
+    pub fn after_hops(self: Arc<Self>, hops: u32) -> Arc<Self> {
+        match hops {
+            0 => self,
+            hops => Arc::new(self.for_call(self.source.context().clone().after_hops(hops))),
+        }
+    }
+
     /// Returns the toolbox for a call, which reports what it reads to the audit log. Returns itself without one.
     #[must_use]
     pub fn audited(self: Arc<Self>, call: &Call) -> Arc<Self> {

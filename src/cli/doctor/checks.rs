@@ -15,10 +15,11 @@ use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 
 use super::check::Check;
+use crate::app::mcp::mcp_server;
 use crate::app::open::{allowed, credentials, open_postgres, refuse_owner};
 use crate::cli::print::grouped;
-use crate::cli::probe::{OF_CALLERS, absent_streams, error_with_remedy, probe, with_deadline};
-use crate::config::{CredentialSettings, Environment, SourcePlace, SourceSettings};
+use crate::cli::probe::{OF_CALLERS, PROBE, absent_streams, error_with_remedy, probe, with_deadline};
+use crate::config::{CredentialSettings, Environment, McpSource, SourcePlace, SourceSettings};
 
 /// Results of checking one source.
 pub(super) struct SourceChecks {
@@ -43,6 +44,7 @@ pub(super) async fn examine(settings: &SourceSettings, environment: &Environment
         SourcePlace::Provider { url, credential } => {
             open_remote(settings, url, credential, environment, &mut checks).await
         }
+        SourcePlace::Mcp(server) => open_mcp(settings, server, environment, &mut checks).await,
     };
     let Some(source) = source else { return SourceChecks { checks, schema: None } };
     let schema = ask(settings, &*allowed(settings, source), &mut checks).await;
@@ -173,8 +175,36 @@ async fn open_remote(
     Some(Arc::new(Pdpp::new(settings.name.clone(), url.clone(), credentials, settings.deadline)))
 }
 
+/// Opens a session with an MCP server and checks its tools.
+async fn open_mcp(
+    settings: &SourceSettings,
+    server: &McpSource,
+    environment: &Environment,
+    checks: &mut Vec<Check>,
+) -> Option<Arc<dyn Source>> {
+    let server = match mcp_server(settings, server, environment) {
+        Ok(server) => server,
+        Err(failure) => {
+            checks.push(Check::for_source(settings, "settings", Err(failure.message)));
+            return None;
+        }
+    };
+    let tools = server.inspect().await.map_err(error_with_remedy).and_then(|found| match (found.problem, found.used) {
+        (Some(problem), _) => Err(problem),
+        (None, used) => {
+            let search = used.as_ref().and_then(|used| Some(used.search.as_ref()?.tool.as_str()));
+            let fetch = used.as_ref().and_then(|used| Some(used.fetch.as_ref()?.tool.as_str()));
+            let (search, fetch) = (search.unwrap_or_default(), fetch.unwrap_or_default());
+            Ok(format!("{}: searched with `{search}`, read with `{fetch}`", found.server))
+        }
+    });
+    let is_usable = tools.is_ok();
+    checks.push(Check::for_source(settings, "tools", tools));
+    is_usable.then(|| Arc::new(server) as Arc<dyn Source>)
+}
+
 async fn ask(settings: &SourceSettings, source: &dyn Source, checks: &mut Vec<Check>) -> Option<Schema> {
-    let schema = match probe(source, settings.deadline).await {
+    let schema = match probe(source, settings).await {
         Ok((schema, extent)) => {
             let absent = absent_streams(settings, &schema);
             checks.push(Check::for_source(settings, "connections", Ok(extent.to_string())).warning(absent));
@@ -194,7 +224,7 @@ async fn ask(settings: &SourceSettings, source: &dyn Source, checks: &mut Vec<Ch
 }
 
 async fn searched(settings: &SourceSettings, source: &dyn Source) -> Result<String, SourceError> {
-    let query = SearchQuery::new("fetchwell doctor", 1);
+    let query = SearchQuery::new(PROBE, 1);
     let started = Instant::now();
     let page = match with_deadline(settings.deadline, source.search(&CallContext::default(), &query)).await {
         // The source works, and has no search.

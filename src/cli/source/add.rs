@@ -30,6 +30,10 @@ pub(super) struct Add {
     #[command(flatten)]
     place: Place,
 
+    /// The preset of an MCP server, with the mapping of its tools.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["store", "url"])]
+    preset: Option<String>,
+
     /// The location of the credential: `pdpp-cache`, `env:NAME`, `file:PATH` or `command:LINE`
     #[arg(long, value_name = "PLACE", conflicts_with = "store")]
     credential: Option<String>,
@@ -64,10 +68,18 @@ struct Place {
     /// A record server.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
+
+    /// An MCP server behind a URL, such as `https://mcp.example.com/mcp`.
+    #[arg(long, value_name = "URL")]
+    mcp: Option<String>,
+
+    /// An MCP server that is started with this command, such as `-- npx -y example-mcp`.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
 }
 
 /// Remedy if no place is named and there is no default store.
-const NO_PLACE: &str = "name the place of the source with --store DB or --url URL, or fill the default store with \
+const NO_PLACE: &str = "name the place of the source with --store DB, --url URL or --mcp URL, or fill the default store with \
                         `fetchwell add PATH`";
 
 impl Add {
@@ -86,10 +98,12 @@ impl Add {
                 path.display()
             )));
         }
-        if self.place.store.is_none() && self.place.url.is_none() {
+        let Place { store, url, mcp, command } = &self.place;
+        if store.is_none() && url.is_none() && mcp.is_none() && command.is_empty() {
             self.place.store = Some(existing_store(environment, NO_PLACE)?);
         }
         let file = self.file.clone();
+        let is_mcp = self.place.mcp.is_some() || !self.place.command.is_empty();
         let source = self.written(&absolute(path.parent().unwrap_or(Path::new("")))?)?;
         let edited = with_source(&text, &source);
         let edited = edited.map_err(|problem| ConfigError::invalid(path.clone(), problem))?;
@@ -99,8 +113,9 @@ impl Add {
         if printer.json {
             printer.value(&json!({ "added": name, "config": path }));
         } else {
+            let next = if is_mcp { "inspect" } else { "test" };
             printer.line(format_args!(
-                "Added `{name}` to {}. Run `fetchwell source test {name}` to test it.",
+                "Added `{name}` to {}. Run `fetchwell source {next} {name}` to test it.",
                 path.display()
             ));
         }
@@ -140,6 +155,7 @@ impl Add {
             }
         };
         let cache_root = match (&url, &credential) {
+            // Only a record server has one.
             (Some(_), None) => Some(from_file(&self.cache_root)?).filter(|root| root != DEFAULT_CACHE_ROOT),
             _ => None,
         };
@@ -148,6 +164,9 @@ impl Add {
             label: self.label.map(|label| label.0),
             store,
             url: url.map(|url| url.to_string()),
+            mcp: self.place.mcp,
+            command: self.place.command,
+            preset: self.preset,
             credential,
             cache_root,
             deadline: self.deadline,

@@ -1,10 +1,11 @@
 //! `fetchwell source`: changes and tests the sources of a configuration file.
 //!
-//! * `add`, `list`, `test`, `remove`: the commands
+//! * `add`, `list`, `test`, `inspect`, `remove`: the commands
 //! * `file_args`: the configuration file, which all of them read
 
 mod add;
 mod file_args;
+mod inspect;
 mod list;
 mod remove;
 mod test;
@@ -27,6 +28,7 @@ enum Command {
     Add(add::Add),
     List(list::List),
     Test(test::Test),
+    Inspect(inspect::Inspect),
     Remove(remove::Remove),
 }
 
@@ -36,6 +38,7 @@ impl Source {
             Command::Add(command) => command.run(printer, environment),
             Command::List(command) => command.run(printer),
             Command::Test(command) => command.run(printer, environment),
+            Command::Inspect(command) => command.run(printer, environment),
             Command::Remove(command) => command.run(printer),
         }
     }

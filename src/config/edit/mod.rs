@@ -19,6 +19,12 @@ pub struct NewSource {
     pub store: Option<String>,
     /// Value of the key `url`.
     pub url: Option<String>,
+    /// Value of the key `mcp`.
+    pub mcp: Option<String>,
+    /// Value of the key `command`, which is omitted if empty.
+    pub command: Vec<String>,
+    /// Value of the key `preset`.
+    pub preset: Option<String>,
     /// Value of the key `credential`.
     pub credential: Option<String>,
     /// Value of the key `cache_root`.
@@ -37,6 +43,8 @@ impl NewSource {
             ("label", &self.label),
             ("store", &self.store),
             ("url", &self.url),
+            ("mcp", &self.mcp),
+            ("preset", &self.preset),
             ("credential", &self.credential),
             ("cache_root", &self.cache_root),
             ("deadline", &self.deadline),
@@ -45,8 +53,10 @@ impl NewSource {
                 table.insert(key, value(written));
             }
         }
-        if !self.streams.is_empty() {
-            table.insert("streams", value(self.streams.iter().collect::<Array>()));
+        for (key, list) in [("command", &self.command), ("streams", &self.streams)] {
+            if !list.is_empty() {
+                table.insert(key, value(list.iter().collect::<Array>()));
+            }
         }
         table
     }

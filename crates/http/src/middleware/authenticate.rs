@@ -9,7 +9,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use fetchwell_callers::{AdmissionError, AuthenticatedCaller, CallContext, Denial, authorization};
+use fetchwell_callers::{AdmissionError, AuthenticatedCaller, CallContext, Denial, HOPS_HEADER, authorization};
 use fetchwell_tools::{Permit, Toolbox};
 
 use super::rate_limit::RATE_LIMITED;
@@ -40,7 +40,8 @@ pub(crate) async fn authenticate(
 ) -> Response {
     let callers = match mode {
         AuthMode::Unauthenticated(toolbox) => {
-            request.extensions_mut().insert(toolbox.now());
+            let hops = hops(request.headers());
+            request.extensions_mut().insert(toolbox.now().after_hops(hops));
             return next.run(request).await;
         }
         AuthMode::Authenticated(callers) => callers,
@@ -60,7 +61,8 @@ pub(crate) async fn authenticate(
         Ok((caller, Permit { toolbox, permit, person })) => {
             // Handlers do not need the token, and a removed header cannot be logged.
             request.headers_mut().remove(header::AUTHORIZATION);
-            let toolbox = Arc::new(toolbox.for_call(CallContext::new(caller)));
+            let context = CallContext::new(caller).after_hops(hops(request.headers()));
+            let toolbox = Arc::new(toolbox.for_call(context));
             request.extensions_mut().insert(toolbox);
             // A streaming response starts before its call ends; the request keeps the permit until then.
             let permit = Arc::new(permit);
@@ -81,6 +83,11 @@ pub(crate) async fn authenticate(
         }
         Err(refusal) => refused(request, &refusal, &responder).await,
     }
+}
+
+/// Returns the number of servers of this kind that a request has passed.
+fn hops(headers: &HeaderMap) -> u32 {
+    headers.get(HOPS_HEADER).and_then(|hops| hops.to_str().ok()?.parse().ok()).unwrap_or_default()
 }
 
 /// Middleware of `/health` and `/metrics`: with authentication they require a token with `metrics = true`. A loopback

@@ -111,7 +111,11 @@ impl Credentials {
     }
 
     /// Returns the token if it is valid at `now`.
-    pub(crate) async fn token(
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it is expired, malformed, or an owner's, or the command fails.
+    pub async fn token(
         &self,
         context: &CallContext,
         now: Timestamp,
@@ -120,7 +124,7 @@ impl Credentials {
     }
 
     /// Reads the token again and returns it if it is valid at `now` and differs from `refused`.
-    pub(crate) async fn other_than(
+    pub async fn other_than(
         &self,
         context: &CallContext,
         refused: &SecretString,
@@ -131,7 +135,8 @@ impl Credentials {
     }
 
     /// Returns the error for a credential that the server does not accept.
-    pub(crate) fn unaccepted(&self) -> SourceError {
+    #[must_use]
+    pub fn unaccepted(&self) -> SourceError {
         SourceError::Reauthorize {
             problem: format!("{} no longer accepts the credential", self.provider),
             remedy: self.place().remedy(&self.provider),

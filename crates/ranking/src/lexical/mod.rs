@@ -11,11 +11,13 @@
 //! * `ranking`, `scoring`, `selection`: the score of a record, and the order of scored records
 //! * `matching`, `hits`: the passage of a record that matches, and its hit
 //! * `record_filter`: filters over search results
+//! * `foreign`: results that another program found
 //!
 //! **Invariant:** no database and no index is known here.
 
 pub mod content;
 pub mod expansion;
+pub mod foreign;
 pub mod hits;
 pub mod matching;
 pub mod question;

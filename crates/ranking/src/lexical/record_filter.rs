@@ -1,6 +1,7 @@
 //! Filters over search results: conditions on the fields of records that an index found.
 
 use fetchwell_core::handle::StreamName;
+use fetchwell_core::record::StreamDetail;
 use fetchwell_source::{QueryFault, SearchQuery, SourceError};
 
 use crate::relational::field_reader::FieldReader;
@@ -40,9 +41,26 @@ impl RecordFilter {
         for stream in streams_of(stream)? {
             check(&query.filter, &stream.detail)?;
         }
+        Ok(Some(Self::compiled(query)))
+    }
+
+    /// Compiles the filter of a search of the one stream that a source has; returns `None` if it has none.
+    ///
+    /// # Errors
+    ///
+    /// The stream has no such field, or the field cannot be filtered in that way.
+    pub fn for_stream(query: &SearchQuery, stream: &StreamDetail) -> Result<Option<Self>, SourceError> {
+        if query.filter.is_empty() {
+            return Ok(None);
+        }
+        check(&query.filter, stream)?;
+        Ok(Some(Self::compiled(query)))
+    }
+
+    fn compiled(query: &SearchQuery) -> Self {
         let mut reader = FieldReader::default();
         let predicate = Predicate::new(&query.filter, &mut reader);
-        Ok(Some(Self { reader, predicate }))
+        Self { reader, predicate }
     }
 
     /// Returns true if a record passes, by its JSON text.

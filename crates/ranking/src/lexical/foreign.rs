@@ -1,0 +1,144 @@
+//! Results that another program found and ranked: the words of the query in them.
+//!
+//! There is no index of such results, so the words of the query are compared with the words of their texts: equal ones, and
+//! other forms of them.
+
+use std::collections::HashSet;
+
+use fetchwell_core::record::{Hit, Record, RecordData, own_title};
+use fetchwell_source::{SearchField, SearchText};
+use serde_json::Value;
+
+use super::hits::hit_of;
+use super::matching::{ExcerptTerms, ScanAllowance};
+use super::selection::Match;
+use super::stems::Inflection;
+use super::terms::QueryTerms;
+use super::words::words;
+
+/// Weight of another form of a word, beside 1 for the word itself.
+const FORM_WEIGHT: f32 = 0.8;
+
+/// Maximum number of bytes of a text whose words are compared.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
+
+/// Words of a search, with the forms that some results have of them.
+#[derive(Debug)]
+pub struct ForeignTerms {
+    terms: ExcerptTerms,
+    excluded: Vec<String>,
+    title: Vec<String>,
+    scan: ScanAllowance,
+}
+
+impl ForeignTerms {
+    /// Looks for the words of a search in the texts of results.
+    #[must_use]
+    pub fn new<'a>(search: &SearchText, records: impl Iterator<Item = &'a RecordData>) -> Self {
+        let query = QueryTerms::new(search);
+        let mut terms = ExcerptTerms::default();
+        let forms: Vec<Option<Inflection>> =
+            query.slots.iter().map(|slot| Inflection::new(&slot.text)).collect();
+        for (number, slot) in query.slots.iter().enumerate() {
+            terms.add(&slot.text, number, 1.0);
+        }
+        let mut seen: HashSet<String> = HashSet::new();
+        for text in records.flat_map(texts) {
+            for word in words(text).map(|word| word.folded(text)) {
+                if seen.contains(&word) {
+                    continue;
+                }
+                for (number, form) in forms.iter().enumerate() {
+                    if form.as_ref().is_some_and(|form| form.is_form(&word)) {
+                        terms.add(&word, number, FORM_WEIGHT);
+                    }
+                }
+                seen.insert(word);
+            }
+        }
+        let in_title = search.fields.iter().filter(|field| field.field == SearchField::Title);
+        Self {
+            terms,
+            excluded: search.excluded.iter().map(|text| folded(text)).collect(),
+            title: in_title.map(|field| folded(&field.text)).collect(),
+            scan: ScanAllowance::default(),
+        }
+    }
+
+    /// Returns true if a result has no excluded word where its text is known, and the words that its title must have.
+    #[must_use]
+    pub fn passes(&self, record: &RecordData) -> bool {
+        let has = |text: &str, words: &String| folded(text).contains(words.as_str());
+        let title = own_title(record).unwrap_or_default();
+        !self.excluded.iter().any(|words| texts(record).any(|text| has(text, words)))
+            && self.title.iter().all(|words| words.split_whitespace().all(|word| has(title, &format!(" {word} "))))
+    }
+
+    /// Returns the share of the query's words that a result has, 0 to 1. A word in the title alone counts for a part.
+    #[must_use]
+    pub fn share(&self, record: &RecordData) -> f32 {
+        let title = own_title(record).unwrap_or_default();
+        let text = record.get("text").and_then(Value::as_str).unwrap_or_default();
+        let whole = self.terms.share_of(&format!("{title}\n{text}"), "");
+        whole.min(1.0)
+    }
+
+    /// Returns the hit of a result with the passage that has most of the words.
+    pub fn hit(&mut self, record: Record) -> Hit {
+        let passage = None::<fn(&RecordData) -> Option<fetchwell_core::record::Excerpt>>;
+        hit_of(record, &Match::new(0, f32::NAN), &self.terms, &mut self.scan, passage)
+    }
+}
+
+fn texts(record: &RecordData) -> impl Iterator<Item = &str> {
+    let fields = record.iter().filter(|(name, _)| matches!(name.as_str(), "title" | "text"));
+    let texts = fields.filter_map(|(_, value)| value.as_str());
+    texts.map(|text| fetchwell_core::fit::first_bytes(text, MAX_TEXT_BYTES))
+}
+
+/// Returns the folded words of a text with a space around each.
+fn folded(text: &str) -> String {
+    let mut folded = String::from(" ");
+    for word in words(text) {
+        folded.push_str(&word.folded(text));
+        folded.push(' ');
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn record(title: &str, text: &str) -> RecordData {
+        RecordData::from_iter([("title".to_owned(), json!(title)), ("text".to_owned(), json!(text))])
+    }
+
+    #[test]
+    fn results_are_judged_by_their_own_words() {
+        let records = [
+            record("Invoices of Øresund", "Paid by transfer"),
+            record("Holiday", "The invoice was paid late"),
+            record("Holiday", "Beach"),
+        ];
+        let terms = ForeignTerms::new(&SearchText::plain("invoice paid"), records.iter());
+        let shares: Vec<bool> = records.iter().map(|record| terms.share(record) > 0.7).collect();
+        assert_eq!(shares, [true, true, false]);
+        assert!(terms.share(&records[2]) < 0.01);
+    }
+
+    #[test]
+    fn excluded_words_and_words_of_titles_are_checked() {
+        let search = SearchText {
+            excluded: vec!["paid late".to_owned()],
+            fields: vec![fetchwell_source::FieldText { field: SearchField::Title, text: "HOLIDAY".to_owned() }],
+            ..SearchText::plain("x")
+        };
+        let records = [record("Holiday", "it was Paid, late"), record("My holiday", "paid"), record("Trip", "")];
+        let terms = ForeignTerms::new(&search, records.iter());
+        let passes: Vec<bool> = records.iter().map(|record| terms.passes(record)).collect();
+        assert_eq!(passes, [false, true, false]);
+    }
+}

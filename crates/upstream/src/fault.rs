@@ -1,0 +1,201 @@
+//! Errors of a session as errors of a source.
+
+use std::error::Error;
+use std::time::Duration;
+
+use fetchwell_callers::MAX_HOPS;
+use fetchwell_source::{ProtocolFault, Refusal, SourceError};
+use rmcp::service::{ClientInitializeError, ServiceError};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
+};
+
+use crate::tools::ToolsFault;
+
+/// Maximum size of an answer, in bytes. It is a limit of rmcp's.
+pub const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
+
+/// Maximum length of a server's message in an error, in bytes.
+const MAX_MESSAGE_BYTES: usize = 1_000;
+
+/// Longest pause that a server can ask for.
+const MAX_PAUSE: Duration = Duration::from_secs(3600);
+
+/// Reason why a server cannot be used or did not answer a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// It cannot be reached or started, or the connection broke.
+    Unreachable(String),
+    /// It does not accept the credential, or needs one.
+    Unauthorized,
+    /// The credential is missing or not valid, or the server does not accept it.
+    Reauthorize {
+        /// Description of the problem.
+        problem: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// It asks for a pause.
+    RateLimited(Option<Duration>),
+    /// It did not answer in time.
+    Timeout(Duration),
+    /// The answer is too large.
+    TooLarge,
+    /// The answer is not of the protocol.
+    Broken(String),
+    /// It reports an error of its own.
+    Refused(String),
+    /// The session ended. A new one can be opened.
+    Closed,
+    /// Its tools cannot be used.
+    Tools(ToolsFault),
+    /// The call has passed too many servers of this kind.
+    Circle,
+    /// Its search answers with text of an unknown form.
+    TextOnly,
+}
+
+impl Problem {
+    /// Returns the problem of a session that could not be opened.
+    pub(crate) fn of_start(error: &ClientInitializeError) -> Self {
+        match error {
+            ClientInitializeError::JsonRpcError(error) => Self::Refused(clipped(&error.message)),
+            ClientInitializeError::ConnectionClosed(_) => {
+                Self::Unreachable("the server ended before it answered `initialize`".to_owned())
+            }
+            ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
+                Self::Broken("the server speaks no revision of MCP that this program speaks".to_owned())
+            }
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::of_start(fallback),
+            ClientInitializeError::TransportError { error, .. } => Self::of_chain(error),
+            ClientInitializeError::Cancelled => Self::Closed,
+            _ => Self::Broken("the answer to `initialize` is none".to_owned()),
+        }
+    }
+
+    /// Returns the problem of a call.
+    pub(crate) fn of_call(error: &ServiceError) -> Self {
+        match error {
+            ServiceError::McpError(error) => Self::Refused(clipped(&error.message)),
+            ServiceError::TransportSend(error) => Self::of_chain(error),
+            ServiceError::TransportClosed | ServiceError::Cancelled { .. } => Self::Closed,
+            ServiceError::Timeout { timeout } => Self::Timeout(*timeout),
+            _ => Self::Broken("the answer is not that of a tool".to_owned()),
+        }
+    }
+
+    /// Finds the cause that says what to do. Messages of the chain have URLs and bodies, and are not used.
+    fn of_chain(error: &(dyn Error + 'static)) -> Self {
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            if error.is::<AuthRequiredError>() || error.is::<InsufficientScopeError>() {
+                return Self::Unauthorized;
+            }
+            if let Some(status) = error.downcast_ref::<HttpStatusError>() {
+                return match status.status {
+                    429 => Self::RateLimited(status.retry_after.as_deref().and_then(pause)),
+                    status => Self::Unreachable(format!("the server answers HTTP {status}")),
+                };
+            }
+            if let Some(error) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>()
+                && let Some(problem) = Self::of_transport(error)
+            {
+                return problem;
+            }
+            if let Some(error) = error.downcast_ref::<reqwest::Error>() {
+                return Self::of_request(error);
+            }
+            cause = error.source();
+        }
+        Self::Unreachable("the connection broke".to_owned())
+    }
+
+    fn of_transport(error: &StreamableHttpError<reqwest::Error>) -> Option<Self> {
+        Some(match error {
+            StreamableHttpError::ResponseBodyTooLarge { .. } => Self::TooLarge,
+            StreamableHttpError::Sse(_) | StreamableHttpError::UnexpectedEndOfStream => {
+                Self::Unreachable("the connection broke before the answer was complete".to_owned())
+            }
+            StreamableHttpError::UnexpectedContentType(_) => {
+                Self::Broken("the answer is neither JSON nor a stream of events".to_owned())
+            }
+            StreamableHttpError::UnexpectedServerResponse(_) | StreamableHttpError::Deserialize(_) => {
+                Self::Broken("the answer is broken JSON or not of the protocol".to_owned())
+            }
+            StreamableHttpError::TransportChannelClosed
+            | StreamableHttpError::SessionExpired
+            | StreamableHttpError::SessionRecoveryTimeout
+            | StreamableHttpError::ReinitializationFailed(_) => Self::Closed,
+            StreamableHttpError::Client(error) => Self::of_request(error),
+            _ => return None,
+        })
+    }
+
+    fn of_request(error: &reqwest::Error) -> Self {
+        match error.status().map(|status| status.as_u16()) {
+            Some(401 | 403) => Self::Unauthorized,
+            Some(404) => Self::Unreachable("the server answers HTTP 404; check the path of the URL".to_owned()),
+            Some(status) => Self::Unreachable(format!("the server answers HTTP {status}")),
+            None if error.is_connect() => {
+                let cause = fetchwell_outbound::innermost(error);
+                let cause = cause.map_or_else(String::new, |cause| format!(" ({cause})"));
+                Self::Unreachable(format!("the server cannot be reached{cause}"))
+            }
+            None => Self::Unreachable("the connection broke before the answer was complete".to_owned()),
+        }
+    }
+
+    /// Converts the problem to an error of the source with this name, whose credential `unaccepted` describes.
+    pub(crate) fn into_error(self, name: &str, unaccepted: impl FnOnce() -> SourceError) -> SourceError {
+        match self {
+            Self::Unreachable(problem) => SourceError::Unreachable { problem },
+            Self::Closed => SourceError::Unreachable { problem: "the server closed the session".to_owned() },
+            Self::Unauthorized => unaccepted(),
+            Self::Reauthorize { problem, remedy } => SourceError::Reauthorize { problem, remedy },
+            Self::RateLimited(retry_after) => SourceError::RateLimited { retry_after },
+            Self::Timeout(after) => SourceError::Timeout { after },
+            Self::TooLarge => SourceError::Protocol(ProtocolFault::TooLarge { limit: MAX_ANSWER_BYTES }),
+            Self::Broken(problem) => SourceError::Unreachable { problem },
+            Self::Refused(message) => refused(message),
+            Self::Tools(fault) => unknown_tools(name, &fault.to_string()),
+            Self::Circle => SourceError::Protocol(ProtocolFault::UnknownTools {
+                problem: format!(
+                    "the call has passed {MAX_HOPS} servers of fetchwell, which name each other in a circle; remove one of the sources"
+                ),
+            }),
+            Self::TextOnly => {
+                unknown_tools(name, "the search of the server answers with text, and no form of its lines is configured")
+            }
+        }
+    }
+}
+
+fn unknown_tools(name: &str, problem: &str) -> SourceError {
+    let remedy = format!("run `fetchwell source inspect {name}`, which proposes what to write into the configuration");
+    SourceError::Protocol(ProtocolFault::UnknownTools { problem: format!("{problem}; {remedy}") })
+}
+
+/// Returns the error that a tool reports, in the server's words.
+pub(crate) fn refused(message: String) -> SourceError {
+    SourceError::Refused(Box::new(Refusal {
+        // The call was understood and refused; the server itself works.
+        status: 422,
+        code: "tool_error".to_owned(),
+        message,
+        hint: None,
+        fault: None,
+        advice: None,
+        param: None,
+        choices: Vec::new(),
+    }))
+}
+
+/// Returns a message of a server, bounded.
+pub(crate) fn clipped(message: &str) -> String {
+    fetchwell_core::fit::first_bytes(message.trim(), MAX_MESSAGE_BYTES).to_owned()
+}
+
+fn pause(text: &str) -> Option<Duration> {
+    let seconds = text.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).min(MAX_PAUSE))
+}

@@ -1,0 +1,132 @@
+//! Fetches of one record.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fetchwell_core::handle::RecordAddress;
+use fetchwell_core::lru::{LruCache, LruLimits};
+use fetchwell_core::record::{MemoryPermit, Record, RecordData, document_text};
+use fetchwell_source::unknown_place::unknown_place;
+use fetchwell_source::{RecordQuery, SourceError};
+use serde_json::{Map, Number, Value};
+use sha2::{Digest, Sha256};
+use tokio::task::spawn_blocking;
+
+use crate::McpServer;
+use crate::fault::{Problem, clipped, refused};
+use crate::reply::{ToolError, document, read};
+use crate::tools::Tools;
+
+/// Time for which a record is kept, so that the parts of a long text are of one text, and the maximum size of all that are
+/// kept, in bytes.
+const KEPT_FOR: Duration = Duration::from_secs(60);
+const MAX_KEPT_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Maximum wait for memory of a long record.
+const MAX_MEMORY_WAIT: Duration = Duration::from_secs(2);
+
+/// Words of a server by which it says that a record does not exist.
+const MISSING: &[&str] = &["not found", "not_found", "no such", "does not exist", "doesn't exist", "unknown id", "unknown document"];
+
+/// Record of a server with the digest of its content.
+#[derive(Debug)]
+pub(crate) struct FetchedRecord {
+    data: RecordData,
+    digest: String,
+    bytes: usize,
+}
+
+/// Records, by their ids.
+pub(crate) type KeptRecords = LruCache<String, Arc<FetchedRecord>>;
+
+/// Creates the store of records.
+pub(crate) fn kept_records() -> KeptRecords {
+    LruCache::with_weights(LruLimits::new(MAX_KEPT_BYTES).with_lifetime(KEPT_FOR), |id, record: &Arc<FetchedRecord>| {
+        id.len() + record.bytes
+    })
+}
+
+/// Fetches a record.
+pub(crate) async fn record(server: &McpServer, query: &RecordQuery, hops: u32) -> Result<Record, SourceError> {
+    let fetched = fetched(server, &query.address, hops).await?;
+    let mut data = fetched.data.clone();
+    if !query.fields.is_empty() {
+        let known: Vec<String> = data.keys().cloned().collect();
+        if let Some(missing) = query.fields.iter().find(|field| !data.contains_key(*field)) {
+            return Err(SourceError::UnknownField {
+                stream: server.address.stream.to_string(),
+                field: missing.clone(),
+                known,
+            });
+        }
+        data.retain(|name, _| query.fields.contains(name));
+    }
+    let address = RecordAddress { connection: Some(server.address.connection.clone()), ..query.address.clone() };
+    let permit = MemoryPermit::acquire(fetched.bytes, MAX_MEMORY_WAIT).await.map_err(|_busy| SourceError::Busy)?;
+    let mut record = Record::new(address, data);
+    record.display_name.clone_from(&server.address.label);
+    record.connector_key = Some("mcp".to_owned());
+    record.memory = permit;
+    Ok(record)
+}
+
+/// Returns the digest of a record that is kept.
+pub(crate) fn version(server: &McpServer, address: &RecordAddress) -> Option<String> {
+    Some(server.records.get(address.record.as_str())?.digest.clone())
+}
+
+async fn fetched(
+    server: &McpServer,
+    address: &RecordAddress,
+    hops: u32,
+) -> Result<Arc<FetchedRecord>, SourceError> {
+    let place = unknown_place(&server.address.schema(), address.connection.as_ref(), Some(&address.stream));
+    if let Some(error) = place {
+        return Err(error);
+    }
+    let id = address.record.as_str();
+    if let Some(known) = server.records.get(id) {
+        return Ok(known);
+    }
+    let listed = server.listed().await?;
+    let tools = listed.used.clone().map_err(|problem| server.error(problem))?;
+    let arguments = arguments(&tools, id);
+    let answer = server.sessions.call(&tools.fetch.tool, arguments, hops).await;
+    let answer = match answer {
+        Err(Problem::Refused(words)) if says_missing(&words) => return Err(missing(server, id)),
+        answer => answer.map_err(|problem| server.error(problem))?,
+    };
+    let read = move || {
+        let data = read(answer).and_then(|content| document(content, &tools.fetch))?;
+        let text = document_text(&data);
+        let digest = Sha256::digest(text.as_bytes());
+        let digest = digest.iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+        Ok::<_, ToolError>(FetchedRecord { data, digest, bytes: text.len() })
+    };
+    let read = spawn_blocking(read).await.map_err(|_stopped| server.error(Problem::Closed))?;
+    let record = read.map_err(|ToolError(words)| {
+        if says_missing(&words) { missing(server, id) } else { refused(clipped(&words)) }
+    })?;
+    let record = Arc::new(record);
+    server.records.insert(id.to_owned(), Arc::clone(&record));
+    Ok(record)
+}
+
+fn arguments(tools: &Tools, id: &str) -> Map<String, Value> {
+    let mut arguments = tools.fetch.arguments.clone();
+    let number = id.parse::<Number>().ok().filter(|_| tools.has_number_ids);
+    let id = number.map_or_else(|| Value::from(id), Value::Number);
+    arguments.extend(tools.fetch.id.clone().map(|argument| (argument, id)));
+    arguments
+}
+
+fn says_missing(words: &str) -> bool {
+    let words = words.to_lowercase();
+    MISSING.iter().any(|missing| words.contains(missing))
+}
+
+fn missing(server: &McpServer, id: &str) -> SourceError {
+    SourceError::NotFound {
+        what: format!("the server of `{}` has no record with the id `{id}`", server.address.connection),
+    }
+}

@@ -1,0 +1,52 @@
+//! What a server has, for people who configure it.
+
+use fetchwell_source::SourceError;
+
+use crate::McpServer;
+use crate::mapping::Mapping;
+use crate::presets::recognized;
+pub use crate::tools::InspectedTool;
+use crate::tools::{ToolInfo, propose};
+
+/// A server as it presents itself, and what was recognized.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inspection {
+    /// Name and version that the server gives itself.
+    pub server: String,
+    /// Its tools.
+    pub tools: Vec<InspectedTool>,
+    /// The tools that are called, with their arguments, if they are known.
+    pub used: Option<Mapping>,
+    /// The reason why none is called.
+    pub problem: Option<String>,
+    /// A mapping that may be right, if none is known.
+    pub proposed: Option<Mapping>,
+    /// The preset of the server.
+    pub preset: Option<&'static str>,
+}
+
+impl McpServer {
+    /// Opens a session and lists the tools.
+    ///
+    /// # Errors
+    ///
+    /// See [`SourceError`].
+    pub async fn inspect(&self) -> Result<Inspection, SourceError> {
+        let listed = self.listed().await?;
+        let server = self.server_name().await?;
+        let used = listed.used.as_ref().ok().map(|tools| Mapping {
+            search: Some(tools.search.clone()),
+            fetch: Some(tools.fetch.clone()),
+            stream: None,
+        });
+        let problem = listed.used.clone().err().map(|problem| self.error(problem).to_string());
+        Ok(Inspection {
+            preset: server.rsplit_once(' ').and_then(|(name, _version)| recognized(name)),
+            server,
+            tools: listed.all.iter().map(ToolInfo::inspected).collect(),
+            proposed: if used.is_none() { propose(&listed.all) } else { None },
+            used,
+            problem,
+        })
+    }
+}

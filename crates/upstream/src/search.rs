@@ -1,0 +1,231 @@
+//! Searches: pages of a server's results as pages of hits.
+//!
+//! A server answers with a list of its own length. A page of it is kept for a while, so that the pages of a search are cut from
+//! one list, and a search that goes on after that asks again and checks that the list is the same.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fetchwell_core::handle::{Handle, RecordAddress};
+use fetchwell_core::lru::{LruCache, LruLimits};
+use fetchwell_core::record::{Evidence, Hit, HitId, Record, RecordData, Score};
+use fetchwell_ranking::lexical::foreign::ForeignTerms;
+use fetchwell_ranking::lexical::record_filter::RecordFilter;
+use fetchwell_source::query::{filter_hits, has_words, page_without_words};
+use fetchwell_source::unknown_place::unknown_place;
+use fetchwell_source::{
+    Count, ProtocolFault, SearchOperator, SearchPage, SearchPosition, SearchQuery, SourceError,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use tokio::task::spawn_blocking;
+
+use crate::McpServer;
+use crate::fault::{Problem, clipped, refused};
+use crate::reply::{NoResults, ResultItem, ResultsPage, read, results};
+use crate::tools::Tools;
+
+/// Number of results that are asked for, if a tool has an argument for it.
+const ASKED: u64 = 100;
+
+/// Maximum number of a page.
+const MAX_PAGES: u64 = 1_000;
+
+/// Time for which a page of results is kept, and the maximum size of all that are kept, in bytes.
+const KEPT_FOR: Duration = Duration::from_secs(120);
+const MAX_KEPT_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Pages of results, by the words and the position of the server.
+pub(crate) type KeptPages = LruCache<(String, Option<String>), Arc<ResultsPage>>;
+
+/// Place in the results of a search.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Position {
+    /// Position of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+    /// Number of results of its page that were returned, and the digest of the page.
+    #[serde(default)]
+    skip: usize,
+    #[serde(default)]
+    digest: String,
+}
+
+/// Creates the store of pages.
+pub(crate) fn kept_pages() -> KeptPages {
+    LruCache::with_weights(LruLimits::new(MAX_KEPT_BYTES).with_lifetime(KEPT_FOR), |(words, cursor), page| {
+        let items = page.items.iter().flat_map(|item| [&item.id, &item.title, &item.text, &item.url, &item.date]);
+        let texts: usize = items.map(|text| text.as_ref().map_or(0, String::len) + size_of::<String>()).sum();
+        words.len() + cursor.as_ref().map_or(0, String::len) + texts
+    })
+}
+
+/// Searches the server.
+pub(crate) async fn search(server: &McpServer, query: &SearchQuery, hops: u32) -> Result<SearchPage, SourceError> {
+    let schema = server.address.schema();
+    for stream in query.streams.iter().map(Some).chain(query.streams.is_empty().then_some(None)) {
+        if let Some(error) = unknown_place(&schema, query.connection.as_ref(), stream) {
+            return Err(error);
+        }
+    }
+    let filter = RecordFilter::for_stream(query, &server.address.detail())?;
+    if !has_words(query) {
+        return Ok(page_without_words(query));
+    }
+    let words = query.text.plain_words();
+    let start = match &query.position {
+        None => Position::default(),
+        Some(SearchPosition(text)) => serde_json::from_str(text).map_err(|_other| SourceError::InvalidCursor)?,
+    };
+    let is_first = query.position.is_none();
+    let page = results_page(server, &words, start.cursor.clone(), hops).await?;
+    if !start.digest.is_empty() && start.digest != digest(&page) {
+        return Err(SourceError::InvalidCursor);
+    }
+    let (server, query) = (server.shared(), query.clone());
+    let made = spawn_blocking(move || {
+        let mut made = hits(&server, &query, &page, start, filter.as_ref());
+        let is_whole = is_first && made.next.is_none() && !made.windowed;
+        made.count = is_whole.then(|| Count::exact(made.hits.len().try_into().unwrap_or(u64::MAX)));
+        made
+    });
+    made.await.map_err(|_stopped| SourceError::Unreachable { problem: "the program is ending".to_owned() })
+}
+
+/// Makes a page of hits of the results from a place on.
+fn hits(
+    server: &crate::Shared,
+    query: &SearchQuery,
+    page: &ResultsPage,
+    start: Position,
+    filter: Option<&RecordFilter>,
+) -> SearchPage {
+    let rest = page.items.get(start.skip..).unwrap_or_default();
+    let taken = rest.get(..query.limit).unwrap_or(rest);
+    let records: Vec<RecordData> = taken.iter().map(data).collect();
+    let mut terms = ForeignTerms::new(&query.text, records.iter());
+    let mut found = Vec::with_capacity(taken.len());
+    for (item, data) in taken.iter().zip(records) {
+        let is_filtered = filter.is_some_and(|filter| !filter.passes(&Value::Object(data.clone()).to_string()));
+        if is_filtered || !terms.passes(&data) {
+            continue;
+        }
+        found.push(hit(server, item, data, &mut terms));
+    }
+    let skip = start.skip + taken.len();
+    let next = if skip < page.items.len() {
+        Some(Position { cursor: start.cursor, skip, digest: digest(page) })
+    } else {
+        page.next.clone().map(|cursor| Position { cursor: Some(cursor), ..Position::default() })
+    };
+    let is_cut = page.next.is_none() && page.received >= usize::try_from(ASKED).unwrap_or(usize::MAX);
+    let next = next.and_then(|next| serde_json::to_string(&next).ok()).map(SearchPosition);
+    let mut answer = filter_hits(SearchPage { hits: found, next, ..SearchPage::default() }, query);
+    // Words of titles are checked above, and excluded words as far as the text of a result goes.
+    answer.unapplied.remove(&SearchOperator::Title);
+    // A server that was asked for so many results may have more.
+    answer.windowed = is_cut;
+    answer
+}
+
+/// Returns the fields of a result.
+fn data(item: &ResultItem) -> RecordData {
+    let ResultItem { title, text, url, date, .. } = item;
+    let fields = [("title", title), ("url", url), ("date", date), ("text", text)];
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into()))).collect()
+}
+
+fn hit(server: &crate::Shared, item: &ResultItem, data: RecordData, terms: &mut ForeignTerms) -> Hit {
+    let share = terms.share(&data);
+    let record = item.id.as_deref().and_then(|id| id.parse().ok());
+    let address = record.map(|record| RecordAddress {
+        connection: Some(server.address.connection.clone()),
+        stream: server.address.stream.clone(),
+        record,
+    });
+    // An id that no handle can hold counts as omitted.
+    let address = address.filter(|address| Handle::mint(address).is_some());
+    let placeholder = || RecordAddress {
+        connection: Some(server.address.connection.clone()),
+        stream: server.address.stream.clone(),
+        record: server.no_record.clone(),
+    };
+    let id = address.clone().map_or(HitId::Nameless, HitId::Record);
+    let mut record = Record::new(address.unwrap_or_else(placeholder), data);
+    record.display_name.clone_from(&server.address.label);
+    let hit = terms.hit(record);
+    Hit { id, evidence: Evidence { score: Score::new(share), ..hit.evidence }, ..hit }
+}
+
+/// Returns a page of the server's results, which is asked for if it is not kept.
+async fn results_page(
+    server: &McpServer,
+    words: &str,
+    cursor: Option<String>,
+    hops: u32,
+) -> Result<Arc<ResultsPage>, SourceError> {
+    let key = (words.to_owned(), cursor.clone());
+    if let Some(page) = server.pages.get(&key) {
+        return Ok(page);
+    }
+    let listed = server.listed().await?;
+    let tools = listed.used.clone().map_err(|problem| server.error(problem))?;
+    let number = cursor.as_deref().filter(|_| tools.search.page.is_some()).map_or(Ok(1), str::parse::<u64>);
+    let number = number.map_err(|_other| SourceError::InvalidCursor)?;
+    let limit = limit(&tools);
+    let numbered = tools.search.page.is_some();
+    let arguments = arguments(&tools, words, cursor, number);
+    let answer = server.sessions.call(&tools.search.tool, arguments, hops).await;
+    let answer = answer.map_err(|problem| server.error(problem))?;
+    let read = move || match read(answer) {
+        Ok(content) => results(&content, &tools.search),
+        Err(error) => Err(NoResults::Error(error)),
+    };
+    let page = spawn_blocking(read).await;
+    let page = page.map_err(|_stopped| server.error(Problem::Closed))?.map_err(|fault| no_results(server, fault))?;
+    let mut page = page;
+    let received = u64::try_from(page.received).unwrap_or(u64::MAX);
+    if numbered && page.has_more.unwrap_or(received >= limit) && received > 0 && number < MAX_PAGES {
+        page.next = Some((number + 1).to_string());
+    }
+    let page = Arc::new(page);
+    server.pages.insert(key, Arc::clone(&page));
+    Ok(page)
+}
+
+/// Returns the number of results that a tool is asked for.
+fn limit(tools: &Tools) -> u64 {
+    let fixed = tools.search.limit.as_ref().and_then(|limit| tools.search.arguments.get(limit)?.as_u64());
+    fixed.unwrap_or_else(|| tools.max_limit.map_or(ASKED, |most| most.min(ASKED)))
+}
+
+fn arguments(tools: &Tools, words: &str, cursor: Option<String>, number: u64) -> Map<String, Value> {
+    let search = &tools.search;
+    let mut arguments = search.arguments.clone();
+    arguments.extend(search.limit.clone().map(|argument| (argument, Value::from(limit(tools)))));
+    arguments.extend(search.query.clone().map(|query| (query, Value::from(words))));
+    match &search.page {
+        Some(page) => arguments.extend([(page.clone(), Value::from(number))]),
+        None => arguments.extend(search.cursor.clone().zip(cursor.map(Value::from))),
+    }
+    arguments
+}
+
+fn no_results(server: &McpServer, fault: NoResults) -> SourceError {
+    match fault {
+        NoResults::Error(error) => refused(clipped(&error.0)),
+        NoResults::NoList => SourceError::Protocol(ProtocolFault::WrongShape { missing: "list of results" }),
+        NoResults::Text => server.error(Problem::TextOnly),
+    }
+}
+
+/// Returns a digest of the ids of a page, by which a changed list is noticed.
+fn digest(page: &ResultsPage) -> String {
+    let mut hash = Sha256::new();
+    for item in &page.items {
+        hash.update(item.id.as_deref().unwrap_or_default());
+        hash.update([0]);
+    }
+    hash.finalize().iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}

@@ -1,0 +1,85 @@
+//! Servers that are started as a child process and spoken to over its standard input and output.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+/// Maximum length of a line of a child's standard error in the log, in bytes.
+const MAX_LOGGED_BYTES: u64 = 2_000;
+
+/// Command of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerCommand {
+    /// The program and its arguments.
+    pub line: Vec<String>,
+    /// All variables of its environment.
+    pub environment: Vec<(String, OsString)>,
+    /// Folder that it is started in; that of this program if absent.
+    pub folder: Option<PathBuf>,
+}
+
+/// Child process. It is killed with all of its children when this value is dropped.
+#[derive(Debug)]
+pub(super) struct ServerProcess {
+    child: Child,
+}
+
+/// The three streams of a child.
+pub(super) struct Pipes {
+    pub(super) output: ChildStdout,
+    pub(super) input: ChildStdin,
+    pub(super) errors: ChildStderr,
+}
+
+/// Starts a server.
+///
+/// # Errors
+///
+/// The program does not exist or cannot be started.
+pub(super) fn start(command: &ServerCommand) -> Result<(ServerProcess, Pipes), String> {
+    let (program, arguments) = command.line.split_first().ok_or("the command is empty")?;
+    let mut process = Command::new(program);
+    process.args(arguments).env_clear();
+    process.envs(command.environment.iter().map(|(name, value)| (name, value)));
+    if let Some(folder) = &command.folder {
+        process.current_dir(folder);
+    }
+    process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    // Launchers such as npx start the server as a child of their own, which must end with them.
+    #[cfg(unix)]
+    process.process_group(0);
+    let mut child = process.spawn().map_err(|error| format!("`{program}` cannot be started ({error})"))?;
+    let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
+    let (Some(output), Some(input), Some(errors)) = pipes else {
+        return Err(format!("`{program}` has no pipes"));
+    };
+    Ok((ServerProcess { child }, Pipes { output, input, errors }))
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(group) = self.child.id().and_then(|id| rustix::process::Pid::from_raw(id.try_into().ok()?)) {
+            // It may have ended by itself.
+            let _ended = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// Logs the lines of a child's standard error until it ends. Reads them in any case: a full pipe would stop the child.
+pub(super) async fn log_errors(source: String, errors: ChildStderr) {
+    let mut lines = BufReader::new(errors);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = (&mut lines).take(MAX_LOGGED_BYTES).read_until(b'\n', &mut line).await;
+        if !matches!(read, Ok(1..)) {
+            return;
+        }
+        let text = String::from_utf8_lossy(&line);
+        tracing::debug!(source, stderr = %text.trim_end().escape_debug(), "the server wrote");
+    }
+}

@@ -1,0 +1,234 @@
+//! Opening of a session.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fetchwell_callers::CallContext;
+use fetchwell_outbound::build_client;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::model::{PaginatedRequestParams, ProtocolVersion};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, RoleClient, RunningService,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use secrecy::SecretString;
+use tokio::time::timeout;
+use url::Url;
+
+use super::child::{ServerCommand, ServerProcess, log_errors, start};
+use super::handler::Handler;
+use super::http::{CurrentToken, TokenClient};
+use crate::credential::Credential;
+use crate::fault::{MAX_ANSWER_BYTES, Problem};
+use crate::mapping::Mapping;
+use crate::tools::{ToolInfo, Tools, is_complete, recognize};
+
+/// Maximum time for the start of a server and its answer to `initialize` and `tools/list`.
+const START_WITHIN: Duration = Duration::from_secs(60);
+
+/// Maximum number of tools and of pages of them that are read.
+const MAX_TOOLS: usize = 2_000;
+const MAX_TOOL_PAGES: usize = 50;
+
+/// Revision of the protocol for servers that do not know `initialize`.
+const WITHOUT_INITIALIZE: ProtocolVersion = ProtocolVersion::STANDARD_HEADERS;
+
+/// A server, and how it is spoken to.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    /// Name of the source.
+    pub(crate) source: String,
+    /// Location of the server.
+    pub(crate) place: Place,
+    /// Name by which this program introduces itself.
+    pub(crate) client_name: String,
+    /// Mapping of the tools.
+    pub(crate) mapping: Mapping,
+    /// Maximum time of a call.
+    pub(crate) deadline: Duration,
+}
+
+/// Location of a server.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// Behind a URL.
+    Http {
+        /// URL of the endpoint.
+        url: Url,
+        /// Credential of the requests.
+        credential: Credential,
+        /// Further headers of each request.
+        headers: Vec<(HeaderName, HeaderValue)>,
+        /// Token of the next requests.
+        token: SharedToken,
+    },
+    /// A program.
+    Command(ServerCommand),
+}
+
+/// Token that the requests of all sessions use.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SharedToken(CurrentToken, Arc<Mutex<Option<SecretString>>>);
+
+/// Session with a server.
+#[derive(Debug)]
+pub(crate) struct Session {
+    service: RunningService<RoleClient, Handler>,
+    tools: Mutex<Arc<Listed>>,
+    is_stale: Arc<AtomicBool>,
+    /// Name and version that the server gives itself.
+    server: String,
+    /// Keeps the program running.
+    _process: Option<ServerProcess>,
+}
+
+/// The tools of a server.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    /// All tools that were read.
+    pub(crate) all: Vec<ToolInfo>,
+    /// The tools that are called, or the reason why none is.
+    pub(crate) used: Result<Tools, Problem>,
+}
+
+impl Endpoint {
+    /// Reads the credential again after it was refused. Returns true if there is another one.
+    pub(crate) async fn renew_token(&self) -> bool {
+        let Place::Http { credential, token, .. } = &self.place else { return false };
+        let refused = token.1.lock().clone();
+        let newer = credential.other_than(refused.as_ref()).await;
+        let is_newer = newer.is_some();
+        if is_newer {
+            token.set(newer);
+        }
+        is_newer
+    }
+}
+
+impl SharedToken {
+    fn set(&self, token: Option<SecretString>) {
+        *self.1.lock() = token.clone();
+        self.0.set(token);
+    }
+}
+
+/// Opens a session: starts or connects to the server, and lists its tools.
+pub(super) async fn open(endpoint: &Endpoint) -> Result<Session, Problem> {
+    let opened = async {
+        let session = match &endpoint.place {
+            Place::Http { url, credential, headers, token } => {
+                token.set(credential.token().await?);
+                let client = build_client(url).map_err(Problem::Unreachable)?;
+                let client = TokenClient { client, token: token.0.clone() };
+                over_http(endpoint, url, headers, client).await?
+            }
+            Place::Command(command) => over_pipes(endpoint, command).await?,
+        };
+        session.list_tools(endpoint).await?;
+        Ok(session)
+    };
+    timeout(START_WITHIN, opened).await.unwrap_or(Err(Problem::Timeout(START_WITHIN)))
+}
+
+async fn over_http(
+    endpoint: &Endpoint,
+    url: &Url,
+    headers: &[(HeaderName, HeaderValue)],
+    client: TokenClient,
+) -> Result<Session, Problem> {
+    let headers: HashMap<HeaderName, HeaderValue> = headers.iter().cloned().collect();
+    let config = || {
+        let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
+        config.custom_headers(headers.clone()).max_sse_event_size(MAX_ANSWER_BYTES)
+    };
+    let transport = || StreamableHttpClientTransport::with_client(client.clone(), config());
+    let handler = Handler::new(endpoint.client_name.clone());
+    let known = handler.clone().serve_with_lifecycle(transport(), ClientLifecycleMode::Initialize).await;
+    let service = match known {
+        // Servers of later revisions need not know `initialize`.
+        Err(ClientInitializeError::JsonRpcError(_) | ClientInitializeError::NoCompatibleProtocolVersion { .. }) => {
+            let later = ClientLifecycleMode::Discover { preferred_versions: vec![WITHOUT_INITIALIZE] };
+            handler.serve_with_lifecycle(transport(), later).await
+        }
+        known => known,
+    };
+    service.map(|service| Session::new(service, None)).map_err(|error| Problem::of_start(&error))
+}
+
+async fn over_pipes(endpoint: &Endpoint, command: &ServerCommand) -> Result<Session, Problem> {
+    let (process, pipes) = start(command).map_err(Problem::Unreachable)?;
+    tokio::spawn(log_errors(endpoint.source.clone(), pipes.errors));
+    let transport = AsyncRwTransport::new_client(pipes.output, pipes.input).with_max_line_length(MAX_ANSWER_BYTES);
+    let handler = Handler::new(endpoint.client_name.clone());
+    let service = handler.serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await;
+    service.map(|service| Session::new(service, Some(process))).map_err(|error| Problem::of_start(&error))
+}
+
+impl Session {
+    fn new(service: RunningService<RoleClient, Handler>, process: Option<ServerProcess>) -> Self {
+        let is_stale = Arc::clone(&service.service().is_stale);
+        let info = service.peer_info();
+        let server = info.map(|info| format!("{} {}", info.server_info.name, info.server_info.version));
+        let tools = Mutex::new(Arc::new(Listed { all: Vec::new(), used: Err(Problem::Closed) }));
+        Self { service, tools, is_stale, server: server.unwrap_or_default(), _process: process }
+    }
+
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.service.is_closed() || self.peer().is_transport_closed()
+    }
+
+    /// Returns the name and version that the server gives itself.
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Returns the tools. They are listed again after the server said that they have changed.
+    pub(crate) async fn tools(&self, endpoint: &Endpoint) -> Result<Arc<Listed>, Problem> {
+        if self.is_stale.swap(false, Ordering::Relaxed) {
+            let listed = self.list_tools(endpoint).await;
+            if listed.is_err() {
+                self.is_stale.store(true, Ordering::Relaxed);
+            }
+            listed?;
+        }
+        Ok(Arc::clone(&self.tools.lock()))
+    }
+
+    async fn list_tools(&self, endpoint: &Endpoint) -> Result<(), Problem> {
+        let mut all: Vec<ToolInfo> = Vec::new();
+        let mut cursor = None;
+        for _page in 0..MAX_TOOL_PAGES {
+            let page = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = self.peer().list_tools(Some(page)).await.map_err(|error| Problem::of_call(&error))?;
+            let room = MAX_TOOLS.saturating_sub(all.len());
+            all.extend(page.tools.into_iter().take(room).map(ToolInfo::from));
+            cursor = page.next_cursor;
+            if cursor.is_none() || all.len() == MAX_TOOLS || is_complete(&all, &endpoint.mapping) {
+                break;
+            }
+        }
+        let used = recognize(&all, &endpoint.mapping).map_err(Problem::Tools);
+        *self.tools.lock() = Arc::new(Listed { all, used });
+        Ok(())
+    }
+}
+
+impl Place {
+    /// Returns the token of a credential, for a check.
+    pub(crate) async fn check_credential(&self) -> Result<(), Problem> {
+        match self {
+            Self::Http { credential, .. } => credential.token().await.map(drop),
+            Self::Command(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! MCP servers as sources: the keys of `[[source]]` that only they have.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use fetchwell_upstream::{FetchMapping, Mapping, SearchMapping};
+use serde::Deserialize;
+use url::{Host, Url};
+
+use super::credential::CredentialSettings;
+use super::values::{CredentialText, is_variable, without_user_info};
+
+/// Maximum length of the name by which the program introduces itself, in characters.
+const MAX_CLIENT_NAME: usize = 64;
+
+/// Settings of an MCP server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct McpSource {
+    /// Location of the server.
+    pub endpoint: McpEndpoint,
+    /// Name by which the program introduces itself, if it is not its own.
+    pub client_name: Option<String>,
+    /// Name of the preset with the mapping of its tools.
+    pub preset: Option<String>,
+    /// Tools that are named.
+    pub mapping: Mapping,
+}
+
+// Mappings have JSON values, whose numbers are equal to themselves when they come from a file.
+impl Eq for McpSource {}
+
+/// Location of an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum McpEndpoint {
+    /// Behind a URL.
+    Http {
+        /// URL of the endpoint.
+        url: Url,
+        /// Location of the credential; that of `fetchwell source login` if absent.
+        credential: Option<CredentialSettings>,
+        /// Further headers by name.
+        headers: Vec<(String, ValuePlace)>,
+    },
+    /// A program, which is started.
+    Command {
+        /// The program and its arguments.
+        line: Vec<String>,
+        /// Variables of its environment.
+        environment: Vec<(String, ValuePlace)>,
+        /// Folder that it is started in.
+        folder: PathBuf,
+    },
+}
+
+/// A text, or its location if it is a secret.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum ValuePlace {
+    /// The text itself.
+    Text(String),
+    /// An environment variable of this program.
+    Variable(String),
+    /// A file.
+    File(PathBuf),
+}
+
+impl TryFrom<String> for ValuePlace {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("env", name)) if is_variable(name) => Ok(Self::Variable(name.to_owned())),
+            Some(("env", _)) => Err("`env:` needs the name of a variable, such as \"env:NOTES_KEY\"".to_owned()),
+            Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
+            _ if text.chars().any(char::is_control) => Err("the value has control characters".to_owned()),
+            _ => Ok(Self::Text(text)),
+        }
+    }
+}
+
+/// Shows no text, which may be a secret.
+impl fmt::Debug for ValuePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(_) => f.write_str("Text"),
+            Self::Variable(name) => write!(f, "env:{name}"),
+            Self::File(path) => write!(f, "file:{}", path.display()),
+        }
+    }
+}
+
+/// The keys of an MCP server as deserialized.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct McpKeys {
+    pub(super) mcp: Option<String>,
+    pub(super) command: Option<Vec<String>>,
+    pub(super) env: Option<BTreeMap<String, ValuePlace>>,
+    pub(super) headers: Option<BTreeMap<String, ValuePlace>>,
+    pub(super) client_name: Option<String>,
+    pub(super) preset: Option<String>,
+    pub(super) search: Option<SearchMapping>,
+    pub(super) fetch: Option<FetchMapping>,
+}
+
+impl McpKeys {
+    /// Returns true if none of the keys is set.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns true if the location of a server is set.
+    pub(super) fn has_place(&self) -> bool {
+        self.mcp.is_some() || self.command.is_some()
+    }
+
+    /// Validates the keys. Paths are relative to `folder`.
+    pub(super) fn settings(
+        self,
+        credential: Option<&CredentialText>,
+        allow_insecure: Option<bool>,
+        folder: &Path,
+    ) -> Result<McpSource, String> {
+        let endpoint = match (self.mcp, self.command) {
+            (Some(url), None) if self.env.is_none() => {
+                let credential = credential.map(|credential| own_credential(credential, folder)).transpose()?;
+                let url = endpoint(&url, allow_insecure == Some(true))?;
+                Ok(McpEndpoint::Http { url, credential, headers: placed(self.headers, folder) })
+            }
+            (Some(_), None) => Err("env is for a server that is started with command"),
+            (None, Some(line)) if line.first().is_none_or(|program| program.trim().is_empty()) => {
+                Err("command is empty; write the program and its arguments as a list, such as [\"npx\", \"-y\", \"server\"]")
+            }
+            (None, Some(_)) if credential.is_some() || self.headers.is_some() || allow_insecure.is_some() => {
+                Err("credential, headers and allow_insecure are for a server behind a URL; a command gets its secrets in env")
+            }
+            (None, Some(line)) => Ok(McpEndpoint::Command {
+                line,
+                environment: placed(self.env, folder),
+                folder: folder.to_owned(),
+            }),
+            (Some(_), Some(_)) => Err("mcp and command are two servers; name one of them"),
+            (None, None) => Err("mcp or command is missing"),
+        }?;
+        let is_name = |name: &String| {
+            !name.trim().is_empty()
+                && name.chars().count() <= MAX_CLIENT_NAME
+                && !name.chars().any(char::is_control)
+        };
+        if self.client_name.as_ref().is_some_and(|name| !is_name(name)) {
+            return Err(format!("client_name is a name of at most {MAX_CLIENT_NAME} characters"));
+        }
+        let mapping = Mapping { search: self.search, fetch: self.fetch, stream: None };
+        let unnamed = [mapping.search.as_ref().map(|search| &search.tool), mapping.fetch.as_ref().map(|fetch| &fetch.tool)];
+        if unnamed.into_iter().flatten().any(String::is_empty) {
+            return Err("search and fetch need tool, the name of the tool".to_owned());
+        }
+        if let Some(preset) = &self.preset
+            && fetchwell_upstream::preset(preset).is_none()
+        {
+            let known = fetchwell_upstream::presets().join(", ");
+            return Err(format!("there is no preset of this name; the presets are {known}"));
+        }
+        Ok(McpSource { endpoint, client_name: self.client_name, preset: self.preset, mapping })
+    }
+}
+
+/// Returns the location of a credential of the source's own.
+fn own_credential(credential: &CredentialText, folder: &Path) -> Result<CredentialSettings, String> {
+    match credential.settings(folder, Path::new(""))? {
+        CredentialSettings::PdppCache(_) => {
+            Err("the credential \"pdpp-cache\" is for record servers; use \"env:NAME\", \"file:PATH\" or \"command:LINE\", or leave it out and run `fetchwell source login`".to_owned())
+        }
+        CredentialSettings::Caller => {
+            Err("the token of a caller is for this server, and is not sent to an MCP server; use a credential of the source's own".to_owned())
+        }
+        own => Ok(own),
+    }
+}
+
+/// Parses the URL of an endpoint. It must be `https`, or on this machine, or explicitly allowed.
+fn endpoint(text: &str, allows_insecure: bool) -> Result<Url, String> {
+    let text = without_user_info(text.trim())?;
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.fragment().is_none() && url.has_host());
+    let url = url.ok_or("mcp is the https URL of the server's endpoint, such as \"https://mcp.example.com/mcp\"")?;
+    let is_local = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    if url.scheme() == "https" || is_local || allows_insecure {
+        Ok(url)
+    } else {
+        Err("over http the credential and every query are sent unencrypted; use https, or set allow_insecure = true beside it if no one else can read that network".to_owned())
+    }
+}
+
+/// Returns values with paths that are relative to `folder`.
+fn placed(values: Option<BTreeMap<String, ValuePlace>>, folder: &Path) -> Vec<(String, ValuePlace)> {
+    let place = |value| match value {
+        ValuePlace::File(path) => ValuePlace::File(folder.join(path)),
+        other => other,
+    };
+    values.unwrap_or_default().into_iter().map(|(name, value)| (name, place(value))).collect()
+}
+
+impl fmt::Display for McpSource {
+    /// Writes the URL, or the program without its arguments, which may have secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.endpoint {
+            McpEndpoint::Http { url, .. } => url.fmt(f),
+            McpEndpoint::Command { line, .. } => f.write_str(line.first().map_or("", String::as_str)),
+        }
+    }
+}
