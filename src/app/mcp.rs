@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 
 use fetchwell_pdpp::ProviderUrl;
-use fetchwell_upstream::{CLIENT_NAME, Credential, Mapping, McpPlace, McpServer, McpSettings, ServerCommand, preset};
+use fetchwell_upstream::{
+    CLIENT_NAME, Credential, Mapping, McpPlace, McpServer, McpSettings, ServerCommand, preset,
+};
 use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -66,7 +68,8 @@ pub(crate) fn mcp_server(
 
 /// Returns a header. Its value is never shown.
 fn header(table: &str, name: &str, value: &SecretString) -> Result<(HeaderName, HeaderValue), Failure> {
-    let invalid = |what: &str| Failure::new(format!("the {what} of a header of {table} is not valid: `{name}`"));
+    let invalid =
+        |what: &str| Failure::new(format!("the {what} of a header of {table} is not valid: `{name}`"));
     let header = name.parse::<HeaderName>().map_err(|_invalid| invalid("name"))?;
     let mut value = HeaderValue::from_str(value.expose_secret()).map_err(|_invalid| invalid("value"))?;
     value.set_sensitive(true);

@@ -360,7 +360,8 @@ fn remote(settings: &SourceSettings, url: &ProviderUrl, credentials: Credentials
 /// Returns a source that is not called, because the environment has an owner credential, or lacks a secret.
 fn refused(settings: &SourceSettings, problem: String) -> LazySource {
     LazySource::new(settings.name.clone(), identity(settings), move || {
-        let remedy = "correct the variable or the file, and run the command again or restart the server".to_owned();
+        let remedy =
+            "correct the variable or the file, and run the command again or restart the server".to_owned();
         Err(SourceError::Reauthorize { problem: problem.clone(), remedy })
     })
 }

@@ -133,6 +133,12 @@ fn print_text(printer: Printer, value: &Value, more: bool, matched: &MatchedWord
     for warning in value.get("warnings").and_then(Value::as_array).into_iter().flatten() {
         note(&with_option_names(warning.as_str().unwrap_or_default()));
     }
+    for source in value.get("unavailable").and_then(Value::as_array).into_iter().flatten() {
+        let part = |name: &str| source.get(name).and_then(Value::as_str);
+        let (name, code) = (part("source").unwrap_or_default(), part("code").unwrap_or_default());
+        let hint = part("hint").map(|hint| format!("; {hint}")).unwrap_or_default();
+        note(&format_args!("the source `{name}` did not answer ({code}){hint}"));
+    }
     match (results.len(), more) {
         (0, _) => {
             note(&"nothing found");

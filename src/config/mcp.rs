@@ -71,7 +71,9 @@ impl TryFrom<String> for ValuePlace {
     fn try_from(text: String) -> Result<Self, String> {
         match text.split_once(':') {
             Some(("env", name)) if is_variable(name) => Ok(Self::Variable(name.to_owned())),
-            Some(("env", _)) => Err("`env:` needs the name of a variable, such as \"env:NOTES_KEY\"".to_owned()),
+            Some(("env", _)) => {
+                Err("`env:` needs the name of a variable, such as \"env:NOTES_KEY\"".to_owned())
+            }
             Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
             _ if text.chars().any(char::is_control) => Err("the value has control characters".to_owned()),
             _ => Ok(Self::Text(text)),
@@ -123,16 +125,19 @@ impl McpKeys {
     ) -> Result<McpSource, String> {
         let endpoint = match (self.mcp, self.command) {
             (Some(url), None) if self.env.is_none() => {
-                let credential = credential.map(|credential| own_credential(credential, folder)).transpose()?;
+                let credential =
+                    credential.map(|credential| own_credential(credential, folder)).transpose()?;
                 let url = endpoint(&url, allow_insecure == Some(true))?;
                 Ok(McpEndpoint::Http { url, credential, headers: placed(self.headers, folder) })
             }
             (Some(_), None) => Err("env is for a server that is started with command"),
-            (None, Some(line)) if line.first().is_none_or(|program| program.trim().is_empty()) => {
-                Err("command is empty; write the program and its arguments as a list, such as [\"npx\", \"-y\", \"server\"]")
-            }
+            (None, Some(line)) if line.first().is_none_or(|program| program.trim().is_empty()) => Err(
+                "command is empty; write the program and its arguments as a list, such as [\"npx\", \"-y\", \"server\"]",
+            ),
             (None, Some(_)) if credential.is_some() || self.headers.is_some() || allow_insecure.is_some() => {
-                Err("credential, headers and allow_insecure are for a server behind a URL; a command gets its secrets in env")
+                Err(
+                    "credential, headers and allow_insecure are for a server behind a URL; a command gets its secrets in env",
+                )
             }
             (None, Some(line)) => Ok(McpEndpoint::Command {
                 line,
@@ -151,7 +156,10 @@ impl McpKeys {
             return Err(format!("client_name is a name of at most {MAX_CLIENT_NAME} characters"));
         }
         let mapping = Mapping { search: self.search, fetch: self.fetch, stream: None };
-        let unnamed = [mapping.search.as_ref().map(|search| &search.tool), mapping.fetch.as_ref().map(|fetch| &fetch.tool)];
+        let unnamed = [
+            mapping.search.as_ref().map(|search| &search.tool),
+            mapping.fetch.as_ref().map(|fetch| &fetch.tool),
+        ];
         if unnamed.into_iter().flatten().any(String::is_empty) {
             return Err("search and fetch need tool, the name of the tool".to_owned());
         }
@@ -184,7 +192,8 @@ fn endpoint(text: &str, allows_insecure: bool) -> Result<Url, String> {
     let url = Url::parse(text)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.fragment().is_none() && url.has_host());
-    let url = url.ok_or("mcp is the https URL of the server's endpoint, such as \"https://mcp.example.com/mcp\"")?;
+    let url =
+        url.ok_or("mcp is the https URL of the server's endpoint, such as \"https://mcp.example.com/mcp\"")?;
     let is_local = match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(Host::Ipv4(address)) => address.is_loopback(),

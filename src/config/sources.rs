@@ -185,7 +185,7 @@ impl fmt::Display for SourcePlace {
 }
 
 /// A `[[source]]` table as deserialized.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SourceTable {
     name: SourceTitle,

@@ -25,4 +25,5 @@ mod setup;
 mod sources;
 mod store;
 mod tools;
+mod upstream;
 mod v1;

@@ -143,7 +143,12 @@ impl Transport {
         Requests { transport: self, context }
     }
 
-    async fn attempt(&self, url: &Url, token: &SecretString, hops: u32) -> Result<(Body, Arc<Redactor>), Failure> {
+    async fn attempt(
+        &self,
+        url: &Url,
+        token: &SecretString,
+        hops: u32,
+    ) -> Result<(Body, Arc<Redactor>), Failure> {
         let _turn = self.in_flight.acquire().await.map_err(|_closed| unreachable("the program is ending"))?;
         let redactor = self.sent.redactor(token);
         let authorization = bearer(token).ok_or_else(|| unreachable("the token cannot be sent"))?;
@@ -225,7 +230,9 @@ impl Requests<'_> {
         let until = Instant::now() + self.transport.deadline;
         let hops = self.context.hops();
         if hops >= MAX_HOPS {
-            return Err(unreachable("the call has passed too many servers of fetchwell, which name each other in a circle"));
+            return Err(unreachable(
+                "the call has passed too many servers of fetchwell, which name each other in a circle",
+            ));
         }
         let timed = async {
             let token = self.transport.credentials.token(self.context, Timestamp::now()).await?;

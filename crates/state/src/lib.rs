@@ -34,6 +34,5 @@ pub use foreign::{
 pub use head::read_head;
 pub use identity::FileIdentity;
 pub use kind::FileKind;
-pub use lock::LockedFile;
-pub use lock::StateLock;
+pub use lock::{LockedFile, StateLock};
 pub use private::{create_private_directory, create_private_file, private_options};

@@ -47,8 +47,7 @@ mod tool;
 mod toolbox;
 mod toolboxes;
 
-pub use answer::Payload;
-pub use answer::{continue_chunked, read_chunked, run_blocking};
+pub use answer::{Payload, continue_chunked, read_chunked, run_blocking};
 pub use cache::{ChunkStart, ChunkedText, Previews, TextQuery};
 pub use change_tokens::ChangeTokenSealer;
 pub use error::{ErrorBody, ErrorContext, Overrun, ShownUnavailable, SourceHints, ToolError};

@@ -13,7 +13,7 @@ use rmcp::transport::streamable_http_client::{
 use crate::tools::ToolsFault;
 
 /// Maximum size of an answer, in bytes. It is a limit of rmcp's.
-pub const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
 /// Maximum length of a server's message in an error, in bytes.
 const MAX_MESSAGE_BYTES: usize = 1_000;
@@ -134,7 +134,9 @@ impl Problem {
     fn of_request(error: &reqwest::Error) -> Self {
         match error.status().map(|status| status.as_u16()) {
             Some(401 | 403) => Self::Unauthorized,
-            Some(404) => Self::Unreachable("the server answers HTTP 404; check the path of the URL".to_owned()),
+            Some(404) => {
+                Self::Unreachable("the server answers HTTP 404; check the path of the URL".to_owned())
+            }
             Some(status) => Self::Unreachable(format!("the server answers HTTP {status}")),
             None if error.is_connect() => {
                 let cause = fetchwell_outbound::innermost(error);
@@ -163,15 +165,17 @@ impl Problem {
                     "the call has passed {MAX_HOPS} servers of fetchwell, which name each other in a circle; remove one of the sources"
                 ),
             }),
-            Self::TextOnly => {
-                unknown_tools(name, "the search of the server answers with text, and no form of its lines is configured")
-            }
+            Self::TextOnly => unknown_tools(
+                name,
+                "the search of the server answers with text, and no form of its lines is configured",
+            ),
         }
     }
 }
 
 fn unknown_tools(name: &str, problem: &str) -> SourceError {
-    let remedy = format!("run `fetchwell source inspect {name}`, which proposes what to write into the configuration");
+    let remedy =
+        format!("run `fetchwell source inspect {name}`, which proposes what to write into the configuration");
     SourceError::Protocol(ProtocolFault::UnknownTools { problem: format!("{problem}; {remedy}") })
 }
 

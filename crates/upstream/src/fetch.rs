@@ -26,7 +26,15 @@ const MAX_KEPT_BYTES: u64 = 32 * 1024 * 1024;
 const MAX_MEMORY_WAIT: Duration = Duration::from_secs(2);
 
 /// Words of a server by which it says that a record does not exist.
-const MISSING: &[&str] = &["not found", "not_found", "no such", "does not exist", "doesn't exist", "unknown id", "unknown document"];
+const MISSING: &[&str] = &[
+    "not found",
+    "not_found",
+    "no such",
+    "does not exist",
+    "doesn't exist",
+    "unknown id",
+    "unknown document",
+];
 
 /// Record of a server with the digest of its content.
 #[derive(Debug)]
@@ -41,13 +49,18 @@ pub(crate) type KeptRecords = LruCache<String, Arc<FetchedRecord>>;
 
 /// Creates the store of records.
 pub(crate) fn kept_records() -> KeptRecords {
-    LruCache::with_weights(LruLimits::new(MAX_KEPT_BYTES).with_lifetime(KEPT_FOR), |id, record: &Arc<FetchedRecord>| {
-        id.len() + record.bytes
-    })
+    LruCache::with_weights(
+        LruLimits::new(MAX_KEPT_BYTES).with_lifetime(KEPT_FOR),
+        |id: &String, record: &Arc<FetchedRecord>| id.len() + record.bytes,
+    )
 }
 
 /// Fetches a record.
-pub(crate) async fn record(server: &McpServer, query: &RecordQuery, hops: u32) -> Result<Record, SourceError> {
+pub(crate) async fn record(
+    server: &McpServer,
+    query: &RecordQuery,
+    hops: u32,
+) -> Result<Record, SourceError> {
     let fetched = fetched(server, &query.address, hops).await?;
     let mut data = fetched.data.clone();
     if !query.fields.is_empty() {
@@ -61,8 +74,10 @@ pub(crate) async fn record(server: &McpServer, query: &RecordQuery, hops: u32) -
         }
         data.retain(|name, _| query.fields.contains(name));
     }
-    let address = RecordAddress { connection: Some(server.address.connection.clone()), ..query.address.clone() };
-    let permit = MemoryPermit::acquire(fetched.bytes, MAX_MEMORY_WAIT).await.map_err(|_busy| SourceError::Busy)?;
+    let address =
+        RecordAddress { connection: Some(server.address.connection.clone()), ..query.address.clone() };
+    let permit =
+        MemoryPermit::acquire(fetched.bytes, MAX_MEMORY_WAIT).await.map_err(|_busy| SourceError::Busy)?;
     let mut record = Record::new(address, data);
     record.display_name.clone_from(&server.address.label);
     record.connector_key = Some("mcp".to_owned());
@@ -104,9 +119,12 @@ async fn fetched(
         Ok::<_, ToolError>(FetchedRecord { data, digest, bytes: text.len() })
     };
     let read = spawn_blocking(read).await.map_err(|_stopped| server.error(Problem::Closed))?;
-    let record = read.map_err(|ToolError(words)| {
-        if says_missing(&words) { missing(server, id) } else { refused(clipped(&words)) }
-    })?;
+    let record =
+        read.map_err(
+            |ToolError(words)| {
+                if says_missing(&words) { missing(server, id) } else { refused(clipped(&words)) }
+            },
+        )?;
     let record = Arc::new(record);
     server.records.insert(id.to_owned(), Arc::clone(&record));
     Ok(record)

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fetchwell_callers::CallContext;
-use fetchwell_core::handle::{ConnectionId, RecordAddress, RecordKey, SourceName, StreamName};
+use fetchwell_core::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use fetchwell_core::record::{Record, Schema, Window};
 use fetchwell_source::unknown_place::unknown_place;
 use fetchwell_source::{
@@ -102,17 +102,10 @@ pub enum McpPlace {
 pub struct McpServer {
     name: SourceName,
     identity: String,
-    shared: Arc<Shared>,
+    address: Arc<Address>,
     sessions: Sessions,
     pages: KeptPages,
     records: KeptRecords,
-}
-
-/// What the threads that read answers need of a server.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) address: Address,
-    pub(crate) no_record: RecordKey,
 }
 
 /// Names in the settings that cannot be those of a connection or a stream.
@@ -134,6 +127,7 @@ impl McpServer {
             connection: name.as_str().parse::<ConnectionId>().map_err(invalid)?,
             stream: stream.parse::<StreamName>().map_err(invalid)?,
             label,
+            no_record: NO_RECORD.parse().map_err(invalid)?,
         };
         let identity = Self::identity_at(&name, &place.to_string());
         let place = match place {
@@ -143,11 +137,10 @@ impl McpServer {
             McpPlace::Command(command) => Place::Command(command),
         };
         let endpoint = Endpoint { source: name.to_string(), place, client_name, mapping, deadline };
-        let no_record = NO_RECORD.parse().map_err(invalid)?;
         Ok(Self {
             name,
             identity,
-            shared: Arc::new(Shared { address, no_record }),
+            address: Arc::new(address),
             sessions: Sessions::new(endpoint),
             pages: kept_pages(),
             records: kept_records(),
@@ -158,10 +151,6 @@ impl McpServer {
     #[must_use]
     pub fn identity_at(name: &SourceName, place: &str) -> String {
         format!("{name} mcp {place}")
-    }
-
-    fn shared(&self) -> Arc<Shared> {
-        Arc::clone(&self.shared)
     }
 
     /// Returns the tools of the server, for which a session is opened.
@@ -192,20 +181,12 @@ impl McpServer {
 
     /// Refuses a read that no server of this kind offers.
     fn not_supported(&self, read: &str) -> SourceError {
-        let connection = &self.shared.address.connection;
+        let connection = &self.address.connection;
         SourceError::InvalidQuery {
             fault: QueryFault::NotSupported,
             problem: format!("`{connection}` is an MCP server, which cannot {read}"),
             hint: format!("Use `search` with `connection_id` \"{connection}\", and `fetch` for its hits."),
         }
-    }
-}
-
-impl std::ops::Deref for McpServer {
-    type Target = Shared;
-
-    fn deref(&self) -> &Shared {
-        &self.shared
     }
 }
 
@@ -248,7 +229,11 @@ impl Source for McpServer {
         search::search(self, query, context.hops()).await
     }
 
-    async fn records(&self, _context: &CallContext, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    async fn records(
+        &self,
+        _context: &CallContext,
+        _query: &RecordsQuery,
+    ) -> Result<RecordsPage, SourceError> {
         Err(self.not_supported("list records"))
     }
 

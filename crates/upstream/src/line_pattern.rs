@@ -36,13 +36,17 @@ pub(crate) enum LineField {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidLinePattern {
     /// A name in braces is unknown.
-    #[error("`{{{0}}}` is unknown; use {{id}}, {{title}}, {{text}}, {{url}}, {{date}} or {{}} for text to skip")]
+    #[error(
+        "`{{{0}}}` is unknown; use {{id}}, {{title}}, {{text}}, {{url}}, {{date}} or {{}} for text to skip"
+    )]
     UnknownField(String),
     /// The pattern has no id.
     #[error("it has no {{id}}, by which a result is fetched")]
     NoId,
     /// Two fields stand side by side.
-    #[error("two names follow each other without text between them, so that it is not known where the first one ends")]
+    #[error(
+        "two names follow each other without text between them, so that it is not known where the first one ends"
+    )]
     Adjacent,
     /// A brace is not closed.
     #[error("a brace is not closed")]

@@ -119,6 +119,11 @@ pub struct Pointer(String);
 pub struct InvalidPointer;
 
 impl Pointer {
+    /// Returns the name of the field, if the place is a field of the whole value.
+    pub(crate) fn field(&self) -> Option<&str> {
+        self.0.strip_prefix('/').filter(|name| !name.contains(['/', '~']))
+    }
+
     /// Returns the value at this place.
     #[must_use]
     pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {

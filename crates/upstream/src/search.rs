@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fetchwell_core::handle::{Handle, RecordAddress};
+use fetchwell_core::handle::Handle;
 use fetchwell_core::lru::{LruCache, LruLimits};
 use fetchwell_core::record::{Evidence, Hit, HitId, Record, RecordData, Score};
 use fetchwell_ranking::lexical::foreign::ForeignTerms;
@@ -24,6 +24,7 @@ use tokio::task::spawn_blocking;
 use crate::McpServer;
 use crate::fault::{Problem, clipped, refused};
 use crate::reply::{NoResults, ResultItem, ResultsPage, read, results};
+use crate::stream::Address;
 use crate::tools::Tools;
 
 /// Number of results that are asked for, if a tool has an argument for it.
@@ -37,7 +38,9 @@ const KEPT_FOR: Duration = Duration::from_secs(120);
 const MAX_KEPT_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Pages of results, by the words and the position of the server.
-pub(crate) type KeptPages = LruCache<(String, Option<String>), Arc<ResultsPage>>;
+pub(crate) type KeptPages = LruCache<PageKey, Arc<ResultsPage>>;
+
+type PageKey = (String, Option<String>);
 
 /// Place in the results of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -54,15 +57,24 @@ struct Position {
 
 /// Creates the store of pages.
 pub(crate) fn kept_pages() -> KeptPages {
-    LruCache::with_weights(LruLimits::new(MAX_KEPT_BYTES).with_lifetime(KEPT_FOR), |(words, cursor), page| {
-        let items = page.items.iter().flat_map(|item| [&item.id, &item.title, &item.text, &item.url, &item.date]);
-        let texts: usize = items.map(|text| text.as_ref().map_or(0, String::len) + size_of::<String>()).sum();
-        words.len() + cursor.as_ref().map_or(0, String::len) + texts
-    })
+    LruCache::with_weights(
+        LruLimits::new(MAX_KEPT_BYTES).with_lifetime(KEPT_FOR),
+        |(words, cursor): &PageKey, page: &Arc<ResultsPage>| {
+            let items =
+                page.items.iter().flat_map(|item| [&item.id, &item.title, &item.text, &item.url, &item.date]);
+            let texts: usize =
+                items.map(|text| text.as_ref().map_or(0, String::len) + size_of::<String>()).sum();
+            words.len() + cursor.as_ref().map_or(0, String::len) + texts
+        },
+    )
 }
 
 /// Searches the server.
-pub(crate) async fn search(server: &McpServer, query: &SearchQuery, hops: u32) -> Result<SearchPage, SourceError> {
+pub(crate) async fn search(
+    server: &McpServer,
+    query: &SearchQuery,
+    hops: u32,
+) -> Result<SearchPage, SourceError> {
     let schema = server.address.schema();
     for stream in query.streams.iter().map(Some).chain(query.streams.is_empty().then_some(None)) {
         if let Some(error) = unknown_place(&schema, query.connection.as_ref(), stream) {
@@ -76,16 +88,18 @@ pub(crate) async fn search(server: &McpServer, query: &SearchQuery, hops: u32) -
     let words = query.text.plain_words();
     let start = match &query.position {
         None => Position::default(),
-        Some(SearchPosition(text)) => serde_json::from_str(text).map_err(|_other| SourceError::InvalidCursor)?,
+        Some(SearchPosition(text)) => {
+            serde_json::from_str(text).map_err(|_other| SourceError::InvalidCursor)?
+        }
     };
     let is_first = query.position.is_none();
     let page = results_page(server, &words, start.cursor.clone(), hops).await?;
     if !start.digest.is_empty() && start.digest != digest(&page) {
         return Err(SourceError::InvalidCursor);
     }
-    let (server, query) = (server.shared(), query.clone());
+    let (place, query) = (Arc::clone(&server.address), query.clone());
     let made = spawn_blocking(move || {
-        let mut made = hits(&server, &query, &page, start, filter.as_ref());
+        let mut made = hits(&place, &query, &page, start, filter.as_ref());
         let is_whole = is_first && made.next.is_none() && !made.windowed;
         made.count = is_whole.then(|| Count::exact(made.hits.len().try_into().unwrap_or(u64::MAX)));
         made
@@ -95,7 +109,7 @@ pub(crate) async fn search(server: &McpServer, query: &SearchQuery, hops: u32) -
 
 /// Makes a page of hits of the results from a place on.
 fn hits(
-    server: &crate::Shared,
+    place: &Address,
     query: &SearchQuery,
     page: &ResultsPage,
     start: Position,
@@ -107,11 +121,12 @@ fn hits(
     let mut terms = ForeignTerms::new(&query.text, records.iter());
     let mut found = Vec::with_capacity(taken.len());
     for (item, data) in taken.iter().zip(records) {
-        let is_filtered = filter.is_some_and(|filter| !filter.passes(&Value::Object(data.clone()).to_string()));
+        let is_filtered =
+            filter.is_some_and(|filter| !filter.passes(&Value::Object(data.clone()).to_string()));
         if is_filtered || !terms.passes(&data) {
             continue;
         }
-        found.push(hit(server, item, data, &mut terms));
+        found.push(hit(place, item, data, &mut terms));
     }
     let skip = start.skip + taken.len();
     let next = if skip < page.items.len() {
@@ -136,24 +151,14 @@ fn data(item: &ResultItem) -> RecordData {
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into()))).collect()
 }
 
-fn hit(server: &crate::Shared, item: &ResultItem, data: RecordData, terms: &mut ForeignTerms) -> Hit {
+fn hit(place: &Address, item: &ResultItem, data: RecordData, terms: &mut ForeignTerms) -> Hit {
     let share = terms.share(&data);
-    let record = item.id.as_deref().and_then(|id| id.parse().ok());
-    let address = record.map(|record| RecordAddress {
-        connection: Some(server.address.connection.clone()),
-        stream: server.address.stream.clone(),
-        record,
-    });
+    let key = item.id.as_deref().and_then(|id| id.parse().ok());
     // An id that no handle can hold counts as omitted.
-    let address = address.filter(|address| Handle::mint(address).is_some());
-    let placeholder = || RecordAddress {
-        connection: Some(server.address.connection.clone()),
-        stream: server.address.stream.clone(),
-        record: server.no_record.clone(),
-    };
+    let address = key.map(|key| place.of(key)).filter(|address| Handle::mint(address).is_some());
     let id = address.clone().map_or(HitId::Nameless, HitId::Record);
-    let mut record = Record::new(address.unwrap_or_else(placeholder), data);
-    record.display_name.clone_from(&server.address.label);
+    let mut record = Record::new(address.unwrap_or_else(|| place.of(place.no_record.clone())), data);
+    record.display_name.clone_from(&place.label);
     let hit = terms.hit(record);
     Hit { id, evidence: Evidence { score: Score::new(share), ..hit.evidence }, ..hit }
 }
@@ -183,7 +188,8 @@ async fn results_page(
         Err(error) => Err(NoResults::Error(error)),
     };
     let page = spawn_blocking(read).await;
-    let page = page.map_err(|_stopped| server.error(Problem::Closed))?.map_err(|fault| no_results(server, fault))?;
+    let page =
+        page.map_err(|_stopped| server.error(Problem::Closed))?.map_err(|fault| no_results(server, fault))?;
     let mut page = page;
     let received = u64::try_from(page.received).unwrap_or(u64::MAX);
     if numbered && page.has_more.unwrap_or(received >= limit) && received > 0 && number < MAX_PAGES {

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use fetchwell_core::handle::{ConnectionId, StreamName};
-use fetchwell_core::record::{
-    Capability, ConnectionSchema, FieldDetail, Schema, StreamDetail, StreamSchema,
-};
+use fetchwell_core::handle::{ConnectionId, RecordAddress, RecordId, StreamName};
+use fetchwell_core::record::{Capability, ConnectionSchema, FieldDetail, Schema, StreamDetail, StreamSchema};
 
 /// Name of the stream of a server whose mapping names none.
 pub const DEFAULT_STREAM: &str = "items";
@@ -19,9 +17,16 @@ pub(crate) struct Address {
     pub(crate) connection: ConnectionId,
     pub(crate) stream: StreamName,
     pub(crate) label: Option<String>,
+    /// Key that stands for an id which no handle can hold.
+    pub(crate) no_record: RecordId,
 }
 
 impl Address {
+    /// Returns the address of a record.
+    pub(crate) fn of(&self, record: RecordId) -> RecordAddress {
+        RecordAddress { connection: Some(self.connection.clone()), stream: self.stream.clone(), record }
+    }
+
     /// Returns the schema: one connection with one stream.
     pub(crate) fn schema(&self) -> Schema {
         let connection = ConnectionSchema {

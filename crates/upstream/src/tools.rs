@@ -14,8 +14,18 @@ use crate::mapping::{FetchMapping, Mapping, SearchMapping};
 const QUERY: &[&str] = &["query", "q", "search_query", "searchQuery", "search", "text", "keywords", "term"];
 
 /// Names of arguments for the number of results.
-const LIMIT: &[&str] =
-    &["limit", "max_results", "maxResults", "page_size", "pageSize", "per_page", "perPage", "top_k", "count", "n_results"];
+const LIMIT: &[&str] = &[
+    "limit",
+    "max_results",
+    "maxResults",
+    "page_size",
+    "pageSize",
+    "per_page",
+    "perPage",
+    "top_k",
+    "count",
+    "n_results",
+];
 
 /// Names of arguments for the position of the next page.
 const CURSOR: &[&str] = &["cursor", "page_token", "pageToken", "next_cursor"];
@@ -24,7 +34,8 @@ const CURSOR: &[&str] = &["cursor", "page_token", "pageToken", "next_cursor"];
 const PAGE: &[&str] = &["page", "page_number", "pageNumber"];
 
 /// Names of arguments for an id.
-const ID: &[&str] = &["id", "identifier", "uri", "url", "key", "page_id", "pageId", "document_id", "documentId", "path"];
+const ID: &[&str] =
+    &["id", "identifier", "uri", "url", "key", "page_id", "pageId", "document_id", "documentId", "path"];
 
 /// Maximum number of tools that an error names, and the length of a name.
 const MAX_NAMED: usize = 12;
@@ -121,7 +132,8 @@ pub(crate) enum ToolsFault {
 ///
 /// A tool is missing, not recognized, destructive, or has no argument that is needed.
 pub(crate) fn recognize(listed: &[ToolInfo], mapping: &Mapping) -> Result<Tools, ToolsFault> {
-    let unknown = |purpose| ToolsFault::Unrecognized { purpose, known: names(listed.iter().map(|tool| &*tool.name)) };
+    let unknown =
+        |purpose| ToolsFault::Unrecognized { purpose, known: names(listed.iter().map(|tool| &*tool.name)) };
     let (mut search, tool) = match &mapping.search {
         Some(search) => (search.clone(), configured(listed, &search.tool)?),
         None => {
@@ -131,7 +143,8 @@ pub(crate) fn recognize(listed: &[ToolInfo], mapping: &Mapping) -> Result<Tools,
         }
     };
     search.query = Some(argument(tool, search.query.as_deref(), QUERY, "words")?);
-    search.limit = search.limit.or_else(|| tool.named(LIMIT).filter(|name| tool.is(name, "integer")).map(str::to_owned));
+    search.limit =
+        search.limit.or_else(|| tool.named(LIMIT).filter(|name| tool.is(name, "integer")).map(str::to_owned));
     search.cursor = search.cursor.or_else(|| tool.named(CURSOR).map(str::to_owned));
     if search.cursor.is_none() && search.page.is_none() {
         search.page = tool.named(PAGE).filter(|name| tool.is(name, "integer")).map(str::to_owned);
@@ -169,7 +182,12 @@ fn configured<'a>(listed: &'a [ToolInfo], name: &str) -> Result<&'a ToolInfo, To
 }
 
 /// Returns the tool of the contract, or else the only one that declares to read and whose name and arguments fit.
-fn recognized<'a>(listed: &'a [ToolInfo], name: &str, words: &[&str], arguments: &[&str]) -> Option<&'a ToolInfo> {
+fn recognized<'a>(
+    listed: &'a [ToolInfo],
+    name: &str,
+    words: &[&str],
+    arguments: &[&str],
+) -> Option<&'a ToolInfo> {
     let fits = |tool: &&ToolInfo| {
         let argument = tool.named(arguments);
         let required = tool.required();
@@ -234,7 +252,8 @@ impl ToolInfo {
     /// Returns the tool as it is shown to people.
     pub(crate) fn inspected(&self) -> InspectedTool {
         let required: Vec<String> = self.required().into_iter().map(str::to_owned).collect();
-        let optional = self.properties().map(|(name, _)| name.clone()).filter(|name| !required.contains(name));
+        let optional =
+            self.properties().map(|(name, _)| name.clone()).filter(|name| !required.contains(name));
         InspectedTool {
             name: self.name.clone(),
             arguments: required.iter().cloned().chain(optional).collect(),
@@ -281,7 +300,8 @@ pub(crate) fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
         !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.chars().all(is_letter)
     };
     let all: Vec<&str> = all.collect();
-    let shown: Vec<String> = all.iter().copied().filter(is_plain).take(MAX_NAMED).map(|name| format!("`{name}`")).collect();
+    let shown: Vec<String> =
+        all.iter().copied().filter(is_plain).take(MAX_NAMED).map(|name| format!("`{name}`")).collect();
     match (shown.as_slice(), all.len() - shown.len()) {
         ([], 0) => "none".to_owned(),
         ([], count) => format!("{count} with unusual names"),
@@ -332,7 +352,10 @@ mod tests {
         let writes = tool("notion-search-and-replace", &arguments, &["q"], &json!({}));
         let tools = recognize(&[notion.clone(), page.clone(), writes], &Mapping::default()).unwrap();
         assert_eq!((tools.search.tool.as_str(), tools.max_limit), ("notion-search", Some(50)));
-        assert_eq!((tools.search.limit.as_deref(), tools.search.cursor.as_deref()), (Some("limit"), Some("cursor")));
+        assert_eq!(
+            (tools.search.limit.as_deref(), tools.search.cursor.as_deref()),
+            (Some("limit"), Some("cursor"))
+        );
         assert_eq!((tools.fetch.tool.as_str(), tools.has_number_ids), ("notion-fetch", true));
         let other = tool("search_users", &arguments, &["q"], &reads);
         let fault = recognize(&[notion, other, page], &Mapping::default()).unwrap_err();
@@ -344,7 +367,8 @@ mod tests {
 
     #[test]
     fn tools_that_may_change_data_are_not_called() {
-        let destructive = tool("search", &json!({"query": {}}), &["query"], &json!({"destructiveHint": true}));
+        let destructive =
+            tool("search", &json!({"query": {}}), &["query"], &json!({"destructiveHint": true}));
         assert!(recognize(&[destructive.clone(), fetch()], &Mapping::default()).is_err());
         let named = Mapping {
             search: Some(SearchMapping { tool: "search".to_owned(), ..SearchMapping::default() }),

@@ -189,13 +189,15 @@ async fn open_mcp(
             return None;
         }
     };
-    let tools = server.inspect().await.map_err(error_with_remedy).and_then(|found| match (found.problem, found.used) {
-        (Some(problem), _) => Err(problem),
-        (None, used) => {
-            let search = used.as_ref().and_then(|used| Some(used.search.as_ref()?.tool.as_str()));
-            let fetch = used.as_ref().and_then(|used| Some(used.fetch.as_ref()?.tool.as_str()));
-            let (search, fetch) = (search.unwrap_or_default(), fetch.unwrap_or_default());
-            Ok(format!("{}: searched with `{search}`, read with `{fetch}`", found.server))
+    let tools = server.inspect().await.map_err(error_with_remedy).and_then(|found| {
+        match (found.problem, found.used) {
+            (Some(problem), _) => Err(problem),
+            (None, used) => {
+                let search = used.as_ref().and_then(|used| Some(used.search.as_ref()?.tool.as_str()));
+                let fetch = used.as_ref().and_then(|used| Some(used.fetch.as_ref()?.tool.as_str()));
+                let (search, fetch) = (search.unwrap_or_default(), fetch.unwrap_or_default());
+                Ok(format!("{}: searched with `{search}`, read with `{fetch}`", found.server))
+            }
         }
     });
     let is_usable = tools.is_ok();

@@ -141,6 +141,12 @@ impl Add {
             Some(place) if is_database(place) => Some(database_url(place)?),
             store => store.map(from_file).transpose()?,
         };
+        // A server of a vendor takes seconds, and a program starts first.
+        let slow = match (&self.place.mcp, self.place.command.is_empty()) {
+            (Some(_), _) => Some("10s"),
+            (None, false) => Some("15s"),
+            (None, true) => None,
+        };
         let credential = match self.credential {
             None => None,
             Some(text) => {
@@ -169,7 +175,7 @@ impl Add {
             preset: self.preset,
             credential,
             cache_root,
-            deadline: self.deadline,
+            deadline: self.deadline.or(slow.map(str::to_owned)),
             streams: self.streams.iter().map(ToString::to_string).collect(),
         })
     }

@@ -56,7 +56,11 @@ impl Inspect {
         let inspected = runtime()?.block_on(async {
             let inspection = server.inspect().await.map_err(error_with_remedy)?;
             let sample = match inspection.used {
-                Some(_) => Some(with_deadline(deadline * 2, sample(&server, &self.words)).await.map_err(error_with_remedy)),
+                Some(_) => Some(
+                    with_deadline(deadline * 2, sample(&server, &self.words))
+                        .await
+                        .map_err(error_with_remedy),
+                ),
                 None => None,
             };
             Ok::<_, String>((inspection, sample))
@@ -135,20 +139,24 @@ fn print_text(printer: Printer, inspection: &Inspection, sample: Option<&Sample>
         printer.line(format_args!("  {}({}){hints}", tool.name, tool.arguments.join(", ")));
     }
     if let Some(used) = &inspection.used {
-        printer.line(format_args!("Called:\n{}", as_toml(used)));
+        printer.line(format_args!("Called:"));
+        as_toml(used).iter().for_each(|line| printer.line(format_args!("  {line}")));
     }
     if let Some(preset) = inspection.preset.filter(|_| inspection.used.is_none()) {
-        printer.line(format_args!("This server has a preset. Write into its [[source]] table:\n  preset = \"{preset}\""));
+        printer.line(format_args!("This server has a preset. Write into its [[source]] table:"));
+        printer.line(format_args!("  preset = \"{preset}\""));
     } else if let Some(proposed) = &inspection.proposed {
         printer.line(format_args!(
-            "These tools may be right. Write into its [[source]] table, and inspect it again:\n{}",
-            as_toml(proposed)
+            "These tools may be right. Write into its [[source]] table, and inspect it again:"
         ));
+        as_toml(proposed).iter().for_each(|line| printer.line(format_args!("  {line}")));
     }
     let Some(Ok((hits, fields))) = sample else { return };
     printer.line(format_args!("A search for `{words}` finds:"));
     if hits.is_empty() {
-        printer.line(format_args!("  nothing; name other words, such as `fetchwell source inspect NAME invoice`"));
+        printer.line(format_args!(
+            "  nothing; name other words, such as `fetchwell source inspect NAME invoice`"
+        ));
     }
     for hit in hits {
         let id = handle_of(hit).unwrap_or_else(|| "no id, so that it cannot be fetched".to_owned());
@@ -161,7 +169,7 @@ fn print_text(printer: Printer, inspection: &Inspection, sample: Option<&Sample>
 }
 
 /// Returns the lines of a `[[source]]` table for a mapping.
-fn as_toml(mapping: &Mapping) -> String {
+fn as_toml(mapping: &Mapping) -> Vec<String> {
     let value = |value: &Value| match value {
         Value::Object(fields) => {
             let fields = fields.iter().map(|(name, value)| format!("{name} = {value}"));
@@ -170,10 +178,10 @@ fn as_toml(mapping: &Mapping) -> String {
         other => other.to_string(),
     };
     let table = |name: &str, table: Result<Value, serde_json::Error>| match table {
-        Ok(table @ Value::Object(_)) => Some(format!("  {name} = {}", value(&table))),
+        Ok(table @ Value::Object(_)) => Some(format!("{name} = {}", value(&table))),
         _ => None,
     };
     let search = mapping.search.as_ref().and_then(|search| table("search", serde_json::to_value(search)));
     let fetch = mapping.fetch.as_ref().and_then(|fetch| table("fetch", serde_json::to_value(fetch)));
-    [search, fetch].into_iter().flatten().collect::<Vec<_>>().join("\n")
+    [search, fetch].into_iter().flatten().collect()
 }

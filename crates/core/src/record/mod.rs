@@ -29,9 +29,9 @@ mod window;
 pub use document::document_text;
 pub use excerpt::Excerpt;
 pub use facts::{
-    author_values, authored_values, field_named, is_author_field, is_same_name, is_time_field, is_title_field,
+    author_values, authored_at, authored_values, field_named, is_author_field, is_same_name, is_time_field,
+    is_title_field, own_link, own_title,
 };
-pub use facts::{authored_at, own_link, own_title};
 pub use field_path::{FieldPath, InvalidPath, project};
 pub use hit::{Evidence, Hit, HitId, Score, fallback_title};
 pub use html_text::html_to_text;

@@ -9,7 +9,9 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use fetchwell_callers::{AdmissionError, AuthenticatedCaller, CallContext, Denial, HOPS_HEADER, authorization};
+use fetchwell_callers::{
+    AdmissionError, AuthenticatedCaller, CallContext, Denial, HOPS_HEADER, authorization,
+};
 use fetchwell_tools::{Permit, Toolbox};
 
 use super::rate_limit::RATE_LIMITED;

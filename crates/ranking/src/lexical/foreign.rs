@@ -71,7 +71,10 @@ impl ForeignTerms {
         let has = |text: &str, words: &String| folded(text).contains(words.as_str());
         let title = own_title(record).unwrap_or_default();
         !self.excluded.iter().any(|words| texts(record).any(|text| has(text, words)))
-            && self.title.iter().all(|words| words.split_whitespace().all(|word| has(title, &format!(" {word} "))))
+            && self
+                .title
+                .iter()
+                .all(|words| words.split_whitespace().all(|word| has(title, &format!(" {word} "))))
     }
 
     /// Returns the share of the query's words that a result has, 0 to 1. A word in the title alone counts for a part.
@@ -133,10 +136,14 @@ mod tests {
     fn excluded_words_and_words_of_titles_are_checked() {
         let search = SearchText {
             excluded: vec!["paid late".to_owned()],
-            fields: vec![fetchwell_source::FieldText { field: SearchField::Title, text: "HOLIDAY".to_owned() }],
+            fields: vec![fetchwell_source::FieldText {
+                field: SearchField::Title,
+                text: "HOLIDAY".to_owned(),
+            }],
             ..SearchText::plain("x")
         };
-        let records = [record("Holiday", "it was Paid, late"), record("My holiday", "paid"), record("Trip", "")];
+        let records =
+            [record("Holiday", "it was Paid, late"), record("My holiday", "paid"), record("Trip", "")];
         let terms = ForeignTerms::new(&search, records.iter());
         let passes: Vec<bool> = records.iter().map(|record| terms.passes(record)).collect();
         assert_eq!(passes, [false, true, false]);

@@ -15,8 +15,7 @@ mod placements;
 mod planned_texts;
 
 pub use fusion::{place_all, place_among};
-pub use nearest::{NearestHit, NearestRecords};
-pub use nearest::{ScoreSpread, VectorHit};
+pub use nearest::{NearestHit, NearestRecords, ScoreSpread, VectorHit};
 pub use passage::{passage_from, passage_of};
 pub use placements::{MAX_PLACED, Placement, Placements};
 pub use planned_texts::{ChunkText, PlannedChunk, PlannedTexts, TextDigest, mean_vector, plan_chunks};

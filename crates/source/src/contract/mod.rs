@@ -27,14 +27,15 @@ mod store_error;
 mod vector_error;
 mod vectors;
 
-pub use application_id::is_store_application;
-pub use application_id::{RECORDS_APPLICATION_ID, VECTORS_APPLICATION_ID};
+pub use application_id::{RECORDS_APPLICATION_ID, VECTORS_APPLICATION_ID, is_store_application};
 pub use export::{
     CopiedConnection, ExportError, ExportedRecord, ExportedStream, MAX_EXPORTED_FIELDS, RowVersion,
     StreamFields,
 };
-pub use import::{BATCH_BYTES, BATCH_RECORDS};
-pub use import::{Change, ImportResult, IncomingRecord, IndexProgress, NewConnection, Tally, no_progress};
+pub use import::{
+    BATCH_BYTES, BATCH_RECORDS, Change, ImportResult, IncomingRecord, IndexProgress, NewConnection, Tally,
+    no_progress,
+};
 pub use info::{ConnectionInfo, StoreInfo, StorePart, StreamInfo, TableVersions};
 pub use item::{Fingerprint, ItemId, ItemState, KnownItem, Role};
 pub use missing::MissingCounts;

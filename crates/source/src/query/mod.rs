@@ -33,8 +33,7 @@ pub use search::{SearchMode, SearchPage, SearchPosition, SearchQuery};
 pub use search_filter::{filter_hits, has_words, page_without_words};
 pub use search_operator::SearchOperator;
 pub use search_text::{FieldText, SearchField, SearchText};
-pub use window::share;
-pub use window::{WindowQuery, WindowStart};
+pub use window::{WindowQuery, WindowStart, share};
 
 /// The purpose of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

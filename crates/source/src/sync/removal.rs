@@ -83,12 +83,11 @@ impl ImportWriter {
         self.flush()?;
         loop {
             let mut removals = self.tables.removals(&self.sql.removals(REMOVED_AT_ONCE))?;
-            let is_last = removals.is_empty();
+            if removals.is_empty() {
+                break;
+            }
             for removal in &mut removals {
                 removal.incoming.change = Change::Delete { deleted_at: Some(deleted_at.to_owned()) };
-            }
-            if is_last {
-                break;
             }
             self.tally += self.tables.remove(removals)?;
         }

@@ -46,5 +46,4 @@ pub use positions::{Position, Positions};
 pub use sealed_text::{decrypt, encrypt, open_position};
 pub use shared_values::{GroupedName, SharedValue, SharedValues};
 pub use storage::StatePlace;
-pub use stores::delete_positions;
-pub use stores::{Database, PositionState, SqlitePositions, StoredPosition};
+pub use stores::{Database, PositionState, SqlitePositions, StoredPosition, delete_positions};

@@ -163,7 +163,8 @@ fn is_wrap(fields: &Map<String, Value>) -> bool {
 /// Returns true for a list of content items with text.
 fn is_content(items: &[Value]) -> bool {
     let is_text = |item: &Value| {
-        item.get("type").and_then(Value::as_str) == Some("text") && item.get("text").is_some_and(Value::is_string)
+        item.get("type").and_then(Value::as_str) == Some("text")
+            && item.get("text").is_some_and(Value::is_string)
     };
     !items.is_empty() && items.iter().all(is_text)
 }
@@ -191,7 +192,8 @@ mod tests {
             ("string in a wrap", json!({"result": in_string})),
             ("items in a wrap", json!({"result": texts(&[&in_text])})),
         ] {
-            let content = read(answer(json!({"content": texts(&["preview"]), "structuredContent": structured})));
+            let content =
+                read(answer(json!({"content": texts(&["preview"]), "structuredContent": structured})));
             assert_eq!(content.unwrap().json, Some(list.clone()), "{case}");
         }
         for (case, content, expect) in [
@@ -216,7 +218,10 @@ mod tests {
         ]})));
         let content = content.unwrap();
         assert_eq!(content.text, "# Plan\n\nBuy");
-        assert_eq!(content.resources[1], json!({"id": "note://2", "title": "two", "text": "Sell", "url": "note://2"}));
+        assert_eq!(
+            content.resources[1],
+            json!({"id": "note://2", "title": "two", "text": "Sell", "url": "note://2"})
+        );
     }
 
     #[test]
@@ -231,8 +236,14 @@ mod tests {
             (json!({"error": "bad", "error_details": "more"}), Some("bad: more")),
             (json!({"error": {"code": 3, "message": "bad"}}), Some("bad")),
             (json!({"error": true}), Some("the answer says `error`")),
-            (json!({"error": "NOT_FOUND", "message": "Note not found: x"}), Some("NOT_FOUND: Note not found: x")),
-            (json!({"text": "# Not found", "metadata": {"error": "Document not found"}}), Some("Document not found")),
+            (
+                json!({"error": "NOT_FOUND", "message": "Note not found: x"}),
+                Some("NOT_FOUND: Note not found: x"),
+            ),
+            (
+                json!({"text": "# Not found", "metadata": {"error": "Document not found"}}),
+                Some("Document not found"),
+            ),
             (json!({"text": "x", "metadata": {"error": "E5", "level": "warn"}}), None),
         ] {
             assert_eq!(error_inside(&json).as_deref(), expect, "{json}");

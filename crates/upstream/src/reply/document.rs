@@ -1,6 +1,6 @@
 //! The record of a fetch.
 
-use fetchwell_core::record::RecordData;
+use fetchwell_core::record::{RecordData, WebLink};
 use serde_json::Value;
 
 use super::content::{Content, ToolError, error_inside};
@@ -42,17 +42,30 @@ pub(crate) fn document(content: Content, mapping: &FetchMapping) -> Result<Recor
     let places: [(&Option<Pointer>, &[&str]); 4] = [(title, TITLE), (url, URL), (date, DATE), (text, TEXT)];
     for (field, (pointer, names)) in FIELDS.iter().zip(places) {
         let value = match pointer {
-            Some(pointer) => pointer.of(&whole).and_then(text_of),
+            Some(pointer) => {
+                if let Some(name) = pointer.field() {
+                    rest.shift_remove(name);
+                }
+                pointer.of(&whole).and_then(text_of)
+            }
             None => named(&whole, names).and_then(|(name, value)| {
                 // A field of the object itself is not shown twice; one of an object in it stays in its place.
                 rest.shift_remove(name);
                 text_of(value)
             }),
         };
+        // Some servers repeat the id as the link.
+        let value = value.filter(|value| *field != "url" || value.parse::<WebLink>().is_ok());
         data.extend(value.map(|value| ((*field).to_owned(), Value::from(value))));
     }
     for (name, value) in rest {
-        let is_empty = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
+        let is_empty = match &value {
+            Value::Null => true,
+            Value::String(text) => text.is_empty(),
+            Value::Object(fields) => fields.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            Value::Bool(_) | Value::Number(_) => false,
+        };
         if !is_empty && !DROPPED.contains(&name.as_str()) && !data.contains_key(&name) {
             data.insert(name, value);
         }
@@ -120,7 +133,8 @@ mod tests {
 
     #[test]
     fn a_text_is_a_record_and_an_error_is_none() {
-        let content = |json: Option<Value>, text: &str| Content { json, text: text.to_owned(), resources: Vec::new() };
+        let content =
+            |json: Option<Value>, text: &str| Content { json, text: text.to_owned(), resources: Vec::new() };
         let auto = FetchMapping::default();
         let read = document(content(None, "# Plan\n\nBuy"), &auto).unwrap();
         assert_eq!(Value::Object(read), json!({"title": "Plan", "text": "# Plan\n\nBuy"}));

@@ -4,17 +4,53 @@ use serde_json::{Map, Value};
 
 use crate::mapping::Pointer;
 
-pub(super) const ID: &[&str] =
-    &["id", "uri", "identifier", "permalink", "key", "page_id", "document_id", "doc_id", "path", "file_path", "url"];
-pub(super) const TITLE: &[&str] = &["title", "name", "subject", "headline", "heading", "summary", "display_name", "filename"];
-pub(super) const TEXT: &[&str] = &[
-    "text", "content", "snippet", "excerpt", "passage", "matched_chunk", "body", "markdown", "description", "highlight",
-    "summary", "preview",
+pub(super) const ID: &[&str] = &[
+    "id",
+    "uri",
+    "identifier",
+    "permalink",
+    "key",
+    "page_id",
+    "document_id",
+    "doc_id",
+    "path",
+    "file_path",
+    "url",
 ];
-pub(super) const URL: &[&str] = &["url", "html_url", "web_url", "webUrl", "link", "permalink", "source_url", "href"];
+pub(super) const TITLE: &[&str] =
+    &["title", "name", "subject", "headline", "heading", "summary", "display_name", "filename"];
+pub(super) const TEXT: &[&str] = &[
+    "text",
+    "content",
+    "snippet",
+    "excerpt",
+    "passage",
+    "matched_chunk",
+    "body",
+    "markdown",
+    "description",
+    "highlight",
+    "summary",
+    "preview",
+];
+pub(super) const URL: &[&str] =
+    &["url", "html_url", "web_url", "webUrl", "link", "permalink", "source_url", "href"];
 pub(super) const DATE: &[&str] = &[
-    "date", "updated_at", "updatedAt", "last_modified", "lastModified", "modified", "modified_at", "last_edited_time",
-    "published_at", "published", "created_at", "createdAt", "created", "timestamp", "time",
+    "date",
+    "updated_at",
+    "updatedAt",
+    "last_modified",
+    "lastModified",
+    "modified",
+    "modified_at",
+    "last_edited_time",
+    "published_at",
+    "published",
+    "created_at",
+    "createdAt",
+    "created",
+    "timestamp",
+    "time",
 ];
 
 /// Objects that servers put around the fields of a result, or beside them.
@@ -33,7 +69,8 @@ pub(super) fn named<'a>(object: &'a Value, names: &[&'a str]) -> Option<(&'a str
     let fields = object.as_object()?;
     let inner = || WRAPPERS.iter().filter_map(|name| fields.get(*name)?.as_object());
     let find = |fields: &'a Map<String, Value>| {
-        let found = |name: &&'a str| Some((*name, fields.get(*name).filter(|value| text_of(value).is_some())?));
+        let found =
+            |name: &&'a str| Some((*name, fields.get(*name).filter(|value| text_of(value).is_some())?));
         names.iter().find_map(found)
     };
     find(fields).or_else(|| inner().find_map(find))
@@ -55,7 +92,9 @@ pub(super) fn text_of(value: &Value) -> Option<String> {
         }
         // Notion and others: `{"rendered": ...}`, `{"plain_text": ...}`, `{"value": ...}`.
         Value::Object(fields) => {
-            let inner = ["text", "rendered", "plain_text", "value"].iter().find_map(|name| fields.get(*name)?.as_str());
+            let inner = ["text", "rendered", "plain_text", "value"]
+                .iter()
+                .find_map(|name| fields.get(*name)?.as_str());
             inner.filter(|text| !text.trim().is_empty()).map(str::to_owned)
         }
         Value::Null | Value::Bool(_) => None,

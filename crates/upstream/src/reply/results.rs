@@ -17,8 +17,20 @@ const MAX_CURSOR_BYTES: usize = 8 * 1024;
 
 /// Names of lists of results, and of objects around them.
 const RESULTS: &[&str] = &[
-    "results", "items", "hits", "matches", "documents", "notes", "pages", "records", "entries", "issues", "messages",
-    "values", "data", "result",
+    "results",
+    "items",
+    "hits",
+    "matches",
+    "documents",
+    "notes",
+    "pages",
+    "records",
+    "entries",
+    "issues",
+    "messages",
+    "values",
+    "data",
+    "result",
 ];
 
 /// Names of positions of next pages.
@@ -121,7 +133,8 @@ pub(crate) fn results(content: &Content, mapping: &SearchMapping) -> Result<Resu
 fn is_nothing(text: &str) -> bool {
     let text = text.trim().to_lowercase();
     let negations = ["no ", "0 ", "nothing", "none"];
-    text.is_empty() || (text.len() <= 200 && negations.iter().any(|word| text.starts_with(word)) && !text.contains('\n'))
+    text.is_empty()
+        || (text.len() <= 200 && negations.iter().any(|word| text.starts_with(word)) && !text.contains('\n'))
 }
 
 fn page(list: &[Value], mapping: &SearchMapping) -> ResultsPage {
@@ -184,7 +197,9 @@ fn list<'a>(json: &'a Value, pointer: Option<&Pointer>) -> Option<&'a Vec<Value>
         return Some(list);
     }
     let inner = named().filter_map(Value::as_object);
-    if let Some(list) = inner.flat_map(|fields| RESULTS.iter().filter_map(|name| fields.get(*name)?.as_array())).next() {
+    if let Some(list) =
+        inner.flat_map(|fields| RESULTS.iter().filter_map(|name| fields.get(*name)?.as_array())).next()
+    {
         return Some(list);
     }
     let mut lists = fields.values().filter_map(Value::as_array);
@@ -249,8 +264,7 @@ mod tests {
 
     #[test]
     fn text_is_read_by_the_form_of_its_lines() {
-        let mapping =
-            SearchMapping { line: "- {title} ({id})".parse().ok(), ..SearchMapping::default() };
+        let mapping = SearchMapping { line: "- {title} ({id})".parse().ok(), ..SearchMapping::default() };
         let text = "2 found:\n- Plan (n1)\n  Buy milk\n  and bread\n\n- Tax (n2)\n";
         let page = results(&content(None, text), &mapping).unwrap();
         assert_eq!(page.items.len(), 2);

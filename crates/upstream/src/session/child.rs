@@ -62,7 +62,9 @@ pub(super) fn start(command: &ServerCommand) -> Result<(ServerProcess, Pipes), S
 impl Drop for ServerProcess {
     fn drop(&mut self) {
         #[cfg(unix)]
-        if let Some(group) = self.child.id().and_then(|id| rustix::process::Pid::from_raw(id.try_into().ok()?)) {
+        if let Some(group) =
+            self.child.id().and_then(|id| rustix::process::Pid::from_raw(id.try_into().ok()?))
+        {
             // It may have ended by itself.
             let _ended = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }

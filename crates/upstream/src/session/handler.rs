@@ -1,5 +1,7 @@
 //! What a server may ask of us: nothing. Requests for input, models and folders are refused.
 
+#![expect(deprecated, reason = "servers of earlier revisions still ask for roots")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,7 +24,6 @@ impl Handler {
 }
 
 impl ClientHandler for Handler {
-    #[expect(deprecated, reason = "servers of earlier revisions still ask for roots")]
     async fn list_roots(&self, _context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this client has no roots", None))
     }

@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 pub use self::child::ServerCommand;
-pub(crate) use self::open::{Endpoint, Session};
+pub(crate) use self::open::{Endpoint, Listed, Place, Session, SharedToken};
 
 use crate::fault::Problem;
 
@@ -102,7 +102,8 @@ impl Sessions {
             let opened = open::open(&endpoint).await.map(Arc::new);
             opened.map_err(|problem| (problem, Instant::now()))
         });
-        let ended = |joined: Result<Opened, _>| joined.unwrap_or_else(|_| Err((Problem::Closed, Instant::now())));
+        let ended =
+            |joined: Result<Opened, _>| joined.unwrap_or_else(|_| Err((Problem::Closed, Instant::now())));
         let opening = task.map(ended).boxed().shared();
         state.opening = Some(opening.clone());
         Ok(opening)

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fetchwell_callers::CallContext;
 use fetchwell_outbound::build_client;
-use jiff::Timestamp;
 use parking_lot::Mutex;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{PaginatedRequestParams, ProtocolVersion};
@@ -152,7 +150,10 @@ async fn over_http(
     let known = handler.clone().serve_with_lifecycle(transport(), ClientLifecycleMode::Initialize).await;
     let service = match known {
         // Servers of later revisions need not know `initialize`.
-        Err(ClientInitializeError::JsonRpcError(_) | ClientInitializeError::NoCompatibleProtocolVersion { .. }) => {
+        Err(
+            ClientInitializeError::JsonRpcError(_)
+            | ClientInitializeError::NoCompatibleProtocolVersion { .. },
+        ) => {
             let later = ClientLifecycleMode::Discover { preferred_versions: vec![WITHOUT_INITIALIZE] };
             handler.serve_with_lifecycle(transport(), later).await
         }
@@ -164,7 +165,8 @@ async fn over_http(
 async fn over_pipes(endpoint: &Endpoint, command: &ServerCommand) -> Result<Session, Problem> {
     let (process, pipes) = start(command).map_err(Problem::Unreachable)?;
     tokio::spawn(log_errors(endpoint.source.clone(), pipes.errors));
-    let transport = AsyncRwTransport::new_client(pipes.output, pipes.input).with_max_line_length(MAX_ANSWER_BYTES);
+    let transport =
+        AsyncRwTransport::new_client(pipes.output, pipes.input).with_max_line_length(MAX_ANSWER_BYTES);
     let handler = Handler::new(endpoint.client_name.clone());
     let service = handler.serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await;
     service.map(|service| Session::new(service, Some(process))).map_err(|error| Problem::of_start(&error))
@@ -174,7 +176,8 @@ impl Session {
     fn new(service: RunningService<RoleClient, Handler>, process: Option<ServerProcess>) -> Self {
         let is_stale = Arc::clone(&service.service().is_stale);
         let info = service.peer_info();
-        let server = info.map(|info| format!("{} {}", info.server_info.name, info.server_info.version));
+        let server =
+            info.and_then(|info| info.server_info.as_ref().map(|it| format!("{} {}", it.name, it.version)));
         let tools = Mutex::new(Arc::new(Listed { all: Vec::new(), used: Err(Problem::Closed) }));
         Self { service, tools, is_stale, server: server.unwrap_or_default(), _process: process }
     }
@@ -220,15 +223,5 @@ impl Session {
         let used = recognize(&all, &endpoint.mapping).map_err(Problem::Tools);
         *self.tools.lock() = Arc::new(Listed { all, used });
         Ok(())
-    }
-}
-
-impl Place {
-    /// Returns the token of a credential, for a check.
-    pub(crate) async fn check_credential(&self) -> Result<(), Problem> {
-        match self {
-            Self::Http { credential, .. } => credential.token().await.map(drop),
-            Self::Command(_) => Ok(()),
-        }
     }
 }

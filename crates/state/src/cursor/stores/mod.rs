@@ -16,6 +16,5 @@ mod write_behind;
 pub(super) use self::redis::RedisPositions;
 pub use database::Database;
 pub(super) use memory::Memory;
-pub use sqlite::delete_positions;
-pub use sqlite::{PositionState, SqlitePositions, StoredPosition};
+pub use sqlite::{PositionState, SqlitePositions, StoredPosition, delete_positions};
 pub(super) use write_behind::WriteBehind;
