@@ -10,8 +10,7 @@ use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::failure::Failure;
-use super::open::credentials;
-use super::secret::secret;
+use super::secret::{credentials, secret};
 use crate::config::{Environment, McpEndpoint, McpSource, SecretPlace, SourceSettings, ValuePlace};
 
 /// Creates the client of a server. Sends and starts nothing.

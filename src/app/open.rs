@@ -23,7 +23,7 @@ use super::embedding::SearchEmbedding;
 use super::failure::{Failure, OWNER};
 use super::mcp::mcp_server;
 use super::rerank::reranking;
-use super::secret::postgres_pool;
+use super::secret::{credentials, postgres_pool};
 use super::settings::SourceArgs;
 use crate::config::{
     ConfiguredEmbedding, CredentialSettings, Environment, FileSettings, ReplicaSettings, SourcePlace,
@@ -373,23 +373,6 @@ pub(crate) fn refuse_owner(url: &ProviderUrl, environment: &Environment) -> Resu
         "{variable} is set, and fetchwell accepts only client credentials; unset it and run `pdpp connect {url}`"
     );
     Err(Failure::with_code(&message, OWNER))
-}
-
-/// Returns the credentials that the settings of a source name.
-pub(crate) fn credentials(
-    url: &ProviderUrl,
-    settings: &CredentialSettings,
-    environment: &Environment,
-) -> Credentials {
-    match settings {
-        CredentialSettings::PdppCache(root) => Credentials::new(url, root),
-        CredentialSettings::Variable(name) => {
-            Credentials::in_variable(url, name.clone(), environment.credential(name))
-        }
-        CredentialSettings::File(path) => Credentials::in_file(url, path.clone()),
-        CredentialSettings::Command(line) => Credentials::printed_by(url, line.clone()),
-        CredentialSettings::Caller => Credentials::of_caller(url, GrantToken::default()),
-    }
 }
 
 /// Creates a toolbox for a command.

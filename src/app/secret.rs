@@ -1,11 +1,13 @@
-//! Secrets of the configuration: read from an environment variable or a file.
+//! Secrets and credentials of the configuration.
 
+use fetchwell_callers::GrantToken;
+use fetchwell_pdpp::{Credentials, ProviderUrl};
 use fetchwell_postgres::{PasswordPlace, PostgresPool, PostgresUrl};
 use fetchwell_source::contract::PostgresError;
 use secrecy::SecretString;
 
 use super::failure::Failure;
-use crate::config::{Environment, SecretPlace};
+use crate::config::{CredentialSettings, Environment, SecretPlace};
 
 /// Maximum size in bytes of a secret in a file.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
@@ -51,4 +53,21 @@ pub(crate) fn postgres_pool(
     let password = secret(&place, environment, "the password of the store")
         .map_err(|failure| PostgresError::Secret { database: url.to_string(), problem: failure.message })?;
     PostgresPool::new(url, Some(&password), None)
+}
+
+/// Returns the credentials that the settings of a source name.
+pub(crate) fn credentials(
+    url: &ProviderUrl,
+    settings: &CredentialSettings,
+    environment: &Environment,
+) -> Credentials {
+    match settings {
+        CredentialSettings::PdppCache(root) => Credentials::new(url, root),
+        CredentialSettings::Variable(name) => {
+            Credentials::in_variable(url, name.clone(), environment.credential(name))
+        }
+        CredentialSettings::File(path) => Credentials::in_file(url, path.clone()),
+        CredentialSettings::Command(line) => Credentials::printed_by(url, line.clone()),
+        CredentialSettings::Caller => Credentials::of_caller(url, GrantToken::default()),
+    }
 }

@@ -4,7 +4,7 @@
 //! program. Unknown keys are rejected with their line.
 //!
 //! * `keys`: the table of all keys, with the rules of each
-//! * `settings`, `sources`, `mcp`, `credential`, `auth`, `http`, `context_protection`, `embedding`, `rerank`, `imports`: the settings of a
+//! * `settings`, `sources`, `auth`, `http`, `context_protection`, `embedding`, `rerank`, `imports`: the settings of a
 //!   file, by table
 //! * `file`: reading a file, and the checks of its keys against each other
 //! * `tree`, `text`, `values`: parsing with line numbers, reading with bounds, typed values
@@ -16,7 +16,6 @@
 
 mod auth;
 mod context_protection;
-mod credential;
 mod edit;
 mod embedding;
 mod env;
@@ -26,7 +25,6 @@ mod found;
 mod http;
 mod imports;
 mod keys;
-mod mcp;
 mod rerank;
 mod settings;
 mod sources;
@@ -39,7 +37,6 @@ mod watch;
 pub use auth::{
     AuthSettings, IntrospectionPlace, IssuerPlace, PagesPlace, SecretPlace, SubjectGrant, TokenGrant,
 };
-pub use credential::{CredentialSettings, DEFAULT_CACHE_ROOT};
 pub use edit::{NewSource, delete, save, with_source, without_source};
 pub use embedding::ConfiguredEmbedding;
 pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment};
@@ -49,10 +46,12 @@ pub use found::{FoundFile, default_file, file_to_edit};
 pub use http::HttpSettings;
 pub use imports::ImportSettings;
 pub use keys::{configuration_view, keys_that_need_a_restart, reopens_sources};
-pub use mcp::{McpEndpoint, McpSource, ValuePlace};
 pub use rerank::ConfiguredRerank;
 pub use settings::{AuditSettings, FileSettings, TelemetrySettings, insecure_spans};
-pub use sources::{ReplicaSettings, SourcePlace, SourceSettings};
+pub use sources::{
+    CredentialSettings, DEFAULT_CACHE_ROOT, McpEndpoint, McpSource, ReplicaSettings, SourcePlace,
+    SourceSettings, ValuePlace,
+};
 pub use text::read_text;
 pub use tree::{Mistake, is_yaml};
 pub use trust::{RestrictedKey, TrustError, TrustedFile, TrustedFiles, restricted_keys};

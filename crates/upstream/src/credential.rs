@@ -11,7 +11,7 @@ use crate::fault::Problem;
 /// Credential of the requests to a server.
 #[derive(Debug)]
 pub enum Credential {
-    /// None.
+    /// No credential at all.
     None,
     /// A bearer token in a variable, a file, or printed by a command.
     Token(Credentials),

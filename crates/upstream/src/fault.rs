@@ -32,7 +32,7 @@ pub(crate) enum Problem {
     Reauthorize {
         /// Description of the problem.
         problem: String,
-        /// What to do.
+        /// Instruction for the user.
         remedy: String,
     },
     /// It asks for a pause.

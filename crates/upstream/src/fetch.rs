@@ -4,23 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fetchwell_core::handle::RecordAddress;
-use fetchwell_core::lru::{LruCache, LruLimits};
-use fetchwell_core::record::{MemoryPermit, Record, RecordData, document_text};
+use fetchwell_core::record::{MemoryPermit, Record, document_text};
 use fetchwell_source::unknown_place::unknown_place;
 use fetchwell_source::{RecordQuery, SourceError};
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 use tokio::task::spawn_blocking;
 
-use crate::McpServer;
 use crate::fault::{Problem, clipped, refused};
+use crate::kept::FetchedRecord;
 use crate::reply::{ToolError, document, read};
+use crate::server::McpServer;
 use crate::tools::Tools;
-
-/// Time for which a record is kept, so that the parts of a long text are of one text, and the maximum size of all that are
-/// kept, in bytes.
-const KEPT_FOR: Duration = Duration::from_secs(60);
-const MAX_KEPT_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Maximum wait for memory of a long record.
 const MAX_MEMORY_WAIT: Duration = Duration::from_secs(2);
@@ -35,25 +30,6 @@ const MISSING: &[&str] = &[
     "unknown id",
     "unknown document",
 ];
-
-/// Record of a server with the digest of its content.
-#[derive(Debug)]
-pub(crate) struct FetchedRecord {
-    data: RecordData,
-    digest: String,
-    bytes: usize,
-}
-
-/// Records, by their ids.
-pub(crate) type KeptRecords = LruCache<String, Arc<FetchedRecord>>;
-
-/// Creates the store of records.
-pub(crate) fn kept_records() -> KeptRecords {
-    LruCache::with_weights(
-        LruLimits::new(MAX_KEPT_BYTES).with_lifetime(KEPT_FOR),
-        |id: &String, record: &Arc<FetchedRecord>| id.len() + record.bytes,
-    )
-}
 
 /// Fetches a record.
 pub(crate) async fn record(

@@ -1,10 +1,10 @@
-//! What a server has, for people who configure it.
+//! The tools of a server, for people who configure it.
 
 use fetchwell_source::SourceError;
 
-use crate::McpServer;
 use crate::mapping::Mapping;
 use crate::presets::recognized;
+use crate::server::McpServer;
 pub use crate::tools::InspectedTool;
 use crate::tools::{ToolInfo, propose};
 
@@ -13,7 +13,7 @@ use crate::tools::{ToolInfo, propose};
 pub struct Inspection {
     /// Name and version that the server gives itself.
     pub server: String,
-    /// Its tools.
+    /// Tools of the server.
     pub tools: Vec<InspectedTool>,
     /// The tools that are called, with their arguments, if they are known.
     pub used: Option<Mapping>,

@@ -15,12 +15,12 @@ pub struct LinePattern {
     fields: Vec<(LineField, String)>,
 }
 
-/// What a line has of a result.
+/// Part of a result in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineField {
     /// The id by which it is fetched.
     Id,
-    /// The title.
+    /// Title of the record.
     Title,
     /// The text or a passage of it.
     Text,

@@ -53,7 +53,7 @@ pub struct SearchMapping {
     /// The id by which a result is fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<Pointer>,
-    /// The title.
+    /// Title of the record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<Pointer>,
     /// The text or a passage of it.
@@ -82,10 +82,10 @@ pub struct FetchMapping {
     /// Further arguments, sent unchanged.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub arguments: Map<String, Value>,
-    /// The title.
+    /// Title of the record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<Pointer>,
-    /// The text.
+    /// Text of the record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<Pointer>,
     /// The link for a person.

@@ -4,10 +4,8 @@
 //! one list, and a search that goes on after that asks again and checks that the list is the same.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use fetchwell_core::handle::Handle;
-use fetchwell_core::lru::{LruCache, LruLimits};
 use fetchwell_core::record::{Evidence, Hit, HitId, Record, RecordData, Score};
 use fetchwell_ranking::lexical::foreign::ForeignTerms;
 use fetchwell_ranking::lexical::record_filter::RecordFilter;
@@ -21,9 +19,9 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use tokio::task::spawn_blocking;
 
-use crate::McpServer;
 use crate::fault::{Problem, clipped, refused};
 use crate::reply::{NoResults, ResultItem, ResultsPage, read, results};
+use crate::server::McpServer;
 use crate::stream::Address;
 use crate::tools::Tools;
 
@@ -32,15 +30,6 @@ const ASKED: u64 = 100;
 
 /// Maximum number of a page.
 const MAX_PAGES: u64 = 1_000;
-
-/// Time for which a page of results is kept, and the maximum size of all that are kept, in bytes.
-const KEPT_FOR: Duration = Duration::from_secs(120);
-const MAX_KEPT_BYTES: u64 = 32 * 1024 * 1024;
-
-/// Pages of results, by the words and the position of the server.
-pub(crate) type KeptPages = LruCache<PageKey, Arc<ResultsPage>>;
-
-type PageKey = (String, Option<String>);
 
 /// Place in the results of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -53,20 +42,6 @@ struct Position {
     skip: usize,
     #[serde(default)]
     digest: String,
-}
-
-/// Creates the store of pages.
-pub(crate) fn kept_pages() -> KeptPages {
-    LruCache::with_weights(
-        LruLimits::new(MAX_KEPT_BYTES).with_lifetime(KEPT_FOR),
-        |(words, cursor): &PageKey, page: &Arc<ResultsPage>| {
-            let items =
-                page.items.iter().flat_map(|item| [&item.id, &item.title, &item.text, &item.url, &item.date]);
-            let texts: usize =
-                items.map(|text| text.as_ref().map_or(0, String::len) + size_of::<String>()).sum();
-            words.len() + cursor.as_ref().map_or(0, String::len) + texts
-        },
-    )
 }
 
 /// Searches the server.

@@ -41,7 +41,7 @@ const ID: &[&str] =
 const MAX_NAMED: usize = 12;
 const MAX_NAME_CHARS: usize = 64;
 
-/// What is known of one tool.
+/// Tool with its arguments and hints.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolInfo {
     /// Name of the tool.
@@ -66,7 +66,7 @@ impl From<Tool> for ToolInfo {
 /// A tool of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InspectedTool {
-    /// Name.
+    /// Name of the tool.
     pub name: String,
     /// Names of its arguments; required ones first.
     pub arguments: Vec<String>,
@@ -95,7 +95,7 @@ pub(crate) enum ToolsFault {
     /// No tool was recognized.
     #[error("no tool that {purpose} was recognized; the server has {known}")]
     Unrecognized {
-        /// What the tool is for: `searches` or `fetches one record`.
+        /// Purpose of the tool: `searches` or `fetches one record`.
         purpose: &'static str,
         /// Names of the tools that the server has.
         known: String,
@@ -119,7 +119,7 @@ pub(crate) enum ToolsFault {
     Argument {
         /// Name of the tool.
         name: String,
-        /// What the argument is for: `words` or `id`.
+        /// Purpose of the argument: `words` or `id`.
         what: &'static str,
         /// Names of its arguments.
         known: String,

@@ -16,7 +16,8 @@ use tokio::task::spawn_blocking;
 
 use super::check::Check;
 use crate::app::mcp::mcp_server;
-use crate::app::open::{allowed, credentials, open_postgres, refuse_owner};
+use crate::app::open::{allowed, open_postgres, refuse_owner};
+use crate::app::secret::credentials;
 use crate::cli::print::grouped;
 use crate::cli::probe::{OF_CALLERS, PROBE, absent_streams, error_with_remedy, probe, with_deadline};
 use crate::config::{CredentialSettings, Environment, McpSource, SourcePlace, SourceSettings};

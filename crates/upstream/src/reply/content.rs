@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 /// Maximum number of wraps that are removed: strings with JSON, `result`, lists of items.
 const MAX_WRAPS: usize = 6;
 
-/// What a tool answered.
+/// Answer of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Content {
     /// The JSON of the answer.

@@ -44,7 +44,7 @@ const MORE: &[&str] = &["has_more", "hasMore", "has_next", "hasNext"];
 pub(crate) struct ResultItem {
     /// The id by which it is fetched.
     pub(crate) id: Option<String>,
-    /// The title.
+    /// Title of the record.
     pub(crate) title: Option<String>,
     /// The text or a passage of it.
     pub(crate) text: Option<String>,

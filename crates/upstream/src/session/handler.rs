@@ -1,4 +1,4 @@
-//! What a server may ask of us: nothing. Requests for input, models and folders are refused.
+//! Refusal of all that a server may ask of a client: input, models and folders.
 
 #![expect(deprecated, reason = "servers of earlier revisions still ask for roots")]
 

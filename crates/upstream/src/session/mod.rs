@@ -2,7 +2,7 @@
 //!
 //! * `open`: opening of one session, and the list of tools
 //! * `http`, `child`: servers behind a URL, and servers that are started
-//! * `handler`: what a server may ask of us
+//! * `handler`: requests of a server, which are refused
 
 mod child;
 mod handler;

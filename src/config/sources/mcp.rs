@@ -9,7 +9,7 @@ use serde::Deserialize;
 use url::{Host, Url};
 
 use super::credential::CredentialSettings;
-use super::values::{CredentialText, is_variable, without_user_info};
+use crate::config::values::{CredentialText, is_variable, without_user_info};
 
 /// Maximum length of the name by which the program introduces itself, in characters.
 const MAX_CLIENT_NAME: usize = 64;

@@ -1,0 +1,55 @@
+//! What is kept of a server's answers for a while.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fetchwell_core::lru::{LruCache, LruLimits};
+use fetchwell_core::record::RecordData;
+
+use crate::reply::ResultsPage;
+
+/// Time for which a page of results is kept, so that the pages of a search are cut from one list.
+const PAGES_KEPT_FOR: Duration = Duration::from_secs(120);
+
+/// Time for which a record is kept, so that the parts of a long text are of one text.
+const RECORDS_KEPT_FOR: Duration = Duration::from_secs(60);
+
+/// Maximum size of all pages of a server that are kept, and of all records, in bytes.
+const MAX_KEPT_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Pages of results, by the words and the position of the server.
+pub(crate) type KeptPages = LruCache<PageKey, Arc<ResultsPage>>;
+
+/// Words of a search and the position of the server.
+pub(crate) type PageKey = (String, Option<String>);
+
+/// Records, by their ids.
+pub(crate) type KeptRecords = LruCache<String, Arc<FetchedRecord>>;
+
+/// Record of a server with the digest of its content.
+#[derive(Debug)]
+pub(crate) struct FetchedRecord {
+    /// Fields of the record.
+    pub(crate) data: RecordData,
+    /// Digest by which a changed record is noticed.
+    pub(crate) digest: String,
+    /// Size of its text in bytes.
+    pub(crate) bytes: usize,
+}
+
+/// Creates the store of pages.
+pub(crate) fn kept_pages() -> KeptPages {
+    let weight = |(words, cursor): &PageKey, page: &Arc<ResultsPage>| {
+        let items =
+            page.items.iter().flat_map(|item| [&item.id, &item.title, &item.text, &item.url, &item.date]);
+        let texts: usize = items.map(|text| text.as_ref().map_or(0, String::len) + size_of::<String>()).sum();
+        words.len() + cursor.as_ref().map_or(0, String::len) + texts
+    };
+    LruCache::with_weights(LruLimits::new(MAX_KEPT_BYTES).with_lifetime(PAGES_KEPT_FOR), weight)
+}
+
+/// Creates the store of records.
+pub(crate) fn kept_records() -> KeptRecords {
+    let weight = |id: &String, record: &Arc<FetchedRecord>| id.len() + record.bytes;
+    LruCache::with_weights(LruLimits::new(MAX_KEPT_BYTES).with_lifetime(RECORDS_KEPT_FOR), weight)
+}

@@ -1,0 +1,160 @@
+//! A server as a source: its settings, its sessions, and what is kept of its answers.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fetchwell_core::handle::{ConnectionId, SourceName, StreamName};
+use fetchwell_source::{QueryFault, SourceError};
+use reqwest::header::{HeaderName, HeaderValue};
+use tokio::time::timeout;
+use url::Url;
+
+use crate::credential::Credential;
+use crate::fault::Problem;
+use crate::kept::{KeptPages, KeptRecords, kept_pages, kept_records};
+use crate::mapping::Mapping;
+use crate::session::{Endpoint, Listed, Place, ServerCommand, Sessions, SharedToken};
+use crate::stream::{Address, DEFAULT_STREAM};
+
+/// Name by which this program introduces itself to servers.
+pub const CLIENT_NAME: &str = "fetchwell";
+
+/// Key that stands for an id which no handle can hold. It is never printed.
+const NO_RECORD: &str = "-";
+
+/// Settings of a server.
+#[derive(Debug)]
+pub struct McpSettings {
+    /// Name of the source, which is the id of its connection.
+    pub name: SourceName,
+    /// Label for people.
+    pub label: Option<String>,
+    /// Location of the server.
+    pub place: McpPlace,
+    /// Tools that are named; the others are recognized.
+    pub mapping: Mapping,
+    /// Name by which this program introduces itself.
+    pub client_name: String,
+    /// Maximum time of a call.
+    pub deadline: Duration,
+}
+
+/// Location of a server.
+#[derive(Debug)]
+pub enum McpPlace {
+    /// Behind a URL.
+    Http {
+        /// URL of the endpoint, such as `https://mcp.example.com/mcp`.
+        url: Url,
+        /// Credential of the requests.
+        credential: Credential,
+        /// Further headers of each request.
+        headers: Vec<(HeaderName, HeaderValue)>,
+    },
+    /// A program, which is started.
+    Command(ServerCommand),
+}
+
+/// MCP server that is read as a source.
+#[derive(Debug)]
+pub struct McpServer {
+    pub(crate) name: SourceName,
+    pub(crate) identity: String,
+    pub(crate) address: Arc<Address>,
+    pub(crate) sessions: Sessions,
+    pub(crate) pages: KeptPages,
+    pub(crate) records: KeptRecords,
+}
+
+/// Names in the settings that cannot be those of a connection or a stream.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidSettings(String);
+
+impl McpServer {
+    /// Creates a source. Sends and starts nothing before the first call.
+    ///
+    /// # Errors
+    ///
+    /// The name of the source or of the stream is not that of a connection or a stream.
+    pub fn new(settings: McpSettings) -> Result<Self, InvalidSettings> {
+        let invalid = |error: fetchwell_core::handle::InvalidName| InvalidSettings(error.to_string());
+        let McpSettings { name, label, place, mapping, client_name, deadline } = settings;
+        let stream = mapping.stream.as_deref().unwrap_or(DEFAULT_STREAM);
+        let address = Address {
+            connection: name.as_str().parse::<ConnectionId>().map_err(invalid)?,
+            stream: stream.parse::<StreamName>().map_err(invalid)?,
+            label,
+            no_record: NO_RECORD.parse().map_err(invalid)?,
+        };
+        let identity = Self::identity_at(&name, &place.to_string());
+        let place = match place {
+            McpPlace::Http { url, credential, headers } => {
+                Place::Http { url, credential, headers, token: SharedToken::default() }
+            }
+            McpPlace::Command(command) => Place::Command(command),
+        };
+        let endpoint = Endpoint { source: name.to_string(), place, client_name, mapping, deadline };
+        Ok(Self {
+            name,
+            identity,
+            address: Arc::new(address),
+            sessions: Sessions::new(endpoint),
+            pages: kept_pages(),
+            records: kept_records(),
+        })
+    }
+
+    /// Returns the identity of a server at a place.
+    #[must_use]
+    pub fn identity_at(name: &SourceName, place: &str) -> String {
+        format!("{name} mcp {place}")
+    }
+
+    /// Returns the tools of the server, for which a session is opened.
+    pub(crate) async fn listed(&self) -> Result<Arc<Listed>, SourceError> {
+        let deadline = self.sessions.endpoint().deadline;
+        let listed = async {
+            let session = self.sessions.session().await?;
+            session.tools(self.sessions.endpoint()).await
+        };
+        let listed = timeout(deadline, listed).await.unwrap_or(Err(Problem::Timeout(deadline)));
+        listed.map_err(|problem| self.error(problem))
+    }
+
+    /// Returns the name and version that the server gives itself.
+    pub(crate) async fn server_name(&self) -> Result<String, SourceError> {
+        let session = self.sessions.session().await.map_err(|problem| self.error(problem))?;
+        Ok(session.server().to_owned())
+    }
+
+    pub(crate) fn error(&self, problem: Problem) -> SourceError {
+        let endpoint = self.sessions.endpoint();
+        let unaccepted = || match &endpoint.place {
+            Place::Http { credential, .. } => credential.unaccepted(&endpoint.source),
+            Place::Command(_) => Credential::None.unaccepted(&endpoint.source),
+        };
+        problem.into_error(&endpoint.source, unaccepted)
+    }
+
+    /// Refuses a read that no server of this kind offers.
+    pub(crate) fn not_supported(&self, read: &str) -> SourceError {
+        let connection = &self.address.connection;
+        SourceError::InvalidQuery {
+            fault: QueryFault::NotSupported,
+            problem: format!("`{connection}` is an MCP server, which cannot {read}"),
+            hint: format!("Use `search` with `connection_id` \"{connection}\", and `fetch` for its hits."),
+        }
+    }
+}
+
+impl fmt::Display for McpPlace {
+    /// Writes the URL, or the program without its arguments, which may have secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http { url, .. } => url.fmt(f),
+            Self::Command(command) => f.write_str(command.line.first().map_or("", String::as_str)),
+        }
+    }
+}
