@@ -4,7 +4,7 @@
 //! program. Unknown keys are rejected with their line.
 //!
 //! * `keys`: the table of all keys, with the rules of each
-//! * `settings`, `sources`, `auth`, `http`, `context_protection`, `embedding`, `rerank`, `imports`: the settings of a
+//! * `settings`, `sources`, `credential`, `auth`, `http`, `context_protection`, `embedding`, `rerank`, `imports`: the settings of a
 //!   file, by table
 //! * `file`: reading a file, and the checks of its keys against each other
 //! * `tree`, `text`, `values`: parsing with line numbers, reading with bounds, typed values
@@ -16,6 +16,7 @@
 
 mod auth;
 mod context_protection;
+mod credential;
 mod edit;
 mod embedding;
 mod env;
@@ -37,6 +38,7 @@ mod watch;
 pub use auth::{
     AuthSettings, IntrospectionPlace, IssuerPlace, PagesPlace, SecretPlace, SubjectGrant, TokenGrant,
 };
+pub use credential::{CredentialSettings, DEFAULT_CACHE_ROOT};
 pub use edit::{NewSource, delete, save, with_source, without_source};
 pub use embedding::ConfiguredEmbedding;
 pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment};
@@ -48,10 +50,7 @@ pub use imports::ImportSettings;
 pub use keys::{configuration_view, keys_that_need_a_restart, reopens_sources};
 pub use rerank::ConfiguredRerank;
 pub use settings::{AuditSettings, FileSettings, TelemetrySettings, insecure_spans};
-pub use sources::{
-    CredentialSettings, DEFAULT_CACHE_ROOT, McpEndpoint, McpSource, ReplicaSettings, SourcePlace,
-    SourceSettings, ValuePlace,
-};
+pub use sources::{McpEndpoint, McpSource, ReplicaSettings, SourcePlace, SourceSettings, ValuePlace};
 pub use text::read_text;
 pub use tree::{Mistake, is_yaml};
 pub use trust::{RestrictedKey, TrustError, TrustedFile, TrustedFiles, restricted_keys};

@@ -15,8 +15,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use url::Url;
 
+use super::credential::CredentialSettings;
 use super::env::OWNER_VARIABLES;
-use super::sources::CredentialSettings;
 
 /// Maximum length of a source's name in bytes. Each response from which the source is missing contains it.
 const MAX_NAME_BYTES: usize = 64;

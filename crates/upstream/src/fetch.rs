@@ -57,6 +57,7 @@ pub(crate) async fn record(
     let mut record = Record::new(address, data);
     record.display_name.clone_from(&server.address.label);
     record.connector_key = Some("mcp".to_owned());
+    record.has_changed = Some(fetched.has_changed);
     record.memory = permit;
     Ok(record)
 }
@@ -92,7 +93,7 @@ async fn fetched(
         let text = document_text(&data);
         let digest = Sha256::digest(text.as_bytes());
         let digest = digest.iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
-        Ok::<_, ToolError>(FetchedRecord { data, digest, bytes: text.len() })
+        Ok::<_, ToolError>(FetchedRecord { data, digest, has_changed: false, bytes: text.len() })
     };
     let read = spawn_blocking(read).await.map_err(|_stopped| server.error(Problem::Closed))?;
     let record =
@@ -101,7 +102,10 @@ async fn fetched(
                 if says_missing(&words) { missing(server, id) } else { refused(clipped(&words)) }
             },
         )?;
-    let record = Arc::new(record);
+    let seen = server.digests.get(id);
+    let has_changed = seen.is_some_and(|seen| seen != record.digest);
+    server.digests.insert(id.to_owned(), record.digest.clone());
+    let record = Arc::new(FetchedRecord { has_changed, ..record });
     server.records.insert(id.to_owned(), Arc::clone(&record));
     Ok(record)
 }

@@ -1,4 +1,4 @@
-//! What is kept of a server's answers for a while.
+//! Answers of a server that are kept for a while.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,8 +33,22 @@ pub(crate) struct FetchedRecord {
     pub(crate) data: RecordData,
     /// Digest by which a changed record is noticed.
     pub(crate) digest: String,
+    /// True if the digest is another one than when the record was last read.
+    pub(crate) has_changed: bool,
     /// Size of its text in bytes.
     pub(crate) bytes: usize,
+}
+
+/// Digests of the records that were read, by their ids.
+pub(crate) type SeenDigests = LruCache<String, String>;
+
+/// Time for which a digest is kept, and the maximum number of digests.
+const DIGESTS_KEPT_FOR: Duration = Duration::from_secs(60 * 60);
+const MAX_DIGESTS: u64 = 10_000;
+
+/// Creates the store of digests.
+pub(crate) fn seen_digests() -> SeenDigests {
+    LruCache::new(LruLimits::new(MAX_DIGESTS).with_lifetime(DIGESTS_KEPT_FOR))
 }
 
 /// Creates the store of pages.

@@ -68,7 +68,7 @@ pub(crate) async fn search(
         }
     };
     let is_first = query.position.is_none();
-    let page = results_page(server, &words, start.cursor.clone(), hops).await?;
+    let page = results_page(server, &words, start.cursor.clone(), is_first, hops).await?;
     if !start.digest.is_empty() && start.digest != digest(&page) {
         return Err(SourceError::InvalidCursor);
     }
@@ -143,10 +143,12 @@ async fn results_page(
     server: &McpServer,
     words: &str,
     cursor: Option<String>,
+    is_first: bool,
     hops: u32,
 ) -> Result<Arc<ResultsPage>, SourceError> {
     let key = (words.to_owned(), cursor.clone());
-    if let Some(page) = server.pages.get(&key) {
+    // A new search asks the server, which may have something new.
+    if !is_first && let Some(page) = server.pages.get(&key) {
         return Ok(page);
     }
     let listed = server.listed().await?;

@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::credential::Credential;
 use crate::fault::Problem;
-use crate::kept::{KeptPages, KeptRecords, kept_pages, kept_records};
+use crate::kept::{KeptPages, KeptRecords, SeenDigests, kept_pages, kept_records, seen_digests};
 use crate::mapping::Mapping;
 use crate::session::{Endpoint, Listed, Place, ServerCommand, Sessions, SharedToken};
 use crate::stream::{Address, DEFAULT_STREAM};
@@ -65,6 +65,7 @@ pub struct McpServer {
     pub(crate) sessions: Sessions,
     pub(crate) pages: KeptPages,
     pub(crate) records: KeptRecords,
+    pub(crate) digests: SeenDigests,
 }
 
 /// Names in the settings that cannot be those of a connection or a stream.
@@ -103,6 +104,7 @@ impl McpServer {
             sessions: Sessions::new(endpoint),
             pages: kept_pages(),
             records: kept_records(),
+            digests: seen_digests(),
         })
     }
 

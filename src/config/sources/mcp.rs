@@ -8,7 +8,7 @@ use fetchwell_upstream::{FetchMapping, Mapping, SearchMapping};
 use serde::Deserialize;
 use url::{Host, Url};
 
-use super::credential::CredentialSettings;
+use crate::config::credential::CredentialSettings;
 use crate::config::values::{CredentialText, is_variable, without_user_info};
 
 /// Maximum length of the name by which the program introduces itself, in characters.

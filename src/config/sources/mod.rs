@@ -1,9 +1,7 @@
 //! The sources to serve: their settings, and the `[[source]]` tables.
 //!
-//! * `credential`: locations of credentials
 //! * `mcp`: the keys of MCP servers
 
-mod credential;
 mod mcp;
 
 use std::collections::{BTreeMap, HashMap};
@@ -19,9 +17,9 @@ use fetchwell_upstream::{FetchMapping, SearchMapping};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
-pub use self::credential::{CredentialSettings, DEFAULT_CACHE_ROOT};
 use self::mcp::McpKeys;
 pub use self::mcp::{McpEndpoint, McpSource, ValuePlace};
+use super::credential::{CredentialSettings, DEFAULT_CACHE_ROOT};
 use super::tree::{Mistake, Node};
 use super::values::{CredentialText, Label, SourceTitle, without_user_info};
 

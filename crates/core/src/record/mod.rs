@@ -74,6 +74,9 @@ pub struct Record {
     pub record_url: Option<String>,
     /// Related records that were requested, by relation.
     pub expanded: Vec<ExpandedRelation>,
+    /// True if the record is another one than when it was last read here, false if not; `None` from a source that does
+    /// not compare.
+    pub has_changed: Option<bool>,
     /// Permit for the share of the memory budget that a long text takes.
     pub memory: MemoryPermit,
 }
@@ -90,6 +93,7 @@ impl Record {
             display_name: None,
             record_url: None,
             expanded: Vec::new(),
+            has_changed: None,
             memory: MemoryPermit::default(),
         }
     }

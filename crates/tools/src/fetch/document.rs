@@ -78,7 +78,13 @@ struct Metadata {
     next: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     total_chars: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<&'static str>,
 }
+
+/// Warning of a part of a text that changed after another part was read.
+const CHANGED: &str =
+    "the record changed after it was last read here; its parts belong together only if all are fetched again";
 
 /// Builds the answer of a record: the whole document, or the requested part if it exceeds the budget.
 pub(super) fn document(
@@ -121,6 +127,8 @@ pub(super) fn document(
     // The end of a part must not depend on its number, so every part is measured with the longest number.
     part.metadata.next = Some(longest_part.to_string());
     part.id = longest_part.as_str();
+    // Nor on whether there is a warning.
+    part.metadata.warning = record.has_changed.map(|_| CHANGED);
     // Nor on the random key in the link of a record page: one token is reserved for each of its characters.
     let steady = pages.as_ref().map_or(url.as_str(), |pages| pages.without_key(&url));
     let without_text = json_of(&Document { text: "", url: steady, ..part.clone() })?;
@@ -128,6 +136,8 @@ pub(super) fn document(
     let (start, end) = long.bounds(&without_text, url.len() - steady.len(), stop)?;
     let own_id = long.id();
     part.metadata.next = long.next(end);
+    part.metadata.warning =
+        part.metadata.warning.filter(|_| request.part > 0 && record.has_changed == Some(true));
     part.id = &own_id;
     part.text = text.get(start..end).unwrap_or_default();
     Ok(Payload::within(&part, *budget)?.cut_from(&text, part.text))
@@ -228,6 +238,7 @@ fn metadata(record: &Record, profile: Profile, url: &str) -> Metadata {
         record_url: record_url.filter(|own| own.len() <= MAX_RECORD_URL_BYTES && own != url),
         next: None,
         total_chars: None,
+        warning: None,
     }
 }
 
