@@ -20,8 +20,8 @@ const MAX_KEPT_BYTES: u64 = 32 * 1024 * 1024;
 /// Pages of results, by the words and the position of the server.
 pub(crate) type KeptPages = LruCache<PageKey, Arc<ResultsPage>>;
 
-/// Words of a search and the position of the server.
-pub(crate) type PageKey = (String, Option<String>);
+/// Words of a search, the position of the server, and the number of results that it is asked for.
+pub(crate) type PageKey = (String, Option<String>, u64);
 
 /// Records, by their ids.
 pub(crate) type KeptRecords = LruCache<String, Arc<FetchedRecord>>;
@@ -53,7 +53,7 @@ pub(crate) fn seen_digests() -> SeenDigests {
 
 /// Creates the store of pages.
 pub(crate) fn kept_pages() -> KeptPages {
-    let weight = |(words, cursor): &PageKey, page: &Arc<ResultsPage>| {
+    let weight = |(words, cursor, _): &PageKey, page: &Arc<ResultsPage>| {
         let items =
             page.items.iter().flat_map(|item| [&item.id, &item.title, &item.text, &item.url, &item.date]);
         let texts: usize = items.map(|text| text.as_ref().map_or(0, String::len) + size_of::<String>()).sum();

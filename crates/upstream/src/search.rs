@@ -20,13 +20,19 @@ use sha2::{Digest, Sha256};
 use tokio::task::spawn_blocking;
 
 use crate::fault::{Problem, clipped, refused};
+use crate::kept::PageKey;
 use crate::reply::{NoResults, ResultItem, ResultsPage, read, results};
 use crate::server::McpServer;
 use crate::stream::Address;
 use crate::tools::Tools;
 
-/// Number of results that are asked for, if a tool has an argument for it.
+/// Number of results that are asked for at once of a tool without pages, and of one with numbered pages.
 const ASKED: u64 = 100;
+const ASKED_OF_A_PAGE: u64 = 50;
+
+/// Least number of results that are asked for of a tool with positions. A server ranks a few at little cost, and each of many
+/// has to be written and read.
+const LEAST_ASKED: u64 = 10;
 
 /// Maximum number of a page.
 const MAX_PAGES: u64 = 1_000;
@@ -42,6 +48,9 @@ struct Position {
     skip: usize,
     #[serde(default)]
     digest: String,
+    /// Number of results that the server is asked for.
+    #[serde(default)]
+    asked: u64,
 }
 
 /// Searches the server.
@@ -68,7 +77,11 @@ pub(crate) async fn search(
         }
     };
     let is_first = query.position.is_none();
-    let page = results_page(server, &words, start.cursor.clone(), is_first, hops).await?;
+    let listed = server.listed().await?;
+    let tools = listed.used.clone().map_err(|problem| server.error(problem))?;
+    let asked = if is_first { asked(&tools, query.limit) } else { start.asked };
+    let start = Position { asked, ..start };
+    let page = results_page(server, &tools, (words, start.cursor.clone(), asked), is_first, hops).await?;
     if !start.digest.is_empty() && start.digest != digest(&page) {
         return Err(SourceError::InvalidCursor);
     }
@@ -103,13 +116,17 @@ fn hits(
         }
         found.push(hit(place, item, data, &mut terms));
     }
-    let skip = start.skip + taken.len();
+    let (skip, asked) = (start.skip + taken.len(), start.asked);
     let next = if skip < page.items.len() {
-        Some(Position { cursor: start.cursor, skip, digest: digest(page) })
+        Some(Position { skip, digest: digest(page), ..start })
     } else {
-        page.next.clone().map(|cursor| Position { cursor: Some(cursor), ..Position::default() })
+        page.next.clone().map(|cursor| Position {
+            cursor: Some(cursor),
+            asked: start.asked,
+            ..Position::default()
+        })
     };
-    let is_cut = page.next.is_none() && page.received >= usize::try_from(ASKED).unwrap_or(usize::MAX);
+    let is_cut = page.next.is_none() && page.received >= usize::try_from(asked).unwrap_or(usize::MAX);
     let next = next.and_then(|next| serde_json::to_string(&next).ok()).map(SearchPosition);
     let mut answer = filter_hits(SearchPage { hits: found, next, ..SearchPage::default() }, query);
     // Words of titles are checked above, and excluded words as far as the text of a result goes.
@@ -141,35 +158,31 @@ fn hit(place: &Address, item: &ResultItem, data: RecordData, terms: &mut Foreign
 /// Returns a page of the server's results, which is asked for if it is not kept.
 async fn results_page(
     server: &McpServer,
-    words: &str,
-    cursor: Option<String>,
+    tools: &Tools,
+    key: PageKey,
     is_first: bool,
     hops: u32,
 ) -> Result<Arc<ResultsPage>, SourceError> {
-    let key = (words.to_owned(), cursor.clone());
     // A new search asks the server, which may have something new.
     if !is_first && let Some(page) = server.pages.get(&key) {
         return Ok(page);
     }
-    let listed = server.listed().await?;
-    let tools = listed.used.clone().map_err(|problem| server.error(problem))?;
+    let (words, cursor, asked) = &key;
     let number = cursor.as_deref().filter(|_| tools.search.page.is_some()).map_or(Ok(1), str::parse::<u64>);
     let number = number.map_err(|_other| SourceError::InvalidCursor)?;
-    let limit = limit(&tools);
-    let numbered = tools.search.page.is_some();
-    let arguments = arguments(&tools, words, cursor, number);
+    let arguments = arguments(tools, words, cursor.clone(), number, *asked);
     let answer = server.sessions.call(&tools.search.tool, arguments, hops).await;
     let answer = answer.map_err(|problem| server.error(problem))?;
+    let search = tools.search.clone();
     let read = move || match read(answer) {
-        Ok(content) => results(&content, &tools.search),
+        Ok(content) => results(&content, &search),
         Err(error) => Err(NoResults::Error(error)),
     };
-    let page = spawn_blocking(read).await;
-    let page =
-        page.map_err(|_stopped| server.error(Problem::Closed))?.map_err(|fault| no_results(server, fault))?;
-    let mut page = page;
+    let page = spawn_blocking(read).await.map_err(|_stopped| server.error(Problem::Closed))?;
+    let mut page = page.map_err(|fault| no_results(server, fault))?;
     let received = u64::try_from(page.received).unwrap_or(u64::MAX);
-    if numbered && page.has_more.unwrap_or(received >= limit) && received > 0 && number < MAX_PAGES {
+    let goes_on = page.has_more.unwrap_or(received >= *asked) && received > 0 && number < MAX_PAGES;
+    if tools.search.page.is_some() && goes_on {
         page.next = Some((number + 1).to_string());
     }
     let page = Arc::new(page);
@@ -177,16 +190,28 @@ async fn results_page(
     Ok(page)
 }
 
-/// Returns the number of results that a tool is asked for.
-fn limit(tools: &Tools) -> u64 {
-    let fixed = tools.search.limit.as_ref().and_then(|limit| tools.search.arguments.get(limit)?.as_u64());
-    fixed.unwrap_or_else(|| tools.max_limit.map_or(ASKED, |most| most.min(ASKED)))
+/// Returns the number of results that a tool is asked for, if it has an argument for it.
+fn asked(tools: &Tools, limit: usize) -> u64 {
+    let search = &tools.search;
+    let fixed = search.limit.as_ref().and_then(|limit| search.arguments.get(limit)?.as_u64());
+    let wanted = match (&search.cursor, &search.page) {
+        (Some(_), _) => u64::try_from(limit).unwrap_or(u64::MAX).clamp(LEAST_ASKED, ASKED),
+        (None, Some(_)) => ASKED_OF_A_PAGE,
+        (None, None) => ASKED,
+    };
+    fixed.unwrap_or_else(|| tools.max_limit.map_or(wanted, |most| most.min(wanted)))
 }
 
-fn arguments(tools: &Tools, words: &str, cursor: Option<String>, number: u64) -> Map<String, Value> {
+fn arguments(
+    tools: &Tools,
+    words: &str,
+    cursor: Option<String>,
+    number: u64,
+    asked: u64,
+) -> Map<String, Value> {
     let search = &tools.search;
     let mut arguments = search.arguments.clone();
-    arguments.extend(search.limit.clone().map(|argument| (argument, Value::from(limit(tools)))));
+    arguments.extend(search.limit.clone().map(|argument| (argument, Value::from(asked))));
     arguments.extend(search.query.clone().map(|query| (query, Value::from(words))));
     match &search.page {
         Some(page) => arguments.extend([(page.clone(), Value::from(number))]),
