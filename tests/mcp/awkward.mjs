@@ -35,9 +35,11 @@
 //   invalid=KIND                 calls are answered with: json (cut), html, utf8 (not UTF-8), id (of another request), shape (no result)
 //   close=KIND                   the connection is closed: before the answer, or mid (in it); over stdio the process ends
 //   flood=N                      N notifications before each answer
+//   flood_start=N                N notifications after the start of a session, in the stream without a call
 //   ask=KIND                     a request to the client before each answer: elicitation, sampling, roots, ping
 //   changes=KIND                 each call sends `list_changed`: grow adds a tool for each call, drop removes `search` after the first
-//   tools=N tool_page=1000       N other tools, in pages; tools_last: `search` and `fetch` are on the last page
+//   tools=N tool_page=1000       N other tools, in pages (a page of a million takes 1.2 GB here)
+//   tools_last                   `search` and `fetch` are on the last page
 //   tool_pages=KIND              loop: the next cursor is always the same; endless: there is always a next page
 //   noise                        prints lines to stdout, at the start and for each call (stdio)
 //   stderr=BYTES                 prints to stderr for each call
@@ -50,7 +52,7 @@ import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 
-import { awkwardServer, log } from './awkward_tools.mjs';
+import { awkwardServer, flood, log } from './awkward_tools.mjs';
 import { Corpus } from './corpus.mjs';
 
 // Settings of a request: those of its URL before those of the environment.
@@ -89,6 +91,7 @@ async function connect(transport, account, settings) {
   transport.onmessage = (message, extra) => {
     if (message.method === 'initialize') log(settings, '#initialize', message.params);
     if (message.method?.startsWith('notifications/')) log(settings, `#${message.method}`, message.params);
+    if (message.method === 'notifications/initialized') floodLater(server, settings);
     return receive(message, extra);
   };
   const send = transport.send.bind(transport);
@@ -97,6 +100,12 @@ async function connect(transport, account, settings) {
     return send(message, options);
   };
   return server;
+}
+
+async function floodLater(server, settings) {
+  // Over HTTP, the client opens the stream after this notification.
+  if (settings.has('flood_start')) await sleep(500);
+  await flood(settings.number('flood_start', 0), (notification) => server.notification(notification)).catch(() => {});
 }
 
 // Yields the chunks of an answer that the SDK would not send, or returns undefined.

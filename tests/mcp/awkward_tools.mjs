@@ -111,11 +111,11 @@ async function ask(kind, extra, settings) {
 }
 
 // Sends notifications that no client asked for.
-async function flood(count, extra) {
+export async function flood(count, send) {
   const data = 'A notification that no client asked for. '.repeat(3);
   for (let sent = 0; sent < count; sent += 1) {
     const notification = { method: 'notifications/message', params: { level: 'info', data: `${sent}: ${data}` } };
-    await extra.sendNotification(notification);
+    await send(notification);
     if (sent % 1000 === 0) await sleep(0);
   }
 }
@@ -140,7 +140,7 @@ async function call(server, state, request, extra, corpus, settings) {
   if ([name, 'all'].includes(settings.value('hang'))) await new Promise(() => {});
   if (settings.number('latency', 0)) await sleep(settings.number('latency', 0));
   if (settings.has('ask')) await ask(settings.value('ask'), extra, settings);
-  if (settings.number('flood', 0)) await flood(settings.number('flood', 0), extra);
+  if (settings.number('flood', 0)) await flood(settings.number('flood', 0), extra.sendNotification);
   if (settings.has('changes')) await changeTools(server, extra);
   return known(given, corpus, settings);
 }
