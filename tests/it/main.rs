@@ -25,4 +25,6 @@ mod setup;
 mod sources;
 mod store;
 mod tools;
+#[cfg(unix)]
+mod upstream;
 mod v1;

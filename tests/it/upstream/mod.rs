@@ -1,0 +1,3 @@
+//! MCP servers as sources.
+
+mod servers;
