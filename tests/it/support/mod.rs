@@ -9,6 +9,8 @@ mod faulty_server;
 mod federation_client;
 pub(crate) mod handbook;
 pub(crate) mod hosted;
+#[cfg(unix)]
+pub(crate) mod mcp_servers;
 mod own_server;
 mod plain_http;
 mod processes;

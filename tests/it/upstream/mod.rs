@@ -1,5 +1,8 @@
 //! MCP servers as sources.
 //!
 //! * `own_binary`: this program as the server, over stdio and HTTP; servers that do not answer
+//! * `servers`: the servers of other vendors, and the awkward servers, as the tests describe them
 
 mod own_binary;
+#[cfg(unix)]
+mod servers;
