@@ -92,10 +92,7 @@ impl Problem {
                 return Self::Unauthorized;
             }
             if let Some(status) = error.downcast_ref::<HttpStatusError>() {
-                return match status.status {
-                    429 => Self::RateLimited(status.retry_after.as_deref().and_then(pause)),
-                    status => Self::Unreachable(format!("the server answers HTTP {status}")),
-                };
+                return Self::of_status(status);
             }
             if let Some(error) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>()
                 && let Some(problem) = Self::of_transport(error)
@@ -110,8 +107,16 @@ impl Problem {
         Self::Unreachable("the connection broke".to_owned())
     }
 
+    fn of_status(error: &HttpStatusError) -> Self {
+        match error.status {
+            429 => Self::RateLimited(error.retry_after.as_deref().and_then(pause)),
+            status => Self::Unreachable(format!("the server answers HTTP {status}")),
+        }
+    }
+
     fn of_transport(error: &StreamableHttpError<reqwest::Error>) -> Option<Self> {
         Some(match error {
+            StreamableHttpError::HttpStatus(status) => Self::of_status(status),
             StreamableHttpError::ResponseBodyTooLarge { .. } => Self::TooLarge,
             StreamableHttpError::Sse(_) | StreamableHttpError::UnexpectedEndOfStream => {
                 Self::Unreachable("the connection broke before the answer was complete".to_owned())
@@ -151,7 +156,10 @@ impl Problem {
     pub(crate) fn into_error(self, name: &str, unaccepted: impl FnOnce() -> SourceError) -> SourceError {
         match self {
             Self::Unreachable(problem) => SourceError::Unreachable { problem },
-            Self::Closed => SourceError::Unreachable { problem: "the server closed the session".to_owned() },
+            Self::Closed => SourceError::Unreachable {
+                problem: "the session ended before the answer was complete: the server closed it, or sent what is not of the protocol"
+                    .to_owned(),
+            },
             Self::Unauthorized => unaccepted(),
             Self::Reauthorize { problem, remedy } => SourceError::Reauthorize { problem, remedy },
             Self::RateLimited(retry_after) => SourceError::RateLimited { retry_after },

@@ -24,6 +24,10 @@ const MAX_MEMORY_WAIT: Duration = Duration::from_secs(2);
 const MISSING: &[&str] = &[
     "not found",
     "not_found",
+    "no record",
+    "no document",
+    "no page",
+    "no note",
     "no such",
     "does not exist",
     "doesn't exist",

@@ -166,9 +166,18 @@ pub(crate) fn recognize(listed: &[ToolInfo], mapping: &Mapping) -> Result<Tools,
 
 /// Returns true if both tools have been listed, so that the rest of a long list is not needed.
 pub(crate) fn is_complete(listed: &[ToolInfo], mapping: &Mapping) -> bool {
-    let has = |name: &str| listed.iter().any(|tool| tool.name == name);
-    has(mapping.search.as_ref().map_or("search", |search| search.tool.as_str()))
-        && has(mapping.fetch.as_ref().map_or("fetch", |fetch| fetch.tool.as_str()))
+    wanted(mapping).iter().all(|name| listed.iter().any(|tool| tool.name == *name))
+}
+
+/// Returns true for a tool that is called by its name.
+pub(crate) fn is_named(name: &str, mapping: &Mapping) -> bool {
+    wanted(mapping).contains(&name)
+}
+
+/// Returns the names of the tools that search and fetch: those of the mapping, or of the contract.
+fn wanted(mapping: &Mapping) -> [&str; 2] {
+    let search = mapping.search.as_ref().map_or("search", |search| search.tool.as_str());
+    [search, mapping.fetch.as_ref().map_or("fetch", |fetch| fetch.tool.as_str())]
 }
 
 fn configured<'a>(listed: &'a [ToolInfo], name: &str) -> Result<&'a ToolInfo, ToolsFault> {

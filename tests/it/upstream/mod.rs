@@ -2,7 +2,10 @@
 //!
 //! * `own_binary`: this program as the server, over stdio and HTTP; servers that do not answer
 //! * `servers`: the servers of other vendors, and the awkward servers, as the tests describe them
+//! * `awkward`: answers of all shapes, and servers that misbehave
 
+#[cfg(unix)]
+mod awkward;
 mod own_binary;
 #[cfg(unix)]
 mod servers;

@@ -102,18 +102,23 @@ impl Items {
         }
     }
 
-    /// Returns the JSON of the texts: of the only one, a list of those of several, or of the first one before plain text.
+    /// Returns the JSON of the texts: of the only one, a list of those of several, or of the first one among plain texts. A text
+    /// may have its JSON in a fenced block.
     fn json(&self) -> Option<Value> {
         let parsed: Vec<Option<Value>> = self.texts.iter().map(|text| json_of(text)).collect();
-        match parsed.as_slice() {
-            [Some(only)] => Some(unwrapped(only.clone(), MAX_WRAPS)),
-            [_, _, ..] if parsed.iter().all(Option::is_some) => {
-                Some(Value::Array(parsed.into_iter().flatten().collect()))
-            }
-            [Some(first), _, ..] => Some(unwrapped(first.clone(), MAX_WRAPS)),
-            _ => None,
+        if parsed.len() > 1 && parsed.iter().all(Option::is_some) {
+            return Some(Value::Array(parsed.into_iter().flatten().collect()));
         }
+        let first = parsed.into_iter().flatten().next();
+        let first = first.or_else(|| self.texts.iter().find_map(|text| json_of(fenced(text)?)));
+        first.map(|json| unwrapped(json, MAX_WRAPS))
     }
+}
+
+/// Returns the content of the first fenced block of JSON.
+fn fenced(text: &str) -> Option<&str> {
+    let (_, block) = text.split_once("```json")?;
+    block.split_once("```").map(|(json, _)| json)
 }
 
 /// Parses a text that is a JSON object or list.
@@ -201,6 +206,12 @@ mod tests {
             ("a string in a text", texts(&[&in_string.to_string()]), Some(list.clone())),
             ("several texts", texts(&[r#"{"id": 1}"#, r#"{"id": 2}"#]), Some(json!([{"id": 1}, {"id": 2}]))),
             ("JSON before a remark", texts(&[&in_text, "That is all."]), Some(list.clone())),
+            ("JSON after a remark", texts(&["Found:", &in_text]), Some(list.clone())),
+            (
+                "a fenced block",
+                texts(&[&format!("Found:\n```json\n{in_text}\n```\nAll.")]),
+                Some(list.clone()),
+            ),
             ("plain text", texts(&["[x] is done", "a"]), None),
             ("a number", texts(&["42"]), None),
         ] {

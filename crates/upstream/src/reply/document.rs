@@ -4,7 +4,7 @@ use fetchwell_core::record::{RecordData, WebLink};
 use serde_json::Value;
 
 use super::content::{Content, ToolError, error_inside};
-use super::fields::{DATE, TEXT, TITLE, URL, named, text_of};
+use super::fields::{DATE, TEXT, TITLE, URL, named, text_of, time_of};
 use crate::mapping::{FetchMapping, Pointer};
 
 /// Fields that records have in the order in which they are shown.
@@ -54,6 +54,7 @@ pub(crate) fn document(content: Content, mapping: &FetchMapping) -> Result<Recor
                 text_of(value)
             }),
         };
+        let value = value.and_then(|value| if *field == "date" { time_of(&value) } else { Some(value) });
         // Some servers repeat the id as the link.
         let value = value.filter(|value| *field != "url" || value.parse::<WebLink>().is_ok());
         data.extend(value.map(|value| ((*field).to_owned(), Value::from(value))));

@@ -1,5 +1,7 @@
 //! Names that servers give to the parts of a result, in order of preference.
 
+use fetchwell_core::record::{parse_timestamp, start_of_day};
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::mapping::Pointer;
@@ -101,6 +103,23 @@ pub(super) fn text_of(value: &Value) -> Option<String> {
     }
 }
 
+/// Returns a time as RFC 3339 or a day, from these, RFC 2822, or seconds or milliseconds since 1970; `None` for another text.
+pub(super) fn time_of(text: &str) -> Option<String> {
+    let text = text.trim();
+    if parse_timestamp(text).is_some() || start_of_day(text).is_some() {
+        return Some(text.to_owned());
+    }
+    let time = match text.parse::<i64>() {
+        Ok(number) if number.abs() < MAX_SECONDS => Timestamp::from_second(number).ok(),
+        Ok(number) => Timestamp::from_millisecond(number).ok(),
+        Err(_) => jiff::fmt::rfc2822::parse(text).ok().map(|zoned| zoned.timestamp()),
+    };
+    time.map(|time| time.to_string())
+}
+
+/// Number from which on a number of a time is in milliseconds: the seconds of the year 5138.
+const MAX_SECONDS: i64 = 100_000_000_000;
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -124,5 +143,23 @@ mod tests {
         let pointer = "/a/b".parse().unwrap();
         assert_eq!(text_at(&json!({"a": {"b": 2}, "id": 1}), Some(&pointer), ID).as_deref(), Some("2"));
         assert_eq!(text_at(&json!({"id": 1}), Some(&pointer), ID), None);
+    }
+
+    #[test]
+    fn times_of_several_forms_become_one() {
+        for (text, expect) in [
+            ("2026-05-14T11:30:00+02:00", Some("2026-05-14T11:30:00+02:00")),
+            (" 2026-05-14", Some("2026-05-14")),
+            ("1778751000", Some("2026-05-14T09:30:00Z")),
+            ("1778751000000", Some("2026-05-14T09:30:00Z")),
+            ("Thu, 14 May 2026 09:30:00 GMT", Some("2026-05-14T09:30:00Z")),
+            ("99999999999999999", None),
+            ("05/14/2026", None),
+            ("2026-13-45", None),
+            ("yesterday", None),
+            ("", None),
+        ] {
+            assert_eq!(time_of(text).as_deref(), expect, "{text}");
+        }
     }
 }

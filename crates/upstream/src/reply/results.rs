@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::content::{Content, ToolError, error_inside};
-use super::fields::{DATE, ID, TEXT, TITLE, URL, text_at, text_of};
+use super::fields::{DATE, ID, TEXT, TITLE, URL, named, text_at, text_of, time_of};
 use crate::line_pattern::LineField;
 use crate::mapping::{Pointer, SearchMapping};
 
@@ -138,7 +138,10 @@ fn is_nothing(text: &str) -> bool {
 }
 
 fn page(list: &[Value], mapping: &SearchMapping) -> ResultsPage {
-    let items = list.iter().take(MAX_RESULTS).map(|value| item(value, mapping)).collect();
+    // A result without the id that others have cannot be fetched by its link.
+    let id_name = ID.iter().find(|name| list.iter().any(|value| named(value, &[name]).is_some()));
+    let id_names = id_name.map_or(&[][..], std::slice::from_ref);
+    let items = list.iter().take(MAX_RESULTS).map(|value| item(value, mapping, id_names)).collect();
     ResultsPage { items: distinct(items), received: list.len(), ..ResultsPage::default() }
 }
 
@@ -149,7 +152,7 @@ fn distinct(mut items: Vec<ResultItem>) -> Vec<ResultItem> {
     items
 }
 
-fn item(value: &Value, mapping: &SearchMapping) -> ResultItem {
+fn item(value: &Value, mapping: &SearchMapping, id_names: &[&str]) -> ResultItem {
     if let Some(text) = value.as_str().filter(|_| mapping.id.is_none()) {
         return ResultItem {
             id: Some(text.to_owned()),
@@ -160,11 +163,11 @@ fn item(value: &Value, mapping: &SearchMapping) -> ResultItem {
     let SearchMapping { id, title, text, url, date, .. } = mapping;
     let part = |pointer: &Option<Pointer>, names: &[&str]| text_at(value, pointer.as_ref(), names);
     ResultItem {
-        id: part(id, ID),
+        id: part(id, id_names),
         title: part(title, TITLE),
         text: part(text, TEXT),
         url: part(url, URL),
-        date: part(date, DATE),
+        date: part(date, DATE).and_then(|date| time_of(&date)),
     }
 }
 
@@ -178,7 +181,7 @@ fn item_of_line(fields: &[(LineField, &str)]) -> ResultItem {
         title: part(LineField::Title),
         text: part(LineField::Text),
         url: part(LineField::Url),
-        date: part(LineField::Date),
+        date: part(LineField::Date).and_then(|date| time_of(&date)),
     }
 }
 
@@ -260,6 +263,15 @@ mod tests {
         let page = results(&content(Some(json), ""), &SearchMapping::default()).unwrap();
         let titles: Vec<_> = page.items.iter().map(|item| item.title.as_deref().unwrap()).collect();
         assert_eq!((titles, page.received), (vec!["1", "3", "4"], 4));
+    }
+
+    #[test]
+    fn results_without_the_id_that_others_have_get_none() {
+        let json =
+            json!([{"id": "a", "url": "https://a"}, {"url": "https://b"}, {"id": null, "url": "https://c"}]);
+        assert_eq!(ids(json, &SearchMapping::default()), ["a", "", ""]);
+        let json = json!([{"url": "https://a"}, {"url": "https://b"}]);
+        assert_eq!(ids(json, &SearchMapping::default()), ["https://a", "https://b"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::stream::BoxStream;
 use parking_lot::Mutex;
 use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::model::ClientJsonRpcMessage;
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
@@ -39,21 +39,40 @@ type Headers = HashMap<HeaderName, HeaderValue>;
 type Fault = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
+/// Returns the id of a request.
+fn request_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+    if let ClientJsonRpcMessage::Request(request) = message { Some(request.id.clone()) } else { None }
+}
+
+/// Returns an answer with the id of the request, if it is an error without an id. The request would otherwise wait for another
+/// answer.
+fn answering(answer: StreamableHttpPostResponse, asked: Option<RequestId>) -> StreamableHttpPostResponse {
+    match answer {
+        StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(mut error), session) => {
+            error.id = error.id.or(asked);
+            StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(error), session)
+        }
+        other => other,
+    }
+}
+
 impl StreamableHttpClient for TokenClient {
     type Error = reqwest::Error;
 
-    fn post_message(
+    async fn post_message(
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
         session: Option<Arc<str>>,
         _token: Option<String>,
         headers: Headers,
-    ) -> impl Future<Output = Result<StreamableHttpPostResponse, Fault>> + Send + '_ {
-        self.client.post_message(uri, message, session, self.token.get(), headers)
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        let asked = request_id(&message);
+        let answer = self.client.post_message(uri, message, session, self.token.get(), headers).await;
+        answer.map(|answer| answering(answer, asked))
     }
 
-    fn post_message_with_max_sse_event_size(
+    async fn post_message_with_max_sse_event_size(
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
@@ -61,9 +80,12 @@ impl StreamableHttpClient for TokenClient {
         _token: Option<String>,
         headers: Headers,
         max_bytes: usize,
-    ) -> impl Future<Output = Result<StreamableHttpPostResponse, Fault>> + Send + '_ {
-        let token = self.token.get();
-        self.client.post_message_with_max_sse_event_size(uri, message, session, token, headers, max_bytes)
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        let (asked, token) = (request_id(&message), self.token.get());
+        let answer = self
+            .client
+            .post_message_with_max_sse_event_size(uri, message, session, token, headers, max_bytes);
+        answer.await.map(|answer| answering(answer, asked))
     }
 
     fn delete_session(

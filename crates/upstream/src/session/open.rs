@@ -25,14 +25,14 @@ use super::http::{CurrentToken, TokenClient};
 use crate::credential::Credential;
 use crate::fault::{MAX_ANSWER_BYTES, Problem};
 use crate::mapping::Mapping;
-use crate::tools::{ToolInfo, Tools, is_complete, recognize};
+use crate::tools::{ToolInfo, Tools, is_complete, is_named, recognize};
 
 /// Maximum time for the start of a server and its answer to `initialize` and `tools/list`.
 const START_WITHIN: Duration = Duration::from_secs(60);
 
-/// Maximum number of tools and of pages of them that are read.
+/// Maximum number of tools that are kept beside those that are called, and of pages of them that are read.
 const MAX_TOOLS: usize = 2_000;
-const MAX_TOOL_PAGES: usize = 50;
+const MAX_TOOL_PAGES: usize = 200;
 
 /// Revision of the protocol for servers that do not know `initialize`.
 const WITHOUT_INITIALIZE: ProtocolVersion = ProtocolVersion::STANDARD_HEADERS;
@@ -213,10 +213,13 @@ impl Session {
         for _page in 0..MAX_TOOL_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
             let page = self.peer().list_tools(Some(page)).await.map_err(|error| Problem::of_call(&error))?;
-            let room = MAX_TOOLS.saturating_sub(all.len());
-            all.extend(page.tools.into_iter().take(room).map(ToolInfo::from));
+            for tool in page.tools.into_iter().map(ToolInfo::from) {
+                if all.len() < MAX_TOOLS || is_named(&tool.name, &endpoint.mapping) {
+                    all.push(tool);
+                }
+            }
             cursor = page.next_cursor;
-            if cursor.is_none() || all.len() == MAX_TOOLS || is_complete(&all, &endpoint.mapping) {
+            if cursor.is_none() || is_complete(&all, &endpoint.mapping) {
                 break;
             }
         }
