@@ -209,9 +209,12 @@ mod tests {
         for (text, expect) in [
             (
                 "[[source]]\nname = \"a\"\n".to_owned(),
-                "2: source[0].name: source `a` needs either store or url",
+                "2: source[0].name: source `a` needs either store, url, mcp or command",
             ),
-            (format!("{store}url = \"y\"\n"), "2: source[0].name: source `a` needs either store or url"),
+            (
+                format!("{store}url = \"y\"\n"),
+                "2: source[0].name: source `a` needs either store, url, mcp or command",
+            ),
             (format!("{store}credential = \"env:T\"\n"), "2: source[0].name: source `a` is a store"),
             (format!("{store}cache_root = \"c\"\n"), "2: source[0].name: source `a` is a store"),
             ("[[source]]\nname = \"a\"\nstor = \"x\"\n".to_owned(), "3: source[0].stor: unknown key `stor`"),

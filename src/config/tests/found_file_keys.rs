@@ -55,6 +55,35 @@ pub(super) const KEYS: &[(&str, Decision)] = &[
     ("source[].streams", Allowed("[\"mail\"]")),
     ("source[].read_urls", NeedsTrust("[\"postgres://db.example/mail\"]")),
     ("source[].max_lag", NeedsTrust("\"3s\"")),
+    ("source[].mcp", NeedsTrust("\"https://a.example/mcp\"")),
+    ("source[].command", NeedsTrust("[\"true\"]")),
+    ("source[].env", NeedsTrust("{ A = \"b\" }")),
+    ("source[].headers", NeedsTrust("{ a = \"b\" }")),
+    ("source[].client_name", NeedsTrust("\"a\"")),
+    ("source[].preset", NeedsTrust("\"basic-memory\"")),
+    ("source[].search", Table),
+    ("source[].search.tool", NeedsTrust("\"/a\"")),
+    ("source[].search.query", NeedsTrust("\"/a\"")),
+    ("source[].search.limit", NeedsTrust("\"/a\"")),
+    ("source[].search.cursor", NeedsTrust("\"/a\"")),
+    ("source[].search.page", NeedsTrust("\"/a\"")),
+    ("source[].search.next", NeedsTrust("\"/a\"")),
+    ("source[].search.results", NeedsTrust("\"/a\"")),
+    ("source[].search.id", NeedsTrust("\"/a\"")),
+    ("source[].search.title", NeedsTrust("\"/a\"")),
+    ("source[].search.text", NeedsTrust("\"/a\"")),
+    ("source[].search.url", NeedsTrust("\"/a\"")),
+    ("source[].search.date", NeedsTrust("\"/a\"")),
+    ("source[].search.line", NeedsTrust("\"/a\"")),
+    ("source[].search.arguments", NeedsTrust("{ a = 1 }")),
+    ("source[].fetch", Table),
+    ("source[].fetch.tool", NeedsTrust("\"/a\"")),
+    ("source[].fetch.id", NeedsTrust("\"/a\"")),
+    ("source[].fetch.title", NeedsTrust("\"/a\"")),
+    ("source[].fetch.text", NeedsTrust("\"/a\"")),
+    ("source[].fetch.url", NeedsTrust("\"/a\"")),
+    ("source[].fetch.date", NeedsTrust("\"/a\"")),
+    ("source[].fetch.arguments", NeedsTrust("{ a = 1 }")),
     ("context_protection", Table),
     ("context_protection.output_token_threshold", Allowed("3000")),
     ("context_protection.hard_output_token_cap", Allowed("3000")),
@@ -150,6 +179,9 @@ pub(super) fn with_key(path: &str, value: &str) -> String {
 
 fn header(table: &str) -> String {
     let table = table.replace('*', "\"/a\"");
+    if let Some((list, table)) = table.split_once("[].") {
+        return format!("[[{list}]]\n[{list}.{table}]\n");
+    }
     match (table.as_str(), table.strip_suffix("[]")) {
         ("", _) => String::new(),
         (_, Some(list)) => format!("[[{list}]]\n"),
