@@ -81,9 +81,10 @@ impl Account {
     }
 }
 
-/// Returns scheme, host and port of a URL.
+/// Returns scheme, host and port of a URL, or the scheme alone if that has no hosts.
 pub(super) fn origin(url: &Url) -> String {
-    url.origin().ascii_serialization()
+    let origin = url.origin();
+    if origin.is_tuple() { origin.ascii_serialization() } else { format!("{}:", url.scheme()) }
 }
 
 #[cfg(test)]
@@ -104,10 +105,10 @@ mod tests {
         ] {
             assert_eq!(account("wiki", url).unwrap().server(), server);
         }
-        for url in ["http://a.example/mcp", "https://ann:secret@a.example", "ftp://localhost/"] {
+        for url in ["http://a.example/mcp", "https://ann:sekret@a.example", "ftp://localhost/"] {
             let refused = account("wiki", url).unwrap_err();
             assert!(matches!(refused.fault, OAuthFault::Insecure { .. }), "{refused}");
-            assert!(!format!("{refused} {refused:?}").contains("secret"), "{refused}");
+            assert!(!format!("{refused} {refused:?}").contains("sekret"), "{refused}");
         }
     }
 

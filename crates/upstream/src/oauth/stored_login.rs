@@ -82,7 +82,7 @@ struct LoginText {
     version: u8,
     server: String,
     issuer: Option<String>,
-    resource_metadata: Option<Url>,
+    resource_metadata: Option<String>,
     client_id: String,
     client_secret: Option<String>,
     redirect_uri: String,
@@ -124,7 +124,7 @@ impl StoredLogin {
             version: VERSION,
             server: account.server(),
             issuer: self.client.issuer.clone(),
-            resource_metadata: self.resource_metadata.clone(),
+            resource_metadata: self.resource_metadata.as_ref().map(Url::to_string),
             client_id: self.client.client_id.clone(),
             client_secret: exposed(&self.client.client_secret),
             redirect_uri: self.client.redirect_uri.clone(),
@@ -157,6 +157,9 @@ impl StoredLogin {
         if tokens.into_iter().flatten().any(|token| !is_token(token)) {
             return Err(damaged("a token is not a token".to_owned()));
         }
+        let resource_metadata = text.resource_metadata.map(|url| Url::parse(&url)).transpose();
+        let resource_metadata =
+            resource_metadata.map_err(|_error| damaged("a URL is not a URL".to_owned()))?;
         let time = |seconds| {
             Timestamp::from_second(seconds).map_err(|_range| damaged("a time is out of range".to_owned()))
         };
@@ -167,7 +170,7 @@ impl StoredLogin {
                 issuer: text.issuer,
                 redirect_uri: text.redirect_uri,
             },
-            resource_metadata: text.resource_metadata,
+            resource_metadata,
             scopes: text.scopes,
             access_token: SecretString::from(text.access_token),
             refresh_token: text.refresh_token.map(SecretString::from),

@@ -185,7 +185,8 @@ async fn check_reply(change: impl Fn(RedirectReply) -> RedirectReply, expect: &O
     let servers = Servers::start(Behaviour::default()).await;
     let folder = tempfile::tempdir().unwrap();
     let redirect_uri = "http://127.0.0.1:1/callback".to_owned();
-    let pending = PendingLogin::begin(account(&servers.mcp), &LoginSettings::default(), redirect_uri);
+    let settings = LoginSettings::default();
+    let pending = PendingLogin::begin(account(&servers.mcp), &settings, redirect_uri);
     let pending = Box::pin(pending).await.unwrap();
     assert!(!format!("{pending:?}").contains(pending.state()));
     let back: Url = servers.consent(pending.url()).parse().unwrap();
@@ -228,14 +229,14 @@ async fn a_browser_that_does_not_return_ends_the_sign_in() {
 
 #[tokio::test]
 async fn a_port_that_is_in_use_and_a_server_that_is_not_there_are_named() {
-    let servers = Servers::start(Behaviour::default()).await;
+    let mut servers = Servers::start(Behaviour::default()).await;
     let folder = tempfile::tempdir().unwrap();
     let used: Url = servers.mcp.parse().unwrap();
     let settings = LoginSettings { redirect_port: used.port(), ..LoginSettings::default() };
     let error = sign_in_with(&servers, folder.path(), settings).await.unwrap_err();
     assert!(matches!(error.fault, OAuthFault::Listener { .. }), "{error:?}");
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let servers = Servers { mcp: format!("http://{free}/mcp"), ..servers };
+    servers.mcp = format!("http://{free}/mcp");
     let error = sign_in(&servers, folder.path()).await.unwrap_err();
     assert!(matches!(error.fault, OAuthFault::Unreachable { .. }), "{error:?}");
 }

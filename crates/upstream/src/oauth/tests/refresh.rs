@@ -6,7 +6,7 @@ use std::time::Duration;
 use fetchwell_source::SourceError;
 use futures_util::future::join_all;
 use jiff::Timestamp;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -178,15 +178,14 @@ async fn a_refresh_token_goes_to_the_issuer_of_the_sign_in_only() {
     moved.client.issuer = Some(other.issuer.clone());
     store(&servers, folder.path()).save(&moved).await.unwrap();
     let bearer = bearer(&servers, folder.path());
-    let refused = |token: &SecretString| bearer.refused(token);
-    let error = refused(&login.access_token).await.unwrap_err();
+    let error = bearer.refused(&login.access_token).await.unwrap_err();
     assert_eq!(error.fault, OAuthFault::OtherIssuer);
     // Metadata that has disappeared is no reason to guess an endpoint.
     servers.change(|behaviour| {
         behaviour.resource_metadata = None;
         behaviour.has_metadata = false;
     });
-    let error = refused(&login.access_token).await.unwrap_err();
+    let error = bearer.refused(&login.access_token).await.unwrap_err();
     assert!(matches!(error.fault, OAuthFault::Metadata { .. }), "{error:?}");
     assert!(servers.refreshes().is_empty() && other.refreshes().is_empty());
     assert!(servers.requests("POST /token").is_empty());
