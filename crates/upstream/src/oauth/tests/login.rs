@@ -80,6 +80,10 @@ async fn awkward_servers_are_discovered() {
     check_login(Behaviour { resource_metadata: Some("/elsewhere"), get_status: 405, ..behaviour() }).await;
     check_login(Behaviour { metadata: json!({"code_challenge_methods_supported": null}), ..behaviour() })
         .await;
+    // A server of the revision of March 2025, with and without metadata.
+    let own = || Behaviour { resource_metadata: None, names_metadata: false, ..behaviour() };
+    check_login(own()).await;
+    check_login(Behaviour { has_metadata: false, ..own() }).await;
     check_login(Behaviour { expires_in: None, ..behaviour() }).await;
     check_login(Behaviour { client_secret: Some("s3cret"), ..behaviour() }).await;
 }

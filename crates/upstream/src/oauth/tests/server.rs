@@ -131,10 +131,10 @@ impl Servers {
         state.count += 1;
         let code = format!("code-{}", state.count);
         let mut back: Url = parameters["redirect_uri"].parse().unwrap();
-        back.query_pairs_mut()
-            .append_pair("code", &code)
-            .append_pair("state", &parameters["state"])
-            .append_pair("iss", &self.issuer);
+        back.query_pairs_mut().append_pair("code", &code).append_pair("state", &parameters["state"]);
+        if let Some(issuer) = state.metadata_issuer() {
+            back.query_pairs_mut().append_pair("iss", &issuer);
+        }
         state.codes.insert(code, parameters);
         back.into()
     }
@@ -167,11 +167,8 @@ impl State {
             "GET /.well-known/oauth-authorization-server/tenant" if has_metadata => {
                 json(200, &self.metadata())
             }
-            // A server without resource metadata is its own authorization server.
             "GET /.well-known/oauth-authorization-server" if has_metadata && resource_metadata.is_none() => {
-                let mut metadata = self.metadata();
-                metadata["issuer"] = self.mcp_origin.clone().into();
-                json(200, &metadata)
+                json(200, &self.metadata())
             }
             "POST /tenant/register" | "POST /register" => self.register(),
             "POST /tenant/token" | "POST /token" => self.exchange(request),
@@ -194,10 +191,17 @@ impl State {
         }
     }
 
+    /// Returns the issuer in the metadata. A server without resource metadata is its own authorization server.
+    fn metadata_issuer(&self) -> Option<String> {
+        let Behaviour { resource_metadata, has_metadata, .. } = &self.behaviour;
+        let issuer = if resource_metadata.is_some() { &self.issuer } else { &self.mcp_origin };
+        has_metadata.then(|| issuer.clone())
+    }
+
     fn metadata(&self) -> Value {
         let issuer = &self.issuer;
         let mut metadata = json!({
-            "issuer": issuer,
+            "issuer": self.metadata_issuer(),
             "authorization_endpoint": format!("{issuer}/authorize?tenant=a"),
             "token_endpoint": format!("{issuer}/token"),
             "registration_endpoint": format!("{issuer}/register"),
