@@ -51,7 +51,7 @@ pub(super) struct HttpFault {
 /// Kind of a fault of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HttpFaultKind {
-    /// No response.
+    /// The server did not respond.
     Unreachable(String),
     /// A response with an error status.
     Status(u16),
