@@ -20,8 +20,9 @@ const MAX_IDLE_FOR: Duration = Duration::from_secs(30);
 /// Returns a client for the scheme of `url` with limits, our own root certificates, and redirects only within the
 /// origin, so that the token is not sent elsewhere.
 ///
-/// A proxy of the environment is used for `https` alone, which it cannot read: over plain `http` it would get the token of
-/// a server on this machine.
+/// # Errors
+///
+/// The client cannot be built.
 pub fn build_client(url: &Url) -> Result<Client, String> {
     let same_origin = redirect::Policy::custom(|attempt| {
         let from = attempt.previous().first().map(Url::origin);
@@ -31,6 +32,21 @@ pub fn build_client(url: &Url) -> Result<Client, String> {
             attempt.stop()
         }
     });
+    build(url, same_origin)
+}
+
+/// Returns a client as [`build_client`] does that follows no redirects, for requests of a library that decides about each.
+///
+/// # Errors
+///
+/// The client cannot be built.
+pub fn build_client_without_redirects(url: &Url) -> Result<Client, String> {
+    build(url, redirect::Policy::none())
+}
+
+/// Builds a client. A proxy of the environment is used for `https` alone, which it cannot read: over plain `http` it would
+/// get the token of a server on this machine.
+fn build(url: &Url, redirects: redirect::Policy) -> Result<Client, String> {
     let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut tls = ClientConfig::builder_with_provider(provider)
@@ -44,7 +60,7 @@ pub fn build_client(url: &Url) -> Result<Client, String> {
     let builder = if url.scheme() == "https" { builder } else { builder.no_proxy() };
     builder
         .user_agent(concat!("fetchwell/", env!("CARGO_PKG_VERSION")))
-        .redirect(same_origin)
+        .redirect(redirects)
         .connect_timeout(CONNECT_WITHIN)
         .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
         .pool_idle_timeout(MAX_IDLE_FOR)

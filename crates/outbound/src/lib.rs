@@ -19,7 +19,7 @@ pub mod json_request;
 mod redaction;
 
 pub use body::{BodyFault, BodyReader, read_body};
-pub use client::{build_client, innermost};
+pub use client::{build_client, build_client_without_redirects, innermost};
 pub use confidential::is_confidential;
 pub use exchange::Exchange;
 pub use json_request::{InvalidRequest, bearer, json_request};

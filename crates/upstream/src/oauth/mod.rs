@@ -1,1 +1,41 @@
 //! Sign-in at the authorization server of an MCP server, and the tokens that are kept.
+//!
+//! rmcp's state machine discovers, registers, signs in and refreshes; this module gives it our HTTP client and our storage,
+//! and decides when a refresh is needed. `Login` signs a person in, `Bearer` has the access token of calls, and `Tokens` is
+//! the storage of one account, of which `TokenStore` is a file.
+//!
+//! **Invariants:** tokens are sent only to the server and the issuer that they are for; a refresh token is used by one
+//! refresh at a time; no token, code or secret is in an error, in `Debug` output or in a log.
+//!
+//! * `account`: the account that tokens are kept for
+//! * `fault`: errors with their remedies
+//! * `stored_login`: a sign-in as a text; `tokens`: the storage of one; `token_store`: storage in a file
+//! * `client`: the HTTP client of rmcp's state machine
+//! * `discovery`: metadata of the authorization server
+//! * `login`, `redirect`: sign-in, and the port that the browser returns to
+//! * `bearer`, `refresh_store`: refreshes, and rmcp's view of the storage
+//! * `token_response`: token responses as sign-ins
+
+mod account;
+mod bearer;
+mod client;
+mod discovery;
+mod fault;
+mod login;
+mod redirect;
+mod refresh_store;
+mod stored_login;
+#[cfg(test)]
+mod tests;
+mod token_response;
+mod token_store;
+mod tokens;
+
+pub use self::account::Account;
+pub use self::bearer::Bearer;
+pub use self::fault::{OAuthError, OAuthFault};
+pub use self::login::{Login, LoginSettings, PendingLogin};
+pub use self::redirect::RedirectReply;
+pub use self::stored_login::{LoginTextFault, RegisteredClient, StoredLogin};
+pub use self::token_store::TokenStore;
+pub use self::tokens::{TokenLock, Tokens};

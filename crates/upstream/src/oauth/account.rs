@@ -1,0 +1,142 @@
+//! The account that tokens are kept for: a source, its MCP server, and the caller if each has tokens of their own.
+
+use fetchwell_callers::GrantId;
+use fetchwell_core::handle::SourceName;
+use fetchwell_core::hex::hexadecimal;
+use fetchwell_outbound::is_confidential;
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use super::fault::{OAuthError, OAuthFault};
+
+/// Maximum number of characters of a source's name in a file name.
+const MAX_NAME_CHARS: usize = 32;
+
+/// Account at an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    source_name: SourceName,
+    url: Url,
+    caller: Option<GrantId>,
+}
+
+impl Account {
+    /// Creates the account of a source at the MCP server with this URL. With a caller, the account is that caller's.
+    ///
+    /// # Errors
+    ///
+    /// The URL is not https and not on this machine, or contains a user name or a password.
+    pub fn new(source_name: SourceName, url: Url, caller: Option<GrantId>) -> Result<Self, OAuthError> {
+        let account = Self { source_name, url, caller };
+        let has_user = !account.url.username().is_empty() || account.url.password().is_some();
+        if has_user || !is_confidential(&account.url) {
+            return Err(account.error(OAuthFault::Insecure { origin: origin(&account.url) }));
+        }
+        Ok(account)
+    }
+
+    /// Returns the name of the source.
+    #[must_use]
+    pub fn source_name(&self) -> &SourceName {
+        &self.source_name
+    }
+
+    /// Returns the URL of the MCP server.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Returns the server that the tokens are bound to: scheme, host, port and path of its URL.
+    #[must_use]
+    pub fn server(&self) -> String {
+        format!("{}{}", origin(&self.url), self.url.path())
+    }
+
+    /// Returns true if requests of a sign-in may be sent to a URL. Plain http is for this machine, and only if the MCP
+    /// server is there, too: a remote server must not choose URLs on this machine.
+    pub(super) fn permits(&self, url: &Url) -> bool {
+        let is_permitted = url.scheme() == "https" || self.url.scheme() == "http";
+        is_permitted && is_confidential(url)
+    }
+
+    /// Returns the name of the files of the account, without an extension: the source's name as far as a file name
+    /// can have it, and a digest of the whole name and the caller.
+    pub(super) fn file_stem(&self) -> String {
+        let caller = self.caller.map(|caller| caller.to_string()).unwrap_or_default();
+        let mut digest = Sha256::new();
+        digest.update(self.source_name.as_str());
+        digest.update([0]);
+        digest.update(caller);
+        let letters = self.source_name.as_str().bytes().filter(u8::is_ascii_alphanumeric);
+        let letters = letters.take(MAX_NAME_CHARS).map(|letter| char::from(letter.to_ascii_lowercase()));
+        let name: String = letters.collect();
+        format!("{name}-{}", hexadecimal(digest.finalize().iter().take(8)))
+    }
+
+    /// Creates the error of a fault of this account.
+    #[must_use]
+    pub fn error(&self, fault: OAuthFault) -> OAuthError {
+        OAuthError { source_name: self.source_name.clone(), is_of_caller: self.caller.is_some(), fault }
+    }
+}
+
+/// Returns scheme, host and port of a URL, or the scheme alone if that has no hosts.
+pub(super) fn origin(url: &Url) -> String {
+    let origin = url.origin();
+    if origin.is_tuple() { origin.ascii_serialization() } else { format!("{}:", url.scheme()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(name: &str, url: &str) -> Result<Account, OAuthError> {
+        Account::new(name.parse().unwrap(), url.parse().unwrap(), None)
+    }
+
+    #[test]
+    fn tokens_are_bound_to_scheme_host_port_and_path() {
+        for (url, server) in [
+            ("https://a.example/mcp", "https://a.example/mcp"),
+            ("https://A.example:443/mcp?k=1#x", "https://a.example/mcp"),
+            ("https://a.example:8443", "https://a.example:8443/"),
+            ("http://127.0.0.1:80/mcp/", "http://127.0.0.1/mcp/"),
+        ] {
+            assert_eq!(account("wiki", url).unwrap().server(), server);
+        }
+        for url in ["http://a.example/mcp", "https://ann:sekret@a.example", "ftp://localhost/"] {
+            let refused = account("wiki", url).unwrap_err();
+            assert!(matches!(refused.fault, OAuthFault::Insecure { .. }), "{refused}");
+            assert!(!format!("{refused} {refused:?}").contains("sekret"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn plain_http_is_for_servers_of_this_machine() {
+        for (server, url, is_permitted) in [
+            ("https://a.example/mcp", "https://login.example", true),
+            ("https://a.example/mcp", "http://127.0.0.1:8080/token", false),
+            ("https://a.example/mcp", "http://login.example", false),
+            ("https://a.example/mcp", "file:///etc/passwd", false),
+            ("http://127.0.0.1:1/mcp", "http://localhost:2/token", true),
+            ("http://127.0.0.1:1/mcp", "https://login.example", true),
+            ("http://127.0.0.1:1/mcp", "http://login.example", false),
+        ] {
+            let account = account("wiki", server).unwrap();
+            assert_eq!(account.permits(&url.parse().unwrap()), is_permitted, "{server} {url}");
+        }
+    }
+
+    #[test]
+    fn file_names_are_short_and_differ() {
+        let names = ["wiki", "Wiki", "wi/ki", "", "wiki.", &"w".repeat(2_000), "日本"];
+        let names = names.into_iter().filter(|name| !name.is_empty());
+        let stems: Vec<String> =
+            names.map(|name| account(name, "https://a.example").unwrap().file_stem()).collect();
+        for (number, stem) in stems.iter().enumerate() {
+            assert!(stem.len() <= 49 && !stems[..number].contains(stem), "{stems:?}");
+            assert!(stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'), "{stem}");
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Errors of sign-in and of tokens, each with its remedy.
+//!
+//! No error contains a token, a code, a secret, or text of a server other than error codes of OAuth.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use fetchwell_core::handle::SourceName;
+use fetchwell_source::SourceError;
+
+/// Reason why there is no usable access token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OAuthError {
+    /// The source that the token is for.
+    pub source_name: SourceName,
+    /// True if the token is a caller's, so that the caller has to sign in.
+    pub is_of_caller: bool,
+    /// Kind of the fault.
+    pub fault: OAuthFault,
+}
+
+/// Fault of a sign-in or of a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OAuthFault {
+    /// No tokens are stored.
+    NotSignedIn,
+    /// The access token has expired or was refused, and there is no refresh token.
+    Expired,
+    /// The authorization server refused the refresh token or the client.
+    Rejected {
+        /// Error code of OAuth.
+        code: String,
+    },
+    /// The stored tokens cannot be parsed.
+    Damaged {
+        /// Path of the file.
+        path: PathBuf,
+        /// Position or kind of the error, without content.
+        problem: String,
+    },
+    /// The stored tokens were issued for another MCP server.
+    OtherServer {
+        /// URL of that server, without its query.
+        url: String,
+    },
+    /// Other users can read the stored tokens.
+    OpenToOthers {
+        /// Path of the file.
+        path: PathBuf,
+        /// Unix permissions of the file.
+        mode: u32,
+    },
+    /// The stored tokens cannot be read or written.
+    Storage {
+        /// Path of the file.
+        path: PathBuf,
+        /// Error message of the system.
+        problem: String,
+    },
+    /// Another process held the lock of the tokens for longer than the timeout.
+    Locked,
+    /// The tokens were issued by another authorization server than the one that the MCP server names, or a reply came
+    /// from another one (RFC 9207).
+    OtherIssuer,
+    /// A URL is not https, and not on this machine.
+    Insecure {
+        /// Origin of the URL.
+        origin: String,
+    },
+    /// The MCP server does not ask for a sign-in.
+    NoSignIn,
+    /// The metadata of the MCP server or of its authorization server cannot be used.
+    Metadata {
+        /// Description of the problem.
+        problem: &'static str,
+    },
+    /// The authorization server does not register clients.
+    NoRegistration {
+        /// Description of the problem.
+        problem: String,
+    },
+    /// The person or the authorization server refused the sign-in.
+    AccessDenied,
+    /// The authorization server refused a request.
+    Refused {
+        /// Error code of OAuth.
+        code: String,
+    },
+    /// The browser did not return within the timeout.
+    NoReply {
+        /// Timeout in minutes.
+        minutes: u64,
+    },
+    /// The port that the browser returns to cannot be opened.
+    Listener {
+        /// Error message of the system.
+        problem: String,
+    },
+    /// A server cannot be reached, or reports that it is unavailable.
+    Unreachable {
+        /// Origin of the server.
+        origin: String,
+        /// Description of the failure, in our words.
+        problem: String,
+    },
+    /// A server asks for a pause.
+    RateLimited {
+        /// Origin of the server.
+        origin: String,
+    },
+    /// The answer of a server cannot be used.
+    Malformed {
+        /// Origin of the server.
+        origin: String,
+        /// Description of the problem, without text of the answer.
+        problem: String,
+    },
+    /// The refresh was stopped, because the program is ending.
+    Stopped,
+}
+
+impl OAuthError {
+    /// Returns true if the same request may succeed later without a new sign-in.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        use OAuthFault::{Locked, Malformed, Metadata, RateLimited, Stopped, Unreachable};
+        matches!(
+            self.fault,
+            Locked | Stopped | Metadata { .. } | Malformed { .. } | RateLimited { .. } | Unreachable { .. }
+        )
+    }
+
+    /// Returns the remedy as an instruction, such as "run `fetchwell source login wiki`".
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        match &self.fault {
+            OAuthFault::OpenToOthers { path, .. } => {
+                format!("run `chmod 600 {}`, or {} again", path.display(), self.sign_in())
+            }
+            OAuthFault::Storage { path, .. } => format!("check the permissions of {}", path.display()),
+            OAuthFault::Insecure { .. } => "use an https URL".to_owned(),
+            OAuthFault::NoSignIn => {
+                "check the URL of the source, or give it a `credential` in the configuration".to_owned()
+            }
+            OAuthFault::NoRegistration { .. } => {
+                "register a client with the vendor, and write its `client_id` into the configuration of the source"
+                    .to_owned()
+            }
+            OAuthFault::Listener { .. } => "choose another redirect port, or end what uses it".to_owned(),
+            _ if self.is_transient() => "try again later".to_owned(),
+            _ => self.sign_in(),
+        }
+    }
+
+    fn sign_in(&self) -> String {
+        let name = &self.source_name;
+        if self.is_of_caller {
+            format!("sign in to `{name}` on the sources page")
+        } else {
+            format!("run `fetchwell source login {name}`")
+        }
+    }
+}
+
+impl fmt::Display for OAuthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.source_name;
+        match &self.fault {
+            OAuthFault::NotSignedIn => write!(f, "source `{name}` is not signed in"),
+            OAuthFault::Expired => write!(f, "the sign-in to source `{name}` has expired"),
+            OAuthFault::Rejected { code } => {
+                write!(
+                    f,
+                    "the authorization server of source `{name}` no longer accepts the sign-in ({code})"
+                )
+            }
+            OAuthFault::Damaged { path, problem } => {
+                write!(f, "the tokens of source `{name}` in {} are damaged ({problem})", path.display())
+            }
+            OAuthFault::OtherServer { url } => {
+                write!(f, "the tokens of source `{name}` are for {url} and are not sent elsewhere")
+            }
+            OAuthFault::OpenToOthers { path, mode } => {
+                write!(
+                    f,
+                    "others can read the tokens of source `{name}` in {} (mode {mode:o})",
+                    path.display()
+                )
+            }
+            OAuthFault::Storage { path, problem } => {
+                write!(f, "the tokens of source `{name}` in {} cannot be used ({problem})", path.display())
+            }
+            OAuthFault::Locked => {
+                write!(f, "another process has been refreshing the token of source `{name}` for too long")
+            }
+            OAuthFault::OtherIssuer => {
+                write!(f, "source `{name}` has another authorization server than at sign-in")
+            }
+            OAuthFault::Insecure { origin } => {
+                write!(f, "{origin} is not https, so nothing secret of source `{name}` is sent there")
+            }
+            OAuthFault::NoSignIn => write!(f, "the server of source `{name}` does not ask for a sign-in"),
+            OAuthFault::Metadata { problem } => {
+                write!(f, "source `{name}` offers no sign-in that fetchwell can use: {problem}")
+            }
+            OAuthFault::NoRegistration { problem } => {
+                write!(
+                    f,
+                    "the authorization server of source `{name}` does not register fetchwell ({problem})"
+                )
+            }
+            OAuthFault::AccessDenied => write!(f, "the sign-in to source `{name}` was cancelled or refused"),
+            OAuthFault::Refused { code } => {
+                write!(f, "the authorization server of source `{name}` refused the sign-in ({code})")
+            }
+            OAuthFault::NoReply { minutes } => {
+                write!(
+                    f,
+                    "the browser did not return from the sign-in to source `{name}` within {minutes} minutes"
+                )
+            }
+            OAuthFault::Listener { problem } => {
+                write!(f, "the browser cannot return to this program ({problem})")
+            }
+            OAuthFault::Unreachable { origin, problem } => {
+                write!(f, "{origin}, for the token of source `{name}`: {problem}")
+            }
+            OAuthFault::RateLimited { origin } => {
+                write!(f, "{origin} asks for a pause before a new token of source `{name}`")
+            }
+            OAuthFault::Malformed { origin, problem } => {
+                write!(f, "{origin}, for the token of source `{name}`: {problem}")
+            }
+            OAuthFault::Stopped => write!(f, "the refresh of the token of source `{name}` was stopped"),
+        }
+    }
+}
+
+impl std::error::Error for OAuthError {}
+
+impl From<OAuthError> for SourceError {
+    fn from(error: OAuthError) -> Self {
+        match error.fault {
+            OAuthFault::RateLimited { .. } => Self::RateLimited { retry_after: None },
+            _ if error.is_transient() => Self::Unreachable { problem: error.to_string() },
+            _ => Self::Reauthorize { problem: error.to_string(), remedy: error.remedy() },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(fault: OAuthFault, is_of_caller: bool, code: &str, remedy: &str) {
+        let error = OAuthError { source_name: "wiki".parse().unwrap(), is_of_caller, fault };
+        assert!(error.remedy().contains(remedy), "{error}: {}", error.remedy());
+        assert_eq!(SourceError::from(error.clone()).code(), code, "{error}");
+    }
+
+    #[test]
+    fn faults_have_the_code_and_the_remedy_of_their_kind() {
+        let path = || PathBuf::from("/state/wiki.json");
+        let login = "run `fetchwell source login wiki`";
+        let code = || "invalid_grant".to_owned();
+        let origin = || "https://a.example".to_owned();
+        let problem = || "it broke".to_owned();
+        check(OAuthFault::NotSignedIn, false, "reauthorize", login);
+        check(OAuthFault::NotSignedIn, true, "reauthorize", "sign in to `wiki` on the sources page");
+        check(OAuthFault::Expired, false, "reauthorize", login);
+        check(OAuthFault::Rejected { code: code() }, false, "reauthorize", login);
+        check(OAuthFault::Damaged { path: path(), problem: problem() }, false, "reauthorize", login);
+        check(OAuthFault::OtherServer { url: origin() }, false, "reauthorize", login);
+        check(OAuthFault::OpenToOthers { path: path(), mode: 0o644 }, false, "reauthorize", "chmod 600");
+        check(OAuthFault::Storage { path: path(), problem: problem() }, false, "reauthorize", "permissions");
+        check(OAuthFault::OtherIssuer, false, "reauthorize", login);
+        check(OAuthFault::NoRegistration { problem: problem() }, false, "reauthorize", "`client_id`");
+        check(OAuthFault::Locked, false, "source_unavailable", "later");
+        check(OAuthFault::Metadata { problem: "none" }, false, "source_unavailable", "later");
+        let unreachable = OAuthFault::Unreachable { origin: origin(), problem: problem() };
+        check(unreachable, false, "source_unavailable", "later");
+        check(OAuthFault::RateLimited { origin: origin() }, false, "source_rate_limited", "later");
+    }
+}
