@@ -1,13 +1,16 @@
 //! MCP servers as sources: from settings to a client, with the secrets that the settings name.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use fetchwell_pdpp::ProviderUrl;
+use fetchwell_upstream::oauth::{Account, Bearer, Login, LoginSettings, TokenStore, Tokens};
 use fetchwell_upstream::{
     CLIENT_NAME, Credential, Mapping, McpPlace, McpServer, McpSettings, ServerCommand, preset,
 };
 use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
+use url::Url;
 
 use super::failure::Failure;
 use super::secret::{credentials, secret};
@@ -30,9 +33,12 @@ pub(crate) fn mcp_server(
         ValuePlace::File(path) => secret(&SecretPlace::File(path.clone()), environment, &table),
     };
     let place = match &server.endpoint {
-        McpEndpoint::Http { url, credential, headers } => {
+        McpEndpoint::Http { url, credential, headers, oauth: _ } => {
             let credential = match credential {
-                None => Credential::None,
+                None => Credential::SignIn(Bearer::new(
+                    account(settings, url)?,
+                    sign_ins(settings, url, environment)?,
+                )),
                 Some(place) => {
                     let provider = ProviderUrl::parse_insecure(url.as_str());
                     let provider = provider.map_err(|error| Failure::usage(&error))?;
@@ -63,6 +69,61 @@ pub(crate) fn mcp_server(
         deadline: settings.deadline,
     };
     McpServer::new(settings).map_err(|error| Failure::usage(&error))
+}
+
+/// Signs a person in at the authorization server of a source. `open` gets the URL for the browser.
+///
+/// # Errors
+///
+/// The source needs no sign-in, or the sign-in failed.
+pub(crate) async fn sign_in(
+    settings: &SourceSettings,
+    server: &McpSource,
+    environment: &Environment,
+    open: impl FnOnce(&Url),
+) -> Result<(), Failure> {
+    let name = &settings.name;
+    let McpEndpoint::Http { url, credential: None, oauth, .. } = &server.endpoint else {
+        return Err(Failure::usage(&format!(
+            "the source `{name}` has a credential of its own or is started here, so there is no sign-in"
+        )));
+    };
+    let table = format!("the source `{name}`");
+    let client_secret = match &oauth.client_secret {
+        None => None,
+        Some(ValuePlace::Text(text)) => Some(SecretString::from(text.clone())),
+        Some(ValuePlace::Variable(name)) => {
+            Some(secret(&SecretPlace::Variable(name.clone()), environment, &table)?)
+        }
+        Some(ValuePlace::File(path)) => Some(secret(&SecretPlace::File(path.clone()), environment, &table)?),
+    };
+    let login = LoginSettings {
+        client_id: oauth.client_id.clone(),
+        client_secret,
+        client_metadata_url: oauth.client_metadata_url.clone(),
+        scopes: oauth.scopes.clone(),
+        redirect_port: oauth.redirect_port,
+    };
+    let login = Login::new(account(settings, url)?, login, sign_ins(settings, url, environment)?);
+    let signed_in = login.run(open).await;
+    signed_in.map(drop).map_err(|error| Failure::new(format!("{error}; {}", error.remedy())))
+}
+
+fn account(settings: &SourceSettings, url: &Url) -> Result<Account, Failure> {
+    let account = Account::new(settings.name.clone(), url.clone(), None);
+    account.map_err(|error| Failure::new(format!("{error}; {}", error.remedy())))
+}
+
+/// Returns the storage of the tokens of a source.
+fn sign_ins(
+    settings: &SourceSettings,
+    url: &Url,
+    environment: &Environment,
+) -> Result<Arc<dyn Tokens>, Failure> {
+    let unknown =
+        || Failure::new("the user's state directory is unknown; set state_dir in the configuration file");
+    let folder = environment.state_dir.as_ref().ok_or_else(unknown)?;
+    Ok(Arc::new(TokenStore::new(account(settings, url)?, folder)))
 }
 
 /// Returns a header. Its value is never shown.

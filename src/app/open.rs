@@ -124,6 +124,7 @@ fn open_all(
     open: &[OpenedSource],
     opener: Opener,
 ) -> Result<Vec<OpenedSource>, Failure> {
+    let environment = &environment.with_state_dir(settings.state_dir.as_ref());
     let must_open = |source: &SourceSettings| {
         settings.sources.len() == 1 && !(opener == Opener::Server && lacks_variable(source, environment))
     };

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use directories::BaseDirs;
+use directories::{BaseDirs, ProjectDirs};
 use secrecy::SecretString;
 
 /// Variables that contain credentials of an owner.
@@ -43,6 +43,8 @@ pub struct Environment {
     /// Name of an owner credential that is set (`PDPP_OWNER_TOKEN` or `PDPP_OWNER_SESSION_COOKIE`). If one is, no
     /// remote source is served: a model must only read what a client was granted. The value is not read.
     pub owner_credential: Option<&'static str>,
+    /// The user's state directory, in which sign-ins at MCP servers are kept.
+    pub state_dir: Option<PathBuf>,
     /// Names and values of set variables such as `MCP_OUTPUT_TOKEN_THRESHOLD`.
     pub protection: Vec<(&'static str, String)>,
 }
@@ -58,12 +60,15 @@ pub fn environment() -> Environment {
     let said = |name: &'static str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     #[expect(clippy::disallowed_methods, reason = "this is the one place")]
     let store = std::env::var_os(STORE_VARIABLE);
+    let state_dir = ProjectDirs::from("", "", "fetchwell")
+        .map(|dirs| dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir()).to_owned());
     let protection = PROTECTION_VARIABLES.into_iter().filter_map(|(name, _)| Some((name, said(name)?)));
     Environment {
         protection: protection.filter(|(_, value)| !value.is_empty()).collect(),
         log_format: said(LOG_FORMAT_VARIABLE).filter(|format| !format.is_empty()),
         otlp_endpoint: said(OTLP_ENDPOINT_VARIABLE).filter(|endpoint| !endpoint.is_empty()),
         log: log.filter(|filter| !filter.is_empty()),
+        state_dir,
         store: store.filter(|path| !path.is_empty()).map(PathBuf::from),
         owner_credential: OWNER_VARIABLES.into_iter().find(is_set),
     }
@@ -74,6 +79,13 @@ const INHERITED_VARIABLES: [&str; 9] =
     ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "USERPROFILE", "APPDATA", "LOCALAPPDATA"];
 
 impl Environment {
+    /// Returns the environment of a configuration, which may name another state directory.
+    #[must_use]
+    pub fn with_state_dir(&self, configured: Option<&PathBuf>) -> Self {
+        let state_dir = configured.cloned().or_else(|| self.state_dir.clone());
+        Self { state_dir, ..self.clone() }
+    }
+
     /// Returns the variables that a started program inherits, with their values.
     #[must_use]
     pub fn inherited(&self) -> Vec<(String, OsString)> {

@@ -50,7 +50,9 @@ pub use imports::ImportSettings;
 pub use keys::{configuration_view, keys_that_need_a_restart, reopens_sources};
 pub use rerank::ConfiguredRerank;
 pub use settings::{AuditSettings, FileSettings, TelemetrySettings, insecure_spans};
-pub use sources::{McpEndpoint, McpSource, ReplicaSettings, SourcePlace, SourceSettings, ValuePlace};
+pub use sources::{
+    McpEndpoint, McpSource, OAuthClient, ReplicaSettings, SourcePlace, SourceSettings, ValuePlace,
+};
 pub use text::read_text;
 pub use tree::{Mistake, is_yaml};
 pub use trust::{RestrictedKey, TrustError, TrustedFile, TrustedFiles, restricted_keys};

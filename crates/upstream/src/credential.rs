@@ -7,33 +7,39 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use crate::fault::Problem;
+use crate::oauth::{Bearer, OAuthFault};
 
 /// Credential of the requests to a server.
 #[derive(Debug)]
 pub enum Credential {
-    /// No credential at all.
-    None,
+    /// The tokens of `fetchwell source login`, if there are any.
+    SignIn(Bearer),
     /// A bearer token in a variable, a file, or printed by a command.
     Token(Credentials),
 }
 
 impl Credential {
-    /// Returns the token of the next requests.
+    /// Returns the token of the next requests; `None` without a sign-in, which a server need not ask for.
     pub(crate) async fn token(&self) -> Result<Option<SecretString>, Problem> {
         match self {
-            Self::None => Ok(None),
+            Self::SignIn(bearer) => match bearer.token().await {
+                Ok(token) => Ok(Some(token)),
+                Err(error) if matches!(error.fault, OAuthFault::NotSignedIn) => Ok(None),
+                Err(error) => Err(of_error(error.into())),
+            },
             Self::Token(credentials) => {
                 let token = credentials.token(&CallContext::default(), Timestamp::now()).await;
-                token.map(Some).map_err(of_credential)
+                token.map(Some).map_err(|error: CredentialError| of_error(error.into()))
             }
         }
     }
 
     /// Reads the token again. Returns it if it is another one than the refused.
     pub(crate) async fn other_than(&self, refused: Option<&SecretString>) -> Option<SecretString> {
-        match self {
-            Self::None => None,
-            Self::Token(credentials) => {
+        match (self, refused) {
+            (Self::SignIn(bearer), None) => bearer.token().await.ok(),
+            (Self::SignIn(bearer), Some(refused)) => bearer.refused(refused).await.ok(),
+            (Self::Token(credentials), refused) => {
                 credentials.other_than(&CallContext::default(), refused?, Timestamp::now()).await
             }
         }
@@ -42,23 +48,24 @@ impl Credential {
     /// Returns the error for a server that asks for another credential.
     pub(crate) fn unaccepted(&self, source: &str) -> SourceError {
         match self {
-            Self::None => SourceError::Reauthorize {
-                problem: format!("the MCP server of the source `{source}` asks for a sign-in"),
-                remedy: login(source),
-            },
+            Self::SignIn(_) => sign_in(source),
             Self::Token(credentials) => credentials.unaccepted(),
         }
     }
 }
 
-/// Returns the remedy of a source that needs a sign-in.
-pub(crate) fn login(source: &str) -> String {
-    format!("run `fetchwell source login {source}`")
+/// Returns the error of a server that asks for a sign-in.
+pub(crate) fn sign_in(source: &str) -> SourceError {
+    SourceError::Reauthorize {
+        problem: format!("the MCP server of the source `{source}` asks for a sign-in"),
+        remedy: format!("run `fetchwell source login {source}`"),
+    }
 }
 
-fn of_credential(error: CredentialError) -> Problem {
-    match SourceError::from(error) {
+fn of_error(error: SourceError) -> Problem {
+    match error {
         SourceError::Reauthorize { problem, remedy } => Problem::Reauthorize { problem, remedy },
+        SourceError::RateLimited { retry_after } => Problem::RateLimited(retry_after),
         other => Problem::Unreachable(other.to_string()),
     }
 }

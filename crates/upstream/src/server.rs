@@ -10,7 +10,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use tokio::time::timeout;
 use url::Url;
 
-use crate::credential::Credential;
+use crate::credential::{Credential, sign_in};
 use crate::fault::Problem;
 use crate::kept::{KeptPages, KeptRecords, SeenDigests, kept_pages, kept_records, seen_digests};
 use crate::mapping::Mapping;
@@ -135,7 +135,7 @@ impl McpServer {
         let endpoint = self.sessions.endpoint();
         let unaccepted = || match &endpoint.place {
             Place::Http { credential, .. } => credential.unaccepted(&endpoint.source),
-            Place::Command(_) => Credential::None.unaccepted(&endpoint.source),
+            Place::Command(_) => sign_in(&endpoint.source),
         };
         problem.into_error(&endpoint.source, unaccepted)
     }

@@ -66,6 +66,15 @@ impl FileArgs {
         let settings = check_text(&text, &path)?;
         Ok((path, text, settings))
     }
+
+    /// Reads and parses the file for a command that uses its sources. A file that was only found has to be trusted for some.
+    pub(super) fn read_trusted(&self) -> Result<FileSettings, Failure> {
+        let (_, text, settings) = self.read()?;
+        if let (None, Some(found)) = (&self.config, default_file()) {
+            found.check_trust(&text)?;
+        }
+        Ok(settings)
+    }
 }
 
 /// Returns the failure for an unknown source, with the known ones.

@@ -15,7 +15,7 @@ use crate::app::mcp::mcp_server;
 use crate::app::open::runtime;
 use crate::cli::print::{Printer, STRONG};
 use crate::cli::probe::{error_with_remedy, with_deadline};
-use crate::config::{Environment, SourcePlace, default_file};
+use crate::config::{Environment, SourcePlace};
 
 /// Number of results of the sample search that are shown.
 const SHOWN: usize = 3;
@@ -39,10 +39,8 @@ type Sample = Result<(Vec<Hit>, Option<Vec<String>>), String>;
 
 impl Inspect {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let (_, text, settings) = self.file.read()?;
-        if let (None, Some(found)) = (&self.file.config, default_file()) {
-            found.check_trust(&text)?;
-        }
+        let settings = self.file.read_trusted()?;
+        let environment = &environment.with_state_dir(settings.state_dir.as_ref());
         let named = settings.sources.iter().find(|source| source.name.as_str() == self.name);
         let source = named.ok_or_else(|| unknown(&self.name, &settings))?;
         let SourcePlace::Mcp(place) = &source.place else {

@@ -1,12 +1,13 @@
 //! `fetchwell source`: changes and tests the sources of a configuration file.
 //!
-//! * `add`, `list`, `test`, `inspect`, `remove`: the commands
+//! * `add`, `list`, `test`, `inspect`, `login`, `remove`: the commands
 //! * `file_args`: the configuration file, which all of them read
 
 mod add;
 mod file_args;
 mod inspect;
 mod list;
+mod login;
 mod remove;
 mod test;
 
@@ -29,6 +30,7 @@ enum Command {
     List(list::List),
     Test(test::Test),
     Inspect(inspect::Inspect),
+    Login(login::Login),
     Remove(remove::Remove),
 }
 
@@ -39,6 +41,7 @@ impl Source {
             Command::List(command) => command.run(printer),
             Command::Test(command) => command.run(printer, environment),
             Command::Inspect(command) => command.run(printer, environment),
+            Command::Login(command) => command.run(printer, environment),
             Command::Remove(command) => command.run(printer),
         }
     }

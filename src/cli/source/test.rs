@@ -11,7 +11,7 @@ use crate::app::failure::Failure;
 use crate::app::open::{AS_IT_IS, allowed, open_source, runtime};
 use crate::cli::print::{BAD, GOOD, Printer, STRONG, UNSURE};
 use crate::cli::probe::{Extent, OF_CALLERS, absent_streams, error_with_remedy, probe};
-use crate::config::{Environment, SourceSettings, default_file};
+use crate::config::{Environment, SourceSettings};
 
 /// Call each source, and print its contents or its problem
 #[derive(Debug, Args)]
@@ -39,10 +39,8 @@ struct TestResult<'a> {
 
 impl Test {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let (_, text, mut settings) = self.file.read()?;
-        if let (None, Some(found)) = (&self.file.config, default_file()) {
-            found.check_trust(&text)?;
-        }
+        let mut settings = self.file.read_trusted()?;
+        let environment = &environment.with_state_dir(settings.state_dir.as_ref());
         if let Some(name) = &self.name {
             if !settings.sources.iter().any(|source| source.name.as_str() == name) {
                 return Err(unknown(name, &settings));

@@ -35,6 +35,8 @@ const fn up_to_a_million(unit: &'static str, default: Option<usize>) -> Kind {
     Integer { max: 1_000_000, unit, default }
 }
 
+const PORT: Kind = Integer { max: 65_535, unit: "", default: None };
+
 const OFF: Kind = Flag(Some(false));
 
 const fn seconds(seconds: u64) -> std::time::Duration {
@@ -69,6 +71,12 @@ pub(crate) const KEYS: &[Key] = &[
     key("source[].headers.*", Text, Trust, Hidden, ByTable),
     key("source[].client_name", Text, Trust, Whole, ByTable),
     key("source[].preset", Text, Trust, Whole, ByTable),
+    table("source[].oauth", Table, Reopens(differ!(sources))),
+    key("source[].oauth.client_id", Text, Trust, Whole, ByTable),
+    key("source[].oauth.client_secret", Text, TrustTo("sends this secret to the authorization server of the source"), SecretPlace, ByTable),
+    key("source[].oauth.client_metadata_url", Text, Trust, Origin, ByTable),
+    key("source[].oauth.scopes[]", Text, Trust, Whole, ByTable),
+    key("source[].oauth.redirect_port", PORT, Trust, Whole, ByTable),
     table("source[].search", Table, Reopens(differ!(sources))),
     key("source[].search.tool", Text, TrustTo("calls this tool of an MCP server"), Whole, ByTable),
     key("source[].search.query", Text, Trust, Whole, ByTable),

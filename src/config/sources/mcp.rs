@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use fetchwell_upstream::{FetchMapping, Mapping, SearchMapping};
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
 use url::{Host, Url};
 
 use crate::config::credential::CredentialSettings;
-use crate::config::values::{CredentialText, is_variable, without_user_info};
+use crate::config::values::{CredentialText, is_variable, parsed, without_user_info};
 
 /// Maximum length of the name by which the program introduces itself, in characters.
 const MAX_CLIENT_NAME: usize = 64;
@@ -41,6 +42,8 @@ pub enum McpEndpoint {
         credential: Option<CredentialSettings>,
         /// Further headers by name.
         headers: Vec<(String, ValuePlace)>,
+        /// The client of a sign-in.
+        oauth: OAuthClient,
     },
     /// A program, which is started.
     Command {
@@ -51,6 +54,29 @@ pub enum McpEndpoint {
         /// Folder that it is started in.
         folder: PathBuf,
     },
+}
+
+/// The client with which a person signs in at the authorization server of an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OAuthClient {
+    /// Id of a client that the operator has registered; the program registers one if absent.
+    pub client_id: Option<String>,
+    /// Secret of that client.
+    pub client_secret: Option<ValuePlace>,
+    /// URL of a client id metadata document.
+    #[serde(deserialize_with = "parsed")]
+    pub client_metadata_url: Option<Url>,
+    /// Scopes to request.
+    pub scopes: Vec<String>,
+    /// Port of the redirect URI of a client that is registered with one.
+    #[serde(deserialize_with = "parsed_port")]
+    pub redirect_port: Option<u16>,
+}
+
+fn parsed_port<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    let port = u16::try_from(u64::deserialize(deserializer)?).ok().filter(|port| *port > 0);
+    port.map(Some).ok_or_else(|| D::Error::custom("redirect_port is a port, 1 to 65535"))
 }
 
 /// A text, or its location if it is a secret.
@@ -103,6 +129,7 @@ pub(super) struct McpKeys {
     pub(super) preset: Option<String>,
     pub(super) search: Option<SearchMapping>,
     pub(super) fetch: Option<FetchMapping>,
+    pub(super) oauth: Option<OAuthClient>,
 }
 
 impl McpKeys {
@@ -128,15 +155,29 @@ impl McpKeys {
                 let credential =
                     credential.map(|credential| own_credential(credential, folder)).transpose()?;
                 let url = endpoint(&url, allow_insecure == Some(true))?;
-                Ok(McpEndpoint::Http { url, credential, headers: placed(self.headers, folder) })
+                let oauth = self.oauth.unwrap_or_default();
+                if credential.is_some() && oauth != OAuthClient::default() {
+                    return Err(
+                        "oauth is for a sign-in with `fetchwell source login`; remove it or the credential"
+                            .to_owned(),
+                    );
+                }
+                let client_secret = oauth.client_secret.clone().map(|secret| secret.below(folder));
+                let oauth = OAuthClient { client_secret, ..oauth };
+                Ok(McpEndpoint::Http { url, credential, headers: placed(self.headers, folder), oauth })
             }
             (Some(_), None) => Err("env is for a server that is started with command"),
             (None, Some(line)) if line.first().is_none_or(|program| program.trim().is_empty()) => Err(
                 "command is empty; write the program and its arguments as a list, such as [\"npx\", \"-y\", \"server\"]",
             ),
-            (None, Some(_)) if credential.is_some() || self.headers.is_some() || allow_insecure.is_some() => {
+            (None, Some(_))
+                if credential.is_some()
+                    || self.headers.is_some()
+                    || self.oauth.is_some()
+                    || allow_insecure.is_some() =>
+            {
                 Err(
-                    "credential, headers and allow_insecure are for a server behind a URL; a command gets its secrets in env",
+                    "credential, headers, oauth and allow_insecure are for a server behind a URL; a command gets its secrets in env",
                 )
             }
             (None, Some(line)) => Ok(McpEndpoint::Command {
@@ -207,13 +248,19 @@ fn endpoint(text: &str, allows_insecure: bool) -> Result<Url, String> {
     }
 }
 
+impl ValuePlace {
+    /// Returns the place with a path that is relative to `folder`.
+    fn below(self, folder: &Path) -> Self {
+        match self {
+            Self::File(path) => Self::File(folder.join(path)),
+            other => other,
+        }
+    }
+}
+
 /// Returns values with paths that are relative to `folder`.
 fn placed(values: Option<BTreeMap<String, ValuePlace>>, folder: &Path) -> Vec<(String, ValuePlace)> {
-    let place = |value| match value {
-        ValuePlace::File(path) => ValuePlace::File(folder.join(path)),
-        other => other,
-    };
-    values.unwrap_or_default().into_iter().map(|(name, value)| (name, place(value))).collect()
+    values.unwrap_or_default().into_iter().map(|(name, value)| (name, value.below(folder))).collect()
 }
 
 impl fmt::Display for McpSource {

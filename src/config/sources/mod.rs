@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
 use self::mcp::McpKeys;
-pub use self::mcp::{McpEndpoint, McpSource, ValuePlace};
+pub use self::mcp::{McpEndpoint, McpSource, OAuthClient, ValuePlace};
 use super::credential::{CredentialSettings, DEFAULT_CACHE_ROOT};
 use super::tree::{Mistake, Node};
 use super::values::{CredentialText, Label, SourceTitle, without_user_info};
@@ -211,6 +211,7 @@ pub(super) struct SourceTable {
     preset: Option<String>,
     search: Option<SearchMapping>,
     fetch: Option<FetchMapping>,
+    oauth: Option<OAuthClient>,
     deadline: Duration,
     #[serde(default, deserialize_with = "allowed_streams")]
     streams: Option<Vec<StreamName>>,
@@ -262,7 +263,7 @@ impl SourceTable {
         }
         if !server.is_empty() {
             return Err(format!(
-                "source `{name}`: env, headers, client_name, preset, search and fetch need mcp or command, an MCP server"
+                "source `{name}`: env, headers, oauth, client_name, preset, search and fetch need mcp or command, an MCP server"
             ));
         }
         let place = match (self.store.take(), self.url.take()) {
@@ -313,6 +314,7 @@ impl SourceTable {
             preset: self.preset.take(),
             search: self.search.take(),
             fetch: self.fetch.take(),
+            oauth: self.oauth.take(),
         }
     }
 
