@@ -42,7 +42,7 @@ pub(crate) fn mcp_server(
                 Some(place) => {
                     let provider = ProviderUrl::parse_insecure(url.as_str());
                     let provider = provider.map_err(|error| Failure::usage(&error))?;
-                    Credential::Token(credentials(&provider, place, environment))
+                    Credential::Token(Box::new(credentials(&provider, place, environment)))
                 }
             };
             let headers = headers.iter().map(|(name, place)| header(&table, name, &value(place)?));

@@ -15,7 +15,7 @@ pub enum Credential {
     /// The tokens of `fetchwell source login`, if there are any.
     SignIn(Bearer),
     /// A bearer token in a variable, a file, or printed by a command.
-    Token(Credentials),
+    Token(Box<Credentials>),
 }
 
 impl Credential {

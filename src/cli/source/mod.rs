@@ -26,7 +26,7 @@ pub(super) struct Source {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Add(add::Add),
+    Add(Box<add::Add>),
     List(list::List),
     Test(test::Test),
     Inspect(inspect::Inspect),

@@ -43,7 +43,7 @@ pub enum McpEndpoint {
         /// Further headers by name.
         headers: Vec<(String, ValuePlace)>,
         /// The client of a sign-in.
-        oauth: OAuthClient,
+        oauth: Box<OAuthClient>,
     },
     /// A program, which is started.
     Command {
@@ -163,7 +163,7 @@ impl McpKeys {
                     );
                 }
                 let client_secret = oauth.client_secret.clone().map(|secret| secret.below(folder));
-                let oauth = OAuthClient { client_secret, ..oauth };
+                let oauth = Box::new(OAuthClient { client_secret, ..oauth });
                 Ok(McpEndpoint::Http { url, credential, headers: placed(self.headers, folder), oauth })
             }
             (Some(_), None) => Err("env is for a server that is started with command"),

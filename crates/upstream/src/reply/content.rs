@@ -160,7 +160,7 @@ fn unwrapped(value: Value, wraps: usize) -> Value {
     }
 }
 
-/// Returns true for the object that FastMCP puts around what is no object.
+/// Returns true for the object that `FastMCP` puts around what is no object.
 fn is_wrap(fields: &Map<String, Value>) -> bool {
     fields.len() == 1 && fields.contains_key("result")
 }
