@@ -19,7 +19,7 @@ pub(crate) enum McpServer {
     OpenAiSample,
     /// The package basic-memory, with the notes of `tests/mcp/notes`.
     BasicMemory,
-    /// `tests/mcp/awkward.py`, made with FastMCP.
+    /// `tests/mcp/awkward.py`, made with `FastMCP`.
     AwkwardPython,
     /// `tests/mcp/awkward.mjs`, made with the TypeScript SDK.
     AwkwardTypescript,
