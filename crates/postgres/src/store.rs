@@ -215,6 +215,7 @@ impl PostgresStore {
             pool: Some(self.pool.usage()),
             replicas: self.replicas().await,
             pgvector: self.pgvector().await.map(|state| state.status()),
+            session: None,
         }
     }
 

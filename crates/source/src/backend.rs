@@ -50,6 +50,25 @@ pub struct BackendStatus {
     /// State of the extension pgvector of the database; absent if the database does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pgvector: Option<ExtensionStatus>,
+    /// State of the session with an MCP server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionStatus>,
+}
+
+/// State of the session with an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SessionStatus {
+    /// State: `not_opened`, `opening`, `open`, or `failed`.
+    pub state: &'static str,
+    /// Name and version that the server gives itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// Time of the last call that was answered, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<u64>,
+    /// Description of the last failure since the last answer, in our words, with what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 impl BackendStatus {
@@ -62,6 +81,7 @@ impl BackendStatus {
             pool: None,
             replicas: Vec::new(),
             pgvector: None,
+            session: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Logging: one line per call, never the text of a query or a result.
 //!
 //! Logs go to standard error, because standard output belongs to the protocol. Libraries log at most warnings,
-//! whatever the filter says: some log requests and their bodies at lower levels.
+//! whatever the filter says: some log requests and their bodies at lower levels. rmcp logs nothing.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -62,8 +62,10 @@ pub fn start_logging(filter: &str, format: LogFormat) -> Result<(), InvalidFilte
         .with_default_directive(LevelFilter::WARN.into())
         .parse(filter)
         .map_err(|_unreadable| InvalidFilter { filter: filter.to_owned() })?;
+    // The client of rmcp warns with parts of answers and with URLs.
     let ours_or_serious = filter_fn(|event: &Metadata<'_>| {
-        *event.level() <= Level::WARN || event.target().starts_with("fetchwell")
+        let target = event.target();
+        target.starts_with("fetchwell") || (*event.level() <= Level::WARN && !target.starts_with("rmcp"))
     });
     let lines = tracing_subscriber::fmt::layer();
     let lines = match format {

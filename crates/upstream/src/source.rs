@@ -4,15 +4,19 @@ use async_trait::async_trait;
 use fetchwell_callers::CallContext;
 use fetchwell_core::handle::{RecordAddress, SourceName};
 use fetchwell_core::record::{Record, Schema, Window};
+use fetchwell_core::saturate::saturated;
 use fetchwell_source::unknown_place::unknown_place;
 use fetchwell_source::{
     AggregateAnswer, AggregateQuery, BackendKind, BackendStatus, QueryFault, RecordQuery, RecordsPage,
-    RecordsQuery, SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    RecordsQuery, SearchPage, SearchQuery, SessionStatus, Source, SourceError, StreamAnswer, StreamQuery,
+    WindowQuery,
 };
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
+use crate::fault::Problem;
 use crate::server::McpServer;
+use crate::session::SessionState;
 use crate::{fetch, search};
 
 #[async_trait]
@@ -26,7 +30,18 @@ impl Source for McpServer {
     }
 
     async fn backends(&self) -> Vec<BackendStatus> {
-        vec![BackendStatus::without_pool(&self.name, BackendKind::McpServer)]
+        let SessionState { state, server, latency, problem } = self.sessions.status();
+        // The words of a server are not shown to operators.
+        let problem = problem.map(|problem| match problem {
+            Problem::Refused(_) => "the server reports an error of its own".to_owned(),
+            other => match self.error(other) {
+                SourceError::Reauthorize { problem, remedy } => format!("{problem}; {remedy}"),
+                error => error.to_string(),
+            },
+        });
+        let latency_ms = latency.map(|latency| saturated::<u64>(latency.as_millis()));
+        let session = Some(SessionStatus { state, server, latency_ms, problem });
+        vec![BackendStatus { session, ..BackendStatus::without_pool(&self.name, BackendKind::McpServer) }]
     }
 
     async fn schema(&self, _context: &CallContext) -> Result<Schema, SourceError> {

@@ -51,6 +51,23 @@ struct State {
     opening: Option<Opening>,
     /// Number of failed attempts in a row, the last problem, and the time of the next attempt.
     failed: Option<(u32, Problem, Instant)>,
+    /// Time of the last call that was answered.
+    latency: Option<Duration>,
+    /// Problem of the last call, unless it was answered.
+    problem: Option<Problem>,
+}
+
+/// State of the sessions with a server, for operators.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionState {
+    /// State, as in [`fetchwell_source::SessionStatus`].
+    pub(crate) state: &'static str,
+    /// Name and version that the server gives itself.
+    pub(crate) server: Option<String>,
+    /// Time of the last call that was answered.
+    pub(crate) latency: Option<Duration>,
+    /// Problem of the last call or of the last attempt to open a session.
+    pub(crate) problem: Option<Problem>,
 }
 
 impl Sessions {
@@ -153,7 +170,30 @@ impl Sessions {
                 answer => answer,
             }
         };
-        timeout(deadline, answered).await.unwrap_or(Err(Problem::Timeout(deadline)))
+        let started = Instant::now();
+        let answer = timeout(deadline, answered).await.unwrap_or(Err(Problem::Timeout(deadline)));
+        let mut state = self.state.lock();
+        match &answer {
+            Ok(_) => (state.latency, state.problem) = (Some(started.elapsed()), None),
+            Err(problem) => state.problem = Some(problem.clone()),
+        }
+        answer
+    }
+
+    /// Returns the state without a request.
+    pub(crate) fn status(&self) -> SessionState {
+        let state = self.state.lock();
+        let opened = state.opening.as_ref().map(Shared::peek);
+        let (name, server) = match opened {
+            Some(Some(Ok(session))) if !session.is_closed() => ("open", Some(session.server().to_owned())),
+            Some(None) => ("opening", None),
+            Some(Some(Err(_))) => ("failed", None),
+            Some(Some(Ok(_))) | None if state.failed.is_some() => ("failed", None),
+            Some(Some(Ok(_))) | None => ("not_opened", None),
+        };
+        let failed = state.failed.as_ref().map(|(_, problem, _)| problem.clone());
+        let problem = state.problem.clone().or(failed);
+        SessionState { state: name, server, latency: state.latency, problem }
     }
 }
 

@@ -114,6 +114,7 @@ mod tests {
             database: Some("db:5432/mail".to_owned()),
             pool: Some(PoolUsage { maximum: 8, open: 2, in_use: 1, waiting: 0 }),
             pgvector: None,
+            session: None,
             replicas: vec![replica],
         };
         let html = processes(&name, Some(&shared), &[backend]).into_string();

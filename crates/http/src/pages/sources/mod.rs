@@ -47,6 +47,7 @@ async fn content(pages: &Pages, visit: &Visit, _request: &Parts) -> PageContent 
         newest: &newest,
         imports: &imports,
         circuits: &source.shared().circuits(),
+        backends: &source.shared().source().backends().await,
     };
     PageContent::new(title, section, sources(&shown))
 }

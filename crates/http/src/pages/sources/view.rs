@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use fetchwell_core::handle::ConnectionId;
 use fetchwell_core::record::{ConnectionSchema, Schema};
+use fetchwell_source::BackendStatus;
 use fetchwell_source::federation::{CircuitReport, CircuitState};
 use fetchwell_telemetry::{ImportProgress, ImportState};
 use maud::{Markup, html};
@@ -26,6 +27,8 @@ pub(super) struct SourcesView<'a> {
     /// Imports that the server keeps current.
     pub(super) imports: &'a [ImportProgress],
     pub(super) circuits: &'a [CircuitReport],
+    /// Places of the sources, with the sessions of MCP servers.
+    pub(super) backends: &'a [BackendStatus],
 }
 
 /// Renders the page.
@@ -41,7 +44,48 @@ pub(super) fn sources(view: &SourcesView<'_>) -> Markup {
         @if connections.len() > MAX_ACCOUNTS {
             p class="soft" { "And " (connections.len() - MAX_ACCOUNTS) " more accounts." }
         }
+        (sessions(view.backends))
         (circuits(view.circuits))
+    }
+}
+
+/// Renders the sessions with MCP servers.
+fn sessions(backends: &[BackendStatus]) -> Markup {
+    let sessions: Vec<_> =
+        backends.iter().filter_map(|backend| Some((&backend.source, backend.session.as_ref()?))).collect();
+    html! {
+        @if !sessions.is_empty() {
+            h2 { "MCP servers" }
+            div class="scroll" tabindex="0" role="group" aria-label="MCP servers" {
+                table {
+                    thead { tr {
+                        th scope="col" { "Source" } th scope="col" { "State" }
+                        th scope="col" class="number" { "Last call" } th scope="col" { "Last problem" }
+                    } }
+                    tbody {
+                        @for (source, session) in sessions {
+                            tr {
+                                th scope="row" { bdi lang="" { (source) } }
+                                td { (described_session(session.state)) }
+                                td class="number" {
+                                    @if let Some(latency) = session.latency_ms { (quantity(latency)) " ms" } @else { "–" }
+                                }
+                                td { (session.problem.as_deref().unwrap_or("none")) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn described_session(state: &str) -> &'static str {
+    match state {
+        "open" => "open",
+        "opening" => "starting",
+        "failed" => "not available",
+        _ => "not called yet",
     }
 }
 
