@@ -5,6 +5,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use super::Home;
+#[cfg(target_os = "linux")]
 use super::choices::on_terminal;
 use super::page::SetupPage;
 use crate::support::{FakeServer, Reply, Request, import_records, stderr, stdout, text};
