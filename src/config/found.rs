@@ -67,6 +67,8 @@ pub fn file_to_edit() -> PathBuf {
     found.or_else(users_file).unwrap_or_else(|| HERE.into())
 }
 
-fn users_file() -> Option<PathBuf> {
+/// Returns the path of the user's own file, which may not exist, or `None` if the system names no folder for it.
+#[must_use]
+pub fn users_file() -> Option<PathBuf> {
     Some(ProjectDirs::from("", "", "fetchwell")?.config_dir().join("config.toml"))
 }

@@ -44,7 +44,7 @@ pub use embedding::ConfiguredEmbedding;
 pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment};
 pub use error::ConfigError;
 pub use file::{check_text, is_blank, read_file, refuse_blank, settings_of};
-pub use found::{FoundFile, default_file, file_to_edit};
+pub use found::{FoundFile, default_file, file_to_edit, users_file};
 pub use http::HttpSettings;
 pub use imports::ImportSettings;
 pub use keys::{configuration_view, keys_that_need_a_restart, reopens_sources};
@@ -56,7 +56,7 @@ pub use sources::{
 pub use text::read_text;
 pub use tree::{Mistake, is_yaml};
 pub use trust::{RestrictedKey, TrustError, TrustedFile, TrustedFiles, restricted_keys};
-pub use values::{DurationText, Label, SourceTitle, without_user_info};
+pub use values::{DurationText, Label, SourceTitle, is_variable, without_user_info};
 pub use watch::{FileChange, WatchError, WatchHandle, watch};
 
 #[cfg(test)]

@@ -213,7 +213,9 @@ impl CredentialSettings {
     }
 }
 
-pub(super) fn is_variable(name: &str) -> bool {
+/// Returns true for a name of an environment variable: letters, digits and underscores, without a digit first.
+#[must_use]
+pub fn is_variable(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

@@ -50,8 +50,8 @@ pub use self::middleware::rate_limit::{RateLimit, RateLimiter};
 pub use self::middleware::served::{AuthMode, Callers};
 pub use self::ops::listener::serve_ops;
 pub use self::pages::setup::{
-    ClientFileState, PlannedClient, PlannedImport, SETUP, SetupActions, SetupChoice, SetupOutcome, SetupPlan,
-    serve_setup,
+    ClientFileState, PlannedClient, PlannedImport, PlannedSource, SETUP, SetupActions, SetupChoice,
+    SetupOutcome, SetupPlan, serve_setup,
 };
 pub use self::public_url::{PublicUrl, PublicUrlError};
 pub use self::serve::serve;

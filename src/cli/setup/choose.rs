@@ -43,16 +43,23 @@ impl Chooser {
 
     /// Returns the imports to do.
     pub(super) fn imports(self, imports: Vec<Candidate>) -> Result<Vec<Candidate>, Failure> {
-        if self != Self::Terminal || imports.is_empty() {
-            return Ok(imports);
+        self.choose(imports, "Import which? Enter for all, `none`, or numbers such as 1,3")
+    }
+
+    /// Returns the items that the user chooses on a terminal, or all of them elsewhere.
+    pub(super) fn choose<Item>(self, items: Vec<Item>, question: &str) -> Result<Vec<Item>, Failure> {
+        if self != Self::Terminal || items.is_empty() {
+            return Ok(items);
         }
         loop {
-            note(&"Import which? Enter for all, `none`, or numbers such as 1,3");
-            match parse_choice(&answer()?, imports.len()) {
+            note(&question);
+            match parse_choice(&answer()?, items.len()) {
                 Ok(chosen) => {
-                    let is_chosen = |number: usize| chosen.contains(&number);
-                    let numbered = imports.into_iter().enumerate();
-                    return Ok(numbered.filter(|(at, _)| is_chosen(*at)).map(|(_, import)| import).collect());
+                    let numbered = items.into_iter().enumerate();
+                    return Ok(numbered
+                        .filter(|(at, _)| chosen.contains(at))
+                        .map(|(_, item)| item)
+                        .collect());
                 }
                 Err(problem) => note(&problem),
             }

@@ -1,10 +1,12 @@
 //! `fetchwell setup`: imports what is on this machine, and makes the clients on it use fetchwell.
 //!
 //! Everything is found and shown first. On a terminal the user chooses; elsewhere only flags choose, and nothing is ever
-//! asked. Only the home folder is read, nothing is sent anywhere, and a second run changes nothing.
+//! asked. Only the home folder is read, nothing is sent anywhere but to MCP servers that were chosen, and a second run changes
+//! nothing.
 //!
 //! * `find`: mail, notes and exports in the home folder
 //! * `imports`: the imports of what was chosen
+//! * `servers`: MCP servers in the files of clients, `sources`: those that become sources
 //! * `clients`: the clients and their files, `configure`: the changes of these files
 //! * `choose`: the questions, `page`: the same in a browser
 
@@ -14,6 +16,8 @@ mod configure;
 mod find;
 mod imports;
 mod page;
+mod servers;
+mod sources;
 
 use std::path::{Path, PathBuf};
 
@@ -22,35 +26,42 @@ use fetchwell_core::terminal::output::note;
 use serde_json::json;
 
 use self::choose::Chooser;
-use self::clients::{CLIENTS, ServerEntry};
+use self::clients::CLIENTS;
 use self::configure::configure;
 use self::find::{Home, find_origins};
 use self::imports::{Candidate, candidates, import_all, named_candidates, without_imported};
 use self::page::{PageActions, serve_page};
-use super::client_config::{Client, absolute, program};
+use self::sources::SourceSetup;
+use super::client_config::{Client, program};
 use super::print::Printer;
 use crate::app::default_store::{default_store, refuse_database};
 use crate::app::failure::Failure;
 use crate::config::{Environment, FoundFile, default_file};
 
-/// Find mail, notes, exports and clients on this machine, import what you choose, and configure the clients.
+/// Find mail, notes, exports, MCP servers and clients on this machine, import and add what you choose, and configure the clients.
 ///
 /// Looks only in your home folder and sends nothing anywhere. On a terminal it asks before each step; otherwise it
-/// changes only what --yes, --import or --client allow.
+/// changes only what --yes, --import, --source or --client allow. Only MCP servers that you choose are started or called.
 #[derive(Debug, Args)]
 pub(super) struct Setup {
-    /// Import everything that is found and configure every client that is found, without a question.
+    /// Import everything, add every MCP server and configure every client that is found, without a question.
     #[arg(long)]
     yes: bool,
     /// Import this file or folder, and nothing that is not named; may be repeated.
     #[arg(long, value_name = "PATH", conflicts_with = "no_import")]
     import: Vec<PathBuf>,
+    /// Add this MCP server of a client as a source, and none that is not named; may be repeated.
+    #[arg(long, value_name = "NAME", conflicts_with = "no_sources")]
+    source: Vec<String>,
     /// Configure this client, and none that is not named; may be repeated.
     #[arg(long, value_enum, value_name = "NAME", conflicts_with = "no_clients")]
     client: Vec<Client>,
     /// Import no file or folder.
     #[arg(long)]
     no_import: bool,
+    /// Add no MCP server as a source.
+    #[arg(long)]
+    no_sources: bool,
     /// Configure no client.
     #[arg(long)]
     no_clients: bool,
@@ -58,7 +69,7 @@ pub(super) struct Setup {
     #[arg(long)]
     dry_run: bool,
     /// Show and choose everything on a page in a browser of this machine.
-    #[arg(long, conflicts_with_all = ["yes", "import", "client", "no_import", "no_clients", "dry_run"])]
+    #[arg(long, conflicts_with_all = ["yes", "import", "source", "client", "no_import", "no_sources", "no_clients", "dry_run"])]
     page: bool,
     /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the default store]
     #[arg(long, value_name = "DB")]
@@ -70,16 +81,19 @@ impl Setup {
         self.check_clients()?;
         let home = Home::of_user().ok_or_else(|| Failure::new("your home folder is unknown; set HOME"))?;
         let store = self.store_path(environment)?;
-        let subjects = if self.no_import { "clients" } else { "mail, notes, exports and clients" };
+        let subjects = match (self.no_import, self.skips_sources()) {
+            (true, true) => "clients",
+            (true, false) => "MCP servers and clients",
+            (false, true) => "mail, notes, exports and clients",
+            (false, false) => "mail, notes, exports, MCP servers and clients",
+        };
         note(&format_args!("looking in {} for {subjects}; nothing is sent anywhere", home.root().display()));
         if self.page {
             if printer.json {
                 return Err(Failure::usage(&"--page shows everything in a browser; remove --json"));
             }
-            let server = server_entry(&store)?;
-            note_cached_program(&server.command);
-            note_other_sources(&store);
-            return serve_page(PageActions { home, store, server, environment: environment.clone() });
+            note_cached_program(&program()?);
+            return serve_page(PageActions { home, store, environment: environment.clone() });
         }
         let chooser = self.chooser();
         let found = self.candidates(&home, &store)?;
@@ -88,9 +102,18 @@ impl Setup {
         }
         let imports = without_imported(&found);
         let chosen = if self.import.is_empty() { chooser.imports(imports)? } else { imports };
+        let mut sources = SourceSetup::read(&store);
         let outcome = import_all(&chosen, &store, chooser.is_dry(), printer, environment)?;
-        let server = server_entry(&store)?;
-        let clients = self.clients(&home, store.exists() || chooser.is_dry());
+        if !chooser.is_dry() {
+            sources.add_new_store(&store);
+        }
+        if !self.skips_sources() {
+            sources.find(&home, found.iter().map(|candidate| candidate.connection().to_owned()));
+            self.add_sources(&mut sources, &store, chooser, printer, environment)?;
+        }
+        let server = sources.server_entry(&store)?;
+        let has_records = store.exists() || chooser.is_dry() || sources.uses_config(&store);
+        let clients = self.clients(&home, has_records);
         let configured = configure(&home, &clients, &server, &chooser, printer)?;
         if printer.json {
             printer.value(&json!({
@@ -99,18 +122,44 @@ impl Setup {
                 "dry_run": chooser.is_dry(),
                 "found": found,
                 "imports": outcome.reports,
+                "servers": sources.json(),
+                "sources": sources.reports(),
                 "clients": configured.reports,
             }));
         }
         note_cached_program(&server.command);
-        note_other_sources(&store);
-        let is_open = !chosen.is_empty() || configured.is_open;
+        if !sources.uses_config(&store) {
+            note_other_sources(&store);
+        }
+        let is_open = !chosen.is_empty() || sources.is_planned() || configured.is_open;
         if chooser.is_unanswered() && is_open {
             return Err(Failure::usage(
                 &"nothing was changed, because there is no terminal to ask on; add --yes, or choose with --import PATH and --client NAME",
             ));
         }
-        if outcome.is_complete && configured.is_complete { Ok(()) } else { Err(Failure::without_message()) }
+        let is_complete = outcome.is_complete && configured.is_complete && !sources.has_failed();
+        if is_complete { Ok(()) } else { Err(Failure::without_message()) }
+    }
+
+    /// Shows the MCP servers of clients, and adds the chosen ones as sources.
+    fn add_sources(
+        &self,
+        sources: &mut SourceSetup,
+        store: &Path,
+        chooser: Chooser,
+        printer: Printer,
+        environment: &Environment,
+    ) -> Result<(), Failure> {
+        let open = sources.open(&self.source)?;
+        if !printer.json {
+            sources.print(printer);
+        }
+        let chosen = if self.source.is_empty() { chooser.servers(open)? } else { open };
+        if chooser.is_dry() {
+            sources.plan(&chosen, printer);
+            return Ok(());
+        }
+        sources.add(&chosen, store, environment, printer)
     }
 
     /// Refuses clients with files that are not changed.
@@ -131,9 +180,18 @@ impl Setup {
     }
 
     fn chooser(&self) -> Chooser {
-        let has_choice = self.yes
-            || (self.no_import || !self.import.is_empty()) && (self.no_clients || !self.client.is_empty());
-        Chooser::new(has_choice, self.dry_run)
+        Chooser::new(self.has_choice(), self.dry_run)
+    }
+
+    /// Returns true if flags choose the imports and the clients.
+    fn has_choice(&self) -> bool {
+        self.yes
+            || (self.no_import || !self.import.is_empty()) && (self.no_clients || !self.client.is_empty())
+    }
+
+    /// Returns true if no MCP server is looked for: by a flag, or because flags choose and name none.
+    fn skips_sources(&self) -> bool {
+        self.no_sources || (self.source.is_empty() && !self.yes && self.has_choice())
     }
 
     /// Returns what can be imported: what the user named, or else what is found.
@@ -165,12 +223,6 @@ impl Setup {
         note(&"no client is configured, because there is no store yet: import something first");
         Vec::new()
     }
-}
-
-/// Returns the command line of a server of the store.
-fn server_entry(store: &Path) -> Result<ServerEntry, Failure> {
-    let arguments = ["serve", "--store", &absolute(store)?, "--stdio"].map(str::to_owned).to_vec();
-    Ok(ServerEntry { command: program()?, arguments })
 }
 
 /// Prints what was found, with the connections of what the store has.

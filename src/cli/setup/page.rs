@@ -8,17 +8,21 @@ use std::sync::Arc;
 
 use fetchwell_callers::random_token;
 use fetchwell_core::terminal::output::note;
-use fetchwell_http::{PlannedImport, SETUP, SetupActions, SetupChoice, SetupOutcome, SetupPlan, serve_setup};
+use fetchwell_http::{
+    PlannedImport, PlannedSource, SETUP, SetupActions, SetupChoice, SetupOutcome, SetupPlan, serve_setup,
+};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use super::super::print::Printer;
 use super::choose::Chooser;
-use super::clients::{ServerEntry, find_clients};
+use super::clients::find_clients;
 use super::configure::configure;
 use super::find::{Home, find_origins};
 use super::imports::{Candidate, candidates, import_all, without_imported};
+use super::servers::McpCandidate;
+use super::sources::SourceSetup;
 use crate::app::failure::Failure;
 use crate::app::stop;
 use crate::config::Environment;
@@ -30,7 +34,6 @@ const SILENT: Printer = Printer { json: true };
 pub(super) struct PageActions {
     pub(super) home: Home,
     pub(super) store: PathBuf,
-    pub(super) server: ServerEntry,
     pub(super) environment: Environment,
 }
 
@@ -69,45 +72,73 @@ impl PageActions {
     fn candidates(&self) -> Result<Vec<Candidate>, String> {
         candidates(find_origins(&self.home), &self.store).map_err(|failure| failure.to_string())
     }
-}
 
-impl SetupActions for PageActions {
-    fn plan(&self) -> Result<SetupPlan, String> {
-        let planned = |candidate: &Candidate| PlannedImport {
-            group: candidate.group().to_owned(),
-            program: candidate.program().to_owned(),
-            path: candidate.path().display().to_string(),
-            connection: candidate.connection().to_owned(),
-            is_imported: candidate.is_imported(),
-        };
-        let clients = find_clients(&self.home);
-        let clients = configure(&self.home, &clients, &self.server, &Chooser::DryRun, SILENT);
-        let clients = clients.map_err(|failure| failure.to_string())?;
-        Ok(SetupPlan {
-            home: self.home.root().display().to_string(),
-            store: self.store.display().to_string(),
-            imports: self.candidates()?.iter().map(planned).collect(),
-            clients: clients.reports.into_iter().map(Into::into).collect(),
-        })
+    /// Finds the MCP servers of clients, whose names are distinct from the connections of `found`.
+    fn find_servers(&self, sources: &mut SourceSetup, found: &[Candidate]) {
+        sources.find(&self.home, found.iter().map(|candidate| candidate.connection().to_owned()));
     }
 
-    fn apply(&self, choice: &SetupChoice) -> Result<SetupOutcome, String> {
-        let mut chosen = without_imported(&self.candidates()?);
+    /// Imports the chosen records into the store.
+    fn import(&self, mut chosen: Vec<Candidate>, choice: &SetupChoice) -> Result<SetupOutcome, String> {
         chosen.retain(|candidate| choice.imports.contains(candidate.connection()));
         let imported = import_all(&chosen, &self.store, false, SILENT, &self.environment);
         let imported = imported.map_err(|failure| failure.to_string())?;
         let done: BTreeSet<&str> = imported.reports.iter().map(|report| report.connection()).collect();
         let missing = chosen.iter().filter(|candidate| !done.contains(candidate.connection()));
-        let mut outcome = SetupOutcome {
+        Ok(SetupOutcome {
             imports: imported.reports.iter().map(|report| report.summary()).collect(),
             failed: missing
                 .map(|candidate| {
                     format!("{} was not imported; the terminal has the reason", candidate.path().display())
                 })
                 .collect(),
-            clients: Vec::new(),
-        };
-        if !choice.clients.is_empty() && !self.store.exists() {
+            ..SetupOutcome::default()
+        })
+    }
+
+    /// Adds the chosen MCP servers to the configuration.
+    fn add_servers(&self, sources: &mut SourceSetup, choice: &SetupChoice) -> Result<Vec<String>, String> {
+        let text = |failure: Failure| failure.to_string();
+        let mut chosen = sources.open(&[]).map_err(text)?;
+        chosen.retain(|candidate| choice.sources.contains(candidate.name()));
+        sources.add(&chosen, &self.store, &self.environment, SILENT).map_err(text)?;
+        let mut lines: Vec<String> = sources.reports().iter().map(|report| report.summary()).collect();
+        if sources.has_failed() {
+            lines.push("no server was added; the terminal has the reason".to_owned());
+        }
+        Ok(lines)
+    }
+}
+
+impl SetupActions for PageActions {
+    fn plan(&self) -> Result<SetupPlan, String> {
+        let imports = self.candidates()?;
+        let mut sources = SourceSetup::read(&self.store);
+        self.find_servers(&mut sources, &imports);
+        let open = sources.open(&[]).map_err(|failure| failure.to_string())?;
+        sources.plan(&open, SILENT);
+        let server = sources.server_entry(&self.store).map_err(|failure| failure.to_string())?;
+        let clients = find_clients(&self.home);
+        let clients = configure(&self.home, &clients, &server, &Chooser::DryRun, SILENT);
+        let clients = clients.map_err(|failure| failure.to_string())?;
+        Ok(SetupPlan {
+            home: self.home.root().display().to_string(),
+            store: self.store.display().to_string(),
+            imports: imports.iter().map(planned_import).collect(),
+            sources: sources.found().candidates.iter().map(planned_source).collect(),
+            notes: sources.notes(),
+            clients: clients.reports.into_iter().map(Into::into).collect(),
+        })
+    }
+
+    fn apply(&self, choice: &SetupChoice) -> Result<SetupOutcome, String> {
+        let found = self.candidates()?;
+        let mut sources = SourceSetup::read(&self.store);
+        self.find_servers(&mut sources, &found);
+        let mut outcome = self.import(without_imported(&found), choice)?;
+        sources.add_new_store(&self.store);
+        outcome.sources = self.add_servers(&mut sources, choice)?;
+        if !choice.clients.is_empty() && !self.store.exists() && !sources.uses_config(&self.store) {
             outcome.failed.push(
                 "no client was changed, because there is no store yet: import something first".to_owned(),
             );
@@ -115,9 +146,30 @@ impl SetupActions for PageActions {
         }
         let mut clients = find_clients(&self.home);
         clients.retain(|client| choice.clients.contains(client.title()));
-        let configured = configure(&self.home, &clients, &self.server, &Chooser::Flags, SILENT);
+        let server = sources.server_entry(&self.store).map_err(|failure| failure.to_string())?;
+        let configured = configure(&self.home, &clients, &server, &Chooser::Flags, SILENT);
         let configured = configured.map_err(|failure| failure.to_string())?;
         outcome.clients = configured.reports.into_iter().map(Into::into).collect();
         Ok(outcome)
+    }
+}
+
+fn planned_import(candidate: &Candidate) -> PlannedImport {
+    PlannedImport {
+        group: candidate.group().to_owned(),
+        program: candidate.program().to_owned(),
+        path: candidate.path().display().to_string(),
+        connection: candidate.connection().to_owned(),
+        is_imported: candidate.is_imported(),
+    }
+}
+
+fn planned_source(candidate: &McpCandidate) -> PlannedSource {
+    PlannedSource {
+        name: candidate.name().to_owned(),
+        clients: candidate.clients.join(", "),
+        place: candidate.place(),
+        variables: candidate.variables.iter().map(|variable| variable.name.clone()).collect(),
+        is_added: candidate.is_source,
     }
 }

@@ -177,6 +177,7 @@ impl Add {
             cache_root,
             deadline: self.deadline.or(slow.map(str::to_owned)),
             streams: self.streams.iter().map(ToString::to_string).collect(),
+            ..NewSource::default()
         })
     }
 }

@@ -4,7 +4,7 @@
 
 mod save;
 
-use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, value};
+use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, Table, value};
 
 pub use self::save::{delete, save};
 
@@ -23,6 +23,10 @@ pub struct NewSource {
     pub mcp: Option<String>,
     /// Value of the key `command`, which is omitted if empty.
     pub command: Vec<String>,
+    /// Variables of the key `env` with their values, which is omitted if empty.
+    pub env: Vec<(String, String)>,
+    /// Names of the key `headers` with their values, which is omitted if empty.
+    pub headers: Vec<(String, String)>,
     /// Value of the key `preset`.
     pub preset: Option<String>,
     /// Value of the key `credential`.
@@ -56,6 +60,12 @@ impl NewSource {
         for (key, list) in [("command", &self.command), ("streams", &self.streams)] {
             if !list.is_empty() {
                 table.insert(key, value(list.iter().collect::<Array>()));
+            }
+        }
+        for (key, values) in [("env", &self.env), ("headers", &self.headers)] {
+            if !values.is_empty() {
+                let values = values.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+                table.insert(key, value(values.collect::<InlineTable>()));
             }
         }
         table
@@ -187,6 +197,7 @@ mod tests {
             credential: Some("command:pass 'new'".to_owned()),
             deadline: Some("2s".to_owned()),
             streams: vec!["a".to_owned(), "b".to_owned()],
+            env: vec![("A_KEY".to_owned(), "env:A_KEY".to_owned()), ("b c".to_owned(), "\"".to_owned())],
             ..NewSource::default()
         };
         for text in [FILE, &FILE.replace('\n', "\r\n"), "# only a comment", ""] {
@@ -197,6 +208,8 @@ mod tests {
             assert_eq!(last["name"].as_str(), Some("new \"one\""), "{with}");
             assert_eq!(last["credential"].as_str(), Some("command:pass 'new'"), "{with}");
             assert_eq!(last["streams"].as_array().unwrap().len(), 2, "{with}");
+            assert_eq!(last["env"]["A_KEY"].as_str(), Some("env:A_KEY"), "{with}");
+            assert_eq!(last["env"]["b c"].as_str(), Some("\""), "{with}");
             let without = without_source(&with, "new \"one\"").unwrap().unwrap();
             assert_eq!(without.trim_end(), text.trim_end());
             assert_eq!(with.contains("\r\n"), with.matches('\n').count() == with.matches("\r\n").count());

@@ -54,6 +54,8 @@ struct Scratch {
     replaced: Vec<(&'static str, String)>,
     /// The running server, stopped at the end.
     server: Option<HttpServer>,
+    /// The MCP server in the document.
+    _mcp_server: Option<HttpServer>,
     record_server: FakeServer,
 }
 
@@ -69,6 +71,7 @@ impl Scratch {
             variables: Vec::new(),
             replaced: Vec::new(),
             server: None,
+            _mcp_server: None,
             record_server,
             folder,
         };
@@ -118,6 +121,10 @@ impl Scratch {
                 self.run_quietly("chmod 600 privkey.pem");
                 self.variables.push(("WORK_TOKEN", "tok".to_owned()));
                 self.replaced.push((PUBLIC, self.record_server.url.clone()));
+                let arguments = ["--store", "notes.db", "--state-dir", "none"];
+                let server = HttpServer::start_with(self.environment(binary()), "127.0.0.1:0", arguments);
+                self.replaced.push(("https://mcp.example.com/mcp", server.url("/mcp/openai")));
+                self._mcp_server = Some(server);
             }
             "docs/setup.md" => {
                 self.write("home/.thunderbird/x.default/ImapMail/imap.example.com/INBOX", MAILBOX);
@@ -412,6 +419,10 @@ fn check_options(place: &str, command: &str) {
     assert!(output.status.success() && help.contains("Usage: fetchwell"), "{place}: {output:?}");
     for word in words {
         let option = word.trim_matches(['(', ')', '[', ']', ',']);
+        // Words after `--` are another command.
+        if option == "--" {
+            break;
+        }
         if option.starts_with("--") && option != "--version" {
             let known = help.split_whitespace().any(|known| known.trim_matches(['<', '>', ',']) == option);
             assert!(known, "{place}: {option} is no option of {path:?}:\n{help}");

@@ -1,6 +1,6 @@
 //! Choices of imports and clients: by flags, by answers on a terminal, and without either.
 
-use std::process::Stdio;
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -94,6 +94,7 @@ fn a_client_is_not_configured_for_a_store_that_does_not_exist() {
 }
 
 /// Answers the questions on a terminal; `pty` of Python makes one.
+#[cfg(target_os = "linux")]
 const TERMINAL: &str = "import os, pty, sys
 answers = sys.argv[1].encode().decode('unicode_escape').encode()
 pid, terminal = pty.fork()
@@ -111,27 +112,30 @@ while True:
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 ";
 
+/// Runs the command on a terminal, with answers to its questions.
+#[cfg(target_os = "linux")]
+pub(super) fn on_terminal(home: &Home, answers: &str) -> Output {
+    let mut command = home.command(&[]);
+    let program = command.get_program().to_owned();
+    let environment: Vec<_> =
+        command.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
+    command = Command::new("python3");
+    command.args(["-c", TERMINAL, answers]).arg(program).arg("setup").stdin(Stdio::null());
+    for (name, value) in environment {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.output().unwrap()
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_user_on_a_terminal_chooses() {
     let home = Home::with_records();
-    let run = |answers: &str| {
-        let mut command = home.command(&[]);
-        let program = command.get_program().to_owned();
-        let environment: Vec<_> =
-            command.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
-        command = std::process::Command::new("python3");
-        command.args(["-c", TERMINAL, answers]).arg(program).arg("setup").stdin(Stdio::null());
-        for (name, value) in environment {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command.output().unwrap()
-    };
     // The mail, then Codex and not Cursor. `7` is not in the list.
-    let output = run("7\\n1\\nmaybe\\ny\\nn\\n");
+    let output = on_terminal(&home, "7\\n1\\nmaybe\\ny\\nn\\n");
     let shown = stdout(&output);
     for part in ["Import which?", "`7` is not a number", "imap-x-test: 1 added", "Make Codex use fetchwell?"]
     {
@@ -140,6 +144,6 @@ fn a_user_on_a_terminal_chooses() {
     assert!(!shown.contains("vault: 1 added"), "{shown}");
     assert!(home.path(".codex/config.toml").exists() && !home.path(".cursor/mcp.json").exists());
     // The end of the input is no answer.
-    let output = run("\\x04");
+    let output = on_terminal(&home, "\\x04");
     assert_eq!(output.status.code(), Some(130), "{output:?}");
 }

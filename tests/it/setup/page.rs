@@ -11,17 +11,17 @@ use crate::support::{Answer, ask, fetchwell, post, stderr};
 const CURSOR: &str = "{\n  // mine\n  \"mcpServers\": {\n    \"github\": { \"command\": \"gh\", \"env\": { \"TOKEN\": \"s3cret\" } }\n  }\n}\n";
 
 /// A running command with its page.
-struct SetupPage {
+pub(super) struct SetupPage {
     process: Child,
     address: String,
     /// Path with the key.
-    target: String,
+    pub(super) target: String,
     /// Stays open, because the command writes to it.
     _stderr: BufReader<ChildStderr>,
 }
 
 impl SetupPage {
-    fn start(home: &Home) -> Self {
+    pub(super) fn start(home: &Home) -> Self {
         let mut process = home.command(&["setup", "--page"]).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(process.stderr.take().unwrap());
         let url = stderr.by_ref().lines().map_while(Result::ok).find_map(|line| {
@@ -34,12 +34,12 @@ impl SetupPage {
         Self { process, address, target: format!("/{target}"), _stderr: stderr }
     }
 
-    fn get(&self, target: &str) -> Answer {
+    pub(super) fn get(&self, target: &str) -> Answer {
         ask(&self.address, "GET", target, &[])
     }
 
     /// Sends the form that the page shows, with other values of some fields.
-    fn submit(&self, origin: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(super) fn submit(&self, origin: &str, fields: &[(&str, &str)]) -> Answer {
         let page = self.get(&self.target).text;
         let hidden = |name: &str| {
             let from = format!("name=\"{name}\" value=\"");
@@ -62,12 +62,12 @@ impl SetupPage {
         )
     }
 
-    fn origin(&self) -> String {
+    pub(super) fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Waits until the work is done, and returns its page.
-    fn wait(&self) -> String {
+    pub(super) fn wait(&self) -> String {
         let started = std::time::Instant::now();
         loop {
             let page = self.get(&self.target);

@@ -55,7 +55,7 @@ impl FilePlan {
         server: &ServerEntry,
     ) -> Result<Self, ClientFileError> {
         let target = target(home, path)?;
-        let before = read(&target)?;
+        let before = read_writable(&target)?;
         let text = before.as_deref().unwrap_or_default();
         let format = Format::for_client(client);
         let mut after = match format {
@@ -93,7 +93,7 @@ impl FileChange {
     /// Writes the file and returns the path of the copy of the earlier one.
     pub(crate) fn write(&self) -> Result<Option<PathBuf>, ClientFileError> {
         // Clients write their files while they run.
-        if read(&self.path)? != self.before {
+        if read_writable(&self.path)? != self.before {
             return Err(ClientFileError::ChangedMeanwhile);
         }
         let backup = match &self.before {
@@ -106,7 +106,7 @@ impl FileChange {
 }
 
 /// Returns the file that a path or a link names.
-fn target(home: &Home, path: &Path) -> Result<PathBuf, ClientFileError> {
+pub(super) fn target(home: &Home, path: &Path) -> Result<PathBuf, ClientFileError> {
     let unreadable = |error: io::Error| ClientFileError::Unreadable { problem: error.to_string() };
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
@@ -125,7 +125,16 @@ fn target(home: &Home, path: &Path) -> Result<PathBuf, ClientFileError> {
 }
 
 /// Reads a file that can be changed, or returns `None` if there is none.
-fn read(path: &Path) -> Result<Option<String>, ClientFileError> {
+fn read_writable(path: &Path) -> Result<Option<String>, ClientFileError> {
+    let metadata = fs::metadata(path);
+    if metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().readonly()) {
+        return Err(ClientFileError::ReadOnly);
+    }
+    read(path)
+}
+
+/// Reads a file, or returns `None` if there is none.
+pub(super) fn read(path: &Path) -> Result<Option<String>, ClientFileError> {
     let unreadable = |error: io::Error| ClientFileError::Unreadable { problem: error.to_string() };
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -134,9 +143,6 @@ fn read(path: &Path) -> Result<Option<String>, ClientFileError> {
     };
     if !metadata.is_file() {
         return Err(ClientFileError::NotAFile);
-    }
-    if metadata.permissions().readonly() {
-        return Err(ClientFileError::ReadOnly);
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;

@@ -11,7 +11,7 @@ use super::error::ClientFileError;
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
 /// Keys of an entry that names a server at a URL.
-const URL_KEYS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
+pub(crate) const URL_KEYS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
 
 /// Returns the text with the entry of the server under a key. An entry that is there gets the command line, and keeps its
 /// other keys. A text that has the entry is returned as it is.

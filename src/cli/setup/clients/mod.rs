@@ -1,10 +1,11 @@
-//! The clients on this machine, and the changes of their files that make them use fetchwell.
+//! The clients on this machine, the changes of their files that make them use fetchwell, and the servers in these files.
 //!
 //! * `entry`: the entry of the server
 //! * `json_file`, `toml_file`: edits of the text of a file, which keep everything else
 //! * `change`: reads a file, and writes it with a copy of the earlier one beside it
 //! * `excerpt`: the changes of a text, for people
 //! * `redact`: the text of a file with placeholders for the values of other servers
+//! * `servers`: the MCP servers in a file
 //! * `error`: the reasons for which a file is left as it is
 
 mod change;
@@ -13,11 +14,14 @@ mod error;
 mod excerpt;
 mod json_file;
 mod redact;
+mod servers;
 mod toml_file;
 
 pub(super) use self::change::{FileChange, FilePlan};
 pub(super) use self::entry::ServerEntry;
 pub(super) use self::error::ClientFileError;
+pub(super) use self::json_file::URL_KEYS;
+pub(super) use self::servers::{ListedServer, read_servers};
 use super::find::Home;
 use crate::cli::client_config::Client;
 

@@ -42,7 +42,8 @@ pub(super) fn with_toml_server(text: &str, server: &ServerEntry) -> Result<Strin
     Ok(edited)
 }
 
-fn parse(text: &str) -> Result<DocumentMut, ClientFileError> {
+/// Parses a text, with a position for what is not valid.
+pub(super) fn parse(text: &str) -> Result<DocumentMut, ClientFileError> {
     text.parse().map_err(|error: toml_edit::TomlError| {
         let start = error.span().map_or(0, |span| span.start);
         let read = text.get(..start).unwrap_or_default();

@@ -7,7 +7,7 @@ use fetchwell_core::hex::hexadecimal;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// Finds and imports records, and changes the files of clients.
+/// Finds and imports records, adds MCP servers as sources, and changes the files of clients.
 pub trait SetupActions: Send + Sync + fmt::Debug {
     /// Returns the possible imports and changes of files. Changes nothing.
     ///
@@ -16,7 +16,8 @@ pub trait SetupActions: Send + Sync + fmt::Debug {
     /// Returns a message for the user.
     fn plan(&self) -> Result<SetupPlan, String>;
 
-    /// Imports the chosen records, and changes the files of the chosen clients. A part that fails is in the outcome.
+    /// Imports the chosen records, adds the chosen servers, and changes the files of the chosen clients. A part that fails is
+    /// in the outcome.
     ///
     /// # Errors
     ///
@@ -33,8 +34,27 @@ pub struct SetupPlan {
     pub store: String,
     /// Imports that are possible, or done already.
     pub imports: Vec<PlannedImport>,
+    /// MCP servers that can be sources, or are.
+    pub sources: Vec<PlannedSource>,
+    /// Reasons for which other servers and files are left out.
+    pub notes: Vec<String>,
     /// Files of clients.
     pub clients: Vec<PlannedClient>,
+}
+
+/// An MCP server in the file of a client that can be a source, or is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedSource {
+    /// Name of the source.
+    pub name: String,
+    /// Clients that have it, for people.
+    pub clients: String,
+    /// URL or command line.
+    pub place: String,
+    /// Names of environment variables that the user sets.
+    pub variables: Vec<String>,
+    /// True if it is a source of the configuration.
+    pub is_added: bool,
 }
 
 /// An import that is possible, or done already.
@@ -83,11 +103,13 @@ pub enum ClientFileState {
     },
 }
 
-/// A choice of the user: connections of imports, and names of clients.
+/// A choice of the user: connections of imports, names of sources, and names of clients.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SetupChoice {
     /// Connections of the imports.
     pub imports: BTreeSet<String>,
+    /// Names of the sources.
+    pub sources: BTreeSet<String>,
     /// Names of the clients.
     pub clients: BTreeSet<String>,
 }
@@ -99,6 +121,8 @@ pub struct SetupOutcome {
     pub imports: Vec<String>,
     /// A line for each import that failed.
     pub failed: Vec<String>,
+    /// A line for each chosen MCP server.
+    pub sources: Vec<String>,
     /// Files of the chosen clients.
     pub clients: Vec<PlannedClient>,
 }
@@ -113,6 +137,7 @@ impl SetupPlan {
     /// Returns true if nothing can be done.
     pub(super) fn is_empty(&self) -> bool {
         self.imports.iter().all(|import| import.is_imported)
+            && self.sources.iter().all(|source| source.is_added)
             && self.clients.iter().all(|client| client.state != ClientFileState::Planned)
     }
 }

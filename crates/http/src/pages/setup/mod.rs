@@ -15,7 +15,8 @@ mod state;
 mod view;
 
 pub use self::actions::{
-    ClientFileState, PlannedClient, PlannedImport, SetupActions, SetupChoice, SetupOutcome, SetupPlan,
+    ClientFileState, PlannedClient, PlannedImport, PlannedSource, SetupActions, SetupChoice, SetupOutcome,
+    SetupPlan,
 };
 pub use self::serve::serve_setup;
 pub use self::view::SETUP;

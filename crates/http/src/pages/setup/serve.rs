@@ -135,7 +135,11 @@ async fn submit(State(page): State<SetupPage>, request: Request) -> Response {
         let pairs = form_urlencoded::parse(&form);
         pairs.filter(|(key, _)| key == name).map(|(_, value)| value.into_owned()).collect()
     };
-    page.work.start(SetupChoice { imports: chosen("import"), clients: chosen("client") });
+    page.work.start(SetupChoice {
+        imports: chosen("import"),
+        sources: chosen("source"),
+        clients: chosen("client"),
+    });
     let mut response = view::running(&page.key);
     *response.status_mut() = StatusCode::SEE_OTHER;
     if let Ok(target) = HeaderValue::from_str(&view::path(&page.key)) {

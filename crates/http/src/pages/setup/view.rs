@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::actions::{ClientFileState, PlannedClient, PlannedImport, SetupOutcome, SetupPlan};
+use super::actions::{ClientFileState, PlannedClient, PlannedImport, PlannedSource, SetupOutcome, SetupPlan};
 use crate::pages::layout::{Page, Visitor};
 
 /// Path of the page.
@@ -28,13 +28,14 @@ pub(super) fn plan(status: StatusCode, plan: &SetupPlan, key: &str, notice: Opti
         h1 { (TITLE) }
         @if let Some(notice) = notice { div class="note warning" role="alert" { p { (notice) } } }
         p class="soft" {
-            "Looked in " code { (plan.home) } " for mail, notes, exports and clients. Nothing is sent anywhere, and nothing is changed \
-             before you press the button."
+            "Looked in " code { (plan.home) } " for mail, notes, exports, MCP servers and clients. Nothing is sent anywhere, and nothing \
+             is started or changed before you press the button."
         }
         form method="post" action=(SETUP) {
             input type="hidden" name="key" value=(key);
             input type="hidden" name="plan" value=(plan.digest());
             (imports(plan))
+            (sources(plan))
             (clients(&plan.clients))
             @if plan.is_empty() {
                 p { strong { "There is nothing left to do." } }
@@ -67,6 +68,36 @@ fn import_choice(import: &PlannedImport) -> Markup {
             (text) span class="good" { ": imported" }
         } @else {
             label class="choice" { input type="checkbox" name="import" value=(import.connection) checked; " " (text) }
+        }
+    }
+}
+
+fn sources(plan: &SetupPlan) -> Markup {
+    html! {
+        @if !plan.sources.is_empty() || !plan.notes.is_empty() {
+            h2 { "MCP servers" }
+            p {
+                "Servers of your clients can be searched together with your records. Those that you choose are started or called, and \
+                 added to the configuration if they have a search and a fetch. Your clients then get a server of the configuration."
+            }
+            ul class="choices" { @for source in &plan.sources { li { (source_choice(source)) } } }
+            @for note in &plan.notes { p class="soft" { bdi { (note) } } }
+        }
+    }
+}
+
+fn source_choice(source: &PlannedSource) -> Markup {
+    let text = html! {
+        code { (source.name) } span class="soft" { " (" (source.clients) ")" } ": " bdi { (source.place) }
+        @if !source.variables.is_empty() {
+            span class="soft" { ", with secrets that you set in " (source.variables.join(", ")) }
+        }
+    };
+    html! {
+        @if source.is_added {
+            (text) span class="good" { ": a source" }
+        } @else {
+            label class="choice" { input type="checkbox" name="source" value=(source.name) checked; " " (text) }
         }
     }
 }
@@ -129,7 +160,7 @@ fn client_state(client: &PlannedClient) -> Markup {
 pub(super) fn running(key: &str) -> Response {
     let main = html! {
         h1 { (TITLE) }
-        p role="status" { "Records are being imported. This page reloads by itself; large mailboxes take minutes." }
+        p role="status" { "Records are being imported and servers asked. This page reloads by itself; large mailboxes take minutes." }
         p { a href=(path(key)) { "Look now" } }
     };
     render(StatusCode::OK, &main)
@@ -141,7 +172,7 @@ pub(super) fn done(outcome: &Result<SetupOutcome, String>, key: &str) -> Respons
         Ok(outcome) => outcome,
         Err(text) => return failed(text, key),
     };
-    let is_nothing = outcome.imports.is_empty() && outcome.failed.is_empty() && outcome.clients.is_empty();
+    let is_nothing = *outcome == SetupOutcome::default();
     let main = html! {
         h1 { (TITLE) }
         @if is_nothing { p { "Nothing was chosen, so nothing was done." } }
@@ -151,6 +182,10 @@ pub(super) fn done(outcome: &Result<SetupOutcome, String>, key: &str) -> Respons
                 @for line in &outcome.imports { li { bdi { (line) } } }
                 @for line in &outcome.failed { li class="bad" { bdi { (line) } } }
             }
+        }
+        @if !outcome.sources.is_empty() {
+            h2 { "MCP servers" }
+            ul { @for line in &outcome.sources { li { bdi { (line) } } } }
         }
         @if !outcome.clients.is_empty() {
             h2 { "Clients" }

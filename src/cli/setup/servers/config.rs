@@ -1,0 +1,101 @@
+//! The user's configuration file, to which sources are added.
+
+use std::path::{Path, PathBuf};
+
+use crate::app::default_store::is_store_at;
+use crate::app::failure::Failure;
+use crate::cli::client_config::absolute;
+use crate::config::{
+    ConfigError, FileSettings, NewSource, SourcePlace, SourceSettings, check_text, read_text, save,
+    users_file, with_source,
+};
+
+/// Name of the source of the store.
+const STORE_NAME: &str = "local";
+
+/// The user's own configuration file with its settings. It may not exist yet.
+#[derive(Debug, Clone)]
+pub(crate) struct UserConfig {
+    path: PathBuf,
+    text: String,
+    settings: FileSettings,
+}
+
+impl UserConfig {
+    /// Reads the file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is not valid, or the configuration folder is unknown.
+    pub(crate) fn read() -> Result<Self, Failure> {
+        let path = users_file();
+        let path = path.ok_or_else(|| Failure::new("your configuration folder is unknown; set HOME"))?;
+        let text = if path.exists() { read_text(&path)? } else { String::new() };
+        let settings = check_text(&text, &path)?;
+        Ok(Self { path, text, settings })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn sources(&self) -> &[SourceSettings] {
+        &self.settings.sources
+    }
+
+    /// Returns the settings that a source would have in the file.
+    ///
+    /// # Errors
+    ///
+    /// The source is not valid.
+    pub(crate) fn settings_of(&self, source: &NewSource) -> Result<SourceSettings, ConfigError> {
+        let invalid = |problem: String| ConfigError::invalid(self.path.clone(), problem);
+        let text = with_source("", source).map_err(invalid)?;
+        let mut settings = check_text(&text, &self.path)?;
+        settings.sources.pop().ok_or_else(|| invalid("the source is missing".to_owned()))
+    }
+
+    /// Returns the file with further sources, and with the store, which is not read beside others unless it is one of them.
+    ///
+    /// # Errors
+    ///
+    /// A source is not valid, or the file lists its sources inline.
+    pub(crate) fn with_sources(&self, sources: &[NewSource], store: &Path) -> Result<Self, Failure> {
+        let mut edited = self.clone();
+        if store.exists() && !self.has_store(store) {
+            let name = edited.free_name();
+            let store = Some(absolute(store)?);
+            edited = edited.with_source(&NewSource { name, store, ..NewSource::default() })?;
+        }
+        sources.iter().try_fold(edited, |edited, source| edited.with_source(source))
+    }
+
+    fn with_source(&self, source: &NewSource) -> Result<Self, Failure> {
+        let edited = with_source(&self.text, source);
+        let text = edited.map_err(|problem| ConfigError::invalid(self.path.clone(), problem))?;
+        let settings = check_text(&text, &self.path)?;
+        Ok(Self { path: self.path.clone(), text, settings })
+    }
+
+    /// Writes the file.
+    pub(crate) fn save(&self) -> Result<(), Failure> {
+        Ok(save(&self.path, &self.text)?)
+    }
+
+    /// Returns true if a server of this file reads MCP servers, and the store if there is one.
+    pub(crate) fn is_complete(&self, store: &Path) -> bool {
+        let has_server = self.sources().iter().any(|source| matches!(source.place, SourcePlace::Mcp(_)));
+        has_server && (self.has_store(store) || !store.exists())
+    }
+
+    /// Returns true if the store is one of the sources.
+    pub(crate) fn has_store(&self, store: &Path) -> bool {
+        self.sources().iter().any(|source| is_store_at(source, store))
+    }
+
+    fn free_name(&self) -> String {
+        let is_free = |name: &String| self.sources().iter().all(|source| source.name.as_str() != name);
+        let numbered = (2..).map(|number| format!("{STORE_NAME}-{number}"));
+        std::iter::once(STORE_NAME.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
+    }
+}
