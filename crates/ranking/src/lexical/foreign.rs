@@ -7,7 +7,6 @@ use std::collections::HashSet;
 
 use fetchwell_core::record::{Coverage, Hit, Record, RecordData, own_title};
 use fetchwell_source::{SearchField, SearchText};
-use serde_json::Value;
 
 use super::hits::hit_of;
 use super::matching::{ExcerptTerms, ScanAllowance};
