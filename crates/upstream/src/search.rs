@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use fetchwell_core::handle::Handle;
-use fetchwell_core::record::{Evidence, Hit, HitId, Record, RecordData, Score};
+use fetchwell_core::record::{Hit, HitId, Record, RecordData};
 use fetchwell_ranking::lexical::foreign::ForeignTerms;
 use fetchwell_ranking::lexical::record_filter::RecordFilter;
 use fetchwell_source::query::{filter_hits, has_words, page_without_words};
@@ -144,7 +144,7 @@ fn data(item: &ResultItem) -> RecordData {
 }
 
 fn hit(place: &Address, item: &ResultItem, data: RecordData, terms: &mut ForeignTerms) -> Hit {
-    let share = terms.share(&data);
+    let coverage = terms.coverage(&data);
     let key = item.id.as_deref().and_then(|id| id.parse().ok());
     // An id that no handle can hold counts as omitted.
     let address = key.map(|key| place.of(key)).filter(|address| Handle::mint(address).is_some());
@@ -152,7 +152,7 @@ fn hit(place: &Address, item: &ResultItem, data: RecordData, terms: &mut Foreign
     let mut record = Record::new(address.unwrap_or_else(|| place.of(place.no_record.clone())), data);
     record.display_name.clone_from(&place.label);
     let hit = terms.hit(record);
-    Hit { id, evidence: Evidence { score: Score::new(share), ..hit.evidence }, ..hit }
+    Hit { id, coverage, ..hit }
 }
 
 /// Returns a page of the server's results, which is asked for if it is not kept.

@@ -30,6 +30,10 @@ pub struct Hit {
     /// Number of near-copies of the record in the same connection, which follow later in the list.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub near_copies: u32,
+    /// Share of the query's words in the title and the text, if the source only lists its results. A federation places the
+    /// hit by it among those of other sources, so it is stored with a position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
     /// Further details of the match. They are not stored with a position.
     #[serde(skip)]
     pub evidence: Evidence,
@@ -49,6 +53,7 @@ impl Hit {
             account: None,
             by_meaning: false,
             near_copies: 0,
+            coverage: None,
             evidence: Evidence::default(),
         }
     }
@@ -103,6 +108,35 @@ impl Score {
     }
 }
 
+/// A share of the words of a query, by their weights: 0 to 100 percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "u8")]
+pub struct Coverage(u8);
+
+impl Coverage {
+    /// All words of the query.
+    pub const FULL: Self = Self(100);
+
+    /// Returns the share that a part of a weight is, or `None` if the whole weighs nothing.
+    #[must_use]
+    pub fn new(part: u32, whole: u32) -> Option<Self> {
+        let percent = (u64::from(part.min(whole)) * 100).checked_div(whole.into())?;
+        u8::try_from(percent).ok().map(Self)
+    }
+
+    /// Returns the share in percent, at most 100.
+    #[must_use]
+    pub fn percent(self) -> u8 {
+        self.0
+    }
+}
+
+impl From<u8> for Coverage {
+    fn from(percent: u8) -> Self {
+        Self(percent.min(100))
+    }
+}
+
 /// The address or id of a hit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HitId {
@@ -141,6 +175,21 @@ mod tests {
             let hit = Hit { time: time.map(str::to_owned), ..Hit::new(HitId::Nameless, String::new()) };
             assert_eq!(hit.day(), expect, "{time:?}");
         }
+    }
+
+    #[test]
+    fn coverage_is_at_most_the_whole() {
+        for (part, whole, expect) in [
+            (0, 3, Some(0)),
+            (2, 3, Some(66)),
+            (3, 3, Some(100)),
+            (4, 3, Some(100)),
+            (u32::MAX, u32::MAX, Some(100)),
+            (0, 0, None),
+        ] {
+            assert_eq!(Coverage::new(part, whole).map(Coverage::percent), expect, "{part} of {whole}");
+        }
+        assert_eq!(serde_json::from_str::<Coverage>("255").unwrap(), Coverage::FULL);
     }
 
     #[test]

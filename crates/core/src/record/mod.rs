@@ -33,7 +33,7 @@ pub use facts::{
     is_title_field, own_link, own_title,
 };
 pub use field_path::{FieldPath, InvalidPath, project};
-pub use hit::{Evidence, Hit, HitId, Score, fallback_title};
+pub use hit::{Coverage, Evidence, Hit, HitId, Score, fallback_title};
 pub use html_text::html_to_text;
 pub use http_route::{HttpRoute, InvalidRoute};
 pub use link::WebLink;

@@ -5,9 +5,8 @@
 
 use std::collections::HashSet;
 
-use fetchwell_core::record::{Hit, Record, RecordData, own_title};
+use fetchwell_core::record::{Coverage, Hit, Record, RecordData, own_title};
 use fetchwell_source::{SearchField, SearchText};
-use serde_json::Value;
 
 use super::hits::hit_of;
 use super::matching::{ExcerptTerms, ScanAllowance};
@@ -77,13 +76,29 @@ impl ForeignTerms {
                 .all(|words| words.split_whitespace().all(|word| has(title, &format!(" {word} "))))
     }
 
-    /// Returns the share of the query's words that a result has, 0 to 1. A word in the title alone counts for a part.
+    /// Returns the share of the query's words that a result has in its title and its text. Another form of a word counts as four
+    /// fifths. So does each missing word if the result has no text, which may have it. Returns `None` if the result has neither
+    /// title nor text, or the query has no words.
     #[must_use]
-    pub fn share(&self, record: &RecordData) -> f32 {
-        let title = own_title(record).unwrap_or_default();
-        let text = record.get("text").and_then(Value::as_str).unwrap_or_default();
-        let whole = self.terms.share_of(&format!("{title}\n{text}"), "");
-        whole.min(1.0)
+    pub fn coverage(&self, record: &RecordData) -> Option<Coverage> {
+        texts(record).next()?;
+        let fifths = |weight: f32| {
+            if weight >= 1.0 {
+                5
+            } else if weight > 0.0 {
+                4
+            } else {
+                0
+            }
+        };
+        let found: Vec<u32> = self.terms.weights_in(texts(record)).into_iter().map(fifths).collect();
+        let whole = u32::try_from(found.len()).ok()?.saturating_mul(5);
+        let part: u32 = found.iter().sum();
+        let unseen = if record.contains_key("text") { 0 } else { whole.saturating_sub(part) };
+        Coverage::new(
+            part.saturating_mul(5).saturating_add(unseen.saturating_mul(4)),
+            whole.saturating_mul(5),
+        )
     }
 
     /// Returns the hit of a result with the passage that has most of the words.
@@ -126,10 +141,27 @@ mod tests {
             record("Holiday", "The invoice was paid late"),
             record("Holiday", "Beach"),
         ];
-        let terms = ForeignTerms::new(&SearchText::plain("invoice paid"), records.iter());
-        let shares: Vec<bool> = records.iter().map(|record| terms.share(record) > 0.7).collect();
-        assert_eq!(shares, [true, true, false]);
-        assert!(terms.share(&records[2]) < 0.01);
+        let terms = ForeignTerms::new(&SearchText::plain("the invoice was paid"), records.iter());
+        let coverages: Vec<Option<u8>> =
+            records.iter().map(|record| terms.coverage(record).map(Coverage::percent)).collect();
+        assert_eq!(coverages, [Some(45), Some(100), Some(0)]);
+    }
+
+    #[test]
+    fn titles_alone_are_covered_and_results_without_words_are_unknown() {
+        let fields = |fields: &[(&str, &str)]| -> RecordData {
+            fields.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect()
+        };
+        for (query, record, expect) in [
+            ("unpaid invoice", fields(&[("title", "Invoice 7")]), Some(90)),
+            ("unpaid invoice", fields(&[("title", "Trip")]), Some(80)),
+            ("unpaid invoice", fields(&[("text", "Invoices, unpaid")]), Some(90)),
+            ("unpaid invoice", fields(&[("url", "https://a.test/unpaid-invoice")]), None),
+            ("***", fields(&[("title", "Invoice 7")]), None),
+        ] {
+            let terms = ForeignTerms::new(&SearchText::plain(query), std::iter::once(&record));
+            assert_eq!(terms.coverage(&record).map(Coverage::percent), expect, "{query} in {record:?}");
+        }
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub fn hit_of(
         account: display_name,
         by_meaning,
         near_copies: found.copies,
+        coverage: None,
         id: HitId::Record(address),
     }
 }

@@ -92,6 +92,15 @@ impl ExcerptTerms {
         (found.iter().sum::<f32>() + repeated) / total
     }
 
+    /// Returns the weight of each word of the query, by its number, that it has in any of the texts; 0 if none has it.
+    pub(crate) fn weights_in<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Vec<f32> {
+        let mut found = vec![0.0_f32; self.slots];
+        for (term, _) in texts.flat_map(|text| self.matches(text)) {
+            raise(&mut found, term.slot, term.weight);
+        }
+        found
+    }
+
     /// Returns the words of a text that are looked for, with their places.
     fn matches(&self, text: &str) -> Vec<(ExcerptTerm, Range<usize>)> {
         let mut folded = String::new();

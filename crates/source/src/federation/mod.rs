@@ -7,7 +7,7 @@
 //! * `members`: the sources, and the choice of those that a call reads
 //! * `guarded`, `circuit`: deadline, concurrency limit and circuit breaker of a source
 //! * `routes`, `names`: connections and streams of each source, and the printed ids of connections
-//! * `search`, `fusion`: search; fuses hits by rank
+//! * `search`, `fusion`: search; fuses hits by rank, and those of lists by their words too
 //! * `records`, `lookup`, `describe`: lists, single records, the schema
 //! * `aggregate`, `groups`: aggregates; combines groups
 //! * `single`: a source without others, which accepts the ids of an earlier federation

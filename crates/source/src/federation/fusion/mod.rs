@@ -7,24 +7,23 @@
 //! `Fusion` does no IO: `Fusion::pending_reads` returns the pages to read and `Fusion::push_page` accepts one. A page
 //! of the list ends in the middle of pages of the sources, so its position contains the hits that were read and not
 //! returned.
+//!
+//! * `rank`: the score of a hit, and the order of hits
+
+mod rank;
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use fetchwell_core::handle::{Handle, RecordAddress, SourceName};
-use fetchwell_core::record::{Hit, HitId, SortValue};
+use fetchwell_core::record::{Coverage, Hit, HitId, SortValue};
 use serde::{Deserialize, Serialize};
 
+use self::rank::{Rank, score_at};
 use super::names::Names;
 use crate::merge::{CycleDetector, Key, SeenRows, digest};
 use crate::{Accuracy, Count, SearchPage, SearchPosition, SourceError};
-
-/// Constant of the formula, as published: it keeps the first rank from outweighing all others.
-const K: u64 = 60;
-
-/// Fixed-point unit of scores. A sum of integers does not depend on the order of its terms.
-const ONE: u64 = 1 << 48;
 
 /// Maximum number of pages read from one source for one page of the list.
 const MAX_READS: usize = 4;
@@ -65,6 +64,9 @@ struct SavedSearch {
     is_partial: bool,
     #[serde(default)]
     count: Option<(u64, Accuracy)>,
+    /// Greatest coverage of the hits that were read. `None` if no source only lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    best: Option<Coverage>,
 }
 
 /// Hits of one source.
@@ -118,6 +120,7 @@ impl Fusion {
             windowed: false,
             is_partial: false,
             count: None,
+            best: None,
         };
         Self::from_saved(names, saved)
     }
@@ -173,6 +176,7 @@ impl Fusion {
         let mut own: HashSet<Key> = state.keys.iter().copied().collect();
         for hit in page.hits {
             input.read += 1;
+            self.saved.best = self.saved.best.max(hit.coverage);
             let key = key(&self.names, &input.source, input.read, &hit);
             if !self.saved.returned.contains(key) && own.insert(key) {
                 state.keys.push_back(key);
@@ -223,8 +227,8 @@ impl Fusion {
             })
         };
         let mut score: HashMap<Key, u64> = HashMap::new();
-        for (_, rank, _, key) in hits() {
-            *score.entry(key).or_default() += score_at(rank);
+        for (_, rank, hit, key) in hits() {
+            *score.entry(key).or_default() += score_at(rank, hit.coverage, self.saved.best);
         }
         let mut ranked: HashMap<Key, Rank> = HashMap::new();
         for ((number, source), _, hit, key) in hits() {
@@ -295,19 +299,6 @@ fn is_awaited(input: &Input, state: &InputState) -> bool {
     is_empty && (state.reads < MAX_READS || state.has_contributed)
 }
 
-/// Sort key of a hit; the greatest comes first.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    score: u64,
-    time: SortValue,
-    name: Reverse<String>,
-    input: Reverse<usize>,
-}
-
-fn score_at(rank: u64) -> u64 {
-    ONE / (K + rank)
-}
-
 /// Returns the name of a hit. It contains the source's own id of the connection, so that copies in two sources have the
 /// same name.
 fn name(names: &Names, source: &SourceName, hit: &Hit) -> String {
@@ -335,156 +326,4 @@ fn key(names: &Names, source: &SourceName, rank: u64, hit: &Hit) -> Key {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn hit(connection: &str, record: usize, time: Option<&str>) -> Hit {
-        let address = format!("{connection}/s:r{record:03}").parse::<Handle>().unwrap().address().clone();
-        Hit { time: time.map(str::to_owned), ..Hit::new(HitId::Record(address), String::new()) }
-    }
-
-    fn page(hits: impl IntoIterator<Item = Hit>, next: Option<&str>) -> SearchPage {
-        SearchPage {
-            hits: hits.into_iter().collect(),
-            next: next.map(|next| SearchPosition(next.to_owned())),
-            ..SearchPage::default()
-        }
-    }
-
-    fn two() -> Fusion {
-        Fusion::start(Arc::default(), ["a", "b"].map(|name| name.parse().unwrap()))
-    }
-
-    fn names(page: &SearchPage) -> Vec<String> {
-        page.hits.iter().map(|hit| name(&Names::default(), &"s".parse().unwrap(), hit)).collect()
-    }
-
-    #[test]
-    fn the_first_page_of_two_sources_shows_both_fairly() {
-        for b_first in [false, true] {
-            let mut fusion = two();
-            let inputs = [("a", 0), ("b", 1)];
-            let order = if b_first { [inputs[1], inputs[0]] } else { inputs };
-            for (connection, input) in order {
-                fusion.push_page(input, page((0..25).map(|n| hit(connection, n, None)), None));
-            }
-            fusion.take(25);
-            let first = fusion.page();
-            let expect: Vec<String> =
-                (0..25).map(|n| format!("{}/s:r{:03}", ["a", "b"][n % 2], n / 2)).collect();
-            assert_eq!(names(&first), expect);
-            let mut rest = Fusion::resume(Arc::default(), &first.next.unwrap()).unwrap();
-            rest.take(100);
-            let rest = rest.page();
-            assert_eq!((rest.hits.len(), rest.next), (25, None));
-        }
-    }
-
-    #[test]
-    fn hit_of_two_sources_comes_first_and_once() {
-        let mut fusion = two();
-        fusion.push_page(0, page([hit("a", 0, None), hit("x", 7, None)], None));
-        fusion.push_page(1, page([hit("b", 0, None), hit("b", 1, None), hit("x", 7, None)], None));
-        fusion.take(10);
-        assert_eq!(names(&fusion.page()), ["x/s:r007", "a/s:r000", "b/s:r000", "b/s:r001"]);
-    }
-
-    #[test]
-    fn ties_go_to_the_newer_hit() {
-        let mut fusion = two();
-        fusion.push_page(0, page([hit("a", 0, Some("2026-01-01T00:00:00Z")), hit("a", 1, None)], None));
-        let hits = [hit("b", 0, Some("2026-01-01T02:00:00+01:00")), hit("b", 1, Some("2020"))];
-        fusion.push_page(1, page(hits, None));
-        fusion.take(10);
-        assert_eq!(names(&fusion.page()), ["b/s:r000", "a/s:r000", "b/s:r001", "a/s:r001"]);
-    }
-
-    #[test]
-    fn repeated_hits_and_cursor_cycles_end_the_search() {
-        let mut fusion = Fusion::start(Arc::default(), ["a".parse().unwrap()]);
-        let (mut reads, mut all) = (0, Vec::new());
-        loop {
-            if let Some(pending) = fusion.pending_reads().pop() {
-                reads += 1;
-                assert!(reads < 50);
-                fusion.push_page(
-                    pending.input,
-                    page((0..5).map(|n| hit("a", n, None)), Some(["x", "y"][reads % 2])),
-                );
-                fusion.take(3);
-                continue;
-            }
-            let page = fusion.page();
-            all.extend(names(&page));
-            let Some(next) = page.next else { break };
-            fusion = Fusion::resume(Arc::default(), &next).unwrap();
-            fusion.take(3);
-        }
-        assert_eq!(all, (0..5).map(|n| format!("a/s:r{n:03}")).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn counts_of_sources_are_added() {
-        let counted = |count| SearchPage { count, ..page([hit("a", 0, None)], None) };
-        let bound = |value| Count { value, accuracy: Accuracy::LowerBound };
-        for (one, other, expect) in [
-            (Some(Count::exact(4)), Some(Count::exact(5)), Count::exact(9)),
-            (Some(Count::exact(4)), Some(bound(200)), bound(204)),
-            (Some(Count::exact(4)), None, Count::exact(5)),
-        ] {
-            let mut fusion = two();
-            fusion.push_page(0, counted(one));
-            fusion.push_page(1, counted(other));
-            assert_eq!(fusion.page().count, Some(expect));
-        }
-        let mut fusion = two();
-        fusion.push_page(0, counted(Some(Count::exact(4))));
-        fusion.fail(1);
-        fusion.take(1);
-        let page = fusion.page();
-        assert_eq!((page.count, page.next), (Some(bound(4)), None));
-    }
-
-    #[test]
-    fn input_of_empty_pages_does_not_block_others() {
-        let mut fusion = two();
-        fusion.push_page(0, page((0..3).map(|n| hit("a", n, None)), None));
-        for read in 0..MAX_READS {
-            fusion.take(10);
-            assert!(!fusion.has(1));
-            fusion.push_page(1, page([], Some(&format!("page {read}"))));
-        }
-        fusion.take(10);
-        assert_eq!(names(&fusion.page()), ["a/s:r000", "a/s:r001", "a/s:r002"]);
-    }
-
-    #[test]
-    fn count_without_a_source_is_a_lower_bound() {
-        let mut fusion = two();
-        fusion.fail(0);
-        let count = Some(Count::exact(1));
-        fusion.push_page(1, SearchPage { count, ..page([hit("b", 0, None)], None) });
-        fusion.take(5);
-        assert_eq!(fusion.page().count, count.map(Count::at_least));
-    }
-
-    #[test]
-    fn failed_source_is_read_again() {
-        let mut fusion = two();
-        fusion.fail(1);
-        fusion.push_page(0, page((0..5).map(|n| hit("a", n, None)), Some("more")));
-        fusion.take(3);
-        let next = fusion.page().next.unwrap();
-        let fusion = Fusion::resume(Arc::default(), &next).unwrap();
-        let [pending] = <[PendingRead; 1]>::try_from(fusion.pending_reads()).unwrap();
-        assert_eq!((pending.source.as_str(), pending.position), ("b", None));
-    }
-
-    #[test]
-    fn invalid_position_is_refused() {
-        for text in ["", "{}", "null", "[1]"] {
-            let refused = Fusion::resume(Arc::default(), &SearchPosition(text.to_owned())).unwrap_err();
-            assert!(matches!(refused, SourceError::InvalidCursor), "{text}");
-        }
-    }
-}
+mod tests;
