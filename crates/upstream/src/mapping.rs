@@ -126,7 +126,7 @@ impl Pointer {
 
     /// Returns the value at this place.
     #[must_use]
-    pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+    pub fn value_in<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         value.pointer(&self.0)
     }
 }
@@ -174,7 +174,7 @@ mod tests {
             ("/a/0/~0", Some(json!(2))),
             ("/a/1", None),
         ] {
-            assert_eq!(text.parse::<Pointer>().unwrap().of(&value).cloned(), expect, "{text}");
+            assert_eq!(text.parse::<Pointer>().unwrap().value_in(&value).cloned(), expect, "{text}");
         }
         for text in ["a", "a/b", "/a~", "/a~2"] {
             assert_eq!(text.parse::<Pointer>(), Err(InvalidPointer), "{text}");

@@ -147,9 +147,9 @@ fn hit(place: &Address, item: &ResultItem, data: RecordData, terms: &mut Foreign
     let coverage = terms.coverage(&data);
     let key = item.id.as_deref().and_then(|id| id.parse().ok());
     // An id that no handle can hold counts as omitted.
-    let address = key.map(|key| place.of(key)).filter(|address| Handle::mint(address).is_some());
+    let address = key.map(|key| place.address_of(key)).filter(|address| Handle::mint(address).is_some());
     let id = address.clone().map_or(HitId::Nameless, HitId::Record);
-    let mut record = Record::new(address.unwrap_or_else(|| place.of(place.no_record.clone())), data);
+    let mut record = Record::new(address.unwrap_or_else(|| place.address_of(place.no_record.clone())), data);
     record.display_name.clone_from(&place.label);
     let hit = terms.hit(record);
     Hit { id, coverage, ..hit }

@@ -23,7 +23,7 @@ pub(crate) struct Address {
 
 impl Address {
     /// Returns the address of a record.
-    pub(crate) fn of(&self, record: RecordId) -> RecordAddress {
+    pub(crate) fn address_of(&self, record: RecordId) -> RecordAddress {
         RecordAddress { connection: Some(self.connection.clone()), stream: self.stream.clone(), record }
     }
 

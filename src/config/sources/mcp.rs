@@ -87,7 +87,7 @@ pub enum ValuePlace {
     Text(String),
     /// An environment variable of this program.
     Variable(String),
-    /// A file.
+    /// A file with the text.
     File(PathBuf),
 }
 

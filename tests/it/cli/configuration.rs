@@ -130,7 +130,7 @@ fn deadlines_that_cut_query_timeouts_are_warned_of() {
 #[test]
 fn examples_are_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for (example, sources) in [("config.example.yaml", 0), ("docs/fetchwell.example.toml", 2)] {
+    for (example, sources) in [("config.example.yaml", 0), ("docs/fetchwell.example.toml", 3)] {
         let checked: Value = serde_json::from_str(&stdout(&check(&root.join(example), &[]))).unwrap();
         assert_eq!((&checked["ok"], &checked["sources"]), (&json!(true), &json!(sources)), "{checked}");
         assert_eq!(checked["telemetry_ring"], 10_000, "{checked}");

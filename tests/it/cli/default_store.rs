@@ -112,7 +112,7 @@ fn commands_that_read_create_no_store() {
     }
     // The remedy is not the command that failed.
     let added = stderr(&home.run(&["source", "add", "mine"]));
-    assert!(added.contains("--store DB or --url URL") && !added.contains("source add"), "{added}");
+    assert!(added.contains("--store DB, --url URL or --mcp URL") && !added.contains("source add"), "{added}");
     assert!(!home.path("data").exists() && !home.path("config").exists());
 }
 

@@ -216,7 +216,7 @@ fn the_documented_file_is_valid_and_shows_every_key() {
         .iter()
         .map(|source| source["credential"].as_str().unwrap_or("-"))
         .collect();
-    let kinds = ["-", "pdpp-cache", "env:", "file:", "command"];
+    let kinds = ["-", "pdpp-cache", "env:", "file:", "command", "-", "-"];
     assert_eq!(credentials.len(), kinds.len());
     for (credential, kind) in credentials.iter().zip(kinds) {
         assert!(credential.starts_with(kind), "{credential} is not {kind}");

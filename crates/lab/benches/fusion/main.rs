@@ -40,7 +40,7 @@ const LIMIT: usize = 25;
 
 const DEADLINE: Duration = Duration::from_secs(600);
 
-/// What each of the sources is.
+/// Kinds of the sources.
 const ROWS: [(&str, [Kind; PARTS]); 6] = [
     ("3 stores", [Kind::Store; PARTS]),
     ("3 ranked lists", [Kind::Ranked; PARTS]),

@@ -17,7 +17,7 @@ const STORE_HITS: usize = 50;
 /// Number of results of a server that ranks.
 const RESULTS: usize = 10;
 
-/// What a source is.
+/// Kind of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// A store, or a record server in front of one.

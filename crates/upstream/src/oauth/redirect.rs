@@ -42,7 +42,7 @@ pub struct RedirectReply {
     pub code: Option<SecretString>,
     /// Parameter `iss` (RFC 9207).
     pub issuer: Option<String>,
-    /// Parameter `error`.
+    /// Value of the parameter `error`.
     pub error: Option<String>,
 }
 

@@ -48,9 +48,9 @@ pub struct StoredLogin {
     pub client: RegisteredClient,
     /// URL of the protected resource metadata (RFC 9728), if the server named it in a challenge.
     pub resource_metadata: Option<Url>,
-    /// Granted scopes.
+    /// Scopes that were granted.
     pub scopes: Vec<String>,
-    /// Access token.
+    /// Token of the requests.
     pub access_token: SecretString,
     /// Refresh token; `None` if there is none, or if it was refused.
     pub refresh_token: Option<SecretString>,

@@ -46,7 +46,7 @@ pub(crate) fn document(content: Content, mapping: &FetchMapping) -> Result<Recor
                 if let Some(name) = pointer.field() {
                     rest.shift_remove(name);
                 }
-                pointer.of(&whole).and_then(text_of)
+                pointer.value_in(&whole).and_then(text_of)
             }
             None => named(&whole, names).and_then(|(name, value)| {
                 // A field of the object itself is not shown twice; one of an object in it stays in its place.

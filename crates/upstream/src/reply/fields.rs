@@ -61,7 +61,7 @@ const WRAPPERS: &[&str] = &["document", "item", "page", "fields", "metadata", "_
 /// Returns the text at a pointer, or else of the first of some names: of the object itself, then of the objects in it.
 pub(super) fn text_at(object: &Value, pointer: Option<&Pointer>, names: &[&str]) -> Option<String> {
     match pointer {
-        Some(pointer) => text_of(pointer.of(object)?),
+        Some(pointer) => text_of(pointer.value_in(object)?),
         None => named(object, names).and_then(|(_, value)| text_of(value)),
     }
 }

@@ -189,7 +189,7 @@ fn item_of_line(fields: &[(LineField, &str)]) -> ResultItem {
 /// list of objects in it.
 fn list<'a>(json: &'a Value, pointer: Option<&Pointer>) -> Option<&'a Vec<Value>> {
     if let Some(pointer) = pointer {
-        return pointer.of(json)?.as_array();
+        return pointer.value_in(json)?.as_array();
     }
     let fields = match json {
         Value::Array(list) => return Some(list),
@@ -214,7 +214,7 @@ fn list<'a>(json: &'a Value, pointer: Option<&Pointer>) -> Option<&'a Vec<Value>
 /// Returns the position of the next page. A position that is too large to be kept ends the list.
 fn next(json: &Value, pointer: Option<&Pointer>) -> Option<String> {
     let value = match pointer {
-        Some(pointer) => pointer.of(json)?,
+        Some(pointer) => pointer.value_in(json)?,
         None => NEXT.iter().find_map(|name| json.get(*name).filter(|value| text_of(value).is_some()))?,
     };
     text_of(value).filter(|text| text.len() <= MAX_CURSOR_BYTES)

@@ -44,7 +44,8 @@ pub(super) fn start(command: &ServerCommand) -> Result<(ServerProcess, Pipes), S
     let mut process = Command::new(program);
     process.args(arguments).env_clear();
     process.envs(command.environment.iter().map(|(name, value)| (name, value)));
-    if let Some(folder) = &command.folder {
+    // A command for a configuration that is not written yet has no folder.
+    if let Some(folder) = command.folder.as_ref().filter(|folder| folder.is_dir()) {
         process.current_dir(folder);
     }
     process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);

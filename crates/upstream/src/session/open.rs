@@ -66,7 +66,7 @@ pub(crate) enum Place {
         /// Token of the next requests.
         token: SharedToken,
     },
-    /// A program.
+    /// A program that is started.
     Command(ServerCommand),
 }
 
