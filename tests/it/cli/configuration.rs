@@ -136,7 +136,7 @@ fn examples_are_valid() {
         assert_eq!(checked["telemetry_ring"], 10_000, "{checked}");
     }
     let said = stdout(&fetchwell(["config", "check", text(&root.join("docs/fetchwell.example.toml"))]));
-    assert!(said.contains("is valid: 2 sources, answers of 4,000 tokens and 12,000 at most"), "{said}");
+    assert!(said.contains("is valid: 3 sources, answers of 4,000 tokens and 12,000 at most"), "{said}");
     assert!(
         said.contains("4 endpoints of their own, 60 requests per 10s") && said.lines().count() == 1,
         "{said}"
