@@ -52,7 +52,7 @@ export async function start(program, args, { url, log, environment = {} }) {
 }
 
 /** Runs a program to its end, with an exit code of -1 if it ends by a signal or within no minute. */
-export const ended = (program, args) =>
+export const runToEnd = (program, args) =>
   new Promise((resolve) => {
     const child = execFile(program, args, { timeout: 60_000 }, (_error, stdout, stderr) =>
       resolve({ code: child.exitCode ?? -1, stdout, stderr }),
