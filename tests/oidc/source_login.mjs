@@ -99,7 +99,7 @@ async function login(client, person) {
   const errors = text(child.stderr);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const { value: first } = await lines.next();
-  assert.ok(first, await errors);
+  if (!first) throw new Error(await errors);
   const url = new URL(JSON.parse(first).open);
   const back = await signIn(url, person, url.searchParams.get('redirect_uri'));
   const page = await fetch(back);
