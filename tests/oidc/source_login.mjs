@@ -8,7 +8,8 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 
 import { signIn } from './browser.mjs';
-import { freePort, runToEnd } from './processes.mjs';
+import { call } from './mcp.mjs';
+import { freePort, runToEnd, start } from './processes.mjs';
 import { check, heading } from './report.mjs';
 import { revoke, seenTokens } from './sign_in.mjs';
 import { AuthorizationServer, Fetchwell, newKey } from './site.mjs';
@@ -18,19 +19,29 @@ const LIFETIME = 20;
 
 const REMEDY = 'fetchwell source login wiki';
 
-/** A fetchwell on the command line, whose only source is an MCP server. */
+/** A fetchwell whose only source is an MCP server. */
 class Client {
-  constructor(binary, folder, mcp) {
+  constructor(binary, folder, { port, mcp }) {
     this.binary = binary;
+    this.url = `http://127.0.0.1:${port}`;
+    this.log = join(folder, 'wiki.log');
     this.configuration = join(folder, 'wiki.toml');
     this.state = join(folder, 'wiki-state');
     this.tokens = join(this.state, 'mcp-tokens');
-    writeFileSync(this.configuration, `state_dir = "wiki-state"\n\n[[source]]\nname = "wiki"\nmcp = "${mcp}"\n`);
+    writeFileSync(
+      this.configuration,
+      `listen = "127.0.0.1:${port}"\nstate_dir = "wiki-state"\n\n[[source]]\nname = "wiki"\nmcp = "${mcp}"\n`,
+    );
   }
 
   arguments = (args) => [...args, '--config', this.configuration];
 
   run = (...args) => runToEnd(this.binary, this.arguments(args));
+
+  serve = () => start(this.binary, this.arguments(['serve']), { url: `${this.url}/health/live`, log: this.log });
+
+  /** Searches with the server that runs. */
+  search = () => call(`${this.url}/mcp`, undefined, 'search', { query: 'invoice' });
 
   /** Returns the path of the file with the tokens. */
   file() {
@@ -65,7 +76,7 @@ export async function sourceLogin(binary, folder) {
   });
   await authority.start();
   await fetchwell.start();
-  const client = new Client(binary, folder, fetchwell.mcp);
+  const client = new Client(binary, folder, { port: await freePort(), mcp: fetchwell.mcp });
   const refreshes = () => {
     const lines = readFileSync(join(folder, 'authorization_server.log'), 'utf8').split('\n');
     return lines.filter((line) => line === 'granted refresh_token').length;
@@ -78,10 +89,9 @@ export async function sourceLogin(binary, folder) {
   await check('two programs at once refresh an expired token once', () => refreshedOnce(client, refreshes));
   await check('a token that the server refuses is refreshed', () => replaced(client, refreshes));
   await check('after the sign-in was revoked, the error says how to sign in', () => revoked(client, authority));
-  await check('a second sign-in replaces the first', async () => {
-    await signsIn(client, fetchwell);
-    await reads(client);
-  });
+  const server = await client.serve();
+  await check('and a server answers `reauthorize`, until the next sign-in', () => serves(client, fetchwell));
+  await server.stop();
   // Later checks search all files for tokens.
   client.stored();
   rmSync(client.tokens, { recursive: true });
@@ -192,9 +202,25 @@ async function revoked(client, authority) {
   await revoke(refresh_token, { at: authority.at, client: client_id });
   // The second search finds that the refresh token was refused before, and does not send it again.
   for (const attempt of ['first', 'second']) {
-    const { code, stdout, stderr } = await client.run('search', 'invoice', '--json');
+    const { code, stdout, stderr } = await client.run('search', 'invoice');
     assert.notEqual(code, 0, stdout);
-    const said = stdout + stderr;
-    assert.ok(said.includes('reauthorize') && said.includes(REMEDY), `the ${attempt} search: ${said}`);
+    assert.ok(stderr.includes(REMEDY), `the ${attempt} search: ${stdout}${stderr}`);
   }
+}
+
+async function serves(client, fetchwell) {
+  const { isError, payload } = await client.search();
+  assert.ok(isError, JSON.stringify(payload));
+  assert.equal(payload.code, 'reauthorize');
+  assert.ok(payload.hint.includes(REMEDY), payload.hint);
+  await signsIn(client, fetchwell);
+  await reads(client);
+  // A source that has failed is tried again after a pause.
+  let answer;
+  for (let tries = 0; tries < 50; tries += 1) {
+    answer = await client.search();
+    if (!answer.isError) break;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  assert.ok(!answer.isError && answer.payload.results.length > 0, JSON.stringify(answer.payload));
 }
