@@ -99,7 +99,7 @@ export async function sourceLogin(binary, folder) {
   await authority.stop();
 }
 
-/** Starts the sign-in, lets a person sign in or cancel, and returns the outcome with the page that the browser ends at. */
+/** Starts the sign-in, and lets a person sign in or cancel. Returns the outcome, and the last page of the browser. */
 async function login(client, person) {
   const child = spawn(client.binary, client.arguments(['source', 'login', 'wiki', '--json']), {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -200,11 +200,12 @@ async function replaced(client, refreshes) {
 async function revoked(client, authority) {
   const { refresh_token, client_id } = client.spoil();
   await revoke(refresh_token, { at: authority.at, client: client_id });
-  // The second search finds that the refresh token was refused before, and does not send it again.
   for (const attempt of ['first', 'second']) {
     const { code, stdout, stderr } = await client.run('search', 'invoice');
     assert.notEqual(code, 0, stdout);
     assert.ok(stderr.includes(REMEDY), `the ${attempt} search: ${stdout}${stderr}`);
+    // A refused refresh token is deleted, so that it is not sent again.
+    assert.equal(client.stored().refresh_token, null);
   }
 }
 
