@@ -72,5 +72,7 @@ const provider = new Provider(settings.issuer, {
   issueRefreshToken: (_context, asking) => asking.grantTypeAllowed('refresh_token'),
 });
 
+// The log of grants is counted by tests.
+provider.on('grant.success', (context) => console.log(`granted ${context.oidc.params.grant_type}`));
 provider.on('server_error', (_context, error) => console.error(error));
 provider.listen(settings.port, '127.0.0.1', () => console.log('ready'));

@@ -13,6 +13,7 @@ import { sdkClient } from './sdk_client.mjs';
 import { seenTokens } from './sign_in.mjs';
 import { signedInPages } from './signed_in_pages.mjs';
 import { signedTokens } from './signed_tokens.mjs';
+import { sourceLogin } from './source_login.mjs';
 
 const [binary, folder] = process.argv.slice(2);
 const log = (name) => readFileSync(join(folder, name), 'utf8');
@@ -54,6 +55,7 @@ try {
   await passedOn(binary, folder);
   await signedInPages(binary, folder);
   await sdkClient(binary, folder);
+  await sourceLogin(binary, folder);
   heading('afterwards');
   await nothingIsKept();
   code = verdict();

@@ -1,5 +1,5 @@
 // Child processes that are always stopped.
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { createServer } from 'node:net';
 
@@ -50,5 +50,13 @@ export async function start(program, args, { url, log, environment = {} }) {
   }
   throw new Error(`${program} does not answer at ${url}; see ${log}`);
 }
+
+/** Runs a program to its end, with an exit code of -1 if it ends by a signal or within no minute. */
+export const runToEnd = (program, args) =>
+  new Promise((resolve) => {
+    const child = execFile(program, args, { timeout: 60_000 }, (_error, stdout, stderr) =>
+      resolve({ code: child.exitCode ?? -1, stdout, stderr }),
+    );
+  });
 
 export const stopAll = () => Promise.all([...running].map((stop) => stop()));

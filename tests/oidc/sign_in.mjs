@@ -61,4 +61,5 @@ export const refreshed = (tokens, { at, resource }) =>
     resource,
   });
 
-export const revoke = (token, { at }) => post(`${at}/token/revocation`, { client_id: 'reader', token });
+export const revoke = (token, { at, client = 'reader' }) =>
+  post(`${at}/token/revocation`, { client_id: client, token });

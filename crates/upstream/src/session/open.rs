@@ -116,22 +116,32 @@ impl SharedToken {
     }
 }
 
-/// Opens a session: starts or connects to the server, and lists its tools.
+/// Opens a session. A token that the server refuses is renewed once: it can be revoked before it expires.
 pub(super) async fn open(endpoint: &Endpoint) -> Result<Session, Problem> {
     let opened = async {
-        let session = match &endpoint.place {
-            Place::Http { url, credential, headers, token } => {
-                token.set(credential.token().await?);
-                let client = build_client(url).map_err(Problem::Unreachable)?;
-                let client = TokenClient { client, token: token.0.clone() };
-                over_http(endpoint, url, headers, client).await?
-            }
-            Place::Command(command) => over_pipes(endpoint, command).await?,
-        };
-        session.list_tools(endpoint).await?;
-        Ok(session)
+        if let Place::Http { credential, token, .. } = &endpoint.place {
+            token.set(credential.token().await?);
+        }
+        match Box::pin(connect(endpoint)).await {
+            Err(Problem::Unauthorized) if endpoint.renew_token().await => Box::pin(connect(endpoint)).await,
+            opened => opened,
+        }
     };
     timeout(START_WITHIN, opened).await.unwrap_or(Err(Problem::Timeout(START_WITHIN)))
+}
+
+/// Starts or connects to the server, and lists its tools.
+async fn connect(endpoint: &Endpoint) -> Result<Session, Problem> {
+    let session = match &endpoint.place {
+        Place::Http { url, headers, token, .. } => {
+            let client = build_client(url).map_err(Problem::Unreachable)?;
+            let client = TokenClient { client, token: token.0.clone() };
+            over_http(endpoint, url, headers, client).await?
+        }
+        Place::Command(command) => over_pipes(endpoint, command).await?,
+    };
+    session.list_tools(endpoint).await?;
+    Ok(session)
 }
 
 async fn over_http(
