@@ -92,11 +92,13 @@ export async function sourceLogin(binary, folder) {
   const server = await client.serve();
   await check('and a server answers `reauthorize`, until the next sign-in', () => serves(client, fetchwell));
   await server.stop();
+  client.spoil();
+  await authority.stop();
+  await check('an authorization server that is down is no reason for another sign-in', () => unavailable(client));
   // Later checks search all files for tokens.
   client.stored();
   rmSync(client.tokens, { recursive: true });
   await fetchwell.stop();
-  await authority.stop();
 }
 
 /** Starts the sign-in, and lets a person sign in or cancel. Returns the outcome, and the last page of the browser. */
@@ -224,4 +226,10 @@ async function serves(client, fetchwell) {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   assert.ok(!answer.isError && answer.payload.results.length > 0, JSON.stringify(answer.payload));
+}
+
+async function unavailable(client) {
+  const { code, stdout, stderr } = await client.run('search', 'invoice');
+  assert.notEqual(code, 0, stdout);
+  assert.ok(stderr.includes('for the token of source') && !stderr.includes(REMEDY), stdout + stderr);
 }

@@ -35,12 +35,18 @@ impl Credential {
     }
 
     /// Reads the token again. Returns it if it is another one than the refused.
-    pub(crate) async fn other_than(&self, refused: Option<&SecretString>) -> Option<SecretString> {
+    pub(crate) async fn other_than(
+        &self,
+        refused: Option<&SecretString>,
+    ) -> Result<Option<SecretString>, Problem> {
         match (self, refused) {
-            (Self::SignIn(bearer), None) => bearer.token().await.ok(),
-            (Self::SignIn(bearer), Some(refused)) => bearer.refused(refused).await.ok(),
-            (Self::Token(credentials), refused) => {
-                credentials.other_than(&CallContext::default(), refused?, Timestamp::now()).await
+            (Self::SignIn(_), None) => self.token().await,
+            (Self::SignIn(bearer), Some(refused)) => {
+                bearer.refused(refused).await.map(Some).map_err(|error| of_error(error.into()))
+            }
+            (Self::Token(_), None) => Ok(None),
+            (Self::Token(credentials), Some(refused)) => {
+                Ok(credentials.other_than(&CallContext::default(), refused, Timestamp::now()).await)
             }
         }
     }

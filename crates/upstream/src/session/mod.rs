@@ -164,7 +164,7 @@ impl Sessions {
             let session = self.session().await?;
             match session.call(request(tool, arguments.clone(), hops)).await {
                 Err(Problem::Closed) => self.session().await?.call(request(tool, arguments, hops)).await,
-                Err(Problem::Unauthorized) if self.endpoint.renew_token().await => {
+                Err(Problem::Unauthorized) if self.endpoint.renew_token().await? => {
                     self.session().await?.call(request(tool, arguments, hops)).await
                 }
                 answer => answer,

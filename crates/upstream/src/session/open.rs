@@ -97,15 +97,15 @@ pub(crate) struct Listed {
 
 impl Endpoint {
     /// Reads the credential again after it was refused. Returns true if there is another one.
-    pub(crate) async fn renew_token(&self) -> bool {
-        let Place::Http { credential, token, .. } = &self.place else { return false };
+    pub(crate) async fn renew_token(&self) -> Result<bool, Problem> {
+        let Place::Http { credential, token, .. } = &self.place else { return Ok(false) };
         let refused = token.1.lock().clone();
-        let newer = credential.other_than(refused.as_ref()).await;
+        let newer = credential.other_than(refused.as_ref()).await?;
         let is_newer = newer.is_some();
         if is_newer {
             token.set(newer);
         }
-        is_newer
+        Ok(is_newer)
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) async fn open(endpoint: &Endpoint) -> Result<Session, Problem> {
             token.set(credential.token().await?);
         }
         match Box::pin(connect(endpoint)).await {
-            Err(Problem::Unauthorized) if endpoint.renew_token().await => Box::pin(connect(endpoint)).await,
+            Err(Problem::Unauthorized) if endpoint.renew_token().await? => Box::pin(connect(endpoint)).await,
             opened => opened,
         }
     };
