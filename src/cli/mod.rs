@@ -156,11 +156,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let skew = cli.clock.unwrap_or_default();
     let environment = environment();
     let filter = cli.log.or(environment.log.clone());
-    // Many clients show what a server that they started writes to standard error. rmcp's worker logs the errors that it
-    // returns, with headers of servers.
+    // Many clients show what a server that they started writes to standard error.
     let default = match &cli.command {
-        Command::Serve(serve) if !serve.is_stdio() => "info,rmcp::transport::worker=off",
-        _ => "warn,rmcp::transport::worker=off",
+        Command::Serve(serve) if !serve.is_stdio() => "info",
+        _ => "warn",
     };
     let output_error = if matches!(cli.command, Command::Search(_)) { search::ERROR } else { 1 };
     let format = log_format(cli.log_format, &environment);

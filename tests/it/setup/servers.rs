@@ -84,6 +84,23 @@ fn answer(output: &Output) -> Value {
 
 const CONFIG: &str = ".config/fetchwell/config.toml";
 
+/// Checks what setup wrote for the store, the wiki and the notes.
+#[track_caller]
+fn check_configuration(home: &Home, wiki: &str) {
+    // The servers were asked with the values of the client, which are written nowhere.
+    assert!(home.read("started-notes").contains("s3cret"));
+    let config = home.read(CONFIG);
+    assert!(!config.contains("s3cret"), "{config}");
+    let config: toml::Table = config.parse().unwrap();
+    let source = |at: usize| &config["source"][at];
+    assert_eq!(source(0)["store"].as_str(), Some(text(&home.store())));
+    assert_eq!(source(1)["mcp"].as_str(), Some(&*format!("{wiki}/mcp")));
+    assert_eq!(source(1)["credential"].as_str(), Some("env:WIKI_TOKEN"));
+    assert_eq!(source(2)["command"][2].as_str(), Some("notes"));
+    assert_eq!(source(2)["env"]["NOTES_KEY"].as_str(), Some("env:NOTES_KEY"));
+    assert_eq!(source(2)["env"]["LOG_LEVEL"].as_str(), Some("debug"));
+}
+
 #[test]
 fn servers_of_clients_become_sources() {
     let wiki = wiki("Bearer s3cret");
@@ -132,18 +149,7 @@ fn servers_of_clients_become_sources() {
     assert!(problem.contains("no tool that searches was recognized; the server has `run`"), "{problem}");
     assert!(sources[2]["next"][0].as_str().unwrap().starts_with("fetchwell source add shell -- python3 "));
 
-    // The servers were asked with the values of the client, which are written nowhere.
-    assert!(home.read("started-notes").contains("s3cret"));
-    let config = home.read(CONFIG);
-    assert!(!config.contains("s3cret"), "{config}");
-    let config: toml::Table = config.parse().unwrap();
-    let source = |at: usize| &config["source"][at];
-    assert_eq!(source(0)["store"].as_str(), Some(text(&home.store())));
-    assert_eq!(source(1)["mcp"].as_str(), Some(&*format!("{}/mcp", wiki.url)));
-    assert_eq!(source(1)["credential"].as_str(), Some("env:WIKI_TOKEN"));
-    assert_eq!(source(2)["command"][2].as_str(), Some("notes"));
-    assert_eq!(source(2)["env"]["NOTES_KEY"].as_str(), Some("env:NOTES_KEY"));
-    assert_eq!(source(2)["env"]["LOG_LEVEL"].as_str(), Some("debug"));
+    check_configuration(&home, &wiki.url);
 
     // Clients read all of them, and the entries that were there stay.
     let cursor = home.read(".cursor/mcp.json");
