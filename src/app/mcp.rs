@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use fetchwell_outbound::is_confidential;
 use fetchwell_pdpp::ProviderUrl;
 use fetchwell_upstream::oauth::{Account, Bearer, Login, LoginSettings, TokenStore, Tokens};
 use fetchwell_upstream::{
@@ -35,10 +36,11 @@ pub(crate) fn mcp_server(
     let place = match &server.endpoint {
         McpEndpoint::Http { url, credential, headers, oauth: _ } => {
             let credential = match credential {
-                None => Credential::SignIn(Bearer::new(
-                    account(settings, url)?,
-                    sign_ins(settings, url, environment)?,
-                )),
+                None if !is_confidential(url) || environment.state_dir.is_none() => Credential::None,
+                None => {
+                    let tokens = sign_ins(settings, url, environment)?;
+                    Credential::SignIn(Bearer::new(account(settings, url)?, tokens))
+                }
                 Some(place) => {
                     let provider = ProviderUrl::parse_insecure(url.as_str());
                     let provider = provider.map_err(|error| Failure::usage(&error))?;

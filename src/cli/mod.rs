@@ -201,6 +201,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Man(command) => command.run(Cli::command(), printer),
             Command::ReadPdf(command) => command.run(printer),
         });
+    fetchwell_upstream::stop_servers();
     let code = match done {
         Ok(()) => 0,
         Err(failure) => {

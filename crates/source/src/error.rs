@@ -379,7 +379,7 @@ pub enum ProtocolFault {
         /// Size limit in bytes.
         limit: usize,
     },
-    /// The tools of an MCP server, or the form of their answers, are not known.
+    /// The answer of an MCP server is not of the protocol, or its tools or the form of their answers are not known.
     #[error("{problem}")]
     UnknownTools {
         /// Description of the problem, with what to do.

@@ -12,6 +12,8 @@ use crate::oauth::{Bearer, OAuthFault};
 /// Credential of the requests to a server.
 #[derive(Debug)]
 pub enum Credential {
+    /// No credential, for a server that a sign-in must not be sent to.
+    None,
     /// The tokens of `fetchwell source login`, if there are any.
     SignIn(Bearer),
     /// A bearer token in a variable, a file, or printed by a command.
@@ -22,6 +24,7 @@ impl Credential {
     /// Returns the token of the next requests; `None` without a sign-in, which a server need not ask for.
     pub(crate) async fn token(&self) -> Result<Option<SecretString>, Problem> {
         match self {
+            Self::None => Ok(None),
             Self::SignIn(bearer) => match bearer.token().await {
                 Ok(token) => Ok(Some(token)),
                 Err(error) if matches!(error.fault, OAuthFault::NotSignedIn) => Ok(None),
@@ -40,6 +43,7 @@ impl Credential {
         refused: Option<&SecretString>,
     ) -> Result<Option<SecretString>, Problem> {
         match (self, refused) {
+            (Self::None, _) => Ok(None),
             (Self::SignIn(_), None) => self.token().await,
             (Self::SignIn(bearer), Some(refused)) => {
                 bearer.refused(refused).await.map(Some).map_err(|error| of_error(error.into()))
@@ -54,7 +58,7 @@ impl Credential {
     /// Returns the error for a server that asks for another credential.
     pub(crate) fn unaccepted(&self, source: &str) -> SourceError {
         match self {
-            Self::SignIn(_) => sign_in(source),
+            Self::None | Self::SignIn(_) => sign_in(source),
             Self::Token(credentials) => credentials.unaccepted(),
         }
     }

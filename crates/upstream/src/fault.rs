@@ -124,6 +124,9 @@ impl Problem {
             StreamableHttpError::UnexpectedContentType(_) => {
                 Self::Broken("the answer is neither JSON nor a stream of events".to_owned())
             }
+            StreamableHttpError::UnexpectedServerResponse(text) if status_in(text).is_some() => {
+                Self::of_refusal(status_in(text).unwrap_or_default())
+            }
             StreamableHttpError::UnexpectedServerResponse(_) | StreamableHttpError::Deserialize(_) => {
                 Self::Broken("the answer is broken JSON or not of the protocol".to_owned())
             }
@@ -134,6 +137,14 @@ impl Problem {
             StreamableHttpError::Client(error) => Self::of_request(error),
             _ => return None,
         })
+    }
+
+    fn of_refusal(status: u16) -> Self {
+        match status {
+            401 | 403 => Self::Unauthorized,
+            404 => Self::Unreachable("the server answers HTTP 404; check the path of the URL".to_owned()),
+            status => Self::Unreachable(format!("the server answers HTTP {status}")),
+        }
     }
 
     fn of_request(error: &reqwest::Error) -> Self {
@@ -165,7 +176,7 @@ impl Problem {
             Self::RateLimited(retry_after) => SourceError::RateLimited { retry_after },
             Self::Timeout(after) => SourceError::Timeout { after },
             Self::TooLarge => SourceError::Protocol(ProtocolFault::TooLarge { limit: MAX_ANSWER_BYTES }),
-            Self::Broken(problem) => SourceError::Unreachable { problem },
+            Self::Broken(problem) => SourceError::Protocol(ProtocolFault::UnknownTools { problem }),
             Self::Refused(message) => refused(message),
             Self::Tools(fault) => unknown_tools(name, &fault.to_string()),
             Self::Circle => SourceError::Protocol(ProtocolFault::UnknownTools {
@@ -210,4 +221,21 @@ pub(crate) fn clipped(message: &str) -> String {
 fn pause(text: &str) -> Option<Duration> {
     let seconds = text.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).min(MAX_PAUSE))
+}
+
+/// Returns the status in the text with which rmcp reports an answer of another status: `HTTP 401 Unauthorized: BODY`.
+fn status_in(text: &str) -> Option<u16> {
+    text.strip_prefix("HTTP ")?.split(' ').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_of_an_answer_is_read_from_its_text() {
+        assert_eq!(status_in("HTTP 401 Unauthorized: {}"), Some(401));
+        assert_eq!(status_in("HTTP 404 Not Found: "), Some(404));
+        assert_eq!(status_in("could not parse"), None);
+    }
 }

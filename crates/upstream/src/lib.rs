@@ -38,5 +38,5 @@ pub use line_pattern::{InvalidLinePattern, LinePattern};
 pub use mapping::{FetchMapping, InvalidPointer, Mapping, Pointer, SearchMapping};
 pub use presets::{Preset, preset, presets};
 pub use server::{CLIENT_NAME, InvalidSettings, McpPlace, McpServer, McpSettings};
-pub use session::ServerCommand;
+pub use session::{ServerCommand, stop_servers};
 pub use stream::DEFAULT_STREAM;

@@ -34,6 +34,9 @@ const ASKED_OF_A_PAGE: u64 = 50;
 /// has to be written and read.
 const LEAST_ASKED: u64 = 10;
 
+/// Number of results from which on a server that is not told a number may have left out others.
+const USUAL_CUT: usize = 10;
+
 /// Maximum number of a page.
 const MAX_PAGES: u64 = 1_000;
 
@@ -85,10 +88,12 @@ pub(crate) async fn search(
     if !start.digest.is_empty() && start.digest != digest(&page) {
         return Err(SourceError::InvalidCursor);
     }
+    let has_limit = tools.search.limit.is_some();
     let (place, query) = (Arc::clone(&server.address), query.clone());
     let made = spawn_blocking(move || {
-        let mut made = hits(&place, &query, &page, start, filter.as_ref());
-        let is_whole = is_first && made.next.is_none() && !made.windowed;
+        let mut made = hits(&place, &query, &page, start, filter.as_ref(), has_limit);
+        let is_whole =
+            has_limit && is_first && made.next.is_none() && !made.windowed && made.unapplied.is_empty();
         made.count = is_whole.then(|| Count::exact(made.hits.len().try_into().unwrap_or(u64::MAX)));
         made
     });
@@ -102,6 +107,7 @@ fn hits(
     page: &ResultsPage,
     start: Position,
     filter: Option<&RecordFilter>,
+    has_limit: bool,
 ) -> SearchPage {
     let rest = page.items.get(start.skip..).unwrap_or_default();
     let taken = rest.get(..query.limit).unwrap_or(rest);
@@ -126,7 +132,9 @@ fn hits(
             ..Position::default()
         })
     };
-    let is_cut = page.next.is_none() && page.received >= usize::try_from(asked).unwrap_or(usize::MAX);
+    let at_limit = page.received >= usize::try_from(asked).unwrap_or(usize::MAX);
+    let is_cut = page.next.is_none()
+        && page.has_more.unwrap_or(if has_limit { at_limit } else { page.received >= USUAL_CUT });
     let next = next.and_then(|next| serde_json::to_string(&next).ok()).map(SearchPosition);
     let mut answer = filter_hits(SearchPage { hits: found, next, ..SearchPage::default() }, query);
     // Words of titles are checked above, and excluded words as far as the text of a result goes.
@@ -180,10 +188,25 @@ async fn results_page(
     };
     let page = spawn_blocking(read).await.map_err(|_stopped| server.error(Problem::Closed))?;
     let mut page = page.map_err(|fault| no_results(server, fault))?;
-    let received = u64::try_from(page.received).unwrap_or(u64::MAX);
-    let goes_on = page.has_more.unwrap_or(received >= *asked) && received > 0 && number < MAX_PAGES;
-    if tools.search.page.is_some() && goes_on {
-        page.next = Some((number + 1).to_string());
+    let search = &tools.search;
+    if search.page.is_some() {
+        let earlier = match number {
+            0 | 1 => None,
+            2 => server.pages.get(&(words.clone(), None, *asked)),
+            number => server.pages.get(&(words.clone(), Some((number - 1).to_string()), *asked)),
+        };
+        // A server that does not know the argument sends the first page again.
+        let repeats = earlier.is_some_and(|earlier| earlier.items == page.items);
+        if repeats {
+            page.items.clear();
+        }
+        let goes_on = page.has_more.unwrap_or(!page.items.is_empty()) && !repeats && number < MAX_PAGES;
+        page.next = goes_on.then(|| (number + 1).to_string());
+    } else if search.cursor.is_none() && page.next.take().is_some() {
+        // The position cannot be sent.
+        page.has_more = Some(true);
+    } else if page.next == *cursor {
+        page.next = None;
     }
     let page = Arc::new(page);
     server.pages.insert(key, Arc::clone(&page));

@@ -14,7 +14,7 @@ use crate::credential::{Credential, sign_in};
 use crate::fault::Problem;
 use crate::kept::{KeptPages, KeptRecords, SeenDigests, kept_pages, kept_records, seen_digests};
 use crate::mapping::Mapping;
-use crate::session::{Endpoint, Listed, Place, ServerCommand, Sessions, SharedToken};
+use crate::session::{CurrentToken, Endpoint, Listed, Place, ServerCommand, Sessions};
 use crate::stream::{Address, DEFAULT_STREAM};
 
 /// Name by which this program introduces itself to servers.
@@ -92,7 +92,7 @@ impl McpServer {
         let identity = Self::identity_at(&name, &place.to_string());
         let place = match place {
             McpPlace::Http { url, credential, headers } => {
-                Place::Http { url, credential, headers, token: SharedToken::default() }
+                Place::Http { url, credential, headers, token: CurrentToken::default() }
             }
             McpPlace::Command(command) => Place::Command(command),
         };
@@ -155,7 +155,7 @@ impl fmt::Display for McpPlace {
     /// Writes the URL, or the program without its arguments, which may have secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Http { url, .. } => url.fmt(f),
+            Self::Http { url, .. } => write!(f, "{}{}", url.origin().ascii_serialization(), url.path()),
             Self::Command(command) => f.write_str(command.line.first().map_or("", String::as_str)),
         }
     }

@@ -10,6 +10,16 @@ use serde_json::{Map, Value};
 
 use crate::mapping::{FetchMapping, Mapping, SearchMapping};
 
+/// Tool of ChatGPT's connectors, with its only argument.
+#[derive(Debug, Clone, Copy)]
+struct Contract {
+    tool: &'static str,
+    argument: &'static str,
+}
+
+const SEARCH: Contract = Contract { tool: "search", argument: "query" };
+const FETCH: Contract = Contract { tool: "fetch", argument: "id" };
+
 /// Names of arguments for the words of a search, the usual first.
 const QUERY: &[&str] = &["query", "q", "search_query", "searchQuery", "search", "text", "keywords", "term"];
 
@@ -47,7 +57,7 @@ pub(crate) struct ToolInfo {
     /// Name of the tool.
     pub(crate) name: String,
     schema: Arc<Map<String, Value>>,
-    reads_only: bool,
+    read_only: Option<bool>,
     is_destructive: bool,
 }
 
@@ -57,7 +67,7 @@ impl From<Tool> for ToolInfo {
         Self {
             name: tool.name.into_owned(),
             schema: tool.input_schema,
-            reads_only: hints.read_only_hint == Some(true),
+            read_only: hints.read_only_hint,
             is_destructive: hints.destructive_hint == Some(true),
         }
     }
@@ -137,7 +147,7 @@ pub(crate) fn recognize(listed: &[ToolInfo], mapping: &Mapping) -> Result<Tools,
     let (mut search, tool) = match &mapping.search {
         Some(search) => (search.clone(), configured(listed, &search.tool)?),
         None => {
-            let tool = recognized(listed, "search", &["search", "find"], QUERY);
+            let tool = recognized(listed, SEARCH, &["search", "find"], QUERY);
             let tool = tool.ok_or_else(|| unknown("searches"))?;
             (SearchMapping { tool: tool.name.clone(), ..SearchMapping::default() }, tool)
         }
@@ -153,7 +163,7 @@ pub(crate) fn recognize(listed: &[ToolInfo], mapping: &Mapping) -> Result<Tools,
     let (mut fetch, tool) = match &mapping.fetch {
         Some(fetch) => (fetch.clone(), configured(listed, &fetch.tool)?),
         None => {
-            let tool = recognized(listed, "fetch", &["fetch", "read", "get"], ID);
+            let tool = recognized(listed, FETCH, &["fetch", "read", "get"], ID);
             let tool = tool.ok_or_else(|| unknown("fetches one record"))?;
             (FetchMapping { tool: tool.name.clone(), ..FetchMapping::default() }, tool)
         }
@@ -193,22 +203,28 @@ fn configured<'a>(listed: &'a [ToolInfo], name: &str) -> Result<&'a ToolInfo, To
 /// Returns the tool of the contract, or else the only one that declares to read and whose name and arguments fit.
 fn recognized<'a>(
     listed: &'a [ToolInfo],
-    name: &str,
+    contract: Contract,
     words: &[&str],
     arguments: &[&str],
 ) -> Option<&'a ToolInfo> {
+    let is_contract = |tool: &&ToolInfo| {
+        tool.name == contract.tool
+            && tool.property(contract.argument).is_some()
+            && tool.read_only != Some(false)
+    };
     let fits = |tool: &&ToolInfo| {
         let argument = tool.named(arguments);
         let required = tool.required();
         !tool.is_destructive && argument.is_some_and(|argument| required.iter().all(|name| *name == argument))
     };
-    let contract = listed.iter().find(|tool| tool.name == name).filter(fits);
+    let contract = listed.iter().find(is_contract).filter(fits);
     contract.or_else(|| {
         let is_named = |tool: &&ToolInfo| {
             let name = tool.name.to_lowercase();
             words.iter().any(|word| name.split(['_', '-', '.', '/']).any(|part| part == *word))
         };
-        let mut others = listed.iter().filter(|tool| tool.reads_only).filter(is_named).filter(fits);
+        let mut others =
+            listed.iter().filter(|tool| tool.read_only == Some(true)).filter(is_named).filter(fits);
         others.next().filter(|_| others.next().is_none())
     })
 }
@@ -238,7 +254,7 @@ pub(crate) fn propose(listed: &[ToolInfo]) -> Option<Mapping> {
         let has_word = |tool: &&ToolInfo| words.iter().any(|word| tool.name.to_lowercase().contains(word));
         let argument = |tool: &&ToolInfo| tool.named(arguments).is_some() || tool.required().len() == 1;
         let fitting = listed.iter().filter(|tool| !tool.is_destructive).filter(has_word).filter(argument);
-        fitting.min_by_key(|tool| (!tool.reads_only, tool.required().len(), tool.name.len()))
+        fitting.min_by_key(|tool| (tool.read_only != Some(true), tool.required().len(), tool.name.len()))
     };
     let (search, fetch) = (best(&["search", "find", "query"], QUERY)?, best(&["fetch", "read", "get"], ID)?);
     let named = |tool: &ToolInfo, usual, what| argument(tool, None, usual, what).ok();
@@ -266,7 +282,7 @@ impl ToolInfo {
         InspectedTool {
             name: self.name.clone(),
             arguments: required.iter().cloned().chain(optional).collect(),
-            reads_only: self.reads_only,
+            reads_only: self.read_only == Some(true),
             is_destructive: self.is_destructive,
         }
     }
@@ -385,6 +401,10 @@ mod tests {
         };
         let fault = recognize(&[destructive, fetch()], &named).unwrap_err();
         assert_eq!(fault, ToolsFault::Destructive { name: "search".to_owned() });
+        let web = tool("fetch", &json!({"url": {}}), &["url"], &json!({}));
+        assert!(recognize(&[search(), web], &Mapping::default()).is_err());
+        let writes = tool("search", &json!({"query": {}}), &["query"], &json!({"readOnlyHint": false}));
+        assert!(recognize(&[writes, fetch()], &Mapping::default()).is_err());
         let unmarked = tool("find_notes", &json!({"query": {}}), &["query"], &json!({}));
         assert!(recognize(&[unmarked.clone(), fetch()], &Mapping::default()).is_err());
         let named = Mapping {

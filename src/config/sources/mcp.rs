@@ -267,7 +267,10 @@ impl fmt::Display for McpSource {
     /// Writes the URL, or the program without its arguments, which may have secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.endpoint {
-            McpEndpoint::Http { url, .. } => url.fmt(f),
+            // A query may have a secret.
+            McpEndpoint::Http { url, .. } => {
+                write!(f, "{}{}", url.origin().ascii_serialization(), url.path())
+            }
             McpEndpoint::Command { line, .. } => f.write_str(line.first().map_or("", String::as_str)),
         }
     }

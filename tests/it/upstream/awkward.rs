@@ -158,13 +158,14 @@ fn a_walk_over_three_servers_loses_and_repeats_nothing() {
 }
 
 /// Settings of an awkward server, and the codes of three searches in a row; `ok` for an answer with hits, `any` for each.
-const MISBEHAVIOUR: [(&str, &str, [&str; 3]); 22] = [
+const MISBEHAVIOUR: [(&str, &str, [&str; 3]); 23] = [
     ("sessions", "session_calls=2", ["ok", "ok", "ok"]),
     ("stateless", "sessions=none", ["ok", "ok", "ok"]),
     ("json", "answers=json", ["ok", "ok", "ok"]),
     ("unstreamed", "stream=none", ["ok", "ok", "ok"]),
     ("older", "protocol=2024-11-05", ["ok", "ok", "ok"]),
     ("flood", "flood=5000", ["ok", "ok", "ok"]),
+    ("forbidden", "status=403", ["reauthorize", "reauthorize", "reauthorize"]),
     ("asks", "ask=elicitation", ["ok", "ok", "ok"]),
     ("samples", "ask=sampling", ["ok", "ok", "ok"]),
     ("roots", "ask=roots", ["ok", "ok", "ok"]),
@@ -174,7 +175,7 @@ const MISBEHAVIOUR: [(&str, &str, [&str; 3]); 22] = [
     ("endless", "tool_pages=endless", ["ok", "ok", "ok"]),
     ("large", "size=100000000", ["source_unavailable", "source_unavailable", "source_unavailable"]),
     ("broken", "invalid=json", ["source_unavailable", "source_unavailable", "source_unavailable"]),
-    ("html", "invalid=html", ["source_unavailable", "source_unavailable", "source_unavailable"]),
+    ("html", "invalid=html", ["source_protocol", "source_protocol", "source_protocol"]),
     ("closes", "close=mid", ["source_unavailable", "source_unavailable", "source_unavailable"]),
     ("limits", "status=429", ["source_rate_limited", "any", "any"]),
     ("secret", "tokens=alpha:one,beta:two", ["reauthorize", "reauthorize", "reauthorize"]),

@@ -139,9 +139,14 @@ fn is_nothing(text: &str) -> bool {
 
 fn page(list: &[Value], mapping: &SearchMapping) -> ResultsPage {
     // A result without the id that others have cannot be fetched by its link.
-    let id_name = ID.iter().find(|name| list.iter().any(|value| named(value, &[name]).is_some()));
+    let has = |name: &str| list.iter().any(|value| value.get(name).and_then(text_of).is_some());
+    let top = ID.iter().find(|name| has(name));
+    // Objects in a result have ids of other things, so they come second.
+    let id_name =
+        top.or_else(|| ID.iter().find(|name| list.iter().any(|value| named(value, &[name]).is_some())));
+    let is_top = top.is_some();
     let id_names = id_name.map_or(&[][..], std::slice::from_ref);
-    let items = list.iter().take(MAX_RESULTS).map(|value| item(value, mapping, id_names)).collect();
+    let items = list.iter().take(MAX_RESULTS).map(|value| item(value, mapping, id_names, is_top)).collect();
     ResultsPage { items: distinct(items), received: list.len(), ..ResultsPage::default() }
 }
 
@@ -152,7 +157,7 @@ fn distinct(mut items: Vec<ResultItem>) -> Vec<ResultItem> {
     items
 }
 
-fn item(value: &Value, mapping: &SearchMapping, id_names: &[&str]) -> ResultItem {
+fn item(value: &Value, mapping: &SearchMapping, id_names: &[&str], is_top: bool) -> ResultItem {
     if let Some(text) = value.as_str().filter(|_| mapping.id.is_none()) {
         return ResultItem {
             id: Some(text.to_owned()),
@@ -163,7 +168,10 @@ fn item(value: &Value, mapping: &SearchMapping, id_names: &[&str]) -> ResultItem
     let SearchMapping { id, title, text, url, date, .. } = mapping;
     let part = |pointer: &Option<Pointer>, names: &[&str]| text_at(value, pointer.as_ref(), names);
     ResultItem {
-        id: part(id, id_names),
+        id: match id {
+            None if is_top => id_names.iter().find_map(|name| text_of(value.get(*name)?)),
+            id => part(id, id_names),
+        },
         title: part(title, TITLE),
         text: part(text, TEXT),
         url: part(url, URL),
@@ -270,6 +278,8 @@ mod tests {
         let json =
             json!([{"id": "a", "url": "https://a"}, {"url": "https://b"}, {"id": null, "url": "https://c"}]);
         assert_eq!(ids(json, &SearchMapping::default()), ["a", "", ""]);
+        let json = json!([{"uri": "a", "page": {"id": "parent"}}, {"uri": "b", "page": {"id": "parent"}}]);
+        assert_eq!(ids(json, &SearchMapping::default()), ["a", "b"]);
         let json = json!([{"url": "https://a"}, {"url": "https://b"}]);
         assert_eq!(ids(json, &SearchMapping::default()), ["https://a", "https://b"]);
     }

@@ -1,9 +1,11 @@
 //! Servers that are started as a child process and spoken to over its standard input and output.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
@@ -53,6 +55,7 @@ pub(super) fn start(command: &ServerCommand) -> Result<(ServerProcess, Pipes), S
     #[cfg(unix)]
     process.process_group(0);
     let mut child = process.spawn().map_err(|error| format!("`{program}` cannot be started ({error})"))?;
+    RUNNING.lock().extend(child.id());
     let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
     let (Some(output), Some(input), Some(errors)) = pipes else {
         return Err(format!("`{program}` has no pipes"));
@@ -62,15 +65,34 @@ pub(super) fn start(command: &ServerCommand) -> Result<(ServerProcess, Pipes), S
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        #[cfg(unix)]
-        if let Some(group) =
-            self.child.id().and_then(|id| rustix::process::Pid::from_raw(id.try_into().ok()?))
-        {
-            // It may have ended by itself.
-            let _ended = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
+        let Some(id) = self.child.id() else { return };
+        RUNNING.lock().remove(&id);
+        kill_group(id);
     }
 }
+
+/// Ids of the children that are running.
+static RUNNING: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+/// Kills all servers that this process started, with their children. For the end of the process, at which values are not
+/// dropped.
+pub fn stop_servers() {
+    for id in std::mem::take(&mut *RUNNING.lock()) {
+        kill_group(id);
+    }
+}
+
+#[cfg(unix)]
+fn kill_group(id: u32) {
+    let group = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(group) = group {
+        // It may have ended by itself.
+        let _ended = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+}
+
+#[cfg(not(unix))]
+fn kill_group(_id: u32) {}
 
 /// Logs the lines of a child's standard error until it ends. Reads them in any case: a full pipe would stop the child.
 pub(super) async fn log_errors(source: String, errors: ChildStderr) {

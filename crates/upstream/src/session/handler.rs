@@ -3,7 +3,7 @@
 #![expect(deprecated, reason = "servers of earlier revisions still ask for roots")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rmcp::ClientHandler;
 use rmcp::model::{ClientCapabilities, ClientConfig, ErrorCode, ErrorData, Implementation, ListRootsResult};
@@ -13,13 +13,13 @@ use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 #[derive(Debug, Clone)]
 pub(super) struct Handler {
     client_name: String,
-    /// True if the tools have changed since they were listed.
-    pub(super) is_stale: Arc<AtomicBool>,
+    /// Number of times that the server said that its tools changed.
+    pub(super) changes: Arc<AtomicU64>,
 }
 
 impl Handler {
     pub(super) fn new(client_name: String) -> Self {
-        Self { client_name, is_stale: Arc::default() }
+        Self { client_name, changes: Arc::default() }
     }
 }
 
@@ -29,7 +29,7 @@ impl ClientHandler for Handler {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.is_stale.store(true, Ordering::Relaxed);
+        self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
     fn get_info(&self) -> ClientConfig {

@@ -16,7 +16,7 @@ use sse_stream::Sse;
 
 /// Bearer token of the next requests. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct CurrentToken(Arc<Mutex<Option<SecretString>>>);
+pub(crate) struct CurrentToken(Arc<Mutex<Option<SecretString>>>);
 
 impl CurrentToken {
     pub(super) fn set(&self, token: Option<SecretString>) {

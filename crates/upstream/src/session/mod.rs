@@ -2,11 +2,12 @@
 //!
 //! * `open`: opening of one session, and the list of tools
 //! * `http`, `child`: servers behind a URL, and servers that are started
-//! * `handler`: requests of a server, which are refused
+//! * `handler`, `limited`: requests of a server, which are refused, and their number
 
 mod child;
 mod handler;
 mod http;
+mod limited;
 mod open;
 
 use std::sync::Arc;
@@ -21,8 +22,9 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-pub use self::child::ServerCommand;
-pub(crate) use self::open::{Endpoint, Listed, Place, Session, SharedToken};
+pub use self::child::{ServerCommand, stop_servers};
+pub(crate) use self::http::CurrentToken;
+pub(crate) use self::open::{Endpoint, Listed, Place, Session};
 
 use crate::fault::Problem;
 
@@ -88,11 +90,15 @@ impl Sessions {
             let opening = self.opening()?;
             let opened = opening.clone().await;
             match opened {
-                Ok(session) if session.is_closed() => self.forget(&opening),
-                Ok(session) => {
-                    self.state.lock().failed = None;
-                    return Ok(session);
+                Ok(session) if session.is_closed() && session.has_answered() => self.forget(&opening),
+                // A server that starts and ends at once is not started again and again.
+                Ok(session) if session.is_closed() => {
+                    let next = self.note_failure(&opening, &Problem::Closed, Instant::now());
+                    if next > Instant::now() {
+                        return Err(Problem::Closed);
+                    }
                 }
+                Ok(session) => return Ok(session),
                 Err((problem, at)) => {
                     // A problem that no call waited for is not that of a call which comes much later.
                     if self.note_failure(&opening, &problem, at) > Instant::now() {
@@ -162,9 +168,10 @@ impl Sessions {
         let answered = async {
             let _turn = self.in_flight.acquire().await.map_err(|_closed| Problem::Closed)?;
             let session = self.session().await?;
+            let used = self.endpoint.use_token().await?;
             match session.call(request(tool, arguments.clone(), hops)).await {
                 Err(Problem::Closed) => self.session().await?.call(request(tool, arguments, hops)).await,
-                Err(Problem::Unauthorized) if self.endpoint.renew_token().await? => {
+                Err(Problem::Unauthorized) if self.endpoint.renew_token(used).await? => {
                     self.session().await?.call(request(tool, arguments, hops)).await
                 }
                 answer => answer,
@@ -174,7 +181,10 @@ impl Sessions {
         let answer = timeout(deadline, answered).await.unwrap_or(Err(Problem::Timeout(deadline)));
         let mut state = self.state.lock();
         match &answer {
-            Ok(_) => (state.latency, state.problem) = (Some(started.elapsed()), None),
+            Ok(_) => {
+                (state.latency, state.problem) = (Some(started.elapsed()), None);
+                state.failed = None;
+            }
             Err(problem) => state.problem = Some(problem.clone()),
         }
         answer
@@ -207,7 +217,10 @@ fn request(tool: &str, arguments: Map<String, Value>, hops: u32) -> CallToolRequ
 impl Session {
     async fn call(&self, request: CallToolRequestParams) -> Result<CallToolResult, Problem> {
         match self.peer().call_tool_once(request).await {
-            Ok(CallToolResponse::Complete(result)) => Ok(result),
+            Ok(CallToolResponse::Complete(result)) => {
+                self.note_answer();
+                Ok(result)
+            }
             Ok(_) => Err(Problem::Refused(
                 "the server asks for input or a later answer, which a search does not give".to_owned(),
             )),

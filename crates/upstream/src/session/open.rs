@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use fetchwell_core::fit::first_bytes;
 use fetchwell_outbound::build_client;
 use parking_lot::Mutex;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -15,13 +16,14 @@ use rmcp::service::{
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use tokio::time::timeout;
 use url::Url;
 
 use super::child::{ServerCommand, ServerProcess, log_errors, start};
 use super::handler::Handler;
 use super::http::{CurrentToken, TokenClient};
+use super::limited::Limited;
 use crate::credential::Credential;
 use crate::fault::{MAX_ANSWER_BYTES, Problem};
 use crate::mapping::Mapping;
@@ -33,6 +35,9 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 /// Maximum number of tools that are kept beside those that are called, and of pages of them that are read.
 const MAX_TOOLS: usize = 2_000;
 const MAX_TOOL_PAGES: usize = 200;
+
+/// Maximum length of the name and version of a server, in bytes.
+const MAX_NAME_BYTES: usize = 100;
 
 /// Revision of the protocol for servers that do not know `initialize`.
 const WITHOUT_INITIALIZE: ProtocolVersion = ProtocolVersion::STANDARD_HEADERS;
@@ -64,22 +69,20 @@ pub(crate) enum Place {
         /// Further headers of each request.
         headers: Vec<(HeaderName, HeaderValue)>,
         /// Token of the next requests.
-        token: SharedToken,
+        token: CurrentToken,
     },
     /// A program that is started.
     Command(ServerCommand),
 }
-
-/// Token that the requests of all sessions use.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SharedToken(CurrentToken, Arc<Mutex<Option<SecretString>>>);
 
 /// Session with a server.
 #[derive(Debug)]
 pub(crate) struct Session {
     service: RunningService<RoleClient, Handler>,
     tools: Mutex<Arc<Listed>>,
-    is_stale: Arc<AtomicBool>,
+    changes: Arc<AtomicU64>,
+    /// True after a call was answered.
+    has_answered: AtomicBool,
     /// Name and version that the server gives itself.
     server: String,
     /// Keeps the program running.
@@ -93,14 +96,28 @@ pub(crate) struct Listed {
     pub(crate) all: Vec<ToolInfo>,
     /// The tools that are called, or the reason why none is.
     pub(crate) used: Result<Tools, Problem>,
+    /// Number of changes that the server had announced.
+    changes: u64,
 }
 
 impl Endpoint {
-    /// Reads the credential again after it was refused. Returns true if there is another one.
-    pub(crate) async fn renew_token(&self) -> Result<bool, Problem> {
+    /// Reads the credential for the next requests, and returns it.
+    pub(super) async fn use_token(&self) -> Result<Option<SecretString>, Problem> {
+        let Place::Http { credential, token, .. } = &self.place else { return Ok(None) };
+        let current = credential.token().await?;
+        token.set(current.clone());
+        Ok(current)
+    }
+
+    /// Reads the credential again after the server refused the token `used`. Returns true if there is another one.
+    pub(super) async fn renew_token(&self, used: Option<SecretString>) -> Result<bool, Problem> {
         let Place::Http { credential, token, .. } = &self.place else { return Ok(false) };
-        let refused = token.1.lock().clone();
-        let newer = credential.other_than(refused.as_ref()).await?;
+        let text =
+            |token: &Option<SecretString>| token.as_ref().map(|token| token.expose_secret().to_owned());
+        // Another call may have renewed it.
+        let current = credential.token().await?;
+        let newer =
+            if text(&current) == text(&used) { credential.other_than(used.as_ref()).await? } else { current };
         let is_newer = newer.is_some();
         if is_newer {
             token.set(newer);
@@ -109,21 +126,14 @@ impl Endpoint {
     }
 }
 
-impl SharedToken {
-    fn set(&self, token: Option<SecretString>) {
-        *self.1.lock() = token.clone();
-        self.0.set(token);
-    }
-}
-
 /// Opens a session. A token that the server refuses is renewed once: it can be revoked before it expires.
 pub(super) async fn open(endpoint: &Endpoint) -> Result<Session, Problem> {
     let opened = async {
-        if let Place::Http { credential, token, .. } = &endpoint.place {
-            token.set(credential.token().await?);
-        }
+        let used = endpoint.use_token().await?;
         match Box::pin(connect(endpoint)).await {
-            Err(Problem::Unauthorized) if endpoint.renew_token().await? => Box::pin(connect(endpoint)).await,
+            Err(Problem::Unauthorized) if endpoint.renew_token(used).await? => {
+                Box::pin(connect(endpoint)).await
+            }
             opened => opened,
         }
     };
@@ -135,7 +145,7 @@ async fn connect(endpoint: &Endpoint) -> Result<Session, Problem> {
     let session = match &endpoint.place {
         Place::Http { url, headers, token, .. } => {
             let client = build_client(url).map_err(Problem::Unreachable)?;
-            let client = TokenClient { client, token: token.0.clone() };
+            let client = TokenClient { client, token: token.clone() };
             over_http(endpoint, url, headers, client).await?
         }
         Place::Command(command) => over_pipes(endpoint, command).await?,
@@ -155,7 +165,7 @@ async fn over_http(
         let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
         config.custom_headers(headers.clone()).max_sse_event_size(MAX_ANSWER_BYTES)
     };
-    let transport = || StreamableHttpClientTransport::with_client(client.clone(), config());
+    let transport = || Limited::new(StreamableHttpClientTransport::with_client(client.clone(), config()));
     let handler = Handler::new(endpoint.client_name.clone());
     let known = handler.clone().serve_with_lifecycle(transport(), ClientLifecycleMode::Initialize).await;
     let service = match known {
@@ -177,6 +187,7 @@ async fn over_pipes(endpoint: &Endpoint, command: &ServerCommand) -> Result<Sess
     tokio::spawn(log_errors(endpoint.source.clone(), pipes.errors));
     let transport =
         AsyncRwTransport::new_client(pipes.output, pipes.input).with_max_line_length(MAX_ANSWER_BYTES);
+    let transport = Limited::new(transport);
     let handler = Handler::new(endpoint.client_name.clone());
     let service = handler.serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await;
     service.map(|service| Session::new(service, Some(process))).map_err(|error| Problem::of_start(&error))
@@ -184,12 +195,20 @@ async fn over_pipes(endpoint: &Endpoint, command: &ServerCommand) -> Result<Sess
 
 impl Session {
     fn new(service: RunningService<RoleClient, Handler>, process: Option<ServerProcess>) -> Self {
-        let is_stale = Arc::clone(&service.service().is_stale);
+        let changes = Arc::clone(&service.service().changes);
         let info = service.peer_info();
-        let server =
-            info.and_then(|info| info.server_info.as_ref().map(|it| format!("{} {}", it.name, it.version)));
-        let tools = Mutex::new(Arc::new(Listed { all: Vec::new(), used: Err(Problem::Closed) }));
-        Self { service, tools, is_stale, server: server.unwrap_or_default(), _process: process }
+        let server = info.and_then(|info| {
+            info.server_info.as_ref().map(|it| plain(&format!("{} {}", it.name, it.version)))
+        });
+        let tools = Mutex::new(Arc::new(Listed { all: Vec::new(), used: Err(Problem::Closed), changes: 0 }));
+        Self {
+            service,
+            tools,
+            changes,
+            has_answered: AtomicBool::new(false),
+            server: server.unwrap_or_default(),
+            _process: process,
+        }
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {
@@ -200,6 +219,16 @@ impl Session {
         self.service.is_closed() || self.peer().is_transport_closed()
     }
 
+    /// Returns true after a call was answered.
+    pub(super) fn has_answered(&self) -> bool {
+        self.has_answered.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a call was answered.
+    pub(super) fn note_answer(&self) {
+        self.has_answered.store(true, Ordering::Relaxed);
+    }
+
     /// Returns the name and version that the server gives itself.
     pub(crate) fn server(&self) -> &str {
         &self.server
@@ -207,17 +236,15 @@ impl Session {
 
     /// Returns the tools. They are listed again after the server said that they have changed.
     pub(crate) async fn tools(&self, endpoint: &Endpoint) -> Result<Arc<Listed>, Problem> {
-        if self.is_stale.swap(false, Ordering::Relaxed) {
-            let listed = self.list_tools(endpoint).await;
-            if listed.is_err() {
-                self.is_stale.store(true, Ordering::Relaxed);
-            }
-            listed?;
+        let known = self.tools.lock().changes;
+        if known != self.changes.load(Ordering::Relaxed) {
+            self.list_tools(endpoint).await?;
         }
         Ok(Arc::clone(&self.tools.lock()))
     }
 
     async fn list_tools(&self, endpoint: &Endpoint) -> Result<(), Problem> {
+        let changes = self.changes.load(Ordering::Relaxed);
         let mut all: Vec<ToolInfo> = Vec::new();
         let mut cursor = None;
         for _page in 0..MAX_TOOL_PAGES {
@@ -234,7 +261,13 @@ impl Session {
             }
         }
         let used = recognize(&all, &endpoint.mapping).map_err(Problem::Tools);
-        *self.tools.lock() = Arc::new(Listed { all, used });
+        *self.tools.lock() = Arc::new(Listed { all, used, changes });
         Ok(())
     }
+}
+
+/// Returns a text of a server for people: short, and without control characters.
+fn plain(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    first_bytes(&text, MAX_NAME_BYTES).to_owned()
 }
