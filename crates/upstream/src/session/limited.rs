@@ -10,15 +10,19 @@ use rmcp::transport::Transport;
 /// Maximum number of requests, and of notices that the tools changed, of one session. It ends with the next one.
 const MAX_MESSAGES: usize = 1_000;
 
+/// Maximum number of other notifications of one session, which are not read.
+const MAX_NOTIFICATIONS: usize = 100_000;
+
 /// Transport that passes on answers, and few of the other messages.
 pub(super) struct Limited<Inner> {
     inner: Inner,
     messages: usize,
+    notifications: usize,
 }
 
 impl<Inner> Limited<Inner> {
     pub(super) fn new(inner: Inner) -> Self {
-        Self { inner, messages: 0 }
+        Self { inner, messages: 0, notifications: 0 }
     }
 }
 
@@ -40,6 +44,10 @@ impl<Inner: Transport<RoleClient>> Transport<RoleClient> for Limited<Inner> {
                 JsonRpcMessage::Notification(notification) => {
                     let changes = &notification.notification;
                     if !matches!(changes, ServerNotification::ToolListChangedNotification(_)) {
+                        self.notifications += 1;
+                        if self.notifications > MAX_NOTIFICATIONS {
+                            return None;
+                        }
                         continue;
                     }
                     true
