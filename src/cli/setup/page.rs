@@ -9,7 +9,8 @@ use std::sync::Arc;
 use fetchwell_callers::random_token;
 use fetchwell_core::terminal::output::note;
 use fetchwell_http::{
-    PlannedImport, PlannedSource, SETUP, SetupActions, SetupChoice, SetupOutcome, SetupPlan, serve_setup,
+    ClientFileState, PlannedClient, PlannedImport, PlannedSource, SETUP, SetupActions, SetupChoice,
+    SetupOutcome, SetupPlan, serve_setup,
 };
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::print::Printer;
 use super::choose::Chooser;
-use super::clients::find_clients;
+use super::clients::{ServerEntry, find_clients};
 use super::configure::configure;
 use super::find::{Home, find_origins};
 use super::imports::{Candidate, candidates, import_all, without_imported};
@@ -69,6 +70,13 @@ pub(super) fn serve_page(actions: PageActions) -> Result<(), Failure> {
 }
 
 impl PageActions {
+    /// Returns what would be done to get the clients a server.
+    fn planned_clients(&self, server: &ServerEntry) -> Result<Vec<PlannedClient>, String> {
+        let clients = configure(&self.home, &find_clients(&self.home), server, &Chooser::DryRun, SILENT);
+        let clients = clients.map_err(|failure| failure.to_string())?;
+        Ok(clients.reports.into_iter().map(Into::into).collect())
+    }
+
     fn candidates(&self) -> Result<Vec<Candidate>, String> {
         candidates(find_origins(&self.home), &self.store).map_err(|failure| failure.to_string())
     }
@@ -118,16 +126,22 @@ impl SetupActions for PageActions {
         let open = sources.open(&[]).map_err(|failure| failure.to_string())?;
         sources.plan(&open, SILENT);
         let server = sources.server_entry(&self.store).map_err(|failure| failure.to_string())?;
-        let clients = find_clients(&self.home);
-        let clients = configure(&self.home, &clients, &server, &Chooser::DryRun, SILENT);
-        let clients = clients.map_err(|failure| failure.to_string())?;
+        let now = SourceSetup::read(&self.store)
+            .server_entry(&self.store)
+            .map_err(|failure| failure.to_string())?;
+        let clients = self.planned_clients(&server)?;
+        // A client that has the server of today changes only with a server that is added, and none is chosen yet.
+        let current = self.planned_clients(&now)?.into_iter();
+        let clients = clients.into_iter().zip(current).map(|(planned, current)| {
+            if matches!(current.state, ClientFileState::Current) { current } else { planned }
+        });
         Ok(SetupPlan {
             home: self.home.root().display().to_string(),
             store: self.store.display().to_string(),
             imports: imports.iter().map(planned_import).collect(),
             sources: sources.found().candidates.iter().map(planned_source).collect(),
             notes: sources.notes(),
-            clients: clients.reports.into_iter().map(Into::into).collect(),
+            clients: clients.collect(),
         })
     }
 
