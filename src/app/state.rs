@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use directories::ProjectDirs;
 use fetchwell_state::StateError;
 use fetchwell_state::cursor::VALID_FOR;
 use fetchwell_state::redis::{PasswordSource, RedisState, RedisUrl};
 
 use super::failure::Failure;
 use super::secret::secret;
-use crate::config::{Environment, SecretPlace, check_text, read_text};
+use crate::config::{Environment, SecretPlace, check_text, read_text, users_state_dir};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StateArgs {
@@ -98,13 +97,9 @@ impl StateArgs {
 
     /// Returns the directory from the flag, the configuration or the system's default.
     fn directory(self, configured: Option<PathBuf>) -> Result<PathBuf, Failure> {
-        let usual = || {
-            let dirs = ProjectDirs::from("", "", "fetchwell")?;
-            Some(dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir()).to_owned())
-        };
         self.state_dir
             .or(configured)
-            .or_else(usual)
+            .or_else(users_state_dir)
             .ok_or_else(|| Failure::new("the user's state directory is unknown; name one with --state-dir"))
     }
 }

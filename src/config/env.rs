@@ -60,18 +60,23 @@ pub fn environment() -> Environment {
     let said = |name: &'static str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     #[expect(clippy::disallowed_methods, reason = "this is the one place")]
     let store = std::env::var_os(STORE_VARIABLE);
-    let state_dir = ProjectDirs::from("", "", "fetchwell")
-        .map(|dirs| dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir()).to_owned());
     let protection = PROTECTION_VARIABLES.into_iter().filter_map(|(name, _)| Some((name, said(name)?)));
     Environment {
         protection: protection.filter(|(_, value)| !value.is_empty()).collect(),
         log_format: said(LOG_FORMAT_VARIABLE).filter(|format| !format.is_empty()),
         otlp_endpoint: said(OTLP_ENDPOINT_VARIABLE).filter(|endpoint| !endpoint.is_empty()),
         log: log.filter(|filter| !filter.is_empty()),
-        state_dir,
+        state_dir: users_state_dir(),
         store: store.filter(|path| !path.is_empty()).map(PathBuf::from),
         owner_credential: OWNER_VARIABLES.into_iter().find(is_set),
     }
+}
+
+/// Returns the user's state directory, which may not exist, or `None` if the system names none.
+#[must_use]
+pub fn users_state_dir() -> Option<PathBuf> {
+    let dirs = ProjectDirs::from("", "", "fetchwell")?;
+    Some(dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir()).to_owned())
 }
 
 /// Variables that a program which is started as an MCP server inherits: without them most do not start.

@@ -41,7 +41,7 @@ pub use auth::{
 pub use credential::{CredentialSettings, DEFAULT_CACHE_ROOT};
 pub use edit::{NewSource, delete, save, with_source, without_source};
 pub use embedding::ConfiguredEmbedding;
-pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment};
+pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment, users_state_dir};
 pub use error::ConfigError;
 pub use file::{check_text, is_blank, read_file, refuse_blank, settings_of};
 pub use found::{FoundFile, default_file, file_to_edit, users_file};
