@@ -28,11 +28,7 @@ pub(crate) fn mcp_server(
     environment: &Environment,
 ) -> Result<McpServer, Failure> {
     let table = format!("the source `{}`", settings.name);
-    let value = |place: &ValuePlace| match place {
-        ValuePlace::Text(text) => Ok(SecretString::from(text.clone())),
-        ValuePlace::Variable(name) => secret(&SecretPlace::Variable(name.clone()), environment, &table),
-        ValuePlace::File(path) => secret(&SecretPlace::File(path.clone()), environment, &table),
-    };
+    let value = |place: &ValuePlace| value(place, environment, &table);
     let place = match &server.endpoint {
         McpEndpoint::Http { url, credential, headers, oauth: _ } => {
             let credential = match credential {
@@ -91,14 +87,8 @@ pub(crate) async fn sign_in(
         )));
     };
     let table = format!("the source `{name}`");
-    let client_secret = match &oauth.client_secret {
-        None => None,
-        Some(ValuePlace::Text(text)) => Some(SecretString::from(text.clone())),
-        Some(ValuePlace::Variable(name)) => {
-            Some(secret(&SecretPlace::Variable(name.clone()), environment, &table)?)
-        }
-        Some(ValuePlace::File(path)) => Some(secret(&SecretPlace::File(path.clone()), environment, &table)?),
-    };
+    let client_secret =
+        oauth.client_secret.as_ref().map(|place| value(place, environment, &table)).transpose()?;
     let login = LoginSettings {
         client_id: oauth.client_id.clone(),
         client_secret,
@@ -109,6 +99,15 @@ pub(crate) async fn sign_in(
     let login = Login::new(account(settings, url)?, login, sign_ins(settings, url, environment)?);
     let signed_in = login.run(open).await;
     signed_in.map(drop).map_err(|error| Failure::new(format!("{error}; {}", error.remedy())))
+}
+
+/// Returns a text of the configuration, which may be in a variable or a file.
+fn value(place: &ValuePlace, environment: &Environment, table: &str) -> Result<SecretString, Failure> {
+    match place {
+        ValuePlace::Text(text) => Ok(SecretString::from(text.clone())),
+        ValuePlace::Variable(name) => secret(&SecretPlace::Variable(name.clone()), environment, table),
+        ValuePlace::File(path) => secret(&SecretPlace::File(path.clone()), environment, table),
+    }
 }
 
 fn account(settings: &SourceSettings, url: &Url) -> Result<Account, Failure> {
