@@ -124,12 +124,10 @@ impl Problem {
             StreamableHttpError::UnexpectedContentType(_) => {
                 Self::Broken("the answer is neither JSON nor a stream of events".to_owned())
             }
-            StreamableHttpError::UnexpectedServerResponse(text) if status_in(text).is_some() => {
-                Self::of_refusal(status_in(text).unwrap_or_default())
+            StreamableHttpError::UnexpectedServerResponse(text) => {
+                status_in(text).map_or_else(Self::not_of_the_protocol, Self::of_refusal)
             }
-            StreamableHttpError::UnexpectedServerResponse(_) | StreamableHttpError::Deserialize(_) => {
-                Self::Broken("the answer is broken JSON or not of the protocol".to_owned())
-            }
+            StreamableHttpError::Deserialize(_) => Self::not_of_the_protocol(),
             StreamableHttpError::TransportChannelClosed
             | StreamableHttpError::SessionExpired
             | StreamableHttpError::SessionRecoveryTimeout
@@ -137,6 +135,10 @@ impl Problem {
             StreamableHttpError::Client(error) => Self::of_request(error),
             _ => return None,
         })
+    }
+
+    fn not_of_the_protocol() -> Self {
+        Self::Broken("the answer is broken JSON or not of the protocol".to_owned())
     }
 
     fn of_refusal(status: u16) -> Self {
@@ -149,11 +151,7 @@ impl Problem {
 
     fn of_request(error: &reqwest::Error) -> Self {
         match error.status().map(|status| status.as_u16()) {
-            Some(401 | 403) => Self::Unauthorized,
-            Some(404) => {
-                Self::Unreachable("the server answers HTTP 404; check the path of the URL".to_owned())
-            }
-            Some(status) => Self::Unreachable(format!("the server answers HTTP {status}")),
+            Some(status) => Self::of_refusal(status),
             None if error.is_connect() => {
                 let cause = fetchwell_outbound::innermost(error);
                 let cause = cause.map_or_else(String::new, |cause| format!(" ({cause})"));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fetchwell_core::handle::RecordAddress;
+use fetchwell_core::hex::hexadecimal;
 use fetchwell_core::record::{MemoryPermit, Record, document_text};
 use fetchwell_source::unknown_place::unknown_place;
 use fetchwell_source::{RecordQuery, SourceError};
@@ -15,6 +16,7 @@ use crate::fault::{Problem, clipped, refused};
 use crate::kept::FetchedRecord;
 use crate::reply::{ToolError, document, read};
 use crate::server::McpServer;
+use crate::stream::CONNECTOR;
 use crate::tools::Tools;
 
 /// Maximum wait for memory of a long record.
@@ -60,7 +62,7 @@ pub(crate) async fn record(
         MemoryPermit::acquire(fetched.bytes, MAX_MEMORY_WAIT).await.map_err(|_busy| SourceError::Busy)?;
     let mut record = Record::new(address, data);
     record.display_name.clone_from(&server.address.label);
-    record.connector_key = Some("mcp".to_owned());
+    record.connector_key = Some(CONNECTOR.to_owned());
     record.has_changed = Some(fetched.has_changed);
     record.memory = permit;
     Ok(record)
@@ -84,8 +86,7 @@ async fn fetched(
     if let Some(known) = server.records.get(id) {
         return Ok(known);
     }
-    let listed = server.listed().await?;
-    let tools = listed.used.clone().map_err(|problem| server.error(problem))?;
+    let tools = server.tools().await?;
     let arguments = arguments(&tools, id);
     let answer = server.sessions.call(&tools.fetch.tool, arguments, hops).await;
     let answer = match answer {
@@ -95,8 +96,7 @@ async fn fetched(
     let read = move || {
         let data = read(answer).and_then(|content| document(content, &tools.fetch))?;
         let text = document_text(&data);
-        let digest = Sha256::digest(text.as_bytes());
-        let digest = digest.iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+        let digest = hexadecimal(Sha256::digest(text.as_bytes()).iter().take(8));
         Ok::<_, ToolError>(FetchedRecord { data, digest, has_changed: false, bytes: text.len() })
     };
     let read = spawn_blocking(read).await.map_err(|_stopped| server.error(Problem::Closed))?;

@@ -37,6 +37,6 @@ pub use inspect::{InspectedTool, Inspection};
 pub use line_pattern::{InvalidLinePattern, LinePattern};
 pub use mapping::{FetchMapping, InvalidPointer, Mapping, Pointer, SearchMapping};
 pub use presets::{Preset, preset, presets};
-pub use server::{CLIENT_NAME, InvalidSettings, McpPlace, McpServer, McpSettings};
-pub use session::{ServerCommand, stop_servers};
+pub use server::{CLIENT_NAME, InvalidSettings, McpServer, McpSettings};
+pub use session::{McpPlace, ServerCommand, stop_servers};
 pub use stream::DEFAULT_STREAM;

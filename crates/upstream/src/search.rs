@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use fetchwell_core::handle::Handle;
+use fetchwell_core::hex::hexadecimal;
 use fetchwell_core::record::{Hit, HitId, Record, RecordData};
 use fetchwell_ranking::lexical::foreign::ForeignTerms;
 use fetchwell_ranking::lexical::record_filter::RecordFilter;
@@ -80,8 +81,7 @@ pub(crate) async fn search(
         }
     };
     let is_first = query.position.is_none();
-    let listed = server.listed().await?;
-    let tools = listed.used.clone().map_err(|problem| server.error(problem))?;
+    let tools = server.tools().await?;
     let asked = if is_first { asked(&tools, query.limit) } else { start.asked };
     let start = Position { asked, ..start };
     let page = results_page(server, &tools, (words, start.cursor.clone(), asked), is_first, hops).await?;
@@ -190,11 +190,8 @@ async fn results_page(
     let mut page = page.map_err(|fault| no_results(server, fault))?;
     let search = &tools.search;
     if search.page.is_some() {
-        let earlier = match number {
-            0 | 1 => None,
-            2 => server.pages.get(&(words.clone(), None, *asked)),
-            number => server.pages.get(&(words.clone(), Some((number - 1).to_string()), *asked)),
-        };
+        let earlier = (number > 1).then(|| (number > 2).then(|| (number - 1).to_string()));
+        let earlier = earlier.and_then(|cursor| server.pages.get(&(words.clone(), cursor, *asked)));
         // A server that does not know the argument sends the first page again.
         let repeats = earlier.is_some_and(|earlier| earlier.items == page.items);
         if repeats {
@@ -258,5 +255,5 @@ fn digest(page: &ResultsPage) -> String {
         hash.update(item.id.as_deref().unwrap_or_default());
         hash.update([0]);
     }
-    hash.finalize().iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    hexadecimal(hash.finalize().iter().take(8))
 }

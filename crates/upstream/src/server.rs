@@ -1,21 +1,19 @@
 //! A server as a source: its settings, its sessions, and what is kept of its answers.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fetchwell_core::handle::{ConnectionId, SourceName, StreamName};
 use fetchwell_source::{QueryFault, SourceError};
-use reqwest::header::{HeaderName, HeaderValue};
 use tokio::time::timeout;
-use url::Url;
 
-use crate::credential::{Credential, sign_in};
+use crate::credential::sign_in;
 use crate::fault::Problem;
 use crate::kept::{KeptPages, KeptRecords, SeenDigests, kept_pages, kept_records, seen_digests};
 use crate::mapping::Mapping;
-use crate::session::{CurrentToken, Endpoint, Listed, Place, ServerCommand, Sessions};
+use crate::session::{CurrentToken, Endpoint, Listed, McpPlace, Sessions};
 use crate::stream::{Address, DEFAULT_STREAM};
+use crate::tools::Tools;
 
 /// Name by which this program introduces itself to servers.
 pub const CLIENT_NAME: &str = "fetchwell";
@@ -38,22 +36,6 @@ pub struct McpSettings {
     pub client_name: String,
     /// Maximum time of a call.
     pub deadline: Duration,
-}
-
-/// Location of a server.
-#[derive(Debug)]
-pub enum McpPlace {
-    /// Behind a URL.
-    Http {
-        /// URL of the endpoint, such as `https://mcp.example.com/mcp`.
-        url: Url,
-        /// Credential of the requests.
-        credential: Credential,
-        /// Further headers of each request.
-        headers: Vec<(HeaderName, HeaderValue)>,
-    },
-    /// A program, which is started.
-    Command(ServerCommand),
 }
 
 /// MCP server that is read as a source.
@@ -90,13 +72,14 @@ impl McpServer {
             no_record: NO_RECORD.parse().map_err(invalid)?,
         };
         let identity = Self::identity_at(&name, &place.to_string());
-        let place = match place {
-            McpPlace::Http { url, credential, headers } => {
-                Place::Http { url, credential, headers, token: CurrentToken::default() }
-            }
-            McpPlace::Command(command) => Place::Command(command),
+        let endpoint = Endpoint {
+            source: name.to_string(),
+            place,
+            token: CurrentToken::default(),
+            client_name,
+            mapping,
+            deadline,
         };
-        let endpoint = Endpoint { source: name.to_string(), place, client_name, mapping, deadline };
         Ok(Self {
             name,
             identity,
@@ -125,6 +108,11 @@ impl McpServer {
         listed.map_err(|problem| self.error(problem))
     }
 
+    /// Returns the tools that are called.
+    pub(crate) async fn tools(&self) -> Result<Tools, SourceError> {
+        self.listed().await?.used.clone().map_err(|problem| self.error(problem))
+    }
+
     /// Returns the name and version that the server gives itself.
     pub(crate) async fn server_name(&self) -> Result<String, SourceError> {
         let session = self.sessions.session().await.map_err(|problem| self.error(problem))?;
@@ -134,8 +122,8 @@ impl McpServer {
     pub(crate) fn error(&self, problem: Problem) -> SourceError {
         let endpoint = self.sessions.endpoint();
         let unaccepted = || match &endpoint.place {
-            Place::Http { credential, .. } => credential.unaccepted(&endpoint.source),
-            Place::Command(_) => sign_in(&endpoint.source),
+            McpPlace::Http { credential, .. } => credential.unaccepted(&endpoint.source),
+            McpPlace::Command(_) => sign_in(&endpoint.source),
         };
         problem.into_error(&endpoint.source, unaccepted)
     }
@@ -147,16 +135,6 @@ impl McpServer {
             fault: QueryFault::NotSupported,
             problem: format!("`{connection}` is an MCP server, which cannot {read}"),
             hint: format!("Use `search` with `connection_id` \"{connection}\", and `fetch` for its hits."),
-        }
-    }
-}
-
-impl fmt::Display for McpPlace {
-    /// Writes the URL, or the program without its arguments, which may have secrets.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Http { url, .. } => write!(f, "{}{}", url.origin().ascii_serialization(), url.path()),
-            Self::Command(command) => f.write_str(command.line.first().map_or("", String::as_str)),
         }
     }
 }

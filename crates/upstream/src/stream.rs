@@ -9,7 +9,7 @@ use fetchwell_core::record::{Capability, ConnectionSchema, FieldDetail, Schema, 
 pub const DEFAULT_STREAM: &str = "items";
 
 /// Key of the connector in schemas.
-const CONNECTOR: &str = "mcp";
+pub(crate) const CONNECTOR: &str = "mcp";
 
 /// Names of a server's connection and stream.
 #[derive(Debug, Clone)]

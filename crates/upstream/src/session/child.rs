@@ -54,13 +54,14 @@ pub(super) fn start(command: &ServerCommand) -> Result<(ServerProcess, Pipes), S
     // Launchers such as npx start the server as a child of their own, which must end with them.
     #[cfg(unix)]
     process.process_group(0);
-    let mut child = process.spawn().map_err(|error| format!("`{program}` cannot be started ({error})"))?;
+    let child = process.spawn().map_err(|error| format!("`{program}` cannot be started ({error})"))?;
     RUNNING.lock().extend(child.id());
-    let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
+    let mut server = ServerProcess { child };
+    let pipes = (server.child.stdout.take(), server.child.stdin.take(), server.child.stderr.take());
     let (Some(output), Some(input), Some(errors)) = pipes else {
         return Err(format!("`{program}` has no pipes"));
     };
-    Ok((ServerProcess { child }, Pipes { output, input, errors }))
+    Ok((server, Pipes { output, input, errors }))
 }
 
 impl Drop for ServerProcess {

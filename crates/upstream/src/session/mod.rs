@@ -24,7 +24,8 @@ use tokio::time::timeout;
 
 pub use self::child::{ServerCommand, stop_servers};
 pub(crate) use self::http::CurrentToken;
-pub(crate) use self::open::{Endpoint, Listed, Place, Session};
+pub use self::open::McpPlace;
+pub(crate) use self::open::{Endpoint, Listed, Session};
 
 use crate::fault::Problem;
 

@@ -1,6 +1,7 @@
 //! Opening of a session.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -48,7 +49,9 @@ pub(crate) struct Endpoint {
     /// Name of the source.
     pub(crate) source: String,
     /// Location of the server.
-    pub(crate) place: Place,
+    pub(crate) place: McpPlace,
+    /// Token of the next requests over HTTP.
+    pub(crate) token: CurrentToken,
     /// Name by which this program introduces itself.
     pub(crate) client_name: String,
     /// Mapping of the tools.
@@ -59,19 +62,17 @@ pub(crate) struct Endpoint {
 
 /// Location of a server.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub enum McpPlace {
     /// Behind a URL.
     Http {
-        /// URL of the endpoint.
+        /// URL of the endpoint, such as `https://mcp.example.com/mcp`.
         url: Url,
         /// Credential of the requests.
         credential: Credential,
         /// Further headers of each request.
         headers: Vec<(HeaderName, HeaderValue)>,
-        /// Token of the next requests.
-        token: CurrentToken,
     },
-    /// A program that is started.
+    /// A program, which is started.
     Command(ServerCommand),
 }
 
@@ -100,27 +101,36 @@ pub(crate) struct Listed {
     changes: u64,
 }
 
+impl fmt::Display for McpPlace {
+    /// Writes the URL, or the program without its arguments, which may have secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http { url, .. } => write!(f, "{}{}", url.origin().ascii_serialization(), url.path()),
+            Self::Command(command) => f.write_str(command.line.first().map_or("", String::as_str)),
+        }
+    }
+}
+
 impl Endpoint {
     /// Reads the credential for the next requests, and returns it.
     pub(super) async fn use_token(&self) -> Result<Option<SecretString>, Problem> {
-        let Place::Http { credential, token, .. } = &self.place else { return Ok(None) };
+        let McpPlace::Http { credential, .. } = &self.place else { return Ok(None) };
         let current = credential.token().await?;
-        token.set(current.clone());
+        self.token.set(current.clone());
         Ok(current)
     }
 
     /// Reads the credential again after the server refused the token `used`. Returns true if there is another one.
     pub(super) async fn renew_token(&self, used: Option<SecretString>) -> Result<bool, Problem> {
-        let Place::Http { credential, token, .. } = &self.place else { return Ok(false) };
-        let text =
-            |token: &Option<SecretString>| token.as_ref().map(|token| token.expose_secret().to_owned());
+        let McpPlace::Http { credential, .. } = &self.place else { return Ok(false) };
         // Another call may have renewed it.
         let current = credential.token().await?;
-        let newer =
-            if text(&current) == text(&used) { credential.other_than(used.as_ref()).await? } else { current };
+        let is_refused = current.as_ref().map(ExposeSecret::expose_secret)
+            == used.as_ref().map(ExposeSecret::expose_secret);
+        let newer = if is_refused { credential.other_than(used.as_ref()).await? } else { current };
         let is_newer = newer.is_some();
         if is_newer {
-            token.set(newer);
+            self.token.set(newer);
         }
         Ok(is_newer)
     }
@@ -143,12 +153,12 @@ pub(super) async fn open(endpoint: &Endpoint) -> Result<Session, Problem> {
 /// Starts or connects to the server, and lists its tools.
 async fn connect(endpoint: &Endpoint) -> Result<Session, Problem> {
     let session = match &endpoint.place {
-        Place::Http { url, headers, token, .. } => {
+        McpPlace::Http { url, headers, .. } => {
             let client = build_client(url).map_err(Problem::Unreachable)?;
-            let client = TokenClient { client, token: token.clone() };
+            let client = TokenClient { client, token: endpoint.token.clone() };
             over_http(endpoint, url, headers, client).await?
         }
-        Place::Command(command) => over_pipes(endpoint, command).await?,
+        McpPlace::Command(command) => over_pipes(endpoint, command).await?,
     };
     session.list_tools(endpoint).await?;
     Ok(session)
