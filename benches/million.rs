@@ -174,6 +174,13 @@ fn kinds() -> Vec<(&'static str, Vec<String>)> {
             (0..CALLS).map(|n| words_of(&[n % 40, 100 + n, 3_000 + n * 7, 50_000 + n * 100])).collect(),
         ),
         ("a question of fifteen words", (0..CALLS).map(question).collect()),
+        ("a phrase of two of the commonest words", in_quotes(two(0, 1, 5, 0))),
+        ("a phrase of two common words", in_quotes(two(40, 5, 60, 2))),
+        ("a phrase of three words of a text", phrases_of_texts()),
+        ("a common word without a phrase", {
+            let word = |n: usize| format!("{} -\"{} {}\"", word(40 + n * 2), word(n % 40), word(n % 7));
+            (0..CALLS).map(word).collect()
+        }),
         ("a misspelt word", (0..CALLS).map(|n| format!("{}q", word(50_000 + n * 100))).collect()),
     ]
 }
@@ -183,6 +190,22 @@ fn question(n: usize) -> String {
     let common = (0..8).map(|at| (n + at * 7) % 60);
     let others = (0..7).map(|at| 300 * (at + 1) * (at + 1) + n * (at + 1));
     words_of(&common.chain(others).collect::<Vec<_>>())
+}
+
+/// Returns queries of the first three words of a text each, in quotes. No other text needs to have them.
+fn phrases_of_texts() -> Vec<String> {
+    let mut corpus = Corpus::new();
+    let mut phrase = || {
+        let [_, body] = corpus.texts();
+        format!("\"{}\"", body.split(' ').take(3).collect::<Vec<_>>().join(" "))
+    };
+    // The first record is the first that the corpus writes.
+    (0..CALLS).map(|_| phrase()).collect()
+}
+
+/// Puts each query in quotes.
+fn in_quotes(queries: Vec<String>) -> Vec<String> {
+    queries.iter().map(|query| format!("\"{query}\"")).collect()
 }
 
 fn words_of(ranks: &[usize]) -> String {
@@ -231,13 +254,18 @@ impl Corpus {
         text
     }
 
+    /// Returns a title and a text.
+    fn texts(&mut self) -> [String; 2] {
+        let title = self.text(6);
+        let length = 20 + (self.random() * self.random() * 240.0) as usize;
+        [title, self.text(length)]
+    }
+
     fn write(mut self, file: &Path, records: usize) -> usize {
         let mut out = BufWriter::new(File::create(file).unwrap());
         let mut text_bytes = 0;
         for number in 0..records {
-            let title = self.text(6);
-            let length = 20 + (self.random() * self.random() * 240.0) as usize;
-            let body = self.text(length);
+            let [title, body] = self.texts();
             let stream =
                 if self.random() < 0.5 { 0 } else { 1 + (self.random() * (STREAMS - 1) as f64) as usize };
             text_bytes += title.len() + body.len();
@@ -325,7 +353,8 @@ impl Server {
 
     fn search(&mut self, query: &str, stream: Option<&str>) -> Duration {
         let streams = stream.map_or_else(String::new, |stream| format!(r#","streams":["{stream}"]"#));
-        self.call("search", &format!(r#"{{"query":"{query}"{streams}}}"#))
+        let query = serde_json::Value::from(query);
+        self.call("search", &format!(r#"{{"query":{query}{streams}}}"#))
     }
 
     fn call(&mut self, tool: &str, arguments: &str) -> Duration {

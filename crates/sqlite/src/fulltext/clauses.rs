@@ -4,7 +4,6 @@
 //! narrow scopes are required clauses beside that list.
 
 use fetchwell_ranking::lexical::expansion::Lookups;
-use fetchwell_ranking::lexical::spelling::spellings;
 use fetchwell_ranking::lexical::terms::{Phrase, PhraseWord, QueryTerms};
 use tantivy::query::{
     AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery,
@@ -14,6 +13,7 @@ use tantivy::{Searcher, TantivyError, Term};
 
 use super::dictionary::Dictionary;
 use super::index::Fields;
+use super::phrase::PhraseTerms;
 use super::scope::Scope;
 
 /// Weight of a word in the title beside its weight in the text.
@@ -50,6 +50,8 @@ pub(super) struct Constraints<'a> {
     pub(super) terms: &'a QueryTerms,
     /// Scope, if it is so narrow that it is a clause of the query.
     pub(super) scope: Option<&'a Scope>,
+    /// False if the required phrases are no clauses, because they are checked on candidates.
+    pub(super) with_phrases: bool,
 }
 
 impl Fields {
@@ -104,19 +106,8 @@ impl Fields {
         searcher: &Searcher,
         terms: &QueryTerms,
     ) -> Result<Box<dyn Query>, TantivyError> {
-        let clauses = self.constraint_clauses(&Constraints { searcher, terms, scope: None })?;
+        let clauses = self.constraint_clauses(&Constraints { searcher, terms, scope: None, with_phrases: true })?;
         Ok(if clauses.is_empty() { Box::new(AllQuery) } else { Box::new(BooleanQuery::new(clauses)) })
-    }
-
-    /// Returns the query for the records that have any of some phrases; `None` without phrases.
-    pub(super) fn with_phrases(
-        self,
-        searcher: &Searcher,
-        phrases: &[Phrase],
-    ) -> Result<Option<Box<dyn Query>>, TantivyError> {
-        let phrase = |phrase| phrase_query(searcher, self.text, phrase);
-        let phrases: Vec<Box<dyn Query>> = phrases.iter().map(phrase).collect::<Result<_, _>>()?;
-        Ok((!phrases.is_empty()).then(|| Box::new(BooleanQuery::union(phrases)) as Box<dyn Query>))
     }
 
     fn word_clauses(self, lookups: &Lookups) -> Vec<WordClause> {
@@ -146,7 +137,7 @@ impl Fields {
     }
 
     fn constraint_clauses(self, constraints: &Constraints<'_>) -> Result<Vec<Clause>, TantivyError> {
-        let Constraints { searcher, terms, scope } = constraints;
+        let Constraints { searcher, terms, scope, .. } = constraints;
         let unscored = |query: Box<dyn Query>| Box::new(ConstScoreQuery::new(query, 0.0)) as Box<dyn Query>;
         let in_field = |field: Option<Field>| {
             let field = field.unwrap_or(self.text);
@@ -156,8 +147,9 @@ impl Fields {
             }
         };
         let mut clauses: Vec<Clause> = Vec::new();
-        for phrase in &terms.required {
-            clauses.push((Occur::Must, unscored(phrase_query(searcher, self.text, phrase)?)));
+        if constraints.with_phrases {
+            let phrases = PhraseTerms::of_all(searcher, self.text, &terms.required)?;
+            clauses.extend(phrases.iter().map(|phrase| (Occur::Must, unscored(phrase.query()))));
         }
         clauses.extend(terms.title.iter().map(in_field(self.title)));
         clauses.extend(terms.from.iter().map(in_field(self.from)));
@@ -173,25 +165,4 @@ fn any_word(words: Vec<WordClause>) -> Box<dyn Query> {
         (Occur::Should, Box::new(BoostQuery::new(term, boost)) as Box<dyn Query>)
     };
     Box::new(BooleanQuery::new(words.into_iter().map(clause).collect()))
-}
-
-fn phrase_query(searcher: &Searcher, field: Field, phrase: &Phrase) -> Result<Box<dyn Query>, TantivyError> {
-    let mut queries: Vec<Box<dyn Query>> = Vec::new();
-    let has_word =
-        |word: &str| Ok::<_, TantivyError>(searcher.doc_freq(&Term::from_field_text(field, word))? > 0);
-    for spelling in spellings(phrase, &has_word)? {
-        let mut terms: Vec<(usize, Term)> =
-            spelling.into_iter().map(|(at, text)| (at, Term::from_field_text(field, &text))).collect();
-        queries.push(match (terms.pop(), terms.is_empty()) {
-            (Some((_, only)), true) => Box::new(TermQuery::new(only, IndexRecordOption::Basic)),
-            (last, _) => {
-                terms.extend(last);
-                Box::new(PhraseQuery::new_with_offset(terms))
-            }
-        });
-    }
-    Ok(match queries.pop() {
-        Some(only) if queries.is_empty() => only,
-        last => Box::new(BooleanQuery::union(queries.into_iter().chain(last).collect())),
-    })
 }

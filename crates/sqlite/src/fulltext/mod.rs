@@ -7,6 +7,7 @@
 //! * `search`: runs a search from query to hits
 //! * `dictionary`, `scoped_dictionary`: the words of the index
 //! * `clauses`, `scope`: the query of the index, and the part of the store that it covers
+//! * `phrase`: the records of a segment that have a phrase
 //! * `candidates`, `evidence`: the records with the best scores of the index, and where they have the words
 //! * `ranked_list`: the matches of a search in their order, as far as they are needed
 //! * `post_filter`: filters over search results
@@ -21,6 +22,7 @@ mod evidence;
 mod hits;
 pub(crate) mod index;
 mod meaning;
+mod phrase;
 mod post_filter;
 mod ranked_list;
 mod scope;

@@ -27,6 +27,7 @@ use super::clauses::{CandidateQuery, Constraints};
 use super::dictionary::Dictionary;
 use super::evidence::read_evidence;
 use super::index::{Snapshot, guard};
+use super::phrase::PhraseTerms;
 use super::scope::Scope;
 use super::scoped_dictionary::ScopedDictionary;
 
@@ -86,24 +87,29 @@ impl<'a> RankedList<'a> {
         snapshot: &'a Snapshot,
         terms: &'a QueryTerms,
         text: &SearchText,
-        scope: &Scope,
+        in_scope: &Scope,
         copies: CopySource<'a>,
     ) -> Result<Self, TantivyError> {
         let Snapshot { fields, searcher, .. } = snapshot;
         let dictionary = Dictionary::new(searcher, fields.text)?;
-        let vocabulary = ScopedDictionary { dictionary: &dictionary, fields: *fields, scope };
+        let vocabulary = ScopedDictionary { dictionary: &dictionary, fields: *fields, scope: in_scope };
         let lookups = look_up(&vocabulary, terms)?;
-        let wide = CandidateFilter::for_scope(searcher, *fields, scope)?;
-        let constraints =
-            Constraints { searcher, terms, scope: if wide.is_some() { None } else { Some(scope) } };
+        let wide = CandidateFilter::for_scope(searcher, *fields, in_scope)?;
+        // Phrases alone are checked on candidates; beside other clauses they select them.
+        let has_clauses = wide.is_none() || !terms.title.is_empty() || !terms.from.is_empty();
+        let scope = if wide.is_some() { None } else { Some(in_scope) };
+        let constraints = Constraints { searcher, terms, scope, with_phrases: has_clauses };
         let query = fields.candidates(&lookups, &constraints)?;
         let whole_units = fields.whole_units(&dictionary, &constraints)?;
         let mut filter = wide.unwrap_or_default();
         filter.after = text.after.map(jiff::Timestamp::as_second);
         filter.before = text.before.map(jiff::Timestamp::as_second);
-        filter.exclude(fields.with_phrases(searcher, &terms.excluded)?);
-        let has_words_only = text.is_plain() && *scope == Scope::Everything;
-        let has_one_stream = matches!(scope, Scope::Streams(rows) if rows.len() < 2);
+        if !has_clauses {
+            filter.required = PhraseTerms::of_all(searcher, fields.text, &terms.required)?;
+        }
+        filter.excluded = PhraseTerms::of_all(searcher, fields.text, &terms.excluded)?;
+        let has_words_only = text.is_plain() && *in_scope == Scope::Everything;
+        let has_one_stream = matches!(in_scope, Scope::Streams(rows) if rows.len() < 2);
         let read = RefCell::default();
         Ok(Self {
             snapshot,

@@ -8,25 +8,31 @@
 
 mod word_union;
 
-use std::cell::OnceCell;
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, HashSet};
-use std::rc::Rc;
+use std::collections::BinaryHeap;
 
 use tantivy::columnar::Column;
 use tantivy::fastfield::AliveBitSet;
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::postings::{Postings, SegmentPostings, TermInfo};
 use tantivy::query::{Bm25StatisticsProvider, Bm25Weight, EnableScoring, Query};
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocAddress, DocId, Score, Searcher, SegmentOrdinal, SegmentReader, TantivyError, Term};
+use tantivy::{
+    DocAddress, DocId, DocSet, Score, Searcher, SegmentOrdinal, SegmentReader, TERMINATED, TantivyError, Term,
+};
 
 use self::word_union::{WordPostings, for_each_above, length_factor};
 use super::clauses::WordClause;
-use super::dictionary::Dictionary;
+use super::dictionary::{Dictionary, TermInfos};
 use super::index::{Fields, row_term};
+use super::phrase::{PhraseReader, PhraseTerms};
 use super::scope::Scope;
 
 /// A scope with at most this share of the records is a clause of the query; a wider one is checked on candidates.
 const NARROW_SHARE: u64 = 8;
+
+/// Number of postings that are read in windows in the time in which a record is looked up with its positions.
+const PHRASE_COST: u64 = 16;
 
 /// Record that matches a query, with the score of the index.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,17 +66,9 @@ pub(super) struct CandidateFilter {
     pub(super) before: Option<i64>,
     /// Row of a stream of which no record passes.
     pub(super) without_stream: Option<u64>,
-    excluded: Option<Rc<ExclusionSet>>,
-}
-
-/// Records that do not pass a filter.
-#[derive(Debug)]
-struct ExclusionSet {
-    /// It is not a clause of the query for candidates: tantivy 0.27 asks an excluded phrase for records before its first
-    /// one, which a phrase does not support.
-    query: Box<dyn Query>,
-    /// Records of each segment, read once: every tier of candidates needs them.
-    documents: OnceCell<Vec<HashSet<DocId>>>,
+    /// Phrases that a record must have, and those that it must not have.
+    pub(super) required: Vec<PhraseTerms>,
+    pub(super) excluded: Vec<PhraseTerms>,
 }
 
 impl CandidateFilter {
@@ -97,11 +95,6 @@ impl CandidateFilter {
         Ok(Some(Self { scope: Some((column, rows)), ..Self::default() }))
     }
 
-    /// Excludes the records that match a query.
-    pub(super) fn exclude(&mut self, query: Option<Box<dyn Query>>) {
-        self.excluded = query.map(|query| Rc::new(ExclusionSet { query, documents: OnceCell::new() }));
-    }
-
     /// Returns the conditions on the records of a segment.
     fn for_segment<'a>(
         &'a self,
@@ -109,16 +102,10 @@ impl CandidateFilter {
         ordinal: SegmentOrdinal,
     ) -> Result<SegmentFilter<'a>, TantivyError> {
         let segment = searcher.segment_reader(ordinal);
-        let excluded = match &self.excluded {
-            None => None,
-            Some(excluded) => match excluded.documents.get() {
-                Some(documents) => documents.get(ordinal as usize),
-                None => {
-                    let documents = matching_documents(searcher, &*excluded.query)?;
-                    excluded.documents.get_or_init(|| documents).get(ordinal as usize)
-                }
-            },
+        let open = |phrases: &[PhraseTerms]| -> Result<Vec<PhraseReader>, TantivyError> {
+            phrases.iter().map(|phrase| phrase.open(segment)).collect()
         };
+        let (required, excluded) = (open(&self.required)?, open(&self.excluded)?);
         let columns = segment.fast_fields();
         let scope = match &self.scope {
             Some((column, rows)) => Some((columns.u64(column)?, rows.as_slice())),
@@ -132,19 +119,8 @@ impl CandidateFilter {
         let times = if has_times { columns.i64("time").ok() } else { None };
         let after = self.after.unwrap_or(i64::MIN);
         let times = has_times.then_some((times, after, self.before));
-        Ok(SegmentFilter { alive: segment.alive_bitset(), scope, without_stream, times, excluded })
+        Ok(SegmentFilter { alive: segment.alive_bitset(), scope, without_stream, times, required, excluded })
     }
-}
-
-/// Returns the records of each segment that match a query.
-fn matching_documents(searcher: &Searcher, query: &dyn Query) -> Result<Vec<HashSet<DocId>>, TantivyError> {
-    let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
-    let documents_of = |segment: &SegmentReader| {
-        let mut found = HashSet::new();
-        weight.for_each_no_score(segment, &mut |documents| found.extend(documents))?;
-        Ok(found)
-    };
-    searcher.segment_readers().iter().map(documents_of).collect()
 }
 
 /// Conditions on candidates of one segment.
@@ -154,13 +130,14 @@ struct SegmentFilter<'a> {
     scope: Option<(Column<u64>, &'a [u64])>,
     without_stream: Option<(Column<u64>, u64)>,
     times: Option<(Option<Column<i64>>, i64, Option<i64>)>,
-    excluded: Option<&'a HashSet<DocId>>,
+    required: Vec<PhraseReader>,
+    excluded: Vec<PhraseReader>,
 }
 
 impl SegmentFilter<'_> {
-    fn passes(&self, document: DocId) -> bool {
-        let is_alive = self.alive.is_none_or(|alive| alive.is_alive(document));
-        if !is_alive || self.excluded.is_some_and(|excluded| excluded.contains(&document)) {
+    /// Returns true if a record passes. Records are asked for in ascending order.
+    fn passes(&mut self, document: DocId) -> bool {
+        if !self.alive.is_none_or(|alive| alive.is_alive(document)) {
             return false;
         }
         if let Some((column, rows)) = &self.scope
@@ -173,9 +150,26 @@ impl SegmentFilter<'_> {
         {
             return false;
         }
-        let Some((column, after, before)) = &self.times else { return true };
-        let time = column.as_ref().and_then(|column| column.first(document));
-        time.is_some_and(|time| time >= *after && before.is_none_or(|before| time < before))
+        if let Some((column, after, before)) = &self.times {
+            let time = column.as_ref().and_then(|column| column.first(document));
+            if !time.is_some_and(|time| time >= *after && before.is_none_or(|before| time < before)) {
+                return false;
+            }
+        }
+        // Positions take the most time.
+        self.required.iter_mut().all(|phrase| phrase.has(document))
+            && !self.excluded.iter_mut().any(|phrase| phrase.has(document))
+    }
+
+    /// Returns the maximum number of records that pass; `None` without a required phrase.
+    fn max_count(&self) -> Option<u64> {
+        self.required.iter().map(PhraseReader::max_count).min()
+    }
+
+    /// Returns the first record from `document` on that has all words of the rarest required phrase.
+    fn next(&mut self, document: DocId) -> DocId {
+        let rarest = self.required.iter_mut().min_by_key(|phrase| phrase.max_count());
+        rarest.map_or(TERMINATED, |phrase| phrase.seek(document))
     }
 }
 
@@ -220,7 +214,7 @@ pub(super) fn best_candidates(
     let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
     let mut best = LeastElements::new(count);
     for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
-        let filter = filter.for_segment(searcher, ordinal)?;
+        let mut filter = filter.for_segment(searcher, ordinal)?;
         let threshold = best.threshold();
         let mut push = |document: DocId, score: Score| {
             if score > best.threshold() && filter.passes(document) {
@@ -243,24 +237,38 @@ pub(super) fn best_of_words(
     let searcher = dictionary.searcher;
     let mut words = Vec::with_capacity(clauses.len());
     for WordClause { term, boost } in clauses {
-        let average = average_length(searcher, term.field())?;
-        let weight = bm25_weight(dictionary, term, average)?.boost_by(*boost);
-        words.push((term.field(), dictionary.infos(term)?, weight, average));
+        let average_length = average_length(searcher, term.field())?;
+        let weight = bm25_weight(dictionary, term, average_length)?.boost_by(*boost);
+        words.push(WeightedWord { field: term.field(), infos: dictionary.infos(term)?, weight, average_length });
     }
     let mut best = LeastElements::new(count);
     for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
-        let filter = filter.for_segment(searcher, ordinal)?;
-        let mut postings = Vec::with_capacity(words.len());
-        for (field, infos, weight, average_of_index) in &words {
-            let Some(info) = infos.get(ordinal as usize).and_then(Option::as_ref) else { continue };
-            let inverted = segment.inverted_index(*field)?;
-            let read = inverted.read_block_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
-            let average_of_segment = average(inverted.total_num_tokens(), u64::from(segment.max_doc()));
-            let factor = length_factor(average_of_segment, *average_of_index);
-            let lengths = segment.get_fieldnorms_reader(*field)?;
-            postings.push(WordPostings::new(read, weight.clone(), lengths, factor));
+        let mut filter = filter.for_segment(searcher, ordinal)?;
+        let info = |word: &WeightedWord| word.infos.get(ordinal as usize).cloned().flatten();
+        let words: Vec<(TermInfo, &WeightedWord)> =
+            words.iter().filter_map(|word| Some((info(word)?, word))).collect();
+        let postings: u64 = words.iter().map(|(info, _)| u64::from(info.doc_freq)).sum();
+        let with_phrase = filter.max_count();
+        if with_phrase.is_some_and(|records| records.saturating_mul(PHRASE_COST) < postings) {
+            let mut scores = Vec::with_capacity(words.len());
+            for (info, word) in &words {
+                scores.push(word.scores(segment, info)?);
+            }
+            let mut document = filter.next(0);
+            while document != TERMINATED {
+                if filter.passes(document) {
+                    let score = sum_of(&mut scores, document);
+                    best.push(Candidate { score, address: DocAddress::new(ordinal, document) });
+                }
+                document = filter.next(document + 1);
+            }
+            continue;
         }
-        for_each_above(postings, best.threshold(), |document, score| {
+        let mut unions = Vec::with_capacity(words.len());
+        for (info, word) in &words {
+            unions.push(word.postings(segment, info)?);
+        }
+        for_each_above(unions, best.threshold(), |document, score| {
             if filter.passes(document) {
                 best.push(Candidate { score, address: DocAddress::new(ordinal, document) });
             }
@@ -268,6 +276,60 @@ pub(super) fn best_of_words(
         });
     }
     Ok(best.heap.into_sorted_vec())
+}
+
+/// Word of a search with its weight, by the statistics of the whole index.
+struct WeightedWord {
+    field: Field,
+    infos: TermInfos,
+    weight: Bm25Weight,
+    /// Average number of words of the field.
+    average_length: f64,
+}
+
+impl WeightedWord {
+    /// Opens the postings of the word in a segment, to be read in windows.
+    fn postings(&self, segment: &SegmentReader, info: &TermInfo) -> Result<WordPostings, TantivyError> {
+        let index = segment.inverted_index(self.field)?;
+        let read = index.read_block_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
+        let average_of_segment = average(index.total_num_tokens(), u64::from(segment.max_doc()));
+        let factor = length_factor(average_of_segment, self.average_length);
+        let lengths = segment.get_fieldnorms_reader(self.field)?;
+        Ok(WordPostings::new(read, self.weight.clone(), lengths, factor))
+    }
+
+    /// Opens the postings of the word in a segment, to be read for some records.
+    fn scores(&self, segment: &SegmentReader, info: &TermInfo) -> Result<WordScores, TantivyError> {
+        let index = segment.inverted_index(self.field)?;
+        let postings = index.read_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
+        let lengths = segment.get_fieldnorms_reader(self.field)?;
+        Ok(WordScores { postings, weight: self.weight.clone(), lengths })
+    }
+}
+
+/// Scores of a word in records that are asked for in ascending order.
+struct WordScores {
+    postings: SegmentPostings,
+    weight: Bm25Weight,
+    lengths: FieldNormReader,
+}
+
+impl WordScores {
+    fn of(&mut self, document: DocId) -> Score {
+        let at = self.postings.doc();
+        let at = if at < document { self.postings.seek(document) } else { at };
+        if at == document {
+            self.weight.score(self.lengths.fieldnorm_id(document), self.postings.term_freq())
+        } else {
+            0.0
+        }
+    }
+}
+
+/// Returns the sum of the scores of all words in a record, as `word_union` adds them up.
+#[expect(clippy::cast_possible_truncation, reason = "scores have 32 bits")]
+fn sum_of(words: &mut [WordScores], document: DocId) -> Score {
+    words.iter_mut().map(|word| f64::from(word.of(document))).sum::<f64>() as Score
 }
 
 /// Returns the BM25 weight of a word, by the statistics of the whole index.
@@ -302,12 +364,15 @@ pub(super) fn newest_candidates(
     // Candidates without a time are older than all others.
     let mut newest = LeastElements::new(count);
     for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
-        let filter = filter.for_segment(searcher, ordinal)?;
+        let mut filter = filter.for_segment(searcher, ordinal)?;
         let times = segment.fast_fields().i64("time").ok();
         weight.for_each_no_score(segment, &mut |documents| {
-            for document in documents.iter().copied().filter(|document| filter.passes(*document)) {
-                let time = times.as_ref().and_then(|times| times.first(document));
-                newest.push((Reverse(time), DocAddress::new(ordinal, document)));
+            for document in documents {
+                let time = times.as_ref().and_then(|times| times.first(*document));
+                let candidate = (Reverse(time), DocAddress::new(ordinal, *document));
+                if newest.last().is_none_or(|last| candidate < *last) && filter.passes(*document) {
+                    newest.push(candidate);
+                }
             }
         })?;
     }
@@ -317,10 +382,15 @@ pub(super) fn newest_candidates(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
+    use fetchwell_ranking::lexical::terms::{QueryTerms, Slot};
+    use fetchwell_source::SearchText;
     use proptest::prelude::*;
-    use tantivy::query::{BooleanQuery, BoostQuery, Occur, TermQuery};
+    use tantivy::collector::DocSetCollector;
+    use tantivy::query::{AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, TermQuery};
     use tantivy::schema::{STRING, Schema, TEXT};
-    use tantivy::{Index, TantivyDocument};
+    use tantivy::{Index, TantivyDocument, doc};
 
     use super::*;
 
@@ -393,6 +463,97 @@ mod tests {
             }
             let more = best_of_words(&dictionary, &clauses, &filter, count * 2).unwrap();
             prop_assert_eq!(&best[..], &more[..best.len()]);
+        }
+    }
+
+    /// Makes an index of two segments with short texts of few words.
+    fn index_of_texts(seed: u64, records: u64) -> (Searcher, Field) {
+        let mut schema = Schema::builder();
+        let text = schema.add_text_field("text", TEXT);
+        let index = Index::create_in_ram(schema.build());
+        let mut writer = index.writer_with_num_threads(1, 20_000_000).unwrap();
+        for record in 0..records {
+            let random = |place: u64| {
+                let mixed = (seed ^ (record << 8) ^ place).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+                (mixed ^ (mixed >> 29)).wrapping_mul(0x94D0_49BB_1331_11EB) >> 33
+            };
+            // Word `n` is twice as frequent as word `n + 1`.
+            let word = |place| format!("w{}", (random(place) % 256 + 1).leading_zeros().min(62) - 55);
+            let words: Vec<String> = (0..random(99) % 12).map(word).collect();
+            writer.add_document(doc!(text => words.join(" "))).unwrap();
+            if record == records / 3 {
+                writer.commit().unwrap();
+            }
+        }
+        writer.commit().unwrap();
+        (index.reader().unwrap().searcher(), text)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn the_best_records_with_phrases_are_those_of_a_complete_search(
+            seed in any::<u64>(),
+            records in 1_u64..3_000,
+            required in prop::collection::vec(prop::collection::vec(0_u8..8, 1..4), 0..3),
+            excluded in prop::collection::vec(prop::collection::vec(0_u8..8, 1..3), 0..2),
+            count in 1_usize..60,
+        ) {
+            let (searcher, text) = index_of_texts(seed, records);
+            let texts = |phrases: &[Vec<u8>]| -> Vec<String> {
+                let text = |words: &Vec<u8>| words.iter().map(|word| format!("w{word} ")).collect();
+                phrases.iter().map(text).collect()
+            };
+            let search = SearchText {
+                words: "w1 w5".to_owned(),
+                phrases: texts(&required),
+                excluded: texts(&excluded),
+                ..SearchText::default()
+            };
+            let terms = QueryTerms::new(&search);
+            let (required, excluded) = (
+                PhraseTerms::of_all(&searcher, text, &terms.required).unwrap(),
+                PhraseTerms::of_all(&searcher, text, &terms.excluded).unwrap(),
+            );
+            let clause = |slot: &Slot| {
+                WordClause { term: Term::from_field_text(text, &slot.text), boost: 1.0 }
+            };
+            let clauses: Vec<WordClause> = terms.slots.iter().map(clause).collect();
+            let any = clauses.iter().map(|word| {
+                let term = TermQuery::new(word.term.clone(), IndexRecordOption::WithFreqs);
+                (Occur::Should, Box::new(term) as Box<dyn Query>)
+            });
+            let any = Box::new(BooleanQuery::new(any.collect())) as Box<dyn Query>;
+            let of_phrase = |phrase: &PhraseTerms| Box::new(ConstScoreQuery::new(phrase.query(), 0.0));
+            let must = required.iter().map(|phrase| (Occur::Must, of_phrase(phrase) as Box<dyn Query>));
+            let complete = BooleanQuery::new(std::iter::once((Occur::Must, any)).chain(must).collect());
+            let without: HashSet<DocAddress> = excluded
+                .iter()
+                .flat_map(|phrase| searcher.search(&*phrase.query(), &DocSetCollector).unwrap())
+                .collect();
+            let weight = complete.weight(EnableScoring::enabled_from_searcher(&searcher)).unwrap();
+            let mut expected = Vec::new();
+            for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
+                let mut add = |document, score| {
+                    let address = DocAddress::new(ordinal, document);
+                    expected.extend((!without.contains(&address)).then_some(Candidate { score, address }));
+                };
+                weight.for_each(segment, &mut add).unwrap();
+            }
+            expected.sort();
+            let dictionary = Dictionary::new(&searcher, text).unwrap();
+            let filter = CandidateFilter { required, excluded, ..CandidateFilter::default() };
+            let best = best_of_words(&dictionary, &clauses, &filter, count).unwrap();
+            prop_assert_eq!(best.len(), expected.len().min(count));
+            for (found, expected) in best.iter().zip(&expected) {
+                prop_assert!((found.score - expected.score).abs() < 1e-4, "{found:?} {expected:?}");
+            }
+            // The newest ones are read in another order, from a query without scores.
+            let newest = newest_candidates(&searcher, &AllQuery, &filter, usize::MAX).unwrap();
+            let expected: HashSet<DocAddress> = expected.iter().map(|found| found.address).collect();
+            let with_phrases = newest.iter().filter(|found| expected.contains(&found.address)).count();
+            prop_assert_eq!(with_phrases, expected.len());
+            prop_assert!(newest.iter().all(|found| !without.contains(&found.address)));
         }
     }
 }

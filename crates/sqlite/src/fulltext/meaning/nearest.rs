@@ -17,6 +17,7 @@ use tantivy::{SegmentOrdinal, SegmentReader, TantivyError, Term};
 use super::QueryMeaning;
 use crate::fulltext::candidates::{Candidate, CandidateFilter, newest_candidates};
 use crate::fulltext::index::{Fields, Snapshot, guard, row_term};
+use crate::fulltext::phrase::PhraseTerms;
 use crate::fulltext::scope::Scope;
 use crate::vectors::VectorScope;
 
@@ -114,7 +115,8 @@ impl<'a> Conditions<'a> {
         let mut filter = CandidateFilter::default();
         filter.after = text.after.map(jiff::Timestamp::as_second);
         filter.before = text.before.map(jiff::Timestamp::as_second);
-        filter.exclude(snapshot.fields.with_phrases(&snapshot.searcher, &terms.excluded)?);
+        filter.excluded =
+            PhraseTerms::of_all(&snapshot.searcher, snapshot.fields.text, &terms.excluded)?;
         Ok(Self { snapshot, terms, text, filter })
     }
 
