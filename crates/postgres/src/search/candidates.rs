@@ -74,6 +74,8 @@ struct Meaning {
 #[derive(Debug)]
 pub(crate) struct Conditions {
     pub(crate) constraints: Option<TextQuery>,
+    /// True if they require all words of the search.
+    pub(crate) have_all_words: bool,
     /// Earliest second at which a record was written, and the second before which it was.
     pub(crate) after: Option<i64>,
     pub(crate) before: Option<i64>,
@@ -111,7 +113,7 @@ impl Conditions {
     /// Returns SQL for the conditions on the record of a chunk, beginning with `AND`, and adds its values. `record` is SQL that
     /// is true for the row `t` of the record.
     pub(crate) fn of_chunks<'v>(&'v self, record: &str, values: &mut Vec<&'v (dyn ToSql + Sync)>) -> String {
-        let Self { constraints, after, before } = self;
+        let Self { constraints, after, before, .. } = self;
         if constraints.is_none() && after.is_none() && before.is_none() {
             return String::new();
         }
@@ -181,7 +183,8 @@ impl<'a> Candidates<'a> {
             return Ok(Selected { evidence: Vec::new(), is_complete: true });
         };
         let mut found = Found::default();
-        if self.max_matches() <= MAX_SCORED {
+        // One selection is enough if few records match, or if all of them have the same words.
+        if self.max_matches() <= MAX_SCORED || self.conditions.have_all_words {
             found.add(self.read(&any, DEPTH)?);
             if found.evidence.len() < DEPTH {
                 return Ok(Selected { evidence: found.evidence, is_complete: true });

@@ -105,6 +105,7 @@ pub(crate) fn rank(
     let lookups = look_up(&vocabulary, &terms)?;
     let conditions = Conditions {
         constraints: constraints(&terms, &scope, &vocabulary)?,
+        have_all_words: terms.are_required(),
         after: query.text.after.map(jiff::Timestamp::as_second),
         before: query.text.before.map(jiff::Timestamp::as_second),
     };

@@ -99,6 +99,16 @@ impl QueryTerms {
         terms
     }
 
+    /// Returns true if each word is in a phrase that a record must contain.
+    #[must_use]
+    pub fn are_required(&self) -> bool {
+        let is_required = |slot: &Slot| {
+            let mut words = self.required.iter().flat_map(|Phrase(words)| words);
+            words.any(|word| word.text == slot.text)
+        };
+        !self.slots.is_empty() && self.slots.iter().all(is_required)
+    }
+
     /// Returns true if there is nothing to look up.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
