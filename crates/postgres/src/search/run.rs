@@ -1,5 +1,7 @@
 //! Runs a search, from its query to its hits, in one transaction.
 
+use std::collections::HashSet;
+
 use fetchwell_core::record::{Hit, RecordData};
 use fetchwell_ranking::lexical::expansion::{Lookups, look_up};
 use fetchwell_ranking::lexical::hits::{excerpt_terms, hit_of};
@@ -137,7 +139,13 @@ pub(crate) fn rank(
     };
     let is_by_words = near.is_none();
     let (Position { place, ranked, count }, placed) = match near {
-        Some(near) => near.place(found, &lookups),
+        Some(near) => {
+            let passing = match &filter {
+                Some(filter) => passing(tables, &found.ranked, filter, bounds)?,
+                None => vec![true; found.ranked.len()],
+            };
+            near.place(found, &passing, &lookups)
+        }
         None => (found, Placements::default()),
     };
     let (any, max_matches) = (candidates.any(), candidates.max_matches());
@@ -199,8 +207,9 @@ struct Near {
 }
 
 impl Near {
-    /// Places the records in the list of the words of a query.
-    fn place(self, found: Position, lookups: &Lookups) -> (Position, Placements) {
+    /// Places the records in the list of the words of a query. `passing` has for each of that list whether it passes the filter:
+    /// those that are not shown must not decide the places of others.
+    fn place(self, found: Position, passing: &[bool], lookups: &Lookups) -> (Position, Placements) {
         let Self { near, is_alone } = self;
         let Position { place, ranked, count } = found;
         if is_alone {
@@ -211,7 +220,11 @@ impl Near {
             let place = Place { ranked: 0, rest: Rest::Nothing };
             return (Position { place, ranked, count }, placed);
         }
-        let placed = place_among(&ranked, &near, lookups);
+        let shown = ranked.iter().zip(passing).filter(|(_, passes)| **passes).map(|(found, _)| *found);
+        let shown: Vec<Match> = shown.collect();
+        let rows: HashSet<i64> = shown.iter().map(|found| found.row).collect();
+        let placed = place_among(&shown, &near, lookups);
+        let placed = placed.with_filtered_out(ranked.iter().map(|found| found.row), |row| rows.contains(&row));
         let ranked = merged(&placed, ranked);
         // Hits by meaning may be among the hits by words that were not read.
         let at_least_ranked =

@@ -48,6 +48,27 @@ impl Placements {
         self.0.len()
     }
 
+    /// Returns the same order for a list that also has rows which do not pass a filter. The places were those of a list of the
+    /// rows that pass. `others` are the rows of the list without placements.
+    #[must_use]
+    pub fn with_filtered_out(self, others: impl Iterator<Item = i64>, passes: impl Fn(i64) -> bool) -> Self {
+        let placed: HashSet<i64> = self.0.iter().map(|placed| placed.row).collect();
+        let mut others = others.filter(|row| !placed.contains(row));
+        let (mut passing, mut all) = (0, 0);
+        let moved = |placed: Placement| {
+            while passing < placed.index {
+                let Some(other) = others.next() else { break };
+                passing += u32::from(passes(other));
+                all += 1;
+            }
+            // Behind the last other row, places are only an order.
+            let index = all.max(placed.index);
+            (passing, all) = (passing + 1, all + 1);
+            Placement { index, ..placed }
+        };
+        Self(self.0.into_iter().map(moved).collect())
+    }
+
     /// Returns at most `limit` rows after the first `offset` of the list: placed rows at their places, and other rows, in
     /// their order, at all others. `others` returns the first rows of the list without placements. `placed_row` makes the row
     /// of a placement, and is given the one that `others` has.
@@ -137,6 +158,33 @@ mod tests {
     fn merged(placements: &Placements, words: &[i64], offset: usize, limit: usize) -> Vec<i64> {
         let first = |count: usize| Ok::<_, Infallible>(words.iter().take(count).copied().collect());
         placements.merge(offset, limit, first, |row| *row, |placed, _| placed.row).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn rows_that_do_not_pass_change_no_order(
+            places in prop::collection::btree_map(0_u32..30, 0_i64..40, 0..12),
+            words in prop::collection::btree_set(0_i64..40, 0..30),
+            seed in any::<u64>(),
+        ) {
+            let mut placed: Vec<(u32, i64)> = Vec::new();
+            for (index, row) in places {
+                if !placed.iter().any(|(_, known)| *known == row) {
+                    placed.push((index, row));
+                }
+            }
+            let is_placed = |row: i64| placed.iter().any(|(_, known)| *known == row);
+            // A placed record passes.
+            let passes = |row: i64| is_placed(row) || seed >> (row % 64) & 1 == 1;
+            let words: Vec<i64> = words.into_iter().collect();
+            let passing: Vec<i64> = words.iter().copied().filter(|row| passes(*row)).collect();
+            let expect = merged(&placements(&placed), &passing, 0, 100);
+            let moved = placements(&placed).with_filtered_out(words.iter().copied(), passes);
+            let mut all = merged(&moved, &words, 0, 100);
+            all.retain(|row| passes(*row));
+            prop_assert_eq!(all, expect);
+            prop_assert_eq!(Placements::parse(&moved.write()), Some(moved));
+        }
     }
 
     #[test]

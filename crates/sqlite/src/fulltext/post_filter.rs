@@ -3,6 +3,8 @@
 //! The index ranks, and the filter reads the records of its matches. Matches are examined in rank order until the
 //! page is full or a maximum is reached; the next page continues after the last one examined.
 
+use std::collections::HashSet;
+
 use fetchwell_ranking::lexical::record_filter::{CHUNK, MAX_EXAMINED, RecordFilter};
 use fetchwell_ranking::lexical::selection::Match;
 use fetchwell_ranking::relational::allowance::Allowance;
@@ -49,6 +51,12 @@ impl<'a> PostFilter<'a> {
         let streams = |stream: &_| streams_of(database, stream, query.connection.as_ref());
         let filter = RecordFilter::for_query(query, streams)?;
         Ok(filter.map(|filter| Self { database, allowance, filter }))
+    }
+
+    /// Returns the rows of the first `limit` of some matches that pass the filter.
+    pub(super) fn passing(&self, matches: &[Match], limit: usize) -> Result<HashSet<i64>, StoreError> {
+        let page = |offset, limit| Ok(matches.iter().skip(offset).take(limit).copied().collect());
+        Ok(self.pass(0, limit, page)?.rows.iter().map(|found| found.row).collect())
     }
 
     /// Returns the first `limit` matches after `offset` that pass the filter.

@@ -282,9 +282,7 @@ fn place(
     let mut nearest = nearest_records(snapshot, terms, &query.text, scope, meaning, is_deep)?;
     if let Some(post_filter) = post_filter {
         let near: Vec<Match> = nearest.hits.iter().map(|near| match_by_meaning(near.hit.record)).collect();
-        let page = |offset, limit| Ok(near.iter().skip(offset).take(limit).copied().collect());
-        let passed = post_filter.pass(0, MAX_PLACED, page)?;
-        let rows: HashSet<i64> = passed.rows.iter().map(|found| found.row).collect();
+        let rows = post_filter.passing(&near, MAX_PLACED)?;
         nearest.hits.retain(|near| rows.contains(&near.hit.record));
     }
     passages.extend(nearest.hits.iter().filter_map(|NearestHit { hit, .. }| {
@@ -299,9 +297,14 @@ fn place(
     // An original that does not pass the filter is no hit.
     let is_hit = |original: &i64| post_filter.is_none() || near.contains(original);
     let words = list.matches(0, RANKED)?;
-    let words: Vec<Match> =
-        words.iter().map(|found| Match { original: found.original.filter(is_hit), ..*found }).collect();
-    let placements = place_among(&words, &nearest, &list.lookups);
+    // Records that are not shown must not decide the places of others.
+    let passing = post_filter.as_ref().map(|filter| filter.passing(&words, RANKED)).transpose()?;
+    let passes = |row: i64| passing.as_ref().is_none_or(|passing| passing.contains(&row));
+    let shown = words.iter().filter(|found| passes(found.row));
+    let shown: Vec<Match> =
+        shown.map(|found| Match { original: found.original.filter(is_hit), ..*found }).collect();
+    let placements = place_among(&shown, &nearest, &list.lookups);
+    let placements = placements.with_filtered_out(words.iter().map(|found| found.row), passes);
     Ok(Some(PlacedMeaning { placements, is_alone: false, is_cut: nearest.is_cut }))
 }
 
