@@ -224,7 +224,8 @@ impl Near {
         let shown: Vec<Match> = shown.collect();
         let rows: HashSet<i64> = shown.iter().map(|found| found.row).collect();
         let placed = place_among(&shown, &near, lookups);
-        let placed = placed.with_filtered_out(ranked.iter().map(|found| found.row), |row| rows.contains(&row));
+        let placed =
+            placed.with_filtered_out(ranked.iter().map(|found| found.row), |row| rows.contains(&row));
         let ranked = merged(&placed, ranked);
         // Hits by meaning may be among the hits by words that were not read.
         let at_least_ranked =

@@ -106,7 +106,8 @@ impl Fields {
         searcher: &Searcher,
         terms: &QueryTerms,
     ) -> Result<Box<dyn Query>, TantivyError> {
-        let clauses = self.constraint_clauses(&Constraints { searcher, terms, scope: None, with_phrases: true })?;
+        let clauses =
+            self.constraint_clauses(&Constraints { searcher, terms, scope: None, with_phrases: true })?;
         Ok(if clauses.is_empty() { Box::new(AllQuery) } else { Box::new(BooleanQuery::new(clauses)) })
     }
 

@@ -20,11 +20,7 @@ pub(super) struct PhraseTerms {
 
 impl PhraseTerms {
     /// Looks up the spellings of a phrase in an index.
-    pub(super) fn new(
-        searcher: &Searcher,
-        field: Field,
-        phrase: &Phrase,
-    ) -> Result<Self, TantivyError> {
+    pub(super) fn new(searcher: &Searcher, field: Field, phrase: &Phrase) -> Result<Self, TantivyError> {
         let has_word =
             |word: &str| Ok::<_, TantivyError>(searcher.doc_freq(&Term::from_field_text(field, word))? > 0);
         let term = |(at, text): (usize, String)| (at, Term::from_field_text(field, &text));
@@ -70,7 +66,9 @@ impl PhraseTerms {
             for (at, term) in spelling {
                 // Positions are compared after they are moved to that of the last word.
                 let offset = u32::try_from(last - at).unwrap_or(u32::MAX);
-                words.extend(index.read_postings(term, option)?.map(|postings| WordReader { postings, offset }));
+                words.extend(
+                    index.read_postings(term, option)?.map(|postings| WordReader { postings, offset }),
+                );
             }
             if words.len() == spelling.len() {
                 words.sort_by_key(|word| word.postings.size_hint());

@@ -115,8 +115,7 @@ impl<'a> Conditions<'a> {
         let mut filter = CandidateFilter::default();
         filter.after = text.after.map(jiff::Timestamp::as_second);
         filter.before = text.before.map(jiff::Timestamp::as_second);
-        filter.excluded =
-            PhraseTerms::of_all(&snapshot.searcher, snapshot.fields.text, &terms.excluded)?;
+        filter.excluded = PhraseTerms::of_all(&snapshot.searcher, snapshot.fields.text, &terms.excluded)?;
         Ok(Self { snapshot, terms, text, filter })
     }
 
