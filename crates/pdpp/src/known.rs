@@ -1,4 +1,4 @@
-//! Cache of schemas, for each grant, and of the search methods of the server.
+//! Cache of schemas, for each grant, and of how the server searches.
 //!
 //! A list over several connections needs their names and the order of their records. Both change seldom, so they are
 //! cached for `KEPT_FOR`. Entries are dropped when the server refuses a call and when the whole schema is read.
@@ -18,7 +18,7 @@ use super::wire::DeclaredModes;
 /// Time for which a schema is used without reading it again.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
-/// Time for which the declared search methods are used without reading them again.
+/// Time for which what is known of the server's searches is used.
 const MODES_KEPT_FOR: Duration = Duration::from_secs(600);
 
 /// Maximum number of cached fields and streams of one server.
@@ -40,6 +40,8 @@ pub(crate) struct KnownSchemas {
     schemas: LruCache<Grant, Arc<Schema>>,
     /// Search methods with the time at which they were read. They are the same for all grants.
     modes: Mutex<Option<(Instant, DeclaredModes)>>,
+    /// Time at which the server returned records that lack words of the query.
+    matches_any_word: Mutex<Option<Instant>>,
 }
 
 impl Default for KnownSchemas {
@@ -55,6 +57,7 @@ impl Default for KnownSchemas {
             streams: LruCache::with_weights(limits, of_streams),
             schemas: LruCache::with_weights(limits, of_schemas),
             modes: Mutex::default(),
+            matches_any_word: Mutex::default(),
         }
     }
 }
@@ -86,6 +89,16 @@ impl KnownSchemas {
     /// Caches the search methods that the server declares.
     pub(crate) fn keep_modes(&self, modes: DeclaredModes) {
         *self.modes.lock() = Some((Instant::now(), modes));
+    }
+
+    /// Returns true if the server returned records that lack words of the query, a short time ago.
+    pub(crate) fn matches_any_word(&self) -> bool {
+        self.matches_any_word.lock().is_some_and(|seen| seen.elapsed() < MODES_KEPT_FOR)
+    }
+
+    /// Remembers that the server returns records that lack words of the query.
+    pub(crate) fn keep_matches_any_word(&self) {
+        *self.matches_any_word.lock() = Some(Instant::now());
     }
 
     /// Returns the whole schema of a grant.

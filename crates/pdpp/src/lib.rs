@@ -12,7 +12,7 @@
 //! * `search`: searches in the modes of the server, `aggregate`: aggregates
 //! * `refused`, `places`: errors with hints
 //!
-//! Uses `callers`, `core`, `outbound` and `source`.
+//! Uses `callers`, `core`, `outbound`, `ranking` and `source`.
 
 mod aggregate;
 mod changes;

@@ -1,5 +1,6 @@
 //! Record servers, and the behaviour that every source must have.
 
+mod any_words;
 mod citations;
 pub(crate) mod conformance;
 mod connection_ids;

@@ -1,7 +1,9 @@
 //! Searches of a record server, in the modes that it has.
 //!
 //! * `with_meaning`: mode `auto`, which adds hits by meaning where the server declares such a search
+//! * `any_words`: searches for the words of a query one by one, on servers that need all of them
 
+mod any_words;
 mod with_meaning;
 
 use fetchwell_source::query::{filter_hits, has_words, page_without_words};
@@ -30,7 +32,7 @@ impl Client<'_> {
             return Ok(page_without_words(query));
         }
         match (query.mode, &query.position) {
-            (SearchMode::Lexical, _) => self.search_by(SearchMode::Lexical, query).await,
+            (SearchMode::Lexical, _) => self.search_by_words(query).await,
             (SearchMode::Auto, _) => self.search_with_meaning(query).await,
             (_, Some(position)) if position.0.starts_with(BY_WORDS) => {
                 self.search_by_words_instead(query).await
@@ -97,7 +99,7 @@ impl Client<'_> {
             SearchPosition(position.0.strip_prefix(BY_WORDS).unwrap_or(&position.0).to_owned())
         };
         let position = query.position.as_ref().map(own);
-        let page = self.search_by(SearchMode::Lexical, &SearchQuery { position, ..query.clone() }).await?;
+        let page = self.search_by_words(&SearchQuery { position, ..query.clone() }).await?;
         let next = page.next.map(|next| SearchPosition(format!("{BY_WORDS}{}", next.0)));
         Ok(SearchPage { lexical_instead: true, next, ..page })
     }

@@ -45,7 +45,7 @@ struct NearPage {
 impl Client<'_> {
     /// Searches by words, and by meaning if the server declares such a search.
     pub(super) async fn search_with_meaning(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        let by_words = self.search_by(SearchMode::Lexical, query);
+        let by_words = self.search_by_words(query);
         if let Some(position) = &query.position {
             let Some(walk) = position.0.strip_prefix(WITH_MEANING) else { return by_words.await };
             let walk = serde_json::from_str(walk).map_err(|_error| SourceError::InvalidCursor)?;
@@ -98,7 +98,7 @@ impl Client<'_> {
         loop {
             let position = walk.next.take();
             let by_words = SearchQuery { position, ..query.clone() };
-            let mut page = self.search_by(SearchMode::Lexical, &by_words).await?;
+            let mut page = self.search_by_words(&by_words).await?;
             page.hits.retain(|hit| !walk.shown.contains(key(hit)));
             page.count = page.count.map(Count::at_least);
             walk.next = page.next.take();
@@ -164,7 +164,7 @@ fn alternating<'a>(words: &'a [Hit], near: &[&'a Hit]) -> Vec<&'a Hit> {
 }
 
 /// Returns the digest by which a hit is recognized.
-fn key(hit: &Hit) -> Key {
+pub(super) fn key(hit: &Hit) -> Key {
     match &hit.id {
         HitId::Record(address) => {
             let connection = address.connection.as_ref().map_or("", |connection| connection.as_str());
