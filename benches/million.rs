@@ -174,8 +174,8 @@ fn kinds() -> Vec<(&'static str, Vec<String>)> {
             (0..CALLS).map(|n| words_of(&[n % 40, 100 + n, 3_000 + n * 7, 50_000 + n * 100])).collect(),
         ),
         ("a question of fifteen words", (0..CALLS).map(question).collect()),
-        ("a phrase of two of the commonest words", in_quotes(two(0, 1, 5, 0))),
-        ("a phrase of two common words", in_quotes(two(40, 5, 60, 2))),
+        ("a phrase of two of the commonest words", in_quotes(&two(0, 1, 5, 0))),
+        ("a phrase of two common words", in_quotes(&two(40, 5, 60, 2))),
         ("a phrase of three words of a text", phrases_of_texts()),
         ("a common word without a phrase", {
             let word = |n: usize| format!("{} -\"{} {}\"", word(40 + n * 2), word(n % 40), word(n % 7));
@@ -204,7 +204,7 @@ fn phrases_of_texts() -> Vec<String> {
 }
 
 /// Puts each query in quotes.
-fn in_quotes(queries: Vec<String>) -> Vec<String> {
+fn in_quotes(queries: &[String]) -> Vec<String> {
     queries.iter().map(|query| format!("\"{query}\"")).collect()
 }
 

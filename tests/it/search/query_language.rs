@@ -297,7 +297,9 @@ fn v1_reads_operators_only_if_asked_to() {
     }
     let found = get(&http.address, "/v1/search?q=pay+stream:notes+-xy+before:x&syntax=operators").json();
     assert_eq!(found["data"].as_array().unwrap().len(), 1, "{found}");
-    assert_eq!(parameter(&last(&server), "q"), ["pay before:x"]);
+    // The server found little, so it was asked for the words by themselves as well.
+    let asked: Vec<String> = server.requests().iter().flat_map(|request| parameter(request, "q")).collect();
+    assert!(asked.contains(&"pay before:x".to_owned()), "{asked:?}");
     let warnings = found["meta"]["warnings"].as_array().unwrap();
     let codes: Vec<&Value> = warnings.iter().map(|warning| &warning["code"]).collect();
     assert_eq!(codes, ["operator_as_text", "operators_not_applied"], "{found}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fetchwell_core::record::{Coverage, Hit, HitId};
-use fetchwell_source::{Purpose, SearchPage, SearchQuery, SearchText};
+use fetchwell_source::{Purpose, SearchMode, SearchPage, SearchQuery, SearchText};
 use serde_json::{Value, json};
 
 use crate::support::remote::Remote;
@@ -28,7 +28,11 @@ fn words(text: &str) -> BTreeSet<String> {
 }
 
 /// Answers as the reference server does: the newest records with the words, in pages with an offset as cursor.
-fn search(corpus: &Corpus, request: &Request, matches: fn(&BTreeSet<String>, &BTreeSet<String>) -> bool) -> Reply {
+fn search(
+    corpus: &Corpus,
+    request: &Request,
+    matches: fn(&BTreeSet<String>, &BTreeSet<String>) -> bool,
+) -> Reply {
     if !request.line.starts_with("GET /v1/search?") {
         return Reply::Json(404, "{}".to_owned());
     }
@@ -51,7 +55,8 @@ fn search(corpus: &Corpus, request: &Request, matches: fn(&BTreeSet<String>, &BT
     let has_more = end < found.len();
     let cursor = has_more.then(|| end.to_string());
     let meta = json!({ "count": found.len(), "count_accuracy": "exact", "recall": { "complete": true } });
-    let body = json!({ "object": "list", "data": hits, "has_more": has_more, "next_cursor": cursor, "meta": meta });
+    let body =
+        json!({ "object": "list", "data": hits, "has_more": has_more, "next_cursor": cursor, "meta": meta });
     Reply::Json(200, body.to_string())
 }
 
@@ -73,6 +78,11 @@ fn keys(page: &SearchPage) -> Vec<&str> {
     page.hits.iter().map(key).collect()
 }
 
+/// Returns a search by words. Other modes read which searches the server has.
+fn lexical(text: &str, limit: usize) -> SearchQuery {
+    SearchQuery { mode: SearchMode::Lexical, ..SearchQuery::new(text, limit) }
+}
+
 /// Returns the query texts of all requests.
 fn asked(remote: &Remote) -> Vec<String> {
     let requests = remote.server.requests();
@@ -92,7 +102,7 @@ async fn rare_words_are_asked_for_where_all_are_needed() {
     ]);
     let remote = Remote::start(move |request| search(&texts, request, has_all));
     // The last word is in no record, so that none has all.
-    let query = SearchQuery::new("Moreno, harbour lease 2024?", 10);
+    let query = lexical("Moreno, harbour lease 2024?", 10);
     let page = remote.pdpp.search(&query).await.unwrap();
     assert_eq!(keys(&page), ["m2", "m4", "m1", "m3", "m6", "m7"]);
     let sent: BTreeSet<String> = asked(&remote).into_iter().collect();
@@ -108,11 +118,11 @@ async fn rare_words_are_asked_for_where_all_are_needed() {
 async fn records_with_all_words_come_first() {
     let texts = corpus(&[("m1", "harbour"), ("m2", "lease"), ("m3", "a lease in the harbour")]);
     let remote = Remote::start(move |request| search(&texts, request, has_all));
-    let page = remote.pdpp.search(&SearchQuery::new("harbour lease", 10)).await.unwrap();
+    let page = remote.pdpp.search(&lexical("harbour lease", 10)).await.unwrap();
     assert_eq!(keys(&page), ["m3", "m1", "m2"]);
     assert_eq!(page.hits[0].coverage, Some(Coverage::FULL));
-    let first = remote.pdpp.search(&SearchQuery::new("harbour lease", 1)).await.unwrap();
-    assert_eq!((keys(&first), first.notes.len(), first.next), (vec!["m3"], 0, None));
+    let first = remote.pdpp.search(&lexical("harbour lease", 1)).await.unwrap();
+    assert_eq!((keys(&first), first.notes.len(), first.next.is_none()), (vec!["m3"], 0, true));
 }
 
 #[tokio::test]
@@ -126,7 +136,7 @@ async fn a_walk_shows_each_record_once() {
     let texts: Corpus = (0..330).map(|number| (format!("m{number}"), text(number).to_owned())).collect();
     let expect: BTreeSet<String> = texts.iter().map(|(key, _)| key.clone()).collect();
     let remote = Remote::start(move |request| search(&texts, request, has_all));
-    let mut query = SearchQuery::new("harbour lease moreno", 20);
+    let mut query = lexical("harbour lease moreno", 20);
     let mut seen: Vec<String> = Vec::new();
     for _ in 0..60 {
         let before = remote.server.requests().len();
@@ -149,13 +159,13 @@ async fn one_request_is_enough_where_words_by_themselves_add_nothing() {
     let texts: Corpus = (0..9).map(|number| (format!("m{number}"), "harbour lease".to_owned())).collect();
     let remote = Remote::start(move |request| search(&texts, request, has_all));
     let text = SearchText { phrases: vec!["lease moreno".to_owned()], ..SearchText::plain("harbour moreno") };
-    let hint = SearchQuery { purpose: Purpose::Hint, ..SearchQuery::new("harbour moreno", 10) };
+    let hint = SearchQuery { purpose: Purpose::Hint, ..lexical("harbour moreno", 10) };
     for query in [
-        SearchQuery::new("harbour lease", 10),
-        SearchQuery::new("harbour lease", 2),
-        SearchQuery::new("moreno", 10),
-        SearchQuery::new("Moreno moreno?", 10),
-        SearchQuery { text, ..SearchQuery::new("", 10) },
+        lexical("harbour lease", 10),
+        lexical("harbour lease", 2),
+        lexical("moreno", 10),
+        lexical("Moreno moreno?", 10),
+        SearchQuery { text, ..lexical("", 10) },
         hint,
     ] {
         let before = remote.server.requests().len();
@@ -169,7 +179,7 @@ async fn a_server_that_matches_any_word_is_not_asked_again() {
     let texts = corpus(&[("m1", "harbour"), ("m2", "lease")]);
     let remote = Remote::start(move |request| search(&texts, request, has_any));
     for requests in [3, 4, 5] {
-        let page = remote.pdpp.search(&SearchQuery::new("harbour lease", 10)).await.unwrap();
+        let page = remote.pdpp.search(&lexical("harbour lease", 10)).await.unwrap();
         assert_eq!((keys(&page), page.notes.len()), (vec!["m1", "m2"], 0));
         assert_eq!(remote.server.requests().len(), requests);
     }
@@ -183,7 +193,7 @@ async fn a_word_that_fails_leaves_the_others() {
             word if !word.contains(' ') && (broken.is_empty() || word == broken) => Reply::Reset,
             _ => search(&texts, request, has_all),
         });
-        let page = remote.pdpp.search(&SearchQuery::new("harbour lease", 10)).await.unwrap();
+        let page = remote.pdpp.search(&lexical("harbour lease", 10)).await.unwrap();
         assert_eq!((keys(&page), page.notes.len()), (expect, notes), "{broken}");
     }
 }

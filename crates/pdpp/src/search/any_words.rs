@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use fetchwell_core::record::{Coverage, Hit, RecordData};
+use fetchwell_core::saturate::saturated;
 use fetchwell_ranking::lexical::foreign::ForeignTerms;
 use fetchwell_source::merge::{Key, SeenRows};
 use fetchwell_source::{
@@ -51,6 +52,8 @@ struct Walk {
     shown: SeenRows,
     /// Number of `shown`.
     count: usize,
+    /// Sum of the weights of all words of the first page.
+    total: u32,
     words: Vec<WordState>,
 }
 
@@ -58,6 +61,8 @@ struct Walk {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct WordState {
     word: String,
+    /// Weight by the number of hits, which not all servers count on later pages; 0 before the first.
+    weight: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at: Option<SearchPosition>,
 }
@@ -99,7 +104,8 @@ impl Client<'_> {
         if words.is_empty() {
             return Ok(whole);
         }
-        let words: Vec<WordState> = words.into_iter().map(|word| WordState { word, at: None }).collect();
+        let words: Vec<WordState> =
+            words.into_iter().map(|word| WordState { word, weight: 0, at: None }).collect();
         // Half of the time is left to the caller, which has hits to show.
         let found = timeout(self.requests.deadline() / 2, self.pages_of(&words, query)).await;
         let Ok(pages) = found else { return Ok(whole) };
@@ -110,7 +116,7 @@ impl Client<'_> {
             self.known.keep_matches_any_word();
             return Ok(whole);
         }
-        let walk = Walk { shown: SeenRows::default(), count: 0, words };
+        let walk = Walk { shown: SeenRows::default(), count: 0, total: 0, words };
         Ok(walk.page(whole, pages, query))
     }
 
@@ -162,7 +168,7 @@ impl Walk {
         }
         let mut next = Vec::new();
         let mut lists = Vec::new();
-        for (state, of_word) in self.words.iter().zip(pages) {
+        for (state, of_word) in self.words.iter_mut().zip(pages) {
             // The hits of a word that failed are missing; its page is read again for the next one.
             let Ok(of_word) = of_word else {
                 next.push(state.clone());
@@ -170,13 +176,23 @@ impl Walk {
             };
             page.windowed |= of_word.windowed;
             page.unapplied.extend(of_word.unapplied);
+            let weight = match state.weight {
+                0 => weight_of(of_word.count, of_word.hits.len()),
+                known => known,
+            };
+            state.weight = weight;
             if let Some(at) = of_word.next {
-                next.push(WordState { word: state.word.clone(), at: Some(at) });
+                next.push(WordState { at: Some(at), ..state.clone() });
             }
-            let weight = weight_of(of_word.count, of_word.hits.len());
             lists.push(WordHits { weight, hits: of_word.hits });
         }
-        let mut found = ranked(lists, &query.text);
+        if self.total == 0 {
+            // A word that failed weighs as much as the others.
+            let known: u32 = lists.iter().map(|list| list.weight).sum();
+            let words = self.words.len() as u64;
+            self.total = saturated(u64::from(known) * words / (lists.len() as u64).max(1));
+        }
+        let mut found = ranked(lists, self.total, &query.text);
         found.retain(|hit| !self.shown.contains(key(hit)));
         let is_more = found.len() > query.limit.saturating_sub(page.hits.len());
         for hit in found {
@@ -222,9 +238,8 @@ fn weight_of(count: Option<Count>, hits: usize) -> u32 {
     MAX_WEIGHT / (1 + u64::BITS - hits.leading_zeros())
 }
 
-/// Ranks the hits of words, each word with its weight, best first.
-fn ranked(lists: Vec<WordHits>, text: &SearchText) -> Vec<Hit> {
-    let total: u32 = lists.iter().map(|list| list.weight).sum();
+/// Ranks the hits of words, best first. `total` is the weight of all words.
+fn ranked(lists: Vec<WordHits>, total: u32, text: &SearchText) -> Vec<Hit> {
     let mut order: Vec<Key> = Vec::new();
     let mut found: HashMap<Key, Found> = HashMap::new();
     for WordHits { weight, hits } in lists {

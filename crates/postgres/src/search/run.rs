@@ -140,10 +140,7 @@ pub(crate) fn rank(
     let is_by_words = near.is_none();
     let (Position { place, ranked, count }, placed) = match near {
         Some(near) => {
-            let passing = match &filter {
-                Some(filter) => passing(tables, &found.ranked, filter, bounds)?,
-                None => vec![true; found.ranked.len()],
-            };
+            let passing = passing(tables, &found.ranked, filter.as_ref(), bounds)?;
             near.place(found, &passing, &lookups)
         }
         None => (found, Placements::default()),
@@ -257,7 +254,7 @@ fn passing_hits(
     bounds: ReadBounds<'_>,
 ) -> Result<Vec<NearestHit>, SourceError> {
     let matches: Vec<Match> = hits.iter().map(|near| Match::new(near.hit.record, 0.0)).collect();
-    let passing = passing(tables, &matches, filter, bounds)?;
+    let passing = passing(tables, &matches, Some(filter), bounds)?;
     Ok(hits.into_iter().zip(passing).filter(|(_, passes)| *passes).map(|(near, _)| near).collect())
 }
 
@@ -276,10 +273,7 @@ fn page_of(
         bounds.interrupt.check()?;
         let steps = list.read(place, wanted)?;
         let found: Vec<Match> = steps.iter().map(|step| step.found).collect();
-        let passing = match filter {
-            Some(filter) => passing(list.tables, &found, filter, bounds)?,
-            None => vec![true; found.len()],
-        };
+        let passing = passing(list.tables, &found, filter, bounds)?;
         for (step, passes) in steps.iter().zip(passing) {
             if passes && rows.len() == limit {
                 return Ok(MatchPage { rows, next: Some(place) });
@@ -304,13 +298,14 @@ const MATCHES: &str = "FROM unnest($1::bigint[]) WITH ORDINALITY AS m (id, place
     CROSS JOIN LATERAL (SELECT * FROM fetchwell.texts WHERE id = m.id LIMIT 1) t
     CROSS JOIN LATERAL (SELECT * FROM fetchwell.records WHERE stream = t.stream AND key = t.key LIMIT 1) r";
 
-/// Returns for each match whether its record passes a filter.
+/// Returns for each match whether its record passes a filter. Without one, all pass.
 fn passing(
     tables: &PostgresTables<'_>,
     matches: &[Match],
-    filter: &RecordFilter,
+    filter: Option<&RecordFilter>,
     bounds: ReadBounds<'_>,
 ) -> Result<Vec<bool>, SourceError> {
+    let Some(filter) = filter else { return Ok(vec![true; matches.len()]) };
     let ids: Vec<i64> = matches.iter().map(|found| found.row).collect();
     let mut passing = vec![false; matches.len()];
     let sql = format!("SELECT m.place, r.stream, r.key, {} {MATCHES} ORDER BY m.place", text_columns());

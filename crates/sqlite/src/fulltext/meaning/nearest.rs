@@ -112,10 +112,12 @@ impl<'a> Conditions<'a> {
         terms: &'a QueryTerms,
         text: &'a SearchText,
     ) -> Result<Self, TantivyError> {
-        let mut filter = CandidateFilter::default();
-        filter.after = text.after.map(jiff::Timestamp::as_second);
-        filter.before = text.before.map(jiff::Timestamp::as_second);
-        filter.excluded = PhraseTerms::of_all(&snapshot.searcher, snapshot.fields.text, &terms.excluded)?;
+        let filter = CandidateFilter {
+            after: text.after.map(jiff::Timestamp::as_second),
+            before: text.before.map(jiff::Timestamp::as_second),
+            excluded: PhraseTerms::of_all(&snapshot.searcher, snapshot.fields.text, &terms.excluded)?,
+            ..CandidateFilter::default()
+        };
         Ok(Self { snapshot, terms, text, filter })
     }
 
