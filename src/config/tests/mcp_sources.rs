@@ -4,103 +4,87 @@ use std::path::Path;
 
 use crate::config::{SourcePlace, check_text};
 
+/// Lines of a source from line 3 on, with `URL` for the location of a server, and the beginning of the error.
+const MISTAKES: &[(&str, &str)] = &[
+    ("URL\ncommand = ['a']", "4: source[0].command: source `a`: mcp and command are two servers"),
+    ("URL\nenv = { A = 'b' }", "4: source[0].env: source `a`: env is for a server that is started"),
+    ("command = [' ']", "3: source[0].command: source `a`: command is empty"),
+    (
+        "command = ['a']\nallow_insecure = true",
+        "4: source[0].allow_insecure: source `a`: allow_insecure is for a server behind a URL",
+    ),
+    ("mcp = 'http://a.example/mcp'", "3: source[0].mcp: source `a`: over http the credential"),
+    ("mcp = 'http://x.localhost/mcp'", "3: source[0].mcp: source `a`: over http the credential"),
+    ("URL\n\npreset = 'x'", "5: source[0].preset: source `a`: there is no preset of this name"),
+    ("URL\nclient_name = ''", "4: source[0].client_name: source `a`: client_name is a name"),
+    (
+        "URL\ncredential = 'pdpp-cache'",
+        "4: source[0].credential: source `a`: the credential \"pdpp-cache\" is for record servers",
+    ),
+    (
+        "URL\noauth = { client_id = 'x', client_secret = 's3cret' }",
+        "4: source[0].oauth.client_secret: the secret must be \"env:NAME\" or \"file:PATH\"",
+    ),
+    (
+        "URL\ncredential = 'env:A'\n[source.oauth]\nclient_id = 'x'",
+        "5: source[0].oauth: source `a`: oauth is for a sign-in",
+    ),
+    (
+        "URL\n[source.headers]\nX-Key = 'a'\nContent-Length = '5'",
+        "6: source[0].headers.Content-Length: source `a`: the protocol sets this header itself; remove it",
+    ),
+    (
+        "URL\nheaders = { mcp-session-id = 'a' }",
+        "4: source[0].headers.mcp-session-id: source `a`: the protocol sets this header",
+    ),
+    (
+        "URL\nheaders = { 'a b' = 'a' }",
+        "4: source[0].headers.\"a b\": source `a`: this is not the name of a header",
+    ),
+    (
+        "URL\ncredential = 'env:A'\nheaders = { Authorization = 'env:B' }",
+        "5: source[0].headers.Authorization: source `a`: a credential and a sign-in send this header; remove",
+    ),
+    (
+        "URL\nheaders = { authorization = 'env:B' }\noauth = { client_id = 'x' }",
+        "4: source[0].headers.authorization: source `a`: a credential and a sign-in send this header",
+    ),
+];
+
+/// Lines of a mapping from line 6 on, after `tool = "find"` of `[source.search]`, and the beginning of the error.
+const MAPPINGS: &[(&str, &str)] = &[
+    ("[source.fetch]\nid = 'x'", "6: source[0].fetch.tool: source `a`: fetch needs tool"),
+    (
+        "cursor = 'c'\npage = 'p'",
+        "6: source[0].search.cursor: source `a`: cursor is for a tool with positions",
+    ),
+    ("page = 'p'\nnext = '/n'", "7: source[0].search.next: source `a`: next is for a tool with positions"),
+    (
+        "query = 'q'\nlimit = 'q'",
+        "7: source[0].search.limit: source `a`: query and limit are the same argument `q`",
+    ),
+    (
+        "query = 'q'\n[source.search.arguments]\na = 1\nq = 'x'",
+        "9: source[0].search.arguments.q: source `a`: `q` is the argument of query",
+    ),
+    (
+        "[source.fetch]\ntool = 'get'\nid = 'x'\narguments = { x = 1 }",
+        "9: source[0].fetch.arguments.x: source `a`: `x` is the argument of id",
+    ),
+    ("arguments = { a = inf }", "6: source[0].search.arguments.a: expected a finite number"),
+    ("arguments = { a = [1, -nan] }", "6: source[0].search.arguments.a[1]: expected a finite number"),
+    ("line = '{id} {title} ({id})'", "6: source[0].search.line: `{id}` occurs twice"),
+];
+
 #[test]
 fn mistakes_are_named_with_the_line_of_the_key() {
-    let url = "mcp = \"https://a.example/mcp\"";
-    let tools = |search: &str, fetch: &str| {
-        format!("{url}\n[source.search]\ntool = \"find\"\n{search}\n[source.fetch]\ntool = \"get\"\n{fetch}")
-    };
-    for (lines, expect) in [
-        (
-            format!("{url}\ncommand = [\"a\"]"),
-            "4: source[0].command: source `a`: mcp and command are two servers",
-        ),
-        (
-            format!("{url}\nenv = {{ A = \"b\" }}"),
-            "4: source[0].env: source `a`: env is for a server that is started",
-        ),
-        ("command = [\" \"]".to_owned(), "3: source[0].command: source `a`: command is empty"),
-        (
-            "command = [\"a\"]\nallow_insecure = true".to_owned(),
-            "4: source[0].allow_insecure: source `a`: allow_insecure is for",
-        ),
-        (
-            "mcp = \"http://a.example/mcp\"".to_owned(),
-            "3: source[0].mcp: source `a`: over http the credential",
-        ),
-        (
-            "mcp = \"http://x.localhost/mcp\"".to_owned(),
-            "3: source[0].mcp: source `a`: over http the credential",
-        ),
-        (
-            format!("{url}\n\npreset = \"x\""),
-            "5: source[0].preset: source `a`: there is no preset of this name",
-        ),
-        (format!("{url}\nclient_name = \"\""), "4: source[0].client_name: source `a`: client_name is a name"),
-        (
-            format!("{url}\ncredential = \"pdpp-cache\""),
-            "4: source[0].credential: source `a`: the credential \"pdpp-cache\"",
-        ),
-        (
-            format!("{url}\noauth = {{ client_id = \"x\", client_secret = \"s3cret\" }}"),
-            "4: source[0].oauth.client_secret: the secret must be \"env:NAME\" or \"file:PATH\"",
-        ),
-        (
-            format!("{url}\ncredential = \"env:A\"\n[source.oauth]\nclient_id = \"x\""),
-            "5: source[0].oauth: source `a`: oauth is for a sign-in",
-        ),
-        (
-            format!("{url}\n[source.headers]\nX-Key = \"a\"\nContent-Length = \"5\""),
-            "6: source[0].headers.Content-Length: source `a`: the protocol sets this header itself; remove it",
-        ),
-        (
-            format!("{url}\nheaders = {{ mcp-session-id = \"a\" }}"),
-            "4: source[0].headers.mcp-session-id: source `a`: the protocol sets this header",
-        ),
-        (
-            format!("{url}\nheaders = {{ \"a b\" = \"a\" }}"),
-            "4: source[0].headers.\"a b\": source `a`: this is not the name of a header",
-        ),
-        (
-            format!("{url}\ncredential = \"env:A\"\nheaders = {{ Authorization = \"env:B\" }}"),
-            "5: source[0].headers.Authorization: source `a`: a credential and a sign-in send this header; remove it",
-        ),
-        (
-            format!("{url}\nheaders = {{ authorization = \"env:B\" }}\noauth = {{ client_id = \"x\" }}"),
-            "4: source[0].headers.authorization: source `a`: a credential and a sign-in send this header",
-        ),
-        (
-            tools("", "").replace("tool = \"get\"", "id = \"x\""),
-            "7: source[0].fetch.tool: source `a`: fetch needs tool",
-        ),
-        (
-            tools("cursor = \"c\"\npage = \"p\"", ""),
-            "6: source[0].search.cursor: source `a`: cursor is for a tool with positions",
-        ),
-        (
-            tools("page = \"p\"\nnext = \"/n\"", ""),
-            "7: source[0].search.next: source `a`: next is for a tool with positions",
-        ),
-        (
-            tools("query = \"q\"\nlimit = \"q\"", ""),
-            "7: source[0].search.limit: source `a`: query and limit are the same argument `q`",
-        ),
-        (
-            tools("query = \"q\"\n[source.search.arguments]\na = 1\nq = \"x\"", ""),
-            "9: source[0].search.arguments.q: source `a`: `q` is the argument of query",
-        ),
-        (
-            tools("", "id = \"x\"\narguments = { x = 1 }"),
-            "10: source[0].fetch.arguments.x: source `a`: `x` is the argument of id",
-        ),
-        (tools("arguments = { a = inf }", ""), "6: source[0].search.arguments.a: expected a finite number"),
-        (
-            tools("arguments = { a = [1, -nan] }", ""),
-            "6: source[0].search.arguments.a[1]: expected a finite number",
-        ),
-        (tools("line = \"{id} {title} ({id})\"", ""), "6: source[0].search.line: `{id}` occurs twice"),
-    ] {
-        let text = format!("[[source]]\nname = \"a\"\n{lines}\n");
+    let url = "mcp = 'https://a.example/mcp'";
+    let plain = MISTAKES.iter().map(|(lines, expect)| (lines.replace("URL", url), *expect));
+    let mapped = MAPPINGS
+        .iter()
+        .map(|(lines, expect)| (format!("{url}\n[source.search]\ntool = 'find'\n{lines}"), *expect));
+    for (lines, expect) in plain.chain(mapped) {
+        let text = format!("[[source]]\nname = 'a'\n{lines}\n");
         let problem = check_text(&text, Path::new("c.toml")).unwrap_err().to_string();
         assert!(problem.starts_with(&format!("c.toml:{expect}")), "{text}{problem}");
         assert!(!problem.contains("s3cret"), "{problem}");
