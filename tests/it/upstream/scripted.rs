@@ -199,9 +199,10 @@ fn a_denied_tool_is_an_error_of_the_source_after_the_tools_were_listed_again() {
         json!({"content": [{"type": "text", "text": "MCP error -32602: Tool fetch not found"}], "isError": true}),
     ];
     let calls = [("fetch", json!({"id": "wiki/items:a"})), ("search", json!({"query": "x"}))];
-    for (denial, (tool, arguments)) in denials.iter().zip([&calls[0], &calls[0], &calls[0]]) {
+    for denial in &denials {
         let server = renaming(true, denial.clone());
-        let fetched = FederationClient::start(&server.config("")).call(tool, arguments);
+        let fetched =
+            FederationClient::start(&server.config("")).call("fetch", &json!({"id": "wiki/items:a"}));
         assert!(!fetched.is_error, "{denial}: {fetched:?}");
         assert_eq!(server.count("tools/list"), 2);
     }
@@ -228,7 +229,9 @@ fn a_server_that_sends_its_first_page_again_ends_no_cursor_of_another_search() {
     let mut client = FederationClient::start(&server.config(""));
     let search = |cursor: Option<&Value>| {
         let mut arguments = json!({"query": "note", "limit": 2});
-        cursor.map(|cursor| arguments["cursor"] = cursor.clone());
+        if let Some(cursor) = cursor {
+            arguments["cursor"] = cursor.clone();
+        }
         arguments
     };
     let ids = walk(&mut client, "search", search(None));
