@@ -27,12 +27,17 @@ pub(crate) fn mcp_server(
     server: &McpSource,
     environment: &Environment,
 ) -> Result<McpServer, Failure> {
+    let environment = &environment.with_state_dir(server.state_dir.as_ref());
     let table = format!("the source `{}`", settings.name);
     let value = |place: &ValuePlace| value(place, environment, &table);
     let place = match &server.endpoint {
         McpEndpoint::Http { url, credential, headers, oauth: _ } => {
             let credential = match credential {
                 None if !is_confidential(url) || environment.state_dir.is_none() => Credential::None,
+                // The header takes the place of a sign-in.
+                None if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) => {
+                    Credential::None
+                }
                 None => {
                     let tokens = sign_ins(settings, url, environment)?;
                     Credential::SignIn(Bearer::new(account(settings, url)?, tokens))
@@ -80,6 +85,7 @@ pub(crate) async fn sign_in(
     environment: &Environment,
     open: impl FnOnce(&Url),
 ) -> Result<(), Failure> {
+    let environment = &environment.with_state_dir(server.state_dir.as_ref());
     let name = &settings.name;
     let McpEndpoint::Http { url, credential: None, oauth, .. } = &server.endpoint else {
         return Err(Failure::usage(&format!(
@@ -88,7 +94,7 @@ pub(crate) async fn sign_in(
     };
     let table = format!("the source `{name}`");
     let client_secret =
-        oauth.client_secret.as_ref().map(|place| value(place, environment, &table)).transpose()?;
+        oauth.client_secret.as_ref().map(|place| secret(place, environment, &table)).transpose()?;
     let login = LoginSettings {
         client_id: oauth.client_id.clone(),
         client_secret,

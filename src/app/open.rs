@@ -26,8 +26,8 @@ use super::rerank::reranking;
 use super::secret::{credentials, postgres_pool};
 use super::settings::SourceArgs;
 use crate::config::{
-    ConfiguredEmbedding, CredentialSettings, Environment, FileSettings, ReplicaSettings, SourcePlace,
-    SourceSettings,
+    ConfiguredEmbedding, CredentialSettings, Environment, FileSettings, McpEndpoint, ReplicaSettings,
+    SourcePlace, SourceSettings,
 };
 
 /// Error of a configuration without a store.
@@ -124,7 +124,6 @@ fn open_all(
     open: &[OpenedSource],
     opener: Opener,
 ) -> Result<Vec<OpenedSource>, Failure> {
-    let environment = &environment.with_state_dir(settings.state_dir.as_ref());
     let must_open = |source: &SourceSettings| {
         settings.sources.len() == 1 && !(opener == Opener::Server && lacks_variable(source, environment))
     };
@@ -309,7 +308,10 @@ fn identity(settings: &SourceSettings) -> String {
         SourcePlace::Store { path } => SqliteStore::identity_at(name, path),
         SourcePlace::Postgres { url, .. } => PostgresStore::identity_at(name, url),
         SourcePlace::Provider { url, .. } => Pdpp::identity_at(name, url),
-        SourcePlace::Mcp(server) => McpServer::identity_at(name, &server.to_string()),
+        SourcePlace::Mcp(server) => match &server.endpoint {
+            McpEndpoint::Http { url, .. } => McpServer::identity_at(name, url),
+            McpEndpoint::Command { line, .. } => McpServer::identity_of_command(name, line),
+        },
     }
 }
 

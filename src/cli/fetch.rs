@@ -3,6 +3,7 @@
 use clap::Args;
 use fetchwell_core::record::RecordData;
 use fetchwell_core::terminal::Line;
+use fetchwell_core::terminal::output::note;
 use fetchwell_tools::Toolbox;
 use serde_json::Value;
 
@@ -59,6 +60,10 @@ async fn print_parts(printer: Printer, toolbox: &Toolbox, mut arguments: RecordD
         if first {
             print_heading(printer, &value, has_all_fields);
             first = false;
+        }
+        // Another text may have replaced the one of the part before.
+        if let Some(warning) = value.pointer("/metadata/warning").and_then(Value::as_str) {
+            note(&warning);
         }
         text.push_str(value.get("text").and_then(Value::as_str).unwrap_or_default());
         let next = value.pointer("/metadata/next").and_then(Value::as_str);

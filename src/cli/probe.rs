@@ -7,7 +7,7 @@ use fetchwell_callers::CallContext;
 use fetchwell_core::handle::StreamName;
 use fetchwell_core::record::{Schema, StreamSchema};
 use fetchwell_core::saturate::saturated;
-use fetchwell_source::{SearchQuery, Source, SourceError};
+use fetchwell_source::{ProtocolFault, SearchPage, SearchQuery, SessionState, Source, SourceError};
 use serde::Serialize;
 use tokio::time::timeout;
 
@@ -40,7 +40,7 @@ pub(super) async fn probe(
     let context = CallContext::default();
     let schema = with_deadline(settings.deadline, source.schema(&context)).await?;
     if matches!(settings.place, SourcePlace::Mcp(_)) {
-        with_deadline(settings.deadline, source.search(&context, &SearchQuery::new(PROBE, 1))).await?;
+        search_opened(source, settings, &context).await?;
     }
     let streams = schema.connections.iter().flat_map(|connection| &connection.streams);
     let extent = Extent {
@@ -50,6 +50,28 @@ pub(super) async fn probe(
         milliseconds: started.elapsed().as_millis(),
     };
     Ok((schema, extent))
+}
+
+/// Searches an MCP server. One that is still starting is waited for as long as its start may take, which is bounded: later
+/// calls of a server find it open.
+async fn search_opened(
+    source: &dyn Source,
+    settings: &SourceSettings,
+    context: &CallContext,
+) -> Result<SearchPage, SourceError> {
+    let query = SearchQuery::new(PROBE, 1);
+    loop {
+        match with_deadline(settings.deadline, source.search(context, &query)).await {
+            Err(SourceError::Timeout { .. }) if is_opening(source).await => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn is_opening(source: &dyn Source) -> bool {
+    let backends = source.backends().await;
+    let mut sessions = backends.iter().filter_map(|backend| backend.session.as_ref());
+    sessions.any(|session| session.state == SessionState::Opening)
 }
 
 /// Limits the time of a read to a deadline.
@@ -63,6 +85,8 @@ pub(super) async fn with_deadline<Answer>(
 /// Returns the message of an error with its remedy.
 pub(super) fn error_with_remedy(error: SourceError) -> String {
     let remedy = match &error {
+        // Their messages say what to do.
+        SourceError::Protocol(ProtocolFault::UnknownTools { .. } | ProtocolFault::Cycle { .. }) => "",
         SourceError::Unreachable { .. } | SourceError::Protocol(_) => {
             "; check the URL and whether the server runs"
         }

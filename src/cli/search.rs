@@ -139,7 +139,19 @@ fn print_text(printer: Printer, value: &Value, more: bool, matched: &MatchedWord
         let hint = part("hint").map(|hint| format!("; {hint}")).unwrap_or_default();
         note(&format_args!("the source `{name}` did not answer ({code}){hint}"));
     }
+    let omitted = value.get("omitted").and_then(Value::as_u64).unwrap_or(0);
+    if omitted > 0 {
+        let omitted = if omitted == 1 {
+            "1 result is omitted: it has no id that can be fetched, or does not fit into an answer".to_owned()
+        } else {
+            format!(
+                "{omitted} results are omitted: they have no id that can be fetched, or do not fit into an answer"
+            )
+        };
+        note(&omitted);
+    }
     match (results.len(), more) {
+        (0, _) if omitted > 0 => {}
         (0, _) => {
             note(&"nothing found");
             if let Some(hint) = value.get("hint").and_then(Value::as_str) {

@@ -1,7 +1,7 @@
 //! `[auth]`: who may ask over HTTP, and which sources each of them gets.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fetchwell_callers::{Algorithm, AuthorityUrl};
 use fetchwell_core::handle::SourceName;
@@ -11,7 +11,7 @@ use serde::de::{Deserializer, Error};
 
 use super::SourceSettings;
 use super::tree::{Mistake, Node, key_of};
-use super::values::{Parsed, SourceTitle, is_variable, shown};
+use super::values::{Parsed, SecretPlace, SourceTitle, shown};
 
 /// The `[auth]` table: accepted tokens and the sources of each caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -304,39 +304,6 @@ impl PagesTable {
             client_id: self.client_id,
             client_secret: self.client_secret.map(|secret| secret.below(folder)),
             scopes: self.scopes.unwrap_or_else(|| scopes.to_vec()),
-        }
-    }
-}
-
-/// Reference to a secret: `env:NAME` or `file:PATH`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub enum SecretPlace {
-    /// In an environment variable.
-    Variable(String),
-    /// In a file.
-    File(PathBuf),
-}
-
-impl SecretPlace {
-    /// The same, with a relative path below a folder.
-    pub(super) fn below(self, folder: &Path) -> Self {
-        match self {
-            Self::Variable(name) => Self::Variable(name),
-            Self::File(path) => Self::File(folder.join(path)),
-        }
-    }
-}
-
-impl TryFrom<String> for SecretPlace {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, &'static str> {
-        match text.split_once(':') {
-            Some(("env", name)) if is_variable(name) => Ok(Self::Variable(name.to_owned())),
-            Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
-            // The value may be the secret itself.
-            _ => Err("the secret must be \"env:NAME\" or \"file:PATH\"; do not write the secret itself here"),
         }
     }
 }

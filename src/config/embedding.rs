@@ -6,9 +6,8 @@ use std::time::Duration;
 use fetchwell_embedding::{EmbeddingSettings, Endpoint, ModelPlace};
 use serde::Deserialize;
 
-use super::auth::SecretPlace;
 use super::tree::{Mistake, Node};
-use super::values::parsed;
+use super::values::{SecretPlace, parsed};
 
 /// Name of the table.
 const TABLE: &str = "embedding";

@@ -23,7 +23,7 @@ use super::error::ConfigError;
 use super::imports::imports;
 use super::keys::{SCHEMA, parse};
 use super::settings::FileSettings;
-use super::sources::sources;
+use super::sources::{SourcePlace, sources};
 use super::text::read_text;
 use super::tree::{Mistake, Node};
 use super::{Environment, SourceSettings};
@@ -98,6 +98,11 @@ impl FileSettings {
         for path in self.state_dir.as_mut().into_iter().chain(audit).chain(tls) {
             *path = folder.join(&*path);
         }
+        for source in &mut self.sources {
+            if let SourcePlace::Mcp(server) = &mut source.place {
+                server.state_dir.clone_from(&self.state_dir);
+            }
+        }
         Ok(())
     }
 }
@@ -143,7 +148,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{CredentialSettings, SourcePlace};
+    use crate::config::CredentialSettings;
     use fetchwell_pdpp::{CommandLine, DEFAULT_DEADLINE};
 
     fn read(text: &str) -> FileSettings {

@@ -35,11 +35,9 @@ mod trust;
 mod values;
 mod watch;
 
-pub use auth::{
-    AuthSettings, IntrospectionPlace, IssuerPlace, PagesPlace, SecretPlace, SubjectGrant, TokenGrant,
-};
+pub use auth::{AuthSettings, IntrospectionPlace, IssuerPlace, PagesPlace, SubjectGrant, TokenGrant};
 pub use credential::{CredentialSettings, DEFAULT_CACHE_ROOT};
-pub use edit::{NewSource, delete, save, with_source, without_source};
+pub use edit::{EditedFile, NewSource, delete, save, without_source};
 pub use embedding::ConfiguredEmbedding;
 pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment, users_state_dir};
 pub use error::ConfigError;
@@ -52,11 +50,12 @@ pub use rerank::ConfiguredRerank;
 pub use settings::{AuditSettings, FileSettings, TelemetrySettings, insecure_spans};
 pub use sources::{
     McpEndpoint, McpSource, OAuthClient, ReplicaSettings, SourcePlace, SourceSettings, ValuePlace,
+    is_protocol_header,
 };
 pub use text::read_text;
 pub use tree::{Mistake, is_yaml};
 pub use trust::{RestrictedKey, TrustError, TrustedFile, TrustedFiles, restricted_keys};
-pub use values::{DurationText, Label, SourceTitle, is_variable, without_user_info};
+pub use values::{DurationText, Label, SecretPlace, SourceTitle, is_variable, without_user_info};
 pub use watch::{FileChange, WatchError, WatchHandle, watch};
 
 #[cfg(test)]

@@ -6,10 +6,9 @@ use std::time::Duration;
 use fetchwell_embedding::{RerankEndpoint, RerankSettings, RerankerPlace, ServiceUrl};
 use serde::Deserialize;
 
-use super::auth::SecretPlace;
 use super::embedding::{Provider, is_model_name, local_folder};
 use super::tree::{Mistake, Node};
-use super::values::parsed;
+use super::values::{SecretPlace, parsed};
 
 /// Name of the table.
 const TABLE: &str = "rerank";

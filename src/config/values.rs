@@ -4,7 +4,7 @@
 //! in a log.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -236,6 +236,39 @@ pub(super) fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     Parsed::deserialize(deserializer).map(|parsed| Some(parsed.0))
+}
+
+/// Reference to a secret: `env:NAME` or `file:PATH`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum SecretPlace {
+    /// In an environment variable.
+    Variable(String),
+    /// In a file.
+    File(PathBuf),
+}
+
+impl SecretPlace {
+    /// Returns the place with a path that is relative to `folder`.
+    pub(super) fn below(self, folder: &Path) -> Self {
+        match self {
+            Self::Variable(name) => Self::Variable(name),
+            Self::File(path) => Self::File(folder.join(path)),
+        }
+    }
+}
+
+impl TryFrom<String> for SecretPlace {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        match text.split_once(':') {
+            Some(("env", name)) if is_variable(name) => Ok(Self::Variable(name.to_owned())),
+            Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
+            // The value may be the secret itself.
+            _ => Err("the secret must be \"env:NAME\" or \"file:PATH\"; do not write the secret itself here"),
+        }
+    }
 }
 
 #[cfg(test)]

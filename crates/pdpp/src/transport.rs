@@ -249,7 +249,7 @@ impl Requests<'_> {
                     let newer = self
                         .transport
                         .credentials
-                        .other_than(self.context, &token, Timestamp::now())
+                        .renew(self.context, &token, Timestamp::now())
                         .await
                         .ok_or(error)?;
                     self.transport.attempt(&url, &newer, hops).await.map_err(|failure| failure.error)

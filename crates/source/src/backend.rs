@@ -56,10 +56,24 @@ pub struct BackendStatus {
 }
 
 /// State of the session with an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionState {
+    /// No call has needed one yet, or the last one ended.
+    NotOpened,
+    /// The server starts, or has not listed its tools yet.
+    Opening,
+    /// The server answers calls.
+    Open,
+    /// The last attempt to open a session failed.
+    Failed,
+}
+
+/// State of the session with an MCP server, and its last call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SessionStatus {
-    /// State: `not_opened`, `opening`, `open`, or `failed`.
-    pub state: &'static str,
+    /// State of the session.
+    pub state: SessionState,
     /// Name and version that the server gives itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,

@@ -379,11 +379,25 @@ pub enum ProtocolFault {
         /// Size limit in bytes.
         limit: usize,
     },
-    /// The answer of an MCP server is not of the protocol, or its tools or the form of their answers are not known.
+    /// A message of an MCP server is not of the protocol.
+    #[error("{problem}")]
+    InvalidMessage {
+        /// Description of the problem, without text of the message.
+        problem: String,
+    },
+    /// The tools of an MCP server, or the form of their answers, are not known.
     #[error("{problem}")]
     UnknownTools {
         /// Description of the problem, with what to do.
         problem: String,
+    },
+    /// Servers of fetchwell are sources of each other.
+    #[error(
+        "the call has passed {hops} servers of fetchwell, which name each other in a circle; remove one of the sources"
+    )]
+    Cycle {
+        /// Number of servers that the call has passed.
+        hops: u32,
     },
     /// The server redirects within its origin without an end.
     #[error("the server redirects again and again")]

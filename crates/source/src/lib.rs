@@ -54,7 +54,9 @@ use fetchwell_core::handle::{RecordAddress, SourceName};
 use fetchwell_core::record::{Record, Schema, Unavailable, Window};
 
 pub use allowed_streams::AllowedStreams;
-pub use backend::{BackendKind, BackendStatus, ExtensionStatus, PoolUsage, ReplicaStatus, SessionStatus};
+pub use backend::{
+    BackendKind, BackendStatus, ExtensionStatus, PoolUsage, ReplicaStatus, SessionState, SessionStatus,
+};
 pub use bound::{BoundSource, RecordReads};
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
 pub use lazy_source::LazySource;

@@ -37,8 +37,8 @@ impl Credential {
         }
     }
 
-    /// Reads the token again. Returns it if it is another one than the refused.
-    pub(crate) async fn other_than(
+    /// Reads or refreshes the token after the server refused one. Returns it if it is another one than the refused.
+    pub(crate) async fn renew(
         &self,
         refused: Option<&SecretString>,
     ) -> Result<Option<SecretString>, Problem> {
@@ -50,7 +50,7 @@ impl Credential {
             }
             (Self::Token(_), None) => Ok(None),
             (Self::Token(credentials), Some(refused)) => {
-                Ok(credentials.other_than(&CallContext::default(), refused, Timestamp::now()).await)
+                Ok(credentials.renew(&CallContext::default(), refused, Timestamp::now()).await)
             }
         }
     }

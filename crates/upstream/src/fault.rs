@@ -4,13 +4,15 @@ use std::error::Error;
 use std::time::Duration;
 
 use fetchwell_callers::MAX_HOPS;
+use fetchwell_core::fit::first_bytes;
 use fetchwell_source::{ProtocolFault, Refusal, SourceError};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
 };
+use tokio::task::JoinError;
 
-use crate::tools::ToolsFault;
+use crate::tools::{ToolsFault, names};
 
 /// Maximum size of an answer, in bytes. It is a limit of rmcp's.
 pub(crate) const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
@@ -42,45 +44,56 @@ pub(crate) enum Problem {
     /// The answer is too large.
     TooLarge,
     /// The answer is not of the protocol.
-    Broken(String),
+    InvalidMessage(String),
     /// It reports an error of its own.
     Refused(String),
     /// The session ended. A new one can be opened.
     Closed,
     /// Its tools cannot be used.
     Tools(ToolsFault),
+    /// The server denies a tool that it listed.
+    UnknownTool(String),
     /// The call has passed too many servers of this kind.
-    Circle,
+    Cycle,
+    /// A defect of this program stopped the read.
+    Internal,
     /// Its search answers with text of an unknown form.
     TextOnly,
+    /// The answer of its search has no list of results where it is expected.
+    NoResults,
 }
 
 impl Problem {
+    /// Returns the problem of a task that did not return: it panicked, or the program is ending.
+    pub(crate) fn of_task(error: &JoinError) -> Self {
+        if error.is_panic() { Self::Internal } else { Self::Closed }
+    }
+
     /// Returns the problem of a session that could not be opened.
     pub(crate) fn of_start(error: &ClientInitializeError) -> Self {
         match error {
-            ClientInitializeError::JsonRpcError(error) => Self::Refused(clipped(&error.message)),
+            ClientInitializeError::JsonRpcError(error) => Self::Refused(truncated(&error.message)),
             ClientInitializeError::ConnectionClosed(_) => {
                 Self::Unreachable("the server ended before it answered `initialize`".to_owned())
             }
-            ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
-                Self::Broken("the server speaks no revision of MCP that this program speaks".to_owned())
-            }
+            ClientInitializeError::NoCompatibleProtocolVersion { .. } => Self::InvalidMessage(
+                "the server speaks no revision of MCP that this program speaks".to_owned(),
+            ),
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::of_start(fallback),
             ClientInitializeError::TransportError { error, .. } => Self::of_chain(error),
             ClientInitializeError::Cancelled => Self::Closed,
-            _ => Self::Broken("the answer to `initialize` is none".to_owned()),
+            _ => Self::InvalidMessage("the answer to `initialize` is none".to_owned()),
         }
     }
 
     /// Returns the problem of a call.
     pub(crate) fn of_call(error: &ServiceError) -> Self {
         match error {
-            ServiceError::McpError(error) => Self::Refused(clipped(&error.message)),
+            ServiceError::McpError(error) => Self::Refused(truncated(&error.message)),
             ServiceError::TransportSend(error) => Self::of_chain(error),
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => Self::Closed,
             ServiceError::Timeout { timeout } => Self::Timeout(*timeout),
-            _ => Self::Broken("the answer is not that of a tool".to_owned()),
+            _ => Self::InvalidMessage("the answer is not that of a tool".to_owned()),
         }
     }
 
@@ -122,7 +135,7 @@ impl Problem {
                 Self::Unreachable("the connection broke before the answer was complete".to_owned())
             }
             StreamableHttpError::UnexpectedContentType(_) => {
-                Self::Broken("the answer is neither JSON nor a stream of events".to_owned())
+                Self::InvalidMessage("the answer is neither JSON nor a stream of events".to_owned())
             }
             StreamableHttpError::UnexpectedServerResponse(text) => {
                 status_in(text).map_or_else(Self::not_of_the_protocol, Self::of_refusal)
@@ -138,7 +151,7 @@ impl Problem {
     }
 
     fn not_of_the_protocol() -> Self {
-        Self::Broken("the answer is broken JSON or not of the protocol".to_owned())
+        Self::InvalidMessage("the answer is broken JSON or not of the protocol".to_owned())
     }
 
     fn of_refusal(status: u16) -> Self {
@@ -173,15 +186,21 @@ impl Problem {
             Self::Reauthorize { problem, remedy } => SourceError::Reauthorize { problem, remedy },
             Self::RateLimited(retry_after) => SourceError::RateLimited { retry_after },
             Self::Timeout(after) => SourceError::Timeout { after },
-            Self::TooLarge => SourceError::Protocol(ProtocolFault::TooLarge { limit: MAX_ANSWER_BYTES }),
-            Self::Broken(problem) => SourceError::Protocol(ProtocolFault::UnknownTools { problem }),
+            Self::TooLarge => SourceError::Protocol(ProtocolFault::InvalidMessage {
+                problem: format!("the answer is larger than {MAX_ANSWER_BYTES} bytes"),
+            }),
+            Self::InvalidMessage(problem) => SourceError::Protocol(ProtocolFault::InvalidMessage { problem }),
             Self::Refused(message) => refused(message),
             Self::Tools(fault) => unknown_tools(name, &fault.to_string()),
-            Self::Circle => SourceError::Protocol(ProtocolFault::UnknownTools {
-                problem: format!(
-                    "the call has passed {MAX_HOPS} servers of fetchwell, which name each other in a circle; remove one of the sources"
-                ),
-            }),
+            Self::UnknownTool(tool) => {
+                let tool = names(std::iter::once(tool.as_str()));
+                unknown_tools(name, &format!("the server lists the tool {tool}, and says that it has none of this name"))
+            }
+            Self::Cycle => SourceError::Protocol(ProtocolFault::Cycle { hops: MAX_HOPS }),
+            Self::Internal => SourceError::Unreachable {
+                problem: "an internal error stopped the read; please report it".to_owned(),
+            },
+            Self::NoResults => unknown_tools(name, "the answer of the search has no list of results"),
             Self::TextOnly => unknown_tools(
                 name,
                 "the search of the server answers with text, and no form of its lines is configured",
@@ -211,9 +230,25 @@ pub(crate) fn refused(message: String) -> SourceError {
     }))
 }
 
-/// Returns a message of a server, bounded.
-pub(crate) fn clipped(message: &str) -> String {
-    fetchwell_core::fit::first_bytes(message.trim(), MAX_MESSAGE_BYTES).to_owned()
+/// Returns a message of a server, truncated to its maximum length.
+pub(crate) fn truncated(message: &str) -> String {
+    first_bytes(message.trim(), MAX_MESSAGE_BYTES).to_owned()
+}
+
+/// Returns true if the words of a server say that it has no tool of this name. Those of a record that does not exist differ in
+/// their beginning, such as `Error executing tool fetch: not found`.
+pub(crate) fn is_unknown_tool(words: &str, tool: &str) -> bool {
+    let plain = |text: &str| text.to_lowercase().replace(['"', '\'', '`', ':'], "");
+    let words = plain(first_bytes(words.trim_start(), MAX_MESSAGE_BYTES));
+    // The official SDK for TypeScript puts the code of the protocol before its words.
+    let words = match words.strip_prefix("mcp error -").and_then(|rest| rest.split_once(' ')) {
+        Some((_code, words)) => words,
+        None => &words,
+    };
+    let starts = ["unknown tool", "tool not found", "no such tool", "no tool named"].map(str::to_owned);
+    let tool = plain(tool);
+    let named = ["not found", "does not exist", "is unknown"].map(|end| format!("tool {tool} {end}"));
+    starts.iter().chain(&named).any(|start| words.starts_with(start.as_str()))
 }
 
 fn pause(text: &str) -> Option<Duration> {
@@ -229,6 +264,24 @@ fn status_in(text: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_tool_is_told_from_a_missing_record() {
+        for (words, expect) in [
+            ("Unknown tool: fetch", true),
+            ("Unknown tool: 'fetch'", true),
+            ("tool not found", true),
+            ("MCP error -32602: Tool fetch not found", true),
+            ("Tool \"fetch\" does not exist", true),
+            ("Tool other not found", false),
+            ("Error executing tool fetch: not found", false),
+            ("Document not found", false),
+            ("The tool shed does not exist", false),
+            ("", false),
+        ] {
+            assert_eq!(is_unknown_tool(words, "fetch"), expect, "{words}");
+        }
+    }
 
     #[test]
     fn the_status_of_an_answer_is_read_from_its_text() {

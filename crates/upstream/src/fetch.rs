@@ -8,14 +8,15 @@ use fetchwell_core::hex::hexadecimal;
 use fetchwell_core::record::{MemoryPermit, Record, document_text};
 use fetchwell_source::unknown_place::unknown_place;
 use fetchwell_source::{RecordQuery, SourceError};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
 use tokio::task::spawn_blocking;
 
-use crate::fault::{Problem, clipped, refused};
-use crate::kept::FetchedRecord;
+use crate::cache::FetchedRecord;
+use crate::fault::{Problem, refused, truncated};
 use crate::reply::{ToolError, document, read};
 use crate::server::McpServer;
+use crate::session::{ReadLimits, ToolCall};
 use crate::stream::CONNECTOR;
 use crate::tools::Tools;
 
@@ -41,9 +42,9 @@ const MISSING: &[&str] = &[
 pub(crate) async fn record(
     server: &McpServer,
     query: &RecordQuery,
-    hops: u32,
+    limits: ReadLimits,
 ) -> Result<Record, SourceError> {
-    let fetched = fetched(server, &query.address, hops).await?;
+    let fetched = fetched(server, &query.address, limits).await?;
     let mut data = fetched.data.clone();
     if !query.fields.is_empty() {
         let known: Vec<String> = data.keys().cloned().collect();
@@ -63,7 +64,7 @@ pub(crate) async fn record(
     let mut record = Record::new(address, data);
     record.display_name.clone_from(&server.address.label);
     record.connector_key = Some(CONNECTOR.to_owned());
-    record.has_changed = Some(fetched.has_changed);
+    record.has_versioned_parts = true;
     record.memory = permit;
     Ok(record)
 }
@@ -76,7 +77,7 @@ pub(crate) fn version(server: &McpServer, address: &RecordAddress) -> Option<Str
 async fn fetched(
     server: &McpServer,
     address: &RecordAddress,
-    hops: u32,
+    limits: ReadLimits,
 ) -> Result<Arc<FetchedRecord>, SourceError> {
     let place = unknown_place(&server.address.schema(), address.connection.as_ref(), Some(&address.stream));
     if let Some(error) = place {
@@ -86,40 +87,43 @@ async fn fetched(
     if let Some(known) = server.records.get(id) {
         return Ok(known);
     }
-    let tools = server.tools().await?;
-    let arguments = arguments(&tools, id);
-    let answer = server.sessions.call(&tools.fetch.tool, arguments, hops).await;
-    let answer = match answer {
-        Err(Problem::Refused(words)) if says_missing(&words) => return Err(missing(server, id)),
-        answer => answer.map_err(|problem| server.error(problem))?,
+    let failed = |problem| match problem {
+        Problem::Refused(words) if says_missing(&words) => missing(server, id),
+        problem => server.error(problem),
     };
+    let mut tools = server.tools(limits).await.map_err(|problem| server.error(problem))?;
+    let mut answer = server.sessions.call(&call(&tools, id), limits).await;
+    // The tools are listed again once if the server has changed them without a notice.
+    if let Err(Problem::UnknownTool(_)) = answer {
+        tools = server.tools(limits).await.map_err(|problem| server.error(problem))?;
+        answer = server.sessions.call(&call(&tools, id), limits).await;
+    }
+    let answer = answer.map_err(failed)?;
     let read = move || {
         let data = read(answer).and_then(|content| document(content, &tools.fetch))?;
         let text = document_text(&data);
         let digest = hexadecimal(Sha256::digest(text.as_bytes()).iter().take(8));
-        Ok::<_, ToolError>(FetchedRecord { data, digest, has_changed: false, bytes: text.len() })
+        Ok::<_, ToolError>(FetchedRecord { data, digest, bytes: text.len() })
     };
-    let read = spawn_blocking(read).await.map_err(|_stopped| server.error(Problem::Closed))?;
+    let read = spawn_blocking(read).await.map_err(|error| server.error(Problem::of_task(&error)))?;
     let record =
         read.map_err(
             |ToolError(words)| {
-                if says_missing(&words) { missing(server, id) } else { refused(clipped(&words)) }
+                if says_missing(&words) { missing(server, id) } else { refused(truncated(&words)) }
             },
         )?;
-    let seen = server.digests.get(id);
-    let has_changed = seen.is_some_and(|seen| seen != record.digest);
-    server.digests.insert(id.to_owned(), record.digest.clone());
-    let record = Arc::new(FetchedRecord { has_changed, ..record });
+    let record = Arc::new(record);
     server.records.insert(id.to_owned(), Arc::clone(&record));
     Ok(record)
 }
 
-fn arguments(tools: &Tools, id: &str) -> Map<String, Value> {
+/// Returns the call that fetches a record.
+fn call(tools: &Tools, id: &str) -> ToolCall {
     let mut arguments = tools.fetch.arguments.clone();
     let number = id.parse::<Number>().ok().filter(|_| tools.has_number_ids);
     let id = number.map_or_else(|| Value::from(id), Value::Number);
     arguments.extend(tools.fetch.id.clone().map(|argument| (argument, id)));
-    arguments
+    ToolCall { tool: tools.fetch.tool.clone(), arguments }
 }
 
 fn says_missing(words: &str) -> bool {

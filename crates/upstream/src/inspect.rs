@@ -13,8 +13,12 @@ use crate::tools::{ToolInfo, propose};
 pub struct Inspection {
     /// Name and version that the server gives itself.
     pub server: String,
-    /// Tools of the server.
+    /// Tools of the server, each name once.
     pub tools: Vec<InspectedTool>,
+    /// Number of entries of the tool list that cannot be read.
+    pub unread: usize,
+    /// Names of several tools, of which the first one is used.
+    pub repeated: Vec<String>,
     /// The tools that are called, with their arguments, if they are known.
     pub used: Option<Mapping>,
     /// The reason why none is called.
@@ -26,25 +30,28 @@ pub struct Inspection {
 }
 
 impl McpServer {
-    /// Opens a session and lists the tools.
+    /// Opens a session and lists the tools. Waits for a slow start up to [`OPENING_TIMEOUT`](crate::OPENING_TIMEOUT), as calls
+    /// one after the other do.
     ///
     /// # Errors
     ///
     /// See [`SourceError`].
     pub async fn inspect(&self) -> Result<Inspection, SourceError> {
-        let listed = self.listed().await?;
+        let list = self.tool_list().await.map_err(|problem| self.error(problem))?;
         let server = self.server_name().await?;
-        let used = listed.used.as_ref().ok().map(|tools| Mapping {
+        let used = list.used.as_ref().ok().map(|tools| Mapping {
             search: Some(tools.search.clone()),
             fetch: Some(tools.fetch.clone()),
             stream: None,
         });
-        let problem = listed.used.clone().err().map(|problem| self.error(problem).to_string());
+        let problem = list.used.clone().err().map(|problem| self.error(problem).to_string());
         Ok(Inspection {
             preset: server.rsplit_once(' ').and_then(|(name, _version)| recognized(name)),
             server,
-            tools: listed.all.iter().map(ToolInfo::inspected).collect(),
-            proposed: if used.is_none() { propose(&listed.all) } else { None },
+            tools: list.all.iter().map(ToolInfo::inspected).collect(),
+            unread: list.unread,
+            repeated: list.repeated.iter().cloned().collect(),
+            proposed: if used.is_none() { propose(&list.all) } else { None },
             used,
             problem,
         })

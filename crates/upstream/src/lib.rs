@@ -6,7 +6,7 @@
 //! * `mapping`, `line_pattern`, `presets`: which tools are called, and where their answers have what
 //! * `tools`: recognition of tools; `reply`: reading of their answers
 //! * `session`: sessions over HTTP or with a child process; `credential`, `oauth`: credentials and sign-in
-//! * `server`, `source`: a server as a source; `search`, `fetch`, `stream`, `kept`: its reads, and what is kept of them
+//! * `server`, `source`: a server as a source; `search`, `fetch`, `stream`, `cache`: its reads, and the cache of answers
 //! * `inspect`: the tools of a server, for a command
 //! * `fault`: errors
 //!
@@ -15,11 +15,11 @@
 //! **Invariant:** only tools are called that declare to read, that are `search` and `fetch` of the connectors' contract, or
 //! that the configuration names. Text of a server is data: it never becomes an instruction, a path, a header or a log line.
 
+mod cache;
 mod credential;
 mod fault;
 mod fetch;
 mod inspect;
-mod kept;
 mod line_pattern;
 mod mapping;
 pub mod oauth;
@@ -38,5 +38,5 @@ pub use line_pattern::{InvalidLinePattern, LinePattern};
 pub use mapping::{FetchMapping, InvalidPointer, Mapping, Pointer, SearchMapping};
 pub use presets::{Preset, preset, presets};
 pub use server::{CLIENT_NAME, InvalidSettings, McpServer, McpSettings};
-pub use session::{McpPlace, ServerCommand, stop_servers};
+pub use session::{McpPlace, OPENING_TIMEOUT, ServerCommand, stop_servers};
 pub use stream::DEFAULT_STREAM;

@@ -43,6 +43,9 @@ pub enum InvalidLinePattern {
     /// The pattern has no id.
     #[error("it has no {{id}}, by which a result is fetched")]
     NoId,
+    /// A name occurs twice.
+    #[error("`{{{0}}}` occurs twice; write {{}} for text to skip")]
+    RepeatedField(String),
     /// Two fields stand side by side.
     #[error(
         "two names follow each other without text between them, so that it is not known where the first one ends"
@@ -80,7 +83,7 @@ impl FromStr for LinePattern {
     fn from_str(written: &str) -> Result<Self, InvalidLinePattern> {
         let text = written.trim();
         let (start, mut rest) = text.split_once('{').ok_or(InvalidLinePattern::NoId)?;
-        let mut fields = Vec::new();
+        let mut fields: Vec<(LineField, String)> = Vec::new();
         loop {
             let (name, after) = rest.split_once('}').ok_or(InvalidLinePattern::Unclosed)?;
             let field = match name {
@@ -92,6 +95,9 @@ impl FromStr for LinePattern {
                 "" => LineField::Ignored,
                 other => return Err(InvalidLinePattern::UnknownField(other.to_owned())),
             };
+            if field != LineField::Ignored && fields.iter().any(|(known, _)| *known == field) {
+                return Err(InvalidLinePattern::RepeatedField(name.to_owned()));
+            }
             let Some((literal, next)) = after.split_once('{') else {
                 fields.push((field, after.to_owned()));
                 break;
@@ -150,6 +156,7 @@ mod tests {
             ("{id", InvalidLinePattern::Unclosed),
             ("{id}{title}", InvalidLinePattern::Adjacent),
             ("{id} {name}", InvalidLinePattern::UnknownField("name".to_owned())),
+            ("{id} {} {title} {} {id}", InvalidLinePattern::RepeatedField("id".to_owned())),
         ] {
             assert_eq!(text.parse::<LinePattern>(), Err(expect), "{text}");
         }

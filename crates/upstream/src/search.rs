@@ -1,7 +1,7 @@
 //! Searches: pages of a server's results as pages of hits.
 //!
-//! A server answers with a list of its own length. A page of it is kept for a while, so that the pages of a search are cut from
-//! one list, and a search that goes on after that asks again and checks that the list is the same.
+//! A server answers with a list of its own length. A page of it is cached, so that the pages of a search are cut from one list,
+//! and a search that goes on after that asks again and checks that the list is the same.
 
 use std::sync::Arc;
 
@@ -12,31 +12,30 @@ use fetchwell_ranking::lexical::foreign::ForeignTerms;
 use fetchwell_ranking::lexical::record_filter::RecordFilter;
 use fetchwell_source::query::{filter_hits, has_words, page_without_words};
 use fetchwell_source::unknown_place::unknown_place;
-use fetchwell_source::{
-    Count, ProtocolFault, SearchOperator, SearchPage, SearchPosition, SearchQuery, SourceError,
-};
+use fetchwell_source::{Count, SearchOperator, SearchPage, SearchPosition, SearchQuery, SourceError};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::task::spawn_blocking;
 
-use crate::fault::{Problem, clipped, refused};
-use crate::kept::PageKey;
+use crate::cache::PageKey;
+use crate::fault::{Problem, refused, truncated};
 use crate::reply::{NoResults, ResultItem, ResultsPage, read, results};
 use crate::server::McpServer;
+use crate::session::{ReadLimits, ToolCall};
 use crate::stream::Address;
 use crate::tools::Tools;
 
-/// Number of results that are asked for at once of a tool without pages, and of one with numbered pages.
-const ASKED: u64 = 100;
-const ASKED_OF_A_PAGE: u64 = 50;
+/// Number of results that are requested at once of a tool without pages, and of one with numbered pages.
+const MAX_LIMIT: u64 = 100;
+const NUMBERED_PAGE_LIMIT: u64 = 50;
 
-/// Least number of results that are asked for of a tool with positions. A server ranks a few at little cost, and each of many
+/// Minimum number of results that are requested of a tool with positions. A server ranks a few at little cost, and each of many
 /// has to be written and read.
-const LEAST_ASKED: u64 = 10;
+const MIN_LIMIT: u64 = 10;
 
-/// Number of results from which on a server that is not told a number may have left out others.
-const USUAL_CUT: usize = 10;
+/// Number of results from which on a server that gets no limit may have left out others.
+const USUAL_SERVER_LIMIT: usize = 10;
 
 /// Maximum number of a page.
 const MAX_PAGES: u64 = 1_000;
@@ -52,6 +51,9 @@ struct Position {
     skip: usize,
     #[serde(default)]
     digest: String,
+    /// Digest of the page before, by which a repeated page is noticed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    previous: String,
     /// Number of results that the server is asked for.
     #[serde(default)]
     asked: u64,
@@ -61,7 +63,7 @@ struct Position {
 pub(crate) async fn search(
     server: &McpServer,
     query: &SearchQuery,
-    hops: u32,
+    limits: ReadLimits,
 ) -> Result<SearchPage, SourceError> {
     let schema = server.address.schema();
     for stream in query.streams.iter().map(Some).chain(query.streams.is_empty().then_some(None)) {
@@ -81,13 +83,10 @@ pub(crate) async fn search(
         }
     };
     let is_first = query.position.is_none();
-    let tools = server.tools().await?;
-    let asked = if is_first { asked(&tools, query.limit) } else { start.asked };
+    let tools = server.tools(limits).await.map_err(|problem| server.error(problem))?;
+    let asked = if is_first { result_limit(&tools, query.limit) } else { start.asked };
     let start = Position { asked, ..start };
-    let page = results_page(server, &tools, (words, start.cursor.clone(), asked), is_first, hops).await?;
-    if !start.digest.is_empty() && start.digest != digest(&page) {
-        return Err(SourceError::InvalidCursor);
-    }
+    let page = results_page(server, &tools, PageQuery { words, start: &start }, limits).await?;
     let has_limit = tools.search.limit.is_some();
     let (place, query) = (Arc::clone(&server.address), query.clone());
     let made = spawn_blocking(move || {
@@ -97,7 +96,7 @@ pub(crate) async fn search(
         made.count = is_whole.then(|| Count::exact(made.hits.len().try_into().unwrap_or(u64::MAX)));
         made
     });
-    made.await.map_err(|_stopped| SourceError::Unreachable { problem: "the program is ending".to_owned() })
+    made.await.map_err(|error| server.error(Problem::of_task(&error)))
 }
 
 /// Makes a page of hits of the results from a place on.
@@ -128,13 +127,14 @@ fn hits(
     } else {
         page.next.clone().map(|cursor| Position {
             cursor: Some(cursor),
+            previous: digest(page),
             asked: start.asked,
             ..Position::default()
         })
     };
     let at_limit = page.received >= usize::try_from(asked).unwrap_or(usize::MAX);
     let is_cut = page.next.is_none()
-        && page.has_more.unwrap_or(if has_limit { at_limit } else { page.received >= USUAL_CUT });
+        && page.has_more.unwrap_or(if has_limit { at_limit } else { page.received >= USUAL_SERVER_LIMIT });
     let next = next.and_then(|next| serde_json::to_string(&next).ok()).map(SearchPosition);
     let mut answer = filter_hits(SearchPage { hits: found, next, ..SearchPage::default() }, query);
     // Words of titles are checked above, and excluded words as far as the text of a result goes.
@@ -163,40 +163,75 @@ fn hit(place: &Address, item: &ResultItem, data: RecordData, terms: &mut Foreign
     Hit { id, coverage, ..hit }
 }
 
-/// Returns a page of the server's results, which is asked for if it is not kept.
+/// Words of a search, and the place to go on from.
+struct PageQuery<'a> {
+    words: String,
+    start: &'a Position,
+}
+
+impl PageQuery<'_> {
+    fn key(&self, digest: String) -> PageKey {
+        let Position { cursor, asked, .. } = self.start;
+        PageKey { words: self.words.clone(), cursor: cursor.clone(), limit: *asked, digest }
+    }
+
+    /// Returns the number of the page, from 1, for a tool with numbered pages.
+    fn number(&self, tools: &Tools) -> Result<u64, SourceError> {
+        let cursor = self.start.cursor.as_deref().filter(|_| tools.search.page.is_some());
+        cursor.map_or(Ok(1), str::parse::<u64>).map_err(|_other| SourceError::InvalidCursor)
+    }
+
+    /// Returns the call that searches.
+    fn call(&self, tools: &Tools, number: u64) -> ToolCall {
+        let search = &tools.search;
+        let mut arguments = search.arguments.clone();
+        arguments.extend(search.limit.clone().map(|argument| (argument, Value::from(self.start.asked))));
+        arguments.extend(search.query.clone().map(|query| (query, Value::from(self.words.as_str()))));
+        match &search.page {
+            Some(page) => arguments.extend([(page.clone(), Value::from(number))]),
+            None => arguments.extend(search.cursor.clone().zip(self.start.cursor.clone().map(Value::from))),
+        }
+        ToolCall { tool: search.tool.clone(), arguments }
+    }
+}
+
+/// Returns a page of the server's results: the cached one that a position continues, or else a new answer.
 async fn results_page(
     server: &McpServer,
     tools: &Tools,
-    key: PageKey,
-    is_first: bool,
-    hops: u32,
+    query: PageQuery<'_>,
+    limits: ReadLimits,
 ) -> Result<Arc<ResultsPage>, SourceError> {
-    // A new search asks the server, which may have something new.
-    if !is_first && let Some(page) = server.pages.get(&key) {
+    let Position { cursor, digest: expected, previous, .. } = query.start;
+    // A new search, or the next page of the server, asks the server.
+    if !expected.is_empty()
+        && let Some(page) = server.pages.get(&query.key(expected.clone()))
+    {
         return Ok(page);
     }
-    let (words, cursor, asked) = &key;
-    let number = cursor.as_deref().filter(|_| tools.search.page.is_some()).map_or(Ok(1), str::parse::<u64>);
-    let number = number.map_err(|_other| SourceError::InvalidCursor)?;
-    let arguments = arguments(tools, words, cursor.clone(), number, *asked);
-    let answer = server.sessions.call(&tools.search.tool, arguments, hops).await;
+    let number = query.number(tools)?;
+    let mut answer = server.sessions.call(&query.call(tools, number), limits).await;
+    let mut search = tools.search.clone();
+    // The tools are listed again once if the server has changed them without a notice.
+    if let Err(Problem::UnknownTool(_)) = answer {
+        let tools = server.tools(limits).await.map_err(|problem| server.error(problem))?;
+        answer = server.sessions.call(&query.call(&tools, number), limits).await;
+        search = tools.search;
+    }
     let answer = answer.map_err(|problem| server.error(problem))?;
-    let search = tools.search.clone();
+    let mapping = search.clone();
     let read = move || match read(answer) {
-        Ok(content) => results(&content, &search),
+        Ok(content) => results(&content, &mapping),
         Err(error) => Err(NoResults::Error(error)),
     };
-    let page = spawn_blocking(read).await.map_err(|_stopped| server.error(Problem::Closed))?;
+    let page = spawn_blocking(read).await.map_err(|error| server.error(Problem::of_task(&error)))?;
     let mut page = page.map_err(|fault| no_results(server, fault))?;
-    let search = &tools.search;
+    // A server that does not know the argument for the position sends its first page again.
+    let repeats = !page.items.is_empty() && *previous == digest(&page);
+    if repeats {
+        (page.items, page.next) = (Vec::new(), None);
+    }
     if search.page.is_some() {
-        let earlier = (number > 1).then(|| (number > 2).then(|| (number - 1).to_string()));
-        let earlier = earlier.and_then(|cursor| server.pages.get(&(words.clone(), cursor, *asked)));
-        // A server that does not know the argument sends the first page again.
-        let repeats = earlier.is_some_and(|earlier| earlier.items == page.items);
-        if repeats {
-            page.items.clear();
-        }
         let goes_on = page.has_more.unwrap_or(!page.items.is_empty()) && !repeats && number < MAX_PAGES;
         page.next = goes_on.then(|| (number + 1).to_string());
     } else if search.cursor.is_none() && page.next.take().is_some() {
@@ -205,55 +240,42 @@ async fn results_page(
     } else if page.next == *cursor {
         page.next = None;
     }
+    let digest = digest(&page);
+    if !expected.is_empty() && *expected != digest {
+        return Err(SourceError::InvalidCursor);
+    }
     let page = Arc::new(page);
-    server.pages.insert(key, Arc::clone(&page));
+    server.pages.insert(query.key(digest), Arc::clone(&page));
     Ok(page)
 }
 
 /// Returns the number of results that a tool is asked for, if it has an argument for it.
-fn asked(tools: &Tools, limit: usize) -> u64 {
+fn result_limit(tools: &Tools, limit: usize) -> u64 {
     let search = &tools.search;
     let fixed = search.limit.as_ref().and_then(|limit| search.arguments.get(limit)?.as_u64());
     let wanted = match (&search.cursor, &search.page) {
-        (Some(_), _) => u64::try_from(limit).unwrap_or(u64::MAX).clamp(LEAST_ASKED, ASKED),
-        (None, Some(_)) => ASKED_OF_A_PAGE,
-        (None, None) => ASKED,
+        (Some(_), _) => u64::try_from(limit).unwrap_or(u64::MAX).clamp(MIN_LIMIT, MAX_LIMIT),
+        (None, Some(_)) => NUMBERED_PAGE_LIMIT,
+        (None, None) => MAX_LIMIT,
     };
-    fixed.unwrap_or_else(|| tools.max_limit.map_or(wanted, |most| most.min(wanted)))
-}
-
-fn arguments(
-    tools: &Tools,
-    words: &str,
-    cursor: Option<String>,
-    number: u64,
-    asked: u64,
-) -> Map<String, Value> {
-    let search = &tools.search;
-    let mut arguments = search.arguments.clone();
-    arguments.extend(search.limit.clone().map(|argument| (argument, Value::from(asked))));
-    arguments.extend(search.query.clone().map(|query| (query, Value::from(words))));
-    match &search.page {
-        Some(page) => arguments.extend([(page.clone(), Value::from(number))]),
-        None => arguments.extend(search.cursor.clone().zip(cursor.map(Value::from))),
-    }
-    arguments
+    fixed.unwrap_or_else(|| tools.max_limit.map_or(wanted, |max| max.min(wanted)))
 }
 
 fn no_results(server: &McpServer, fault: NoResults) -> SourceError {
     match fault {
-        NoResults::Error(error) => refused(clipped(&error.0)),
-        NoResults::NoList => SourceError::Protocol(ProtocolFault::WrongShape { missing: "list of results" }),
+        NoResults::Error(error) => refused(truncated(&error.0)),
+        NoResults::NoList => server.error(Problem::NoResults),
         NoResults::Text => server.error(Problem::TextOnly),
     }
 }
 
-/// Returns a digest of the ids of a page, by which a changed list is noticed.
+/// Returns a digest of the results of a page, by which a changed list and a repeated page are noticed: of their ids, and of the
+/// titles of those without one.
 fn digest(page: &ResultsPage) -> String {
     let mut hash = Sha256::new();
     for item in &page.items {
-        hash.update(item.id.as_deref().unwrap_or_default());
-        hash.update([0]);
+        hash.update(item.id.as_ref().or(item.title.as_ref()).map_or("", String::as_str));
+        hash.update([0, u8::from(item.id.is_some())]);
     }
     hexadecimal(hash.finalize().iter().take(8))
 }

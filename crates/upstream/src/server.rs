@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fetchwell_core::handle::{ConnectionId, SourceName, StreamName};
+use fetchwell_core::hex::hexadecimal;
 use fetchwell_source::{QueryFault, SourceError};
-use tokio::time::timeout;
+use sha2::{Digest, Sha256};
+use tokio::time::{Instant, timeout_at};
+use url::Url;
 
+use crate::cache::{PageCache, RecordCache, page_cache, record_cache};
 use crate::credential::sign_in;
 use crate::fault::Problem;
-use crate::kept::{KeptPages, KeptRecords, SeenDigests, kept_pages, kept_records, seen_digests};
 use crate::mapping::Mapping;
-use crate::session::{CurrentToken, Endpoint, Listed, McpPlace, Sessions};
+use crate::session::{CurrentToken, Endpoint, McpPlace, ReadLimits, Sessions, ToolList};
 use crate::stream::{Address, DEFAULT_STREAM};
 use crate::tools::Tools;
 
@@ -45,9 +48,8 @@ pub struct McpServer {
     pub(crate) identity: String,
     pub(crate) address: Arc<Address>,
     pub(crate) sessions: Sessions,
-    pub(crate) pages: KeptPages,
-    pub(crate) records: KeptRecords,
-    pub(crate) digests: SeenDigests,
+    pub(crate) pages: PageCache,
+    pub(crate) records: RecordCache,
 }
 
 /// Names in the settings that cannot be those of a connection or a stream.
@@ -71,7 +73,10 @@ impl McpServer {
             label,
             no_record: NO_RECORD.parse().map_err(invalid)?,
         };
-        let identity = Self::identity_at(&name, &place.to_string());
+        let identity = match &place {
+            McpPlace::Http { url, .. } => Self::identity_at(&name, url),
+            McpPlace::Command(command) => Self::identity_of_command(&name, &command.line),
+        };
         let endpoint = Endpoint {
             source: name.to_string(),
             place,
@@ -85,32 +90,41 @@ impl McpServer {
             identity,
             address: Arc::new(address),
             sessions: Sessions::new(endpoint),
-            pages: kept_pages(),
-            records: kept_records(),
-            digests: seen_digests(),
+            pages: page_cache(),
+            records: record_cache(),
         })
     }
 
-    /// Returns the identity of a server at a place.
+    /// Returns the identity of a server behind a URL. Its query, which may have a secret, is part of a digest.
     #[must_use]
-    pub fn identity_at(name: &SourceName, place: &str) -> String {
-        format!("{name} mcp {place}")
+    pub fn identity_at(name: &SourceName, url: &Url) -> String {
+        let place = format!("{}{}", url.origin().ascii_serialization(), url.path());
+        identity(name, &place, std::iter::once(url.as_str()))
     }
 
-    /// Returns the tools of the server, for which a session is opened.
-    pub(crate) async fn listed(&self) -> Result<Arc<Listed>, SourceError> {
-        let deadline = self.sessions.endpoint().deadline;
-        let listed = async {
-            let session = self.sessions.session().await?;
-            session.tools(self.sessions.endpoint()).await
-        };
-        let listed = timeout(deadline, listed).await.unwrap_or(Err(Problem::Timeout(deadline)));
-        listed.map_err(|problem| self.error(problem))
+    /// Returns the identity of a server that is started with a command line. Its arguments, which may have secrets, are part of
+    /// a digest.
+    #[must_use]
+    pub fn identity_of_command(name: &SourceName, line: &[String]) -> String {
+        let program = line.first().map_or("", String::as_str);
+        identity(name, program, line.iter().map(String::as_str))
     }
 
-    /// Returns the tools that are called.
-    pub(crate) async fn tools(&self) -> Result<Tools, SourceError> {
-        self.listed().await?.used.clone().map_err(|problem| self.error(problem))
+    /// Returns the limits of a read that has passed `hops` servers of fetchwell, and begins now.
+    pub(crate) fn limits(&self, hops: u32) -> ReadLimits {
+        ReadLimits { hops, until: Instant::now() + self.sessions.endpoint().deadline }
+    }
+
+    /// Returns the list of tools, for which a session is opened.
+    pub(crate) async fn tool_list(&self) -> Result<Arc<ToolList>, Problem> {
+        let session = self.sessions.session().await?;
+        session.tools(self.sessions.endpoint()).await
+    }
+
+    /// Returns the tools that are called, within the limits of a read.
+    pub(crate) async fn tools(&self, limits: ReadLimits) -> Result<Tools, Problem> {
+        let list = timeout_at(limits.until, self.tool_list()).await;
+        list.unwrap_or_else(|_elapsed| Err(self.sessions.timed_out()))?.used.clone()
     }
 
     /// Returns the name and version that the server gives itself.
@@ -136,5 +150,44 @@ impl McpServer {
             problem: format!("`{connection}` is an MCP server, which cannot {read}"),
             hint: format!("Use `search` with `connection_id` \"{connection}\", and `fetch` for its hits."),
         }
+    }
+}
+
+/// Returns the identity of a server: the name of its source, its place as it is shown, and a digest of all parts of its place.
+fn identity<'a>(name: &SourceName, shown: &str, parts: impl Iterator<Item = &'a str>) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part.len().to_be_bytes());
+        hash.update(part);
+    }
+    format!("{name} mcp {shown} {}", hexadecimal(hash.finalize().iter().take(8)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_differ_by_queries_and_arguments_and_show_neither() {
+        let name: SourceName = "notes".parse().unwrap();
+        let at = |url: &str| McpServer::identity_at(&name, &url.parse().unwrap());
+        let of = |line: &[&str]| {
+            McpServer::identity_of_command(
+                &name,
+                &line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(),
+            )
+        };
+        let identities = [
+            at("https://a.example/mcp"),
+            at("https://a.example/mcp?key=s3cret"),
+            of(&["npx", "a", "s3cret"]),
+            of(&["npx", "as3cret"]),
+            of(&["npx"]),
+        ];
+        for (number, identity) in identities.iter().enumerate() {
+            assert!(!identity.contains("s3cret"), "{identity}");
+            assert!(identities.iter().skip(number + 1).all(|other| other != identity), "{identity}");
+        }
+        assert_eq!(at("https://a.example/mcp"), identities[0]);
     }
 }

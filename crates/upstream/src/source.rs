@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 
 use crate::fault::Problem;
 use crate::server::McpServer;
-use crate::session::SessionState;
+use crate::session::SessionReport;
 use crate::{fetch, search};
 
 #[async_trait]
@@ -30,7 +30,7 @@ impl Source for McpServer {
     }
 
     async fn backends(&self) -> Vec<BackendStatus> {
-        let SessionState { state, server, latency, problem } = self.sessions.status();
+        let SessionReport { state, server, latency, problem } = self.sessions.status();
         // The words of a server are not shown to operators.
         let problem = problem.map(|problem| match problem {
             Problem::Refused(_) => "the server reports an error of its own".to_owned(),
@@ -56,7 +56,7 @@ impl Source for McpServer {
     }
 
     async fn search(&self, context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        search::search(self, query, context.hops()).await
+        search::search(self, query, self.limits(context.hops())).await
     }
 
     async fn records(
@@ -68,7 +68,7 @@ impl Source for McpServer {
     }
 
     async fn record(&self, context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
-        fetch::record(self, query, context.hops()).await
+        fetch::record(self, query, self.limits(context.hops())).await
     }
 
     async fn version(

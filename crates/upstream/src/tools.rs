@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use rmcp::model::Tool;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::mapping::{FetchMapping, Mapping, SearchMapping};
@@ -71,6 +72,23 @@ impl From<Tool> for ToolInfo {
             is_destructive: hints.destructive_hint == Some(true),
         }
     }
+}
+
+/// The parts of an entry of a tool list that are read. Others may be anything.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolEntry {
+    name: String,
+    input_schema: Map<String, Value>,
+    #[serde(default)]
+    annotations: Option<ToolHints>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ToolHints {
+    read_only_hint: Option<bool>,
+    destructive_hint: Option<bool>,
 }
 
 /// A tool of a server.
@@ -274,6 +292,18 @@ pub(crate) fn propose(listed: &[ToolInfo]) -> Option<Mapping> {
 }
 
 impl ToolInfo {
+    /// Reads an entry of a tool list. Returns `None` if its name, arguments or hints are not valid.
+    pub(crate) fn from_json(entry: Value) -> Option<Self> {
+        let ToolEntry { name, input_schema, annotations } = serde_json::from_value(entry).ok()?;
+        let hints = annotations.unwrap_or_default();
+        Some(Self {
+            name,
+            schema: Arc::new(input_schema),
+            read_only: hints.read_only_hint,
+            is_destructive: hints.destructive_hint == Some(true),
+        })
+    }
+
     /// Returns the tool as it is shown to people.
     pub(crate) fn inspected(&self) -> InspectedTool {
         let required: Vec<String> = self.required().into_iter().map(str::to_owned).collect();

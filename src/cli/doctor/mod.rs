@@ -73,7 +73,6 @@ impl Doctor {
             Ok(settings) => settings,
             Err(failure) => return Ok(vec![Check::for_all("settings", Err(failure.message))]),
         };
-        let environment = &environment.with_state_dir(settings.state_dir.as_ref());
         let examined = settings.sources.iter().map(|source| examine(source, environment));
         let examined: Vec<SourceChecks> = runtime()?.block_on(join_all(examined));
         let imports = settings.sources.iter().zip(&examined);

@@ -1,6 +1,5 @@
 //! `fetchwell source add`: adds a source to the configuration file.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -16,8 +15,8 @@ use crate::app::failure::Failure;
 use crate::app::settings::remote;
 use crate::cli::print::Printer;
 use crate::config::{
-    ConfigError, CredentialSettings, DEFAULT_CACHE_ROOT, DurationText, Environment, Label, NewSource,
-    SourceTitle, check_text, read_text, with_source,
+    CredentialSettings, DEFAULT_CACHE_ROOT, DurationText, EditedFile, Environment, Label, NewSource,
+    SourceTitle,
 };
 
 /// Add a source to the configuration file, which is created if it does not exist
@@ -84,15 +83,10 @@ const NO_PLACE: &str = "name the place of the source with --store DB, --url URL 
 
 impl Add {
     pub(super) fn run(mut self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let path = self.file.path_to_edit()?;
-        let text = match read_text(&path) {
-            Ok(text) => text,
-            Err(_) if is_missing(&path) => String::new(),
-            Err(error) => return Err(error.into()),
-        };
+        let current = EditedFile::read(self.file.path_to_edit()?)?;
+        let path = current.path();
         let name = self.name.0.to_string();
-        let known = check_text(&text, &path)?;
-        if known.sources.iter().any(|source| source.name == self.name.0) {
+        if current.settings().sources.iter().any(|source| source.name == self.name.0) {
             return Err(Failure::new(format!(
                 "{} has a source `{name}` already; choose another name, or run `fetchwell source remove {name}` first",
                 path.display()
@@ -105,11 +99,8 @@ impl Add {
         let file = self.file.clone();
         let is_mcp = self.place.mcp.is_some() || !self.place.command.is_empty();
         let source = self.written(&absolute(path.parent().unwrap_or(Path::new("")))?)?;
-        let edited = with_source(&text, &source);
-        let edited = edited.map_err(|problem| ConfigError::invalid(path.clone(), problem))?;
-        // The edited text is validated before it is written.
-        let settings = check_text(&edited, &path)?;
-        file.save(&path, &text, &edited)?;
+        let edited = current.with_source(&source)?;
+        file.save(path, current.text(), edited.text())?;
         if printer.json {
             printer.value(&json!({ "added": name, "config": path }));
         } else {
@@ -120,7 +111,7 @@ impl Add {
             ));
         }
         let store = default_store(environment).filter(|store| store.is_file());
-        if let Some(unread) = store.and_then(|store| unread_store_note(&settings, &store)) {
+        if let Some(unread) = store.and_then(|store| unread_store_note(edited.settings(), &store)) {
             note(&unread);
         }
         Ok(())
@@ -192,10 +183,6 @@ fn database_url(place: &Path) -> Result<String, Failure> {
         ));
     }
     Ok(place.display().to_string())
-}
-
-fn is_missing(path: &Path) -> bool {
-    std::fs::metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {

@@ -4,6 +4,7 @@ use clap::Args;
 use fetchwell_callers::CallContext;
 use fetchwell_core::handle::Handle;
 use fetchwell_core::record::{Hit, HitId};
+use fetchwell_core::saturate::saturated;
 use fetchwell_core::terminal::Line;
 use fetchwell_source::{RecordQuery, SearchQuery, Source, SourceError};
 use fetchwell_upstream::{InspectedTool, Inspection, Mapping, McpServer};
@@ -13,7 +14,7 @@ use super::file_args::{FileArgs, unknown};
 use crate::app::failure::Failure;
 use crate::app::mcp::mcp_server;
 use crate::app::open::runtime;
-use crate::cli::print::{Printer, STRONG};
+use crate::cli::print::{Printer, STRONG, counted};
 use crate::cli::probe::{error_with_remedy, with_deadline};
 use crate::config::{Environment, SourcePlace};
 
@@ -40,7 +41,6 @@ type Sample = Result<(Vec<Hit>, Option<Vec<String>>), String>;
 impl Inspect {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let settings = self.file.read_trusted()?;
-        let environment = &environment.with_state_dir(settings.state_dir.as_ref());
         let named = settings.sources.iter().find(|source| source.name.as_str() == self.name);
         let source = named.ok_or_else(|| unknown(&self.name, &settings))?;
         let SourcePlace::Mcp(place) = &source.place else {
@@ -118,6 +118,8 @@ fn as_json(inspection: &Inspection, sample: Option<&Sample>) -> Value {
     json!({
         "server": inspection.server,
         "tools": inspection.tools.iter().map(tool).collect::<Vec<_>>(),
+        "unread": inspection.unread,
+        "repeated": inspection.repeated,
         "used": inspection.used,
         "problem": inspection.problem,
         "proposed": inspection.proposed,
@@ -135,6 +137,13 @@ fn print_text(printer: Printer, inspection: &Inspection, sample: Option<&Sample>
             (false, false) => "",
         };
         printer.line(format_args!("  {}({}){hints}", tool.name, tool.arguments.join(", ")));
+    }
+    for name in &inspection.repeated {
+        printer.line(format_args!("The server has several tools `{name}`. The first one is used."));
+    }
+    if inspection.unread > 0 {
+        let unread = counted(saturated::<u64>(inspection.unread), "other tool");
+        printer.line(format_args!("The server lists {unread} whose name, arguments or hints are not valid."));
     }
     if let Some(used) = &inspection.used {
         printer.line(format_args!("Called:"));

@@ -28,7 +28,6 @@ impl Login {
         let SourcePlace::Mcp(server) = &source.place else {
             return Err(Failure::usage(&format!("`{name}` is no MCP server, so there is no sign-in")));
         };
-        let environment = environment.with_state_dir(settings.state_dir.as_ref());
         let open = |url: &url::Url| {
             if printer.json {
                 printer.value(&serde_json::json!({ "open": url.as_str() }));
@@ -37,7 +36,7 @@ impl Login {
                 printer.line(format_args!("{url}"));
             }
         };
-        runtime()?.block_on(sign_in(source, server, &environment, open))?;
+        runtime()?.block_on(sign_in(source, server, environment, open))?;
         if printer.json {
             printer.value(&serde_json::json!({ "signed_in": name }));
         } else {

@@ -40,7 +40,6 @@ struct TestResult<'a> {
 impl Test {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let mut settings = self.file.read_trusted()?;
-        let environment = &environment.with_state_dir(settings.state_dir.as_ref());
         if let Some(name) = &self.name {
             if !settings.sources.iter().any(|source| source.name.as_str() == name) {
                 return Err(unknown(name, &settings));

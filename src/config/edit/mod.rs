@@ -1,11 +1,14 @@
 //! Editing the text of a configuration file: adding and removing sources. All other bytes stay as they are.
 //!
+//! * `edited_file`: a file to which sources are added
 //! * `save`: atomic writes of a file, and its deletion
 
+mod edited_file;
 mod save;
 
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, Table, value};
 
+pub use self::edited_file::EditedFile;
 pub use self::save::{delete, save};
 
 /// A source to be added to a file. Each field is the value of a key.
@@ -77,7 +80,7 @@ impl NewSource {
 /// # Errors
 ///
 /// The text is not valid TOML, or lists its sources inline.
-pub fn with_source(text: &str, source: &NewSource) -> Result<String, String> {
+fn with_source(text: &str, source: &NewSource) -> Result<String, String> {
     sources(&parse(text)?)?;
     let mut block = DocumentMut::new();
     let mut tables = ArrayOfTables::new();

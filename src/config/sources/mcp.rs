@@ -4,16 +4,60 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use fetchwell_outbound::is_confidential;
 use fetchwell_upstream::{FetchMapping, Mapping, SearchMapping};
+use http::HeaderName;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
-use url::{Host, Url};
+use serde_json::{Map, Value};
+use url::Url;
 
 use crate::config::credential::CredentialSettings;
-use crate::config::values::{CredentialText, is_variable, parsed, without_user_info};
+use crate::config::values::{CredentialText, SecretPlace, is_variable, parsed, without_user_info};
 
 /// Maximum length of the name by which the program introduces itself, in characters.
 const MAX_CLIENT_NAME: usize = 64;
+
+/// Headers that the client of the protocol sets itself, in lower case.
+const PROTOCOL_HEADERS: [&str; 10] = [
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "last-event-id",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "te",
+    "transfer-encoding",
+];
+
+/// Returns true for a header that the client of the protocol sets itself.
+#[must_use]
+pub fn is_protocol_header(name: &str) -> bool {
+    PROTOCOL_HEADERS.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// A mistake in the keys of an MCP server.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct KeyMistake {
+    /// Key below the table of the source, such as `["search", "cursor"]`; empty for the source as a whole.
+    pub(super) key: Vec<String>,
+    pub(super) problem: String,
+}
+
+impl From<String> for KeyMistake {
+    fn from(problem: String) -> Self {
+        Self { key: Vec::new(), problem }
+    }
+}
+
+impl KeyMistake {
+    /// Creates the mistake of a key, or of a key in a table of the source.
+    fn new(key: &[&str], problem: impl Into<String>) -> Self {
+        Self { key: key.iter().map(|step| (*step).to_owned()).collect(), problem: problem.into() }
+    }
+}
 
 /// Settings of an MCP server.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +70,8 @@ pub struct McpSource {
     pub preset: Option<String>,
     /// Tools that are named.
     pub mapping: Mapping,
+    /// State directory of the configuration, in which sign-ins are kept; that of the user if absent.
+    pub state_dir: Option<PathBuf>,
 }
 
 // Mappings have JSON values, whose numbers are equal to themselves when they come from a file.
@@ -63,7 +109,7 @@ pub struct OAuthClient {
     /// Id of a client that the operator has registered; the program registers one if absent.
     pub client_id: Option<String>,
     /// Secret of that client.
-    pub client_secret: Option<ValuePlace>,
+    pub client_secret: Option<SecretPlace>,
     /// URL of a client id metadata document.
     #[serde(deserialize_with = "parsed")]
     pub client_metadata_url: Option<Url>,
@@ -149,68 +195,187 @@ impl McpKeys {
         credential: Option<&CredentialText>,
         allow_insecure: Option<bool>,
         folder: &Path,
-    ) -> Result<McpSource, String> {
-        let endpoint = match (self.mcp, self.command) {
+    ) -> Result<McpSource, KeyMistake> {
+        self.check_names()?;
+        let mapping = Mapping { search: self.search, fetch: self.fetch, stream: None };
+        check_mapping(&mapping)?;
+        let location = match (self.mcp, self.command) {
             (Some(url), None) if self.env.is_none() => {
-                let credential =
-                    credential.map(|credential| own_credential(credential, folder)).transpose()?;
-                let url = endpoint(&url, allow_insecure == Some(true))?;
-                let oauth = self.oauth.unwrap_or_default();
-                if credential.is_some() && oauth != OAuthClient::default() {
-                    return Err(
-                        "oauth is for a sign-in with `fetchwell source login`; remove it or the credential"
-                            .to_owned(),
-                    );
+                let settings =
+                    HttpKeys { headers: self.headers, oauth: self.oauth, credential, allow_insecure };
+                settings.endpoint(&url, folder)?
+            }
+            (Some(_), None) => {
+                return Err(KeyMistake::new(&["env"], "env is for a server that is started with command"));
+            }
+            (None, Some(line)) if line.first().is_none_or(|program| program.trim().is_empty()) => {
+                return Err(KeyMistake::new(
+                    &["command"],
+                    "command is empty; write the program and its arguments as a list, such as [\"npx\", \"-y\", \"server\"]",
+                ));
+            }
+            (None, Some(line)) => {
+                let keys = [
+                    ("credential", credential.is_some()),
+                    ("headers", self.headers.is_some()),
+                    ("oauth", self.oauth.is_some()),
+                    ("allow_insecure", allow_insecure.is_some()),
+                ];
+                if let Some((key, _)) = keys.into_iter().find(|(_, is_set)| *is_set) {
+                    let problem =
+                        format!("{key} is for a server behind a URL; a command gets its secrets in env");
+                    return Err(KeyMistake::new(&[key], problem));
                 }
-                let client_secret = oauth.client_secret.clone().map(|secret| secret.below(folder));
-                let oauth = Box::new(OAuthClient { client_secret, ..oauth });
-                Ok(McpEndpoint::Http { url, credential, headers: placed(self.headers, folder), oauth })
+                let environment = placed(self.env, folder);
+                McpEndpoint::Command { line, environment, folder: folder.to_owned() }
             }
-            (Some(_), None) => Err("env is for a server that is started with command"),
-            (None, Some(line)) if line.first().is_none_or(|program| program.trim().is_empty()) => Err(
-                "command is empty; write the program and its arguments as a list, such as [\"npx\", \"-y\", \"server\"]",
-            ),
-            (None, Some(_))
-                if credential.is_some()
-                    || self.headers.is_some()
-                    || self.oauth.is_some()
-                    || allow_insecure.is_some() =>
-            {
-                Err(
-                    "credential, headers, oauth and allow_insecure are for a server behind a URL; a command gets its secrets in env",
-                )
+            (Some(_), Some(_)) => {
+                return Err(KeyMistake::new(
+                    &["command"],
+                    "mcp and command are two servers; name one of them",
+                ));
             }
-            (None, Some(line)) => Ok(McpEndpoint::Command {
-                line,
-                environment: placed(self.env, folder),
-                folder: folder.to_owned(),
-            }),
-            (Some(_), Some(_)) => Err("mcp and command are two servers; name one of them"),
-            (None, None) => Err("mcp or command is missing"),
-        }?;
+            (None, None) => return Err(KeyMistake::new(&[], "mcp or command is missing")),
+        };
+        Ok(McpSource {
+            endpoint: location,
+            client_name: self.client_name,
+            preset: self.preset,
+            mapping,
+            state_dir: None,
+        })
+    }
+
+    /// Checks the name of the client and of the preset.
+    fn check_names(&self) -> Result<(), KeyMistake> {
         let is_name = |name: &String| {
             !name.trim().is_empty()
                 && name.chars().count() <= MAX_CLIENT_NAME
                 && !name.chars().any(char::is_control)
         };
         if self.client_name.as_ref().is_some_and(|name| !is_name(name)) {
-            return Err(format!("client_name is a name of at most {MAX_CLIENT_NAME} characters"));
-        }
-        let mapping = Mapping { search: self.search, fetch: self.fetch, stream: None };
-        let unnamed = [
-            mapping.search.as_ref().map(|search| &search.tool),
-            mapping.fetch.as_ref().map(|fetch| &fetch.tool),
-        ];
-        if unnamed.into_iter().flatten().any(String::is_empty) {
-            return Err("search and fetch need tool, the name of the tool".to_owned());
+            let problem = format!("client_name is a name of at most {MAX_CLIENT_NAME} characters");
+            return Err(KeyMistake::new(&["client_name"], problem));
         }
         if let Some(preset) = &self.preset
             && fetchwell_upstream::preset(preset).is_none()
         {
             let known = fetchwell_upstream::presets().join(", ");
-            return Err(format!("there is no preset of this name; the presets are {known}"));
+            let problem = format!("there is no preset of this name; the presets are {known}");
+            return Err(KeyMistake::new(&["preset"], problem));
         }
-        Ok(McpSource { endpoint, client_name: self.client_name, preset: self.preset, mapping })
+        Ok(())
+    }
+}
+
+/// The keys of a server behind a URL.
+struct HttpKeys<'a> {
+    headers: Option<BTreeMap<String, ValuePlace>>,
+    oauth: Option<OAuthClient>,
+    credential: Option<&'a CredentialText>,
+    allow_insecure: Option<bool>,
+}
+
+impl HttpKeys<'_> {
+    fn endpoint(self, url: &str, folder: &Path) -> Result<McpEndpoint, KeyMistake> {
+        self.check_headers()?;
+        let credential = self.credential.map(|credential| own_credential(credential, folder)).transpose();
+        let credential = credential.map_err(|problem| KeyMistake::new(&["credential"], problem))?;
+        let url = endpoint(url, self.allow_insecure == Some(true));
+        let url = url.map_err(|problem| KeyMistake::new(&["mcp"], problem))?;
+        let oauth = self.oauth.unwrap_or_default();
+        if credential.is_some() && oauth != OAuthClient::default() {
+            return Err(KeyMistake::new(
+                &["oauth"],
+                "oauth is for a sign-in with `fetchwell source login`; remove it or the credential",
+            ));
+        }
+        let client_secret = oauth.client_secret.clone().map(|secret| secret.below(folder));
+        let oauth = Box::new(OAuthClient { client_secret, ..oauth });
+        Ok(McpEndpoint::Http { url, credential, headers: placed(self.headers, folder), oauth })
+    }
+
+    /// Refuses headers that are not valid, or that a request has already.
+    fn check_headers(&self) -> Result<(), KeyMistake> {
+        for name in self.headers.iter().flat_map(BTreeMap::keys) {
+            let mistake = |problem: &str| KeyMistake::new(&["headers", name.as_str()], problem);
+            if name.parse::<HeaderName>().is_err() {
+                return Err(mistake("this is not the name of a header, such as X-Api-Key"));
+            }
+            if is_protocol_header(name) {
+                return Err(mistake("the protocol sets this header itself; remove it"));
+            }
+            if name.eq_ignore_ascii_case("authorization")
+                && (self.credential.is_some() || self.oauth.is_some())
+            {
+                return Err(mistake(
+                    "a credential and a sign-in send this header; remove it, or credential and oauth. \
+                     A bearer token is written as credential = \"env:NAME\"",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a mapping whose keys contradict each other.
+fn check_mapping(mapping: &Mapping) -> Result<(), KeyMistake> {
+    if let Some(search) = &mapping.search {
+        if search.page.is_some() && (search.cursor.is_some() || search.next.is_some()) {
+            let key = if search.cursor.is_some() { "cursor" } else { "next" };
+            let problem =
+                format!("{key} is for a tool with positions, and page for one with numbered pages; name one");
+            return Err(KeyMistake::new(&["search", key], problem));
+        }
+        let names = [
+            ("query", &search.query),
+            ("limit", &search.limit),
+            ("cursor", &search.cursor),
+            ("page", &search.page),
+        ];
+        ToolKeys { table: "search", tool: &search.tool, names: &names, arguments: &search.arguments }
+            .check()?;
+    }
+    if let Some(fetch) = &mapping.fetch {
+        let names = [("id", &fetch.id)];
+        ToolKeys { table: "fetch", tool: &fetch.tool, names: &names, arguments: &fetch.arguments }.check()?;
+    }
+    Ok(())
+}
+
+/// The keys of a tool with names of its arguments.
+struct ToolKeys<'a> {
+    table: &'static str,
+    tool: &'a str,
+    /// Keys, with the argument that each names.
+    names: &'a [(&'static str, &'a Option<String>)],
+    arguments: &'a Map<String, Value>,
+}
+
+impl ToolKeys<'_> {
+    fn check(&self) -> Result<(), KeyMistake> {
+        let Self { table, tool, names, arguments } = *self;
+        if tool.is_empty() {
+            return Err(KeyMistake::new(
+                &[table, "tool"],
+                format!("{table} needs tool, the name of the tool"),
+            ));
+        }
+        let named = || names.iter().filter_map(|(key, argument)| Some((*key, argument.as_deref()?)));
+        for (number, (key, argument)) in named().enumerate() {
+            if let Some((other, _)) = named().take(number).find(|(_, earlier)| *earlier == argument) {
+                let problem = format!("{other} and {key} are the same argument `{argument}`");
+                return Err(KeyMistake::new(&[table, key], problem));
+            }
+            // A number in `arguments` replaces the limit.
+            if key != "limit" && arguments.contains_key(argument) {
+                let problem = format!(
+                    "`{argument}` is the argument of {key}, whose value is another for each call; remove it"
+                );
+                return Err(KeyMistake::new(&[table, "arguments", argument], problem));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -235,13 +400,7 @@ fn endpoint(text: &str, allows_insecure: bool) -> Result<Url, String> {
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.fragment().is_none() && url.has_host());
     let url =
         url.ok_or("mcp is the https URL of the server's endpoint, such as \"https://mcp.example.com/mcp\"")?;
-    let is_local = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    if url.scheme() == "https" || is_local || allows_insecure {
+    if is_confidential(&url) || allows_insecure {
         Ok(url)
     } else {
         Err("over http the credential and every query are sent unencrypted; use https, or set allow_insecure = true beside it if no one else can read that network".to_owned())

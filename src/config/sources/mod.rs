@@ -17,8 +17,8 @@ use fetchwell_upstream::{FetchMapping, SearchMapping};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
-use self::mcp::McpKeys;
-pub use self::mcp::{McpEndpoint, McpSource, OAuthClient, ValuePlace};
+use self::mcp::{KeyMistake, McpKeys};
+pub use self::mcp::{McpEndpoint, McpSource, OAuthClient, ValuePlace, is_protocol_header};
 use super::credential::{CredentialSettings, DEFAULT_CACHE_ROOT};
 use super::tree::{Mistake, Node};
 use super::values::{CredentialText, Label, SourceTitle, without_user_info};
@@ -243,29 +243,43 @@ pub(super) fn sources(
             );
             return Err(tree.mistake(&["source", &number, "url"], problem));
         }
-        sources.push(source.settings(folder).map_err(wrong)?);
+        sources.push(source.settings(folder).map_err(|KeyMistake { key, problem }| {
+            let key = if key.is_empty() { vec!["name".to_owned()] } else { key };
+            let path = ["source", &number].into_iter().chain(key.iter().map(String::as_str));
+            tree.mistake(&path.collect::<Vec<_>>(), problem)
+        })?);
     }
     Ok(sources)
 }
 
 impl SourceTable {
-    fn settings(mut self, folder: &Path) -> Result<SourceSettings, String> {
+    fn settings(mut self, folder: &Path) -> Result<SourceSettings, KeyMistake> {
         let SourceTitle(name) = self.name.clone();
         let server = self.mcp_keys();
         if server.has_place() {
             let is_else = self.store.is_some() || self.url.is_some() || self.cache_root.is_some();
             if is_else || self.read_urls.is_some() || self.max_lag.is_some() {
-                return Err(format!("source `{name}` is an MCP server; remove its other places"));
+                return Err(format!("source `{name}` is an MCP server; remove its other places").into());
             }
             let server = server.settings(self.credential.as_ref(), self.allow_insecure, folder);
-            let server = server.map_err(|problem| format!("source `{name}`: {problem}"))?;
+            let server = server.map_err(|KeyMistake { key, problem }| {
+                let problem = format!("source `{name}`: {problem}");
+                KeyMistake { key, problem }
+            })?;
             return Ok(self.settings_at(SourcePlace::Mcp(Box::new(server))));
         }
         if !server.is_empty() {
             return Err(format!(
                 "source `{name}`: env, headers, oauth, client_name, preset, search and fetch need mcp or command, an MCP server"
-            ));
+            )
+            .into());
         }
+        let place = self.other_place(&name, folder)?;
+        Ok(self.settings_at(place))
+    }
+
+    /// Takes the place of a store or a record server.
+    fn other_place(&mut self, name: &SourceName, folder: &Path) -> Result<SourcePlace, String> {
         let place = match (self.store.take(), self.url.take()) {
             (Some(path), None)
                 if self.credential.is_none()
@@ -300,7 +314,7 @@ impl SourceTable {
                 return Err(format!("source `{name}` needs either store, url, mcp or command"));
             }
         };
-        Ok(self.settings_at(place))
+        Ok(place)
     }
 
     /// Takes the keys that only an MCP server has.

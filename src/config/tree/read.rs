@@ -179,7 +179,9 @@ impl<'de> Deserializer<'de> for Reader<'de> {
                 (_, Ok(number)) => visitor.visit_u64(number),
                 _ => visitor.visit_i128(*number),
             },
-            Value::Float(number) => visitor.visit_f64(*number),
+            Value::Float(number) if number.is_finite() => visitor.visit_f64(*number),
+            // JSON has no such number, and would have null in its place.
+            value @ Value::Float(_) => Err(value.instead_of(format_args!("a finite number"))),
             Value::Text(text) => visitor.visit_borrowed_str(text),
             Value::List(nodes) => visitor.visit_seq(Items { nodes: nodes.iter(), at: 0, list: self }),
             Value::Table(entries) => visitor.visit_map(Entries::new(entries, self)),

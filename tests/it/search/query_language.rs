@@ -152,7 +152,7 @@ async fn a_record_server_gets_plain_words_and_its_hits_are_filtered_here() {
     assert_eq!(
         warnings,
         &[json!(
-            "record servers take plain words; not applied there: \"phrase\", -word, from:, a time (hits without a date are shown)"
+            "record servers and MCP servers take plain words; not applied there: \"phrase\", -word, from:, a time (hits without a date are shown)"
         )]
     );
     assert!(found.get("count").is_none(), "{found}");

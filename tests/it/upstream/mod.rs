@@ -1,11 +1,13 @@
 //! MCP servers as sources.
 //!
 //! * `own_binary`: this program as the server, over stdio and HTTP; servers that do not answer
+//! * `scripted`: servers that answer by a script
 //! * `servers`: the servers of other vendors, and the awkward servers, as the tests describe them
 //! * `awkward`: answers of all shapes, and servers that misbehave
 
 #[cfg(unix)]
 mod awkward;
 mod own_binary;
+mod scripted;
 #[cfg(unix)]
 mod servers;

@@ -129,7 +129,9 @@ fn commands_show_what_a_server_has() {
     for part in ["fetchwell", "search(query", "reads only", "Note 0 of served", "The first one has:"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    let tested = run(&["source", "test", "silent"]);
+    let absent = setting.config.with_file_name("absent.toml");
+    std::fs::write(&absent, "[[source]]\nname = \"absent\"\ncommand = [\"/no/such/program\"]\n").unwrap();
+    let tested = binary().args(["source", "test", "--config", text(&absent)]).output().unwrap();
     assert!(!tested.status.success());
     assert!(stdout(&run(&["source", "test", "piped"])).contains("ok"), "{}", stderr(&tested));
     let missing = run(&["source", "inspect", "own"]);

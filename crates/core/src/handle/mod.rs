@@ -8,6 +8,7 @@
 //! * `address`: `RecordAddress`, the triple that identifies a record
 //! * `fault`: the reasons to reject a handle
 //! * `grammar`: the parser and the printer of handles
+//! * `part_id`: the id of a part with the version of its text
 //! * `scope`: the names of a connection, a stream or a record in one string
 //! * `name`: the name newtypes and their validation
 
@@ -15,10 +16,12 @@ mod address;
 mod fault;
 mod grammar;
 mod name;
+mod part_id;
 mod scope;
 
 pub use address::RecordAddress;
 pub use fault::{HandleFault, InvalidHandle, Segment};
 pub use grammar::Handle;
 pub use name::{ConnectionId, InvalidName, MAX_HANDLE_BYTES, RecordId, SourceName, StreamName};
+pub use part_id::{PartId, TextVersion};
 pub use scope::{InvalidScope, RecordScope};

@@ -74,9 +74,8 @@ pub struct Record {
     pub record_url: Option<String>,
     /// Related records that were requested, by relation.
     pub expanded: Vec<ExpandedRelation>,
-    /// True if the record is another one than when it was last read here, false if not; `None` from a source that does
-    /// not compare.
-    pub has_changed: Option<bool>,
+    /// True if ids of parts have the version of the text, because the source may return another text for each part.
+    pub has_versioned_parts: bool,
     /// Permit for the share of the memory budget that a long text takes.
     pub memory: MemoryPermit,
 }
@@ -93,7 +92,7 @@ impl Record {
             display_name: None,
             record_url: None,
             expanded: Vec::new(),
-            has_changed: None,
+            has_versioned_parts: false,
             memory: MemoryPermit::default(),
         }
     }

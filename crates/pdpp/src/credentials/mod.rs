@@ -124,7 +124,7 @@ impl Credentials {
     }
 
     /// Reads the token again and returns it if it is valid at `now` and differs from `refused`.
-    pub async fn other_than(
+    pub async fn renew(
         &self,
         context: &CallContext,
         refused: &SecretString,

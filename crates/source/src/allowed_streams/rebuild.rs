@@ -10,8 +10,11 @@ use fetchwell_core::record::{ConnectionSchema, Schema};
 use crate::unknown_place::unknown_place;
 use crate::{ConnectionChoice, QueryFault, Refusal, SourceError};
 
+/// Code of an error that a tool of an MCP server reports.
+const TOOL_ERROR: &str = "tool_error";
+
 /// Codes of the contract that are kept. An unknown code could contain a name.
-const CODES: [&str; 27] = [
+const CODES: [&str; 28] = [
     "ambiguous_schema_detail",
     "connector_instance_busy",
     "cursor_expired",
@@ -36,6 +39,7 @@ const CODES: [&str; 27] = [
     "query_not_found",
     "resource_limit",
     "semantic_retrieval_unavailable",
+    TOOL_ERROR,
     "unknown_field",
     "internal_error",
     "api_error",
@@ -151,6 +155,8 @@ fn rebuild_refusal(refusal: Refusal, schema: &Schema, subject: CallSubject<'_>) 
     }
     let known = CODES.into_iter().find(|known| *known == code);
     let message = match known {
+        // It has no status.
+        Some(TOOL_ERROR) => "the tool of the MCP server reports an error".to_owned(),
         Some(code) => format!("the record server refuses the call with HTTP {status} (`{code}`)"),
         None => format!("the record server answers HTTP {status}"),
     };

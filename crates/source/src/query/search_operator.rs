@@ -37,8 +37,12 @@ impl SearchOperator {
     #[must_use]
     pub fn warning(unapplied: &BTreeSet<Self>) -> Option<String> {
         let names: Vec<&str> = unapplied.iter().map(|operator| operator.as_str()).collect();
-        (!names.is_empty())
-            .then(|| format!("record servers take plain words; not applied there: {}", names.join(", ")))
+        (!names.is_empty()).then(|| {
+            format!(
+                "record servers and MCP servers take plain words; not applied there: {}",
+                names.join(", ")
+            )
+        })
     }
 }
 
@@ -52,7 +56,7 @@ mod tests {
         let unapplied = BTreeSet::from([SearchOperator::From, SearchOperator::Phrase]);
         assert_eq!(
             SearchOperator::warning(&unapplied).unwrap(),
-            "record servers take plain words; not applied there: \"phrase\", from:"
+            "record servers and MCP servers take plain words; not applied there: \"phrase\", from:"
         );
     }
 }

@@ -54,9 +54,9 @@ impl LongText<'_> {
         if self.number == 0 { self.handle.to_string() } else { self.id_of(self.number) }
     }
 
-    /// Returns the id of the next part, if the text goes on after `end` bytes.
-    pub(crate) fn next(&self, end: usize) -> Option<String> {
-        (end < self.text.len()).then(|| self.id_of(self.number.saturating_add(1)))
+    /// Returns the handle of the next part, if the text goes on after `end` bytes.
+    pub(crate) fn next(&self, end: usize) -> Option<Handle> {
+        self.handle.with_part(self.number.saturating_add(1)).filter(|_| end < self.text.len())
     }
 
     fn id_of(&self, number: u32) -> String {

@@ -5,7 +5,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
-use fetchwell_core::handle::{ConnectionId, Handle, InvalidHandle, RecordAddress};
+use fetchwell_core::handle::{ConnectionId, InvalidHandle, PartId, RecordAddress, TextVersion};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -13,22 +13,22 @@ use crate::error::ToolError;
 
 const PREFIX: &str = "pdpp://record/";
 
-/// Parses an id into an address and the number of a part. An address in a URI is accepted even if it cannot be printed
-/// as a handle.
-fn read_id(id: &str) -> Result<(RecordAddress, Option<u32>), InvalidHandle> {
+/// Parses an id into the reference to a record. An address in a URI is accepted even if it cannot be printed as a handle.
+fn read_id(id: &str) -> Result<RecordReference, InvalidHandle> {
     let text = match id.strip_prefix(PREFIX) {
         Some(inside) => match decode_address(inside) {
-            Some(address) => return Ok((address, None)),
+            Some(address) => return Ok(RecordReference::new(address)),
             None => inside,
         },
         None => id,
     };
-    let handle: Handle = text.parse()?;
-    Ok((handle.address().clone(), handle.part()))
+    let PartId { handle, version } = text.parse()?;
+    let part = handle.part();
+    Ok(RecordReference { part, version, ..RecordReference::new(handle.address().clone()) })
 }
 
 /// The record that an id and a connection argument name.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct RecordReference {
     /// Address in the id.
     pub(crate) named: RecordAddress,
@@ -36,13 +36,21 @@ pub(crate) struct RecordReference {
     pub(crate) address: RecordAddress,
     /// Number of the part, if the id names one.
     pub(crate) part: Option<u32>,
+    /// Version of the text that the part is of, if the id has one.
+    pub(crate) version: Option<TextVersion>,
+}
+
+impl RecordReference {
+    fn new(address: RecordAddress) -> Self {
+        Self { named: address.clone(), address, part: None, version: None }
+    }
 }
 
 /// Parses an id. A connection argument that differs from the connection in the id is refused.
 pub(crate) fn named_record(id: &str, connection: Option<ConnectionId>) -> Result<RecordReference, ToolError> {
-    let (named, part) =
+    let reference =
         read_id(id).map_err(|refused| ToolError::InvalidHandle { input: id.to_owned(), refused })?;
-    let mut address = named.clone();
+    let mut address = reference.address.clone();
     match (&address.connection, connection) {
         (Some(embedded), Some(argument)) if *embedded != argument => {
             return Err(ToolError::ConflictingConnection { argument, embedded: embedded.clone() });
@@ -50,7 +58,7 @@ pub(crate) fn named_record(id: &str, connection: Option<ConnectionId>) -> Result
         (None, argument) => address.connection = argument,
         (Some(_), _) => {}
     }
-    Ok(RecordReference { named, address, part })
+    Ok(RecordReference { address, ..reference })
 }
 
 /// Deserializes the `connection_id` argument of a call that reads one record, by the rule for each segment of a plain
@@ -88,17 +96,19 @@ fn decode_address(encoded: &str) -> Option<RecordAddress> {
 
 #[cfg(test)]
 mod tests {
+    use fetchwell_core::handle::Handle;
+
     use super::*;
 
     #[test]
     fn a_uri_has_an_address_or_a_handle() {
         let json = r#"{"connection_id":"cin_1","stream":"files","record_id":"a/b.md"}"#;
         let uri = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(json));
-        let (address, part) = read_id(&uri).unwrap();
+        let RecordReference { address, part, .. } = read_id(&uri).unwrap();
         assert_eq!(Handle::mint(&address).unwrap().as_str(), "cin_1/files/a%2Fb.md");
         assert_eq!(part, None);
         assert_eq!(read_id("pdpp://record/cin_1/orders:o1"), read_id("cin_1/orders:o1"));
-        assert_eq!(read_id("pdpp://record/cin_1/orders/o1/p2").unwrap().1, Some(2));
+        assert_eq!(read_id("pdpp://record/cin_1/orders/o1/p2").unwrap().part, Some(2));
     }
 
     #[test]

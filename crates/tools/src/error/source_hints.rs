@@ -6,7 +6,7 @@
 use fetchwell_core::fit::clip;
 use fetchwell_core::handle::{RecordAddress, SourceName};
 use fetchwell_source::contract::StoreError;
-use fetchwell_source::{AMBIGUOUS_CONNECTION, Refusal, SourceError};
+use fetchwell_source::{AMBIGUOUS_CONNECTION, ProtocolFault, Refusal, SourceError};
 
 use super::body::MAX_CHOICES;
 
@@ -109,6 +109,12 @@ impl ErrorContext {
             format!("Call again after {} seconds.", pause.as_secs().max(1))
         }
         SourceError::RateLimited { retry_after: None } => "Call again in a minute.".to_owned(),
+        SourceError::Protocol(ProtocolFault::UnknownTools { .. } | ProtocolFault::Cycle { .. }) => {
+            "Ask the user to do what the message says, then call again.".to_owned()
+        }
+        SourceError::Protocol(ProtocolFault::InvalidMessage { .. }) => {
+            "The server may not be an MCP server, or is broken; `fetchwell doctor` checks it.".to_owned()
+        }
         SourceError::Protocol(_) => {
             "The configured URL may not be a record server; `fetchwell doctor` checks it.".to_owned()
         }

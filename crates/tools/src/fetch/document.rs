@@ -5,10 +5,12 @@ use std::sync::atomic::AtomicBool;
 
 use fetchwell_callers::RecordPages;
 use fetchwell_core::fit::{PageBudget, clip};
-use fetchwell_core::handle::{ConnectionId, Handle};
+use fetchwell_core::handle::{ConnectionId, Handle, PartId, TextVersion};
+use fetchwell_core::hex::hexadecimal;
 use fetchwell_core::record::{Hit, Record, authored_at, document_text, fallback_title, own_link, own_title};
 use serde::Serialize;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::request::Request;
 use crate::answer::{LongText, Payload, json_of, within};
@@ -82,9 +84,8 @@ struct Metadata {
     warning: Option<&'static str>,
 }
 
-/// Warning of a part of a text that changed after another part was read.
-const CHANGED: &str =
-    "the record changed after it was last read here; its parts belong together only if all are fetched again";
+/// Warning of a part of a text that changed after the part before was read.
+const CHANGED: &str = "the record changed after the part before was read; its parts belong together only if all are fetched again";
 
 /// Builds the answer of a record: the whole document, or the requested part if it exceeds the budget.
 pub(super) fn document(
@@ -124,23 +125,30 @@ pub(super) fn document(
     }
     let mut part = whole;
     part.metadata.total_chars = Some(text.chars().count().to_string());
+    let version = record.has_versioned_parts.then(|| version_of(&text));
     // The end of a part must not depend on its number, so every part is measured with the longest number.
-    part.metadata.next = Some(longest_part.to_string());
+    let longest = PartId { handle: longest_part.clone(), version: version.clone() };
+    part.metadata.next = Some(longest.to_string());
     part.id = longest_part.as_str();
     // Nor on whether there is a warning.
-    part.metadata.warning = record.has_changed.map(|_| CHANGED);
+    part.metadata.warning = version.as_ref().map(|_| CHANGED);
     // Nor on the random key in the link of a record page: one token is reserved for each of its characters.
     let steady = pages.as_ref().map_or(url.as_str(), |pages| pages.without_key(&url));
     let without_text = json_of(&Document { text: "", url: steady, ..part.clone() })?;
     let long = LongText { parts, handle, text: &text, number: request.part, budget: *budget };
     let (start, end) = long.bounds(&without_text, url.len() - steady.len(), stop)?;
     let own_id = long.id();
-    part.metadata.next = long.next(end);
-    part.metadata.warning =
-        part.metadata.warning.filter(|_| request.part > 0 && record.has_changed == Some(true));
+    let has_changed = request.part > 0 && request.version.is_some() && request.version != version;
+    part.metadata.warning = part.metadata.warning.filter(|_| has_changed);
+    part.metadata.next = long.next(end).map(|handle| PartId { handle, version }.to_string());
     part.id = &own_id;
     part.text = text.get(start..end).unwrap_or_default();
     Ok(Payload::within(&part, *budget)?.cut_from(&text, part.text))
+}
+
+/// Returns the version of a text.
+fn version_of(text: &str) -> TextVersion {
+    TextVersion::from_hash(&hexadecimal(Sha256::digest(text).iter().take(4)))
 }
 
 /// Returns the citation of a record without a link and without a page, since ChatGPT cites only what has one: the URL on its

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use document::{DocumentContext, document, hit_document};
-use fetchwell_core::handle::Handle;
+use fetchwell_core::handle::PartId;
 use fetchwell_core::record::{Record, RecordData};
 use fetchwell_source::RecordQuery;
 use request::{FetchArgs, OpenAiFetchArgs, resolve};
@@ -70,7 +70,7 @@ async fn fetch(toolbox: &Toolbox, profile: Profile, args: FetchArgs) -> Result<P
     match toolbox.printed(&args.id).await {
         Ok(Some(hit)) => return hit_document(&args.id, &hit, profile, toolbox.budget("fetch")),
         // An id of a source's own that another server printed is no handle.
-        Err(error) if args.id.parse::<Handle>().is_err() => {
+        Err(error) if args.id.parse::<PartId>().is_err() => {
             return Err(ToolError::StateUnavailable(error.into()));
         }
         Ok(None) | Err(_) => {}

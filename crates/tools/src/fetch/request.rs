@@ -1,6 +1,6 @@
 //! The request of a fetch: typed arguments, validated without IO.
 
-use fetchwell_core::handle::{ConnectionId, RecordAddress, SourceName};
+use fetchwell_core::handle::{ConnectionId, RecordAddress, SourceName, TextVersion};
 use fetchwell_core::record::RecordData;
 use fetchwell_source::Expansion;
 use serde::Deserialize;
@@ -45,6 +45,8 @@ pub(super) struct Request {
     pub(super) address: RecordAddress,
     /// Number of the part.
     pub(super) part: u32,
+    /// Version of the text that the part is of, if the id has one.
+    pub(super) version: Option<TextVersion>,
     pub(super) fields: Vec<String>,
     pub(super) expand: Vec<Expansion>,
 }
@@ -58,7 +60,7 @@ impl From<OpenAiFetchArgs> for FetchArgs {
 /// Validates the arguments.
 pub(super) fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
     let FetchArgs { id, connection_id, fields, expand, expand_limit, source: _ } = args;
-    let RecordReference { named, address, part } = named_record(&id, connection_id)?;
+    let RecordReference { named, address, part, version } = named_record(&id, connection_id)?;
     let fields = fields.unwrap_or_default();
     if fields.len() > MAX_FIELDS {
         return Err(FETCH.invalid_argument("fields", format!("it names more than {MAX_FIELDS} fields")));
@@ -72,5 +74,5 @@ pub(super) fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
         return Err(FETCH.invalid_argument("fields", problem));
     }
     let expand = parse_expansions(&FETCH, expand, &expand_limit)?;
-    Ok(Request { id, named, address, part: part.unwrap_or(0), fields, expand })
+    Ok(Request { id, named, address, part: part.unwrap_or(0), version, fields, expand })
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use fetchwell_core::handle::{ConnectionId, Handle};
+use fetchwell_core::handle::{ConnectionId, Handle, PartId, TextVersion};
 use fetchwell_core::record::RecordData;
 use fetchwell_source::documents::{DOCUMENTS_STREAM, Document, DocumentRef};
 use fetchwell_telemetry::ReadKind;
-use part::{DocumentPart, answer, split_version};
+use part::{DocumentPart, answer};
 
 use super::answer::{Payload, StopOnDrop, run_blocking};
 use super::arguments::{parse, trimmed};
@@ -97,8 +97,8 @@ struct NamedDocument {
     found: FoundProject,
     document: Document,
     part: u32,
-    /// Start of the hash of the document of which the part before is.
-    version: Option<String>,
+    /// Version of the document of which the part before is.
+    version: Option<TextVersion>,
 }
 
 /// Returns the document that a call names.
@@ -112,28 +112,21 @@ async fn named_document(toolbox: &Toolbox, args: &GetDocumentArgs) -> Result<Nam
     {
         return Ok(NamedDocument { found, document, part: 0, version: None });
     }
-    let (handle, version) = document_handle(&args.path);
+    let (handle, version) = document_handle(&args.path).map(|id| (id.handle, id.version)).unzip();
     let of_handle = handle.as_ref().and_then(|handle| handle.address().connection.as_ref());
     let named = args.project_id.as_deref().or(of_handle.map(ConnectionId::as_str));
     let found = find_project(toolbox, named).await?;
     let (document, part) = find_in(&found, &args.path, handle.as_ref()).await.map_err(failed)?;
-    let version = version.filter(|_| part > 0).map(str::to_owned);
+    let version = version.flatten().filter(|_| part > 0);
     Ok(NamedDocument { found, document, part, version })
 }
 
-/// Returns the handle of a document or of a part of one, which can have a version. A path has none.
-fn document_handle(path: &str) -> (Option<Handle>, Option<&str>) {
-    let parse = |text: &str| {
-        let handle: Handle = text.parse().ok()?;
-        let address = handle.address();
-        let is_document = address.stream.as_str() == DOCUMENTS_STREAM && address.connection.is_some();
-        is_document.then_some(handle)
-    };
-    let versioned = split_version(path).and_then(|(part, version)| Some((parse(part)?, version)));
-    match versioned {
-        Some((handle, version)) => (Some(handle), Some(version)),
-        None => (parse(path), None),
-    }
+/// Returns the id of a document or of a part of one, which can have a version. A path has none.
+fn document_handle(path: &str) -> Option<PartId> {
+    let id: PartId = path.parse().ok()?;
+    let address = id.handle.address();
+    let is_document = address.stream.as_str() == DOCUMENTS_STREAM && address.connection.is_some();
+    is_document.then_some(id)
 }
 
 /// Returns the document of a project at a path, of an id or of a handle, and the number of the part. A path takes

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use fetchwell_callers::RecordPages;
 use fetchwell_core::fit::{PageBudget, clip, json_len};
-use fetchwell_core::handle::{Handle, RecordAddress};
+use fetchwell_core::handle::{Handle, PartId, RecordAddress, TextVersion};
 use fetchwell_source::documents::Document;
 use serde::Serialize;
 
@@ -30,8 +30,8 @@ pub(super) struct DocumentPart {
     pub(super) text: String,
     /// Number of the part, from 0.
     pub(super) number: u32,
-    /// Start of the hash of the document of which the part before is; `None` if the call names none.
-    pub(super) version: Option<String>,
+    /// Version of the document of which the part before is; `None` if the call names none.
+    pub(super) version: Option<TextVersion>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -52,27 +52,9 @@ struct DocumentAnswer<'a> {
     warnings: &'a [String],
 }
 
-/// Character between the handle of a part and the version of its document. The number of a part does not have it.
-const VERSION_MARK: char = '~';
-
-/// Number of characters of a version.
-const VERSION_CHARS: usize = 8;
-
-/// Returns the start of the hash of a document's text, by which its parts notice a change.
-fn version_of(document: &Document) -> &str {
-    document.content_hash.get(..VERSION_CHARS).unwrap_or_default()
-}
-
-/// Returns the handle of a part with the version of its document.
-fn with_version(part: &str, version: &str) -> String {
-    format!("{part}{VERSION_MARK}{version}")
-}
-
-/// Returns the handle of a part and the version of its document, or `None` for a text without a version.
-pub(super) fn split_version(text: &str) -> Option<(&str, &str)> {
-    let (part, version) = text.rsplit_once(VERSION_MARK)?;
-    let is_version = version.len() == VERSION_CHARS && version.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_version.then_some((part, version))
+/// Returns the version of a document's text, by which its parts notice a change.
+fn version_of(document: &Document) -> TextVersion {
+    TextVersion::from_hash(&document.content_hash)
 }
 
 /// Builds the answer: the whole document, or the requested part if it exceeds the budget.
@@ -82,7 +64,7 @@ pub(super) fn answer(part: &DocumentPart, stopped: &AtomicBool) -> Result<Payloa
     let handle = Handle::mint(address).ok_or_else(nameless)?;
     let current = version_of(&part.document);
     // Parts of two versions do not fit together.
-    if version.as_ref().is_some_and(|version| version != current) {
+    if version.as_ref().is_some_and(|version| *version != current) {
         return Err(ToolError::DocumentChanged { first: handle.to_string() });
     }
     let longest = handle.with_part(u32::MAX).ok_or_else(nameless)?;
@@ -117,7 +99,7 @@ pub(super) fn answer(part: &DocumentPart, stopped: &AtomicBool) -> Result<Payloa
         id: longest.as_str(),
         text: "",
         url: None,
-        next: Some(with_version(longest.as_str(), current)),
+        next: Some(PartId { handle: longest.clone(), version: Some(current.clone()) }.to_string()),
         total_chars: Some(text.chars().count()),
         warnings: &[],
         ..whole.clone()
@@ -130,7 +112,7 @@ pub(super) fn answer(part: &DocumentPart, stopped: &AtomicBool) -> Result<Payloa
     let shown = DocumentAnswer {
         id: &id,
         text: text.get(start..end).unwrap_or_default(),
-        next: long.next(end).map(|next| with_version(&next, current)),
+        next: long.next(end).map(|handle| PartId { handle, version: Some(current) }.to_string()),
         total_chars: measured.total_chars,
         ..whole
     };

@@ -154,7 +154,7 @@ fn find_record(
             let named = RecordAddress { connection: None, stream, record };
             let address = RecordAddress { connection, ..named.clone() };
             let id = Handle::mint(&address).map(|handle| handle.to_string());
-            Ok((id.unwrap_or_default(), RecordReference { named, address, part: None }))
+            Ok((id.unwrap_or_default(), RecordReference { named, address, part: None, version: None }))
         }
         (Some(_), _, _) => {
             Err(READ_RECORD_FIELD.invalid_argument("id", "it does not go with `stream` and `record_id`"))

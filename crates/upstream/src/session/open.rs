@@ -10,7 +10,7 @@ use fetchwell_core::fit::first_bytes;
 use fetchwell_outbound::build_client;
 use parking_lot::Mutex;
 use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::model::{PaginatedRequestParams, ProtocolVersion};
+use rmcp::model::ProtocolVersion;
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, RoleClient, RunningService,
 };
@@ -25,17 +25,14 @@ use super::child::{ServerCommand, ServerProcess, log_errors, start};
 use super::handler::Handler;
 use super::http::{CurrentToken, TokenClient};
 use super::limited::Limited;
+use super::tool_list::ToolList;
 use crate::credential::Credential;
 use crate::fault::{MAX_ANSWER_BYTES, Problem};
 use crate::mapping::Mapping;
-use crate::tools::{ToolInfo, Tools, is_complete, is_named, recognize};
 
-/// Maximum time for the start of a server and its answer to `initialize` and `tools/list`.
-const START_WITHIN: Duration = Duration::from_secs(60);
-
-/// Maximum number of tools that are kept beside those that are called, and of pages of them that are read.
-const MAX_TOOLS: usize = 2_000;
-const MAX_TOOL_PAGES: usize = 200;
+/// Timeout of the start of a server with its answers to `initialize` and `tools/list`. A package runner may have to download
+/// the server.
+pub const OPENING_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Maximum length of the name and version of a server, in bytes.
 const MAX_NAME_BYTES: usize = 100;
@@ -80,7 +77,7 @@ pub enum McpPlace {
 #[derive(Debug)]
 pub(crate) struct Session {
     service: RunningService<RoleClient, Handler>,
-    tools: Mutex<Arc<Listed>>,
+    tools: Mutex<Arc<ToolList>>,
     changes: Arc<AtomicU64>,
     /// True after a call was answered.
     has_answered: AtomicBool,
@@ -88,17 +85,6 @@ pub(crate) struct Session {
     server: String,
     /// Keeps the program running.
     _process: Option<ServerProcess>,
-}
-
-/// The tools of a server.
-#[derive(Debug)]
-pub(crate) struct Listed {
-    /// All tools that were read.
-    pub(crate) all: Vec<ToolInfo>,
-    /// The tools that are called, or the reason why none is.
-    pub(crate) used: Result<Tools, Problem>,
-    /// Number of changes that the server had announced.
-    changes: u64,
 }
 
 impl fmt::Display for McpPlace {
@@ -127,7 +113,7 @@ impl Endpoint {
         let current = credential.token().await?;
         let is_refused = current.as_ref().map(ExposeSecret::expose_secret)
             == used.as_ref().map(ExposeSecret::expose_secret);
-        let newer = if is_refused { credential.other_than(used.as_ref()).await? } else { current };
+        let newer = if is_refused { credential.renew(used.as_ref()).await? } else { current };
         let is_newer = newer.is_some();
         if is_newer {
             self.token.set(newer);
@@ -147,7 +133,7 @@ pub(super) async fn open(endpoint: &Endpoint) -> Result<Session, Problem> {
             opened => opened,
         }
     };
-    timeout(START_WITHIN, opened).await.unwrap_or(Err(Problem::Timeout(START_WITHIN)))
+    timeout(OPENING_TIMEOUT, opened).await.unwrap_or(Err(Problem::Timeout(OPENING_TIMEOUT)))
 }
 
 /// Starts or connects to the server, and lists its tools.
@@ -210,7 +196,7 @@ impl Session {
         let server = info.and_then(|info| {
             info.server_info.as_ref().map(|it| plain(&format!("{} {}", it.name, it.version)))
         });
-        let tools = Mutex::new(Arc::new(Listed { all: Vec::new(), used: Err(Problem::Closed), changes: 0 }));
+        let tools = Mutex::new(Arc::new(ToolList::new()));
         Self {
             service,
             tools,
@@ -245,7 +231,7 @@ impl Session {
     }
 
     /// Returns the tools. They are listed again after the server said that they have changed.
-    pub(crate) async fn tools(&self, endpoint: &Endpoint) -> Result<Arc<Listed>, Problem> {
+    pub(crate) async fn tools(&self, endpoint: &Endpoint) -> Result<Arc<ToolList>, Problem> {
         let known = self.tools.lock().changes;
         if known != self.changes.load(Ordering::Relaxed) {
             self.list_tools(endpoint).await?;
@@ -255,24 +241,14 @@ impl Session {
 
     async fn list_tools(&self, endpoint: &Endpoint) -> Result<(), Problem> {
         let changes = self.changes.load(Ordering::Relaxed);
-        let mut all: Vec<ToolInfo> = Vec::new();
-        let mut cursor = None;
-        for _page in 0..MAX_TOOL_PAGES {
-            let page = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = self.peer().list_tools(Some(page)).await.map_err(|error| Problem::of_call(&error))?;
-            for tool in page.tools.into_iter().map(ToolInfo::from) {
-                if all.len() < MAX_TOOLS || is_named(&tool.name, &endpoint.mapping) {
-                    all.push(tool);
-                }
-            }
-            cursor = page.next_cursor;
-            if cursor.is_none() || is_complete(&all, &endpoint.mapping) {
-                break;
-            }
-        }
-        let used = recognize(&all, &endpoint.mapping).map_err(Problem::Tools);
-        *self.tools.lock() = Arc::new(Listed { all, used, changes });
+        let list = ToolList::read(self.peer(), &endpoint.mapping, changes).await?;
+        *self.tools.lock() = Arc::new(list);
         Ok(())
+    }
+
+    /// Has the tools listed again before the next call, after the server refused one of them as unknown.
+    pub(super) fn forget_tools(&self) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
     }
 }
 

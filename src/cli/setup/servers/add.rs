@@ -1,7 +1,6 @@
 //! Asks the chosen servers what they have, and adds those with a search and a fetch to the user's configuration.
 
 use std::path::Path;
-use std::time::Duration;
 
 use fetchwell_core::terminal::output::note;
 use fetchwell_source::SourceError;
@@ -19,12 +18,8 @@ use crate::app::failure::Failure;
 use crate::app::mcp::mcp_server;
 use crate::app::open::runtime;
 use crate::config::{
-    CredentialSettings, Environment, McpEndpoint, McpSource, NewSource, SourcePlace, SourceSettings,
-    ValuePlace,
+    CredentialSettings, Environment, McpEndpoint, McpSource, NewSource, SourcePlace, ValuePlace,
 };
-
-/// Maximum time in which a server starts and lists its tools. A package runner may have to download it.
-const ASK_WITHIN: Duration = Duration::from_secs(60);
 
 /// Maximum number of servers that are asked at the same time.
 const MAX_ASKED: usize = 4;
@@ -110,7 +105,6 @@ async fn inspect(
     };
     let has_credential = candidate.source.credential.is_some() || !candidate.source.headers.is_empty();
     let server = with_values(server, &candidate.variables);
-    let settings = SourceSettings { deadline: ASK_WITHIN, ..settings.clone() };
     let server = mcp_server(&settings, &server, environment);
     let server = server.map_err(|failure| AskError::Other(failure.message))?;
     server.inspect().await.map_err(|error| match error {

@@ -1,25 +1,18 @@
 //! The user's configuration file, to which sources are added.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::app::default_store::is_store_at;
 use crate::app::failure::Failure;
 use crate::cli::client_config::absolute;
-use crate::config::{
-    ConfigError, FileSettings, NewSource, SourcePlace, SourceSettings, check_text, read_text, save,
-    users_file, with_source,
-};
+use crate::config::{ConfigError, EditedFile, NewSource, SourcePlace, SourceSettings, save, users_file};
 
 /// Name of the source of the store.
 const STORE_NAME: &str = "local";
 
 /// The user's own configuration file with its settings. It may not exist yet.
 #[derive(Debug, Clone)]
-pub(crate) struct UserConfig {
-    path: PathBuf,
-    text: String,
-    settings: FileSettings,
-}
+pub(crate) struct UserConfig(EditedFile);
 
 impl UserConfig {
     /// Reads the file.
@@ -30,17 +23,15 @@ impl UserConfig {
     pub(crate) fn read() -> Result<Self, Failure> {
         let path = users_file();
         let path = path.ok_or_else(|| Failure::new("your configuration folder is unknown; set HOME"))?;
-        let text = if path.exists() { read_text(&path)? } else { String::new() };
-        let settings = check_text(&text, &path)?;
-        Ok(Self { path, text, settings })
+        Ok(Self(EditedFile::read(path)?))
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.0.path()
     }
 
     pub(crate) fn sources(&self) -> &[SourceSettings] {
-        &self.settings.sources
+        &self.0.settings().sources
     }
 
     /// Returns the settings that a source would have in the file.
@@ -49,10 +40,9 @@ impl UserConfig {
     ///
     /// The source is not valid.
     pub(crate) fn settings_of(&self, source: &NewSource) -> Result<SourceSettings, ConfigError> {
-        let invalid = |problem: String| ConfigError::invalid(self.path.clone(), problem);
-        let text = with_source("", source).map_err(invalid)?;
-        let mut settings = check_text(&text, &self.path)?;
-        settings.sources.pop().ok_or_else(|| invalid("the source is missing".to_owned()))
+        let edited = self.0.with_source(source)?;
+        let missing = || ConfigError::invalid(self.path().to_owned(), "the source is missing".to_owned());
+        edited.settings().sources.last().cloned().ok_or_else(missing)
     }
 
     /// Returns the file with further sources, and with the store, which is not read beside others unless it is one of them.
@@ -71,15 +61,12 @@ impl UserConfig {
     }
 
     fn with_source(&self, source: &NewSource) -> Result<Self, Failure> {
-        let edited = with_source(&self.text, source);
-        let text = edited.map_err(|problem| ConfigError::invalid(self.path.clone(), problem))?;
-        let settings = check_text(&text, &self.path)?;
-        Ok(Self { path: self.path.clone(), text, settings })
+        Ok(Self(self.0.with_source(source)?))
     }
 
     /// Writes the file.
     pub(crate) fn save(&self) -> Result<(), Failure> {
-        Ok(save(&self.path, &self.text)?)
+        Ok(save(self.path(), self.0.text())?)
     }
 
     /// Returns true if a server of this file reads MCP servers, and the store if there is one.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::super::clients::{ListedServer, URL_KEYS};
 use super::bridge::bridged_server;
 use super::secret::{has_secret, is_plain, is_plain_url};
-use crate::config::{NewSource, is_variable};
+use crate::config::{NewSource, is_protocol_header, is_variable};
 
 /// Maximum number of words of a command line, and maximum size of all of them in bytes.
 const MAX_WORDS: usize = 200;
@@ -24,9 +24,6 @@ const MAX_VALUE_BYTES: usize = 64 * 1024;
 
 /// Keys of an entry that change how a program is started and have no counterpart in a source.
 const UNSUPPORTED: [&str; 2] = ["cwd", "envFile"];
-
-/// Headers that the client of the protocol sets itself.
-const OWN_HEADERS: [&str; 4] = ["accept", "content-type", "mcp-protocol-version", "mcp-session-id"];
 
 /// A server as a source.
 #[derive(Debug, Clone)]
@@ -170,7 +167,7 @@ impl OfferMaker<'_> {
     }
 
     fn add_header(&mut self, key: &str, name: &str, value: &str) -> Result<(), NotOffered> {
-        if OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+        if is_protocol_header(name) {
             return Ok(());
         }
         let key = format!("{key}.{name}");

@@ -27,7 +27,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use axum::routing::get;
 use fetchwell_callers::{CallContext, LINK, RecordPages, Session};
-use fetchwell_core::handle::Handle;
+use fetchwell_core::handle::{Handle, PartId};
 use fetchwell_telemetry::Call;
 use fetchwell_tools::Toolbox;
 
@@ -184,7 +184,7 @@ impl Pages {
         };
         let Ok(document) = answer else { return internal_problem(visitor) };
         let next = document.next().and_then(|next| next.parse().ok());
-        let next = next.map(|next: Handle| RecordPages::path(&next));
+        let next = next.map(|next: PartId| RecordPages::path(&next.handle));
         let before =
             handle.part().and_then(|part| part.checked_sub(1)).and_then(|part| handle.with_part(part));
         let before = before.map(|before| RecordPages::path(&before));

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use fetchwell_core::handle::ConnectionId;
 use fetchwell_core::record::{ConnectionSchema, Schema};
-use fetchwell_source::BackendStatus;
 use fetchwell_source::federation::{CircuitReport, CircuitState};
+use fetchwell_source::{BackendStatus, SessionState};
 use fetchwell_telemetry::{ImportProgress, ImportState};
 use maud::{Markup, html};
 
@@ -80,12 +80,12 @@ fn sessions(backends: &[BackendStatus]) -> Markup {
     }
 }
 
-fn described_session(state: &str) -> &'static str {
+fn described_session(state: SessionState) -> &'static str {
     match state {
-        "open" => "open",
-        "opening" => "starting",
-        "failed" => "not available",
-        _ => "not called yet",
+        SessionState::Open => "open",
+        SessionState::Opening => "starting",
+        SessionState::Failed => "not available",
+        SessionState::NotOpened => "not called yet",
     }
 }
 

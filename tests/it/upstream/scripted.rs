@@ -1,0 +1,270 @@
+//! Servers that answer by a script: changed texts and lists, tool lists with mistakes, tools that are denied.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::support::{FakeServer, FederationClient, Reply, Request, binary, stderr, stdout, text, walk};
+
+/// Answers a request for a method of the protocol with a result, or with an error as `{"error": ...}`.
+type Script = dyn Fn(&str, &Value) -> Value + Send + Sync;
+
+/// A server over HTTP, with the configuration of a client of it.
+struct ScriptedServer {
+    server: FakeServer,
+    folder: tempfile::TempDir,
+}
+
+impl ScriptedServer {
+    /// Starts a server that answers `tools/list` and `tools/call` by the script.
+    fn start(script: impl Fn(&str, &Value) -> Value + Send + Sync + 'static) -> Self {
+        let script: Box<Script> = Box::new(script);
+        let server = FakeServer::start(move |request| answer(request, &*script));
+        Self { server, folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// Writes the configuration with further lines of the source.
+    fn config(&self, lines: &str) -> PathBuf {
+        let path = self.folder.path().join("fetchwell.toml");
+        let url = format!("{}/mcp", self.server.url);
+        std::fs::write(
+            &path,
+            format!("[[source]]\nname = \"wiki\"\nmcp = \"{url}\"\ndeadline = \"20s\"\n{lines}\n"),
+        )
+        .unwrap();
+        path
+    }
+
+    /// Returns the number of requests for a method.
+    fn count(&self, method: &str) -> usize {
+        let named = format!("\"method\":\"{method}\"");
+        self.server.requests().iter().filter(|request| request.body.contains(&named)).count()
+    }
+}
+
+fn answer(request: &Request, script: &Script) -> Reply {
+    let Ok(message) = serde_json::from_str::<Value>(&request.body) else {
+        return Reply::Json(405, String::new());
+    };
+    let (method, params) = (message["method"].as_str().unwrap_or_default(), &message["params"]);
+    let result = match method {
+        "initialize" => json!({"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "scripted", "version": "1"}}),
+        "tools/list" | "tools/call" => script(method, params),
+        _ => return Reply::Full(202, Vec::new(), String::new()),
+    };
+    let mut reply = json!({"jsonrpc": "2.0", "id": message["id"]});
+    match result.get("error") {
+        Some(error) => reply["error"] = error.clone(),
+        None => reply["result"] = result,
+    }
+    Reply::Json(200, reply.to_string())
+}
+
+fn tool(name: &str, arguments: &[&str]) -> Value {
+    let properties: serde_json::Map<String, Value> =
+        arguments.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
+    json!({"name": name, "inputSchema": {"type": "object", "properties": properties, "required": arguments[..1]}})
+}
+
+fn structured(answer: Value) -> Value {
+    json!({"content": [], "structuredContent": answer})
+}
+
+/// Returns results with these ids.
+fn results(ids: &[&str]) -> Value {
+    let result = |id: &&str| json!({"id": id, "title": format!("Note {id}")});
+    json!(ids.iter().map(result).collect::<Vec<_>>())
+}
+
+fn run(config: &Path, arguments: &[&str]) -> std::process::Output {
+    binary().args(arguments).args(["--config", text(config)]).output().unwrap()
+}
+
+#[test]
+fn a_text_that_changed_between_two_parts_is_named_to_its_reader() {
+    let shown = Arc::new(Mutex::new("first".to_owned()));
+    let word = Arc::clone(&shown);
+    let server = ScriptedServer::start(move |method, _| match method {
+        "tools/list" => json!({"tools": [tool("search", &["query"]), tool("fetch", &["id"])]}),
+        _ => structured(json!({"id": "n1", "text": format!("{} ", word.lock().unwrap()).repeat(20_000)})),
+    });
+    let config = server.config("");
+    // Each client has a cache of its own.
+    let part = |client: &mut FederationClient, id: &str| {
+        let part = client.call("fetch", &json!({"id": id}));
+        assert!(!part.is_error, "{id}: {part:?}");
+        part.body
+    };
+    let first = part(&mut FederationClient::start(&config), "wiki/items:n1");
+    let next = first["metadata"]["next"].as_str().unwrap();
+    let (handle, version) = next.split_once('~').unwrap();
+    assert_eq!((handle, version.len()), ("wiki/items/n1/p1", 8));
+    let same = part(&mut FederationClient::start(&config), next);
+    assert_eq!(same["metadata"].get("warning"), None);
+    assert_eq!(same["id"], "wiki/items/n1/p1");
+    *shown.lock().unwrap() = "other".to_owned();
+    let mut client = FederationClient::start(&config);
+    // Another reader began after the change.
+    let begun = part(&mut client, "wiki/items:n1");
+    let going_on = begun["metadata"]["next"].as_str().unwrap();
+    assert_eq!(part(&mut client, going_on)["metadata"].get("warning"), None);
+    let changed = part(&mut client, next);
+    assert!(
+        changed["metadata"]["warning"].as_str().unwrap().contains("changed after the part before"),
+        "{changed}"
+    );
+    // The parts that follow are of the new text, also without a version.
+    for id in [changed["metadata"]["next"].as_str().unwrap(), "wiki/items/n1/p2"] {
+        assert_eq!(part(&mut client, id)["metadata"].get("warning"), None, "{id}");
+    }
+}
+
+#[test]
+fn a_tool_that_is_not_valid_hides_no_other_and_the_first_of_one_name_is_used() {
+    let server = ScriptedServer::start(|method, params| match method {
+        "tools/list" => json!({"tools": [
+            {"name": "broken", "inputSchema": "none"}, 5, tool("search", &["query"]), tool("search", &["words"]),
+            tool("fetch", &["id"]), {"name": null},
+        ]}),
+        _ if params["arguments"].get("query").is_some() => structured(json!({"results": results(&["a"])})),
+        _ => structured(json!({"id": "a", "text": "A text."})),
+    });
+    let config = server.config("");
+    let mut client = FederationClient::start(&config);
+    let found = client.call("search", &json!({"query": "x"}));
+    assert_eq!(found.ids(), ["wiki/items:a"], "{found:?}");
+    let inspected = run(&config, &["source", "inspect", "wiki", "x"]);
+    let shown = stdout(&inspected);
+    for part in
+        ["several tools `search`. The first one is used.", "3 other tools whose name", "search(query)"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("words"), "{shown}");
+    let json: Value =
+        serde_json::from_slice(&run(&config, &["source", "inspect", "wiki", "x", "--json"]).stdout).unwrap();
+    assert_eq!((&json["unread"], &json["repeated"]), (&json!(3), &json!(["search"])));
+}
+
+#[test]
+fn results_that_cannot_be_fetched_are_counted_in_the_terminal() {
+    let long = "k".repeat(3_000);
+    let server =
+        ScriptedServer::start(move |method, params| match (method, params["arguments"]["query"].as_str()) {
+            ("tools/list", _) => json!({"tools": [tool("search", &["query"]), tool("fetch", &["id"])]}),
+            (_, Some("one")) => structured(json!({"results": [{"title": "No id"}]})),
+            _ => structured(
+                json!({"results": [{"id": null, "title": "No id"}, {"id": long, "title": "Too long"}]}),
+            ),
+        });
+    let config = server.config("");
+    for (query, expect) in [
+        ("one", "1 result is omitted: it has no id that can be fetched"),
+        ("two", "2 results are omitted: they have no id that can be fetched"),
+    ] {
+        let output = run(&config, &["search", query]);
+        let said = stderr(&output);
+        assert!(said.contains(expect) && !said.contains("nothing found"), "{said}");
+        assert_eq!(output.status.code(), Some(1));
+    }
+}
+
+/// Answers as a server that has renamed its tools without a notice, if `is_listed_anew`, and denies the former ones.
+fn renaming(is_listed_anew: bool, denial: Value) -> ScriptedServer {
+    let lists = Mutex::new(0);
+    ScriptedServer::start(move |method, params| match (method, params["name"].as_str()) {
+        ("tools/list", _) => {
+            let mut count = lists.lock().unwrap();
+            *count += 1;
+            let names = if *count > 1 && is_listed_anew { ["find", "read"] } else { ["search", "fetch"] };
+            let mut tools = [tool(names[0], &["query"]), tool(names[1], &["id"])];
+            for tool in &mut tools {
+                tool["annotations"] = json!({"readOnlyHint": true});
+            }
+            json!({ "tools": tools })
+        }
+        (_, Some("find")) => structured(json!({"results": results(&["a"])})),
+        (_, Some("read")) => structured(json!({"id": "a", "text": "A text."})),
+        _ => denial.clone(),
+    })
+}
+
+#[test]
+fn a_denied_tool_is_an_error_of_the_source_after_the_tools_were_listed_again() {
+    let denials = [
+        json!({"error": {"code": -32602, "message": "Unknown tool: fetch"}}),
+        json!({"error": {"code": -32602, "message": "tool not found"}}),
+        json!({"content": [{"type": "text", "text": "MCP error -32602: Tool fetch not found"}], "isError": true}),
+    ];
+    let calls = [("fetch", json!({"id": "wiki/items:a"})), ("search", json!({"query": "x"}))];
+    for denial in &denials {
+        let server = renaming(true, denial.clone());
+        let fetched =
+            FederationClient::start(&server.config("")).call("fetch", &json!({"id": "wiki/items:a"}));
+        assert!(!fetched.is_error, "{denial}: {fetched:?}");
+        assert_eq!(server.count("tools/list"), 2);
+    }
+    for (tool, arguments) in &calls {
+        let server = renaming(false, denials[1].clone());
+        let refused = FederationClient::start(&server.config("")).call(tool, arguments);
+        assert_eq!(refused.body["code"], "source_protocol", "{refused:?}");
+        assert_eq!((server.count("tools/list"), server.count("tools/call")), (2, 2), "{tool}");
+    }
+}
+
+#[test]
+fn a_server_that_sends_its_first_page_again_ends_no_cursor_of_another_search() {
+    let list = Arc::new(Mutex::new(vec!["a", "b", "c", "d"]));
+    let current = Arc::clone(&list);
+    // Each page has another position, and the same results.
+    let server = ScriptedServer::start(move |method, params| match method {
+        "tools/list" => json!({"tools": [tool("search", &["query", "cursor"]), tool("fetch", &["id"])]}),
+        _ => {
+            let next = format!("{}x", params["arguments"]["cursor"].as_str().unwrap_or_default());
+            structured(json!({"results": results(&current.lock().unwrap()), "next_cursor": next}))
+        }
+    });
+    let mut client = FederationClient::start(&server.config(""));
+    let search = |cursor: Option<&Value>| {
+        let mut arguments = json!({"query": "note", "limit": 2});
+        if let Some(cursor) = cursor {
+            arguments["cursor"] = cursor.clone();
+        }
+        arguments
+    };
+    let ids = walk(&mut client, "search", search(None));
+    assert_eq!(ids, ["a", "b", "c", "d"].map(|id| format!("wiki/items:{id}")));
+    let first = client.call("search", &search(None));
+    *list.lock().unwrap() = vec!["e", "f", "g"];
+    let other = client.call("search", &search(None));
+    assert_eq!((first.ids().len(), other.ids().len()), (2, 2), "{other:?}");
+    for (begun, expect) in [(&first, "wiki/items:c"), (&other, "wiki/items:g")] {
+        let next = client.call("search", &search(begun.body.get("next_cursor")));
+        assert!(!next.is_error, "{next:?}");
+        assert_eq!(next.ids()[0], expect);
+    }
+}
+
+#[test]
+fn commands_wait_for_a_slow_start_and_calls_go_on_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("own.db");
+    let line = json!({"stream": "notes", "key": "n1", "data": {"title": "Own note", "body": "ledger"}});
+    crate::support::import_records(&store, "own", &line.to_string());
+    let program = binary().get_program().to_str().unwrap().to_owned();
+    let serve =
+        format!("sleep 4; exec '{program}' serve --stdio --state-dir none --store '{}'", text(&store));
+    let config = folder.path().join("fetchwell.toml");
+    let command = ["sh", "-c", &serve];
+    std::fs::write(
+        &config,
+        format!("[[source]]\nname = \"slow\"\ncommand = {command:?}\ndeadline = \"2s\"\n"),
+    )
+    .unwrap();
+    for command in [&["source", "test", "slow"][..], &["source", "inspect", "slow", "ledger"]] {
+        let output = run(&config, command);
+        assert!(output.status.success(), "{command:?}: {output:?}");
+    }
+}
