@@ -1,32 +1,27 @@
 //! The importer of CSV files: a table with a header, one record per row.
 //!
-//! The delimiter and the types of the columns are detected from the start of the file.
+//! The delimiter, the header and the types of the columns are detected from the start of the file.
 
-use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fmt::Display;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use csv::{ByteRecord, ReaderBuilder};
-use fetchwell_core::record::{RecordData, is_same_name};
+use csv::{ByteRecord, Reader, ReaderBuilder};
+use fetchwell_core::record::RecordData;
 use serde_json::Value;
 
-use super::ImportError;
-use super::field_names::{FieldNames, KEY_FIELDS, list_names};
-use super::intake::{Draft, DuplicatePolicy, Intake, Piece, PieceSink, parse_ahead};
-use super::meter::Meter;
-use super::text_input::{TextInput, field_text};
-use super::values::{Column, Locale};
-
-const EXPECTED: &str = "a CSV file with a header";
-
-/// Maximum number of rows from which the column types are detected.
-const SAMPLE_ROWS: usize = 1_000;
-
-/// Maximum number of rows from which the delimiter is detected.
-const DELIMITER_ROWS: usize = 50;
-
-/// Supported delimiters, the most common first.
-const DELIMITERS: [u8; 4] = *b",;\t|";
+use super::super::ImportError;
+use super::super::field_names::FieldNames;
+use super::super::intake::{Draft, DuplicatePolicy, Intake, Piece, PieceSink, parse_ahead};
+use super::super::meter::{Meter, MeteredReader};
+use super::super::text_input::{TextInput, field_text};
+use super::super::values::Locale;
+use super::columns::{Columns, has_row_names};
+use super::names::{ColumnNames, unique_names};
+use super::note::{TableNote, note_text};
+use super::sample::{Sample, detect_delimiter};
 
 /// Imports every row into `stream`. The key is the text of the key columns: those in `names`, else a column such as
 /// `id`, else the row number.
@@ -71,6 +66,16 @@ impl RowTarget<'_> {
     fn place(&self, line: u64) -> String {
         self.origin.map_or_else(|| line.to_string(), |path| format!("{path}:{line}"))
     }
+
+    /// Returns the name of the table in notes: its path in a folder, otherwise its stream.
+    fn name(&self) -> &str {
+        self.origin.unwrap_or(self.stream)
+    }
+
+    /// Returns the names of columns that a record has for itself.
+    fn reserved(&self) -> &'static [&'static str] {
+        if self.origin.is_some() { &["path"] } else { &[] }
+    }
 }
 
 fn import_rows(
@@ -80,22 +85,28 @@ fn import_rows(
     names: &FieldNames,
     intake: &mut Intake<'_>,
 ) -> Result<(), ImportError> {
-    let wrong = |problem| ImportError::WrongKind { path: path.to_owned(), expected: EXPECTED, problem };
-    let unreadable = |problem: &dyn std::fmt::Display| ImportError::Unreadable {
-        path: path.to_owned(),
-        problem: problem.to_string(),
-    };
-    let mut text = TextInput::read(reader, path).map_err(|problem| unreadable(&problem))?;
+    let mut text = TextInput::read(reader, path).map_err(|problem| unreadable(path, &problem))?;
     let (delimiter, skipped) = detect_delimiter(text.head());
-    text.skip(skipped).map_err(|problem| unreadable(&problem))?;
-    let sample = sample_of(&text, delimiter);
+    text.skip(skipped).map_err(|problem| unreadable(path, &problem))?;
+    let sample = Sample::read(&text, delimiter);
     let is_ascii = text.head().is_ascii();
     let meter = Meter::default();
     meter.record_starts();
-    let mut table = ReaderBuilder::new().delimiter(delimiter).from_reader(meter.watch(text.into_reader()));
-    let header = table.headers().map_err(|error| wrong(error.to_string()))?;
-    let columns = Columns::new(path, column_names(header).map_err(wrong)?, names, &sample, delimiter)?;
-    let parse = |RawRow { number, row }: RawRow| -> Result<Row, String> {
+    let reader = meter.watch(text.into_reader());
+    let table =
+        ReaderBuilder::new().delimiter(delimiter).has_headers(false).flexible(true).from_reader(reader);
+    let mut rows = RawRows { table, meter, path, number: 0 };
+    let top = Top::read(&mut rows, &sample, is_ascii)?;
+    let header = unique_names(top.names.clone(), target.reserved());
+    let locale = Locale::for_table(delimiter == b';');
+    let columns = Columns::new(path, header.names.clone(), names, &sample.rows, locale)?;
+    top.report(&header, target, path, intake)?;
+    let short_rows = AtomicU64::new(0);
+    let parse = |RawRow { number, mut row }: RawRow| -> Result<Row, String> {
+        let bytes = row.as_slice().len();
+        if columns.align(&mut row)? {
+            short_rows.fetch_add(1, Ordering::Relaxed);
+        }
         let fields = columns.fields(&row, is_ascii)?;
         let key = target.key(columns.key_of(&fields, number));
         let mut data = columns.data(fields);
@@ -103,33 +114,10 @@ fn import_rows(
         if let Some(origin) = target.origin {
             data.insert("path".to_owned(), Value::from(origin));
         }
-        Ok(Row { key, data, emitted_at, bytes: row.as_slice().len() })
-    };
-    let mut read = |send: &mut PieceSink<'_, u64, RawRow>| {
-        let mut row = ByteRecord::new();
-        for number in 1_u64.. {
-            // The parser's own line count is one behind in files with carriage returns as line ends.
-            let line = meter.line_of_record(table.position().byte());
-            let content = match table.read_byte_record(&mut row) {
-                Ok(false) => break,
-                Ok(true) => Ok(RawRow { number, row: std::mem::take(&mut row) }),
-                Err(error) => match error.kind() {
-                    csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-                        Err(format!("it has {len} fields and the header has {expected_len}"))
-                    }
-                    csv::ErrorKind::Io(problem) if problem.kind() == io::ErrorKind::InvalidData => {
-                        return Err(wrong(format!("line {line}: {problem}")));
-                    }
-                    _ => return Err(unreadable(&error)),
-                },
-            };
-            let bytes = content.as_ref().map_or(0, |raw| raw.row.as_slice().len());
-            send(Piece { place: line, content, bytes })?;
-        }
-        Ok(())
+        Ok(Row { key, data, emitted_at, bytes })
     };
     let stop = intake.stop_flag();
-    parse_ahead(stop, &parse, &mut read, &mut |line, row| match row {
+    let write = &mut |line, row: Result<Row, String>| match row {
         Ok(Row { key, data, emitted_at, bytes }) => {
             let (key, data, repeated) = (Some(key), Some(data), DuplicatePolicy::Refused);
             let draft = Draft { stream: target.stream, key, data, emitted_at, bytes, repeated };
@@ -139,7 +127,120 @@ fn import_rows(
             intake.reject(&target.place(line), &reason);
             Ok(())
         }
-    })
+    };
+    let ended = parse_ahead(stop, &parse, |send| rows.send_all(send), write);
+    report_short_rows(short_rows.into_inner(), target.name(), intake);
+    ended
+}
+
+/// Reports the number of rows whose last fields are missing.
+fn report_short_rows(rows: u64, table: &str, intake: &mut Intake<'_>) {
+    let subject = match rows {
+        0 => return,
+        1 => "1 row has".to_owned(),
+        rows => format!("{rows} rows have"),
+    };
+    intake.note(table, &format!("{subject} fewer fields than the header; the missing ones are null"));
+}
+
+/// The rows of a file that are not read yet.
+struct RawRows<'p, R> {
+    table: Reader<MeteredReader<R>>,
+    meter: Meter,
+    path: &'p Path,
+    /// Number of rows that were read. The first row of a table, usually the header, has the number 0.
+    number: u64,
+}
+
+impl<R: Read> RawRows<'_, R> {
+    /// Returns the next row with its line, or `None` at the end.
+    fn next(&mut self) -> Result<Option<(u64, RawRow)>, ImportError> {
+        // The parser's own line count is one behind in files with carriage returns as line ends.
+        let line = self.meter.line_of_record(self.table.position().byte());
+        let mut row = ByteRecord::new();
+        match self.table.read_byte_record(&mut row) {
+            Ok(false) => Ok(None),
+            Ok(true) => {
+                let number = self.number;
+                self.number += 1;
+                Ok(Some((line, RawRow { number, row })))
+            }
+            Err(error) => Err(match error.kind() {
+                csv::ErrorKind::Io(problem) if problem.kind() == io::ErrorKind::InvalidData => {
+                    wrong_kind(self.path, format!("line {line}: {problem}"))
+                }
+                _ => unreadable(self.path, &error),
+            }),
+        }
+    }
+
+    fn send_all(mut self, send: &mut PieceSink<'_, u64, RawRow>) -> Result<(), ImportError> {
+        while let Some((place, row)) = self.next()? {
+            let bytes = row.row.as_slice().len();
+            send(Piece { place, content: Ok(row), bytes })?;
+        }
+        Ok(())
+    }
+}
+
+/// The start of a table: its header and what stands above it.
+struct Top {
+    /// Names of the columns as the header has them.
+    names: Vec<String>,
+    /// Line of the header, from 1.
+    line: u64,
+    /// Text above the header, or `None` if the header is the first row.
+    note: Option<String>,
+}
+
+impl Top {
+    fn read<R: Read>(
+        rows: &mut RawRows<'_, R>,
+        sample: &Sample,
+        is_ascii: bool,
+    ) -> Result<Self, ImportError> {
+        let path = rows.path;
+        let text = |row: &ByteRecord| -> Result<Vec<String>, ImportError> {
+            let field = |field| field_text(field, is_ascii).map(|field| field.trim().to_owned());
+            let fields: Option<_> = row.iter().map(field).collect();
+            fields
+                .ok_or_else(|| wrong_kind(path, "its header is not UTF-8; save the file as UTF-8".to_owned()))
+        };
+        let mut above = Vec::new();
+        while above.len() < sample.rows_above
+            && let Some((_, RawRow { row, .. })) = rows.next()?
+        {
+            above.push(text(&row)?);
+        }
+        let Some((line, RawRow { row: header, .. })) = rows.next()? else {
+            return Err(wrong_kind(path, "it is empty".to_owned()));
+        };
+        let mut names = text(&header)?;
+        if has_row_names(&header, &sample.rows) {
+            names.insert(0, String::new());
+        }
+        let above = above.iter().map(|row| row.iter().map(String::as_str));
+        let note = (sample.rows_above > 0).then(|| note_text(above));
+        Ok(Self { names, line, note })
+    }
+
+    /// Stores the note, and reports the header that is not the first row and the columns with a number.
+    fn report(
+        self,
+        header: &ColumnNames,
+        target: &RowTarget<'_>,
+        path: &Path,
+        intake: &mut Intake<'_>,
+    ) -> Result<(), ImportError> {
+        if let Some(note) = header.note() {
+            intake.note(target.name(), &note);
+        }
+        let Some(text) = self.note else { return Ok(()) };
+        let title = path.file_stem().and_then(OsStr::to_str).unwrap_or(target.name());
+        let (key, path) = (target.name().to_owned(), target.origin.unwrap_or_default());
+        let note = TableNote { key, title, path, sheet: "", text, changed_at: None };
+        note.take_into(&format!("line {}", self.line), intake)
+    }
 }
 
 /// A row before its fields are parsed, with its number.
@@ -157,144 +258,10 @@ struct Row {
     bytes: usize,
 }
 
-/// The columns of a table.
-struct Columns {
-    names: Vec<String>,
-    types: Vec<Column>,
-    /// Indices of the key columns. Empty if the row number is the key.
-    key: Vec<usize>,
+fn wrong_kind(path: &Path, problem: String) -> ImportError {
+    ImportError::WrongKind { path: path.to_owned(), expected: "a CSV file with a header", problem }
 }
 
-impl Columns {
-    fn new(
-        path: &Path,
-        names: Vec<String>,
-        wanted: &FieldNames,
-        sample: &[ByteRecord],
-        delimiter: u8,
-    ) -> Result<Self, ImportError> {
-        let place = |wanted: &str| {
-            let exact = names.iter().position(|name| name == wanted);
-            exact.or_else(|| names.iter().position(|name| is_same_name(name, wanted)))
-        };
-        if let Some(missing) = wanted.all().find(|wanted| place(wanted).is_none()) {
-            return Err(ImportError::NoColumn {
-                path: path.to_owned(),
-                column: missing.to_owned(),
-                columns: list_names(names.iter()),
-            });
-        }
-        let key = if wanted.key.is_empty() {
-            KEY_FIELDS.into_iter().find_map(place).into_iter().collect()
-        } else {
-            wanted.key.iter().filter_map(|wanted| place(wanted)).collect()
-        };
-        let locale = Locale::for_table(delimiter == b';');
-        let rows = || sample.iter().filter(|row| row.len() == names.len());
-        let type_of = |at| {
-            let fields = rows().filter_map(move |row| row.get(at));
-            Column::from_sample(fields.filter_map(|field| std::str::from_utf8(field).ok()), locale)
-        };
-        let types = (0..names.len()).map(type_of).collect();
-        Ok(Self { names, types, key })
-    }
-
-    fn fields(&self, row: &ByteRecord, is_ascii: bool) -> Result<Vec<String>, String> {
-        let field = |(column, field): (&String, &[u8])| {
-            field_text(field, is_ascii)
-                .ok_or_else(|| format!("column `{column}` is not UTF-8; save the file as UTF-8"))
-        };
-        self.names.iter().zip(row).map(field).collect()
-    }
-
-    /// Returns the key of a row: its fields as text, so that `01` and `1` are different keys.
-    fn key_of(&self, fields: &[String], number: u64) -> Value {
-        if self.key.is_empty() {
-            return Value::from(number);
-        }
-        self.key.iter().map(|at| fields.get(*at).cloned().unwrap_or_default()).collect()
-    }
-
-    fn data(&self, fields: Vec<String>) -> RecordData {
-        let columns = self.names.iter().zip(&self.types).zip(fields);
-        columns.map(|((name, column), field)| (name.clone(), column.value(&field))).collect()
-    }
-}
-
-/// Detects the delimiter. Also returns the number of bytes before the header that declare it: Excel reads `sep=;`
-/// there.
-fn detect_delimiter(head: &[u8]) -> (u8, usize) {
-    let first = head.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
-    if let [b's', b'e', b'p', b'=', delimiter] = first.trim_ascii_end()
-        && DELIMITERS.contains(delimiter)
-    {
-        return (*delimiter, first.len());
-    }
-    if let b"sep=" = first.trim_ascii_end() {
-        return (b'\t', first.len());
-    }
-    // Score: the rows with as many fields as the header, then the number of fields. On a tie the most
-    // common delimiter wins.
-    let score = |delimiter: u8| {
-        let lengths: Vec<usize> =
-            rows_of(head, delimiter).take(DELIMITER_ROWS).map(|row| row.len()).collect();
-        let columns = lengths.first().copied().unwrap_or_default();
-        let agreeing = lengths.iter().filter(|length| **length == columns).count();
-        if columns < 2 { (0, 0) } else { (agreeing, columns) }
-    };
-    let best = DELIMITERS.into_iter().rev().max_by_key(|delimiter| score(*delimiter));
-    (best.unwrap_or(b','), 0)
-}
-
-/// Parses the rows at the start of a table, the header first.
-fn rows_of(head: &[u8], delimiter: u8) -> impl Iterator<Item = ByteRecord> {
-    let table = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(head);
-    table.into_byte_records().map_while(Result::ok)
-}
-
-/// Returns the rows below the header that are complete in the start of a table.
-fn sample_of(text: &TextInput<'_>, delimiter: u8) -> Vec<ByteRecord> {
-    let mut rows: Vec<ByteRecord> = rows_of(text.head(), delimiter).skip(1).take(SAMPLE_ROWS).collect();
-    if text.is_longer && rows.len() < SAMPLE_ROWS && !text.head().ends_with(b"\n") {
-        rows.pop();
-    }
-    rows
-}
-
-fn column_names(header: &csv::StringRecord) -> Result<Vec<String>, String> {
-    let name = |(at, name): (usize, &str)| match name.trim() {
-        "" => format!("column_{}", at + 1),
-        name => name.to_owned(),
-    };
-    let names: Vec<String> = header.iter().enumerate().map(name).collect();
-    if names.is_empty() {
-        return Err("it is empty".to_owned());
-    }
-    let mut seen = HashSet::new();
-    match names.iter().find(|name| !seen.insert(*name)) {
-        Some(twice) => Err(format!("it has two columns named `{twice}`")),
-        None => Ok(names),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_delimiter_gives_rows_of_equal_length() {
-        for (head, expect) in [
-            ("id,name\n1,Ann\n", b','),
-            ("id;name\n1;Ann, B\n2;Bob\n", b';'),
-            ("id;price\n1;2,50\n2;3,75\n", b';'),
-            ("id\tname\n1\tAnn, B; C\n", b'\t'),
-            ("a|b\n1|2\n", b'|'),
-            ("name\nAnn\n", b','),
-            ("id,note\n1,\"a;b\n;c;d\"\n2,x\n", b','),
-            ("", b','),
-        ] {
-            assert_eq!(char::from(detect_delimiter(head.as_bytes()).0), char::from(expect), "{head}");
-        }
-        assert_eq!(detect_delimiter(b"sep=;\r\nid;name\r\n"), (b';', 7));
-    }
+fn unreadable(path: &Path, problem: &dyn Display) -> ImportError {
+    ImportError::Unreadable { path: path.to_owned(), problem: problem.to_string() }
 }
