@@ -77,6 +77,9 @@ pub(super) fn property_list(value: &str) -> Vec<String> {
 
 /// Returns a text with its links as text, and adds its tags. Lines that say how Logseq shows a block are left out.
 pub(super) fn read_text(text: &str, tags: &mut Tags) -> String {
+    if !text.contains(['#', '[', ']']) && !text.contains("::") {
+        return text.to_owned();
+    }
     let mut written = String::with_capacity(text.len());
     let mut code = CodeBlocks::default();
     for line in text.split_inclusive('\n') {
@@ -156,37 +159,38 @@ struct Line<'a> {
     absent: u32,
 }
 
-impl<'a> Line<'a> {
+impl Line<'_> {
     fn read(mut self, written: &mut String, tags: &mut Tags) {
-        while let Some(character) = self.rest.chars().next() {
-            let length = match character {
-                '`' => self.code(),
-                '[' if self.rest.starts_with("[[") => self.link().map(|(length, text)| {
-                    written.push_str(&text);
-                    self.skip(length);
-                    0
-                }),
-                ']' if self.rest.starts_with("](:/") => self.joplin_link().map(|length| {
-                    written.push(']');
-                    self.skip(length);
-                    0
-                }),
-                '#' if self.can_have_tag() => self.tag(tags),
+        while let Some(at) = self.rest.find(['`', '[', ']', '#']) {
+            self.copy(at, written);
+            let replaced = self.link().or_else(|| self.joplin_link());
+            if let Some((length, text)) = replaced {
+                written.push_str(&text);
+                self.skip(length);
+                continue;
+            }
+            let length = match self.rest.as_bytes().first() {
+                Some(b'`') => self.code(),
+                Some(b'#') if self.can_have_tag() => self.tag(tags),
                 _ => None,
             };
-            let length = length.unwrap_or(character.len_utf8());
-            let (read, _) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
-            written.push_str(read);
-            self.skip(read.len());
+            self.copy(length.unwrap_or(1), written);
         }
+        written.push_str(self.rest);
+    }
+
+    fn copy(&mut self, length: usize, written: &mut String) {
+        written.push_str(self.rest.get(..length).unwrap_or_default());
+        self.skip(length);
     }
 
     /// Moves behind the next bytes.
     fn skip(&mut self, length: usize) {
         let (read, rest) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
-        for character in read.chars().rev().take(2).collect::<Vec<_>>().into_iter().rev() {
-            let [last, _] = self.before;
-            self.before = [character, last];
+        let [before, _] = self.before;
+        let mut characters = read.chars().rev();
+        if let Some(last) = characters.next() {
+            self.before = [last, characters.next().unwrap_or(before)];
         }
         self.rest = rest;
     }
@@ -215,7 +219,7 @@ impl<'a> Line<'a> {
 
     /// Returns the length of a link to another note with its text: `[[Note#Heading|shown]]`.
     fn link(&self) -> Option<(usize, String)> {
-        let rest = first_bytes(self.rest.get(2..)?, MAX_LINK_BYTES);
+        let rest = first_bytes(self.rest.strip_prefix("[[")?, MAX_LINK_BYTES);
         let (link, end) = rest.split_at_checked(rest.find(['[', ']', '\n'])?)?;
         if !end.starts_with("]]") {
             return None;
@@ -232,11 +236,11 @@ impl<'a> Line<'a> {
         (!text.is_empty()).then_some((length, text))
     }
 
-    /// Returns the length of the target of a link within Joplin: `](:/ID)`.
-    fn joplin_link(&self) -> Option<usize> {
+    /// Returns the length of the target of a link within Joplin with the bracket before it: `](:/ID)`.
+    fn joplin_link(&self) -> Option<(usize, String)> {
         let (id, rest) = self.rest.strip_prefix("](:/")?.split_at_checked(32)?;
         let is_id = id.bytes().all(|byte| byte.is_ascii_hexdigit()) && rest.starts_with(')');
-        is_id.then_some(id.len() + 5)
+        is_id.then(|| (id.len() + 5, "]".to_owned()))
     }
 
     /// Returns true if a tag can begin here: not in a word, an address or the target of a link.
