@@ -91,7 +91,7 @@ fn titles_of_pdf_documents_are_titles_and_divided_words_are_found() {
         ("a.pdf", "untitled", body, "a"),
         ("b.pdf", "Microsoft Word - x.docx", headed.as_str(), "The river"),
         ("c.pdf", "Annual report", headed.as_str(), "Annual report"),
-        ("d 0123456789abcdef0123456789abcdef.pdf", "", body, "d"),
+        ("d 0123456789abcdef0123456789abcdef.pdf", "", headed.as_str(), "d"),
     ] {
         let file = workshop.file(name, pdf(title, content, "WinAnsiEncoding"));
         assert_eq!(workshop.counts(&["pdf", &file]), [1, 0, 0, 0, 0]);

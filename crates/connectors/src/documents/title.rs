@@ -1,7 +1,7 @@
 //! Titles in the properties of documents, which programs fill with names of files and placeholders.
 
 /// Titles that programs write in place of a missing one, in lower case without a number at the end.
-const PLACEHOLDERS: [&str; 20] = [
+const PLACEHOLDERS: [&str; 22] = [
     "untitled",
     "untitled document",
     "untitled presentation",
@@ -22,6 +22,8 @@ const PLACEHOLDERS: [&str; 20] = [
     "slide",
     "layout",
     "about:blank",
+    "contents",
+    "table of contents",
 ];
 
 /// Starts of titles that name the program which printed the document.
