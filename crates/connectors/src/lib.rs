@@ -4,7 +4,7 @@
 //! can be addressed by a handle, writes it, and reports rejected input with its position and the reason. A rejected
 //! line never stops an import.
 //!
-//! * `records`, `csv`, `json`, `json_line`: the importers of tables and JSON
+//! * `records`, `json`, `json_line`: the importers of record envelopes and JSON, `tables`: of CSV files
 //! * `files`: the importer of folders and archives, `item`: a file in them, `archive`: ZIP, tar and gzip files
 //! * `documents`, `office`, `pdf`: documents and spreadsheets
 //! * `calendar`, `feed`, `exports`, `sqlite`, `git`: calendars and contacts, feeds, exports, databases, repositories
@@ -18,7 +18,6 @@
 
 mod archive;
 mod calendar;
-mod csv;
 mod depth;
 mod documents;
 mod exports;
@@ -40,6 +39,7 @@ mod pdf;
 mod records;
 mod sqlite;
 mod sync;
+mod tables;
 mod text_input;
 mod values;
 
@@ -48,7 +48,6 @@ use std::path::PathBuf;
 use fetchwell_source::contract::StoreError;
 
 pub use archive::unzip_input;
-pub use csv::import_csv;
 pub use depth::PARSER_STACK_BYTES;
 pub use field_names::FieldNames;
 pub use files::{
@@ -66,6 +65,7 @@ pub use sync::{
     Guess, ImportKind, ImportOptions, StoreFiles, SyncOutcome, Synchronization, connection_name,
     describe_held_records, file_kinds, guess_kind, watched_folder, without_links,
 };
+pub use tables::import_csv;
 
 /// An error that ends an import early. Records written before it stay, and running the import again continues it.
 #[derive(Debug, thiserror::Error)]

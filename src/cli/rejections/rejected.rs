@@ -28,6 +28,9 @@ const MAX_LISTED: usize = 7;
 /// Number of reasons that are printed.
 const MAX_REASONS: usize = 3;
 
+/// Number of notes that are printed.
+const MAX_NOTES: usize = 5;
+
 /// Maximum number of distinct reasons that are counted. Others count as one.
 const MAX_DISTINCT: usize = 1_000;
 
@@ -41,6 +44,9 @@ pub(crate) struct Rejections<'r> {
     listed: Vec<String>,
     rejected: u64,
     still_rejected: u64,
+    /// First notes about how tables and files were understood, and their number.
+    notes: Vec<String>,
+    noted: u64,
     reasons: BTreeMap<String, Reason>,
     report: Option<&'r mut ReportFile>,
 }
@@ -60,13 +66,23 @@ impl<'r> Rejections<'r> {
         if let Some(report) = &mut report {
             report.write(&json!({ "report": "fetchwell import", "path": file }));
         }
-        let (listed, reasons) = (Vec::new(), BTreeMap::new());
-        Self { file: file.to_owned(), progress, listed, rejected: 0, still_rejected: 0, reasons, report }
+        Self {
+            file: file.to_owned(),
+            progress,
+            listed: Vec::new(),
+            rejected: 0,
+            still_rejected: 0,
+            notes: Vec::new(),
+            noted: 0,
+            reasons: BTreeMap::new(),
+            report,
+        }
     }
 
     /// Prints what was not printed at once, and removes the progress from the terminal.
     pub(crate) fn finish(self) {
         self.progress.finish();
+        self.print_notes();
         if self.still_rejected > 0 && self.report.is_none() {
             let files = counted(self.still_rejected, "file");
             note(&format_args!(
@@ -96,6 +112,15 @@ impl<'r> Rejections<'r> {
         }
     }
 
+    /// Prints the first notes.
+    fn print_notes(&self) {
+        self.notes.iter().for_each(note);
+        let more = self.noted.saturating_sub(saturated::<u64>(self.notes.len()));
+        if more > 0 && self.report.is_none() {
+            note(&format_args!("add --report FILE to list {} more notes", grouped(more)));
+        }
+    }
+
     fn has_listed_all(&self) -> bool {
         u64::try_from(self.listed.len()).is_ok_and(|listed| listed == self.rejected)
     }
@@ -119,6 +144,16 @@ impl Report for Rejections<'_> {
         let reason = if is_known { reason } else { OTHER_REASONS };
         let counted = self.reasons.entry(reason.to_owned()).or_insert(Reason { count: 0, first: place });
         counted.count += 1;
+    }
+
+    fn noted(&mut self, place: &str, note: &str) {
+        self.noted += 1;
+        if self.notes.len() < MAX_NOTES {
+            self.notes.push(format!("{place}: {note}"));
+        }
+        if let Some(report) = &mut self.report {
+            report.write(&json!({ "noted": place, "note": note }));
+        }
     }
 
     fn still_rejected(&mut self, path: &str, reason: &str) {

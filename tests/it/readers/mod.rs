@@ -3,3 +3,5 @@
 #[cfg(unix)]
 mod damaged;
 mod samples;
+mod shapes;
+mod tables;

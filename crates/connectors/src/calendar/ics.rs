@@ -3,7 +3,7 @@
 use super::super::intake::Intake;
 use super::super::item::{FileRecord, Item, ReadError};
 use super::content_line::{ContentLine, content_lines};
-use super::zones::Zones;
+use super::zones::{Zones, is_calendar};
 
 /// Stream of events, tasks and journal entries.
 const STREAM: &str = "events";
@@ -11,7 +11,7 @@ const STREAM: &str = "events";
 /// Reads a calendar.
 pub(crate) fn read_ics(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<(), ReadError> {
     let text = item.read_text()?;
-    let (mut calendar, zones) = (String::new(), Zones::read(&text));
+    let (mut calendar, mut zones) = (String::new(), Zones::read(&text));
     let (mut component, mut inner, mut number) = (None::<Component>, 0_usize, 0_usize);
     for line in content_lines(&text) {
         let value = || line.text().trim().to_ascii_uppercase();
@@ -28,6 +28,7 @@ pub(crate) fn read_ics(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<(
             ("BEGIN", None) if matches!(value().as_str(), "VEVENT" | "VTODO" | "VJOURNAL") => {
                 component = Some(Component::new(item, &value(), &calendar));
             }
+            ("BEGIN", None) if is_calendar(&line) => zones.next_calendar(),
             ("X-WR-CALNAME", None) => calendar = line.text(),
             // Lines of alarms belong to them.
             (_, Some(component)) if inner == 0 => component.set(&line, &zones),
@@ -49,6 +50,8 @@ struct Component {
     uid: String,
     /// Start of the occurrence that this event replaces.
     recurrence: String,
+    /// Start or due time, for the order of events.
+    time: Option<String>,
     attendees: Vec<String>,
     body: String,
 }
@@ -66,7 +69,7 @@ impl Component {
         record.put_text("kind", kind);
         record.put_text("calendar", calendar);
         let (uid, recurrence, body) = (String::new(), String::new(), String::new());
-        Self { record, uid, recurrence, attendees: Vec::new(), body }
+        Self { record, uid, recurrence, time: None, attendees: Vec::new(), body }
     }
 
     fn set(&mut self, line: &ContentLine, zones: &Zones) {
@@ -74,9 +77,9 @@ impl Component {
         let time = || zones.time(line).unwrap_or_default();
         match line.name.as_str() {
             "SUMMARY" => record.put_text("title", &line.text()),
-            "DTSTART" => record.put_text("start", &time()),
-            "DTEND" => record.put_text("end", &time()),
-            "DUE" => record.put_text("due", &time()),
+            "DTSTART" => self.set_time("start", line, zones),
+            "DTEND" => self.set_time("end", line, zones),
+            "DUE" => self.set_time("due", line, zones),
             "COMPLETED" => record.put_text("completed", &time()),
             "LOCATION" => record.put_text("location", &line.text()),
             "STATUS" => record.put_text("status", &line.text().to_ascii_lowercase()),
@@ -96,16 +99,25 @@ impl Component {
         }
     }
 
+    /// Sets a day, or a time that may have no zone.
+    fn set_time(&mut self, field: &str, line: &ContentLine, zones: &Zones) {
+        let Some(time) = zones.calendar_time(line) else { return };
+        self.record.put_text(field, time.shown());
+        if field == "start" || field == "due" && self.time.is_none() {
+            self.time = Some(time.ordered());
+        }
+    }
+
     /// Returns the record. Its key is the id of the event, and its time the start.
     fn into_record(self, item: &Item<'_>, number: usize) -> FileRecord {
-        let Self { mut record, uid, recurrence, attendees, body } = self;
+        let Self { mut record, uid, recurrence, time, attendees, body } = self;
         let id = if uid.is_empty() { format!("{}/{number}", item.path) } else { uid };
         record.key = if recurrence.is_empty() { id } else { format!("{id}/{recurrence}") };
         record.put_list("attendees", attendees);
         record.put_text("path", &item.path);
         record.put_text("body", &body);
-        let time = ["start", "due", "created_at"].iter().find_map(|field| record.data.get(*field)?.as_str());
-        record.emitted_at = time.map(str::to_owned).or(record.emitted_at);
+        let created = record.data.get("created_at").and_then(|time| time.as_str()).map(str::to_owned);
+        record.emitted_at = time.or(created).or(record.emitted_at);
         record.identity = Some(record.data.clone());
         record
     }

@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use super::super::item::{FileKind, FileRecord, Item};
 use super::super::values::time_of_value;
+use super::note_name::title_of_name;
+use super::title::is_title;
 
 /// Stream of documents.
 const STREAM: &str = "documents";
@@ -11,7 +13,10 @@ const STREAM: &str = "documents";
 /// A document that was read.
 #[derive(Debug, Default)]
 pub(crate) struct Document {
+    /// Title in the properties of the document.
     pub(crate) title: String,
+    /// Title in its text, which counts if that in the properties is none.
+    pub(crate) heading: String,
     pub(crate) authors: Vec<String>,
     pub(crate) subject: String,
     pub(crate) keywords: Vec<String>,
@@ -31,8 +36,7 @@ impl Document {
     /// time is that of the document, else of the file.
     pub(crate) fn into_record(self, kind: FileKind, item: &Item<'_>) -> FileRecord {
         let mut record = FileRecord::for_item(STREAM, item);
-        let title = one_line(&self.title);
-        record.put_text("title", if title.is_empty() { item.stem() } else { &title });
+        record.put_text("title", &self.shown_title(kind).unwrap_or_else(|| title_of_name(item.stem())));
         record.put_text("path", &item.path);
         record.put_text("format", kind.as_str());
         record.put_text("author", &self.authors.join(", "));
@@ -51,6 +55,18 @@ impl Document {
         }
         record.data.insert("body".to_owned(), Value::from(self.text));
         record
+    }
+
+    /// Returns the title in the properties, or that in the text if a program filled the properties. `None` without either.
+    fn shown_title(&self, kind: FileKind) -> Option<String> {
+        let (own, heading) = (one_line(&self.title), one_line(&self.heading));
+        // Authors of books and pages choose their titles.
+        let is_chosen = matches!(kind, FileKind::Epub | FileKind::Html);
+        match own.as_str() {
+            "" => None,
+            title if is_chosen || is_title(title) => Some(own),
+            _ => Some(heading).filter(|heading| is_title(heading)),
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A record has the file's `path` within the folder (with `/`), which is also its key, a `title` (from the front
 //! matter, else a first-level heading at the top, else the file name), the fields of the front matter, with `tags`
-//! and `aliases` as lists, and the text as `body`. Its time is that of the front matter, else of the file.
+//! and `aliases` as lists, and the text as `body`, with its links between notes as text. Tags in the text are `tags`, too. Its
+//! time is that of the front matter, else of the file's name, else of the file.
 
 use fetchwell_core::fit::first_bytes;
 use fetchwell_core::record::{RecordData, field_named};
@@ -11,6 +12,9 @@ use serde_json::Value;
 
 use super::super::item::{FileRecord, Item};
 use super::super::values::time_of_value;
+use super::joplin::{JoplinItem, read_joplin};
+use super::note_name::{time_of_name, title_of_name};
+use super::note_text::{Tags, property_list, read_text, split_properties};
 
 /// Stream of notes.
 const STREAM: &str = "documents";
@@ -30,37 +34,73 @@ pub(crate) fn read_note(item: &mut Item<'_>) -> Result<FileRecord, String> {
         .map_err(|error| format!("it is not UTF-8 at byte {}", error.utf8_error().valid_up_to() + 1))?;
     let mut record = FileRecord::for_item(STREAM, item);
     record.data = note_fields(&item.path, &note);
-    record.emitted_at = written_at(&record.data).or(record.emitted_at);
+    let own = written_at(&record.data).or_else(|| time_of_name(item.stem()));
+    record.emitted_at = own.or(record.emitted_at);
     Ok(record)
 }
 
 fn note_fields(path: &str, note: &str) -> RecordData {
     let note = note.strip_prefix('\u{FEFF}').unwrap_or(note);
-    let (front_matter, body) = split_front_matter(note);
-    let own_title = field_named(&front_matter, "title").and_then(|title| match title {
+    let (mut fields, body) = split_front_matter(note);
+    let joplin = read_joplin(body).unwrap_or(JoplinItem { body, ..JoplinItem::default() });
+    for (name, value) in joplin.fields {
+        add_field(&mut fields, name, Value::from(value));
+    }
+    let (properties, body) = split_properties(joplin.body);
+    let (of_tags, properties): (Vec<_>, Vec<_>) =
+        properties.into_iter().partition(|(name, _)| name.eq_ignore_ascii_case("tags"));
+    for (name, value) in properties {
+        add_field(&mut fields, name, property_value(name, value));
+    }
+    let own_title = field_named(&fields, "title").and_then(|title| match title {
         Value::String(title) => Some(title.trim().to_owned()).filter(|title| !title.is_empty()),
         Value::Number(title) => Some(title.to_string()),
         _ => None,
     });
     let file_name = path.rsplit('/').next().unwrap_or(path);
     let stem = file_name.rsplit_once('.').map_or(file_name, |(stem, _)| stem);
-    let title = own_title.or_else(|| top_heading(body)).unwrap_or_else(|| stem.to_owned());
+    let own_title = own_title.or_else(|| Some(joplin.title.to_owned()).filter(|title| !title.is_empty()));
+    let title = own_title.or_else(|| top_heading(body)).unwrap_or_else(|| title_of_name(stem));
+    let mut tags = Tags::default();
     let mut data = RecordData::new();
     data.insert("title".to_owned(), Value::from(title));
     data.insert("path".to_owned(), Value::from(path));
-    for (name, value) in front_matter {
+    for (name, value) in fields {
         // A `path` or `body` of the front matter is stored under another name.
         let (name, value) = match name.to_ascii_lowercase().as_str() {
             "title" if !value.is_array() && !value.is_object() => continue,
             "title" | "path" | "body" => (format!("front_matter_{name}"), value),
-            "tags" | "tag" => ("tags".to_owned(), Value::from(string_list(value, &[',', ' ']))),
+            "tags" | "tag" => {
+                string_list(value, &[',', ' ']).iter().for_each(|tag| tags.add(tag));
+                ("tags".to_owned(), Value::from(tags.list.clone()))
+            }
             "aliases" | "alias" => ("aliases".to_owned(), Value::from(string_list(value, &[',']))),
             _ => (name, value),
         };
         data.insert(name, value);
     }
-    data.insert("body".to_owned(), Value::from(body));
+    of_tags.into_iter().flat_map(|(_, tags)| property_list(tags)).for_each(|tag| tags.add(&tag));
+    let text = read_text(body, &mut tags);
+    if !tags.list.is_empty() {
+        data.insert("tags".to_owned(), Value::from(tags.list));
+    }
+    data.insert("body".to_owned(), Value::from(text));
     data
+}
+
+/// Adds a field to those of the front matter, unless that has it.
+fn add_field(fields: &mut RecordData, name: &str, value: Value) {
+    if field_named(fields, name).is_none() {
+        fields.insert(name.to_owned(), value);
+    }
+}
+
+/// Returns the value of a property of Logseq: a list of aliases, or a text without the brackets of links.
+fn property_value(name: &str, value: &str) -> Value {
+    match name.to_ascii_lowercase().as_str() {
+        "alias" | "aliases" => Value::from(property_list(value)),
+        _ => Value::from(read_text(value, &mut Tags::default())),
+    }
 }
 
 /// Returns tags or aliases as a list: `[a, b]`, `a, b` and `#a #b` are equal.
@@ -246,7 +286,7 @@ mod tests {
     fn a_heading_further_down_is_no_title() {
         // A Rust RFC, a note of a vault, and a README.
         for body in
-            ["- Start Date: 2014-03-11\n\n# Summary\ntext", "## Notes\ntext", "intro\n\n# Notes", "#", "#tag"]
+            ["- Start Date: 2014-03-11\n\n# Summary\ntext", "## Notes\ntext", "intro\n\n# Notes", "#", "#1"]
         {
             check(body, &json!({"title": "my note", "path": "a/my note.md", "body": body}));
         }
@@ -269,6 +309,42 @@ mod tests {
                 &json!({"title": "my note", "path": path, "tags": ["a", "b/c"], "aliases": ["One note", "Two"], "body": "x"}),
             );
         }
+    }
+
+    #[test]
+    fn notes_of_other_programs_have_titles_and_fields() {
+        let check = |path: &str, note: &str, expect: Value| {
+            assert_eq!(Value::Object(note_fields(path, note)), expect);
+        };
+        let path = "a/Road map 0123456789abcdef0123456789abcdef.md";
+        check(
+            path,
+            "text #plan",
+            json!({"title": "Road map", "path": path, "tags": ["plan"], "body": "text #plan"}),
+        );
+        check(
+            "team___birds.md",
+            "tags:: [[two words]], b\nstatus:: [[open]]\n\n- See [[Heron]] #B #c\n  id:: 64-ab\n",
+            json!({
+                "title": "team/birds", "path": "team___birds.md", "tags": ["two words", "b", "c"], "status": "open",
+                "body": "\n- See Heron #B #c\n",
+            }),
+        );
+        check(
+            "n.md",
+            "---\ntags: [a]\nstatus: done\n---\nstatus:: open\ntags:: b\n#A #d",
+            json!({"title": "n", "path": "n.md", "tags": ["a", "b", "d"], "status": "done", "body": "#A #d"}),
+        );
+        let note = "Heron\n\nSaw [it](:/0123456789abcdef0123456789abcdef).\n\nid: 0123456789abcdef0123456789abcdef\n\
+            created_time: 2024-03-09T10:00:00.000Z\ntype_: 1";
+        check(
+            "0123456789abcdef0123456789abcdef.md",
+            note,
+            json!({
+                "title": "Heron", "path": "0123456789abcdef0123456789abcdef.md", "created": "2024-03-09T10:00:00.000Z",
+                "body": "Saw [it].",
+            }),
+        );
     }
 
     #[test]

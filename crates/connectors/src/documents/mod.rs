@@ -1,12 +1,17 @@
 //! Readers of documents: files that become one record each.
 //!
-//! * `document`: the fields of documents of all kinds
+//! * `document`: the fields of documents of all kinds, `title`: titles that are none
 //! * `text`, `html`, `markdown`: the readers
+//! * `note_name`, `note_text`, `joplin`: what names and texts of notes hold in the ways of several programs
 
 mod document;
 mod html;
+mod joplin;
 mod markdown;
+mod note_name;
+mod note_text;
 mod text;
+mod title;
 
 pub(crate) use document::Document;
 pub(crate) use html::read_html;

@@ -221,6 +221,11 @@ impl<'a> Intake<'a> {
         self.report.skipped_file(path);
     }
 
+    /// Reports how a table or file was understood, where that is not obvious.
+    pub(crate) fn note(&mut self, place: &str, note: &str) {
+        self.report.noted(place, note);
+    }
+
     /// Counts several rejected pieces and reports them once.
     pub(crate) fn reject_many(&mut self, count: u64, place: &dyn fmt::Display, reason: &str) {
         self.rejected += count;

@@ -17,6 +17,9 @@ pub trait Report {
     /// Reports a file of a kind that is not read.
     fn skipped_file(&mut self, _path: &str) {}
 
+    /// Reports how a table or file was understood, where that is not obvious. Nothing was rejected.
+    fn noted(&mut self, _place: &str, _note: &str) {}
+
     /// Reports that a record was accepted.
     fn accepted(&mut self) {}
 

@@ -27,7 +27,9 @@ pub(crate) fn read_ods(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<(
         cell: None,
         is_comment: false,
     };
-    walk_xml(&content, &mut |node| sheets.visit(&node))
+    let read = walk_xml(&content, &mut |node| sheets.visit(&node));
+    sheets.rows.end_sheet()?;
+    read
 }
 
 /// The sheet, row and cell that are read.
@@ -72,6 +74,7 @@ impl Sheets<'_, '_> {
             _ if self.is_comment => {}
             Node::Start(tag) => match tag.name {
                 "table" => {
+                    self.rows.end_sheet()?;
                     self.rows.start_sheet(&tag.attribute("name").unwrap_or_default());
                     self.number = 0;
                 }

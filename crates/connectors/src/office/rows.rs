@@ -1,6 +1,4 @@
-//! The rows of a sheet or table as records. The first row that is not empty names the fields.
-
-use std::collections::HashSet;
+//! The rows of a sheet as records. The first rows are held until the header among them is known.
 
 use fetchwell_core::record::{RecordData, authored_values};
 use serde_json::Value;
@@ -8,6 +6,7 @@ use serde_json::Value;
 use super::super::ImportError;
 use super::super::intake::Intake;
 use super::super::item::{FileRecord, Item, ReadError};
+use super::super::tables::{MAX_COMPARED_ROWS, RowShape, TableNote, find_header, note_text, unique_names};
 use super::super::values::{SizeLimits, check_row, time_of_value};
 
 /// Stream of rows.
@@ -19,6 +18,9 @@ pub(super) const MAX_COLUMNS: usize = 900;
 /// Maximum number of cells of a file that are not empty, and of texts that cells share.
 pub(super) const MAX_CELLS: usize = 5_000_000;
 
+/// Maximum number of bytes of the rows that are held until the header is known. A larger row is the last of them.
+const MAX_HELD_BYTES: usize = 1024 * 1024;
+
 /// Fields of every row. A column with such a name is stored as `column_NAME`.
 const OWN_FIELDS: [&str; 4] = ["path", "sheet", "row", "format"];
 
@@ -28,12 +30,15 @@ pub(super) struct Row {
     /// `None` is an empty cell.
     cells: Vec<Option<Value>>,
     bytes: usize,
+    /// True if cells that are not empty were left out.
+    is_cut: bool,
 }
 
 impl Row {
     pub(super) fn clear(&mut self) {
         self.cells.clear();
         self.bytes = 0;
+        self.is_cut = false;
     }
 
     /// Returns the number of cells.
@@ -47,7 +52,9 @@ impl Row {
     ///
     /// The row has too many bytes.
     pub(super) fn push(&mut self, value: Option<Value>, count: usize) -> Result<(), String> {
-        let count = count.min(MAX_COLUMNS.saturating_sub(self.len()));
+        let room = MAX_COLUMNS.saturating_sub(self.len());
+        self.is_cut |= count > room && value.is_some();
+        let count = count.min(room);
         self.count_bytes(value.as_ref(), count)?;
         self.cells.extend(std::iter::repeat_n(value, count));
         Ok(())
@@ -60,6 +67,7 @@ impl Row {
     /// The row has too many bytes.
     pub(super) fn set(&mut self, column: usize, value: Option<Value>) -> Result<(), String> {
         if column >= MAX_COLUMNS {
+            self.is_cut |= value.is_some();
             return Ok(());
         }
         self.count_bytes(value.as_ref(), 1)?;
@@ -90,6 +98,15 @@ impl Row {
     }
 }
 
+/// A row that is held until the header of its sheet is known.
+#[derive(Debug)]
+struct HeldRow {
+    /// Number from 1.
+    number: usize,
+    cells: Vec<Option<Value>>,
+    bytes: usize,
+}
+
 /// The rows of all sheets of a file.
 #[derive(Debug)]
 pub(super) struct Rows<'r, 'i> {
@@ -98,6 +115,11 @@ pub(super) struct Rows<'r, 'i> {
     /// Modification time of the file.
     changed_at: Option<String>,
     sheet: String,
+    /// First rows of the sheet, until its header is known.
+    held: Vec<HeldRow>,
+    held_bytes: usize,
+    /// True if columns of the sheet were left out.
+    is_cut: bool,
     /// Names of the columns, once they are known.
     names: Vec<String>,
     /// Size of the names in bytes.
@@ -114,6 +136,9 @@ impl<'r, 'i> Rows<'r, 'i> {
             path: item.path.clone(),
             changed_at: item.changed_at.clone(),
             sheet: String::new(),
+            held: Vec::new(),
+            held_bytes: 0,
+            is_cut: false,
             names: Vec::new(),
             name_bytes: 0,
             cells: 0,
@@ -126,6 +151,7 @@ impl<'r, 'i> Rows<'r, 'i> {
     pub(super) fn start_sheet(&mut self, name: &str) {
         name.clone_into(&mut self.sheet);
         self.names.clear();
+        self.is_cut = false;
     }
 
     /// Adds a row with its number from 1.
@@ -135,22 +161,77 @@ impl<'r, 'i> Rows<'r, 'i> {
         if self.cells > MAX_CELLS {
             return Err(format!("it has more than {MAX_CELLS} cells").into());
         }
+        if row.is_cut && !self.is_cut {
+            self.is_cut = true;
+            let note = format!("it has more than {MAX_COLUMNS} columns; the others are left out");
+            self.intake.note(&self.table(), &note);
+        }
         if cells.iter().all(Option::is_none) {
             return Ok(());
         }
-        if self.names.is_empty() {
-            self.limits.take_row(row.bytes)?;
-            self.names = column_names(cells);
-            self.name_bytes = self.names.iter().map(String::len).sum();
-            return Ok(());
+        if !self.names.is_empty() {
+            return self.take(number, cells, row.bytes);
         }
-        // The path and the sheet are fields and parts of the key.
-        let own_bytes = self.path.len().saturating_add(self.sheet.len()).saturating_mul(2);
-        self.limits.take_row(row.bytes.saturating_add(self.name_bytes).saturating_add(own_bytes))?;
-        Ok(self.take(number, cells)?)
+        self.held.push(HeldRow { number, cells: cells.to_vec(), bytes: row.bytes });
+        self.held_bytes = self.held_bytes.saturating_add(row.bytes);
+        if self.held.len() >= MAX_COMPARED_ROWS || self.held_bytes > MAX_HELD_BYTES {
+            self.end_sheet()?;
+        }
+        Ok(())
     }
 
-    fn take(&mut self, number: usize, cells: &[Option<Value>]) -> Result<(), ImportError> {
+    /// Finds the header among the rows that are held, and takes the rows below it. A sheet has to be ended also after an error,
+    /// so that its rows before the error are kept.
+    pub(super) fn end_sheet(&mut self) -> Result<(), ReadError> {
+        let mut held = std::mem::take(&mut self.held);
+        self.held_bytes = 0;
+        let shapes: Vec<RowShape> = held.iter().map(|row| RowShape::from_cells(&row.cells)).collect();
+        let below = held.split_off((find_header(&shapes) + 1).min(held.len()));
+        let Some(header) = held.pop() else { return Ok(()) };
+        self.limits.take_row(header.bytes)?;
+        let header_row = header.number;
+        let names = unique_names(header.cells.into_iter().map(name_of).collect(), &OWN_FIELDS);
+        if let Some(note) = names.note() {
+            self.intake.note(&self.table(), &note);
+        }
+        self.names = names.names;
+        self.name_bytes = self.names.iter().map(String::len).sum();
+        if !held.is_empty() {
+            self.take_note(&held, header_row)?;
+        }
+        below.into_iter().try_for_each(|row| self.take(row.number, &row.cells, row.bytes))
+    }
+
+    /// Returns the path of the sheet, which is unique in an import.
+    fn table(&self) -> String {
+        format!("{}/{}", self.path, self.sheet)
+    }
+
+    /// Stores the rows above the header.
+    fn take_note(&mut self, above: &[HeldRow], header: usize) -> Result<(), ReadError> {
+        above.iter().try_for_each(|row| self.limits.take_row(row.bytes))?;
+        let text = |cell: &Value| cell.as_str().map_or_else(|| cell.to_string(), str::to_owned);
+        let rows: Vec<Vec<String>> =
+            above.iter().map(|row| row.cells.iter().flatten().map(text).collect()).collect();
+        let note = TableNote {
+            key: self.table(),
+            title: &self.sheet,
+            path: &self.path,
+            sheet: &self.sheet,
+            text: note_text(rows.iter().map(|row| row.iter().map(String::as_str))),
+            changed_at: self.changed_at.clone(),
+        };
+        Ok(note.take_into(&format!("row {header}"), self.intake)?)
+    }
+
+    fn take(&mut self, number: usize, cells: &[Option<Value>], bytes: usize) -> Result<(), ReadError> {
+        // The path and the sheet are fields and parts of the key.
+        let own_bytes = self.path.len().saturating_add(self.sheet.len()).saturating_mul(2);
+        self.limits.take_row(bytes.saturating_add(self.name_bytes).saturating_add(own_bytes))?;
+        Ok(self.take_record(number, cells)?)
+    }
+
+    fn take_record(&mut self, number: usize, cells: &[Option<Value>]) -> Result<(), ImportError> {
         let mut data = RecordData::new();
         for (at, value) in cells.iter().enumerate() {
             if let Some(value) = value {
@@ -174,24 +255,13 @@ impl<'r, 'i> Rows<'r, 'i> {
     }
 }
 
-/// Returns the names of the columns of a header. An empty or repeated name gets the number of its column.
-fn column_names(header: &[Option<Value>]) -> Vec<String> {
-    let mut seen: HashSet<String> = HashSet::new();
-    let names = header.iter().enumerate().map(|(at, name)| {
-        let name = match name {
-            Some(Value::String(name)) => name.split_whitespace().collect::<Vec<_>>().join(" "),
-            Some(other) => other.to_string(),
-            None => String::new(),
-        };
-        let own = OWN_FIELDS.contains(&name.as_str());
-        let name = if own { format!("column_{name}") } else { name };
-        let is_free = !name.is_empty() && !seen.contains(&name);
-        let name = if is_free { name } else { format!("{name}_{}", at + 1).replace("__", "_") };
-        let name = if name.starts_with('_') { format!("column{name}") } else { name };
-        seen.insert(name.clone());
-        name
-    });
-    names.collect()
+/// Returns the text of a cell as the name of a column.
+fn name_of(cell: Option<Value>) -> String {
+    match cell {
+        Some(Value::String(name)) => name.split_whitespace().collect::<Vec<_>>().join(" "),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    }
 }
 
 #[cfg(test)]
@@ -199,9 +269,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_column_has_a_name_of_its_own() {
-        let header = [Some("Name"), None, Some("Name"), Some("path"), Some("a\n b")];
-        let header = header.map(|name| name.map(Value::from));
-        assert_eq!(column_names(&header), ["Name", "column_2", "Name_3", "column_path", "a b"]);
+    fn names_of_columns_are_one_line() {
+        assert_eq!(name_of(Some(Value::from("a\n b "))), "a b");
+        assert_eq!(name_of(Some(Value::from(2024))), "2024");
+        assert_eq!(name_of(None), "");
     }
 }

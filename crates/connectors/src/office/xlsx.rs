@@ -47,7 +47,9 @@ pub(crate) fn read_xlsx(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<
     for sheet in sheets.iter().take(MAX_SHEETS) {
         let Some(xml) = package.read(&sheet.part)? else { continue };
         rows.start_sheet(&sheet.name);
-        workbook.read_sheet(&xml, &mut rows)?;
+        let read = workbook.read_sheet(&xml, &mut rows);
+        rows.end_sheet()?;
+        read?;
     }
     Ok(())
 }

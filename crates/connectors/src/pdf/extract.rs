@@ -5,7 +5,9 @@ use hayro_syntax::object::DateTime;
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use serde::{Deserialize, Serialize};
 
+use super::layout::PageText;
 use super::page::PageReader;
+use super::words::join_divided_words;
 
 /// Maximum number of pages.
 const MAX_PAGES: usize = 20_000;
@@ -21,6 +23,9 @@ const END_BYTES: usize = 4 * 1024;
 pub struct PdfText {
     /// Title in the properties.
     pub title: String,
+    /// Largest text of the first page, or an empty text.
+    #[serde(default)]
+    pub heading: String,
     /// Author in the properties.
     pub author: String,
     /// Subject in the properties.
@@ -58,6 +63,7 @@ pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, String> {
     let metadata = pdf.metadata();
     let mut document = PdfText {
         title: text_string(metadata.title.as_deref()),
+        heading: String::new(),
         author: text_string(metadata.author.as_deref()),
         subject: text_string(metadata.subject.as_deref()),
         keywords: text_string(metadata.keywords.as_deref()),
@@ -68,9 +74,11 @@ pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, String> {
     };
     let mut reader = PageReader::default();
     for page in pages.iter() {
-        let text = reader.read(page)?;
-        if !document.text.is_empty() && !text.is_empty() {
-            document.text.push_str("\n\n");
+        let PageText { text, heading } = reader.read(page)?;
+        match (document.text.is_empty(), text.is_empty()) {
+            (true, false) => document.heading = heading,
+            (false, false) => document.text.push_str("\n\n"),
+            (_, true) => {}
         }
         document.text.push_str(&text);
         if document.text.len() > MAX_TEXT_BYTES {
@@ -78,16 +86,27 @@ pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, String> {
         }
     }
     if document.text.is_empty() {
-        let pages =
-            if document.pages == 1 { "1 page".to_owned() } else { format!("{} pages", document.pages) };
-        let reason = if has_end {
-            "text recognition (OCR) is not supported"
-        } else {
-            "the end of the file is missing, so it is damaged or incomplete"
-        };
-        return Err(format!("it has no text layer on its {pages}; {reason}"));
+        return Err(empty_document(document.pages, reader.has_unmapped_text, has_end));
     }
+    document.text = join_divided_words(&document.text);
     Ok(document)
+}
+
+/// Returns the reason why a document has no text.
+fn empty_document(pages: usize, has_unmapped_text: bool, has_end: bool) -> String {
+    let pages = if pages == 1 { "1 page".to_owned() } else { format!("{pages} pages") };
+    if has_unmapped_text {
+        return format!(
+            "the text on its {pages} cannot be read: its fonts do not say which characters they show; print it to a new PDF \
+             file, or export it from its program again"
+        );
+    }
+    let reason = if has_end {
+        "text recognition (OCR) is not supported"
+    } else {
+        "the end of the file is missing, so it is damaged or incomplete"
+    };
+    format!("it has no text layer on its {pages}; {reason}")
 }
 
 /// Returns true if a document ends as it should: with the position of its table of references.

@@ -1,5 +1,7 @@
 //! The lines and spaces between pieces of text, by their positions on the page.
 
+use super::heading::Heading;
+
 /// Gap between two pieces on a line that is a space, in multiples of the font size.
 const SPACE_GAP: f64 = 0.17;
 
@@ -21,6 +23,14 @@ pub(super) struct Point {
 pub(super) struct Layout {
     written: String,
     end: Option<Point>,
+    heading: Heading,
+}
+
+/// The text of a page with its heading, which may be empty.
+#[derive(Debug)]
+pub(super) struct PageText {
+    pub(super) text: String,
+    pub(super) heading: String,
 }
 
 impl Layout {
@@ -29,16 +39,22 @@ impl Layout {
         if text.is_empty() {
             return;
         }
-        if let Some(last) = self.end {
+        let separator = self.end.map_or("", |last| {
             let (down, right) = ((last.y - start.y).abs(), start.x - last.x);
             if down > size * PARAGRAPH_GAP {
-                self.separate("\n\n");
+                "\n\n"
             } else if down > size * LINE_GAP || right < -size * 2.0 {
-                self.separate("\n");
+                "\n"
             } else if right > size * SPACE_GAP && !text.starts_with(' ') {
-                self.separate(" ");
+                " "
+            } else {
+                ""
             }
+        });
+        if !separator.is_empty() {
+            self.separate(separator);
         }
+        self.heading.add(text, size, separator);
         self.written.push_str(text);
         self.end = Some(end);
     }
@@ -59,10 +75,11 @@ impl Layout {
         self.written.len()
     }
 
-    /// Returns the text, without characters that are not shown.
-    pub(super) fn into_text(self) -> String {
+    /// Returns the text and its heading, without characters that are not shown.
+    pub(super) fn into_text(self) -> PageText {
         let is_shown = |character: &char| !character.is_control() || matches!(character, '\n' | '\t');
         let text: String = self.written.chars().filter(is_shown).collect();
-        text.trim().to_owned()
+        let heading = self.heading.into_text().chars().filter(is_shown).collect();
+        PageText { text: text.trim().to_owned(), heading }
     }
 }

@@ -5,15 +5,18 @@
 //! because a document can make any parser take all memory or run for hours.
 //!
 //! * `extract`: the text of all pages
-//! * `page`: the text of a page, `layout`: the lines and spaces between pieces of text
+//! * `page`: the text of a page, `layout`: the lines and spaces between pieces of text, `heading`: its largest text
+//! * `words`: words that are divided at the end of a line
 //! * `font`, `encoding`: the characters of a font, and of encodings by the names of glyphs
 //! * `worker`: the process that reads a document
 
 mod encoding;
 mod extract;
 mod font;
+mod heading;
 mod layout;
 mod page;
+mod words;
 mod worker;
 
 pub use self::extract::extract_pdf;

@@ -9,7 +9,7 @@ use hayro_syntax::object::{Array, Dict, Name, Number, Object, ObjectIdentifier, 
 use hayro_syntax::page::{Page, Resources};
 
 use super::font::Font;
-use super::layout::{Layout, Point};
+use super::layout::{Layout, PageText, Point};
 
 /// Maximum number of operators in a document.
 const MAX_OPERATORS: u64 = 50_000_000;
@@ -31,6 +31,8 @@ const MAX_FONTS: usize = 1_000;
 pub(super) struct PageReader {
     fonts: HashMap<ObjectIdentifier, Rc<Font>>,
     operators: u64,
+    /// True if text was shown whose characters are not known.
+    pub(super) has_unmapped_text: bool,
 }
 
 /// A transformation: x' = ax + cy + e, y' = bx + dy + f.
@@ -101,11 +103,12 @@ struct Content<'r> {
     saved: Vec<State>,
     text: Matrix,
     line: Matrix,
+    has_unmapped_text: bool,
 }
 
 impl PageReader {
     /// Returns the text of a page.
-    pub(super) fn read(&mut self, page: &Page<'_>) -> Result<String, String> {
+    pub(super) fn read(&mut self, page: &Page<'_>) -> Result<PageText, String> {
         let mut layout = Layout::default();
         if let Some(bytes) = page.page_stream() {
             self.read_content(bytes, page.resources(), State::default(), &mut layout, 0)?;
@@ -122,7 +125,7 @@ impl PageReader {
         level: usize,
     ) -> Result<(), String> {
         let (text, line) = (Matrix::IDENTITY, Matrix::IDENTITY);
-        let mut content = Content { layout, state, saved: Vec::new(), text, line };
+        let mut content = Content { layout, state, saved: Vec::new(), text, line, has_unmapped_text: false };
         let mut operators = TypedIter::new(bytes);
         while let Some(operator) = operators.next() {
             self.operators += 1;
@@ -145,6 +148,7 @@ impl PageReader {
                 other => content.apply(&other),
             }
         }
+        self.has_unmapped_text |= content.has_unmapped_text;
         Ok(())
     }
 
@@ -263,6 +267,7 @@ impl Content<'_> {
             width += (glyph.width * self.state.size + spacing) * self.state.stretch;
             text.push_str(&glyph.text);
         }
+        self.has_unmapped_text |= text.is_empty() && width > 0.0;
         self.text = self.text.moved(width, 0.0);
         let end = self.text.then(self.state.matrix).origin();
         let size = (self.state.size * start.scale()).abs();

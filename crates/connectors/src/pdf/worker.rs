@@ -67,10 +67,11 @@ pub(crate) fn read_pdf(item: &mut Item<'_>, program: Option<&Path>) -> Result<Fi
         Some(program) => read_in_process(program, bytes)?,
         None => extract_pdf(bytes)?,
     };
-    let PdfText { title, author, subject, keywords, created, modified, pages, text } = pdf;
+    let PdfText { title, heading, author, subject, keywords, created, modified, pages, text } = pdf;
     let keywords = keywords.split([',', ';']).map(|word| word.trim().to_owned());
     let document = Document {
         title,
+        heading,
         authors: vec![author],
         subject,
         keywords: keywords.filter(|word| !word.is_empty()).collect(),

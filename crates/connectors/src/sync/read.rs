@@ -11,7 +11,6 @@ use fetchwell_source::contract::{Fingerprint, ItemState};
 
 use super::super::ImportError;
 use super::super::archive::unzip_input;
-use super::super::csv::import_csv;
 use super::super::field_names::FieldNames;
 use super::super::files::{
     DocumentReader, FileReader, FileSelection, FolderEntry, ListEntry, ParseInput, parse_all,
@@ -23,6 +22,7 @@ use super::super::item::Item;
 use super::super::json::import_json;
 use super::super::mail::import_mbox;
 use super::super::records::import_records;
+use super::super::tables::import_csv;
 use super::kind::{FileSet, ImportKind, ImportOptions};
 use super::scan::ScannedFile;
 use super::stamp::fingerprint;

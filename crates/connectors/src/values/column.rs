@@ -55,6 +55,16 @@ impl Column {
             .unwrap_or(Self::Text)
     }
 
+    /// Returns true if a field has the type of a column that is not text, or is a placeholder for a missing value.
+    pub(crate) fn accepts(self, field: &str) -> bool {
+        match self {
+            _ if is_blank(field.trim()) => true,
+            Self::Text => false,
+            Self::Boolean | Self::Number(..) => !self.value(field).is_string(),
+            Self::Time(locale) => read_time(field, locale.order).is_some(),
+        }
+    }
+
     fn from_numbers(values: &[&str], locale: Locale) -> Option<Self> {
         let amounts: Vec<Amount<'_>> =
             values.iter().map(|value| Amount::read(value)).collect::<Option<_>>()?;
