@@ -3,9 +3,11 @@
 //! * `own_binary`: this program as the server, over stdio and HTTP; servers that do not answer
 //! * `servers`: the servers of other vendors, and the awkward servers, as the tests describe them
 //! * `awkward`: answers of all shapes, and servers that misbehave
+//! * `unordered`: servers that return what has a word, in the order of their files
 
 #[cfg(unix)]
 mod awkward;
 mod own_binary;
 #[cfg(unix)]
 mod servers;
+mod unordered;
