@@ -1,14 +1,15 @@
 //! Searches: pages of a server's results as pages of hits.
 //!
-//! A server answers with a list of its own length. A page of it is cached, so that the pages of a search are cut from one list,
-//! and a search that goes on after that asks again and checks that the list is the same.
+//! A server answers with a list of its own length. A list in the order of a server's files is ordered by words. A page of it is
+//! cached, so that the pages of a search are cut from one list, and a search that goes on after that asks again and checks that
+//! the list is the same.
 
 use std::sync::Arc;
 
 use fetchwell_core::handle::Handle;
 use fetchwell_core::hex::hexadecimal;
 use fetchwell_core::record::{Hit, HitId, Record, RecordData};
-use fetchwell_ranking::lexical::foreign::ForeignTerms;
+use fetchwell_ranking::lexical::foreign::{ForeignTerms, ListedText, order_by_words};
 use fetchwell_ranking::lexical::record_filter::RecordFilter;
 use fetchwell_source::query::{filter_hits, has_words, page_without_words};
 use fetchwell_source::unknown_place::unknown_place;
@@ -219,10 +220,10 @@ async fn results_page(
         search = tools.search;
     }
     let answer = answer.map_err(|problem| server.error(problem))?;
-    let mapping = search.clone();
-    let read = move || match read(answer) {
-        Ok(content) => results(&content, &mapping),
-        Err(error) => Err(NoResults::Error(error)),
+    let (mapping, searched) = (search.clone(), query.words.clone());
+    let read = move || {
+        let content = read(answer).map_err(NoResults::Error)?;
+        results(&content, &mapping).map(|page| ordered(page, &searched))
     };
     let page = spawn_blocking(read).await.map_err(|error| server.error(Problem::of_task(&error)))?;
     let mut page = page.map_err(|fault| no_results(server, fault))?;
@@ -247,6 +248,16 @@ async fn results_page(
     let page = Arc::new(page);
     server.pages.insert(query.key(digest), Arc::clone(&page));
     Ok(page)
+}
+
+/// Puts the results of a server that selects by words into their order, before pages of hits are cut from them. The order
+/// depends only on the results and the words, so that a list that is read again is recognized.
+fn ordered(page: ResultsPage, words: &str) -> ResultsPage {
+    ResultsPage { items: order_by_words(words, page.items, listed_text), ..page }
+}
+
+fn listed_text(item: &ResultItem) -> ListedText<'_> {
+    ListedText { title: item.title.as_deref(), text: item.text.as_deref() }
 }
 
 /// Returns the number of results that a tool is asked for, if it has an argument for it.

@@ -4,6 +4,7 @@
 //! * `scripted`: servers that answer by a script
 //! * `servers`: the servers of other vendors, and the awkward servers, as the tests describe them
 //! * `awkward`: answers of all shapes, and servers that misbehave
+//! * `unordered`: servers that return what has a word, in the order of their files
 
 #[cfg(unix)]
 mod awkward;
@@ -11,3 +12,4 @@ mod own_binary;
 mod scripted;
 #[cfg(unix)]
 mod servers;
+mod unordered;

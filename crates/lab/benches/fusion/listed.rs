@@ -20,6 +20,8 @@ pub(crate) type Lists = HashMap<String, Vec<Hit>>;
 pub(crate) struct ListedSource {
     pub(crate) name: SourceName,
     pub(crate) lists: Arc<Lists>,
+    /// False for hits without the share of the query's words.
+    pub(crate) has_coverage: bool,
 }
 
 #[async_trait]
@@ -49,7 +51,9 @@ impl Source for ListedSource {
         let start = query.position.as_ref().map_or(0, |position| position.0.parse().unwrap());
         let end = hits.len().min(start + query.limit);
         let next = (end < hits.len()).then(|| SearchPosition(end.to_string()));
-        Ok(SearchPage { hits: hits[start..end].to_vec(), next, ..SearchPage::default() })
+        let hit = |hit: &Hit| Hit { coverage: hit.coverage.filter(|_| self.has_coverage), ..hit.clone() };
+        let hits = hits[start..end].iter().map(hit).collect();
+        Ok(SearchPage { hits, next, ..SearchPage::default() })
     }
 
     async fn stream(&self, _: &CallContext, _: &StreamQuery) -> Result<StreamAnswer, SourceError> {

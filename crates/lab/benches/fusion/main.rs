@@ -2,10 +2,13 @@
 //! same records in stores.
 //!
 //! `SETS` is a folder of labelled sets that `tests/retrieval/build.py` writes, each `SET` one of them. The records of a set are
-//! divided between three stores. A list is made of the hits of a store, as a server has it that returns ids, titles and
-//! passages in an order of its own, or of all records that have any word of the query, in the order of the file. A row has the
-//! mean of the kinds of questions with its 95 % interval when lists are fused by rank alone and when they are fused by their
-//! words, too, and the difference of the latter to the row of three stores. docs/decisions.md has what was measured.
+//! divided between three stores by the hash of their key. A list is made of the hits of a store, as a server has it that returns
+//! ids, titles and passages in an order of its own, or of all records that have any word of the query, in the order of the file.
+//!
+//! A row has the mean of the kinds of questions with its 95 % interval when lists are fused by rank alone, when they are fused
+//! by their words, too, and when unordered lists are put into the order of their words before; then differences: of the latter
+//! two, to the row of three stores, and to this row on the questions of which a list has an answer. Several sets have a last
+//! table of all their kinds. docs/decisions.md has what was measured.
 
 #![expect(
     clippy::unwrap_used,
@@ -32,7 +35,7 @@ use fetchwell_source::{BoundSource, SearchQuery};
 use tokio::runtime::Runtime;
 
 use listed::{ListedSource, Lists};
-use results::{Kind, lists_of};
+use results::{Kind, Searches, grade};
 use split::{PARTS, SplitSet};
 
 /// Number of hits that a search asks for, as the tools do.
@@ -41,14 +44,34 @@ const LIMIT: usize = 25;
 const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Kinds of the sources.
-const ROWS: [(&str, [Kind; PARTS]); 6] = [
+const ROWS: [(&str, [Kind; PARTS]); 12] = [
     ("3 stores", [Kind::Store; PARTS]),
-    ("3 ranked lists", [Kind::Ranked; PARTS]),
-    ("3 ranked lists of titles", [Kind::Titles; PARTS]),
+    ("3 ranked lists of 10", [Kind::Ranked; PARTS]),
+    ("3 ranked lists of 50", [Kind::Long; PARTS]),
+    ("3 ranked lists of 10 titles", [Kind::Titles; PARTS]),
+    ("3 lists by meaning, simulated", [Kind::Meaning; PARTS]),
+    ("3 lists by number of words", [Kind::Counted; PARTS]),
     ("3 lists in the order of the file", [Kind::Unranked; PARTS]),
-    ("1 store, 2 ranked lists", [Kind::Store, Kind::Ranked, Kind::Ranked]),
+    ("2 ranked lists of 10, 1 in the order of the file", [Kind::Ranked, Kind::Unranked, Kind::Ranked]),
+    ("1 store, 2 ranked lists of 10", [Kind::Store, Kind::Ranked, Kind::Ranked]),
+    ("2 ranked lists of 10, 1 store", [Kind::Ranked, Kind::Ranked, Kind::Store]),
+    ("1 store, 2 ranked lists of 10 titles", [Kind::Store, Kind::Titles, Kind::Titles]),
     ("1 store, 2 lists in the order of the file", [Kind::Store, Kind::Unranked, Kind::Unranked]),
 ];
+
+/// Lists of a part, and whether each has an answer.
+type PartLists = (Arc<Lists>, Vec<bool>);
+
+/// Measures of one question, with the kind that it belongs to.
+#[derive(Debug, Clone)]
+struct Cell {
+    kind: String,
+    by_rank: f64,
+    by_words: f64,
+    ordered: f64,
+    stores: f64,
+    is_listed: bool,
+}
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -57,50 +80,70 @@ fn main() {
         return;
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let mut all: Vec<Vec<Cell>> = vec![Vec::new(); ROWS.len()];
     for name in names {
         let set = SplitSet::open(&Path::new(folder).join(name));
-        println!("\n{name}: {} questions\n", set.questions.len());
-        println!("| sources | rank alone | rank and words | minus 3 stores |");
-        println!("|---|---|---|---|");
-        let mut lists: BTreeMap<(usize, Kind), Arc<Lists>> = BTreeMap::new();
-        let mut of_stores = None;
-        for (row, kinds) in ROWS {
-            let parts: Vec<Arc<Lists>> = kinds
-                .iter()
-                .enumerate()
-                .map(|(number, kind)| {
-                    let made = lists.entry((number, *kind));
-                    let part = &set.parts[number];
-                    Arc::clone(
-                        made.or_insert_with(|| Arc::new(lists_of(&runtime, part, *kind, &set.questions))),
-                    )
-                })
-                .collect();
-            let by_words = measured(&runtime, &set.questions, &parts);
-            let by_rank: Vec<Arc<Lists>> =
-                parts.iter().map(|lists| Arc::new(without_coverage(lists))).collect();
-            let by_rank = measured(&runtime, &set.questions, &by_rank);
-            let stores = of_stores.get_or_insert_with(|| by_words.clone());
-            let difference =
-                by_words.iter().zip(stores.iter()).map(|(one, store)| Some(one.as_ref()? - store.as_ref()?));
-            let difference = difference.collect::<Vec<_>>();
-            let cell = |values: &[Option<f64>], sign: bool| estimate(&set.questions, values, sign);
-            println!(
-                "| {row} | {} | {} | {} |",
-                cell(&by_rank, false),
-                cell(&by_words, false),
-                cell(&difference, true)
-            );
+        let rows = measured_rows(&runtime, &set, name);
+        print_table(name, &rows);
+        for (row, all) in rows.into_iter().zip(&mut all) {
+            all.extend(row);
         }
+    }
+    if names.len() > 1 {
+        print_table(&names.join(", "), &all);
     }
 }
 
+/// Returns the measures of all questions of a set that have an answer, for each row.
+fn measured_rows(runtime: &Runtime, set: &SplitSet, name: &str) -> Vec<Vec<Cell>> {
+    let searches: Vec<Searches<'_>> =
+        set.parts.iter().map(|part| Searches::run(runtime, part, &set.questions)).collect();
+    let mut made: BTreeMap<(usize, Kind, bool), PartLists> = BTreeMap::new();
+    let mut of_stores = None;
+    let row = |(_, kinds): (&str, [Kind; PARTS])| {
+        let mut parts = |is_ordered: bool| -> Vec<PartLists> {
+            let part = |(number, kind): (usize, &Kind)| {
+                let known = made.entry((number, *kind, is_ordered)).or_insert_with(|| {
+                    let (lists, has_answer) = searches[number].lists(*kind, is_ordered);
+                    (Arc::new(lists), has_answer)
+                });
+                known.clone()
+            };
+            kinds.iter().enumerate().map(part).collect()
+        };
+        let (listed, ordered) = (parts(false), parts(true));
+        let ndcg =
+            |parts: &[PartLists], with_words: bool| measured(runtime, &set.questions, parts, with_words);
+        let (by_rank, by_words) = (ndcg(&listed, false), ndcg(&listed, true));
+        let ordered = ndcg(&ordered, true);
+        let stores = of_stores.get_or_insert_with(|| by_words.clone());
+        let cell = |(at, question): (usize, &Question)| {
+            Some(Cell {
+                kind: format!("{name} {}", question.kind),
+                by_rank: by_rank[at]?,
+                by_words: by_words[at]?,
+                ordered: ordered[at]?,
+                stores: stores[at]?,
+                is_listed: listed.iter().any(|(_, has_answer)| has_answer[at]),
+            })
+        };
+        set.questions.iter().enumerate().filter_map(cell).collect()
+    };
+    ROWS.into_iter().map(row).collect()
+}
+
 /// Returns nDCG@10 of each question over a federation of lists, `None` for one without an answer.
-fn measured(runtime: &Runtime, questions: &[Question], parts: &[Arc<Lists>]) -> Vec<Option<f64>> {
-    let member = |(number, lists): (usize, &Arc<Lists>)| Member {
+fn measured(
+    runtime: &Runtime,
+    questions: &[Question],
+    parts: &[PartLists],
+    with_words: bool,
+) -> Vec<Option<f64>> {
+    let member = |(number, (lists, _)): (usize, &PartLists)| Member {
         source: Arc::new(ListedSource {
             name: format!("part-{number}").parse().unwrap(),
             lists: Arc::clone(lists),
+            has_coverage: with_words,
         }),
         deadline: DEADLINE,
     };
@@ -115,30 +158,41 @@ fn measured(runtime: &Runtime, questions: &[Question], parts: &[Arc<Lists>]) -> 
     questions.iter().map(ndcg).collect()
 }
 
-/// Returns the grade of a hit, 0 if it does not answer the question. Records have the connection of their part.
 fn gain(question: &Question, hit: &Hit) -> u8 {
     let HitId::Record(address) = &hit.id else { return 0 };
-    let relevant = question.relevant.iter().find(|relevant| {
-        let answer = relevant.address.as_ref();
-        answer.is_some_and(|answer| answer.stream == address.stream && answer.record == address.record)
-    });
-    relevant.map_or(0, |record| record.grade)
+    grade(question, address)
 }
 
-fn without_coverage(lists: &Lists) -> Lists {
-    let without = |hit: &Hit| Hit { coverage: None, ..hit.clone() };
-    lists.iter().map(|(words, hits)| (words.clone(), hits.iter().map(without).collect())).collect()
+fn print_table(name: &str, rows: &[Vec<Cell>]) {
+    println!("\n{name}: {} questions with an answer\n", rows[0].len());
+    println!(
+        "| sources | rank alone | rank and words | lists ordered, too | gain of the order | minus 3 stores | listed | minus 3 stores if listed |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for ((row, _), cells) in ROWS.iter().zip(rows) {
+        let listed: Vec<Cell> = cells.iter().filter(|cell| cell.is_listed).cloned().collect();
+        println!(
+            "| {row} | {} | {} | {} | {} | {} | {} | {} |",
+            estimate(cells, false, |cell| cell.by_rank),
+            estimate(cells, false, |cell| cell.by_words),
+            estimate(cells, false, |cell| cell.ordered),
+            estimate(cells, true, |cell| cell.ordered - cell.by_words),
+            estimate(cells, true, |cell| cell.ordered - cell.stores),
+            listed.len(),
+            estimate(&listed, true, |cell| cell.ordered - cell.stores),
+        );
+    }
 }
 
 /// Returns the mean of the kinds with its interval.
-fn estimate(questions: &[Question], values: &[Option<f64>], sign: bool) -> String {
+fn estimate(cells: &[Cell], is_difference: bool, value: impl Fn(&Cell) -> f64) -> String {
     let mut kinds: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for (question, value) in questions.iter().zip(values) {
-        kinds.entry(&question.kind).or_default().extend(*value);
+    for cell in cells {
+        kinds.entry(&cell.kind).or_default().push(value(cell));
     }
     let kinds: Vec<Vec<f64>> = kinds.into_values().collect();
-    let Estimate { mean, low, high } = Estimate::new(&kinds).unwrap();
-    if sign {
+    let Some(Estimate { mean, low, high }) = Estimate::new(&kinds) else { return "-".to_owned() };
+    if is_difference {
         format!("{mean:+.3} ({low:+.3} to {high:+.3})")
     } else {
         format!("{mean:.3} ({low:.3} to {high:.3})")

@@ -2,12 +2,17 @@
 //!
 //! There is no index of such results, so the words of the query are compared with the words of their texts: equal ones, and
 //! other forms of them.
+//!
+//! * `order`: the order of a list by the words of the query
+
+mod order;
 
 use std::collections::HashSet;
 
 use fetchwell_core::record::{Coverage, Hit, Record, RecordData, own_title};
 use fetchwell_source::{SearchField, SearchText};
 
+pub use self::order::{ListedText, order_by_words};
 use super::hits::hit_of;
 use super::matching::{ExcerptTerms, ScanAllowance};
 use super::selection::Match;

@@ -1,0 +1,78 @@
+//! Servers that return every record with a word of the query, in the order of their files.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::support::{FakeServer, FederationClient, Reply, Request, walk};
+
+/// Number of records of each server, 5,000 in total, and the places of those with all words of the query.
+const SERVERS: [(&str, usize, [usize; 2]); 3] =
+    [("a", 1_700, [1_111, 1_699]), ("b", 1_700, [400, 1_000]), ("c", 1_600, [1_580, 1_598])];
+
+/// Starts a server with `search` that returns all of its records, whatever the query is.
+fn server(records: usize, exact: [usize; 2]) -> FakeServer {
+    let result = move |number: usize| {
+        let kind = if exact.contains(&number) { "unpaid" } else { "settled" };
+        json!({"id": format!("n/{number}"), "title": format!("Note {number}"), "text": format!("A {kind} ledger")})
+    };
+    let results = json!({"results": Value::from_iter((0..records).map(result))});
+    FakeServer::start(move |request| answer(request, &results))
+}
+
+/// Answers a request of the protocol.
+fn answer(request: &Request, results: &Value) -> Reply {
+    let Ok(sent) = serde_json::from_str::<Value>(&request.body) else {
+        return Reply::Full(405, Vec::new(), String::new());
+    };
+    if sent.get("id").is_none() {
+        return Reply::Full(202, Vec::new(), String::new());
+    }
+    let tool = |name: &str, argument: &str| {
+        let schema =
+            json!({"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]});
+        json!({"name": name, "inputSchema": schema, "annotations": {"readOnlyHint": true}})
+    };
+    let result = match sent["method"].as_str().unwrap() {
+        "initialize" => json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "files", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": [tool("search", "query"), tool("fetch", "id")]}),
+        "tools/call" => json!({"content": [{"type": "text", "text": results.to_string()}]}),
+        _ => {
+            let error = json!({"code": -32601, "message": "Method not found"});
+            return Reply::Json(200, json!({"jsonrpc": "2.0", "id": sent["id"], "error": error}).to_string());
+        }
+    };
+    Reply::Json(200, json!({"jsonrpc": "2.0", "id": sent["id"], "result": result}).to_string())
+}
+
+#[test]
+fn walk_over_reordered_lists_loses_and_repeats_nothing() {
+    let servers = SERVERS.map(|(name, records, exact)| (name, server(records, exact)));
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = String::new();
+    for (name, server) in &servers {
+        let url = &server.url;
+        writeln!(config, "[[source]]\nname = \"{name}\"\nmcp = \"{url}/mcp\"\ndeadline = \"20s\"").unwrap();
+    }
+    let path = folder.path().join("fetchwell.toml");
+    std::fs::write(&path, config).unwrap();
+    let mut client = FederationClient::start(&path);
+    let ids = walk(&mut client, "search", json!({"query": "unpaid ledger", "limit": 100}));
+    let exact: BTreeSet<String> = SERVERS
+        .iter()
+        .flat_map(|(name, _, exact)| exact.map(|number| format!("{name}/items/n%2F{number}")))
+        .collect();
+    assert_eq!(ids[..exact.len()].iter().cloned().collect::<BTreeSet<_>>(), exact);
+    let distinct: BTreeSet<&String> = ids.iter().collect();
+    assert_eq!((ids.len(), distinct.len()), (5_000, 5_000));
+    // A server is asked once, and its list is kept for the pages.
+    for (name, server) in &servers {
+        let calls = server.requests().iter().filter(|request| request.body.contains("tools/call")).count();
+        assert_eq!(calls, 1, "{name}");
+    }
+}
