@@ -1,11 +1,14 @@
 //! Editing the text of a configuration file: adding and removing sources. All other bytes stay as they are.
 //!
+//! * `embedding`: the table of the embedding model
 //! * `save`: atomic writes of a file, and its deletion
 
+mod embedding;
 mod save;
 
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, Table, value};
 
+pub use self::embedding::with_local_model;
 pub use self::save::{delete, save};
 
 /// A source to be added to a file. Each field is the value of a key.
