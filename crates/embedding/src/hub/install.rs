@@ -170,6 +170,20 @@ fn check_tokenizer(_file: &Path) -> Result<(), InstallError> {
 mod tests {
     use super::*;
 
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_hub_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        // The system accepts connections, and no answer comes.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = Some(format!("http://{}", listener.local_addr().unwrap()));
+        let settings = HubSettings { endpoint, ..HubSettings::default() };
+        let (repository, revision) = ("a/b".parse().unwrap(), Revision::default());
+        let installed = install_from_hub(folder.path(), &repository, &revision, &settings, &|_| {}).await;
+        let error = installed.unwrap_err();
+        assert!(matches!(error, InstallError::Unreachable { .. }), "{error}");
+        assert!(error.to_string().contains("check the network and HF_ENDPOINT"), "{error}");
+    }
+
     #[test]
     fn models_are_named_after_their_folder() {
         let folder = tempfile::tempdir().unwrap();
