@@ -163,7 +163,7 @@ fn faulty_hubs_are_typed_errors_and_change_nothing() {
         (Mood::OtherSize, "tokenizer.json has 1312 bytes, and 1311 are stated"),
         (Mood::Longer, "onnx/model.onnx has 2762 bytes, and 2761 are stated"),
         (Mood::OtherBytes, "onnx/model.onnx has another checksum"),
-        (Mood::WebPageAsFile, "answers with a web page in place of tokenizer.json"),
+        (Mood::WebPageAsFile, "answers with a web page in place of onnx/model.onnx"),
         (
             Mood::RedirectTo("http://files.example.com/x"),
             "redirects to http://files.example.com, where another machine",

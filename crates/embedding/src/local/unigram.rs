@@ -77,12 +77,12 @@ impl Unigram {
         if byte_fallback || vocab.iter().any(|(_, score)| !score.is_finite()) {
             return Err("its vocabulary has pieces of single bytes or without a score".to_owned());
         }
-        let least = vocab.iter().map(|(_, score)| *score).fold(0.0, f64::min);
+        let lowest = vocab.iter().map(|(_, score)| *score).fold(0.0, f64::min);
         let max_chars = vocab.iter().map(|(piece, _)| piece.chars().count()).max().unwrap_or(0);
         let pieces = vocab.into_iter().zip(0..).map(|((piece, score), id)| (piece, Piece { id, score }));
         let mut pieces: HashMap<String, Piece> = pieces.collect();
         let [first, last, ..] = CONTROLS.map(|name| pieces.remove(name).map(|piece| piece.id));
-        let unknown = Piece { id: unknown, score: least - UNKNOWN_PENALTY };
+        let unknown = Piece { id: unknown, score: lowest - UNKNOWN_PENALTY };
         Ok(Self { pieces, first, last, chars, unknown, max_chars })
     }
 
