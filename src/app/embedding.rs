@@ -38,7 +38,7 @@ struct LocalModel {
 pub(crate) fn embedding_settings(settings: &FileSettings) -> Result<&ConfiguredEmbedding, Failure> {
     settings.embedding.as_ref().ok_or_else(|| {
         Failure::usage(
-            &"no embedding model is configured; add [embedding] to a configuration file and name it with --config",
+            &"no embedding model is configured; run `fetchwell embeddings install`, or add [embedding] to a configuration file and name it with --config",
         )
     })
 }

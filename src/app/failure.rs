@@ -4,7 +4,7 @@ use std::fmt;
 
 use fetchwell_connectors::ImportError;
 use fetchwell_core::terminal::escape_line;
-use fetchwell_embedding::EmbeddingError;
+use fetchwell_embedding::{EmbeddingError, InstallError};
 use fetchwell_http::{ListenError, TlsError};
 use fetchwell_pdpp::{CredentialError, InvalidProviderUrl};
 use fetchwell_source::contract::{RemovalError, ScopeError, StoreError, VectorError};
@@ -142,6 +142,18 @@ impl From<RemovalError> for Failure {
 impl From<EmbeddingError> for Failure {
     fn from(error: EmbeddingError) -> Self {
         Self::new(error.to_string())
+    }
+}
+
+impl From<InstallError> for Failure {
+    fn from(error: InstallError) -> Self {
+        use InstallError::{InvalidEndpoint, InvalidName, InvalidPage, InvalidRevision, NoName};
+        match error {
+            InvalidName(_) | InvalidRevision(_) | InvalidPage(_) | InvalidEndpoint(_) | NoName { .. } => {
+                Self::usage(&error)
+            }
+            error => Self::new(error.to_string()),
+        }
     }
 }
 

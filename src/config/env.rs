@@ -1,4 +1,4 @@
-//! Environment variables. No other module reads one.
+//! Environment variables. No other module reads one, except those of model hubs (`hub`).
 
 use std::ffi::OsString;
 use std::path::PathBuf;

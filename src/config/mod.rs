@@ -8,7 +8,7 @@
 //!   file, by table
 //! * `file`: reading a file, and the checks of its keys against each other
 //! * `tree`, `text`, `values`: parsing with line numbers, reading with bounds, typed values
-//! * `env`: environment variables
+//! * `env`, `hub`: environment variables, and those of model hubs
 //! * `found`, `trust`: the default file, and the keys that it may have without being trusted
 //! * `edit`: adding and removing sources, atomic writes
 //! * `watch`: detection of changes
@@ -24,6 +24,7 @@ mod error;
 mod file;
 mod found;
 mod http;
+mod hub;
 mod imports;
 mod keys;
 mod rerank;
@@ -37,13 +38,14 @@ mod watch;
 
 pub use auth::{AuthSettings, IntrospectionPlace, IssuerPlace, PagesPlace, SubjectGrant, TokenGrant};
 pub use credential::{CredentialSettings, DEFAULT_CACHE_ROOT};
-pub use edit::{EditedFile, NewSource, delete, save, without_source};
+pub use edit::{EditedFile, NewSource, delete, save, with_local_model, without_source};
 pub use embedding::ConfiguredEmbedding;
 pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment, users_state_dir};
 pub use error::ConfigError;
 pub use file::{check_text, is_blank, read_file, refuse_blank, settings_of};
 pub use found::{FoundFile, default_file, file_to_edit, users_file};
 pub use http::HttpSettings;
+pub use hub::hub_settings;
 pub use imports::ImportSettings;
 pub use keys::{configuration_view, keys_that_need_a_restart, reopens_sources};
 pub use rerank::ConfiguredRerank;

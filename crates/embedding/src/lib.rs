@@ -8,21 +8,23 @@
 //! * `settings`, `rerank_settings`: the settings of a model and of a reranker, as a configuration names them
 //! * `service_url`: URLs of services
 //! * `http`: models behind an HTTP API (OpenAI, Ollama, TEI, Voyage)
-//! * `local`: models that run in this process
+//! * `local`: models that run in this process, `model_files`: their files, `hub`: their installation
 //! * `query`: the embedding of queries, with a deadline and a cache
 //! * `rerank`: rerankers
 //! * `chunks`, `headings`, `pieces`: texts within the limit of a model
 //! * `error`: `EmbeddingError`
 //!
-//! Uses `core` and `outbound`.
+//! Uses `core`, `outbound` and `state`.
 
 mod chunks;
 mod error;
 mod headings;
 mod http;
+mod hub;
 #[cfg(feature = "local-embeddings")]
 mod local;
 mod model;
+mod model_files;
 mod pieces;
 mod query;
 mod rerank;
@@ -34,6 +36,10 @@ pub use chunks::{Chunk, Chunks, MAX_CHUNKS, chunks};
 pub use error::EmbeddingError;
 pub use headings::Headings;
 pub use http::{Endpoint, HttpModel};
+pub use hub::{
+    ENGLISH, HubSettings, InstallError, InstallProgress, InstalledModel, MULTILINGUAL, ModelOrigin, Report,
+    Repository, Revision, install_from_folder, install_from_hub,
+};
 #[cfg(feature = "local-embeddings")]
 pub use local::{LocalModel, LocalReranker};
 pub use model::{

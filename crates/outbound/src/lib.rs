@@ -4,6 +4,7 @@
 //! redirects and sizes are limited in one place.
 //!
 //! * `client`, `exchange`: clients, and requests that were built elsewhere
+//! * `download`: downloads that follow redirects to other hosts
 //! * `json_request`: requests with a JSON body and a bearer key
 //! * `body`: bounded bodies
 //! * `confidential`: URLs that a secret may be sent to
@@ -14,6 +15,7 @@
 mod body;
 mod client;
 mod confidential;
+mod download;
 mod exchange;
 pub mod json_request;
 mod redaction;
@@ -21,6 +23,7 @@ mod redaction;
 pub use body::{BodyFault, BodyReader, read_body};
 pub use client::{build_client, build_client_without_redirects, innermost};
 pub use confidential::is_confidential;
+pub use download::{Download, DownloadFault, Downloader};
 pub use exchange::Exchange;
 pub use json_request::{InvalidRequest, bearer, json_request};
 pub use redaction::Redactor;

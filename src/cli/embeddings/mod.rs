@@ -1,11 +1,12 @@
 //! `fetchwell embeddings`: the vectors of a store, for search by meaning.
 //!
-//! * `status`, `build`, `remove`: the commands, `progress`: the progress of a build
+//! * `install`, `status`, `build`, `remove`: the commands, `progress`: the progress of a build
 //! * `imported`: embedding after an import, `described`: descriptions
 
 mod build;
 mod described;
 mod imported;
+mod install;
 mod progress;
 mod remove;
 mod status;
@@ -13,12 +14,13 @@ mod status;
 use clap::{Args, Subcommand};
 
 pub(super) use imported::EmbedArgs;
+pub(super) use install::{ModelChoice, ModelConfig, build_vectors, configure};
 
 use super::print::Printer;
 use crate::app::failure::Failure;
 use crate::config::Environment;
 
-/// Build, show and remove the vectors of a store, by which searches find records by meaning.
+/// Install a model; build, show and remove the vectors of a store, by which searches find records by meaning.
 #[derive(Debug, Args)]
 pub(super) struct Embeddings {
     #[command(subcommand)]
@@ -27,6 +29,7 @@ pub(super) struct Embeddings {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Install(install::Install),
     Status(status::Status),
     Build(build::Build),
     Rebuild(build::Rebuild),
@@ -36,6 +39,7 @@ enum Command {
 impl Embeddings {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         match self.command {
+            Command::Install(command) => command.run(printer, environment),
             Command::Status(command) => command.run(printer, environment),
             Command::Build(command) => command.run(printer, environment),
             Command::Rebuild(command) => command.run(printer, environment),

@@ -73,12 +73,24 @@ impl Chooser {
             Self::DryRun | Self::Unanswered => return Ok(false),
             Self::Terminal => {}
         }
+        let question = format!("Make {client} use fetchwell? Enter or `y` for yes, `n` for no");
+        self.ask(&question, |answer| match answer {
+            "" | "y" | "yes" => Some(true),
+            "n" | "no" => Some(false),
+            _ => None,
+        })
+    }
+
+    /// Asks a question on the terminal until the answer, in lower case, can be read.
+    pub(super) fn ask<Answer>(
+        self,
+        question: &str,
+        read: impl Fn(&str) -> Option<Answer>,
+    ) -> Result<Answer, Failure> {
         loop {
-            note(&format_args!("Make {client} use fetchwell? Enter or `y` for yes, `n` for no"));
-            match answer()?.to_lowercase().as_str() {
-                "" | "y" | "yes" => return Ok(true),
-                "n" | "no" => return Ok(false),
-                _ => {}
+            note(&question);
+            if let Some(answer) = read(answer()?.to_lowercase().as_str()) {
+                return Ok(answer);
             }
         }
     }

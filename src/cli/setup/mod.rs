@@ -1,13 +1,14 @@
 //! `fetchwell setup`: imports what is on this machine, and makes the clients on it use fetchwell.
 //!
 //! Everything is found and shown first. On a terminal the user chooses; elsewhere only flags choose, and nothing is ever
-//! asked. Only the home folder is read, nothing is sent anywhere but to MCP servers that were chosen, and a second run changes
-//! nothing.
+//! asked. Only the home folder is read, nothing is sent anywhere but to MCP servers that were chosen, a model is downloaded
+//! only if it was chosen, and a second run changes nothing.
 //!
 //! * `find`: mail, notes and exports in the home folder
 //! * `imports`: the imports of what was chosen
 //! * `servers`: MCP servers in the files of clients, `sources`: those that become sources
 //! * `clients`: the clients and their files, `configure`: the changes of these files
+//! * `model`: the model for search by meaning
 //! * `choose`: the questions, `page`: the same in a browser
 
 mod choose;
@@ -15,6 +16,7 @@ mod clients;
 mod configure;
 mod find;
 mod imports;
+mod model;
 mod page;
 mod servers;
 mod sources;
@@ -30,6 +32,7 @@ use self::clients::CLIENTS;
 use self::configure::configure;
 use self::find::{Home, find_origins};
 use self::imports::{Candidate, candidates, import_all, named_candidates, without_imported};
+use self::model::{DefaultModel, install_model};
 use self::page::{PageActions, serve_page};
 use self::sources::SourceSetup;
 use super::client_config::{Client, program};
@@ -41,7 +44,7 @@ use crate::config::{Environment, FoundFile, default_file};
 /// Find mail, notes, exports, MCP servers and clients on this machine, import and add what you choose, and configure the clients.
 ///
 /// Looks only in your home folder and sends nothing anywhere. On a terminal it asks before each step; otherwise it
-/// changes only what --yes, --import, --source or --client allow. Only MCP servers that you choose are started or called.
+/// changes only what --yes, --import, --source, --client or --model allow. Only MCP servers that you choose are started or called.
 #[derive(Debug, Args)]
 pub(super) struct Setup {
     /// Import everything, add every MCP server and configure every client that is found, without a question.
@@ -56,6 +59,9 @@ pub(super) struct Setup {
     /// Configure this client, and none that is not named; may be repeated.
     #[arg(long, value_enum, value_name = "NAME", conflicts_with = "no_clients")]
     client: Vec<Client>,
+    /// Download a model for search by meaning, and embed the records with it.
+    #[arg(long, value_enum, value_name = "KIND")]
+    model: Option<DefaultModel>,
     /// Import no file or folder.
     #[arg(long)]
     no_import: bool,
@@ -69,7 +75,7 @@ pub(super) struct Setup {
     #[arg(long)]
     dry_run: bool,
     /// Show and choose everything on a page in a browser of this machine.
-    #[arg(long, conflicts_with_all = ["yes", "import", "source", "client", "no_import", "no_sources", "no_clients", "dry_run"])]
+    #[arg(long, conflicts_with_all = ["yes", "import", "source", "client", "no_import", "no_sources", "no_clients", "dry_run", "model"])]
     page: bool,
     /// The store; created if it does not exist [default: `FETCHWELL_STORE`, or else the default store]
     #[arg(long, value_name = "DB")]
@@ -111,6 +117,7 @@ impl Setup {
             sources.find(&home, found.iter().map(|candidate| candidate.connection().to_owned()));
             self.add_sources(&mut sources, &store, chooser, printer, environment)?;
         }
+        let model = install_model(self.model, chooser, &mut sources, &store, printer, environment)?;
         let server = sources.server_entry(&store)?;
         let has_records = store.exists() || chooser.is_dry() || sources.uses_config(&store);
         let clients = self.clients(&home, has_records);
@@ -124,6 +131,7 @@ impl Setup {
                 "imports": outcome.reports,
                 "servers": sources.json(),
                 "sources": sources.reports(),
+                "model": model.json(),
                 "clients": configured.reports,
             }));
         }
@@ -137,7 +145,8 @@ impl Setup {
                 &"nothing was changed, because there is no terminal to ask on; add --yes, or choose with --import PATH and --client NAME",
             ));
         }
-        let is_complete = outcome.is_complete && configured.is_complete && !sources.has_failed();
+        let has_failed = sources.has_failed() || model.has_failed;
+        let is_complete = outcome.is_complete && configured.is_complete && !has_failed;
         if is_complete { Ok(()) } else { Err(Failure::without_message()) }
     }
 

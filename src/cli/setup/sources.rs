@@ -1,6 +1,6 @@
 //! The MCP servers of clients that become sources, and the command line of fetchwell that clients get.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fetchwell_core::terminal::output::note;
 use serde_json::{Value, json};
@@ -162,10 +162,12 @@ impl SourceSetup {
         }
     }
 
-    /// Adds a store that this command created to a configuration with servers, which would not read it otherwise.
+    /// Adds a store that this command created to a configuration with servers, which would not read it otherwise, and the store
+    /// to one that has a model alone.
     pub(super) fn add_new_store(&mut self, store: &Path) {
-        let Some(config) = self.config.as_ref().filter(|_| self.was_complete) else { return };
-        if config.is_complete(store) {
+        let Some(config) = &self.config else { return };
+        let is_missing = self.was_complete || config.has_only_model();
+        if !is_missing || !store.exists() || config.is_complete(store) {
             return;
         }
         let edited = config.with_sources(&[], store).and_then(|edited| edited.save().map(|()| edited));
@@ -178,9 +180,35 @@ impl SourceSetup {
         }
     }
 
+    /// Returns true if the configuration can be read and has no embedding model.
+    pub(super) fn lacks_model(&self) -> bool {
+        self.config.as_ref().is_some_and(|config| !config.has_model())
+    }
+
+    /// Returns the path of the configuration.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub(super) fn config_path(&self) -> Result<PathBuf, Failure> {
+        let unreadable = || Failure::new(self.problem.clone().unwrap_or_default());
+        self.config.as_ref().map(|config| config.path().to_owned()).ok_or_else(unreadable)
+    }
+
+    /// Reads the configuration again after a model was written into it, and adds the store to its sources, because a server of
+    /// the store alone reads no model.
+    pub(super) fn add_for_model(&mut self, store: &Path) -> Result<(), Failure> {
+        let config = UserConfig::read()?.with_sources(&[], store)?;
+        config.save()?;
+        self.config = Some(config);
+        Ok(())
+    }
+
     /// Returns true if clients get a server of the configuration, and not of the store alone.
     pub(super) fn uses_config(&self, store: &Path) -> bool {
-        self.config.as_ref().is_some_and(|config| self.is_planned || config.is_complete(store))
+        self.config.as_ref().is_some_and(|config| {
+            self.is_planned || config.is_complete(store) || config.has_only_model() && store.exists()
+        })
     }
 
     /// Returns the command line of a server for clients.

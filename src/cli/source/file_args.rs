@@ -13,19 +13,19 @@ use crate::config::{
 
 /// The configuration file to change.
 #[derive(Debug, Clone, Args)]
-pub(super) struct FileArgs {
+pub(in crate::cli) struct FileArgs {
     /// The configuration file [default: fetchwell.toml in this folder, or else the one in your configuration folder]
     #[arg(long, value_name = "FILE")]
-    pub(super) config: Option<PathBuf>,
+    pub(in crate::cli) config: Option<PathBuf>,
 }
 
 impl FileArgs {
-    pub(super) fn path(&self) -> PathBuf {
+    pub(in crate::cli) fn path(&self) -> PathBuf {
         self.config.clone().unwrap_or_else(file_to_edit)
     }
 
     /// Returns the path of the file if it can be edited without changing the rest.
-    pub(super) fn path_to_edit(&self) -> Result<PathBuf, Failure> {
+    pub(in crate::cli) fn path_to_edit(&self) -> Result<PathBuf, Failure> {
         let path = self.path();
         if is_yaml(&path) {
             let problem =
@@ -38,7 +38,7 @@ impl FileArgs {
 
     /// Writes the edited text. A trusted file stays trusted, since the user made the change. For an untrusted file
     /// that was only found, prints a note about the settings that need trust.
-    pub(super) fn save(&self, path: &Path, before: &str, after: &str) -> Result<(), Failure> {
+    pub(in crate::cli) fn save(&self, path: &Path, before: &str, after: &str) -> Result<(), Failure> {
         let trusted = TrustedFiles::of_user().ok();
         let was_trusted = trusted.filter(|files| files.is_trusted(path, before).unwrap_or(false));
         save(path, after)?;
@@ -54,7 +54,7 @@ impl FileArgs {
     }
 
     /// Reads and parses the file, which may have no sources.
-    pub(super) fn read(&self) -> Result<(PathBuf, String, FileSettings), Failure> {
+    pub(in crate::cli) fn read(&self) -> Result<(PathBuf, String, FileSettings), Failure> {
         let path = self.path();
         if self.config.is_none() && !path.exists() {
             return Err(Failure::new(format!(
@@ -68,7 +68,7 @@ impl FileArgs {
     }
 
     /// Reads and parses the file for a command that uses its sources. A file that was only found has to be trusted for some.
-    pub(super) fn read_trusted(&self) -> Result<FileSettings, Failure> {
+    pub(in crate::cli) fn read_trusted(&self) -> Result<FileSettings, Failure> {
         let (_, text, settings) = self.read()?;
         if let (None, Some(found)) = (&self.config, default_file()) {
             found.check_trust(&text)?;

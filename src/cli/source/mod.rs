@@ -13,6 +13,8 @@ mod test;
 
 use clap::{Args, Subcommand};
 
+pub(super) use file_args::FileArgs;
+
 use super::print::Printer;
 use crate::app::failure::Failure;
 use crate::config::Environment;

@@ -1,14 +1,17 @@
 //! Editing the text of a configuration file: adding and removing sources. All other bytes stay as they are.
 //!
 //! * `edited_file`: a file to which sources are added
+//! * `embedding`: the table of the embedding model
 //! * `save`: atomic writes of a file, and its deletion
 
 mod edited_file;
+mod embedding;
 mod save;
 
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, Table, value};
 
 pub use self::edited_file::EditedFile;
+pub use self::embedding::with_local_model;
 pub use self::save::{delete, save};
 
 /// A source to be added to a file. Each field is the value of a key.

@@ -4,6 +4,7 @@ mod by_meaning;
 mod embeddings;
 mod excerpts;
 mod hostile_corpus;
+mod install_model;
 mod modes;
 mod properties;
 mod query_language;

@@ -135,7 +135,7 @@ pub(super) fn on_terminal(home: &Home, answers: &str) -> Output {
 fn a_user_on_a_terminal_chooses() {
     let home = Home::with_records();
     // The mail, then Codex and not Cursor. `7` is not in the list.
-    let output = on_terminal(&home, "7\\n1\\nmaybe\\ny\\nn\\n");
+    let output = on_terminal(&home, "7\\n1\\nx\\nn\\nmaybe\\ny\\nn\\n");
     let shown = stdout(&output);
     for part in ["Import which?", "`7` is not a number", "imap-x-test: 1 added", "Make Codex use fetchwell?"]
     {

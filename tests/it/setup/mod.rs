@@ -3,6 +3,7 @@
 //! * `end_to_end`: from nothing to a client that answers
 //! * `choices`: flags, questions on a terminal, and runs without one
 //! * `page`: the same in a browser
+//! * `model`: a model for search by meaning
 //! * `servers`: MCP servers in files of clients, which become sources
 //! * `client_files`: files that are missing, read-only, links, invalid, or have comments
 
@@ -10,6 +11,7 @@ mod choices;
 #[cfg(unix)]
 mod client_files;
 mod end_to_end;
+mod model;
 mod page;
 mod servers;
 

@@ -4,29 +4,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
 use serde_json::json;
 
-use crate::support::{Api, HttpServer, binary, get, import_records, starter, stderr, text};
-
-/// Returns the built binary with a file system of this size in KiB at a folder, or `None` if the system allows no
-/// mounts.
-fn with_disk(folder: &Path, kib: usize) -> Option<Command> {
-    let can_mount = Command::new("unshare")
-        .args(["--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs"])
-        .arg(folder)
-        .stderr(Stdio::null())
-        .status();
-    if !can_mount.is_ok_and(|status| status.success()) {
-        return None;
-    }
-    let mut command = starter("unshare");
-    let script = format!("mount -t tmpfs -o size={kib}k tmpfs \"$0\" && exec \"$@\"");
-    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]).arg(folder);
-    command.arg(binary().get_program());
-    Some(command)
-}
+use crate::support::{Api, HttpServer, get, import_records, stderr, text, with_disk};
 
 /// Returns a folder as a process with its own mounts sees it.
 fn inside(process: &Child, folder: &Path) -> PathBuf {

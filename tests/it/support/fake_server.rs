@@ -15,6 +15,8 @@ pub(crate) struct Request {
     pub(crate) line: String,
     /// The `Authorization` header.
     pub(crate) authorization: Option<String>,
+    /// The `Range` header.
+    pub(crate) range: Option<String>,
     /// The body of the request.
     pub(crate) body: String,
 }
@@ -26,6 +28,8 @@ pub(crate) enum Reply {
     Json(u16, String),
     /// A status, headers and a body.
     Full(u16, Vec<(&'static str, String)>, String),
+    /// A status, headers and a body, of which only so many bytes are sent before the connection ends or is silent.
+    File { status: u16, headers: Vec<(&'static str, String)>, body: Vec<u8>, sent: usize, is_silent: bool },
     /// No answer, on an open connection.
     Hang,
     /// A head and half a body, then nothing.
@@ -154,6 +158,15 @@ fn converse(
             Reply::Full(status, headers, body) => {
                 write_reply(&mut stream, status, &headers, body.as_bytes())?;
             }
+            Reply::File { status, headers, body, sent, is_silent } => {
+                if sent >= body.len() {
+                    write_reply(&mut stream, status, &headers, &body)?;
+                } else {
+                    stream.write_all(head(status, &headers, body.len()).as_bytes())?;
+                    stream.write_all(&body[..sent])?;
+                    return if is_silent { wait_for_end(&mut stream, abandoned) } else { Ok(()) };
+                }
+            }
             Reply::Hang => return wait_for_end(&mut stream, abandoned),
             Reply::HangInBody => {
                 stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"data\":")?;
@@ -201,7 +214,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Req
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
     }
-    let (mut authorization, mut length) = (None, 0);
+    let (mut authorization, mut range, mut length) = (None, None, 0);
     loop {
         let mut header = String::new();
         if reader.read_line(&mut header)? == 0 {
@@ -211,6 +224,9 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Req
         if name.eq_ignore_ascii_case("authorization") {
             authorization = Some(value.trim().to_owned());
         }
+        if name.eq_ignore_ascii_case("range") {
+            range = Some(value.trim().to_owned());
+        }
         if name.eq_ignore_ascii_case("content-length") {
             length = value.trim().parse().unwrap();
         }
@@ -219,7 +235,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Req
     reader.read_exact(&mut body)?;
     let line = line.trim_end().trim_end_matches(" HTTP/1.1").to_owned();
     let body = String::from_utf8_lossy(&body).into_owned();
-    Ok(Some(Request { line, authorization, body }))
+    Ok(Some(Request { line, authorization, range, body }))
 }
 
 fn write_reply(
@@ -228,12 +244,15 @@ fn write_reply(
     headers: &[(&str, String)],
     body: &[u8],
 ) -> std::io::Result<()> {
-    let mut reply = format!("HTTP/1.1 {status} Status\r\ncontent-length: {}\r\n", body.len());
+    stream.write_all(&[head(status, headers, body.len()).as_bytes(), body].concat())
+}
+
+fn head(status: u16, headers: &[(&str, String)], length: usize) -> String {
+    let mut head = format!("HTTP/1.1 {status} Status\r\ncontent-length: {length}\r\n");
     for (name, value) in headers {
-        reply.push_str(&format!("{name}: {value}\r\n"));
+        head.push_str(&format!("{name}: {value}\r\n"));
     }
-    reply.push_str("\r\n");
-    stream.write_all(&[reply.as_bytes(), body].concat())
+    head + "\r\n"
 }
 
 /// Writes a byte after each pause, and notices at once when the client disconnects.

@@ -11,6 +11,7 @@ pub(crate) mod handbook;
 pub(crate) mod hosted;
 #[cfg(unix)]
 pub(crate) mod mcp_servers;
+pub(crate) mod model_hub;
 mod own_server;
 mod plain_http;
 mod processes;
@@ -32,6 +33,8 @@ pub(crate) use faulty_server::{Account, Fault, RecordServer};
 pub(crate) use federation_client::{CallResult, FederationClient, ProcessUsage, configured, rows_of, walk};
 pub(crate) use own_server::OwnServer;
 pub(crate) use plain_http::{Answer, ask, get, post, post_bytes};
+#[cfg(target_os = "linux")]
+pub(crate) use processes::with_disk;
 pub(crate) use processes::{memory_kib, starter};
 pub(crate) use prometheus::Scrape;
 pub(crate) use waiting::{wait_until, wait_until_or};
@@ -58,6 +61,13 @@ pub(crate) fn binary() -> Command {
     for variable in PROTECTION_VARIABLES {
         command.env_remove(variable);
     }
+    // No test downloads a model, or reads the models and the token of the user who runs it.
+    for variable in
+        ["HF_TOKEN", "HF_TOKEN_PATH", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "HF_HUB_DISABLE_IMPLICIT_TOKEN"]
+    {
+        command.env_remove(variable);
+    }
+    command.env("HF_ENDPOINT", "http://127.0.0.1:9").env("HF_HOME", "/no/such/folder");
     // The tests must not read the configuration of the user who runs them.
     command.env("XDG_CONFIG_HOME", "/no/such/folder");
     // The tests must not write into a real home directory.

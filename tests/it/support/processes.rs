@@ -1,6 +1,10 @@
-//! The binary started by another program, and the memory of processes.
+//! The binary started by another program or with a small disk, and the memory of processes.
 
+#[cfg(target_os = "linux")]
+use std::path::Path;
 use std::process::Command;
+#[cfg(target_os = "linux")]
+use std::process::Stdio;
 
 use super::binary;
 
@@ -14,6 +18,25 @@ pub(crate) fn starter(program: &str) -> Command {
         };
     }
     command
+}
+
+/// Returns the built binary with a file system of this size in KiB at a folder, or `None` if the system allows no
+/// mounts.
+#[cfg(target_os = "linux")]
+pub(crate) fn with_disk(folder: &Path, kib: usize) -> Option<Command> {
+    let can_mount = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs"])
+        .arg(folder)
+        .stderr(Stdio::null())
+        .status();
+    if !can_mount.is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let mut command = starter("unshare");
+    let script = format!("mount -t tmpfs -o size={kib}k tmpfs \"$0\" && exec \"$@\"");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]).arg(folder);
+    command.arg(binary().get_program());
+    Some(command)
 }
 
 /// Returns the memory that a process has allocated, in KiB: `VmRSS` or the peak `VmHWM`, without the pages of files. The

@@ -13,18 +13,13 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::EmbeddingError;
+use crate::model_files::{MAX_JSON_BYTES, MAX_NETWORK_BYTES, NETWORKS, TOKENIZER};
 
 /// Limit of the pieces of a text for a model without one in its files.
 const DEFAULT_LIMIT: usize = 256;
 
 /// Maximum limit of the pieces of a text. The time for a text grows with the square of its pieces.
 const MAX_LIMIT: usize = 1_024;
-
-/// Maximum size of a JSON file in bytes. Tokenizers of many languages take 17 MB.
-const MAX_JSON_BYTES: u64 = 64 * 1024 * 1024;
-
-/// Maximum size of the ONNX file in bytes. The model is read into memory.
-const MAX_MODEL_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
 /// The way from vectors of pieces to the vector of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,15 +53,15 @@ pub(super) struct ModelFolder {
 impl ModelFolder {
     /// Finds the files of a model and reads its settings.
     pub(super) fn open(path: &Path) -> Result<Self, EmbeddingError> {
-        let places = ["model.onnx", "onnx/model.onnx"].map(|name| path.join(name));
+        let places = NETWORKS.map(|name| path.join(name));
         let missing = |file| EmbeddingError::MissingFile { folder: path.to_owned(), file };
         let onnx = places.into_iter().find(|place| place.is_file()).ok_or_else(|| missing("model.onnx"))?;
-        if !path.join("tokenizer.json").is_file() {
-            return Err(missing("tokenizer.json"));
+        if !path.join(TOKENIZER).is_file() {
+            return Err(missing(TOKENIZER));
         }
         let size = fs::metadata(&onnx).map_or(0, |metadata| metadata.len());
-        if size > MAX_MODEL_BYTES {
-            let problem = format!("it has {size} bytes; the limit is {MAX_MODEL_BYTES}");
+        if size > MAX_NETWORK_BYTES {
+            let problem = format!("it has {size} bytes; the limit is {MAX_NETWORK_BYTES}");
             return Err(EmbeddingError::InvalidModel { file: onnx, problem });
         }
         Ok(Self { path: path.to_owned(), onnx, pooling: pooling(path)?, limit: limit(path) })
@@ -74,14 +69,14 @@ impl ModelFolder {
 
     /// Returns the text of the tokenizer's file.
     pub(super) fn tokenizer(&self) -> Result<String, EmbeddingError> {
-        let file = self.path.join("tokenizer.json");
+        let file = self.path.join(TOKENIZER);
         read_text(&file).map_err(|problem| EmbeddingError::InvalidModel { file, problem })
     }
 
     /// Returns the name of the folder and a digest of its files, which identify the model.
     pub(super) fn identity(&self) -> Result<String, EmbeddingError> {
         let mut digest = Sha256::new();
-        for file in [&self.onnx, &self.path.join("tokenizer.json")] {
+        for file in [&self.onnx, &self.path.join(TOKENIZER)] {
             let unreadable = |error: std::io::Error| EmbeddingError::InvalidModel {
                 file: file.clone(),
                 problem: error.to_string(),
@@ -105,7 +100,7 @@ impl ModelFolder {
 }
 
 /// Reads a file up to the limit of JSON files.
-fn read_text(file: &Path) -> Result<String, String> {
+pub(super) fn read_text(file: &Path) -> Result<String, String> {
     let open = File::open(file).map_err(|error| error.to_string())?;
     let mut text = String::new();
     let read = open.take(MAX_JSON_BYTES + 1).read_to_string(&mut text);

@@ -1,87 +1,57 @@
-//! The tokenizer of a local model: word pieces, as models of the BERT family have them.
+//! The tokenizer of a local model: word pieces or a unigram model.
 //!
 //! `tokenizer.json` says the vocabulary and how text is normalized. Other kinds of tokenizers are refused
 //! (docs/decisions.md).
 
-use std::collections::HashMap;
 use std::fmt;
+use std::path::Path;
 
 use serde::Deserialize;
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
+use serde_json::Value;
 
-use super::folder::ModelFolder;
+use super::folder::{ModelFolder, read_text};
+use super::unigram::Unigram;
+use super::word_pieces::WordPieces;
 use crate::{EmbeddingError, PieceCount};
 
 /// Tokenizer of a model, with the model's limit.
 pub(super) struct Tokens {
-    vocabulary: HashMap<String, i32>,
-    /// Text before each piece that continues a word.
-    prefix: String,
-    max_word_chars: usize,
-    is_lowercase: bool,
-    strips_accents: bool,
-    unknown: i32,
+    vocabulary: Vocabulary,
     first: i32,
     last: i32,
+    /// Number of ends between a query and a passage.
+    separators: usize,
     limit: usize,
+}
+
+/// The kinds of vocabularies.
+enum Vocabulary {
+    WordPieces(WordPieces),
+    Unigram(Unigram),
 }
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (pieces, limit) = (self.vocabulary.len(), self.limit);
-        f.debug_struct("Tokens").field("pieces", &pieces).field("limit", &limit).finish_non_exhaustive()
+        let pieces = match &self.vocabulary {
+            Vocabulary::WordPieces(pieces) => pieces.len(),
+            Vocabulary::Unigram(unigram) => unigram.len(),
+        };
+        f.debug_struct("Tokens").field("pieces", &pieces).field("limit", &self.limit).finish_non_exhaustive()
     }
 }
 
 /// The parts of `tokenizer.json` that matter.
 #[derive(Deserialize)]
 struct TokenizerFile {
-    normalizer: Option<NormalizerFile>,
-    pre_tokenizer: Option<KindFile>,
-    model: ModelFile,
+    normalizer: Option<Value>,
+    pre_tokenizer: Option<Value>,
+    model: Value,
 }
 
-#[derive(Deserialize)]
-struct KindFile {
-    #[serde(rename = "type")]
-    kind: String,
-}
-
-#[derive(Deserialize)]
-struct NormalizerFile {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    lowercase: bool,
-    strip_accents: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct ModelFile {
-    #[serde(rename = "type", default)]
-    kind: String,
-    #[serde(default)]
-    vocab: serde_json::Value,
-    #[serde(default = "unknown_piece")]
-    unk_token: Option<String>,
-    #[serde(default = "continuing_prefix")]
-    continuing_subword_prefix: String,
-    #[serde(default = "max_word_chars")]
-    max_input_chars_per_word: usize,
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "the field is optional")]
-fn unknown_piece() -> Option<String> {
-    Some("[UNK]".to_owned())
-}
-
-fn continuing_prefix() -> String {
-    "##".to_owned()
-}
-
-fn max_word_chars() -> usize {
-    100
+/// Checks that a tokenizer can be used.
+pub(crate) fn check_tokenizer(file: &Path) -> Result<(), EmbeddingError> {
+    let checked = read_text(file).and_then(|text| Tokens::parse(&text, 0));
+    checked.map(drop).map_err(|problem| EmbeddingError::InvalidModel { file: file.to_owned(), problem })
 }
 
 impl Tokens {
@@ -96,51 +66,52 @@ impl Tokens {
     fn parse(text: &str, limit: usize) -> Result<Self, String> {
         let TokenizerFile { normalizer, pre_tokenizer, model } =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
-        if model.kind != "WordPiece" {
-            return Err("it is not a word piece tokenizer, as models of the BERT family have; serve the model with Ollama or TEI and use provider = \"http\"".to_owned());
+        match kind(Some(&model)) {
+            Some("WordPiece") => Self::word_pieces(model, normalizer, pre_tokenizer.as_ref(), limit),
+            // Files of earlier versions do not name this kind.
+            Some("Unigram") | None if model.get("unk_id").is_some() => {
+                Self::unigram(model, normalizer.as_ref(), pre_tokenizer.as_ref(), limit)
+            }
+            _ => Err("it is neither a word piece tokenizer, as models of the BERT family have, nor a unigram tokenizer; \
+                      serve the model with Ollama or TEI and use provider = \"http\""
+                .to_owned()),
         }
-        let is_of_bert = |kind: Option<&str>, expect| kind.is_none_or(|kind| kind == expect);
-        if !is_of_bert(normalizer.as_ref().map(|known| known.kind.as_str()), "BertNormalizer")
-            || !is_of_bert(pre_tokenizer.as_ref().map(|known| known.kind.as_str()), "BertPreTokenizer")
+    }
+
+    fn word_pieces(
+        model: Value,
+        normalizer: Option<Value>,
+        pre_tokenizer: Option<&Value>,
+        limit: usize,
+    ) -> Result<Self, String> {
+        let is_of_bert = |part: Option<&Value>, expect| kind(part).is_none_or(|kind| kind == expect);
+        if !is_of_bert(normalizer.as_ref(), "BertNormalizer")
+            || !is_of_bert(pre_tokenizer, "BertPreTokenizer")
         {
             return Err(
                 "it normalizes or splits text in another way than models of the BERT family".to_owned()
             );
         }
-        let vocabulary: HashMap<String, i32> =
-            serde_json::from_value(model.vocab).map_err(|error| format!("its vocabulary: {error}"))?;
-        let piece = |name: &str| {
-            vocabulary.get(name).copied().ok_or_else(|| format!("its vocabulary has no piece `{name}`"))
-        };
-        let (first, last) = (piece("[CLS]")?, piece("[SEP]")?);
-        let unknown = piece(model.unk_token.as_deref().unwrap_or("[UNK]"))?;
-        let is_lowercase = normalizer.as_ref().is_some_and(|known| known.lowercase);
-        let strips_accents = normalizer.and_then(|known| known.strip_accents).unwrap_or(is_lowercase);
-        Ok(Self {
-            vocabulary,
-            prefix: model.continuing_subword_prefix,
-            max_word_chars: model.max_input_chars_per_word,
-            is_lowercase,
-            strips_accents,
-            unknown,
-            first,
-            last,
-            limit,
-        })
+        let pieces = WordPieces::parse(model, normalizer)?;
+        let (first, last) = (required("[CLS]", pieces.id("[CLS]"))?, required("[SEP]", pieces.id("[SEP]"))?);
+        Ok(Self { vocabulary: Vocabulary::WordPieces(pieces), first, last, separators: 1, limit })
+    }
+
+    fn unigram(
+        model: Value,
+        normalizer: Option<&Value>,
+        pre_tokenizer: Option<&Value>,
+        limit: usize,
+    ) -> Result<Self, String> {
+        let unigram = Unigram::parse(model, normalizer, pre_tokenizer)?;
+        let (first, last) = (required("<s>", unigram.first)?, required("</s>", unigram.last)?);
+        Ok(Self { vocabulary: Vocabulary::Unigram(unigram), first, last, separators: 2, limit })
     }
 
     /// Returns the ids of a text, truncated to the limit, between those of its beginning and end.
     pub(super) fn ids(&self, text: &str) -> Vec<i32> {
         let mut ids = vec![self.first];
-        let room = self.limit.saturating_sub(1);
-        for word in text.split_whitespace() {
-            if ids.len() >= room {
-                break;
-            }
-            self.add_word(word, &mut ids);
-        }
-        ids.truncate(room);
-        ids.push(self.last);
+        self.fill(text, &mut ids);
         ids
     }
 
@@ -153,77 +124,30 @@ impl Tokens {
             ids.truncate(half - 1);
             ids.push(self.last);
         }
+        ids.extend(std::iter::repeat_n(self.last, self.separators - 1));
         let first = ids.len();
-        let room = self.limit.saturating_sub(1).max(first);
-        for word in passage.split_whitespace() {
-            if ids.len() >= room {
-                break;
-            }
-            self.add_word(word, &mut ids);
-        }
-        ids.truncate(room);
-        ids.push(self.last);
+        self.fill(passage, &mut ids);
         (ids, first)
     }
 
-    /// Adds the pieces of a text without spaces.
-    fn add_word(&self, text: &str, ids: &mut Vec<i32>) {
-        let mut word = String::new();
-        for character in self.normalized(text) {
-            if is_ideograph(character) || is_punctuation(character) {
-                self.add_pieces(&word, ids);
-                word.clear();
-                self.add_pieces(character.encode_utf8(&mut [0; 4]), ids);
-            } else if character.is_whitespace() {
-                self.add_pieces(&word, ids);
-                word.clear();
-            } else {
-                word.push(character);
+    /// Adds the ids of a text with its end, up to the limit.
+    fn fill(&self, text: &str, ids: &mut Vec<i32>) {
+        let room = self.limit.saturating_sub(1).max(ids.len());
+        for word in text.split_whitespace() {
+            if ids.len() >= room {
+                break;
             }
+            self.add_word(word, room - ids.len(), ids);
         }
-        self.add_pieces(&word, ids);
+        ids.truncate(room);
+        ids.push(self.last);
     }
 
-    /// Returns the characters of a text without control characters, in lower case and without accents if the model
-    /// has it so.
-    fn normalized(&self, text: &str) -> Vec<char> {
-        let cleaned = text.chars().filter(|c| !c.is_control() && !is_invisible(*c));
-        let folded: Vec<char> = if self.strips_accents {
-            cleaned.nfd().filter(|c| !is_combining_mark(*c)).collect()
-        } else {
-            cleaned.collect()
-        };
-        if self.is_lowercase { folded.into_iter().flat_map(char::to_lowercase).collect() } else { folded }
-    }
-
-    /// Adds the longest known pieces of a word, or the unknown piece if it has a part that is not known.
-    fn add_pieces(&self, word: &str, ids: &mut Vec<i32>) {
-        if word.is_empty() {
-            return;
-        }
-        if word.chars().count() > self.max_word_chars {
-            ids.push(self.unknown);
-            return;
-        }
-        let (before, mut start) = (ids.len(), 0);
-        let mut piece = String::new();
-        while start < word.len() {
-            let prefix = if start == 0 { "" } else { self.prefix.as_str() };
-            let rest = word.get(start..).unwrap_or_default();
-            let ends = rest.char_indices().map(|(at, character)| at + character.len_utf8()).rev();
-            let found = ends.into_iter().find_map(|end| {
-                piece.clear();
-                piece.push_str(prefix);
-                piece.push_str(rest.get(..end)?);
-                self.vocabulary.get(&piece).map(|id| (*id, end))
-            });
-            let Some((id, length)) = found else {
-                ids.truncate(before);
-                ids.push(self.unknown);
-                return;
-            };
-            ids.push(id);
-            start += length;
+    /// Adds the pieces of a text without spaces; at least `enough` of them, or all.
+    fn add_word(&self, word: &str, enough: usize, ids: &mut Vec<i32>) {
+        match &self.vocabulary {
+            Vocabulary::WordPieces(pieces) => pieces.add_word(word, ids),
+            Vocabulary::Unigram(unigram) => unigram.add_word(word, enough, ids),
         }
     }
 }
@@ -231,7 +155,7 @@ impl Tokens {
 impl PieceCount for Tokens {
     fn count(&self, text: &str) -> usize {
         let mut ids = Vec::new();
-        text.split_whitespace().for_each(|word| self.add_word(word, &mut ids));
+        text.split_whitespace().for_each(|word| self.add_word(word, usize::MAX, &mut ids));
         ids.len()
     }
 
@@ -240,31 +164,13 @@ impl PieceCount for Tokens {
     }
 }
 
-/// Returns true for a format character, and for the replacement of invalid bytes.
-fn is_invisible(character: char) -> bool {
-    matches!(character,
-        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}'
-        | '\u{fffd}')
+/// Returns the type of a part of `tokenizer.json`.
+fn kind(part: Option<&Value>) -> Option<&str> {
+    part?.get("type")?.as_str()
 }
 
-/// Returns true for a Chinese character, which is a word of its own for models of the BERT family.
-fn is_ideograph(character: char) -> bool {
-    matches!(character,
-        '\u{4e00}'..='\u{9fff}' | '\u{3400}'..='\u{4dbf}' | '\u{20000}'..='\u{2a6df}' | '\u{2a700}'..='\u{2b81f}'
-        | '\u{2b820}'..='\u{2ceaf}' | '\u{f900}'..='\u{faff}' | '\u{2f800}'..='\u{2fa1f}')
-}
-
-/// Returns true for punctuation, which is a word of its own.
-fn is_punctuation(character: char) -> bool {
-    character.is_ascii_punctuation()
-        || matches!(character,
-            '¡' | '§' | '«' | '¶' | '·' | '»' | '¿' | '\u{37e}' | '\u{387}' | '\u{589}' | '\u{5be}' | '\u{60c}'
-            | '\u{61b}' | '\u{61f}' | '\u{66a}'..='\u{66d}' | '\u{6d4}' | '\u{964}' | '\u{965}' | '\u{e5a}'
-            | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{2043}' | '\u{2045}'..='\u{2051}' | '\u{2053}'..='\u{205e}'
-            | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{3014}'..='\u{301f}' | '\u{3030}' | '\u{30fb}'
-            | '\u{ff01}'..='\u{ff03}' | '\u{ff05}'..='\u{ff0a}' | '\u{ff0c}'..='\u{ff0f}' | '\u{ff1a}' | '\u{ff1b}'
-            | '\u{ff1f}' | '\u{ff20}' | '\u{ff3b}'..='\u{ff3d}' | '\u{ff3f}' | '\u{ff5b}' | '\u{ff5d}'
-            | '\u{ff5f}'..='\u{ff65}')
+fn required(piece: &str, id: Option<i32>) -> Result<i32, String> {
+    id.ok_or_else(|| format!("its vocabulary has no piece `{piece}`"))
 }
 
 #[cfg(test)]
@@ -309,11 +215,42 @@ mod tests {
     }
 
     #[test]
+    fn unigram_models_have_two_ends_between_query_and_passage() {
+        let vocab: Vec<_> =
+            ["<s>", "</s>", "<unk>", "\u{2581}a", "\u{2581}b"].map(|piece| json!([piece, -1.0])).into();
+        let file = json!({
+            "normalizer": null,
+            "pre_tokenizer": {"type": "Metaspace", "replacement": "\u{2581}", "add_prefix_space": true},
+            "model": {"type": "Unigram", "unk_id": 2, "vocab": vocab},
+        });
+        let tokens = Tokens::parse(&file.to_string(), 8).unwrap();
+        assert_eq!(tokens.ids("a b"), [0, 3, 4, 1]);
+        assert_eq!(tokens.pair("a", "b a"), (vec![0, 3, 1, 1, 4, 3, 1], 4));
+        assert_eq!(tokens.ids(&"a ".repeat(100_000)), [0, 3, 3, 3, 3, 3, 3, 1]);
+        assert_eq!(tokens.count("a b a"), 3);
+    }
+
+    #[test]
+    fn unigram_models_give_the_ids_of_sentence_piece() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/embedding/tiny-unigram");
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+        let tokens = Tokens::parse(&read("tokenizer.json"), 512).unwrap();
+        let cases: Vec<(String, Vec<i32>)> = serde_json::from_str(&read("ids.json")).unwrap();
+        assert!(cases.len() > 50, "{}", cases.len());
+        for (text, expect) in cases {
+            assert_eq!(tokens.ids(&text), expect, "{text}");
+            assert_eq!(tokens.count(&text), expect.len() - 2, "{text}");
+        }
+    }
+
+    #[test]
     fn other_tokenizers_are_refused() {
         for (file, expect) in [
-            (json!({"model": {"type": "BPE", "vocab": {}}}), "not a word piece tokenizer"),
-            (json!({"model": {"type": "Unigram", "vocab": [["a", 1.0]]}}), "not a word piece tokenizer"),
-            (json!({"model": {"type": "WordPiece", "vocab": {"[CLS]": 1}}}), "no piece `[SEP]`"),
+            (json!({"model": {"type": "BPE", "vocab": {}}}), "neither a word piece tokenizer"),
+            (json!({"model": {"type": "Unigram", "vocab": [["a", 1.0]]}}), "neither a word piece tokenizer"),
+            (json!({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["a", 1.0]]}}), "no piece `<s>`"),
+            (json!({"model": {"type": "WordPiece", "vocab": {"[CLS]": 1, "[UNK]": 0}}}), "no piece `[SEP]`"),
+            (json!({"model": {"type": "WordPiece", "vocab": {"[CLS]": 1}}}), "no piece for unknown words"),
             (json!({"model": {"type": "WordPiece", "vocab": [1]}}), "its vocabulary"),
             (
                 json!({"normalizer": {"type": "NFC"}, "model": {"type": "WordPiece", "vocab": {}}}),

@@ -69,15 +69,25 @@ impl UserConfig {
         Ok(save(self.path(), self.0.text())?)
     }
 
-    /// Returns true if a server of this file reads MCP servers, and the store if there is one.
+    /// Returns true if a server of this file reads MCP servers or searches by meaning, and reads the store if there is one.
     pub(crate) fn is_complete(&self, store: &Path) -> bool {
         let has_server = self.sources().iter().any(|source| matches!(source.place, SourcePlace::Mcp(_)));
-        has_server && (self.has_store(store) || !store.exists())
+        (has_server && !store.exists()) || ((has_server || self.has_model()) && self.has_store(store))
+    }
+
+    /// Returns true if the file has an embedding model.
+    pub(crate) fn has_model(&self) -> bool {
+        self.settings.embedding.is_some()
     }
 
     /// Returns true if the store is one of the sources.
     pub(crate) fn has_store(&self, store: &Path) -> bool {
         self.sources().iter().any(|source| is_store_at(source, store))
+    }
+
+    /// Returns true if the file has an embedding model and no source, so that its commands read the default store.
+    pub(crate) fn has_only_model(&self) -> bool {
+        self.has_model() && self.sources().is_empty()
     }
 
     fn free_name(&self) -> String {
