@@ -77,7 +77,7 @@ impl UserConfig {
 
     /// Returns true if the file has an embedding model.
     pub(crate) fn has_model(&self) -> bool {
-        self.settings.embedding.is_some()
+        self.0.settings().embedding.is_some()
     }
 
     /// Returns true if the store is one of the sources.
