@@ -1,5 +1,6 @@
-//! Readers of files: real samples of each kind, and files that are damaged or encrypted.
+//! Readers of files: real samples of each kind, mail of many shapes, and files that are damaged or encrypted.
 
 #[cfg(unix)]
 mod damaged;
+mod mail;
 mod samples;
