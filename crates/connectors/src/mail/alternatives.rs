@@ -4,6 +4,7 @@
 //! is empty, asks for another program, or has only the first lines. Then the HTML is the body: the words of both are
 //! compared, without case, punctuation and addresses.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use fetchwell_core::record::html_text::html_to_text;
@@ -64,16 +65,21 @@ impl Bodies {
         inside: impl Iterator<Item = u32>,
         html_body: &HashSet<u32>,
     ) {
-        let (mut plain, mut html) = (HashMap::new(), HashMap::new());
+        let (mut plain, mut markup) = (HashMap::new(), HashMap::new());
         for id in inside.filter(|id| html_body.contains(id) != self.contains(*id)) {
             let Some(part) = usize::try_from(id).ok().and_then(|at| message.parts.get(at)) else { continue };
             let Some(text) = decoded(message, part) else { continue };
             match &part.body {
-                PartType::Html(_) if !self.contains(id) => html.insert(id, html_to_text(&text)),
-                PartType::Text(_) if self.contains(id) => plain.insert(id, text.into_owned()),
+                PartType::Html(_) if !self.contains(id) => markup.insert(id, text),
+                PartType::Text(_) if self.contains(id) => plain.insert(id, text),
                 _ => None,
             };
         }
+        if covers(plain.values(), markup.values()) {
+            return;
+        }
+        let html: HashMap<u32, String> =
+            markup.into_iter().map(|(id, markup)| (id, html_to_text(&markup))).collect();
         if says_more(html.values(), plain.values()) {
             plain.keys().for_each(|id| {
                 self.ids.remove(id);
@@ -90,11 +96,62 @@ fn is_alternative(part: &MessagePart<'_>) -> bool {
 }
 
 /// Returns true if the plain parts lack most words of the HTML, and are not the longer text in other words.
-fn says_more<'a>(html: impl Iterator<Item = &'a String>, plain: impl Iterator<Item = &'a String>) -> bool {
-    let (rich, poor) = (Words::read(html), Words::read(plain));
+fn says_more<'a>(
+    html: impl Iterator<Item = &'a String>,
+    plain: impl Iterator<Item = &'a Cow<'a, str>>,
+) -> bool {
+    let (rich, poor) = (Words::read(html.map(String::as_str)), Words::read(plain.map(AsRef::as_ref)));
     let missing = rich.hashes.difference(&poor.hashes).count();
     let is_longer = rich.hashes.len() > poor.hashes.len();
     missing * 2 > rich.hashes.len() && (is_longer || poor.is_stub())
+}
+
+/// Number of bits in which the words of plain parts are marked.
+const SKETCH_BITS: usize = 1 << 16;
+
+/// Elements with text that is not displayed.
+const HIDDEN: [&str; 3] = ["style", "script", "title"];
+
+/// Returns true if the plain parts have three of four words of the HTML. Most messages do, and their HTML is not
+/// converted: this takes a tenth of the time. Words that are not displayed count as missing.
+fn covers<'a>(
+    plain: impl Iterator<Item = &'a Cow<'a, str>>,
+    markup: impl Iterator<Item = &'a Cow<'a, str>>,
+) -> bool {
+    let mut marks = vec![false; SKETCH_BITS];
+    for place in plain.flat_map(|text| sketch_places(text)) {
+        if let Some(mark) = marks.get_mut(place) {
+            *mark = true;
+        }
+    }
+    let (mut found, mut missing) = (0_usize, 0_usize);
+    // The text after each tag, and after each entity in it.
+    let texts = markup.flat_map(|markup| markup.split('<')).filter_map(|tag| {
+        let (name, text) = tag.split_once('>').unwrap_or(("", tag));
+        let is_hidden = HIDDEN
+            .iter()
+            .any(|hidden| name.get(..hidden.len()).is_some_and(|start| start.eq_ignore_ascii_case(hidden)));
+        (!is_hidden).then_some(text)
+    });
+    let texts = texts.flat_map(|text| text.split('&')).map(|text| match text.split_once(';') {
+        Some((entity, after)) if entity.len() <= 8 => after,
+        _ => text,
+    });
+    for place in texts.flat_map(sketch_places) {
+        *(if marks.get(place) == Some(&true) { &mut found } else { &mut missing }) += 1;
+    }
+    found > 0 && found >= 3 * missing
+}
+
+/// Returns the places at which the words of a text are marked.
+fn sketch_places(text: &str) -> impl Iterator<Item = usize> + '_ {
+    let words = text.as_bytes().split(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric());
+    words.filter(|word| !word.is_empty()).map(|word| {
+        let hash = word.iter().fold(0x811C_9DC5_usize, |hash, byte| {
+            (hash ^ usize::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193)
+        });
+        (hash ^ hash >> 15) % SKETCH_BITS
+    })
 }
 
 /// The different words of a text.
@@ -105,9 +162,9 @@ struct Words {
 }
 
 impl Words {
-    fn read<'a>(texts: impl Iterator<Item = &'a String>) -> Self {
+    fn read<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut words = Self::default();
-        for token in texts.flat_map(|text| text.split_whitespace()) {
+        for token in texts.flat_map(str::split_whitespace) {
             // Only HTML has a target for each link.
             if words.hashes.len() < MAX_WORDS && !token.contains("://") && !token.contains('@') {
                 words.add(token);
@@ -196,8 +253,19 @@ mod tests {
             ("船は正午に\n出発します", "船は正午に出発します", false),
         ];
         for (plain, html, expect) in cases {
-            let (plain, html) = ([plain.to_owned()], [html.to_owned()]);
+            let (plain, html) = ([Cow::Borrowed(plain)], [html.to_owned()]);
             assert_eq!(says_more(html.iter(), plain.iter()), expect, "{plain:?} {html:?}");
+            let markup = [Cow::Owned(format!("<TITLE>x y z</TITLE><p class='a b c'>{}</p>", html[0]))];
+            assert!(!expect || !covers(plain.iter(), markup.iter()), "{plain:?} {html:?}");
+        }
+        let plain = [Cow::Borrowed("One two & three four")];
+        for (markup, expect) in [
+            ("<style>.a { b: c }</style><p id=x>One <b>TWO</b> &amp; three&nbsp;four", true),
+            ("<p>One two three five six", false),
+            ("<p>", false),
+            ("", false),
+        ] {
+            assert_eq!(covers(plain.iter(), [Cow::Borrowed(markup)].iter()), expect, "{markup}");
         }
     }
 }
