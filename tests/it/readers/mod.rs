@@ -1,7 +1,8 @@
-//! Readers of files: real samples of each kind, and files that are damaged or encrypted.
+//! Readers of files: real samples of each kind, mail of many shapes, and files that are damaged or encrypted.
 
 #[cfg(unix)]
 mod damaged;
+mod mail;
 mod samples;
 mod shapes;
 mod tables;

@@ -124,7 +124,7 @@ impl Component {
 }
 
 /// Returns a person as `Ann <ann@x.test>`.
-fn person(line: &ContentLine) -> String {
+pub(super) fn person(line: &ContentLine) -> String {
     let text = line.text();
     let address = text.trim();
     let address = address

@@ -166,7 +166,8 @@ fn text_kind(start: &str) -> Option<FileKind> {
             _ => None,
         };
     }
-    if start.starts_with("From ") && start.lines().nth(1).is_some_and(is_header) {
+    let is_separator = start.lines().next().is_some_and(|line| line == "From" || line.starts_with("From "));
+    if is_separator && start.lines().nth(1).is_some_and(is_header) {
         return Some(FileKind::Mbox);
     }
     is_message(&lower).then_some(FileKind::Eml)

@@ -1,17 +1,24 @@
 //! E-mails as records: decoded headers, the text, and the names and texts of attachments.
 //!
-//! * `eml`: the reader of single messages
-//! * `headers`: values of single headers
+//! * `eml`: the reader of single messages, `mbox`: the importer of mailbox files, `separator`: the lines between messages
 //! * `limits`: limits that are checked before parsing
-//! * `mbox`: the importer of mailbox files
+//! * `headers`: values of single headers, `header_bytes`: headers in UTF-8 for the parser
 //! * `identity`: the fields that distinguish two messages with the same message id
 //! * `text`: the texts of a message, of forwarded messages and of attachments
+//! * `alternatives`: the choice of a body, `charset`: texts with a wrong character set, `flowed`: flowed paragraphs
+//! * `protected`: parts that only another program can read
 
+mod alternatives;
+mod charset;
 mod eml;
+mod flowed;
+mod header_bytes;
 mod headers;
 mod identity;
 mod limits;
 mod mbox;
+mod protected;
+mod separator;
 mod text;
 
 pub(crate) use eml::read_mail;
@@ -26,6 +33,7 @@ use mail_parser::{Addr, Address, HeaderValue, Message, MessageParser};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use self::header_bytes::headers_in_utf8;
 use self::headers::{addresses, date_of, labels};
 use self::identity::identity;
 use self::limits::{SearchAllowance, prepare};
@@ -53,8 +61,12 @@ fn parse_message(raw: &[u8]) -> Result<MailRecord, String> {
     let message = MessageParser::default().parse(&*prepared).ok_or("it has no headers")?;
     let emitted_at = date_of(&message);
     let key = message_key(&message, raw);
-    let texts = Texts::read(&message, &mut allowance);
     let identity = identity(&message, emitted_at.as_deref());
+    // The identity has the headers as version 0.1.0 read them.
+    let recoded = headers_in_utf8(&prepared).filter(|recoded| prepare(recoded, &mut allowance).is_ok());
+    let recoded = recoded.as_deref().and_then(|raw| MessageParser::default().parse(raw));
+    let message = recoded.unwrap_or(message);
+    let texts = Texts::read(&message, &mut allowance);
     let data = message_fields(&message, texts, &key, emitted_at.as_deref());
     Ok(MailRecord { key, data, identity, emitted_at })
 }

@@ -185,3 +185,124 @@ fn a_message_without_an_id_gets_a_key_of_its_content() {
     let key = message_key(&message, raw);
     assert!(key.starts_with("sha256-") && key.len() == 7 + 64, "{key}");
 }
+
+/// Returns a multipart message with these parts: headers, an empty line and text.
+fn multipart(kind: &str, parts: &[&str]) -> String {
+    let parts: String = parts.iter().map(|part| format!("--b\n{part}\n")).collect();
+    format!("Subject: x\nContent-Type: multipart/{kind}; boundary=b\n\n{parts}--b--\n")
+}
+
+#[test]
+fn the_richer_alternative_is_the_body() {
+    let (stub, html) =
+        ("Content-Type: text/plain\n\nNo HTML viewer", "Content-Type: text/html\n\n<p>Order one ships today");
+    let inner = multipart("related", &[html, "Content-Type: image/png; name=\"a.png\"\n\npicture"])
+        .replace("--b", "--c");
+    let inner = inner.replace("boundary=b", "boundary=c").replace("Subject: x\n", "");
+    let picture = json!(["a.png"]);
+    for (parts, attachments, body) in [
+        (vec![stub, html], &Value::Null, "Order one ships today"),
+        (vec![html, stub], &Value::Null, "Order one ships today"),
+        (vec![stub, &inner], &picture, "Order one ships today"),
+        (vec!["Content-Type: text/plain\n\n", html], &Value::Null, "Order one ships today"),
+        (
+            vec!["Content-Type: text/plain\n\nOrder ONE ships: today", html],
+            &Value::Null,
+            "Order ONE ships: today",
+        ),
+        (vec!["Content-Type: text/plain\n\nOrder one ships", html], &Value::Null, "Order one ships"),
+        (vec![html], &Value::Null, "Order one ships today"),
+        (vec![stub], &Value::Null, "No HTML viewer"),
+    ] {
+        check_body(&multipart("alternative", &parts), attachments, body);
+    }
+    // Two alternatives in one message are chosen apart.
+    let first =
+        multipart("alternative", &[stub, html]).replace("--b", "--c").replace("boundary=b", "boundary=c");
+    let first = first.replace("Subject: x\n", "");
+    let second = first
+        .replace("--c", "--d")
+        .replace("boundary=c", "boundary=d")
+        .replace("No HTML viewer", "Order one ships today!");
+    check_body(
+        &multipart("mixed", &[&first, "Content-Type: text/plain\n\nbetween", &second]),
+        &Value::Null,
+        "Order one ships today\n\nbetween\n\nOrder one ships today!",
+    );
+}
+
+#[test]
+fn invitations_are_events_wherever_they_are() {
+    let event = "BEGIN:VCALENDAR\nMETHOD:CANCEL\nBEGIN:VEVENT\nSUMMARY:Walk\nEND:VEVENT\nEND:VCALENDAR";
+    let calendar = format!("Content-Type: text/calendar; method=CANCEL\n\n{event}");
+    let plain = "Content-Type: text/plain\n\nNo walk";
+    check_body(&format!("Subject: x\n{calendar}\n"), &Value::Null, "Cancelled: Walk");
+    check_body(&multipart("alternative", &[plain, &calendar]), &Value::Null, "No walk\n\nCancelled: Walk");
+    let attached = format!(
+        "Content-Type: application/octet-stream; name=a.ics\nContent-Disposition: attachment\n\n{event}"
+    );
+    let raw = multipart("mixed", &[plain, &attached]);
+    check_body(&raw, &json!(["a.ics"]), "No walk");
+    let read = read_message(raw.as_bytes()).unwrap();
+    assert_eq!(read.data.get("attached_text"), Some(&json!("--- a.ics ---\nCancelled: Walk")));
+}
+
+#[test]
+fn parts_for_other_programs_are_named() {
+    let encrypted = "multipart/encrypted; protocol=\"application/pgp-encrypted\"";
+    let raw = multipart(
+        "mixed",
+        &[
+            "Content-Type: application/pgp-encrypted\n\nVersion: 1",
+            "Content-Type: application/octet-stream; name=\"encrypted.asc\"\n\n-----BEGIN PGP MESSAGE-----\n\nx",
+        ],
+    );
+    let raw = raw.replace("multipart/mixed", encrypted);
+    let read = read_message(raw.as_bytes()).unwrap();
+    let body = read.data.get("body").and_then(Value::as_str).unwrap();
+    assert!(body.starts_with("[Encrypted with OpenPGP. ") && !body.contains("BEGIN"), "{body}");
+    assert_eq!(read.data.get("attachments"), Some(&json!(["encrypted.asc"])));
+    assert_eq!(read.data.get("attached_text"), None);
+
+    let clear = "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\nHello\n-----BEGIN PGP SIGNATURE-----\n\niQ\n-----END PGP SIGNATURE-----";
+    check_body(&format!("Subject: x\n\n{clear}\n"), &Value::Null, "Hello");
+    let signed = "multipart/signed; protocol=\"application/pgp-signature\"";
+    let raw = multipart(
+        "mixed",
+        &[
+            "Content-Type: text/plain\n\nHello",
+            "Content-Type: application/pgp-signature; name=\"signature.asc\"\n\n-----BEGIN PGP SIGNATURE-----",
+        ],
+    );
+    check_body(&raw.replace("multipart/mixed", signed), &json!(["signature.asc"]), "Hello");
+
+    // A signature, a key, and the name of an attachment with its attributes.
+    let tnef = b"\x78\x9F\x3E\x22\x01\x00\x02\x10\x80\x01\x00\x0A\x00\x00\x00plan.docx\0\x00\x00";
+    let encoded = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, tnef);
+    let part = format!(
+        "Content-Type: application/ms-tnef; name=\"winmail.dat\"\nContent-Transfer-Encoding: base64\n\n{encoded}"
+    );
+    let raw = multipart("mixed", &["Content-Type: text/plain\n\nSee below", &part]);
+    check_body(&raw, &json!(["winmail.dat", "plan.docx"]), "See below");
+    let read = read_message(raw.as_bytes()).unwrap();
+    let named = read.data.get("attached_text").and_then(Value::as_str).unwrap();
+    assert!(
+        named.starts_with("--- winmail.dat ---\n[Outlook's own format (TNEF) with: plan.docx. "),
+        "{named}"
+    );
+
+    let smime = "Subject: x\nContent-Type: application/pkcs7-mime; name=smime.p7m\n\nno CMS\n";
+    let read = read_message(smime.as_bytes()).unwrap();
+    assert!(
+        read.data.get("body").and_then(Value::as_str).unwrap().starts_with("[S/MIME that cannot be read.")
+    );
+}
+
+#[test]
+fn headers_in_other_bytes_keep_the_identity() {
+    let raw = b"Message-ID: <m@x>\nSubject: Gr\xF6\xDFe\nX-Gmail-Labels: Caf\xE9\n\nbody";
+    let read = read_message(raw).unwrap();
+    assert_eq!(read.data.get("subject"), Some(&json!("Größe")));
+    assert_eq!(read.data.get("labels"), Some(&json!(["Café"])));
+    assert_eq!(read.identity.get("subject"), Some(&json!("Gr\u{FFFD}\u{FFFD}e")));
+}

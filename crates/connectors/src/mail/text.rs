@@ -8,10 +8,16 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use fetchwell_core::record::html_text::html_to_text;
-use mail_parser::{Encoding, Message, MessageParser, MessagePart, MimeHeaders, PartType};
+use mail_parser::{ContentType, Encoding, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
+use super::super::calendar::invitation_text;
+use super::alternatives::Bodies;
+use super::charset::decoded;
+use super::flowed::unfold_part;
+use super::header_bytes::headers_in_utf8;
 use super::headers::{address_line, date_of};
 use super::limits::{SearchAllowance, is_digest, prepare, unmask};
+use super::protected::{Protected, without_armor};
 
 /// Maximum nesting of forwarded messages that are parsed.
 const MAX_FORWARDED_LEVELS: usize = 5;
@@ -20,8 +26,8 @@ const MAX_FORWARDED_LEVELS: usize = 5;
 const FORWARDED: &str = "---------- Forwarded message ----------";
 
 /// Subtypes of attachments that contain text, besides `text/*`.
-const TEXT_SUBTYPES: [&str; 9] =
-    ["json", "ld+json", "sql", "toml", "x-diff", "x-patch", "x-yaml", "xml", "yaml"];
+const TEXT_SUBTYPES: [&str; 10] =
+    ["ics", "json", "ld+json", "sql", "toml", "x-diff", "x-patch", "x-yaml", "xml", "yaml"];
 
 /// File name extensions of attachments that contain text, whatever their declared type.
 const TEXT_ENDINGS: [&str; 14] = [
@@ -37,6 +43,8 @@ pub(super) struct Texts {
     pub(super) attached: String,
     /// Names of attachments.
     pub(super) attachments: Vec<String>,
+    /// Texts of the events that were added.
+    events: Vec<String>,
 }
 
 impl Texts {
@@ -49,23 +57,69 @@ impl Texts {
 
     fn add(&mut self, message: &Message<'_>, level: usize, allowance: &mut SearchAllowance) {
         let digest_messages = digest_messages(message);
-        let shown: HashSet<u32> = message.text_body.iter().copied().collect();
+        let mut bodies = Bodies::choose(message);
         let attached: HashSet<u32> = message.attachments.iter().copied().collect();
         for (id, part) in (0_u32..).zip(&message.parts) {
             let name = part.attachment_name().map(|name| unmask(name).into_owned());
             if digest_messages.contains(&id) || is_message(part) {
                 self.attachments.extend(name);
                 self.add_forwarded(message, part, level, allowance);
-            } else if let (true, Some(text)) = (shown.contains(&id), text_of(part)) {
-                append(&mut self.body, &text);
+            } else if let Some(protected) = Protected::read(part, name.as_deref()) {
+                self.add_protected(protected, name, level, allowance);
+            } else if bodies.contains(id) && matches!(part.body, PartType::Text(_) | PartType::Html(_)) {
+                let text = bodies.take_converted(id).map(Cow::Owned).or_else(|| text_of(message, part));
+                append(&mut self.body, &text.unwrap_or_default());
             } else if attached.contains(&id) {
-                if let Some(text) = text_of(part).or_else(|| text_of_binary(part, name.as_deref())) {
-                    let heading = name.as_deref().map(|name| format!("--- {name} ---\n"));
-                    append(&mut self.attached, &format!("{}{text}", heading.unwrap_or_default()));
+                let text = text_of(message, part).or_else(|| text_of_binary(part, name.as_deref()));
+                match text.as_deref().map(|text| (text, event_text(part, name.as_deref(), text))) {
+                    Some((_, Some(event))) => self.add_event(part, name.as_deref(), event),
+                    Some((text, None)) => append_attached(&mut self.attached, name.as_deref(), text),
+                    None => {}
                 }
                 self.attachments.extend(name);
             }
         }
+    }
+
+    /// Adds the events of an invitation. Programs attach a second copy of it, which is left out.
+    fn add_event(&mut self, part: &MessagePart<'_>, name: Option<&str>, event: String) {
+        if self.events.contains(&event) {
+            return;
+        }
+        if part.content_disposition().is_some_and(ContentType::is_attachment) {
+            append_attached(&mut self.attached, name, &event);
+        } else {
+            append(&mut self.body, &event);
+        }
+        self.events.push(event);
+    }
+
+    /// Adds the text of a part that is signed, or what another part is.
+    fn add_protected(
+        &mut self,
+        protected: Protected,
+        name: Option<String>,
+        level: usize,
+        allowance: &mut SearchAllowance,
+    ) {
+        match protected {
+            Protected::Body(text) => append(&mut self.body, text),
+            Protected::Attachment(text, inner) => {
+                append_attached(&mut self.attached, name.as_deref(), &text);
+                self.attachments.extend(name);
+                self.attachments.extend(inner);
+                return;
+            }
+            Protected::Signed(content) if level < MAX_FORWARDED_LEVELS => {
+                let prepared = prepare(&content, allowance);
+                let parsed = prepared.as_deref().ok().and_then(|raw| MessageParser::default().parse(raw));
+                if let Some(inner) = parsed {
+                    self.add(&inner, level + 1, allowance);
+                }
+            }
+            Protected::Signed(_) => {}
+        }
+        self.attachments.extend(name);
     }
 
     /// Adds an attached message below its headers. Skips one that exceeds a limit.
@@ -88,6 +142,7 @@ impl Texts {
             let Ok(prepared) = prepare(part.contents(), allowance) else { return };
             prepared
         };
+        let prepared = headers_in_utf8(&prepared).map_or(prepared, Cow::Owned);
         let Some(inner) = MessageParser::default().parse(&*prepared) else { return };
         let headers = [
             ("From", inner.from().map(address_line)),
@@ -137,14 +192,27 @@ fn is_message(part: &MessagePart<'_>) -> bool {
         && matches!(&subtype, Some(Cow::Owned(subtype)) if matches!(subtype.to_ascii_lowercase().as_str(), "rfc822" | "global"))
 }
 
-fn text_of<'a>(part: &'a MessagePart<'_>) -> Option<Cow<'a, str>> {
-    match &part.body {
-        PartType::Text(text) => Some(Cow::Borrowed(&**text)),
-        PartType::Html(html) => Some(Cow::Owned(html_to_text(html))),
-        PartType::Binary(_) | PartType::InlineBinary(_) | PartType::Message(_) | PartType::Multipart(_) => {
-            None
-        }
+/// Appends the text of an attachment below its name.
+fn append_attached(texts: &mut String, name: Option<&str>, text: &str) {
+    let heading = name.map(|name| format!("--- {name} ---\n")).unwrap_or_default();
+    append(texts, &format!("{heading}{text}"));
+}
+
+/// Returns the readable text of a part with text.
+fn text_of<'a>(message: &'a Message<'_>, part: &'a MessagePart<'_>) -> Option<Cow<'a, str>> {
+    let text = decoded(message, part)?;
+    if matches!(part.body, PartType::Html(_)) {
+        return Some(Cow::Owned(html_to_text(&text)));
     }
+    Some(without_armor(unfold_part(part, &text).map_or(text, Cow::Owned)))
+}
+
+/// Returns the events of a part that is a calendar by its type or its name.
+fn event_text(part: &MessagePart<'_>, name: Option<&str>, text: &str) -> Option<String> {
+    let subtype = part.content_type().and_then(|found| found.subtype()).unwrap_or_default();
+    let is_calendar = ["calendar", "ics"].iter().any(|known| subtype.eq_ignore_ascii_case(known));
+    let is_named = || name.is_some_and(|name| name.to_ascii_lowercase().ends_with(".ics"));
+    (is_calendar || is_named()).then(|| invitation_text(text))?
 }
 
 /// Returns the text of an attachment with a binary type, if its subtype or name is that of text.
