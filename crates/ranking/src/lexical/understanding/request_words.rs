@@ -1,6 +1,6 @@
 //! The share that each word of a query has beside a word of its matter.
 //!
-//! A *frame* is a sequence of words of a request, such as `show me the mail where somebody talks about`: its words have a
+//! A *frame* is a sequence of words of a request, such as `show me the mail that deals with`: its words have a
 //! small share. Function words elsewhere have a larger one; other words, also those of a request in another place, are the
 //! matter. A query without matter is searched as it is, so nothing vanishes.
 
