@@ -11,6 +11,7 @@ use fetchwell_core::saturate::saturated;
 use fetchwell_http::{AuthMode, Callers};
 use fetchwell_state::cursor::Cursors;
 use fetchwell_tools::{CallerSettings, CallerToolboxes, SharedToolbox, Toolbox};
+use jiff::tz::TimeZone;
 use url::Url;
 
 use super::caller_sources::ConfiguredSources;
@@ -36,13 +37,14 @@ pub(crate) fn open_own(
     reopen_sources(&settings, environment, open)
 }
 
-/// Creates the authentication mode with its toolboxes.
+/// Creates the authentication mode with its toolboxes. `time_zone` is that of callers without a token.
 pub(crate) fn served(
     settings: &FileSettings,
     auth: Option<&AuthSettings>,
     environment: &Environment,
     opened: &[OpenedSource],
     cursors: Arc<Cursors>,
+    time_zone: TimeZone,
 ) -> Result<AuthMode, Failure> {
     let protection = Arc::new(settings.protection.clone());
     let Some(auth) = auth else {
@@ -51,6 +53,7 @@ pub(crate) fn served(
             source.reranked_by(reranking(settings, environment)).with_search_history(settings.search_history);
         let toolbox = Toolbox::with_cursors(source, cursors, settings.call_deadline);
         let toolbox = toolbox.protected_by(protection).with_pages(pages(settings, None, None));
+        let toolbox = toolbox.in_time_zone(time_zone);
         return Ok(AuthMode::Unauthenticated(SharedToolbox::new(toolbox)));
     };
     let authenticator = authenticator_settings(settings, auth, environment)?;

@@ -17,6 +17,7 @@ use fetchwell_sqlite::{SqliteFile, SqliteStore};
 use fetchwell_tools::{Payload, Profile, Toolbox};
 use fetchwell_upstream::McpServer;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use tokio::runtime::{Builder, Runtime};
 
 use super::embedding::SearchEmbedding;
@@ -386,6 +387,8 @@ pub(crate) fn toolbox(
 ) -> Result<Arc<Toolbox>, Failure> {
     let toolbox = Toolbox::new(sources, call_deadline)
         .map_err(|error| Failure::new(format!("no random bytes are available ({error})")))?;
+    // The user of a command is on this machine.
+    let toolbox = toolbox.in_time_zone(TimeZone::system());
     Ok(Arc::new(toolbox.protected_by(Arc::new(protection.clone()))))
 }
 

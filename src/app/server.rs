@@ -16,6 +16,7 @@ use fetchwell_state::cursor::{Cursors, LatestKeyMismatch, Skew, StatePlace, Timi
 use fetchwell_state::redis::RedisState;
 use fetchwell_telemetry::{AuditLog, InvalidOtlpEndpoint, OtlpEndpoint, Spans, Telemetry};
 use fetchwell_tools::Profile;
+use jiff::tz::TimeZone;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
@@ -80,7 +81,9 @@ pub(crate) fn run_server(
     let (state, stdio_state) = if is_stdio { (None, state.ok().flatten()) } else { (state?, None) };
     let timing = Timing { skew, valid_for: settings.cursor_ttl };
     let cursors = Arc::new(open_cursors(state.as_deref(), stdio_state, redis.as_ref(), timing)?);
-    let served = served(&settings, auth, environment, &opened, Arc::clone(&cursors))?;
+    // The client of a stdio server is on the same machine.
+    let time_zone = if is_stdio { TimeZone::system() } else { TimeZone::UTC };
+    let served = served(&settings, auth, environment, &opened, Arc::clone(&cursors), time_zone)?;
     let telemetry = start_telemetry(state.as_deref(), &settings, environment)?;
     let recorded = telemetry.clone();
     let encoded = telemetry.clone();

@@ -84,7 +84,8 @@ impl Search {
         let since = self.since.map(|since| format!("since:{since}"));
         // The end of a very long query is not searched, so the age comes first.
         let query = since.into_iter().chain(self.words).collect::<Vec<_>>().join(" ");
-        let matched = MatchedWords::new(&parse_query(&query, toolbox.now()).text().plain_words());
+        let matched =
+            MatchedWords::new(&parse_query(&query, &toolbox.local(toolbox.now())).text().plain_words());
         let mut arguments = RecordData::new();
         arguments.insert("query".to_owned(), query.into());
         arguments.insert("limit".to_owned(), self.limit.into());
@@ -129,6 +130,9 @@ fn print_text(printer: Printer, value: &Value, more: bool, matched: &MatchedWord
         if !text("url").is_empty() {
             printer.styled(Line::default().text("  ").styled(FAINT, text("url")));
         }
+    }
+    if let Some(dates) = value.get("dates").and_then(Value::as_str) {
+        note(&format_args!("dates: {dates}"));
     }
     for warning in value.get("warnings").and_then(Value::as_array).into_iter().flatten() {
         note(&with_option_names(warning.as_str().unwrap_or_default()));

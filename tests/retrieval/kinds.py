@@ -38,6 +38,9 @@ IDENTIFIERS = [
     re.compile(r"\bCVE-\d{4}-\d+\b"),
     re.compile(r"\bE[A-Z]{3,}\b"),
 ]
+TEMPLATES = json.loads((Path(__file__).resolve().parent / "templates.json").read_text())
+"""Templates of questions and written forms of dates with their precision, by hand. Tuning and reporting sets share none."""
+
 PARAPHRASES = Path(__file__).resolve().parent / "paraphrases.jsonl"
 """Questions written by hand, one JSON object per line: `set`, `text_digest` of the text that is meant, and `query`."""
 
@@ -405,6 +408,44 @@ def distant_summary(corpus, random):
             yield corpus.question(" ".join(record.item.summary.split()), {number})
 
 
+def side(corpus):
+    """Returns the side of a set by its name; that for CI has the templates of tuning."""
+    return "r" if corpus.connection.startswith("r") else "t"
+
+
+def question(corpus, random):
+    """Two or three words of a topic in a natural question."""
+    for number in corpus.shuffled(random):
+        topic = corpus.topic(number, random, random.choice([2, 3]))
+        if topic:
+            template = random.choice(TEMPLATES["questions"][side(corpus)])
+            yield corpus.question(template.format(" ".join(topic)), corpus.with_all(topic))
+
+
+def date(corpus, random):
+    """A topic and a date in a written form, if the topic alone does not suffice."""
+    for number in corpus.shuffled(random, lambda record: bool(record.item.date)):
+        topic = corpus.topic(number, random, random.choice([1, 2]), minimum=4)
+        if not topic:
+            continue
+        year, month, day = map(int, corpus.records[number].item.date[:10].split("-"))
+        form, precision = random.choice(TEMPLATES["dates"][side(corpus)])
+        names = {language: of_language[month - 1] for language, of_language in TEMPLATES["months"].items()}
+        written = form.format(y=year, m=month, d=day, q=(month + 2) // 3, **names)
+
+        def is_then(other):
+            date = corpus.records[other].item.date
+            if precision == "quarter":
+                return date[:4] == f"{year}" and (int(date[5:7]) + 2) // 3 == (month + 2) // 3
+            length = 10 if precision == "day" else 7
+            return date[:length] == f"{year}-{month:02}-{day:02}"[:length]
+
+        with_topic = corpus.with_all(topic)
+        relevant = {each for each in with_topic if corpus.records[each].item.date and is_then(each)}
+        if len(with_topic) > len(relevant):
+            yield corpus.question(f"{' '.join(topic)} {written}", relevant)
+
+
 def digest(text):
     """Returns a hash that is the same on every machine."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
@@ -503,6 +544,8 @@ KINDS = {
     "paraphrase": paraphrase,
     "distant_summary": distant_summary,
     "unanswerable": unanswerable,
+    "question": question,
+    "date": date,
 }
 """The functions that make the questions of each kind."""
 

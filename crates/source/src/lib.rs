@@ -63,10 +63,10 @@ pub use lazy_source::LazySource;
 pub use manifest::{Manifest, ManifestError, StreamDeclaration};
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
-    CountMode, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Mean, Metric, Purpose,
-    RangeOperator, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchField, SearchMode,
-    SearchOperator, SearchPage, SearchPosition, SearchQuery, SearchText, Selection, Start, StreamAnswer,
-    StreamQuery, Test, TimeZoneName, WindowQuery, WindowStart,
+    CountMode, DatePrecision, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Mean,
+    Metric, Purpose, RangeOperator, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchDate,
+    SearchField, SearchMode, SearchOperator, SearchPage, SearchPosition, SearchQuery, SearchText, Selection,
+    Start, StreamAnswer, StreamQuery, Test, TimeZoneName, WindowQuery, WindowStart,
 };
 pub use record_export::RecordExport;
 pub use record_store::RecordStore;

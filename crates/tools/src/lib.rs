@@ -19,7 +19,7 @@
 //! * `toolboxes`: the toolbox of each grant.
 //! * `documents`: the search of documents, its cache and stages.
 //!
-//! Uses `callers`, `core`, `source`, `state` and `telemetry`.
+//! Uses `callers`, `core`, `ranking`, `source`, `state` and `telemetry`.
 
 mod aggregate;
 mod answer;

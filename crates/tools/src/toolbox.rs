@@ -13,7 +13,8 @@ use fetchwell_core::lru::Lookups;
 use fetchwell_source::{BoundSource, Sources, StreamQuery};
 use fetchwell_state::cursor::{Cursors, Skew};
 use fetchwell_telemetry::Call;
-use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 
 use super::cache::{ChunkedTexts, KnownPreviews, Parts, Previews, SeenIds};
 use super::error::ToolError;
@@ -44,6 +45,8 @@ pub struct Toolbox {
     pages: Option<RecordPages>,
     call_deadline: Duration,
     protection: Arc<Protection>,
+    /// Time zone of the days that a query names.
+    time_zone: TimeZone,
 }
 
 impl Toolbox {
@@ -73,6 +76,7 @@ impl Toolbox {
             pages: None,
             call_deadline,
             protection: Arc::default(),
+            time_zone: TimeZone::UTC,
         }
     }
 
@@ -80,6 +84,12 @@ impl Toolbox {
     #[must_use]
     pub fn protected_by(self, protection: Arc<Protection>) -> Self {
         Self { protection, ..self }
+    }
+
+    /// Sets the time zone of the days that a query names. It is UTC for callers of which none is known.
+    #[must_use]
+    pub fn in_time_zone(self, time_zone: TimeZone) -> Self {
+        Self { time_zone, ..self }
     }
 
     /// Sets the record pages.
@@ -118,6 +128,7 @@ impl Toolbox {
             searches: SearchCache::for_grant(&self.cursors, self.caller()),
             call_deadline,
             protection,
+            time_zone: self.time_zone.clone(),
         }
     }
 
@@ -207,6 +218,12 @@ impl Toolbox {
     pub fn now(&self) -> Timestamp {
         let seconds = i64::try_from(self.cursors.now().as_secs()).ok();
         seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Returns a time in the time zone of the caller.
+    #[must_use]
+    pub fn local(&self, time: Timestamp) -> Zoned {
+        time.to_zoned(self.time_zone.clone())
     }
 
     /// Returns the deadline of a call.

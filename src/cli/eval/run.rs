@@ -8,7 +8,8 @@ use fetchwell_core::record::{Hit, HitId, Schema};
 use fetchwell_lab::evaluation::{MAX_RANK, Measures, Question};
 use fetchwell_source::{BoundSource, RecordQuery, SearchMode, SearchQuery, SourceError};
 use fetchwell_tools::parse_query;
-use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 
 use crate::app::failure::Failure;
 
@@ -47,16 +48,16 @@ pub(super) async fn run(
     mode: SearchMode,
 ) -> Result<Run, Failure> {
     // Ages in queries are counted back from one time.
-    let now = Timestamp::now();
+    let now = Timestamp::now().to_zoned(TimeZone::UTC);
     let schema = source.schema().await?;
     for question in questions.iter().take(WARM_UP_SEARCHES) {
-        let query = query(question, mode, &schema, now)?;
+        let query = query(question, mode, &schema, &now)?;
         source.search(&query).await.map_err(with_name(question))?;
     }
     let mut done =
         Run { answers: Vec::new(), unknown: BTreeSet::new(), lexical_instead: false, notes: BTreeSet::new() };
     for question in questions {
-        let query = query(question, mode, &schema, now)?;
+        let query = query(question, mode, &schema, &now)?;
         let started = Instant::now();
         let page = source.search(&query).await.map_err(with_name(question))?;
         let taken = started.elapsed();
@@ -82,7 +83,7 @@ fn query(
     question: &Question,
     mode: SearchMode,
     schema: &Schema,
-    now: Timestamp,
+    now: &Zoned,
 ) -> Result<SearchQuery, Failure> {
     let mut parsed = parse_query(&question.query, now);
     parsed.resolve_labels_in(schema).map_err(with_name(question))?;

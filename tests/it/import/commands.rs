@@ -240,7 +240,8 @@ fn a_manifest_gives_keys_and_refuses_streams_it_does_not_declare() {
 #[test]
 fn a_table_is_imported_by_its_header() {
     let workshop = Workshop::new();
-    let table = "\u{feff}id,name,note\n1,Ann,\"two\nlines, \"\"quoted\"\"\"\n2,Bob,x,y\n3,Cleo,\"x\"\n4,Dan,y\n";
+    let table =
+        "\u{feff}id,name,note\n1,Ann,\"two\nlines, \"\"quoted\"\"\"\n2,Bob,x,y\n3,Cleo,\"x\"\n4,Dan,y\n";
     let file = workshop.file("people.csv", table);
     assert_eq!(workshop.counts(&["csv", &file, "--stream", "people", "--key", "id"]), [3, 0, 0, 0, 1]);
     let output = workshop.import(&["csv", &file, "--stream", "people", "--key", "id"]);

@@ -11,3 +11,4 @@ mod query_language;
 mod query_operators;
 mod ranking;
 mod rerank;
+mod understanding;

@@ -1,7 +1,8 @@
 //! Selects candidates by the words of a search, and reads where they have them.
 //!
 //! If few records have any of the words, all of them are candidates. Otherwise the server scores a bounded number of
-//! records: those with the rarest words, those with two of the others, and those with a word in the title. The score only
+//! records: those with the rarest words, those with two of the others, those with a word in the title, and those of a time that
+//! the query names. The score only
 //! decides which records are candidates; their features decide the order.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -11,6 +12,8 @@ use fetchwell_ranking::lexical::expansion::Lookups;
 use fetchwell_ranking::lexical::ranking::RankedRecord;
 use fetchwell_ranking::lexical::scoring::Evidence;
 use fetchwell_ranking::lexical::selection::Likeness;
+use fetchwell_ranking::lexical::terms::QueryTerms;
+use fetchwell_ranking::lexical::understanding::TimeWindow;
 use fetchwell_source::SourceError;
 use tokio_postgres::types::ToSql;
 
@@ -32,6 +35,10 @@ const MAX_SCORED_FURTHER: u64 = 1_000;
 
 /// Number of candidates of other streams that are ranked beside those of one stream.
 const OTHERS: usize = 50;
+
+/// Number of candidates of each time that the query names, and of the newest ones of a time if it names nothing else.
+const OF_TIME: usize = 100;
+const NEWEST: usize = 50;
 
 /// Number of words of which each pair is looked up.
 const PAIRED: usize = 4;
@@ -59,6 +66,8 @@ struct Clause {
     weight: f32,
     /// Number of records in scope that have the word.
     frequency: u64,
+    /// True if the query is about the word.
+    is_matter: bool,
 }
 
 /// Word of the query that a word of the index stands for.
@@ -84,6 +93,7 @@ pub(crate) struct Conditions {
 /// Selection of candidates for one search.
 pub(super) struct Candidates<'a> {
     tables: &'a PostgresTables<'a>,
+    query: &'a QueryTerms,
     lookups: &'a Lookups,
     scope: &'a Scope,
     conditions: &'a Conditions,
@@ -132,6 +142,7 @@ impl Conditions {
 impl<'a> Candidates<'a> {
     pub(super) fn new(
         tables: &'a PostgresTables<'a>,
+        query: &'a QueryTerms,
         terms: &Terms<'_>,
         lookups: &'a Lookups,
         scope: &'a Scope,
@@ -147,13 +158,14 @@ impl<'a> Candidates<'a> {
                 let meaning = Meaning { slot, quality: alternative.quality, has_places };
                 slots.entry(alternative.text.as_bytes()).or_default().push(meaning);
                 let frequency = terms.frequency_in_scope(&alternative.text)?;
-                clauses.push(Clause { text: alternative.text.clone(), slot, weight, frequency });
+                let (text, is_matter) = (alternative.text.clone(), lookup.is_matter());
+                clauses.push(Clause { text, slot, weight, frequency, is_matter });
             }
         }
         clauses.sort_by(|one, other| {
             one.frequency.cmp(&other.frequency).then_with(|| one.text.cmp(&other.text))
         });
-        Ok(Self { tables, lookups, scope, conditions, clauses, slots })
+        Ok(Self { tables, query, lookups, scope, conditions, clauses, slots })
     }
 
     /// Returns the query for records with any word of the search; `None` if no record has one.
@@ -179,29 +191,60 @@ impl<'a> Candidates<'a> {
 
     /// Selects candidates and reads where they have the words.
     pub(super) fn select(&self) -> Result<Selected, SourceError> {
+        let Selected { evidence, is_complete } = self.select_by_words()?;
+        let mut found = Found::default();
+        found.add(evidence);
+        for window in &self.query.dates {
+            found.add(self.of_time(*window)?);
+        }
+        Ok(Selected { evidence: found.evidence, is_complete })
+    }
+
+    /// Selects the candidates of a time: those with the rarest words that the query is about, or the newest ones if it is about
+    /// nothing else. A year is no more than its words then.
+    fn of_time(&self, window: TimeWindow) -> Result<Vec<Evidence>, SourceError> {
+        let Conditions { constraints, after, before } = self.conditions;
+        let before = before.map_or(window.before(), |before| before.min(window.before()));
+        let conditions = Conditions {
+            constraints: constraints.clone(),
+            after: (*after).max(Some(window.after())),
+            before: Some(before),
+        };
+        if self.query.has_matter {
+            let matter: Vec<&Clause> = self.clauses.iter().filter(|clause| clause.is_matter).collect();
+            let rarest = matter.iter().take(count_within_limit(matter.iter().copied(), 1));
+            return match TextQuery::any(rarest.map(|clause| TextQuery::word(&clause.text))) {
+                Some(query) => self.read(Some(&query), OF_TIME, &conditions),
+                None => Ok(Vec::new()),
+            };
+        }
+        if window.is_narrow() { self.read(None, NEWEST, &conditions) } else { Ok(Vec::new()) }
+    }
+
+    fn select_by_words(&self) -> Result<Selected, SourceError> {
         let Some(any) = self.any() else {
             return Ok(Selected { evidence: Vec::new(), is_complete: true });
         };
         let mut found = Found::default();
         // One selection is enough if few records match, or if all of them have the same words.
         if self.max_matches() <= MAX_SCORED || self.conditions.have_all_words {
-            found.add(self.read(&any, DEPTH)?);
+            found.add(self.read(Some(&any), DEPTH, self.conditions)?);
             if found.evidence.len() < DEPTH {
                 return Ok(Selected { evidence: found.evidence, is_complete: true });
             }
         } else {
             for (query, count) in self.selections() {
-                found.add(self.read(&query, count)?);
+                found.add(self.read(Some(&query), count, self.conditions)?);
             }
             if found.evidence.len() < DEPTH {
-                found.add(self.read(&any, DEPTH - found.evidence.len())?);
+                found.add(self.read(Some(&any), DEPTH - found.evidence.len(), self.conditions)?);
             }
         }
         if let Some(stream) = self.dominant_stream(&found.evidence) {
             let without = TextQuery::not(TextQuery::word(&stream_word(stream)));
             let any = TextQuery::any(self.rarest().map(|clause| TextQuery::word(&clause.text)));
             if let Some(others) = any.and_then(|any| TextQuery::all([any, without])) {
-                found.add(self.read(&others, OTHERS)?);
+                found.add(self.read(Some(&others), OTHERS, self.conditions)?);
             }
         }
         Ok(Selected { evidence: found.evidence, is_complete: false })
@@ -220,7 +263,7 @@ impl<'a> Candidates<'a> {
         selections
             .extend(TextQuery::any(self.clauses.iter().take(rare).map(word)).map(|query| (query, DEPTH)));
         let others = self.clauses.get(rare..).unwrap_or_default();
-        let paired = others.get(..count_within_limit(others, 2).min(PAIRED)).unwrap_or_default();
+        let paired = others.get(..count_within_limit(others.iter(), 2).min(PAIRED)).unwrap_or_default();
         let mut pairs = Vec::new();
         for (at, one) in paired.iter().enumerate() {
             let others = paired.iter().skip(at + 1).filter(|other| other.slot != one.slot);
@@ -234,24 +277,32 @@ impl<'a> Candidates<'a> {
 
     /// Returns the rarest words, at least one, with at most [`MAX_READ`] records together.
     fn rarest(&self) -> impl Iterator<Item = &Clause> {
-        self.clauses.iter().take(count_within_limit(&self.clauses, 1))
+        self.clauses.iter().take(count_within_limit(self.clauses.iter(), 1))
     }
 
-    /// Reads the best `count` records that match a query and the conditions, by the score of the server.
-    fn read(&self, query: &TextQuery, count: usize) -> Result<Vec<Evidence>, SourceError> {
+    /// Reads the best `count` records that match a query and conditions, by the score of the server. Without a query, these are
+    /// the newest ones that meet the conditions.
+    fn read(
+        &self,
+        query: Option<&TextQuery>,
+        count: usize,
+        conditions: &Conditions,
+    ) -> Result<Vec<Evidence>, SourceError> {
         let scored = if count < DEPTH { MAX_SCORED_FURTHER } else { MAX_SCORED };
-        let Some(TextQuery(query)) =
-            TextQuery::all(std::iter::once(query.clone()).chain(self.conditions.constraints.clone()))
-        else {
-            return Ok(Vec::new());
+        let all = TextQuery::all(query.cloned().into_iter().chain(conditions.constraints.clone()));
+        let filter = if all.is_some() { "t.words @@ CAST($1::text AS tsquery)" } else { "$1::text IS NULL" };
+        let (newest, scored) = match query {
+            Some(_) => ("", scored),
+            None => (" ORDER BY t.time DESC, t.id", saturated(count)),
         };
+        let query = all.map(|TextQuery(query)| query);
         let (weights, groups) = self.score_groups();
-        let Conditions { after, before, .. } = self.conditions;
+        let Conditions { after, before, .. } = conditions;
         let average = self.scope.average_length();
         let words: Vec<&str> = self.clauses.iter().map(|clause| clause.text.as_str()).collect();
         let count = saturated::<i64>(count);
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&query, after, before, &words, &count, &average];
-        let mut score = Vec::new();
+        let mut score = vec!["0::float8".to_owned()];
         for (weight, group) in weights.iter().zip(&groups) {
             score.push(format!(
                 "${}::float8 * ts_rank('{{0.6,0.6,0.6,1}}', t.words, CAST(${}::text AS tsquery))",
@@ -262,7 +313,7 @@ impl<'a> Candidates<'a> {
         }
         // A bounded number of records is scored, and the vectors of the best ones are read.
         let sql = format!(
-            "SELECT t.id, t.stream, t.length, t.title_words, t.similarity, {},
+            "SELECT t.id, t.stream, t.length, t.title_words, t.similarity, {}, t.time,
                  CASE WHEN pg_column_size(t.words) <= {MAX_VECTOR_BYTES} THEN t.words ELSE (
                      SELECT string_agg(quote_literal(v.lexeme) || coalesce(':' || array_to_string(v.positions, ','), ''), ' ')::tsvector
                      FROM unnest(t.words) AS v WHERE v.lexeme = ANY ($4::text[])) END
@@ -271,13 +322,13 @@ impl<'a> Candidates<'a> {
                  FROM (
                      SELECT t.id, t.length,
                          CASE WHEN pg_column_size(t.words) < {LARGE_VECTOR_BYTES} THEN t.words ELSE t.words || ''::tsvector END AS words
-                     FROM fetchwell.texts t WHERE t.words @@ CAST($1::text AS tsquery){} LIMIT {scored}
+                     FROM fetchwell.texts t WHERE {filter}{}{newest} LIMIT {scored}
                  ) t
                  ORDER BY score DESC, t.id LIMIT $5
              ) b JOIN fetchwell.texts t ON t.id = b.id",
             "(SELECT s.connection FROM fetchwell.streams s WHERE s.id = t.stream)",
             score.join(" + "),
-            self.conditions.sql(1),
+            conditions.sql(1),
         );
         let rows = self.tables.query(&sql, &values)?;
         Ok(rows.iter().map(|row| self.evidence(row, average)).collect())
@@ -304,7 +355,7 @@ impl<'a> Candidates<'a> {
         let title_words = count(3);
         let mut matches =
             vec![fetchwell_ranking::lexical::ranking::WordMatches::default(); self.lookups.words.len()];
-        if let Ok(vector) = row.try_get::<_, RawVector<'_>>(6) {
+        if let Ok(vector) = row.try_get::<_, RawVector<'_>>(7) {
             let _truncated = vector.for_each(|word, positions| {
                 let Some(slots) = self.slots.get(word) else { return };
                 let positions: Vec<u32> = positions.collect();
@@ -329,6 +380,7 @@ impl<'a> Candidates<'a> {
         Evidence {
             row: number(0),
             stream: number(1).unsigned_abs(),
+            time: Some(number(6)).filter(|time| *time > NO_TIME),
             likeness: Some(Likeness {
                 connection: number(5).unsigned_abs(),
                 similarity: number(4).cast_unsigned(),
@@ -350,13 +402,13 @@ impl<'a> Candidates<'a> {
 }
 
 /// Counts the first words that have at most [`MAX_READ`] records together. Returns at least `min`.
-fn count_within_limit(clauses: &[Clause], min: usize) -> usize {
+fn count_within_limit<'c>(clauses: impl Iterator<Item = &'c Clause>, min: usize) -> usize {
     let mut sum = 0;
     let is_read = |(at, clause): &(usize, &Clause)| {
         sum += clause.frequency;
         *at < min || sum <= MAX_READ
     };
-    clauses.iter().enumerate().take_while(is_read).count()
+    clauses.enumerate().take_while(is_read).count()
 }
 
 /// Candidates of several selections, each once.

@@ -9,7 +9,7 @@ use fetchwell_ranking::lexical::matching::{ExcerptTerms, ScanAllowance};
 use fetchwell_ranking::lexical::question::{is_lexical_instead, lists_records, page_without_words};
 use fetchwell_ranking::lexical::record_filter::{CHUNK, MAX_EXAMINED, RecordFilter};
 use fetchwell_ranking::lexical::scoring::score;
-use fetchwell_ranking::lexical::selection::{Copies, LikeHit, Match, arrange};
+use fetchwell_ranking::lexical::selection::{Copies, LikeHit, Match, ScoredCandidate, arrange};
 use fetchwell_ranking::lexical::terms::QueryTerms;
 use fetchwell_ranking::meaning::{
     NearestHit, NearestRecords, Placement, Placements, passage_of, place_all, place_among,
@@ -111,7 +111,7 @@ pub(crate) fn rank(
         after: query.text.after.map(jiff::Timestamp::as_second),
         before: query.text.before.map(jiff::Timestamp::as_second),
     };
-    let candidates = Candidates::new(tables, &vocabulary, &lookups, &scope, &conditions)?;
+    let candidates = Candidates::new(tables, &terms, &vocabulary, &lookups, &scope, &conditions)?;
     let is_first = position.is_none();
     let found = match position {
         Some(position) => position,
@@ -120,7 +120,10 @@ pub(crate) fn rank(
             Position { place: Place { ranked: 0, rest }, ranked: Vec::new(), count: None }
         }
         None => {
-            let mut position = first_position(&candidates, &terms, &lookups, query)?;
+            let kinds = scope.streams_of_kinds(&terms.kinds);
+            let selected = candidates.select()?;
+            let scored = score(&terms, &lookups, selected.evidence, &kinds);
+            let mut position = first_position(&candidates, scored, selected.is_complete, query);
             if scope.is_behind {
                 position.count = position.count.map(Count::at_least);
             }
@@ -138,6 +141,7 @@ pub(crate) fn rank(
         None => None,
     };
     let is_by_words = near.is_none();
+    let is_alone = near.as_ref().is_some_and(|near| near.is_alone);
     let (Position { place, ranked, count }, placed) = match near {
         Some(near) => {
             let passing = passing(tables, &found.ranked, filter.as_ref(), bounds)?;
@@ -158,6 +162,7 @@ pub(crate) fn rank(
         count: filter.is_none().then_some(count),
         notes: notes(&scope, &terms),
         lexical_instead: is_by_words && is_lexical_instead(query),
+        has_raised_dates: !terms.dates.is_empty() && !is_alone,
         ..SearchPage::default()
     };
     Ok(RankedPage { rows: found.rows, words: excerpt_terms(&lookups), placed, page })
@@ -173,16 +178,14 @@ fn notes(scope: &Scope, terms: &QueryTerms) -> Vec<String> {
         .collect()
 }
 
-/// Ranks the records that have words of a query, for its first page.
+/// Returns the position of the first page of scored records. They are all that match if `is_complete` is true.
 fn first_position(
     candidates: &Candidates<'_>,
-    terms: &QueryTerms,
-    lookups: &Lookups,
+    scored: Vec<ScoredCandidate>,
+    is_complete: bool,
     query: &SearchQuery,
-) -> Result<Position, SourceError> {
-    let selected = candidates.select()?;
-    let rest = if selected.is_complete { Rest::Nothing } else { Rest::Words { before: i64::MAX } };
-    let scored = score(terms, lookups, selected.evidence);
+) -> Position {
+    let rest = if is_complete { Rest::Nothing } else { Rest::Words { before: i64::MAX } };
     let like: Vec<LikeHit> = scored.iter().map(LikeHit::from).collect();
     let ranked = arrange(scored, &Copies::by_likeness(&like));
     let found = ranked.len() as u64;
@@ -193,7 +196,7 @@ fn first_position(
         _ if is_plain => Count::exact(candidates.min_matches().max(found)).at_least(),
         _ => Count::exact(found).at_least(),
     };
-    Ok(Position { place: Place { ranked: 0, rest }, ranked, count: Some(count) })
+    Position { place: Place { ranked: 0, rest }, ranked, count: Some(count) }
 }
 
 /// Records that are near to the query of a first page.

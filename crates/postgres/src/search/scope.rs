@@ -1,6 +1,7 @@
 //! The part of a store that a search covers: all streams, those of one connection, or some by name.
 
 use fetchwell_core::handle::ConnectionId;
+use fetchwell_ranking::lexical::understanding::RecordKind;
 use fetchwell_ranking::relational::streams::unknown;
 use fetchwell_ranking::relational::tables::Tables as _;
 use fetchwell_source::unknown_place::unknown_place;
@@ -21,6 +22,8 @@ pub(crate) struct Scope {
     pub(super) all_words: u64,
     /// Number of records in scope.
     pub(super) records_in_scope: u64,
+    /// Name of each stream of the store by its row id.
+    names: Vec<(i64, String)>,
     /// True if words of records in scope are missing.
     pub(super) is_incomplete: bool,
     /// True if an import runs or was interrupted, so that numbers of records with each word are behind.
@@ -68,6 +71,7 @@ impl Scope {
             streams: is_limited.then(|| asked.iter().map(|row| number(row, 0)).collect()),
             words,
             records_in_scope: asked.iter().map(|row| number(row, 4).unsigned_abs()).sum(),
+            names: rows.iter().map(|row| (number(row, 0), text(row, 1).to_owned())).collect(),
             records: sum(4),
             all_words: sum(5),
             is_incomplete: asked.iter().any(|row| {
@@ -80,6 +84,13 @@ impl Scope {
     #[expect(clippy::cast_precision_loss, reason = "an average")]
     pub(super) fn average_length(&self) -> f32 {
         (self.all_words as f32 / self.records.max(1) as f32).max(1.0)
+    }
+
+    /// Returns the ids of the streams of some kinds.
+    pub(super) fn streams_of_kinds(&self, kinds: &[RecordKind]) -> Vec<u64> {
+        let is_asked = |name: &str| kinds.iter().any(|kind| kind.is_of_stream(name));
+        let asked = self.names.iter().filter(|(_, name)| is_asked(name));
+        asked.map(|(row, _)| row.unsigned_abs()).collect()
     }
 
     /// Returns true if all records in scope are of one stream.

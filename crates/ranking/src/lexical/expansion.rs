@@ -88,8 +88,17 @@ pub struct Lookup {
     pub(crate) kind: WordKind,
     /// Words of the index, the word itself first; none if no record matches.
     pub alternatives: Vec<Alternative>,
-    /// Rarity of the word, times the importance of its kind.
+    /// Rarity of the word, times the importance of its kind and its share.
     pub weight: f32,
+    /// Importance beside a word that the query is about, 0 to 1: less for a word of a request or date.
+    pub share: f32,
+}
+
+impl Lookup {
+    /// Returns true for a word that the query is about.
+    pub fn is_matter(&self) -> bool {
+        self.share >= 1.0
+    }
 }
 
 /// Words of a query, looked up in an index.
@@ -105,6 +114,15 @@ impl Lookups {
     /// Returns the rarity of a word that so many records have (inverse document frequency).
     pub fn rarity(&self, frequency: u64) -> f32 {
         rarity(frequency, self.records)
+    }
+
+    /// Returns the greatest weight of a word that the query is about; of any word if it is about none.
+    pub(crate) fn strongest(&self) -> f32 {
+        let greatest = |is_counted: fn(&Lookup) -> bool| {
+            self.words.iter().filter(|word| is_counted(word)).map(|word| word.weight).fold(0.0, f32::max)
+        };
+        let of_matter = greatest(Lookup::is_matter);
+        if of_matter > 0.0 { of_matter } else { greatest(|_| true) }
     }
 
     /// Returns true if the places of a word are compared. In a long query, those of very common words tell little.
@@ -159,28 +177,30 @@ pub fn look_up<V: Vocabulary>(vocabulary: &V, terms: &QueryTerms) -> Result<Look
     rarest.sort_unstable();
     let limit = rarest.get(MAX_WORDS).copied().unwrap_or(u64::MAX);
     let inflected = rarest.get(MAX_INFLECTED).copied().unwrap_or(u64::MAX);
-    let max_forms = if words.len() <= MAX_WORDS_WITH_ALL_FORMS { MAX_FORMS } else { 1 };
+    let matter = words.iter().filter(|(slot, _)| slot.is_matter()).count();
+    let max_forms = if matter <= MAX_WORDS_WITH_ALL_FORMS { MAX_FORMS } else { 1 };
     let (mut kept, mut replaced) = (0, 0);
     let mut lookups = Vec::with_capacity(words.len());
     for (slot, frequency) in words {
         let mut alternatives = Vec::new();
-        let is_spaced = matches!(slot.kind, WordKind::Spaced | WordKind::Part);
-        if frequency == 0 && is_spaced && replaced < MAX_REPLACED {
+        // Other forms of words of a request are as unimportant as these.
+        let has_forms = matches!(slot.kind, WordKind::Spaced | WordKind::Part) && slot.is_matter();
+        if frequency == 0 && has_forms && replaced < MAX_REPLACED {
             replaced += 1;
             alternatives.extend(expansion.others(&slot.text, frequency, max_forms)?);
         } else if frequency > 0 && frequency <= limit && kept < MAX_WORDS {
             kept += 1;
             alternatives.push(Alternative { text: slot.text.clone(), quality: 1.0, frequency });
-            if frequency <= inflected && is_spaced {
+            if frequency <= inflected && has_forms {
                 alternatives.extend(expansion.others(&slot.text, frequency, max_forms)?);
             }
         }
-        let importance = if slot.kind == WordKind::Part { PART_WEIGHT } else { 1.0 };
+        let importance = if slot.kind == WordKind::Part { PART_WEIGHT } else { slot.share() };
         let max_frequency = alternatives.iter().map(|alternative| alternative.frequency).max().unwrap_or(0);
         let is_looked_up = frequency > 0 && !alternatives.is_empty();
         let known = if is_looked_up { frequency } else { max_frequency };
         let weight = if known > 0 { rarity(known, expansion.records) * importance } else { 0.0 };
-        lookups.push(Lookup { kind: slot.kind, alternatives, weight });
+        lookups.push(Lookup { kind: slot.kind, alternatives, weight, share: slot.share() });
     }
     Ok(Lookups { words: lookups, records: expansion.records })
 }

@@ -11,6 +11,7 @@
 //! * `ranking`, `scoring`, `selection`: the score of a record, and the order of scored records
 //! * `matching`, `hits`: the passage of a record that matches, and its hit
 //! * `record_filter`: filters over search results
+//! * `understanding`: words of requests, and dates in plain text
 //! * `foreign`: results that another program found
 //!
 //! **Invariant:** no database and no index is known here.
@@ -29,5 +30,6 @@ mod similarity;
 pub mod spelling;
 mod stems;
 pub mod terms;
+pub mod understanding;
 pub mod vocabulary;
 pub mod words;

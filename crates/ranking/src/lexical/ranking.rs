@@ -62,6 +62,8 @@ pub const WEIGHTS: Weights = Weights {
 pub(crate) struct RankedWord {
     /// Rarity of the word (inverse document frequency), times the importance of its kind.
     pub(crate) weight: f32,
+    /// Importance beside a word that the query is about, 0 to 1, whatever the rarity of the word.
+    pub(crate) share: f32,
     /// False for a word that a record may lack without missing anything, such as a part of an identifier.
     pub(crate) counts: bool,
 }
@@ -192,7 +194,7 @@ impl RankedQuery {
             run: self.run_share(record),
             window: self.window_share(record, total),
             units,
-            start: start_share(record),
+            start: self.start_share(record),
             brevity: 1.0 / (1.0 + record.relative_length),
         }
     }
@@ -226,33 +228,44 @@ impl RankedQuery {
 
     /// Returns the share of the query in its longest sequence that the record has as it is.
     fn run_share(&self, record: &RankedRecord) -> f32 {
-        let steps = self.neighbours.len();
-        if steps == 0 {
+        let share = |word: usize| self.words.get(word).map_or(0.0, |word| word.share);
+        let step = |pair: &Neighbours| share(pair.first).min(share(pair.second));
+        let whole: f32 = self.neighbours.iter().map(step).sum();
+        if whole <= 0.0 {
             return 0.0;
         }
-        // Ends of sequences at the current word: position and number of steps.
-        let mut ends: Vec<(u32, usize)> = Vec::new();
-        let mut longest = 0;
+        // Ends of sequences at the current word: position and length.
+        let mut ends: Vec<(u32, f32)> = Vec::new();
+        let mut longest = 0.0_f32;
         let mut previous = None;
         for pair in &self.neighbours {
             let positions = |word: usize| record.matches.get(word).map_or(&[][..], |found| &found.positions);
             if previous != Some(pair.first) {
-                ends = positions(pair.first).iter().map(|position| (*position, 0)).collect();
+                ends = positions(pair.first).iter().map(|position| (*position, 0.0)).collect();
             }
             let extend = |position: &u32| {
                 let before = position.checked_sub(pair.gap)?;
                 let at = ends.binary_search_by_key(&before, |(position, _)| *position).ok()?;
-                ends.get(at).map(|(_, steps)| (*position, steps + 1))
+                ends.get(at).map(|(_, length)| (*position, length + step(pair)))
             };
-            let next: Vec<(u32, usize)> = positions(pair.second)
+            let next: Vec<(u32, f32)> = positions(pair.second)
                 .iter()
-                .map(|position| extend(position).unwrap_or((*position, 0)))
+                .map(|position| extend(position).unwrap_or((*position, 0.0)))
                 .collect();
-            longest = next.iter().map(|(_, steps)| *steps).max().unwrap_or(0).max(longest);
+            longest = next.iter().map(|(_, length)| *length).fold(longest, f32::max);
             ends = next;
             previous = Some(pair.second);
         }
-        ratio(longest, steps)
+        (longest / whole).min(1.0)
+    }
+
+    /// Returns a share that falls with the position of the first match, other forms of a word counted by their quality.
+    fn start_share(&self, record: &RankedRecord) -> f32 {
+        let share = |(word, matches): (&RankedWord, &WordMatches)| {
+            let first = matches.positions.first()?;
+            Some(word.share * matches.quality * 8.0 / (8.0 + ratio(*first as usize, 1)))
+        };
+        self.words.iter().zip(&record.matches).filter_map(share).fold(0.0, f32::max)
     }
 
     /// Returns how close together the matched words are, times their share of the query.
@@ -335,15 +348,6 @@ fn title_share(record: &RankedRecord) -> f32 {
     (qualities / ratio(record.title_words as usize, 1)).min(1.0)
 }
 
-/// Returns a share that falls with the position of the first match, other forms of a word counted by their quality.
-fn start_share(record: &RankedRecord) -> f32 {
-    let share = |matches: &WordMatches| {
-        let first = matches.positions.first()?;
-        Some(matches.quality * 8.0 / (8.0 + ratio(*first as usize, 1)))
-    };
-    record.matches.iter().filter_map(share).fold(0.0, f32::max)
-}
-
 #[expect(clippy::cast_precision_loss, reason = "counts of words are far below 2^24")]
 fn ratio(part: usize, whole: usize) -> f32 {
     if whole == 0 { 0.0 } else { part as f32 / whole as f32 }
@@ -359,7 +363,7 @@ mod tests {
         let neighbours =
             (1..words).map(|second| Neighbours { first: second - 1, second, gap: 1, in_unit: false });
         RankedQuery {
-            words: vec![RankedWord { weight: 2.0, counts: true }; words],
+            words: vec![RankedWord { weight: 2.0, share: 1.0, counts: true }; words],
             neighbours: neighbours.collect(),
         }
     }

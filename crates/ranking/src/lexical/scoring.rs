@@ -1,12 +1,24 @@
 //! Scores candidates by where they have the words of a query, and orders them.
+//!
+//! A time that the query names is scored like a word that records of that time have, and a kind of records that it asks for
+//! like a common word that records of such a stream have.
 
 use fetchwell_core::saturate::saturated;
 
 use super::expansion::{Lookup, Lookups};
-use super::ranking::{Neighbours, RankedQuery, RankedRecord, RankedWord, WEIGHTS};
+use super::ranking::{Neighbours, RankedQuery, RankedRecord, RankedWord, WEIGHTS, WordMatches};
 use super::selection::{Likeness, ScoredCandidate, sort_by_score};
 use super::terms::QueryTerms;
 use super::words::WordKind;
+
+/// Weight of the kind of records that a query asks for, beside its rarest word.
+const KIND_WEIGHT: f32 = 0.15;
+
+/// Weight of a time in a query that is about nothing else, beside its rarest word.
+const LONE_TIME_WEIGHT: f32 = 2.0;
+
+/// Number of occurrences that a record of the time or kind counts as.
+const OCCURRENCES: f32 = 3.0;
 
 /// Candidate with what its score and its place among others depend on.
 #[derive(Debug, Clone)]
@@ -15,16 +27,27 @@ pub struct Evidence {
     pub row: i64,
     /// Id of the stream.
     pub stream: u64,
+    /// Second at which the record was written, if it is known and the query names a time.
+    pub time: Option<i64>,
     /// Likeness to other candidates; `None` if the index does not have it.
     pub likeness: Option<Likeness>,
     /// Counts of the words of the query in the record.
     pub record: RankedRecord,
 }
 
-/// Returns candidates with their scores, the best first.
-pub fn score(terms: &QueryTerms, lookups: &Lookups, candidates: Vec<Evidence>) -> Vec<ScoredCandidate> {
-    let query = ranked_query(terms, lookups);
-    let scored = candidates.into_iter().map(|evidence| {
+/// Returns candidates with their scores, the best first. `kind_streams` are the ids of the streams of the kinds that the query
+/// asks for.
+pub fn score(
+    terms: &QueryTerms,
+    lookups: &Lookups,
+    candidates: Vec<Evidence>,
+    kind_streams: &[u64],
+) -> Vec<ScoredCandidate> {
+    let mut query = ranked_query(terms, lookups);
+    let raises = Raises::new(terms, lookups, kind_streams);
+    query.words.extend(raises.words());
+    let scored = candidates.into_iter().map(|mut evidence| {
+        evidence.record.matches.extend(raises.matches(&evidence));
         let features = query.features(&evidence.record);
         ScoredCandidate {
             row: evidence.row,
@@ -39,11 +62,56 @@ pub fn score(terms: &QueryTerms, lookups: &Lookups, candidates: Vec<Evidence>) -
     scored
 }
 
+/// The time and the kind of records that a query asks for, each as a word that records have or lack.
+#[derive(Debug)]
+struct Raises<'a> {
+    terms: &'a QueryTerms,
+    kind_streams: &'a [u64],
+    /// Weight of the time, 0 without one.
+    time: f32,
+    /// Weight of the kind, 0 without one.
+    kind: f32,
+}
+
+impl<'a> Raises<'a> {
+    fn new(terms: &'a QueryTerms, lookups: &Lookups, kind_streams: &'a [u64]) -> Self {
+        // If no record has a word, nothing else is compared.
+        let strongest = Some(lookups.strongest()).filter(|weight| *weight > 0.0).unwrap_or(1.0);
+        let time = terms.dates.iter().map(|window| window.weight()).fold(0.0, f32::max);
+        let time = if terms.has_matter { time } else { time * LONE_TIME_WEIGHT };
+        let kind = if kind_streams.is_empty() { 0.0 } else { KIND_WEIGHT };
+        Self { terms, kind_streams, time: time * strongest, kind: kind * strongest }
+    }
+
+    /// Returns the weights that are not 0, as words that a record may lack.
+    fn words(&self) -> impl Iterator<Item = RankedWord> {
+        let weights = [self.time, self.kind].into_iter().filter(|weight| *weight > 0.0);
+        weights.map(|weight| RankedWord { weight, share: 1.0, counts: false })
+    }
+
+    /// Returns the matches of these words in a record.
+    fn matches(&self, evidence: &Evidence) -> Vec<WordMatches> {
+        let nearness =
+            self.terms.dates.iter().map(|window| window.nearness(evidence.time)).fold(0.0, f32::max);
+        let is_of_kind = if self.kind_streams.contains(&evidence.stream) { 1.0 } else { 0.0 };
+        let matches = |quality: f32| WordMatches {
+            frequency: quality * OCCURRENCES,
+            quality,
+            ..WordMatches::default()
+        };
+        let mut found = Vec::with_capacity(2);
+        found.extend((self.time > 0.0).then(|| matches(nearness)));
+        found.extend((self.kind > 0.0).then(|| matches(is_of_kind)));
+        found
+    }
+}
+
 /// Returns the query as the scorer sees it.
 fn ranked_query(terms: &QueryTerms, lookups: &Lookups) -> RankedQuery {
     let word = |lookup: &Lookup| RankedWord {
         weight: lookup.weight,
-        counts: lookup.kind != WordKind::Part && lookup.weight > 0.0,
+        share: lookup.share,
+        counts: lookup.kind != WordKind::Part && lookup.weight > 0.0 && lookup.is_matter(),
     };
     let is_part = |slot: usize| lookups.words.get(slot).is_some_and(|word| word.kind == WordKind::Part);
     // A word in camel case is represented by its parts, which have the same places.

@@ -3,15 +3,23 @@
 //! A text has slots, which are its different words, and places, which are the slots in the order of the text. Words
 //! that stand together without white space (`user_123`, a path, a text in a script without spaces) or within quotes
 //! are a unit: a record that has them in sequence ranks higher.
+//!
+//! Words of a request and of a date have a share of the importance of others (`understanding`).
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use fetchwell_source::{SearchField, SearchText};
+use fetchwell_source::{SearchDate, SearchField, SearchText};
 
+use super::understanding::request_words::{QueryWord, Shares, WHOLE, WordRole, asks, is_listed, shares_of};
+use super::understanding::{RecordKind, TimeWindow, word_share};
 use super::words::{Word, WordKind, words};
 
 /// Maximum number of places of a text that are looked at. Later words are ignored.
 const MAX_PLACES: usize = 400;
+
+/// Maximum number of times that records are raised for. Candidates of each are selected.
+const MAX_WINDOWS: usize = 4;
 
 /// Maximum number of units that are looked up as a whole, and of the words of one.
 const MAX_UNITS: usize = 4;
@@ -23,6 +31,30 @@ pub struct Slot {
     /// Folded text of the word.
     pub text: String,
     pub(crate) kind: WordKind,
+    /// Importance beside a word of the matter, in percent.
+    share: u8,
+}
+
+impl Slot {
+    /// Returns true for a word that the query is about, and not one of a request or date.
+    pub(crate) fn is_matter(&self) -> bool {
+        self.share >= WHOLE
+    }
+
+    /// Returns the importance of the word beside one of the matter, in percent.
+    pub(crate) fn percent(&self) -> u8 {
+        self.share
+    }
+
+    /// Returns the importance of the word beside one of the matter, 0 to 1.
+    pub(crate) fn share(&self) -> f32 {
+        share_of(self.share)
+    }
+}
+
+/// Returns the share of a number of percent.
+pub(crate) fn share_of(percent: u8) -> f32 {
+    f32::from(percent) / f32::from(WHOLE)
 }
 
 /// Occurrence of a slot in the query.
@@ -68,6 +100,12 @@ pub struct QueryTerms {
     pub title: Vec<String>,
     /// Words that the author must contain.
     pub from: Vec<String>,
+    /// Times that records are raised for.
+    pub dates: Vec<TimeWindow>,
+    /// Kinds of records that the query asks for.
+    pub kinds: Vec<RecordKind>,
+    /// True if the query is about more than a time.
+    pub has_matter: bool,
     /// True if the text has more words than are looked at.
     is_cut: bool,
 }
@@ -80,22 +118,42 @@ impl QueryTerms {
 
     /// Divides the text of a search into words. The words of required phrases and fields rank records too.
     pub fn new(text: &SearchText) -> Self {
-        let mut terms = Self::default();
+        let mut terms = Self { has_matter: true, ..Self::default() };
         let mut slots: HashMap<String, usize> = HashMap::new();
-        terms.add_words(&text.words, &mut slots);
+        let mut roles = Vec::new();
+        for piece in pieces(&text.words) {
+            let written = text.words.get(piece.place.clone()).unwrap_or_default();
+            terms.add_whole_unit(written, &mut slots);
+            roles.resize(terms.places.len(), piece.role(written, text));
+            if terms.is_cut {
+                break;
+            }
+        }
+        terms.weigh(&roles);
         for phrase in &text.phrases {
             terms.add_unit(phrase, &mut slots);
             terms.required.extend(Phrase::new(phrase));
         }
         terms.excluded.extend(text.excluded.iter().filter_map(|phrase| Phrase::new(phrase)));
         for field in &text.fields {
-            terms.add_words(&field.text, &mut slots);
+            for piece in pieces(&field.text) {
+                terms.add_whole_unit(field.text.get(piece.place).unwrap_or_default(), &mut slots);
+            }
             let words = query_words(&field.text).into_iter().map(|word| word.folded(&field.text));
             match field.field {
                 SearchField::Title => terms.title.extend(words),
                 SearchField::From => terms.from.extend(words),
             }
         }
+        // Words of phrases and fields are the matter also where a request has them.
+        let first = roles.len();
+        for place in terms.places.iter().skip(first) {
+            if let Some(slot) = terms.slots.get_mut(place.slot) {
+                slot.share = WHOLE;
+            }
+        }
+        terms.has_matter |= terms.places.len() > first;
+        terms.dates = text.dates.iter().take(MAX_WINDOWS).map(TimeWindow::new).collect();
         terms
     }
 
@@ -109,21 +167,30 @@ impl QueryTerms {
         !self.slots.is_empty() && self.slots.iter().all(is_required)
     }
 
+    /// Gives each word its share. A word that is there twice has the greater one.
+    fn weigh(&mut self, roles: &[WordRole]) {
+        let words = self.places.iter().zip(roles).filter_map(|(place, role)| {
+            let slot = self.slots.get(place.slot)?;
+            let role = if slot.kind == WordKind::Spaced || *role != WordRole::Plain {
+                *role
+            } else {
+                WordRole::Matter
+            };
+            Some(QueryWord { text: &slot.text, role })
+        });
+        let Shares { shares, kinds, has_matter } = shares_of(&words.collect::<Vec<_>>());
+        self.slots.iter_mut().for_each(|slot| slot.share = 0);
+        for (place, share) in self.places.iter().zip(shares) {
+            if let Some(slot) = self.slots.get_mut(place.slot) {
+                slot.share = slot.share.max(share);
+            }
+        }
+        (self.kinds, self.has_matter) = (kinds, has_matter);
+    }
+
     /// Returns true if there is nothing to look up.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
-    }
-
-    /// Adds plain text. Pieces between white space are units, and so is what stands within quotes.
-    fn add_words(&mut self, text: &str, slots: &mut HashMap<String, usize>) {
-        let mut rest = text;
-        while let Some((before, quoted)) = rest.split_once(['"', '“', '„', '«']) {
-            let Some((quoted, after)) = quoted.split_once(['"', '”', '“', '»']) else { break };
-            before.split_whitespace().for_each(|piece| self.add_whole_unit(piece, slots));
-            self.add_whole_unit(quoted, slots);
-            rest = after;
-        }
-        rest.split_whitespace().for_each(|piece| self.add_whole_unit(piece, slots));
     }
 
     /// Adds a unit, and its phrase if it has several words.
@@ -145,11 +212,65 @@ impl QueryTerms {
             }
             let text = word.folded(piece);
             let slot = *slots.entry(text).or_insert_with_key(|text| {
-                self.slots.push(Slot { text: text.clone(), kind: word.kind });
+                self.slots.push(Slot { text: text.clone(), kind: word.kind, share: WHOLE });
                 self.slots.len() - 1
             });
             self.places.push(Place { slot, position: start + word.position, unit });
         }
+    }
+}
+
+/// Piece of a text between white space, or in quotes.
+#[derive(Debug)]
+struct Piece {
+    place: Range<usize>,
+    is_quoted: bool,
+}
+
+impl Piece {
+    /// Returns the role of the words of the piece. Pieces of several words are identifiers, except with an apostrophe
+    /// (`what's`) and those of words of requests (`est-ce`).
+    fn role(&self, written: &str, text: &SearchText) -> WordRole {
+        if self.is_quoted {
+            return WordRole::Matter;
+        }
+        let is_in =
+            |date: &&SearchDate| date.place.start < self.place.end && self.place.start < date.place.end;
+        if let Some(date) = text.dates.iter().find(is_in) {
+            return WordRole::Date(word_share(date.precision));
+        }
+        let folded: Vec<String> = words(written).map(|word| word.folded(written)).collect();
+        let is_request = folded.iter().all(|word| is_listed(word)) && folded.iter().any(|word| asks(word));
+        let is_plain = folded.len() < 2 || written.contains(['\'', '’']) || is_request;
+        if is_plain { WordRole::Plain } else { WordRole::Matter }
+    }
+}
+
+/// Returns the pieces of a text: what stands within quotes, and what white space divides.
+fn pieces(text: &str) -> Vec<Piece> {
+    let (mut pieces, mut start) = (Vec::new(), 0);
+    while let Some((before, opened)) =
+        text.get(start..).and_then(|rest| rest.split_once(['"', '“', '„', '«']))
+    {
+        let Some((quoted, after)) = opened.split_once(['"', '”', '“', '»']) else { break };
+        add_pieces(before, start, &mut pieces);
+        let inside = text.len() - opened.len();
+        pieces.push(Piece { place: inside..inside + quoted.len(), is_quoted: true });
+        start = text.len() - after.len();
+    }
+    add_pieces(text.get(start..).unwrap_or_default(), start, &mut pieces);
+    pieces
+}
+
+/// Adds the pieces of a part of a text that begins at byte `start`.
+fn add_pieces(part: &str, start: usize, pieces: &mut Vec<Piece>) {
+    let mut at = start;
+    for piece in part.split_inclusive(char::is_whitespace) {
+        let written = piece.trim_end();
+        if !written.is_empty() {
+            pieces.push(Piece { place: at..at + written.len(), is_quoted: false });
+        }
+        at += piece.len();
     }
 }
 
@@ -221,6 +342,40 @@ mod tests {
         check("say \"good day\" now", &[("say", 0, 0), ("good", 1, 1), ("day", 2, 1), ("now", 3, 2)]);
         check("say \"good day", &[("say", 0, 0), ("good", 1, 1), ("day", 2, 2)]);
         check("parseFile x", &[("parsefile", 0, 0), ("parse", 0, 0), ("file", 1, 0), ("x", 2, 1)]);
+    }
+
+    /// Compares the shares of the words of a query in percent.
+    #[track_caller]
+    fn check_shares(text: &SearchText, expect: &[(&str, u8)]) {
+        let terms = QueryTerms::new(text);
+        let found: Vec<(&str, u8)> =
+            terms.slots.iter().map(|slot| (slot.text.as_str(), slot.share)).collect();
+        assert_eq!(found, expect, "{text:?}");
+    }
+
+    #[test]
+    fn words_of_requests_and_dates_have_shares() {
+        check_shares(
+            &SearchText::plain("what's in to_do"),
+            &[("what", 8), ("s", 8), ("in", 8), ("to", 100), ("do", 100)],
+        );
+        check_shares(
+            &SearchText::plain("find \"me the\" me rye"),
+            &[("find", 100), ("me", 100), ("the", 100), ("rye", 100)],
+        );
+        let phrases = vec!["the mail".to_owned()];
+        let text = SearchText { phrases, ..SearchText::plain("show me the rye") };
+        check_shares(&text, &[("show", 8), ("me", 8), ("the", 100), ("rye", 100), ("mail", 100)]);
+        let date = SearchDate {
+            start: jiff::Timestamp::UNIX_EPOCH,
+            end: jiff::Timestamp::UNIX_EPOCH,
+            precision: fetchwell_source::DatePrecision::Day,
+            place: 4..14,
+        };
+        let text = SearchText { dates: vec![date], ..SearchText::plain("rye 1970-01-01") };
+        check_shares(&text, &[("rye", 100), ("1970", 20), ("01", 20)]);
+        assert_eq!(QueryTerms::new(&text).dates.len(), 1);
+        assert!(QueryTerms::new(&text).has_matter);
     }
 
     #[test]

@@ -260,6 +260,7 @@ mod tests {
             kind: WordKind::Spaced,
             alternatives: vec![Alternative { text: (*text).to_owned(), quality: 1.0, frequency: 1 }],
             weight: 1.0,
+            share: 1.0,
         };
         Lookups { words: texts.iter().map(lookup).collect(), records: 1 }
     }

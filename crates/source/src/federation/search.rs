@@ -34,6 +34,7 @@ pub(super) async fn search(
     let limit = query.limit.max(1);
     let each = members.share_of(limit);
     let mut lexical_instead = false;
+    let mut has_raised_dates = false;
     let mut unapplied = BTreeSet::new();
     let mut meaning_problems = BTreeSet::new();
     let mut outcomes = SourceOutcomes { answered: query.position.is_some(), ..SourceOutcomes::default() };
@@ -55,6 +56,7 @@ pub(super) async fn search(
             match read {
                 Ok(mut page) => {
                     lexical_instead |= page.lexical_instead;
+                    has_raised_dates |= page.has_raised_dates;
                     unapplied.append(&mut page.unapplied);
                     meaning_problems.append(&mut page.meaning_problems);
                     outcomes.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
@@ -85,7 +87,16 @@ pub(super) async fn search(
     let (notes, unavailable) = outcomes.into_unavailable();
     let is_doubtful = members.routes.collision().is_some();
     let count = if is_doubtful { page.count.map(Count::about) } else { page.count };
-    Ok(SearchPage { notes, unavailable, count, lexical_instead, meaning_problems, unapplied, ..page })
+    Ok(SearchPage {
+        notes,
+        unavailable,
+        count,
+        lexical_instead,
+        has_raised_dates,
+        meaning_problems,
+        unapplied,
+        ..page
+    })
 }
 
 fn connection_of(hit: &Hit) -> Option<&ConnectionId> {

@@ -2,6 +2,7 @@
 //!
 //! * `search`: full-text search
 //! * `search_text`: the text of a search as words and operators
+//! * `search_date`: a time that the words of a search name
 //! * `search_operator`: operators that a source may not apply
 //! * `search_filter`: filters of search results for a source that takes plain words
 //! * `records`: pages of a stream and its changes
@@ -13,6 +14,7 @@ mod aggregate;
 mod filter;
 mod records;
 mod search;
+mod search_date;
 mod search_filter;
 mod search_operator;
 mod search_text;
@@ -30,6 +32,7 @@ pub use records::{
     RecordsPosition, RecordsQuery, Selection, Start,
 };
 pub use search::{SearchMode, SearchPage, SearchPosition, SearchQuery};
+pub use search_date::{DatePrecision, SearchDate};
 pub use search_filter::{filter_hits, has_words, page_without_words};
 pub use search_operator::SearchOperator;
 pub use search_text::{FieldText, SearchField, SearchText};

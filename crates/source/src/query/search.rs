@@ -90,6 +90,8 @@ pub struct SearchPage {
     pub lexical_instead: bool,
     /// Reasons why sources that have vectors matched by words alone, each with what to do.
     pub meaning_problems: BTreeSet<String>,
+    /// True if a source raised records of the times that the words name.
+    pub has_raised_dates: bool,
     /// Operators of the text that a source did not apply.
     pub unapplied: BTreeSet<SearchOperator>,
     /// Total number of matches, if the source reports it.
@@ -108,6 +110,7 @@ impl SearchPage {
         self.windowed |= page.windowed;
         self.lexical_instead |= page.lexical_instead;
         self.meaning_problems.append(&mut page.meaning_problems);
+        self.has_raised_dates |= page.has_raised_dates;
         self.unapplied.append(&mut page.unapplied);
         self.count = page.count.or(self.count);
         self.unavailable.append(&mut page.unavailable);

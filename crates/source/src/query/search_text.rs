@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::SearchOperator;
+use super::{SearchDate, SearchOperator};
 
 /// Parsed text of a search. A record matches if it passes every operator and has any of the words. Without words, all
 /// records that pass the operators match, the newest first.
@@ -23,6 +23,8 @@ pub struct SearchText {
     pub after: Option<Timestamp>,
     /// Time before which a record was written.
     pub before: Option<Timestamp>,
+    /// Times that the words name. They raise records and exclude none, so they are no operators.
+    pub dates: Vec<SearchDate>,
 }
 
 /// Words that a field of a record must contain.
@@ -64,7 +66,7 @@ impl SearchText {
     /// Returns true if the text has no operators.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        let Self { words: _, phrases, excluded, fields, after, before } = self;
+        let Self { words: _, phrases, excluded, fields, after, before, dates: _ } = self;
         phrases.is_empty() && excluded.is_empty() && fields.is_empty() && after.is_none() && before.is_none()
     }
 

@@ -3,7 +3,7 @@
 //! The words are a flat list of clauses, because the index can skip low-scoring records only for those. Operators and
 //! narrow scopes are required clauses beside that list.
 
-use fetchwell_ranking::lexical::expansion::Lookups;
+use fetchwell_ranking::lexical::expansion::{Lookup, Lookups};
 use fetchwell_ranking::lexical::terms::{Phrase, PhraseWord, QueryTerms};
 use tantivy::query::{
     AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery,
@@ -21,6 +21,9 @@ const TITLE_BOOST: f32 = 0.6;
 
 /// Maximum number of records with the rarest word of a unit that is looked up as a whole.
 const MAX_UNIT_RECORDS: u64 = 20_000;
+
+/// Maximum number of records with each word by which records of a time are selected, apart from the rarest word.
+const MAX_RARE_RECORDS: u64 = 50_000;
 
 /// Maximum number of words of a query with a lookup of other forms in titles, too.
 const MAX_WORDS_WITH_FORMS_IN_TITLES: usize = 4;
@@ -73,6 +76,27 @@ impl Fields {
         Ok(CandidateQuery::Other(Box::new(BooleanQuery::new(clauses))))
     }
 
+    /// Returns the query for all records that pass the constraints.
+    pub(super) fn all_passing(self, constraints: &Constraints<'_>) -> Result<Box<dyn Query>, TantivyError> {
+        let clauses = self.constraint_clauses(constraints)?;
+        Ok(if clauses.is_empty() { Box::new(AllQuery) } else { Box::new(BooleanQuery::new(clauses)) })
+    }
+
+    /// Returns the query for the records that have a word that the query is about and pass the constraints: the rarest words.
+    pub(super) fn with_rare_words(
+        self,
+        lookups: &Lookups,
+        constraints: &Constraints<'_>,
+    ) -> Result<CandidateQuery, TantivyError> {
+        let mut rare = lookups.clone();
+        let frequency =
+            |word: &Lookup| word.alternatives.iter().map(|each| each.frequency).max().unwrap_or(0);
+        let matter = || lookups.words.iter().filter(|word| word.is_matter() && !word.alternatives.is_empty());
+        let rarest = matter().map(frequency).min().unwrap_or(0);
+        rare.words.retain(|word| word.is_matter() && frequency(word) <= rarest.max(MAX_RARE_RECORDS));
+        self.candidates(&rare, constraints)
+    }
+
     /// Returns the query for the records that have a unit of the query as a whole and pass the constraints, or `None` if no
     /// unit has a word that is rare enough to look for it.
     pub(super) fn whole_units(
@@ -106,13 +130,12 @@ impl Fields {
         searcher: &Searcher,
         terms: &QueryTerms,
     ) -> Result<Box<dyn Query>, TantivyError> {
-        let clauses =
-            self.constraint_clauses(&Constraints { searcher, terms, scope: None, with_phrases: true })?;
-        Ok(if clauses.is_empty() { Box::new(AllQuery) } else { Box::new(BooleanQuery::new(clauses)) })
+        self.all_passing(&Constraints { searcher, terms, scope: None, with_phrases: true })
     }
 
     fn word_clauses(self, lookups: &Lookups) -> Vec<WordClause> {
-        let is_short = lookups.words.len() <= MAX_WORDS_WITH_FORMS_IN_TITLES;
+        let matter = lookups.words.iter().filter(|word| word.is_matter()).count();
+        let is_short = matter <= MAX_WORDS_WITH_FORMS_IN_TITLES;
         let mut clauses = Vec::new();
         for lookup in &lookups.words {
             for alternative in &lookup.alternatives {

@@ -20,12 +20,13 @@ const MAX_POSITIONS: usize = 256;
 /// Maximum number of occurrences of one word in one record of which positions are read.
 const MAX_READ_POSITIONS: u32 = 4_096;
 
-/// Reads the evidence of candidates, in their order.
+/// Reads the evidence of candidates, in their order, with their times if `has_times` is true.
 pub(super) fn read_evidence(
     dictionary: &Dictionary<'_>,
     fields: Fields,
     lookups: &Lookups,
     candidates: &[Candidate],
+    has_times: bool,
 ) -> Result<Vec<Evidence>, TantivyError> {
     let mut by_segment: HashMap<u32, Vec<(u32, usize)>> = HashMap::new();
     for (number, candidate) in candidates.iter().enumerate() {
@@ -38,7 +39,13 @@ pub(super) fn read_evidence(
     for (segment, mut documents) in by_segment {
         documents.sort_unstable();
         let reader = searcher.segment_reader(segment);
+        // Opening a column reads all of it.
+        let has_times = has_times && fields.has_columns();
+        let times = if has_times { reader.fast_fields().i64("time").ok() } else { None };
         let mut read = columns(reader, fields, average, lookups.words.len(), &documents)?;
+        for ((document, _), read) in documents.iter().zip(&mut read) {
+            read.time = times.as_ref().and_then(|times| times.first(*document));
+        }
         add_matches(dictionary, segment, fields, lookups, &documents, &mut read)?;
         for ((_, number), read) in documents.into_iter().zip(read) {
             if let Some(slot) = evidence.get_mut(number) {
@@ -88,6 +95,7 @@ fn columns(
         Evidence {
             row: i64::try_from(value(&rows)).unwrap_or_default(),
             stream: extra.as_ref().map_or(0, |extra| value(&extra.0)),
+            time: None,
             likeness: extra
                 .as_ref()
                 .map(|extra| Likeness { connection: value(&extra.1), similarity: value(&extra.2) }),

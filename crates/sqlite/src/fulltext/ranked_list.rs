@@ -2,7 +2,8 @@
 //!
 //! The first [`RANKED`] candidates are ranked by their features. If most of them are of one stream, the best candidates
 //! of other streams are ranked with them: short rows of a table would hide longer texts that match as well. So are records
-//! with an identifier or a quotation of the query as a whole: short records with its parts would hide them. Later ones
+//! with an identifier or a quotation of the query as a whole: short records with its parts would hide them. So are records of
+//! a time that the query names: those with its rarest words, or the newest ones if it has no others. Later ones
 //! follow in the order of their candidates, in tiers that double: what a tier adds is what earlier tiers do not have.
 //! Each tier is a function of the query and the snapshot alone, so pages that are read one by one, each by a new list,
 //! have no gaps and no duplicates.
@@ -40,6 +41,10 @@ const RANKED_OTHERS: usize = 50;
 /// Number of candidates with a whole unit of the query that are ranked beside the others.
 const RANKED_UNITS: usize = 50;
 
+/// Number of candidates of each time that the query names, and of the newest ones of a time if it names nothing else.
+const RANKED_OF_TIME: usize = 100;
+const RANKED_NEWEST: usize = 50;
+
 /// Number of the first candidates beyond which their stream hides others: the share that a page may have of one stream.
 const DOMINANT: usize = RANKED * 6 / 10;
 
@@ -52,6 +57,10 @@ pub(super) struct RankedList<'a> {
     query: CandidateQuery,
     /// Query for the records that have a unit of the query as a whole.
     whole_units: Option<Box<dyn Query>>,
+    /// Query for the records of a time that the query names.
+    of_time: Option<CandidateQuery>,
+    /// Ids of the streams of the kinds that the query asks for.
+    kind_streams: &'a [u64],
     filter: CandidateFilter,
     /// True if records are selected by their words alone.
     has_words_only: bool,
@@ -59,6 +68,14 @@ pub(super) struct RankedList<'a> {
     has_one_stream: bool,
     copies: CopySource<'a>,
     read: RefCell<ReadMatches>,
+}
+
+/// Streams of a search.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListStreams<'a> {
+    pub(super) scope: &'a Scope,
+    /// Ids of the streams of the kinds that the query asks for.
+    pub(super) kind_streams: &'a [u64],
 }
 
 /// Source of the near-copies among the ranked candidates.
@@ -87,9 +104,10 @@ impl<'a> RankedList<'a> {
         snapshot: &'a Snapshot,
         terms: &'a QueryTerms,
         text: &SearchText,
-        in_scope: &Scope,
+        streams: ListStreams<'a>,
         copies: CopySource<'a>,
     ) -> Result<Self, TantivyError> {
+        let ListStreams { scope: in_scope, kind_streams } = streams;
         let Snapshot { fields, searcher, .. } = snapshot;
         let dictionary = Dictionary::new(searcher, fields.text)?;
         let vocabulary = ScopedDictionary { dictionary: &dictionary, fields: *fields, scope: in_scope };
@@ -101,6 +119,11 @@ impl<'a> RankedList<'a> {
         let constraints = Constraints { searcher, terms, scope, with_phrases: has_clauses };
         let query = fields.candidates(&lookups, &constraints)?;
         let whole_units = fields.whole_units(&dictionary, &constraints)?;
+        let of_time = match (terms.dates.is_empty() || !fields.has_columns(), terms.has_matter) {
+            (true, _) => None,
+            (false, true) => Some(fields.with_rare_words(&lookups, &constraints)?),
+            (false, false) => Some(CandidateQuery::Other(fields.all_passing(&constraints)?)),
+        };
         let mut filter = wide.unwrap_or_default();
         filter.after = text.after.map(jiff::Timestamp::as_second);
         filter.before = text.before.map(jiff::Timestamp::as_second);
@@ -118,6 +141,8 @@ impl<'a> RankedList<'a> {
             lookups,
             query,
             whole_units,
+            of_time,
+            kind_streams,
             filter,
             has_words_only,
             has_one_stream,
@@ -168,9 +193,11 @@ impl<'a> RankedList<'a> {
         let by_time = self.terms.is_empty();
         let mut candidates = self.candidates(&self.filter, depth)?;
         read.is_complete = candidates.len() < depth;
-        if is_first && !by_time && !read.is_complete {
-            let beside = self.candidates_beside(&candidates)?;
-            candidates.extend(beside);
+        if is_first && !by_time {
+            if !read.is_complete {
+                candidates.extend(self.candidates_beside(&candidates)?);
+            }
+            candidates.extend(self.candidates_of_time()?);
         }
         read.depth = depth;
         let new: Vec<Candidate> =
@@ -188,8 +215,18 @@ impl<'a> RankedList<'a> {
 
     /// Returns the best `count` candidates that pass a filter.
     fn candidates(&self, filter: &CandidateFilter, count: usize) -> Result<Vec<Candidate>, TantivyError> {
+        self.selected(&self.query, filter, count)
+    }
+
+    /// Returns the best `count` records of a selection that pass a filter.
+    fn selected(
+        &self,
+        query: &CandidateQuery,
+        filter: &CandidateFilter,
+        count: usize,
+    ) -> Result<Vec<Candidate>, TantivyError> {
         let searcher = &self.snapshot.searcher;
-        match &self.query {
+        match query {
             CandidateQuery::AnyWord(words) => best_of_words(&self.dictionary, words, filter, count),
             CandidateQuery::Other(query) if self.terms.is_empty() => {
                 newest_candidates(searcher, &**query, filter, count)
@@ -211,6 +248,28 @@ impl<'a> RankedList<'a> {
             beside.extend(best_candidates(&self.snapshot.searcher, &**units, &self.filter, RANKED_UNITS)?);
         }
         Ok(beside)
+    }
+
+    /// Returns the candidates of the times that the query names.
+    fn candidates_of_time(&self) -> Result<Vec<Candidate>, TantivyError> {
+        let mut found = Vec::new();
+        let Some(query) = &self.of_time else { return Ok(found) };
+        for window in &self.terms.dates {
+            let mut filter = self.filter.clone();
+            filter.after = filter.after.max(Some(window.after()));
+            filter.before = Some(filter.before.map_or(window.before(), |before| before.min(window.before())));
+            match query {
+                CandidateQuery::Other(query) if !self.terms.has_matter => {
+                    // A year is no more than its words.
+                    if window.is_narrow() {
+                        let searcher = &self.snapshot.searcher;
+                        found.extend(newest_candidates(searcher, &**query, &filter, RANKED_NEWEST)?);
+                    }
+                }
+                query => found.extend(self.selected(query, &filter, RANKED_OF_TIME)?),
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the row of the stream that most candidates are of, if the search covers others.
@@ -245,8 +304,9 @@ impl<'a> RankedList<'a> {
     /// Returns the candidates of the first tier with their scores, the best first.
     fn scored(&self, candidates: &[Candidate]) -> Result<Vec<ScoredCandidate>, TantivyError> {
         let Snapshot { fields, .. } = self.snapshot;
-        let evidence = read_evidence(&self.dictionary, *fields, &self.lookups, candidates)?;
-        Ok(score(self.terms, &self.lookups, evidence))
+        let has_times = !self.terms.dates.is_empty();
+        let evidence = read_evidence(&self.dictionary, *fields, &self.lookups, candidates, has_times)?;
+        Ok(score(self.terms, &self.lookups, evidence, self.kind_streams))
     }
 
     /// Returns candidates in their order. Their scores are far below those of the ranked ones.

@@ -1,6 +1,7 @@
 //! Scope of a search: the whole store, one connection, or some streams.
 
 use fetchwell_core::handle::{ConnectionId, StreamName};
+use fetchwell_ranking::lexical::understanding::RecordKind;
 use fetchwell_source::SourceError;
 use fetchwell_source::unknown_place::unknown_place;
 use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, EnableScoring, Occur, Query, TermQuery};
@@ -107,6 +108,20 @@ impl Scope {
         }
         Ok(false)
     }
+}
+
+/// Returns the ids of the streams of some kinds, as the index has them.
+pub(super) fn streams_of_kinds(database: &Database, kinds: &[RecordKind]) -> Result<Vec<u64>, SourceError> {
+    if kinds.is_empty() {
+        return Ok(Vec::new());
+    }
+    let named: Vec<(i64, String)> = database.read(|sqlite| {
+        let mut statement = sqlite.prepare_cached("SELECT id, name FROM streams")?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect()
+    })?;
+    let is_asked = |name: &str| kinds.iter().any(|kind| kind.is_of_stream(name));
+    Ok(named.into_iter().filter(|(_, name)| is_asked(name)).map(|(row, _)| row_term(row)).collect())
 }
 
 fn missing(

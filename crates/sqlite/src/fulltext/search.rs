@@ -23,8 +23,8 @@ use super::hits::{compared_texts, read_hits};
 use super::index::{CurrentIndex, IndexFault, Snapshot, folder_of, guard};
 use super::meaning::{NearestError, QueryMeaning, nearest_records};
 use super::post_filter::{MatchPage, PostFilter};
-use super::ranked_list::{CopySource, RANKED, RankedList};
-use super::scope::Scope;
+use super::ranked_list::{CopySource, ListStreams, RANKED, RankedList};
+use super::scope::{Scope, streams_of_kinds};
 use crate::database::Database;
 
 /// Maximum number of retries after a damaged index file.
@@ -54,6 +54,8 @@ struct Question<'a> {
     pub query: &'a SearchQuery,
     terms: QueryTerms,
     scope: Scope,
+    /// Ids of the streams of the kinds that the query asks for.
+    kind_streams: Vec<u64>,
     post_filter: Option<PostFilter<'a>>,
     meaning: Option<QueryMeaning<'a>>,
 }
@@ -164,13 +166,14 @@ impl SqliteSearch {
         }
         let post_filter = PostFilter::for_query(database, query, allowance)?;
         let scope = Scope::resolve(database, query.connection.as_ref(), &query.streams)?;
+        let kind_streams = streams_of_kinds(database, &terms.kinds)?;
         let at = query
             .position
             .as_ref()
             .map(|position| Position::read(position).ok_or(SourceError::InvalidCursor));
         let at = at.transpose()?;
         let meaning = meaning.filter(|_| !terms.is_empty() && at.is_none());
-        let question = Question { query, terms, scope, post_filter, meaning };
+        let question = Question { query, terms, scope, kind_streams, post_filter, meaning };
         let mut retries = 0;
         loop {
             let fault = RefCell::default();
@@ -196,7 +199,7 @@ impl SqliteSearch {
         at: Option<&Position>,
         fault: &RefCell<Option<IndexFault>>,
     ) -> Result<RankedPage, SourceError> {
-        let Question { query, terms, scope, post_filter, .. } = question;
+        let Question { query, terms, scope, kind_streams, post_filter, .. } = question;
         let (snapshot, notes) = match at {
             Some(at) => (self.index.remembered(database, at.version, at.is_previous)?, Vec::new()),
             None => self.index.newest(database)?,
@@ -208,7 +211,9 @@ impl SqliteSearch {
         // Without texts, hashes alone tell which records are near-copies.
         let texts = |rows: &[i64]| database.read(|sqlite| compared_texts(sqlite, rows)).unwrap_or_default();
         let copies = at.map_or(CopySource::Texts(&texts), |at| CopySource::Known(at.copies.clone()));
-        let list = guard(|| RankedList::new(&snapshot, terms, &query.text, scope, copies)).map_err(failed)?;
+        let streams = ListStreams { scope, kind_streams };
+        let list =
+            guard(|| RankedList::new(&snapshot, terms, &query.text, streams, copies)).map_err(failed)?;
         let mut problem = None;
         let mut passages = NearestPassages::new();
         let meaning = match at {
@@ -262,6 +267,7 @@ impl SqliteSearch {
             count,
             windowed,
             lexical_instead,
+            has_raised_dates: !terms.dates.is_empty() && snapshot.fields.has_columns() && !is_alone,
             meaning_problems,
             ..SearchPage::default()
         };

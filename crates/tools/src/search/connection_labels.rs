@@ -3,7 +3,7 @@
 use fetchwell_core::handle::ConnectionId;
 use fetchwell_core::record::{ConnectionSchema, Schema};
 use fetchwell_source::{BoundSource, ConnectionChoice, SourceError};
-use jiff::Timestamp;
+use jiff::Zoned;
 
 use super::query_language::{ParsedQuery, parse_query};
 
@@ -13,7 +13,7 @@ impl ParsedQuery {
     /// # Errors
     ///
     /// Returns an error with the choices if several connections have a label.
-    pub async fn read(text: &str, now: Timestamp, source: &BoundSource) -> Result<Self, SourceError> {
+    pub async fn read(text: &str, now: &Zoned, source: &BoundSource) -> Result<Self, SourceError> {
         let mut parsed = parse_query(text, now);
         // If the schema cannot be read, names are ids, and the search reports what is wrong with the source.
         if !parsed.connections.is_empty()
@@ -86,7 +86,7 @@ mod tests {
             ("bare", None),
         ];
         let schema = Schema { connections: connections.map(connection).into(), ..Schema::default() };
-        let mut parsed = parse_query(query, Timestamp::UNIX_EPOCH);
+        let mut parsed = parse_query(query, &Zoned::default());
         match parsed.resolve_labels_in(&schema) {
             Ok(()) => Ok(parsed.connections.first().unwrap().to_string()),
             Err(SourceError::AmbiguousConnection { choices, .. }) => {

@@ -3,12 +3,14 @@
 //! * `spec`: the specifications of both profiles.
 //! * `request`: typed arguments and their validation.
 //! * `query_language`: words and operators of a query.
+//! * `operator_times`: ages and dates in operators.
 //! * `connection_labels`: labels of connections in a query.
 //! * `reader`: reads of the source until an answer is full, also for `/v1` and the search page.
 //! * `page`: fitting of hits into a page.
 //! * `result`: a hit as an answer shows it.
 
 mod connection_labels;
+mod operator_times;
 mod page;
 mod query_language;
 mod reader;
@@ -18,8 +20,9 @@ mod spec;
 
 use fetchwell_core::record::RecordData;
 use fetchwell_source::{Count, SearchMode, SearchOperator, SearchPage, SearchQuery};
+pub use operator_times::parse_since;
 use page::{SearchNotes, SearchState, build_page};
-pub use query_language::{ParsedQuery, parse_query, parse_since};
+pub use query_language::{ParsedQuery, parse_query};
 pub use reader::{SearchReader, dated_position, parse_dated};
 use request::{PAGING, Request, resolve_openai};
 use result::fetchable_id;
@@ -80,7 +83,8 @@ async fn search(
     let source = toolbox.named_source("search", request.criteria.source.as_ref())?;
     let failed = |error| ToolError::from_source(&source, error);
     let started = rest.started().unwrap_or_else(|| toolbox.now());
-    let parsed = ParsedQuery::read(&request.criteria.text, started, &source).await.map_err(failed)?;
+    let parsed =
+        ParsedQuery::read(&request.criteria.text, &toolbox.local(started), &source).await.map_err(failed)?;
     let query = request.criteria.query(&parsed, wanted.min(MAX_LIMIT))?;
     let reader = SearchReader { source: &source, query };
     let count = rest.count.map(|(value, accuracy)| Count { value, accuracy });
@@ -101,7 +105,8 @@ async fn search(
     }
     found.notes.extend(SearchOperator::warning(&found.unapplied));
     found.notes.extend(mode_warning(request.criteria.mode, &found, source.is_federation()));
-    build_page(toolbox, &request, so_far, found, SearchNotes { started, explanation }).await
+    let dates = parsed.dates().to_owned();
+    build_page(toolbox, &request, so_far, found, SearchNotes { started, dates, explanation }).await
 }
 
 /// Returns the warning that a mode was not applied, or not by every source. One warning is for all sources.

@@ -84,6 +84,8 @@ impl SearchState {
 pub(super) struct SearchNotes {
     /// Time of the first page.
     pub(super) started: Timestamp,
+    /// Explanation of the dates of the query; empty without dates.
+    pub(super) dates: String,
     pub(super) explanation: NoResults,
 }
 
@@ -107,6 +109,9 @@ struct SearchAnswer {
     /// `None` if the count is exact.
     #[serde(skip_serializing_if = "Option::is_none")]
     count_accuracy: Option<Accuracy>,
+    /// How the dates of the query were read, if records of these times were raised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dates: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
     #[serde(flatten)]
@@ -137,15 +142,17 @@ pub(super) async fn build_page(
         recall: found.windowed.then_some("window"),
         count: count.map(|count| count.value),
         count_accuracy: count.map(|count| count.accuracy).filter(|known| *known != Accuracy::Exact),
+        dates: Some(notes.dates).filter(|_| is_standard && found.has_raised_dates),
         warnings: found.notes.into_iter().chain(more).collect(),
         explanation: notes.explanation,
     };
     // Everything next to the results is measured first, at its maximum length.
     let overhead = json_of(&answer)?.len();
     let budget = request.budget(toolbox);
-    // With a small budget, an answer has no explanation.
+    // With a small budget, an answer has no explanations.
     if overhead > budget.bytes.min(budget.tokens) {
         answer.explanation = NoResults::default();
+        answer.dates = None;
     }
     let planned = plan_labelled(request, &found.hits, &mut answer, budget)?;
     let PlannedResults { results, plan } = planned;

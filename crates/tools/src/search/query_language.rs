@@ -2,24 +2,22 @@
 //!
 //! Operators are `"exact phrase"`, `-word`, `-"phrase"`, `title:x`, `from:x` (`author:x`), `stream:x`, `connection:x`
 //! (`account:x`), `after:DATE`, `before:DATE` and `since:AGE`. The parser never fails: text that is not exactly an operator is
-//! plain text. It has no clock: ages are counted back from a time that the caller passes. `docs/search.md` has the table.
+//! plain text. Dates within plain text are read, too, and stay in it. The parser has no clock: ages are counted back from a time
+//! that the caller passes, which also gives the time zone of days. `docs/search.md` has the table.
 
 use fetchwell_core::fit::clip;
 use fetchwell_core::handle::{ConnectionId, StreamName};
-use fetchwell_core::record::parse_timestamp;
+use fetchwell_ranking::lexical::understanding::dates::{ReadDates, read_dates};
 use fetchwell_source::{FieldText, SearchField, SearchQuery, SearchText};
-use jiff::civil::{Date, DateTime};
-use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp};
+use jiff::{Timestamp, Zoned};
+
+use super::operator_times::{parse_date, parse_since};
 
 /// Maximum number of warnings about operators.
 const MAX_WARNINGS: usize = 2;
 
 /// Maximum length of an operator that a warning quotes, in bytes of JSON.
 const MAX_QUOTE_BYTES: usize = 60;
-
-/// Maximum number of digits of an age.
-const MAX_AGE_DIGITS: usize = 5;
 
 /// Punctuation that may follow a closing quote.
 const AFTER_QUOTE: [char; 5] = ['.', ',', ';', '!', '?'];
@@ -31,6 +29,7 @@ pub struct ParsedQuery {
     streams: Vec<StreamName>,
     pub(super) connections: Vec<ConnectionId>,
     warnings: Vec<String>,
+    dates: String,
 }
 
 /// A conflict between operators and the other arguments of a search.
@@ -53,47 +52,18 @@ pub enum QueryConflict {
 }
 
 /// Parses the text of a query.
-pub fn parse_query(text: &str, now: Timestamp) -> ParsedQuery {
-    let mut parser = Parser { now, parsed: ParsedQuery::default(), words: Vec::new() };
+pub fn parse_query(text: &str, now: &Zoned) -> ParsedQuery {
+    let mut parser = Parser { now: now.timestamp(), parsed: ParsedQuery::default(), words: Vec::new() };
     let mut rest = text.trim_start();
     while !rest.is_empty() {
         let (piece, after) = next_piece(rest);
         parser.add(piece);
         rest = after.trim_start();
     }
-    parser.finish(text)
-}
-
-/// Returns the time before `now` by an age such as `30d`, `12h`, `2w`, `6m` or `1y`, or a date.
-pub fn parse_since(text: &str, now: Timestamp) -> Option<Timestamp> {
-    let text = text.to_ascii_lowercase();
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at_checked(digits).filter(|_| digits <= MAX_AGE_DIGITS)?;
-    let age = match (number.parse::<i64>(), unit) {
-        (Ok(hours), "h") => Span::new().try_hours(hours),
-        (Ok(days), "d") => Span::new().try_days(days),
-        (Ok(weeks), "w") => Span::new().try_weeks(weeks),
-        (Ok(months), "m") => Span::new().try_months(months),
-        (Ok(years), "y") => Span::new().try_years(years),
-        _ => return parse_date(&text),
-    };
-    let since = now.to_zoned(TimeZone::UTC).checked_sub(age.ok()?).ok()?;
-    Some(since.timestamp())
-}
-
-/// Parses a year, a month, a day or a time. Without an offset it is in UTC.
-fn parse_date(text: &str) -> Option<Timestamp> {
-    if let Some(time) = parse_timestamp(&text.to_ascii_uppercase()) {
-        return Some(time);
-    }
-    let has_year = text.bytes().take_while(u8::is_ascii_digit).count() == 4;
-    let start: DateTime = match text.len() {
-        _ if !has_year => return None,
-        4 => Date::new(text.parse().ok()?, 1, 1).ok()?.into(),
-        7 => format!("{text}-01").parse::<Date>().ok()?.into(),
-        _ => text.to_ascii_uppercase().parse().ok()?,
-    };
-    Some(start.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    let mut parsed = parser.finish(text);
+    let ReadDates { dates, explanation } = read_dates(&parsed.text.words, now);
+    (parsed.text.dates, parsed.dates) = (dates, explanation);
+    parsed
 }
 
 /// Name of a field operator.
@@ -305,6 +275,11 @@ impl ParsedQuery {
         &self.warnings
     }
 
+    /// Returns how the dates in the text were read; empty without dates.
+    pub fn dates(&self) -> &str {
+        &self.dates
+    }
+
     /// Sets the text of a query and limits it to the streams and connection that the text names, too.
     ///
     /// # Errors
@@ -335,15 +310,16 @@ impl ParsedQuery {
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::TimeZone;
     use proptest::prelude::*;
 
     use super::*;
 
-    const NOW: &str = "2026-11-23T12:00:00Z";
+    const NOW: &str = "2026-11-23T12:00:00[UTC]";
 
     /// Writes a parsed query as its words and one item for each operator.
     fn written(query: &ParsedQuery) -> String {
-        let ParsedQuery { text, streams, connections, warnings } = query;
+        let ParsedQuery { text, streams, connections, warnings, dates } = query;
         let mut items = vec![text.words.clone()];
         items.extend(text.phrases.iter().map(|phrase| format!("+{phrase}")));
         items.extend(text.excluded.iter().map(|excluded| format!("-{excluded}")));
@@ -352,13 +328,14 @@ mod tests {
         items.extend(connections.iter().map(|connection| format!("connection={connection}")));
         items.extend(text.after.map(|time| format!(">={time}")));
         items.extend(text.before.map(|time| format!("<{time}")));
+        items.extend((!dates.is_empty()).then(|| format!("({dates})")));
         items.extend((!warnings.is_empty()).then(|| format!("{} warned", warnings.len())));
         items.join("|")
     }
 
     #[track_caller]
     fn check(query: &str, expect: &str) {
-        assert_eq!(written(&parse_query(query, NOW.parse().unwrap())), expect, "{query}");
+        assert_eq!(written(&parse_query(query, &NOW.parse().unwrap())), expect, "{query}");
     }
 
     #[test]
@@ -382,6 +359,17 @@ mod tests {
         ] {
             check(query, expect);
         }
+    }
+
+    #[test]
+    fn dates_in_plain_text_are_read_and_stay_there() {
+        let read = "lease 5 March 2025|from=alice|(5 March 2025: 2025-03-05)";
+        check("lease from:alice 5 March 2025", read);
+        check("lease \"5 March 2025\"", "lease|+5 March 2025");
+        check(
+            "lease after:2026-01-01 yesterday",
+            "lease yesterday|>=2026-01-01T00:00:00Z|(yesterday: 2026-11-22)",
+        );
     }
 
     #[test]
@@ -450,7 +438,7 @@ mod tests {
 
     #[test]
     fn places_of_operators_and_arguments_are_joined() {
-        let parsed = parse_query("x stream:a stream:b connection:c", NOW.parse().unwrap());
+        let parsed = parse_query("x stream:a stream:b connection:c", &NOW.parse().unwrap());
         let names =
             |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect::<Vec<StreamName>>();
         let joined = parsed.apply(SearchQuery::new("", 5)).unwrap();
@@ -461,7 +449,7 @@ mod tests {
         assert!(matches!(parsed.apply(other), Err(QueryConflict::Streams { .. })));
         let other = SearchQuery { connection: "d".parse().ok(), ..SearchQuery::new("", 5) };
         assert!(matches!(parsed.apply(other), Err(QueryConflict::Connections { .. })));
-        let two = parse_query("connection:a connection:b", NOW.parse().unwrap());
+        let two = parse_query("connection:a connection:b", &NOW.parse().unwrap());
         assert!(matches!(two.apply(SearchQuery::new("", 5)), Err(QueryConflict::Connections { .. })));
     }
 
@@ -480,7 +468,7 @@ mod tests {
             now in -377_705_023_201_i64..253_402_207_200,
         ) {
             let query = pieces.concat();
-            let parsed = parse_query(&query, Timestamp::from_second(now).unwrap());
+            let parsed = parse_query(&query, &Timestamp::from_second(now).unwrap().to_zoned(TimeZone::UTC));
             let text = parsed.text();
             let places = parsed.streams.len() + parsed.connections.len();
             if text.is_plain() && places == 0 {

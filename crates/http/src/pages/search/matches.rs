@@ -70,7 +70,7 @@ pub(super) async fn find(
         let (first, position) = parse_dated(&seal.open(&request.question(), &request.cursor).await?)?;
         (started, next) = (first, Some(position));
     }
-    let parsed = ParsedQuery::read(&request.q, started, source).await?;
+    let parsed = ParsedQuery::read(&request.q, &toolbox.local(started), source).await?;
     let words = QueryWords::new(&parsed.text().plain_words());
     let kinds = KindFilter::new(request, choices);
     let mut query = parsed
@@ -89,6 +89,9 @@ pub(super) async fn find(
     page.notes.extend(SearchOperator::warning(&page.unapplied));
     page.notes.extend(page.meaning_note());
     page.notes.dedup();
+    if page.has_raised_dates {
+        page.notes.insert(0, format!("dates: {}", parsed.dates()));
+    }
     Ok(Found {
         hits: page.hits.iter().map(|hit| FoundHit::new(hit, &words, choices)).collect(),
         count: page.count.filter(|_| kinds.is_exact()),

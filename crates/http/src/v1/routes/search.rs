@@ -160,6 +160,9 @@ struct Snippet {
 struct SearchMeta {
     count: Option<u64>,
     count_accuracy: CountAccuracy,
+    /// How dates in the query were read, if records of these times rank higher. An extension of `syntax=operators`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dates: Option<String>,
     recall: Recall,
     warnings: Vec<Warning>,
 }
@@ -209,6 +212,8 @@ struct SealedQuery {
     asked: String,
     /// Time of the first page, if the query has operators.
     started: Option<Timestamp>,
+    /// How the dates of a query with operators were read; empty without dates.
+    dates: String,
 }
 
 /// Returns the mode of a call: that of its route, or the one that it names on the route for words.
@@ -240,8 +245,11 @@ async fn read_query(call: &mut Call<'_>, route: SearchMode) -> Result<SealedQuer
         }
         query.position = Some(position);
     }
+    let mut dates = String::new();
     if let Some(started) = started {
-        let parsed = ParsedQuery::read(&query.text.words, started, call.source).await?;
+        let now = call.toolbox.local(started);
+        let parsed = ParsedQuery::read(&query.text.words, &now, call.source).await?;
+        parsed.dates().clone_into(&mut dates);
         let warning = |problem: &String| Warning::new("operator_as_text", problem.clone()).about(Q.name);
         call.parameters.warnings.extend(parsed.warnings().iter().map(warning));
         query = parsed
@@ -249,12 +257,12 @@ async fn read_query(call: &mut Call<'_>, route: SearchMode) -> Result<SealedQuer
             .map_err(|conflict| RequestError::request(conflict.to_string()).about(Q.name))?;
     }
     check_filter(&query)?;
-    Ok(SealedQuery { query, asked, started })
+    Ok(SealedQuery { query, asked, started, dates })
 }
 
 /// Answers a search; `route` is the mode that the route names.
 pub(crate) async fn answer(call: &mut Call<'_>, route: SearchMode) -> Result<Answer, RequestError> {
-    let SealedQuery { query, asked, started } = read_query(call, route).await?;
+    let SealedQuery { query, asked, started, dates } = read_query(call, route).await?;
     // The schema only labels the hits, and a source that is slow to tell it must not cost twice its deadline.
     let (page, schema) = tokio::join!(call.source.search(&query), call.source.schema());
     let (page, schema) = (page?, schema.unwrap_or_default().connections);
@@ -306,6 +314,7 @@ pub(crate) async fn answer(call: &mut Call<'_>, route: SearchMode) -> Result<Ans
         meta: SearchMeta {
             count: count.map(|count| count.value),
             count_accuracy: accuracy(count),
+            dates: page.has_raised_dates.then_some(dates),
             recall: Recall {
                 complete: !page.windowed && page.unavailable.is_empty(),
                 ranking_scope: if page.windowed {

@@ -17,7 +17,7 @@ use super::hits::hit_of;
 use super::matching::{ExcerptTerms, ScanAllowance};
 use super::selection::Match;
 use super::stems::Inflection;
-use super::terms::QueryTerms;
+use super::terms::{QueryTerms, Slot, share_of};
 use super::words::words;
 
 /// Weight of another form of a word, beside 1 for the word itself.
@@ -30,6 +30,8 @@ const MAX_TEXT_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct ForeignTerms {
     terms: ExcerptTerms,
+    /// Share of each word of the query in percent.
+    shares: Vec<u8>,
     excluded: Vec<String>,
     title: Vec<String>,
     scan: ScanAllowance,
@@ -43,8 +45,9 @@ impl ForeignTerms {
         let mut terms = ExcerptTerms::default();
         let forms: Vec<Option<Inflection>> =
             query.slots.iter().map(|slot| Inflection::new(&slot.text)).collect();
+        let shares: Vec<u8> = query.slots.iter().map(Slot::percent).collect();
         for (number, slot) in query.slots.iter().enumerate() {
-            terms.add(&slot.text, number, 1.0);
+            terms.add(&slot.text, number, slot.share());
         }
         let mut seen: HashSet<String> = HashSet::new();
         for text in records.flat_map(texts) {
@@ -52,9 +55,9 @@ impl ForeignTerms {
                 if seen.contains(&word) {
                     continue;
                 }
-                for (number, form) in forms.iter().enumerate() {
+                for (number, (form, slot)) in forms.iter().zip(&query.slots).enumerate() {
                     if form.as_ref().is_some_and(|form| form.is_form(&word)) {
-                        terms.add(&word, number, FORM_WEIGHT);
+                        terms.add(&word, number, FORM_WEIGHT * slot.share());
                     }
                 }
                 seen.insert(word);
@@ -63,6 +66,7 @@ impl ForeignTerms {
         let in_title = search.fields.iter().filter(|field| field.field == SearchField::Title);
         Self {
             terms,
+            shares,
             excluded: search.excluded.iter().map(|text| folded(text)).collect(),
             title: in_title.map(|field| folded(&field.text)).collect(),
             scan: ScanAllowance::default(),
@@ -81,24 +85,25 @@ impl ForeignTerms {
                 .all(|words| words.split_whitespace().all(|word| has(title, &format!(" {word} "))))
     }
 
-    /// Returns the share of the query's words that a result has in its title and its text. Another form of a word counts as four
-    /// fifths. So does each missing word if the result has no text, which may have it. Returns `None` if the result has neither
-    /// title nor text, or the query has no words.
+    /// Returns the share of the query's words that a result has in its title and its text; words of a request count little.
+    /// Another form of a word counts as four fifths. So does each missing word if the result has no text, which may have it.
+    /// Returns `None` if the result has neither title nor text, or the query has no words.
     #[must_use]
     pub fn coverage(&self, record: &RecordData) -> Option<Coverage> {
         texts(record).next()?;
-        let fifths = |weight: f32| {
-            if weight >= 1.0 {
-                5
-            } else if weight > 0.0 {
-                4
-            } else {
+        let fifths = |weight: f32, share: u8| {
+            if weight <= 0.0 {
                 0
+            } else if weight >= share_of(share) {
+                5 * u32::from(share)
+            } else {
+                4 * u32::from(share)
             }
         };
-        let found: Vec<u32> = self.terms.weights_in(texts(record)).into_iter().map(fifths).collect();
-        let whole = u32::try_from(found.len()).ok()?.saturating_mul(5);
-        let part: u32 = found.iter().sum();
+        let found = self.terms.weights_in(texts(record));
+        let part: u32 =
+            found.into_iter().zip(&self.shares).map(|(weight, share)| fifths(weight, *share)).sum();
+        let whole = self.shares.iter().map(|share| u32::from(*share)).sum::<u32>().saturating_mul(5);
         let unseen = if record.contains_key("text") { 0 } else { whole.saturating_sub(part) };
         Coverage::new(
             part.saturating_mul(5).saturating_add(unseen.saturating_mul(4)),
@@ -149,7 +154,7 @@ mod tests {
         let terms = ForeignTerms::new(&SearchText::plain("the invoice was paid"), records.iter());
         let coverages: Vec<Option<u8>> =
             records.iter().map(|record| terms.coverage(record).map(Coverage::percent)).collect();
-        assert_eq!(coverages, [Some(45), Some(100), Some(0)]);
+        assert_eq!(coverages, [Some(64), Some(100), Some(0)]);
     }
 
     #[test]

@@ -1,0 +1,200 @@
+//! Dates with a day, month, quarter or year.
+
+use jiff::ToSpan;
+use jiff::civil::Date;
+
+use super::FoundDate;
+use super::calendar::Span;
+use super::months::{MonthName, month, month_of_year};
+use super::tokens::{Token, number};
+
+/// First year of a year that stands alone, and the number of years after this one that can.
+const MIN_LONE_YEAR: i16 = 1950;
+const LONE_YEARS_AHEAD: i16 = 2;
+
+/// Number of days within which a day of this year that is to come is meant, too.
+const DAYS_AHEAD: i32 = 31;
+
+/// Words before a number that is no year or month.
+const BEFORE_NUMBERS: [&str; 30] = [
+    "version",
+    "v",
+    "part",
+    "chapter",
+    "section",
+    "release",
+    "no",
+    "nr",
+    "number",
+    "rfc",
+    "issue",
+    "ticket",
+    "room",
+    "page",
+    "port",
+    "build",
+    "line",
+    "id",
+    "order",
+    "invoice",
+    "teil",
+    "kapitel",
+    "seite",
+    "nummer",
+    "zimmer",
+    "partie",
+    "capitulo",
+    "capitolo",
+    "hoofdstuk",
+    "iso",
+];
+
+/// Words between the parts of a date.
+const BETWEEN: [&str; 5] = ["of", "de", "del", "do", "van"];
+
+/// Reads the date at the beginning of some tokens. `before` is the token before them.
+pub(super) fn date_at(tokens: &[Token<'_>], before: Option<&Token<'_>>, today: Date) -> Option<FoundDate> {
+    let first = tokens.first()?;
+    if let Some(spans) = numeric_day(first.written) {
+        return Some(FoundDate { length: 1, spans });
+    }
+    if let Some(found) = with_month(tokens, today) {
+        return Some(found);
+    }
+    if before.is_some_and(|before| BEFORE_NUMBERS.contains(&before.folded.as_str())) {
+        return None;
+    }
+    let one = |span: Option<Span>, length| span.map(|span| FoundDate { length, spans: vec![span] });
+    one(iso_month(first.written), 1)
+        .or_else(|| one(quarter(&first.folded), 1))
+        .or_else(|| one(quarter_of_year(tokens), 2))
+        .or_else(|| one(lone_year(first, today), 1))
+}
+
+/// Returns the readings of a day in numbers; `None` for other texts and for days that no calendar has.
+fn numeric_day(text: &str) -> Option<Vec<Span>> {
+    let (date, time) = text.split_once('T').map_or((text, None), |(date, time)| (date, Some(time)));
+    let separator = date.chars().find(|letter| matches!(letter, '-' | '.' | '/'))?;
+    let parts: Vec<&str> = date.split(separator).collect();
+    let [one, two, three] = parts[..] else { return None };
+    if let (Some(year), Some(month), Some(day)) =
+        (number(one, 4..=4), number(two, 2..=2), number(three, 2..=2))
+    {
+        return Some(vec![Span::of_day(year, month, day)?]);
+    }
+    let (one, two, year) = (number(one, 1..=2)?, number(two, 1..=2)?, number(three, 4..=4)?);
+    if time.is_some() {
+        return None;
+    }
+    let day_first = Span::of_day(year, two, one);
+    if separator == '.' {
+        return day_first.map(|span| vec![span]);
+    }
+    // The month is first in America.
+    let mut spans: Vec<Span> = Span::of_day(year, one, two).into_iter().collect();
+    spans.extend(day_first.filter(|span| !spans.contains(span)));
+    (!spans.is_empty()).then_some(spans)
+}
+
+/// Returns the month of `2025-03`.
+fn iso_month(text: &str) -> Option<Span> {
+    let (year, month) = text.split_once('-')?;
+    Span::month(number(year, 4..=4)?, number(month, 2..=2)?)
+}
+
+/// Returns the quarter of `q1/2025` or `2025-q1`.
+fn quarter(folded: &str) -> Option<Span> {
+    let (one, other) = folded.split_once(['/', '-'])?;
+    let of = |quarter: &str, year: &str| Span::quarter(number(year, 4..=4)?, quarter_number(quarter)?);
+    of(one, other).or_else(|| of(other, one))
+}
+
+/// Returns the quarter of `q1 2025` or `2025 q1`.
+fn quarter_of_year(tokens: &[Token<'_>]) -> Option<Span> {
+    let [one, other, ..] = tokens else { return None };
+    let of = |quarter: &Token<'_>, year: &Token<'_>| {
+        Span::quarter(year.number(4..=4)?, quarter_number(&quarter.folded)?)
+    };
+    of(one, other).or_else(|| of(other, one))
+}
+
+fn quarter_number(folded: &str) -> Option<i16> {
+    number(folded.strip_prefix('q')?, 1..=1)
+}
+
+/// Returns the year that a token is.
+fn lone_year(token: &Token<'_>, today: Date) -> Option<Span> {
+    let years = MIN_LONE_YEAR..=today.year().saturating_add(LONE_YEARS_AHEAD);
+    Span::year(token.number(4..=4).filter(|year| years.contains(year))?)
+}
+
+/// Reads a date with the name of a month.
+fn with_month(tokens: &[Token<'_>], today: Date) -> Option<FoundDate> {
+    let first = tokens.first()?;
+    if let Some(day) = day_number(&first.folded) {
+        let name_at = 1 + between(tokens, 1);
+        let token = tokens.get(name_at)?;
+        let name = month(&token.folded)?;
+        return day_of_month(
+            tokens,
+            name_at + 1,
+            MonthDay { day, name, is_capital: token.is_capital() },
+            today,
+        );
+    }
+    let name = month(&first.folded)?;
+    if let Some(day) = tokens.get(1).and_then(|token| day_number(&token.folded))
+        && let Some(found) =
+            day_of_month(tokens, 2, MonthDay { day, name, is_capital: first.is_capital() }, today)
+    {
+        return Some(found);
+    }
+    let name = month_of_year(&first.folded)?;
+    let year_at = 1 + between(tokens, 1);
+    let span = Span::month(tokens.get(year_at)?.number(4..=4)?, name.number)?;
+    Some(FoundDate { length: year_at + 1, spans: vec![span] })
+}
+
+/// Returns the number of words between the parts of a date at a place: 0 or 1.
+fn between(tokens: &[Token<'_>], at: usize) -> usize {
+    usize::from(tokens.get(at).is_some_and(|token| BETWEEN.contains(&token.folded.as_str())))
+}
+
+/// Day of a month without its year.
+#[derive(Debug, Clone, Copy)]
+struct MonthDay<'a> {
+    day: i16,
+    name: &'a MonthName,
+    /// True if the name begins with a capital letter.
+    is_capital: bool,
+}
+
+/// Returns the day of a month with its year, which follows from token `at` on. Without a year it is the last such day, and one
+/// that is soon to come; the name has to be whole then, and begin with a capital letter.
+fn day_of_month(tokens: &[Token<'_>], at: usize, month_day: MonthDay<'_>, today: Date) -> Option<FoundDate> {
+    let MonthDay { day, name, is_capital } = month_day;
+    let year_at = at + between(tokens, at);
+    if let Some(year) = tokens.get(year_at).and_then(|token| token.number(4..=4)) {
+        return Some(FoundDate { length: year_at + 1, spans: vec![Span::of_day(year, name.number, day)?] });
+    }
+    if name.is_short || (name.is_of(&["en", "de"]) && !is_capital) {
+        return None;
+    }
+    let this = Span::of_day(today.year(), name.number, day)?;
+    let last = Span::of_day(today.year() - 1, name.number, day);
+    let soon = today.checked_add(DAYS_AHEAD.days()).unwrap_or(today);
+    let spans: Vec<Span> = if this.first() <= today {
+        vec![this]
+    } else {
+        last.into_iter().chain((this.first() <= soon).then_some(this)).collect()
+    };
+    (!spans.is_empty()).then_some(FoundDate { length: at, spans })
+}
+
+/// Returns the number of a day: `5`, `5th`, `1er`, `5º`.
+fn day_number(folded: &str) -> Option<i16> {
+    let digits = folded.bytes().take_while(u8::is_ascii_digit).count();
+    let (day, suffix) = folded.split_at_checked(digits)?;
+    let is_ordinal = matches!(suffix, "" | "st" | "nd" | "rd" | "th" | "er" | "o" | "e" | "ten");
+    number(day, 1..=2).filter(|day| is_ordinal && (1..=31).contains(day))
+}
