@@ -203,12 +203,13 @@ impl<'a> Candidates<'a> {
     /// Selects the candidates of a time: those with the rarest words that the query is about, or the newest ones if it is about
     /// nothing else. A year is no more than its words then.
     fn of_time(&self, window: TimeWindow) -> Result<Vec<Evidence>, SourceError> {
-        let Conditions { constraints, after, before } = self.conditions;
+        let Conditions { constraints, have_all_words, after, before } = self.conditions;
         let before = before.map_or(window.before(), |before| before.min(window.before()));
         let conditions = Conditions {
             constraints: constraints.clone(),
             after: (*after).max(Some(window.after())),
             before: Some(before),
+            have_all_words: *have_all_words,
         };
         if self.query.has_matter {
             let matter: Vec<&Clause> = self.clauses.iter().filter(|clause| clause.is_matter).collect();

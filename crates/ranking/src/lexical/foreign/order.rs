@@ -198,9 +198,14 @@ impl CountedList {
         for (number, slot) in terms.slots.iter().enumerate() {
             let itself = frequency(&|word| word.itself > 0, number);
             let any = if itself > 0 { itself } else { frequency(&|word| word.forms > 0, number) };
-            let importance = if slot.kind == WordKind::Part { PART_WEIGHT } else { 1.0 };
+            let importance = if slot.kind == WordKind::Part { PART_WEIGHT } else { slot.share() };
             let weight = if any > 0 { lookups.rarity(any) * importance } else { 0.0 };
-            lookups.words.push(Lookup { kind: slot.kind, alternatives: Vec::new(), weight });
+            lookups.words.push(Lookup {
+                kind: slot.kind,
+                alternatives: Vec::new(),
+                weight,
+                share: slot.share(),
+            });
             form_quality.push(if itself > 0 { FORM_QUALITY } else { ONLY_FORM_QUALITY });
         }
         let lengths: f32 = texts.iter().map(|text| to_float(text.length)).sum();
@@ -208,11 +213,12 @@ impl CountedList {
         let evidence = texts.into_iter().zip(0..).map(|(text, row)| Evidence {
             row,
             stream: 0,
+            time: None,
             likeness: None,
             record: text.into_record(average, &form_quality),
         });
         let mut scores = vec![0.0; saturated(records)];
-        for candidate in score(terms, &lookups, evidence.collect()) {
+        for candidate in score(terms, &lookups, evidence.collect(), &[]) {
             if let Some(known) = usize::try_from(candidate.row).ok().and_then(|row| scores.get_mut(row)) {
                 *known = candidate.score;
             }
