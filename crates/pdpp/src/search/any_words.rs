@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use fetchwell_core::record::{Coverage, Hit, RecordData};
 use fetchwell_core::saturate::saturated;
 use fetchwell_ranking::lexical::foreign::ForeignTerms;
+use fetchwell_ranking::lexical::terms::QueryTerms;
 use fetchwell_source::merge::{Key, SeenRows};
 use fetchwell_source::{
     Accuracy, Count, Purpose, SearchMode, SearchPage, SearchPosition, SearchQuery, SearchText, SourceError,
@@ -276,8 +277,8 @@ fn shown_text(hit: &Hit) -> RecordData {
     texts.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect()
 }
 
-/// Returns the words of a text that records probably have least, at most `limit`, or none if there is only one word. Numbers
-/// and long words are rare; their order in the text decides between equals.
+/// Returns the words of a text that records probably have least, at most `limit`, or none if there is only one word. Words of
+/// a request are left out beside others. Numbers and long words are rare; their order in the text decides between equals.
 fn rarest_words(text: &str, limit: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for piece in text.split_whitespace() {
@@ -289,10 +290,34 @@ fn rarest_words(text: &str, limit: usize) -> Vec<String> {
     if words.len() < 2 {
         return Vec::new();
     }
+    let terms = QueryTerms::new(&SearchText::plain(text));
+    if words.iter().any(|word| terms.are_about(word)) {
+        words.retain(|word| terms.are_about(word));
+    }
     words.sort_by_key(|word| {
         let has_digit = word.chars().any(char::is_numeric);
         Reverse((has_digit, word.chars().count()))
     });
     words.truncate(limit);
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rarest_words_are_numbers_and_long_ones() {
+        for (text, expect) in [
+            ("lease", vec![]),
+            ("lease Lease, LEASE", vec![]),
+            ("Moreno, harbour lease 7731?", vec!["7731", "harbour", "Moreno"]),
+            ("show me the lease", vec!["lease"]),
+            ("show me the page", vec!["show", "page", "the"]),
+            ("*** ---", vec![]),
+            ("a user_123 b", vec!["user_123"]),
+        ] {
+            assert_eq!(rarest_words(text, 3), expect, "{text}");
+        }
+    }
 }

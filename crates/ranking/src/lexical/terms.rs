@@ -157,6 +157,13 @@ impl QueryTerms {
         terms
     }
 
+    /// Returns true if the query is about a word of a text, which is not only one of its request or date.
+    #[must_use]
+    pub fn are_about(&self, text: &str) -> bool {
+        let is_matter = |word: &str| self.slots.iter().any(|slot| slot.is_matter() && slot.text == word);
+        words(text).any(|word| is_matter(&word.folded(text)))
+    }
+
     /// Returns true if each word is in a phrase that a record must contain.
     #[must_use]
     pub fn are_required(&self) -> bool {
