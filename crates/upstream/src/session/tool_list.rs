@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn entries_that_are_not_valid_are_counted_and_the_others_read() {
         let mut odd = tool("search", "query");
-        // What is not needed may be anything.
+        // Other keys may have any value.
         odd["title"] = json!(7);
         odd["icons"] = json!("x");
         let hints = json!({"name": "purge", "inputSchema": {}, "annotations": {"destructiveHint": "yes"}});
