@@ -46,17 +46,17 @@ const DEADLINE: Duration = Duration::from_secs(600);
 /// Kinds of the sources.
 const ROWS: [(&str, [Kind; PARTS]); 12] = [
     ("3 stores", [Kind::Store; PARTS]),
+    ("3 lists in the order of the file", [Kind::Unranked; PARTS]),
+    ("2 ranked lists of 10, 1 in the order of the file", [Kind::Ranked, Kind::Unranked, Kind::Ranked]),
+    ("1 store, 2 lists in the order of the file", [Kind::Store, Kind::Unranked, Kind::Unranked]),
     ("3 ranked lists of 10", [Kind::Ranked; PARTS]),
     ("3 ranked lists of 50", [Kind::Long; PARTS]),
     ("3 ranked lists of 10 titles", [Kind::Titles; PARTS]),
-    ("3 lists by meaning, simulated", [Kind::Meaning; PARTS]),
-    ("3 lists by number of words", [Kind::Counted; PARTS]),
-    ("3 lists in the order of the file", [Kind::Unranked; PARTS]),
-    ("2 ranked lists of 10, 1 in the order of the file", [Kind::Ranked, Kind::Unranked, Kind::Ranked]),
     ("1 store, 2 ranked lists of 10", [Kind::Store, Kind::Ranked, Kind::Ranked]),
     ("2 ranked lists of 10, 1 store", [Kind::Ranked, Kind::Ranked, Kind::Store]),
     ("1 store, 2 ranked lists of 10 titles", [Kind::Store, Kind::Titles, Kind::Titles]),
-    ("1 store, 2 lists in the order of the file", [Kind::Store, Kind::Unranked, Kind::Unranked]),
+    ("3 lists by meaning, simulated", [Kind::Meaning; PARTS]),
+    ("3 lists by number of words", [Kind::Counted; PARTS]),
 ];
 
 /// Lists of a part, and whether each has an answer.
@@ -83,24 +83,24 @@ fn main() {
     let mut all: Vec<Vec<Cell>> = vec![Vec::new(); ROWS.len()];
     for name in names {
         let set = SplitSet::open(&Path::new(folder).join(name));
-        let rows = measured_rows(&runtime, &set, name);
-        print_table(name, &rows);
-        for (row, all) in rows.into_iter().zip(&mut all) {
-            all.extend(row);
+        print_head(name);
+        for (cells, all) in measured_rows(&runtime, &set, name).into_iter().zip(&mut all) {
+            all.extend(cells);
         }
     }
     if names.len() > 1 {
-        print_table(&names.join(", "), &all);
+        print_head(&names.join(", "));
+        ROWS.iter().zip(&all).for_each(|((row, _), cells)| print_row(row, cells));
     }
 }
 
-/// Returns the measures of all questions of a set that have an answer, for each row.
+/// Returns the measures of all questions of a set that have an answer, for each row, which is printed when it is measured.
 fn measured_rows(runtime: &Runtime, set: &SplitSet, name: &str) -> Vec<Vec<Cell>> {
     let searches: Vec<Searches<'_>> =
         set.parts.iter().map(|part| Searches::run(runtime, part, &set.questions)).collect();
     let mut made: BTreeMap<(usize, Kind, bool), PartLists> = BTreeMap::new();
     let mut of_stores = None;
-    let row = |(_, kinds): (&str, [Kind; PARTS])| {
+    let row = |(name_of_row, kinds): (&str, [Kind; PARTS])| {
         let mut parts = |is_ordered: bool| -> Vec<PartLists> {
             let part = |(number, kind): (usize, &Kind)| {
                 let known = made.entry((number, *kind, is_ordered)).or_insert_with(|| {
@@ -127,7 +127,9 @@ fn measured_rows(runtime: &Runtime, set: &SplitSet, name: &str) -> Vec<Vec<Cell>
                 is_listed: listed.iter().any(|(_, has_answer)| has_answer[at]),
             })
         };
-        set.questions.iter().enumerate().filter_map(cell).collect()
+        let cells: Vec<Cell> = set.questions.iter().enumerate().filter_map(cell).collect();
+        print_row(name_of_row, &cells);
+        cells
     };
     ROWS.into_iter().map(row).collect()
 }
@@ -163,25 +165,27 @@ fn gain(question: &Question, hit: &Hit) -> u8 {
     grade(question, address)
 }
 
-fn print_table(name: &str, rows: &[Vec<Cell>]) {
-    println!("\n{name}: {} questions with an answer\n", rows[0].len());
+fn print_head(name: &str) {
+    println!("\n{name}\n");
     println!(
         "| sources | rank alone | rank and words | lists ordered, too | gain of the order | minus 3 stores | listed | minus 3 stores if listed |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    for ((row, _), cells) in ROWS.iter().zip(rows) {
-        let listed: Vec<Cell> = cells.iter().filter(|cell| cell.is_listed).cloned().collect();
-        println!(
-            "| {row} | {} | {} | {} | {} | {} | {} | {} |",
-            estimate(cells, false, |cell| cell.by_rank),
-            estimate(cells, false, |cell| cell.by_words),
-            estimate(cells, false, |cell| cell.ordered),
-            estimate(cells, true, |cell| cell.ordered - cell.by_words),
-            estimate(cells, true, |cell| cell.ordered - cell.stores),
-            listed.len(),
-            estimate(&listed, true, |cell| cell.ordered - cell.stores),
-        );
-    }
+}
+
+fn print_row(row: &str, cells: &[Cell]) {
+    let listed: Vec<Cell> = cells.iter().filter(|cell| cell.is_listed).cloned().collect();
+    println!(
+        "| {row} | {} | {} | {} | {} | {} | {} of {} | {} |",
+        estimate(cells, false, |cell| cell.by_rank),
+        estimate(cells, false, |cell| cell.by_words),
+        estimate(cells, false, |cell| cell.ordered),
+        estimate(cells, true, |cell| cell.ordered - cell.by_words),
+        estimate(cells, true, |cell| cell.ordered - cell.stores),
+        listed.len(),
+        cells.len(),
+        estimate(&listed, true, |cell| cell.ordered - cell.stores),
+    );
 }
 
 /// Returns the mean of the kinds with its interval.

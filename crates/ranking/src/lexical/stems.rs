@@ -67,7 +67,9 @@ impl Inflection {
 
     /// Returns true if a folded word is another form of this one.
     pub(crate) fn is_form(&self, other: &str) -> bool {
-        self.may_be_form(other)
+        // Stemming takes most of the time where whole texts are compared.
+        other.starts_with(&self.prefix)
+            && self.may_be_form(other)
             && self.stems.iter().any(|stemmed| stemmed.stemmer.stem(other) == stemmed.stem.as_str())
     }
 }
