@@ -87,7 +87,10 @@ def main() -> None:
     spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
     tokenizer = {
         "version": "1.0",
-        "normalizer": {"type": "Sequence", "normalizers": [{"type": "Precompiled", "precompiled_charsmap": chars}, spaces]},
+        "normalizer": {
+            "type": "Sequence",
+            "normalizers": [{"type": "Precompiled", "precompiled_charsmap": chars}, spaces],
+        },
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [

@@ -182,6 +182,11 @@ fn faulty_hubs_are_typed_errors_and_change_nothing() {
     hub.set(Mood::Healthy);
     for (arguments, code, expect) in [
         (&["no/such"][..], 1, "refuses access to no/such (status 401); check the name"),
+        (
+            &["--multilingual"],
+            1,
+            "access to sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2 (status 401)",
+        ),
         (&["../../etc"], 2, "is not the name of a model"),
         (&["some-model"], 2, "is not the name of a model; write ORGANIZATION/NAME"),
         (&["--revision", "../x"], 2, "is not a branch, tag or commit"),

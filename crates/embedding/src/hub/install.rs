@@ -68,7 +68,7 @@ pub async fn install_from_hub(
         manifest.origin == origin && (manifest.revision == named || manifest.commit == named)
     };
     if let Some(manifest) = slot.installed()?.filter(is_it) {
-        return Ok(installed(slot, &manifest, ModelOrigin::Present));
+        return Ok(installed(&slot, &manifest, ModelOrigin::Present));
     }
     let cached = settings.cache.as_deref().and_then(|cache| snapshot(cache, repository, revision));
     if let Some((folder, commit)) = cached {
@@ -77,7 +77,7 @@ pub async fn install_from_hub(
                 let (revision, commit) = (revision.as_str().to_owned(), commit.as_str().to_owned());
                 let manifest = Manifest { origin, revision, commit, files };
                 slot.commit(&manifest)?;
-                return Ok(installed(slot, &manifest, ModelOrigin::Cache));
+                return Ok(installed(&slot, &manifest, ModelOrigin::Cache));
             }
             Err(error @ InstallError::DiskFull { .. }) => return Err(error),
             // The cache has a part of the model, or a damaged file. The hub has all of them.
@@ -102,7 +102,7 @@ pub async fn install_from_hub(
     let (revision, commit) = (revision.as_str().to_owned(), commit.as_str().to_owned());
     let manifest = Manifest { origin, revision, commit, files };
     slot.commit(&manifest)?;
-    Ok(installed(slot, &manifest, ModelOrigin::Hub))
+    Ok(installed(&slot, &manifest, ModelOrigin::Hub))
 }
 
 /// Installs a model from a folder or a network file with its tokenizer beside it. Without a name, the model has that of the
@@ -129,14 +129,14 @@ pub fn install_from_folder(
     if let Some(manifest) = slot.installed()?
         && source.is_same(&manifest.files)?
     {
-        return Ok(installed(slot, &manifest, ModelOrigin::Present));
+        return Ok(installed(&slot, &manifest, ModelOrigin::Present));
     }
     let files = source.copy_to(&slot.staging, report)?;
     check_tokenizer(&slot.staging.join(TOKENIZER))?;
     let origin = place.display().to_string();
     let manifest = Manifest { origin, revision: String::new(), commit: String::new(), files };
     slot.commit(&manifest)?;
-    Ok(installed(slot, &manifest, ModelOrigin::Folder))
+    Ok(installed(&slot, &manifest, ModelOrigin::Folder))
 }
 
 /// Returns the name of a model from the path of its folder or file: that of the repository in a cache of a hub, or else that of
@@ -150,7 +150,7 @@ fn name_of(place: &Path) -> Option<String> {
     cached.or_else(|| folders.next()).map(str::to_owned)
 }
 
-fn installed(slot: Slot, manifest: &Manifest, origin: ModelOrigin) -> InstalledModel {
+fn installed(slot: &Slot, manifest: &Manifest, origin: ModelOrigin) -> InstalledModel {
     InstalledModel { folder: slot.target.clone(), bytes: manifest.bytes(), origin }
 }
 

@@ -1,4 +1,4 @@
-//! The map of characters of a SentencePiece model: texts with their replacements, compiled to a double array.
+//! The map of characters of a `SentencePiece` model: texts with their replacements, compiled to a double array.
 //!
 //! The map begins with the size of the array in bytes. Each unit of the array has 32 bits in little-endian order; the
 //! replacements follow, each ended by a zero byte. Every index is checked, so a damaged map replaces nothing.

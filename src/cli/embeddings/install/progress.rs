@@ -38,6 +38,7 @@ impl DownloadProgress {
         let tenth = (done.saturating_mul(10) / total.max(1)).min(10);
         let printed = self.printed.fetch_max(tenth + 1, Ordering::Relaxed);
         if printed == 0 {
+            note(&format_args!("downloading {}, {} bytes", self.name, grouped(total)));
             self.bar.set_length(total);
             // Bytes of an earlier attempt do not count for the rate.
             self.bar.set_position(done);
@@ -45,12 +46,6 @@ impl DownloadProgress {
             if !self.bar.is_hidden() {
                 self.bar.enable_steady_tick(TICK);
             }
-            note(&format_args!(
-                "downloading {}, {} bytes, {} of them left",
-                self.name,
-                grouped(total),
-                grouped(total - done.min(total))
-            ));
         } else if self.bar.is_hidden() && printed <= tenth {
             note(&format_args!("{} of {} bytes", grouped(done), grouped(total)));
         }
