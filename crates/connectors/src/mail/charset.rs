@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::Encoding;
+use encoding_rs::{Encoding, WINDOWS_1252};
 use mail_parser::decoders::base64::base64_decode;
 use mail_parser::decoders::charsets::map::charset_decoder;
 use mail_parser::decoders::quoted_printable::quoted_printable_decode;
@@ -102,6 +102,10 @@ fn body_bytes<'a>(message: &'a Message<'_>, part: &MessagePart<'_>) -> Option<Co
 
 /// Returns the text in another character set than the declared one, or `None` if the declared one is as good.
 fn corrected(bytes: Cow<'_, [u8]>, text: &str, charset: Charset, is_html: bool) -> Option<String> {
+    // Only UTF-16 can be ASCII by mistake: UTF-7 and ISO 2022 write every character in ASCII.
+    if bytes.is_ascii() && charset != Charset::Wide {
+        return None;
+    }
     if let Ok(utf8) = std::str::from_utf8(&bytes) {
         return is_utf8(utf8, text, charset).then(|| utf8.to_owned());
     }
@@ -112,8 +116,24 @@ fn corrected(bytes: Cow<'_, [u8]>, text: &str, charset: Charset, is_html: bool) 
     }
     // A damaged text in UTF-8 has more characters than wrong bytes.
     let is_none = charset == Charset::Utf8 && wrong > right || charset == Charset::SevenBit && is_html;
-    let bytes = is_none.then(|| bytes.into_owned())?;
-    if is_html { text_input::decode_declared(bytes) } else { text_input::decode(bytes) }
+    is_none.then_some(())?;
+    if is_html {
+        return text_input::decode_declared(bytes.into_owned());
+    }
+    match Encoding::for_bom(&bytes) {
+        Some(_) => text_input::decode(bytes.into_owned()),
+        None => Some(decode_mixed(&bytes)),
+    }
+}
+
+/// Decodes a text with characters in UTF-8 and in Windows-1252: programs join quotations without decoding them.
+fn decode_mixed(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.push_str(&WINDOWS_1252.decode_without_bom_handling(chunk.invalid()).0);
+    }
+    text
 }
 
 /// Returns true if bytes that are valid UTF-8 are not text in the declared character set. `declared` is that text.
@@ -236,12 +256,22 @@ mod tests {
             assert!(!is_lossy, "{charset}");
             check(&plain(charset), &bytes, text);
         }
+        check(&plain("utf-7"), b"Gr+APYA3w-e", "Größe");
+        check(&plain("iso-2022-jp"), b"\x1B$B%O%m!<\x1B(B", "ハロー");
+        let wide: Vec<u8> = "Größe\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        check(&plain("utf-16be"), &wide, "Größe\n");
+        check(&plain("utf-16"), b"plain words\n", "plain words\n");
     }
 
     #[test]
     fn text_without_a_charset_that_is_not_utf8_is_windows_1252_or_what_html_declares() {
         check("", b"Ren\xE9 \x80", "René €");
         check(&plain("utf-8"), b"Ren\xE9 \x80", "René €");
+        check(
+            "",
+            "Zoë, ".as_bytes().iter().chain(b"Ren\xE9, Zo\xEB").copied().collect::<Vec<_>>().as_slice(),
+            "Zoë, René, Zoë",
+        );
         // A text in UTF-8 with a damaged byte.
         let damaged = ["Größe für Zoë ".as_bytes(), b"\xFF"].concat();
         check(&plain("utf-8"), &damaged, "Größe für Zoë \u{FFFD}");

@@ -44,7 +44,7 @@ pub(super) struct Texts {
     /// Names of attachments.
     pub(super) attachments: Vec<String>,
     /// Texts of the events that were added.
-    events: Vec<String>,
+    events: HashSet<String>,
 }
 
 impl Texts {
@@ -72,7 +72,7 @@ impl Texts {
             } else if attached.contains(&id) {
                 let text = text_of(message, part).or_else(|| text_of_binary(part, name.as_deref()));
                 match text.as_deref().map(|text| (text, event_text(part, name.as_deref(), text))) {
-                    Some((_, Some(event))) => self.add_event(part, name.as_deref(), event),
+                    Some((_, Some(event))) => self.add_event(part, name.as_deref(), &event),
                     Some((text, None)) => append_attached(&mut self.attached, name.as_deref(), text),
                     None => {}
                 }
@@ -82,16 +82,15 @@ impl Texts {
     }
 
     /// Adds the events of an invitation. Programs attach a second copy of it, which is left out.
-    fn add_event(&mut self, part: &MessagePart<'_>, name: Option<&str>, event: String) {
-        if self.events.contains(&event) {
+    fn add_event(&mut self, part: &MessagePart<'_>, name: Option<&str>, event: &str) {
+        if !self.events.insert(event.to_owned()) {
             return;
         }
         if part.content_disposition().is_some_and(ContentType::is_attachment) {
-            append_attached(&mut self.attached, name, &event);
+            append_attached(&mut self.attached, name, event);
         } else {
-            append(&mut self.body, &event);
+            append(&mut self.body, event);
         }
-        self.events.push(event);
     }
 
     /// Adds the text of a part that is signed, or what another part is.
