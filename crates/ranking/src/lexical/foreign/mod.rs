@@ -154,7 +154,7 @@ mod tests {
         let terms = ForeignTerms::new(&SearchText::plain("the invoice was paid"), records.iter());
         let coverages: Vec<Option<u8>> =
             records.iter().map(|record| terms.coverage(record).map(Coverage::percent)).collect();
-        assert_eq!(coverages, [Some(64), Some(100), Some(0)]);
+        assert_eq!(coverages, [Some(45), Some(100), Some(0)]);
     }
 
     #[test]

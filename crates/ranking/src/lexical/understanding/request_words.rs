@@ -1,8 +1,8 @@
 //! The share that each word of a query has beside a word of its matter.
 //!
 //! A *frame* is a sequence of words of a request, such as `show me the mail that deals with`: its words have a
-//! small share. Function words elsewhere have a larger one; other words, also those of a request in another place, are the
-//! matter. A query without matter is searched as it is, so nothing vanishes.
+//! small share. Function words elsewhere in such a query have a larger one; other words, also those of a request in another
+//! place, are the matter. A query without a frame or without matter is searched as it is, so nothing vanishes.
 
 use super::record_kind::RecordKind;
 use super::word_lists::{Language, WordClass, classes_of, words_of_language};
@@ -13,7 +13,7 @@ pub(crate) const WHOLE: u8 = 100;
 /// Share of a word of a frame, in percent.
 const FRAME_SHARE: u8 = 8;
 
-/// Share of a function word outside of a frame, in percent.
+/// Share of a function word outside of the frames of a query, in percent.
 const FUNCTION_SHARE: u8 = 40;
 
 /// Minimum number of different words of a language in a query whose lists apply to it. The lists of English always apply.
@@ -106,8 +106,7 @@ pub(crate) fn shares_of(words: &[QueryWord<'_>]) -> Shares {
         others.into_iter().filter(|language| words_of_language(plain(), *language) >= MIN_WORDS_OF_LANGUAGE),
     );
     let classed: Vec<Classed> = words.iter().map(|word| class(word, &languages)).collect();
-    let mut shares: Vec<u8> =
-        classed.iter().map(|word| if word.is_light() { FUNCTION_SHARE } else { WHOLE }).collect();
+    let mut shares = vec![WHOLE; words.len()];
     let mut kinds = Vec::new();
     let (mut start, mut has_frame) = (0, false);
     while start < classed.len() {
@@ -126,12 +125,17 @@ pub(crate) fn shares_of(words: &[QueryWord<'_>]) -> Shares {
         }
         start += length.max(1);
     }
+    if has_frame {
+        for (share, _) in shares.iter_mut().zip(&classed).filter(|(_, word)| word.is_light()) {
+            *share = (*share).min(FUNCTION_SHARE);
+        }
+    }
     let has_date = words.iter().any(|word| matches!(word.role, WordRole::Date(_)));
     let is_matter = |(at, share): (usize, &u8)| {
         let word = words.get(at).filter(|word| !matches!(word.role, WordRole::Date(_)));
         // With a date alone, `mails of last week` asks for the kind.
-        let names_kind = has_date && classed.get(at).is_some_and(|word| word.noun.is_some());
-        *share == WHOLE && word.is_some() && !names_kind
+        let is_request = classed.get(at).is_some_and(|word| word.noun.is_some() || word.is_light());
+        *share == WHOLE && word.is_some() && !(has_date && is_request)
     };
     let has_matter = shares.iter().enumerate().any(is_matter);
     if !has_matter && !has_date {
@@ -257,7 +261,7 @@ mod tests {
             ("find command", "find command"),
             ("commit message format", "commit message format"),
             ("page layout", "page layout"),
-            ("Returns the record of the given page", "returns (the) record (of) (the) given page"),
+            ("Returns the record of the given page", "returns the record of the given page"),
             ("die hard", "die hard"),
             ("facture du plombier", "facture du plombier"),
             ("invoice", "invoice"),
