@@ -14,8 +14,22 @@ const PAGES_KEPT_FOR: Duration = Duration::from_secs(120);
 /// Time for which a record is kept, so that the parts of a long text are of one text.
 const RECORDS_KEPT_FOR: Duration = Duration::from_secs(60);
 
-/// Maximum size of all pages of a server that are kept, and of all records, in bytes.
-const MAX_KEPT_BYTES: u64 = 32 * 1024 * 1024;
+/// Maximum of what is kept of the answers of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeptLimits {
+    /// Maximum size of all pages, and of all records, in bytes.
+    pub(crate) bytes: u64,
+    /// Maximum number of digests.
+    pub(crate) digests: u64,
+}
+
+impl KeptLimits {
+    /// Limits of a server that all callers share.
+    pub(crate) const SHARED: Self = Self { bytes: 32 * 1024 * 1024, digests: 10_000 };
+
+    /// Limits of a server of one caller: 256 callers keep at most 512 MiB of pages and records.
+    pub(crate) const OF_CALLER: Self = Self { bytes: 1024 * 1024, digests: 1_000 };
+}
 
 /// Pages of results, by the words and the position of the server.
 pub(crate) type KeptPages = LruCache<PageKey, Arc<ResultsPage>>;
@@ -42,28 +56,27 @@ pub(crate) struct FetchedRecord {
 /// Digests of the records that were read, by their ids.
 pub(crate) type SeenDigests = LruCache<String, String>;
 
-/// Time for which a digest is kept, and the maximum number of digests.
+/// Time for which a digest is kept.
 const DIGESTS_KEPT_FOR: Duration = Duration::from_secs(60 * 60);
-const MAX_DIGESTS: u64 = 10_000;
 
 /// Creates the store of digests.
-pub(crate) fn seen_digests() -> SeenDigests {
-    LruCache::new(LruLimits::new(MAX_DIGESTS).with_lifetime(DIGESTS_KEPT_FOR))
+pub(crate) fn seen_digests(limits: KeptLimits) -> SeenDigests {
+    LruCache::new(LruLimits::new(limits.digests).with_lifetime(DIGESTS_KEPT_FOR))
 }
 
 /// Creates the store of pages.
-pub(crate) fn kept_pages() -> KeptPages {
+pub(crate) fn kept_pages(limits: KeptLimits) -> KeptPages {
     let weight = |(words, cursor, _): &PageKey, page: &Arc<ResultsPage>| {
         let items =
             page.items.iter().flat_map(|item| [&item.id, &item.title, &item.text, &item.url, &item.date]);
         let texts: usize = items.map(|text| text.as_ref().map_or(0, String::len) + size_of::<String>()).sum();
         words.len() + cursor.as_ref().map_or(0, String::len) + texts
     };
-    LruCache::with_weights(LruLimits::new(MAX_KEPT_BYTES).with_lifetime(PAGES_KEPT_FOR), weight)
+    LruCache::with_weights(LruLimits::new(limits.bytes).with_lifetime(PAGES_KEPT_FOR), weight)
 }
 
 /// Creates the store of records.
-pub(crate) fn kept_records() -> KeptRecords {
+pub(crate) fn kept_records(limits: KeptLimits) -> KeptRecords {
     let weight = |id: &String, record: &Arc<FetchedRecord>| id.len() + record.bytes;
-    LruCache::with_weights(LruLimits::new(MAX_KEPT_BYTES).with_lifetime(RECORDS_KEPT_FOR), weight)
+    LruCache::with_weights(LruLimits::new(limits.bytes).with_lifetime(RECORDS_KEPT_FOR), weight)
 }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::credential::sign_in;
 use crate::fault::Problem;
-use crate::kept::{KeptPages, KeptRecords, SeenDigests, kept_pages, kept_records, seen_digests};
+use crate::kept::{KeptLimits, KeptPages, KeptRecords, SeenDigests, kept_pages, kept_records, seen_digests};
 use crate::mapping::Mapping;
 use crate::session::{CurrentToken, Endpoint, Listed, McpPlace, Sessions};
 use crate::stream::{Address, DEFAULT_STREAM};
@@ -62,6 +62,11 @@ impl McpServer {
     ///
     /// The name of the source or of the stream is not that of a connection or a stream.
     pub fn new(settings: McpSettings) -> Result<Self, InvalidSettings> {
+        Self::keeping(settings, KeptLimits::SHARED)
+    }
+
+    /// Creates a source that keeps answers within limits.
+    pub(crate) fn keeping(settings: McpSettings, limits: KeptLimits) -> Result<Self, InvalidSettings> {
         let invalid = |error: fetchwell_core::handle::InvalidName| InvalidSettings(error.to_string());
         let McpSettings { name, label, place, mapping, client_name, deadline } = settings;
         let stream = mapping.stream.as_deref().unwrap_or(DEFAULT_STREAM);
@@ -85,9 +90,9 @@ impl McpServer {
             identity,
             address: Arc::new(address),
             sessions: Sessions::new(endpoint),
-            pages: kept_pages(),
-            records: kept_records(),
-            digests: seen_digests(),
+            pages: kept_pages(limits),
+            records: kept_records(limits),
+            digests: seen_digests(limits),
         })
     }
 
