@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::auth_mode::{open_own, served};
 use super::background::{BackgroundBuilds, HistoryRetention, follow_shared_keys, log_pgvector};
+use super::callers::SignInStorage;
 use super::embedding::check_dimensions_at_start;
 use super::failure::Failure;
 use super::imports::BackgroundImports;
@@ -80,15 +81,13 @@ pub(crate) fn run_server(
     let (state, stdio_state) = if is_stdio { (None, state.ok().flatten()) } else { (state?, None) };
     let timing = Timing { skew, valid_for: settings.cursor_ttl };
     let cursors = Arc::new(open_cursors(state.as_deref(), stdio_state, redis.as_ref(), timing)?);
-    let served = served(&settings, auth, environment, &opened, Arc::clone(&cursors))?;
+    let sign_ins = SignInStorage { cursors: Arc::clone(&cursors), directory: state.clone() };
+    let served = served(&settings, auth, environment, &opened, sign_ins.clone())?;
     let telemetry = start_telemetry(state.as_deref(), &settings, environment)?;
     let recorded = telemetry.clone();
     let encoded = telemetry.clone();
     cursors.observe_encoding(move |took| encoded.cursor_encoded(took));
-    let configuration = CurrentConfiguration::default();
-    if let Some(file) = &configured.file {
-        configuration.replace(configured.view(&file.text));
-    }
+    let configuration = configuration(&configured);
     let rate_limiter = RateLimiter::new(redis.clone());
     rate_limiter.replace(settings.rate_limit);
     let runtime = start_runtime(is_stdio)?;
@@ -113,6 +112,7 @@ pub(crate) fn run_server(
         background,
         histories,
         imports,
+        sign_ins,
         configuration: configuration.clone(),
     };
     let _watching = reload.follow(runtime.handle().clone());
@@ -140,6 +140,15 @@ pub(crate) fn run_server(
     recorded.flush(LAST_WRITE);
     recorded.stop_exporting(LAST_SPANS);
     ended
+}
+
+/// Returns the configuration as operators see it.
+fn configuration(configured: &ConfiguredSettings) -> CurrentConfiguration {
+    let configuration = CurrentConfiguration::default();
+    if let Some(file) = &configured.file {
+        configuration.replace(configured.view(&file.text));
+    }
+    configuration
 }
 
 /// Starts the threads of a server. A stdio server has one client.

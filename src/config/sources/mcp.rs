@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use fetchwell_outbound::is_confidential;
 use fetchwell_upstream::{FetchMapping, Mapping, SearchMapping};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -38,7 +39,7 @@ pub enum McpEndpoint {
     Http {
         /// URL of the endpoint.
         url: Url,
-        /// Location of the credential; that of `fetchwell source login` if absent.
+        /// Location of the credential; that of `fetchwell source login` if absent. With that of callers, each signs in.
         credential: Option<CredentialSettings>,
         /// Further headers by name.
         headers: Vec<(String, ValuePlace)>,
@@ -156,12 +157,7 @@ impl McpKeys {
                     credential.map(|credential| own_credential(credential, folder)).transpose()?;
                 let url = endpoint(&url, allow_insecure == Some(true))?;
                 let oauth = self.oauth.unwrap_or_default();
-                if credential.is_some() && oauth != OAuthClient::default() {
-                    return Err(
-                        "oauth is for a sign-in with `fetchwell source login`; remove it or the credential"
-                            .to_owned(),
-                    );
-                }
+                check_sign_in(credential.as_ref(), &url, &oauth)?;
                 let client_secret = oauth.client_secret.clone().map(|secret| secret.below(folder));
                 let oauth = Box::new(OAuthClient { client_secret, ..oauth });
                 Ok(McpEndpoint::Http { url, credential, headers: placed(self.headers, folder), oauth })
@@ -214,16 +210,36 @@ impl McpKeys {
     }
 }
 
-/// Returns the location of a credential of the source's own.
+/// Returns the location of a credential of the source's own, or that each caller signs in.
 fn own_credential(credential: &CredentialText, folder: &Path) -> Result<CredentialSettings, String> {
     match credential.settings(folder, Path::new(""))? {
         CredentialSettings::PdppCache(_) => {
             Err("the credential \"pdpp-cache\" is for record servers; use \"env:NAME\", \"file:PATH\" or \"command:LINE\", or leave it out and run `fetchwell source login`".to_owned())
         }
-        CredentialSettings::Caller => {
-            Err("the token of a caller is for this server, and is not sent to an MCP server; use a credential of the source's own".to_owned())
-        }
         own => Ok(own),
+    }
+}
+
+/// Checks the client of a sign-in against the credential that it is for.
+fn check_sign_in(
+    credential: Option<&CredentialSettings>,
+    url: &Url,
+    oauth: &OAuthClient,
+) -> Result<(), String> {
+    match credential {
+        None => Ok(()),
+        Some(CredentialSettings::Caller) if !is_confidential(url) => Err(
+            "callers sign in only over https; use an https URL, or a credential of the source's own".to_owned(),
+        ),
+        Some(CredentialSettings::Caller) if oauth.redirect_port.is_some() => Err(
+            "redirect_port is for `fetchwell source login`; callers return to /sources/signed-in below public_url"
+                .to_owned(),
+        ),
+        Some(CredentialSettings::Caller) => Ok(()),
+        Some(_) if *oauth == OAuthClient::default() => Ok(()),
+        Some(_) => Err(
+            "oauth is for a sign-in with `fetchwell source login` or of each caller; remove it or the credential".to_owned(),
+        ),
     }
 }
 
