@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use self::browser::Browser;
 use self::vendor::{CALLBACK, NOTES, Vendor, query};
-use crate::support::hosted::{ANN, BOB, CAROL, HEAD, PUBLIC, Place, STORES, call, start, token};
+use crate::support::hosted::{ANN, BOB, CAROL, HEAD, PUBLIC, Place, STORES, call, token};
 use crate::support::{HttpServer, fetchwell, post, stderr, text};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -25,13 +25,20 @@ fn settings(vendor: &Vendor) -> String {
     };
     let carol = token("carol", CAROL).replace("[\"carol\"]", "[\"bob\"]");
     let [ann, bob] = [both("ann", ANN), both("bob", BOB)];
-    format!("{HEAD}state_dir = \"state\"\n{ann}{bob}{carol}{STORES}{}", vendor.source("wiki"))
+    format!("{HEAD}{ann}{bob}{carol}{STORES}{}", vendor.source("wiki"))
 }
 
 fn started(lifetime: Duration) -> (Place, Vendor, HttpServer) {
     let (place, vendor) = (Place::new(), Vendor::start(lifetime));
-    let server = start(&place.configure(&settings(&vendor)));
+    place.configure(&settings(&vendor));
+    let server = start(&place);
     (place, vendor, server)
+}
+
+/// Starts a server with the state of an earlier one in the same place.
+fn start(place: &Place) -> HttpServer {
+    let [file, state] = ["fetchwell.toml", "state"].map(|name| place.path(name));
+    HttpServer::start(["--config", text(&file), "--state-dir", text(&state)])
 }
 
 /// Returns the titles of the notes that a search finds, and the hint of the source if it is not available.
@@ -129,7 +136,7 @@ fn sign_ins_survive_a_restart_and_end_when_they_are_revoked() {
     Browser::signed_in(&server, ANN).sign_in(&server, &vendor, "annie");
     check_notes_of(&server, ANN, "annie");
     drop(server);
-    let server = start(&place.path("fetchwell.toml"));
+    let server = start(&place);
     check_notes_of(&server, ANN, "annie");
     vendor.revoke_all();
     check_not_signed_in(&server, ANN);
