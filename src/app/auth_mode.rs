@@ -6,7 +6,6 @@ use std::sync::Arc;
 use fetchwell_callers::{
     AuthenticatorSettings, IntrospectionSettings, IssuerSettings, RecordPages, SignInSettings, StaticToken,
 };
-use fetchwell_core::fit::Protection;
 use fetchwell_core::saturate::saturated;
 use fetchwell_http::{AuthMode, Callers};
 use fetchwell_state::cursor::Cursors;
@@ -14,7 +13,7 @@ use fetchwell_tools::{CallerSettings, CallerToolboxes, SharedToolbox, Toolbox};
 use jiff::tz::TimeZone;
 use url::Url;
 
-use super::caller_sources::ConfiguredSources;
+use super::callers::{ConfiguredSources, SignInStorage};
 use super::failure::Failure;
 use super::open::{OpenedSource, joined, reopen_sources};
 use super::rerank::reranking;
@@ -33,7 +32,7 @@ pub(crate) fn open_own(
         return reopen_sources(settings, environment, open);
     }
     let mut settings = settings.clone();
-    settings.sources.retain(|source| !source.takes_callers_token());
+    settings.sources.retain(|source| !source.takes_callers_token() && !source.signs_callers_in());
     reopen_sources(&settings, environment, open)
 }
 
@@ -43,21 +42,22 @@ pub(crate) fn served(
     auth: Option<&AuthSettings>,
     environment: &Environment,
     opened: &[OpenedSource],
-    cursors: Arc<Cursors>,
+    storage: SignInStorage,
     time_zone: TimeZone,
 ) -> Result<AuthMode, Failure> {
-    let protection = Arc::new(settings.protection.clone());
+    let cursors = Arc::clone(&storage.cursors);
     let Some(auth) = auth else {
         let source = joined(opened.to_vec(), settings.call_deadline)?;
         let source =
             source.reranked_by(reranking(settings, environment)).with_search_history(settings.search_history);
         let toolbox = Toolbox::with_cursors(source, cursors, settings.call_deadline);
+        let protection = Arc::new(settings.protection.clone());
         let toolbox = toolbox.protected_by(protection).with_pages(pages(settings, None, None));
         let toolbox = toolbox.in_time_zone(time_zone);
         return Ok(AuthMode::Unauthenticated(SharedToolbox::new(toolbox)));
     };
     let authenticator = authenticator_settings(settings, auth, environment)?;
-    let mut callers = caller_settings(settings, auth, environment, opened.to_vec(), protection)?;
+    let mut callers = caller_settings(settings, auth, environment, opened.to_vec(), storage)?;
     callers.pages = pages(settings, Some(auth), Some(&*cursors));
     let toolboxes = CallerToolboxes::new(callers, cursors);
     Ok(AuthMode::Authenticated(Arc::new(Callers::new(authenticator, toolboxes, settings.public_url.clone()))))
@@ -143,14 +143,13 @@ pub(crate) fn caller_settings(
     auth: &AuthSettings,
     environment: &Environment,
     own: Vec<OpenedSource>,
-    protection: Arc<Protection>,
+    storage: SignInStorage,
 ) -> Result<CallerSettings, Failure> {
-    let deadline = settings.call_deadline;
-    let sources = ConfiguredSources::new(settings, environment, own, auth)?;
+    let sources = ConfiguredSources::new(settings, environment, own, auth, storage)?;
     Ok(CallerSettings {
         sources: Arc::new(sources),
-        call_deadline: deadline,
-        protection,
+        call_deadline: settings.call_deadline,
+        protection: Arc::new(settings.protection.clone()),
         pages: pages(settings, Some(auth), None),
         calls_at_once: saturated::<usize>(settings.http.calls_per_caller),
     })

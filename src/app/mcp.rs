@@ -7,7 +7,8 @@ use fetchwell_outbound::is_confidential;
 use fetchwell_pdpp::ProviderUrl;
 use fetchwell_upstream::oauth::{Account, Bearer, Login, LoginSettings, TokenStore, Tokens};
 use fetchwell_upstream::{
-    CLIENT_NAME, Credential, Mapping, McpPlace, McpServer, McpSettings, ServerCommand, preset,
+    CLIENT_NAME, CallerServerSettings, CallerServers, CallerSessions, Credential, Mapping, McpPlace,
+    McpServer, McpSettings, ServerCommand, preset,
 };
 use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
@@ -15,7 +16,10 @@ use url::Url;
 
 use super::failure::Failure;
 use super::secret::{credentials, secret};
-use crate::config::{Environment, McpEndpoint, McpSource, SecretPlace, SourceSettings, ValuePlace};
+use crate::config::{
+    CredentialSettings, Environment, McpEndpoint, McpSource, OAuthClient, SecretPlace, SourceSettings,
+    ValuePlace,
+};
 
 /// Creates the client of a server. Sends and starts nothing.
 ///
@@ -38,6 +42,7 @@ pub(crate) fn mcp_server(
                 None if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) => {
                     Credential::None
                 }
+                Some(CredentialSettings::Caller) => return Err(Failure::usage(&of_callers(settings))),
                 None => {
                     let tokens = sign_ins(settings, url, environment)?;
                     Credential::SignIn(Bearer::new(account(settings, url)?, tokens))
@@ -48,8 +53,8 @@ pub(crate) fn mcp_server(
                     Credential::Token(Box::new(credentials(&provider, place, environment)))
                 }
             };
-            let headers = headers.iter().map(|(name, place)| header(&table, name, &value(place)?));
-            McpPlace::Http { url: url.clone(), credential, headers: headers.collect::<Result<_, _>>()? }
+            let headers = header_values(settings, headers, environment)?;
+            McpPlace::Http { url: url.clone(), credential, headers }
         }
         McpEndpoint::Command { line, environment: variables, folder } => {
             let mut all: Vec<(String, OsString)> = environment.inherited();
@@ -60,18 +65,73 @@ pub(crate) fn mcp_server(
             McpPlace::Command(ServerCommand { line: line.clone(), environment: all, folder })
         }
     };
-    let known = server.preset.as_deref().and_then(preset);
-    let client_name = server.client_name.clone().or_else(|| known?.client_name.clone());
-    let mapping = server.mapping.clone().or(known.map_or_else(Mapping::default, |preset| preset.mapping()));
     let settings = McpSettings {
         name: settings.name.clone(),
         label: settings.label.clone(),
         place,
-        mapping,
-        client_name: client_name.unwrap_or_else(|| CLIENT_NAME.to_owned()),
+        mapping: mapping(server),
+        client_name: client_name(server),
         deadline: settings.deadline,
     };
     McpServer::new(settings).map_err(|error| Failure::usage(&error))
+}
+
+/// Creates the client of a server that each caller signs in to. Sends nothing.
+///
+/// # Errors
+///
+/// The server is not one of these, or a header cannot be read or is not valid.
+pub(crate) fn caller_servers(
+    settings: &SourceSettings,
+    server: &McpSource,
+    environment: &Environment,
+    sessions: CallerSessions,
+) -> Result<CallerServers, Failure> {
+    let McpEndpoint::Http { url, headers, .. } = &server.endpoint else {
+        return Err(Failure::usage(&format!("callers cannot sign in to the command of `{}`", settings.name)));
+    };
+    let settings = CallerServerSettings {
+        name: settings.name.clone(),
+        label: settings.label.clone(),
+        url: url.clone(),
+        headers: header_values(settings, headers, environment)?,
+        mapping: mapping(server),
+        client_name: client_name(server),
+        deadline: settings.deadline,
+    };
+    CallerServers::new(settings, sessions).map_err(|error| Failure::usage(&error))
+}
+
+/// Returns what to do with a source that is read with the sign-in of each caller, where no caller is known.
+pub(crate) fn of_callers(settings: &SourceSettings) -> String {
+    format!(
+        "each caller signs in to the source `{}` on the page /sources of `fetchwell serve`, so there is nothing to call it with \
+         here; for a sign-in of its own, remove `credential` and run `fetchwell source login`",
+        settings.name
+    )
+}
+
+/// Returns the mapping of the configuration, completed by that of the preset.
+fn mapping(server: &McpSource) -> Mapping {
+    let known = server.preset.as_deref().and_then(preset);
+    server.mapping.clone().or(known.map_or_else(Mapping::default, |preset| preset.mapping()))
+}
+
+fn client_name(server: &McpSource) -> String {
+    let known = server.preset.as_deref().and_then(preset);
+    let name = server.client_name.clone().or_else(|| known?.client_name.clone());
+    name.unwrap_or_else(|| CLIENT_NAME.to_owned())
+}
+
+fn header_values(
+    settings: &SourceSettings,
+    headers: &[(String, ValuePlace)],
+    environment: &Environment,
+) -> Result<Vec<(HeaderName, HeaderValue)>, Failure> {
+    let table = format!("the source `{}`", settings.name);
+    let header =
+        |(name, place): &(String, ValuePlace)| header(&table, name, &value(place, environment, &table)?);
+    headers.iter().map(header).collect()
 }
 
 /// Signs a person in at the authorization server of a source. `open` gets the URL for the browser.
@@ -87,24 +147,39 @@ pub(crate) async fn sign_in(
 ) -> Result<(), Failure> {
     let environment = &environment.with_state_dir(server.state_dir.as_ref());
     let name = &settings.name;
+    if settings.signs_callers_in() {
+        return Err(Failure::usage(&of_callers(settings)));
+    }
     let McpEndpoint::Http { url, credential: None, oauth, .. } = &server.endpoint else {
         return Err(Failure::usage(&format!(
             "the source `{name}` has a credential of its own or is started here, so there is no sign-in"
         )));
     };
-    let table = format!("the source `{name}`");
-    let client_secret =
-        oauth.client_secret.as_ref().map(|place| secret(place, environment, &table)).transpose()?;
-    let login = LoginSettings {
-        client_id: oauth.client_id.clone(),
-        client_secret,
-        client_metadata_url: oauth.client_metadata_url.clone(),
-        scopes: oauth.scopes.clone(),
-        redirect_port: oauth.redirect_port,
-    };
+    let login = login_settings(settings, oauth, environment)?;
     let login = Login::new(account(settings, url)?, login, sign_ins(settings, url, environment)?);
     let signed_in = login.run(open).await;
     signed_in.map(drop).map_err(|error| Failure::new(format!("{error}; {}", error.remedy())))
+}
+
+/// Returns the client of a sign-in; reads its secret.
+///
+/// # Errors
+///
+/// The secret cannot be read.
+pub(crate) fn login_settings(
+    settings: &SourceSettings,
+    oauth: &OAuthClient,
+    environment: &Environment,
+) -> Result<LoginSettings, Failure> {
+    let table = format!("the source `{}`", settings.name);
+    let client_secret = oauth.client_secret.as_ref().map(|place| secret(place, environment, &table));
+    Ok(LoginSettings {
+        client_id: oauth.client_id.clone(),
+        client_secret: client_secret.transpose()?,
+        client_metadata_url: oauth.client_metadata_url.clone(),
+        scopes: oauth.scopes.clone(),
+        redirect_port: oauth.redirect_port,
+    })
 }
 
 /// Returns a text of the configuration, which may be in a variable or a file.

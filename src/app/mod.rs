@@ -5,7 +5,7 @@
 //! * `open`, `mcp`: from settings to open sources
 //! * `embedding`, `rerank`, `secret`: the models of a configuration; secrets in variables and files
 //! * `background`, `imports`: builds of vectors, retention of histories, and imports, while a server runs
-//! * `auth_mode`, `caller_sources`: the authentication mode of a server, and the sources that each caller may read
+//! * `auth_mode`, `callers`: the authentication mode of a server, the sources that each caller may read, and their sign-ins
 //! * `server`: assembly and end of a server
 //! * `reload`: a changed configuration file while calls are answered
 //! * `circuits`: reports of open circuit breakers for `fetchwell doctor`
@@ -15,7 +15,7 @@
 
 pub(crate) mod auth_mode;
 pub(crate) mod background;
-mod caller_sources;
+pub(crate) mod callers;
 pub(crate) mod circuits;
 pub(crate) mod default_store;
 pub(crate) mod embedding;

@@ -52,8 +52,12 @@ impl OpenedSource {
     ) -> Option<Self> {
         let SourcePlace::Provider { url, .. } = &settings.place else { return None };
         let remote = remote(settings, url, Credentials::of_caller(url, token));
-        let source = allowed(settings, Arc::new(remote.over(connections)));
-        Some(Self { source, settings: settings.clone(), embedding: None })
+        Some(Self::new(settings, Arc::new(remote.over(connections))))
+    }
+
+    /// Creates an open source that is no store, restricted to the streams that its settings allow.
+    pub(crate) fn new(settings: &SourceSettings, source: Arc<dyn Source>) -> Self {
+        Self { source: allowed(settings, source), settings: settings.clone(), embedding: None }
     }
 
     /// Returns true if the source was opened with these settings.

@@ -14,6 +14,7 @@ use tokio::runtime::Handle;
 
 use super::auth_mode::{authenticator_settings, caller_settings, has_sign_in, open_own};
 use super::background::{BackgroundBuilds, HistoryRetention};
+use super::callers::SignInStorage;
 use super::failure::Failure;
 use super::imports::{BackgroundImports, create_import_stores};
 use super::open::{OpenedSource, joined, reopen_sources};
@@ -33,6 +34,8 @@ pub(crate) struct Reload {
     pub(crate) background: BackgroundBuilds,
     pub(crate) histories: HistoryRetention,
     pub(crate) imports: BackgroundImports,
+    /// Storage of the tokens of callers.
+    pub(crate) sign_ins: SignInStorage,
     /// Configuration as operators see it.
     pub(crate) configuration: CurrentConfiguration,
 }
@@ -102,8 +105,10 @@ impl Reload {
                 let opened = open_own(&settings, Some(auth), &self.environment, &self.opened)?;
                 let now = callers.settings();
                 let protection = reuse_if_equal(&now.protection, &settings.protection);
+                let storage = self.sign_ins.clone();
                 let mut caller_settings =
-                    caller_settings(&settings, auth, &self.environment, opened.clone(), protection)?;
+                    caller_settings(&settings, auth, &self.environment, opened.clone(), storage)?;
+                caller_settings.protection = protection;
                 // Links that were issued stay valid; the public URL does not change at runtime.
                 let pages = now.pages.as_ref();
                 caller_settings.pages = pages.map(|pages| pages.with_sign_in(has_sign_in(Some(auth))));
@@ -150,6 +155,7 @@ mod tests {
     use crate::cli::demo::import_mail;
     use crate::config::DEFAULT_CACHE_ROOT;
     use fetchwell_source::{Source, Sources};
+    use fetchwell_state::cursor::{Cursors, Skew};
     use fetchwell_tools::{SharedToolbox, Toolbox};
 
     const TWO: &str =
@@ -194,6 +200,10 @@ mod tests {
                 background,
                 histories: HistoryRetention::new(Environment::default(), CancellationToken::new()),
                 imports,
+                sign_ins: SignInStorage {
+                    cursors: Arc::new(Cursors::in_memory(Skew::default()).unwrap()),
+                    directory: None,
+                },
                 configuration: CurrentConfiguration::default(),
             },
         )

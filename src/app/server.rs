@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::auth_mode::{open_own, served};
 use super::background::{BackgroundBuilds, HistoryRetention, follow_shared_keys, log_pgvector};
+use super::callers::SignInStorage;
 use super::embedding::check_dimensions_at_start;
 use super::failure::Failure;
 use super::imports::BackgroundImports;
@@ -83,15 +84,13 @@ pub(crate) fn run_server(
     let cursors = Arc::new(open_cursors(state.as_deref(), stdio_state, redis.as_ref(), timing)?);
     // The client of a stdio server is on the same machine.
     let time_zone = if is_stdio { TimeZone::system() } else { TimeZone::UTC };
-    let served = served(&settings, auth, environment, &opened, Arc::clone(&cursors), time_zone)?;
+    let sign_ins = SignInStorage { cursors: Arc::clone(&cursors), directory: state.clone() };
+    let served = served(&settings, auth, environment, &opened, sign_ins.clone(), time_zone)?;
     let telemetry = start_telemetry(state.as_deref(), &settings, environment)?;
     let recorded = telemetry.clone();
     let encoded = telemetry.clone();
     cursors.observe_encoding(move |took| encoded.cursor_encoded(took));
-    let configuration = CurrentConfiguration::default();
-    if let Some(file) = &configured.file {
-        configuration.replace(configured.view(&file.text));
-    }
+    let configuration = configuration(&configured);
     let rate_limiter = RateLimiter::new(redis.clone());
     rate_limiter.replace(settings.rate_limit);
     let runtime = start_runtime(is_stdio)?;
@@ -116,6 +115,7 @@ pub(crate) fn run_server(
         background,
         histories,
         imports,
+        sign_ins,
         configuration: configuration.clone(),
     };
     let _watching = reload.follow(runtime.handle().clone());
@@ -143,6 +143,15 @@ pub(crate) fn run_server(
     recorded.flush(LAST_WRITE);
     recorded.stop_exporting(LAST_SPANS);
     ended
+}
+
+/// Returns the configuration as operators see it.
+fn configuration(configured: &ConfiguredSettings) -> CurrentConfiguration {
+    let configuration = CurrentConfiguration::default();
+    if let Some(file) = &configured.file {
+        configuration.replace(configured.view(&file.text));
+    }
+    configuration
 }
 
 /// Starts the threads of a server. A stdio server has one client.

@@ -28,8 +28,19 @@ pub(super) struct Extent {
     pub(super) milliseconds: u128,
 }
 
-/// Description of the credential of a source that is read with the caller's own token.
-pub(super) const OF_CALLERS: &str = "that of each caller, so it can only be called through `fetchwell serve`";
+/// Returns the description of the credential of a source that is read with that of each caller; `None` for one that can be
+/// called here.
+pub(super) fn callers_credential(settings: &SourceSettings) -> Option<&'static str> {
+    if settings.takes_callers_token() {
+        Some("that of each caller, so it can only be called through `fetchwell serve`")
+    } else if settings.signs_callers_in() {
+        Some(
+            "the sign-in of each caller on the page /sources, so it can only be called through `fetchwell serve`",
+        )
+    } else {
+        None
+    }
+}
 
 /// Reads the schema of a source within its deadline. The schema of an MCP server is known, so it is searched.
 pub(super) async fn probe(

@@ -86,6 +86,7 @@ impl FileSettings {
         check_ops_listen(tree, self)?;
         self.http.check(tree, auth.is_some())?;
         self.sources = sources(tree, std::mem::take(&mut self.source), folder)?;
+        check_sign_ins(tree, &self.sources, auth.is_some(), self.public_url.is_some())?;
         self.imports = imports(tree, std::mem::take(&mut self.import), &self.sources, folder)?;
         let auth = auth.map(|table| table.settings(tree, &self.sources, folder, self.public_url.as_ref()));
         self.auth = auth.transpose()?;
@@ -105,6 +106,26 @@ impl FileSettings {
         }
         Ok(())
     }
+}
+
+/// Rejects a source that each caller signs in to, on a server that knows no callers or has no page.
+fn check_sign_ins(
+    tree: &Node,
+    sources: &[SourceSettings],
+    has_auth: bool,
+    has_public_url: bool,
+) -> Result<(), Mistake> {
+    let Some(number) = sources.iter().position(SourceSettings::signs_callers_in) else { return Ok(()) };
+    let problem = match (has_auth, has_public_url) {
+        (true, true) => return Ok(()),
+        (false, _) => {
+            "the credential \"caller\" needs callers: set public_url, and [auth] with a token, issuer or introspection; or remove it and run `fetchwell source login`"
+        }
+        (true, false) => {
+            "callers sign in on the page /sources of this server; set public_url, the URL at which they reach it"
+        }
+    };
+    Err(tree.mistake(&["source", &number.to_string(), "credential"], problem.to_owned()))
 }
 
 /// Rejects an empty text, which a failed save leaves on a full disk: used as settings, it would remove every limit. A

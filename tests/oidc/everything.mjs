@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { callerSignIns } from './caller_sign_ins.mjs';
 import { introspectedTokens } from './introspected_tokens.mjs';
 import { liveChanges } from './live_changes.mjs';
 import { passedOn } from './passed_on.mjs';
@@ -56,6 +57,7 @@ try {
   await signedInPages(binary, folder);
   await sdkClient(binary, folder);
   await sourceLogin(binary, folder);
+  await callerSignIns(binary, folder);
   heading('afterwards');
   await nothingIsKept();
   code = verdict();

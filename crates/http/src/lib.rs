@@ -53,6 +53,7 @@ pub use self::pages::setup::{
     ClientFileState, PlannedClient, PlannedImport, PlannedSource, SETUP, SetupActions, SetupChoice,
     SetupOutcome, SetupPlan, serve_setup,
 };
+pub use self::pages::sources::{SIGNED_IN, SOURCES};
 pub use self::public_url::{PublicUrl, PublicUrlError};
 pub use self::serve::serve;
 pub use self::server::forwarded::{TrustedProxies, TrustedProxy};

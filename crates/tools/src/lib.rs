@@ -59,4 +59,7 @@ pub use resource::{PROJECT_TEMPLATES, RESOURCE_TEMPLATES, ResourceCall, Resource
 pub use search::{ParsedQuery, SearchReader, dated_position, parse_dated, parse_query, parse_since};
 pub use tool::{Example, ToolSpec};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Toolbox};
-pub use toolboxes::{CallerSettings, CallerSources, CallerToolboxes, GrantToolbox, Permit, SharedToolbox};
+pub use toolboxes::{
+    BegunSignIn, CallerSettings, CallerSources, CallerToolboxes, GrantToolbox, Permit, ReturnedSignIn,
+    SharedToolbox, SignInState, SourceSignIn, SourceSignIns,
+};

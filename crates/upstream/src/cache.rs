@@ -14,8 +14,20 @@ const PAGE_LIFETIME: Duration = Duration::from_secs(120);
 /// Lifetime of a record, so that the parts of a long text are of one text.
 const RECORD_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Maximum size of all cached pages of a server, and of all cached records, in bytes.
-const MAX_CACHE_BYTES: u64 = 32 * 1024 * 1024;
+/// Maximum size of the cached answers of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CacheLimits {
+    /// Maximum size of all pages, and of all records, in bytes.
+    bytes: u64,
+}
+
+impl CacheLimits {
+    /// Limits of a server that all callers share.
+    pub(crate) const SHARED: Self = Self { bytes: 32 * 1024 * 1024 };
+
+    /// Limits of a server of one caller: those of 256 callers take at most 512 MiB.
+    pub(crate) const OF_CALLER: Self = Self { bytes: 1024 * 1024 };
+}
 
 /// Cache of pages of results.
 pub(crate) type PageCache = LruCache<PageKey, Arc<ResultsPage>>;
@@ -49,18 +61,18 @@ pub(crate) struct FetchedRecord {
 }
 
 /// Creates the cache of pages.
-pub(crate) fn page_cache() -> PageCache {
+pub(crate) fn page_cache(limits: CacheLimits) -> PageCache {
     let weight = |key: &PageKey, page: &Arc<ResultsPage>| {
         let items =
             page.items.iter().flat_map(|item| [&item.id, &item.title, &item.text, &item.url, &item.date]);
         let texts: usize = items.map(|text| text.as_ref().map_or(0, String::len) + size_of::<String>()).sum();
         key.words.len() + key.cursor.as_ref().map_or(0, String::len) + key.digest.len() + texts
     };
-    LruCache::with_weights(LruLimits::new(MAX_CACHE_BYTES).with_lifetime(PAGE_LIFETIME), weight)
+    LruCache::with_weights(LruLimits::new(limits.bytes).with_lifetime(PAGE_LIFETIME), weight)
 }
 
 /// Creates the cache of records.
-pub(crate) fn record_cache() -> RecordCache {
+pub(crate) fn record_cache(limits: CacheLimits) -> RecordCache {
     let weight = |id: &String, record: &Arc<FetchedRecord>| id.len() + record.bytes;
-    LruCache::with_weights(LruLimits::new(MAX_CACHE_BYTES).with_lifetime(RECORD_LIFETIME), weight)
+    LruCache::with_weights(LruLimits::new(limits.bytes).with_lifetime(RECORD_LIFETIME), weight)
 }

@@ -14,20 +14,26 @@ use crate::oauth::{Bearer, OAuthFault};
 pub enum Credential {
     /// No credential, for a server that a sign-in must not be sent to.
     None,
-    /// The tokens of `fetchwell source login`, if there are any.
+    /// The tokens of a sign-in: of `fetchwell source login`, if there are any, or of a caller.
     SignIn(Bearer),
     /// A bearer token in a variable, a file, or printed by a command.
     Token(Box<Credentials>),
 }
 
 impl Credential {
-    /// Returns the token of the next requests; `None` without a sign-in, which a server need not ask for.
+    /// Returns the token of the next requests; `None` without a sign-in of this program's own, which a server need not ask
+    /// for.
     pub(crate) async fn token(&self) -> Result<Option<SecretString>, Problem> {
         match self {
             Self::None => Ok(None),
             Self::SignIn(bearer) => match bearer.token().await {
                 Ok(token) => Ok(Some(token)),
-                Err(error) if matches!(error.fault, OAuthFault::NotSignedIn) => Ok(None),
+                // A server that a caller signs in to is not called as anyone else.
+                Err(error)
+                    if matches!(error.fault, OAuthFault::NotSignedIn) && error.sign_in_page.is_none() =>
+                {
+                    Ok(None)
+                }
                 Err(error) => Err(of_error(error.into())),
             },
             Self::Token(credentials) => {
@@ -58,6 +64,9 @@ impl Credential {
     /// Returns the error for a server that asks for another credential.
     pub(crate) fn unaccepted(&self, source: &str) -> SourceError {
         match self {
+            Self::SignIn(bearer) if bearer.account().person().is_some() => {
+                bearer.account().error(OAuthFault::Expired).into()
+            }
             Self::None | Self::SignIn(_) => sign_in(source),
             Self::Token(credentials) => credentials.unaccepted(),
         }

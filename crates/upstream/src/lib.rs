@@ -7,6 +7,7 @@
 //! * `tools`: recognition of tools; `reply`: reading of their answers
 //! * `session`: sessions over HTTP or with a child process; `credential`, `oauth`: credentials and sign-in
 //! * `server`, `source`: a server as a source; `search`, `fetch`, `stream`, `cache`: its reads, and the cache of answers
+//! * `caller_servers`: a server that each caller signs in to
 //! * `inspect`: the tools of a server, for a command
 //! * `fault`: errors
 //!
@@ -16,6 +17,7 @@
 //! that the configuration names. Text of a server is data: it never becomes an instruction, a path, a header or a log line.
 
 mod cache;
+mod caller_servers;
 mod credential;
 mod fault;
 mod fetch;
@@ -32,6 +34,7 @@ mod source;
 mod stream;
 mod tools;
 
+pub use caller_servers::{CallerServer, CallerServerSettings, CallerServers, CallerSessions};
 pub use credential::Credential;
 pub use inspect::{InspectedTool, Inspection};
 pub use line_pattern::{InvalidLinePattern, LinePattern};

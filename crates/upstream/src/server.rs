@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use crate::cache::{PageCache, RecordCache, page_cache, record_cache};
+use crate::cache::{CacheLimits, PageCache, RecordCache, page_cache, record_cache};
 use crate::credential::sign_in;
 use crate::fault::Problem;
 use crate::mapping::Mapping;
@@ -64,6 +64,11 @@ impl McpServer {
     ///
     /// The name of the source or of the stream is not that of a connection or a stream.
     pub fn new(settings: McpSettings) -> Result<Self, InvalidSettings> {
+        Self::with_limits(settings, CacheLimits::SHARED)
+    }
+
+    /// Creates a source that caches answers within limits.
+    pub(crate) fn with_limits(settings: McpSettings, limits: CacheLimits) -> Result<Self, InvalidSettings> {
         let invalid = |error: fetchwell_core::handle::InvalidName| InvalidSettings(error.to_string());
         let McpSettings { name, label, place, mapping, client_name, deadline } = settings;
         let stream = mapping.stream.as_deref().unwrap_or(DEFAULT_STREAM);
@@ -90,8 +95,8 @@ impl McpServer {
             identity,
             address: Arc::new(address),
             sessions: Sessions::new(endpoint),
-            pages: page_cache(),
-            records: record_cache(),
+            pages: page_cache(limits),
+            records: record_cache(limits),
         })
     }
 

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::times::percentile;
 use crate::app::background::{BackgroundBuilds, HistoryRetention};
+use crate::app::callers::SignInStorage;
 use crate::app::failure::Failure;
 use crate::app::imports::BackgroundImports;
 use crate::app::open::{AS_IT_IS, joined, open_sources};
@@ -125,9 +126,9 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     let settings = configured.settings.clone();
     let opened = open_sources(&settings, &environment, AS_IT_IS)?;
     let source = joined(opened.clone(), settings.call_deadline)?;
-    let cursors = Cursors::in_memory(Skew::default()).map_err(StateError::from)?;
-    let toolbox =
-        SharedToolbox::new(Toolbox::with_cursors(source, Arc::new(cursors), settings.call_deadline));
+    let cursors = Arc::new(Cursors::in_memory(Skew::default()).map_err(StateError::from)?);
+    let toolbox = Toolbox::with_cursors(source, Arc::clone(&cursors), settings.call_deadline);
+    let toolbox = SharedToolbox::new(toolbox);
     let rate_limiter = RateLimiter::default();
     let stop = CancellationToken::new();
     let listener = runtime.block_on(bind(SocketAddr::from(([127, 0, 0, 1], 0)), CallerCheck::ByNobody))?;
@@ -141,6 +142,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
         background: BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone()),
         histories: HistoryRetention::new(environment.clone(), stop.clone()),
         imports: BackgroundImports::new(environment.clone(), telemetry.clone(), stop.clone()),
+        sign_ins: SignInStorage { cursors, directory: None },
         environment,
         opened,
         served: AuthMode::Unauthenticated(toolbox.clone()),

@@ -19,7 +19,7 @@ use crate::app::mcp::mcp_server;
 use crate::app::open::{allowed, open_postgres, refuse_owner};
 use crate::app::secret::credentials;
 use crate::cli::print::grouped;
-use crate::cli::probe::{OF_CALLERS, PROBE, absent_streams, error_with_remedy, probe, with_deadline};
+use crate::cli::probe::{PROBE, absent_streams, callers_credential, error_with_remedy, probe, with_deadline};
 use crate::config::{CredentialSettings, Environment, McpSource, SourcePlace, SourceSettings};
 
 /// Results of checking one source.
@@ -32,8 +32,8 @@ pub(super) struct SourceChecks {
 /// Checks one source.
 pub(super) async fn examine(settings: &SourceSettings, environment: &Environment) -> SourceChecks {
     let mut checks = vec![Check::for_source(settings, "settings", Ok(described(settings)))];
-    if settings.takes_callers_token() {
-        checks.push(Check::for_source(settings, "credential", Ok(OF_CALLERS.to_owned())));
+    if let Some(credential) = callers_credential(settings) {
+        checks.push(Check::for_source(settings, "credential", Ok(credential.to_owned())));
         return SourceChecks { checks, schema: None };
     }
     let source = match &settings.place {

@@ -10,7 +10,7 @@ use super::file_args::{FileArgs, unknown};
 use crate::app::failure::Failure;
 use crate::app::open::{AS_IT_IS, allowed, open_source, runtime};
 use crate::cli::print::{BAD, GOOD, Printer, STRONG, UNSURE};
-use crate::cli::probe::{Extent, OF_CALLERS, absent_streams, error_with_remedy, probe};
+use crate::cli::probe::{Extent, absent_streams, callers_credential, error_with_remedy, probe};
 use crate::config::{Environment, SourceSettings};
 
 /// Call each source, and print its contents or its problem
@@ -62,8 +62,8 @@ impl Test {
 }
 
 async fn test<'a>(settings: &'a SourceSettings, environment: &Environment) -> TestResult<'a> {
-    if settings.takes_callers_token() {
-        let warning = Some(format!("its credential is {OF_CALLERS}"));
+    if let Some(credential) = callers_credential(settings) {
+        let warning = Some(format!("its credential is {credential}"));
         return TestResult { ok: true, warning, ..tested(settings) };
     }
     let outcome = match open_source(settings, environment, AS_IT_IS, None) {

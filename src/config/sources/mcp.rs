@@ -84,7 +84,7 @@ pub enum McpEndpoint {
     Http {
         /// URL of the endpoint.
         url: Url,
-        /// Location of the credential; that of `fetchwell source login` if absent.
+        /// Location of the credential; that of `fetchwell source login` if absent. With that of callers, each signs in.
         credential: Option<CredentialSettings>,
         /// Further headers by name.
         headers: Vec<(String, ValuePlace)>,
@@ -284,12 +284,7 @@ impl HttpKeys<'_> {
         let url = endpoint(url, self.allow_insecure == Some(true));
         let url = url.map_err(|problem| KeyMistake::new(&["mcp"], problem))?;
         let oauth = self.oauth.unwrap_or_default();
-        if credential.is_some() && oauth != OAuthClient::default() {
-            return Err(KeyMistake::new(
-                &["oauth"],
-                "oauth is for a sign-in with `fetchwell source login`; remove it or the credential",
-            ));
-        }
+        check_sign_in(credential.as_ref(), &url, &oauth)?;
         let client_secret = oauth.client_secret.clone().map(|secret| secret.below(folder));
         let oauth = Box::new(OAuthClient { client_secret, ..oauth });
         Ok(McpEndpoint::Http { url, credential, headers: placed(self.headers, folder), oauth })
@@ -379,16 +374,39 @@ impl ToolKeys<'_> {
     }
 }
 
-/// Returns the location of a credential of the source's own.
+/// Returns the location of a credential of the source's own, or that each caller signs in.
 fn own_credential(credential: &CredentialText, folder: &Path) -> Result<CredentialSettings, String> {
     match credential.settings(folder, Path::new(""))? {
         CredentialSettings::PdppCache(_) => {
             Err("the credential \"pdpp-cache\" is for record servers; use \"env:NAME\", \"file:PATH\" or \"command:LINE\", or leave it out and run `fetchwell source login`".to_owned())
         }
-        CredentialSettings::Caller => {
-            Err("the token of a caller is for this server, and is not sent to an MCP server; use a credential of the source's own".to_owned())
-        }
         own => Ok(own),
+    }
+}
+
+/// Checks the client of a sign-in against the credential that it is for.
+fn check_sign_in(
+    credential: Option<&CredentialSettings>,
+    url: &Url,
+    oauth: &OAuthClient,
+) -> Result<(), KeyMistake> {
+    let mistake = |key: &[&str], problem: &str| Err(KeyMistake::new(key, problem));
+    match credential {
+        None => Ok(()),
+        Some(CredentialSettings::Caller) if !is_confidential(url) => mistake(
+            &["mcp"],
+            "callers sign in only over https; use an https URL, or a credential of the source's own",
+        ),
+        Some(CredentialSettings::Caller) if oauth.redirect_port.is_some() => mistake(
+            &["oauth"],
+            "redirect_port is for `fetchwell source login`; callers return to /sources/signed-in below public_url",
+        ),
+        Some(CredentialSettings::Caller) => Ok(()),
+        Some(_) if *oauth == OAuthClient::default() => Ok(()),
+        Some(_) => mistake(
+            &["oauth"],
+            "oauth is for a sign-in with `fetchwell source login` or of each caller; remove it or the credential",
+        ),
     }
 }
 

@@ -45,9 +45,20 @@ impl SourceSettings {
         Self { name, label: None, place, deadline: DEFAULT_DEADLINE, streams: None }
     }
 
-    /// Returns true if requests to the source use the caller's own token.
+    /// Returns true if requests to the source use the token of the caller's request.
     #[must_use]
     pub fn takes_callers_token(&self) -> bool {
+        self.has_caller_credential() && !matches!(self.place, SourcePlace::Mcp(_))
+    }
+
+    /// Returns true if the source is an MCP server that each caller signs in to. Tokens of this server's own callers are not
+    /// sent to it.
+    #[must_use]
+    pub fn signs_callers_in(&self) -> bool {
+        self.has_caller_credential() && matches!(self.place, SourcePlace::Mcp(_))
+    }
+
+    fn has_caller_credential(&self) -> bool {
         self.place.credential() == Some(&CredentialSettings::Caller)
     }
 

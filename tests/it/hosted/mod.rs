@@ -5,3 +5,4 @@ mod hammer;
 mod introspection_queue;
 mod pages;
 mod sign_in;
+pub(crate) mod source_sign_ins;

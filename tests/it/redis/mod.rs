@@ -10,3 +10,4 @@ mod keys;
 mod pages;
 mod search_cache;
 mod servers;
+mod source_sign_ins;

@@ -23,7 +23,7 @@ mod record;
 mod root;
 mod search;
 pub(crate) mod setup;
-mod sources;
+pub(crate) mod sources;
 pub(crate) mod well_known;
 
 use axum::Router;
@@ -47,12 +47,12 @@ pub(crate) fn routes(pages: Pages) -> Router {
         .route(SIGN_OUT, post(sign_out))
         .route(BEGIN, get(start_sign_in))
         .route(CALLBACK, get(callback))
-        .route("/sources", get(sources::show))
         .route("/model", get(model::show))
         .route(operator::OPERATOR, get(operator::show))
         .with_state(pages.clone());
     root::routes(pages.clone())
         .merge(projects::routes(pages.clone()))
+        .merge(sources::routes(pages.clone()))
         .merge(record::routes(pages))
         .merge(others)
 }

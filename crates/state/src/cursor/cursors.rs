@@ -280,7 +280,7 @@ impl Cursors {
     }
 
     /// Encrypts a text as [`Self::seal_text`], with the key that `cursor rotate` does not replace.
-    pub(super) async fn seal_lasting_text(&self, context: &[&str], text: &str) -> String {
+    pub async fn seal_lasting_text(&self, context: &[&str], text: &str) -> String {
         seal_text(&self.change_keys().await.newest(self.now()), context, text)
     }
 
@@ -289,11 +289,7 @@ impl Cursors {
     /// # Errors
     ///
     /// As [`Self::open_text`].
-    pub(super) async fn open_lasting_text(
-        &self,
-        context: &[&str],
-        sealed: &str,
-    ) -> Result<String, CursorFault> {
+    pub async fn open_lasting_text(&self, context: &[&str], sealed: &str) -> Result<String, CursorFault> {
         let keys = self.change_keys().await;
         open_text(|id| keys.key(id, self.now()), context, sealed)
     }

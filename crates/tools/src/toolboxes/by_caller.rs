@@ -29,6 +29,7 @@ use moka::sync::Cache;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::link_readers::{StoredToken, latest_reader, link_reader};
+use super::sign_ins::SourceSignIns;
 use crate::Toolbox;
 
 /// Maximum number of toolboxes; the least recently used is evicted.
@@ -46,6 +47,11 @@ pub trait CallerSources: Send + Sync + fmt::Debug {
     /// Returns the sources that can be read without a caller as one, for health checks. Returns `None` if all of them
     /// are read with tokens of callers.
     fn everything(&self) -> Option<Sources>;
+
+    /// Returns the sign-ins of callers at the servers of sources, if callers sign in to any.
+    fn sign_ins(&self) -> Option<Arc<dyn SourceSignIns>> {
+        None
+    }
 }
 
 /// Settings of all toolboxes.

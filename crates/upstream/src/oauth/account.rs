@@ -17,7 +17,16 @@ const MAX_NAME_CHARS: usize = 32;
 pub struct Account {
     source_name: SourceName,
     url: Url,
-    caller: Option<GrantId>,
+    caller: Option<CallerAccount>,
+}
+
+/// Caller with tokens of their own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallerAccount {
+    /// Id of the person, who is the same in all clients.
+    pub person: GrantId,
+    /// URL of the page on which the caller signs in.
+    pub sign_in_page: String,
 }
 
 impl Account {
@@ -26,7 +35,7 @@ impl Account {
     /// # Errors
     ///
     /// The URL is not https and not on this machine, or contains a user name or a password.
-    pub fn new(source_name: SourceName, url: Url, caller: Option<GrantId>) -> Result<Self, OAuthError> {
+    pub fn new(source_name: SourceName, url: Url, caller: Option<CallerAccount>) -> Result<Self, OAuthError> {
         let account = Self { source_name, url, caller };
         let has_user = !account.url.username().is_empty() || account.url.password().is_some();
         if has_user || !is_confidential(&account.url) {
@@ -47,6 +56,12 @@ impl Account {
         &self.url
     }
 
+    /// Returns the id of the caller, if each has tokens of their own.
+    #[must_use]
+    pub fn person(&self) -> Option<GrantId> {
+        self.caller.as_ref().map(|caller| caller.person)
+    }
+
     /// Returns the server that the tokens are bound to: scheme, host, port and path of its URL.
     #[must_use]
     pub fn server(&self) -> String {
@@ -63,7 +78,7 @@ impl Account {
     /// Returns the name of the files of the account, without an extension: the source's name as far as a file name
     /// can have it, and a digest of the whole name and the caller.
     pub(super) fn file_stem(&self) -> String {
-        let caller = self.caller.map(|caller| caller.to_string()).unwrap_or_default();
+        let caller = self.person().map(|person| person.to_string()).unwrap_or_default();
         let mut digest = Sha256::new();
         digest.update(self.source_name.as_str());
         digest.update([0]);
@@ -77,7 +92,8 @@ impl Account {
     /// Creates the error of a fault of this account.
     #[must_use]
     pub fn error(&self, fault: OAuthFault) -> OAuthError {
-        OAuthError { source_name: self.source_name.clone(), is_of_caller: self.caller.is_some(), fault }
+        let sign_in_page = self.caller.as_ref().map(|caller| caller.sign_in_page.clone());
+        OAuthError { source_name: self.source_name.clone(), sign_in_page, fault }
     }
 }
 

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use oauth2::TokenResponse;
-use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
-use secrecy::{ExposeSecret, SecretString};
+use rmcp::transport::auth::{AuthError, AuthorizationManager};
+use secrecy::SecretString;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::account::Account;
 use super::client::{OutboundClient, REQUEST_WITHIN};
-use super::discovery::{Challenge, discover, fault_of};
+use super::discovery::{fault_of, rediscover};
 use super::fault::{OAuthError, OAuthFault};
 use super::refresh_store::RefreshStore;
 use super::stored_login::{RegisteredClient, StoredLogin};
@@ -53,6 +53,12 @@ impl Bearer {
     pub(super) fn with_timeout(account: Account, tokens: Arc<dyn Tokens>, within: Duration) -> Self {
         let client = Arc::new(OutboundClient::new(account.clone(), within));
         Self(Arc::new(Refresher { account, tokens, client, state: Mutex::default() }))
+    }
+
+    /// Returns the account of the token.
+    #[must_use]
+    pub fn account(&self) -> &Account {
+        &self.0.account
     }
 
     /// Returns the access token. Refreshes it first if it expires within a minute.
@@ -124,7 +130,9 @@ impl Refresher {
         if login.refresh_token.is_none() {
             return Err(self.account.error(OAuthFault::Expired));
         }
-        self.exchange(state, login, lock).await
+        // A refused token is not sent again if the refresh token is refused, too.
+        let expires_at = if is_refused { Some(Timestamp::now()) } else { login.expires_at };
+        self.exchange(state, StoredLogin { expires_at, ..login }, lock).await
     }
 
     async fn exchange(
@@ -137,7 +145,10 @@ impl Refresher {
         let known = state.manager.take().filter(|(client, _manager)| client.is_same(&registered));
         let mut manager = match known {
             Some((_client, manager)) => manager,
-            None => Box::pin(self.manager(&login)).await?,
+            None => {
+                let (account, metadata) = (&self.account, login.resource_metadata.as_ref());
+                Box::pin(rediscover(account, &self.client, &registered, metadata)).await?
+            }
         };
         let store = RefreshStore::new(self.account.clone(), Arc::clone(&self.tokens), login, lock);
         manager.set_credential_store(store.clone());
@@ -147,30 +158,6 @@ impl Refresher {
         })?;
         state.manager = Some((registered, manager));
         Ok(SecretString::from(response.access_token().secret().as_str()))
-    }
-
-    /// Discovers the authorization server again, so that a token endpoint that has moved is followed. Its issuer must be
-    /// that of the sign-in: the MCP server must not choose who gets the refresh token.
-    async fn manager(&self, login: &StoredLogin) -> Result<AuthorizationManager, OAuthError> {
-        let challenge = Challenge::from_resource_metadata(login.resource_metadata.as_ref());
-        let found = discover(&self.account, &self.client, &challenge).await?;
-        let RegisteredClient { client_id, client_secret, issuer, redirect_uri } = &login.client;
-        match (issuer, &found.metadata.issuer) {
-            (known, found) if known == found => {}
-            (Some(_), None) => {
-                let problem = "its authorization server has no metadata";
-                return Err(self.account.error(OAuthFault::Metadata { problem }));
-            }
-            _ => return Err(self.account.error(OAuthFault::OtherIssuer)),
-        }
-        let mut config = OAuthClientConfig::new(client_id, redirect_uri);
-        if let Some(secret) = client_secret {
-            config = config.with_client_secret(secret.expose_secret());
-        }
-        let mut manager = found.manager;
-        let configured = manager.configure_client(config);
-        configured.map_err(|error| self.account.error(fault_of(&error, &self.client)))?;
-        Ok(manager)
     }
 
     /// Returns the fault of a refresh. An error code of OAuth is final, unless it asks to try again.

@@ -7,15 +7,17 @@ use std::sync::Arc;
 use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, Request, StatusCode};
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource,
+    AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, OAuthClientConfig,
     WWWAuthenticateParams,
 };
+use secrecy::ExposeSecret;
 use serde_json::json;
 use url::Url;
 
 use super::account::{Account, origin};
 use super::client::OutboundClient;
 use super::fault::{OAuthError, OAuthFault};
+use super::stored_login::RegisteredClient;
 
 /// Protocol version of the request that asks for a challenge.
 const PROTOCOL_VERSION: &str = "2025-06-18";
@@ -111,6 +113,35 @@ pub(super) async fn discover(
     check_endpoints(account, &metadata)?;
     manager.set_metadata(metadata.clone());
     Ok(Discovery { manager, metadata, is_published })
+}
+
+/// Discovers the authorization server of a registered client again, so that an endpoint that has moved is followed. Its
+/// issuer must be that of the sign-in: the MCP server must not choose who gets a code or a refresh token.
+pub(super) async fn rediscover(
+    account: &Account,
+    client: &Arc<OutboundClient>,
+    registered: &RegisteredClient,
+    resource_metadata: Option<&Url>,
+) -> Result<AuthorizationManager, OAuthError> {
+    let challenge = Challenge::from_resource_metadata(resource_metadata);
+    let found = discover(account, client, &challenge).await?;
+    let RegisteredClient { client_id, client_secret, issuer, redirect_uri } = registered;
+    match (issuer, &found.metadata.issuer) {
+        (known, found) if known == found => {}
+        (Some(_), None) => {
+            let problem = "its authorization server has no metadata";
+            return Err(account.error(OAuthFault::Metadata { problem }));
+        }
+        _ => return Err(account.error(OAuthFault::OtherIssuer)),
+    }
+    let mut config = OAuthClientConfig::new(client_id, redirect_uri);
+    if let Some(secret) = client_secret {
+        config = config.with_client_secret(secret.expose_secret());
+    }
+    let mut manager = found.manager;
+    let configured = manager.configure_client(config);
+    configured.map_err(|error| account.error(fault_of(&error, client)))?;
+    Ok(manager)
 }
 
 /// Checks that all endpoints may be requested, before a browser is sent to one of them.

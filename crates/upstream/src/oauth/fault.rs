@@ -13,8 +13,8 @@ use fetchwell_source::SourceError;
 pub struct OAuthError {
     /// The source that the token is for.
     pub source_name: SourceName,
-    /// True if the token is a caller's, so that the caller has to sign in.
-    pub is_of_caller: bool,
+    /// URL of the page on which the caller signs in, if the token is a caller's.
+    pub sign_in_page: Option<String>,
     /// Kind of the fault.
     pub fault: OAuthFault,
 }
@@ -55,6 +55,11 @@ pub enum OAuthFault {
         /// Path of the file.
         path: PathBuf,
         /// Error message of the system.
+        problem: String,
+    },
+    /// The state that servers share cannot be used.
+    SharedState {
+        /// Description of the problem, with its remedy.
         problem: String,
     },
     /// Another process held the lock of the tokens for longer than the timeout.
@@ -123,10 +128,16 @@ impl OAuthError {
     /// Returns true if the same request may succeed later without a new sign-in.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        use OAuthFault::{Locked, Malformed, Metadata, RateLimited, Stopped, Unreachable};
+        use OAuthFault::{Locked, Malformed, Metadata, RateLimited, SharedState, Stopped, Unreachable};
         matches!(
             self.fault,
-            Locked | Stopped | Metadata { .. } | Malformed { .. } | RateLimited { .. } | Unreachable { .. }
+            Locked
+                | Stopped
+                | SharedState { .. }
+                | Metadata { .. }
+                | Malformed { .. }
+                | RateLimited { .. }
+                | Unreachable { .. }
         )
     }
 
@@ -154,10 +165,9 @@ impl OAuthError {
 
     fn sign_in(&self) -> String {
         let name = &self.source_name;
-        if self.is_of_caller {
-            format!("sign in to `{name}` on the sources page")
-        } else {
-            format!("run `fetchwell source login {name}`")
+        match &self.sign_in_page {
+            Some(page) => format!("sign in to `{name}` at {page}"),
+            None => format!("run `fetchwell source login {name}`"),
         }
     }
 }
@@ -190,6 +200,7 @@ impl fmt::Display for OAuthError {
             OAuthFault::Storage { path, problem } => {
                 write!(f, "the tokens of source `{name}` in {} cannot be used ({problem})", path.display())
             }
+            OAuthFault::SharedState { problem } => write!(f, "the tokens of source `{name}`: {problem}"),
             OAuthFault::Locked => {
                 write!(f, "another process has been refreshing the token of source `{name}` for too long")
             }
@@ -242,6 +253,15 @@ impl From<OAuthError> for SourceError {
     fn from(error: OAuthError) -> Self {
         match error.fault {
             OAuthFault::RateLimited { .. } => Self::RateLimited { retry_after: None },
+            // Files of the server are no business of its callers.
+            OAuthFault::Storage { .. } | OAuthFault::OpenToOthers { .. } if error.sign_in_page.is_some() => {
+                tracing::warn!(%error, remedy = %error.remedy(), "tokens of a caller");
+                let name = &error.source_name;
+                let problem = format!(
+                    "the sign-in to source `{name}` cannot be read or stored; tell the operator of this server"
+                );
+                Self::Unreachable { problem }
+            }
             _ if error.is_transient() => Self::Unreachable { problem: error.to_string() },
             _ => Self::Reauthorize { problem: error.to_string(), remedy: error.remedy() },
         }
@@ -254,7 +274,8 @@ mod tests {
 
     #[track_caller]
     fn check(fault: OAuthFault, is_of_caller: bool, code: &str, remedy: &str) {
-        let error = OAuthError { source_name: "wiki".parse().unwrap(), is_of_caller, fault };
+        let sign_in_page = is_of_caller.then(|| "https://r.example/sources".to_owned());
+        let error = OAuthError { source_name: "wiki".parse().unwrap(), sign_in_page, fault };
         assert!(error.remedy().contains(remedy), "{error}: {}", error.remedy());
         assert_eq!(SourceError::from(error.clone()).code(), code, "{error}");
     }
@@ -267,7 +288,10 @@ mod tests {
         let origin = || "https://a.example".to_owned();
         let problem = || "it broke".to_owned();
         check(OAuthFault::NotSignedIn, false, "reauthorize", login);
-        check(OAuthFault::NotSignedIn, true, "reauthorize", "sign in to `wiki` on the sources page");
+        check(OAuthFault::NotSignedIn, true, "reauthorize", "sign in to `wiki` at https://r.example/sources");
+        let of_callers = |fault| check(fault, true, "reauthorize", "at https://r.example/sources");
+        of_callers(OAuthFault::Expired);
+        of_callers(OAuthFault::Rejected { code: code() });
         check(OAuthFault::Expired, false, "reauthorize", login);
         check(OAuthFault::Rejected { code: code() }, false, "reauthorize", login);
         check(OAuthFault::Damaged { path: path(), problem: problem() }, false, "reauthorize", login);
@@ -276,6 +300,8 @@ mod tests {
         check(OAuthFault::Storage { path: path(), problem: problem() }, false, "reauthorize", "permissions");
         check(OAuthFault::OtherIssuer, false, "reauthorize", login);
         check(OAuthFault::NoRegistration { problem: problem() }, false, "reauthorize", "`client_id`");
+        check(OAuthFault::Storage { path: path(), problem: problem() }, true, "source_unavailable", "");
+        check(OAuthFault::SharedState { problem: problem() }, true, "source_unavailable", "later");
         check(OAuthFault::Locked, false, "source_unavailable", "later");
         check(OAuthFault::Metadata { problem: "none" }, false, "source_unavailable", "later");
         let unreachable = OAuthFault::Unreachable { origin: origin(), problem: problem() };

@@ -9,10 +9,12 @@
 //!
 //! * `account`: the account that tokens are kept for
 //! * `fault`: errors with their remedies
-//! * `stored_login`: a sign-in as a text; `tokens`: the storage of one; `token_store`: storage in a file
+//! * `stored_login`: a sign-in as a text; `tokens`: the storage of one; `token_store`: storage in a file;
+//!   `shared_tokens`: storage in the state that servers share
 //! * `client`: the HTTP client of rmcp's state machine
 //! * `discovery`: metadata of the authorization server
-//! * `login`, `redirect`: sign-in, and the port that the browser returns to
+//! * `pending_login`, `registration`: sign-in that waits for its browser, and the client of a sign-in
+//! * `login`, `redirect`: sign-in of the person at this machine, and the port that the browser returns to
 //! * `bearer`, `refresh_store`: refreshes, and rmcp's view of the storage
 //! * `token_response`: token responses as sign-ins
 
@@ -22,8 +24,11 @@ mod client;
 mod discovery;
 mod fault;
 mod login;
+mod pending_login;
 mod redirect;
 mod refresh_store;
+mod registration;
+mod shared_tokens;
 mod stored_login;
 #[cfg(test)]
 mod tests;
@@ -31,11 +36,14 @@ mod token_response;
 mod token_store;
 mod tokens;
 
-pub use self::account::Account;
+pub use self::account::{Account, CallerAccount};
 pub use self::bearer::Bearer;
 pub use self::fault::{OAuthError, OAuthFault};
-pub use self::login::{Login, LoginSettings, PendingLogin};
+pub use self::login::Login;
+pub use self::pending_login::{CodeExchange, PendingLogin};
 pub use self::redirect::RedirectReply;
+pub use self::registration::LoginSettings;
+pub use self::shared_tokens::SharedTokens;
 pub use self::stored_login::{LoginTextFault, RegisteredClient, StoredLogin};
 pub use self::token_store::TokenStore;
 pub use self::tokens::{TokenLock, Tokens};

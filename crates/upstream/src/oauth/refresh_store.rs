@@ -87,6 +87,7 @@ impl CredentialStore for RefreshStore {
         let Refresh { account, login, .. } = &*self.0;
         let refreshed = login_of_response(&response, login.client.clone(), Timestamp::now());
         let refreshed = refreshed.map_err(|fault| account.error(fault)).map(|refreshed| StoredLogin {
+            id: login.id.clone(),
             scopes: credentials.granted_scopes,
             resource_metadata: login.resource_metadata.clone(),
             ..refreshed

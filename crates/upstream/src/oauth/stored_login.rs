@@ -44,6 +44,8 @@ impl RegisteredClient {
 /// A stored sign-in. `Debug` prints no token.
 #[derive(Clone)]
 pub struct StoredLogin {
+    /// Id of the sign-in, which refreshes keep; empty for one of an earlier release. It is no secret.
+    pub id: String,
     /// Client that the tokens were issued to.
     pub client: RegisteredClient,
     /// URL of the protected resource metadata (RFC 9728), if the server named it in a challenge.
@@ -80,6 +82,8 @@ pub enum LoginTextFault {
 #[serde(deny_unknown_fields)]
 struct LoginText {
     version: u8,
+    #[serde(default)]
+    id: String,
     server: String,
     issuer: Option<String>,
     resource_metadata: Option<String>,
@@ -122,6 +126,7 @@ impl StoredLogin {
             |secret: &Option<SecretString>| secret.as_ref().map(|secret| secret.expose_secret().to_owned());
         let text = LoginText {
             version: VERSION,
+            id: self.id.clone(),
             server: account.server(),
             issuer: self.client.issuer.clone(),
             resource_metadata: self.resource_metadata.as_ref().map(Url::to_string),
@@ -164,6 +169,7 @@ impl StoredLogin {
             Timestamp::from_second(seconds).map_err(|_range| damaged("a time is out of range".to_owned()))
         };
         Ok(Self {
+            id: text.id,
             client: RegisteredClient {
                 client_id: text.client_id,
                 client_secret: text.client_secret.map(SecretString::from),
@@ -216,6 +222,7 @@ mod tests {
 
     fn login(lifetime: Option<u64>) -> StoredLogin {
         StoredLogin {
+            id: "one".to_owned(),
             client: RegisteredClient {
                 client_id: "client".to_owned(),
                 client_secret: Some("sekret-of-client".into()),
@@ -260,7 +267,10 @@ mod tests {
         let read = StoredLogin::from_text(text, &own).unwrap();
         assert_eq!(read.to_text(&own).expose_secret(), text);
         assert!(read.client.is_same(&login(None).client) && read.has_access_token(&"sekret-access".into()));
-        assert_eq!(read.expires_at, Some(at(3600)));
+        assert_eq!((read.id.as_str(), read.expires_at), ("one", Some(at(3600))));
+        // A text of an earlier release has no id.
+        let earlier = text.replace("  \"id\": \"one\",\n", "");
+        assert!(earlier != text && StoredLogin::from_text(&earlier, &own).unwrap().id.is_empty());
         assert!(!format!("{read:?}").contains("sekret"), "{read:?}");
         assert!(StoredLogin::from_text(text, &account("https://a.example/mcp?team=2")).is_ok());
         for other in [

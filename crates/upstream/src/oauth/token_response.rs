@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use super::fault::OAuthFault;
 use super::stored_login::{RegisteredClient, StoredLogin, expiry, is_token};
 
-/// Returns the sign-in of a token response, without scopes.
+/// Returns the sign-in of a token response, without its id and scopes.
 ///
 /// # Errors
 ///
@@ -27,6 +27,7 @@ pub(super) fn login_of_response(
         return Err(OAuthFault::Metadata { problem });
     }
     Ok(StoredLogin {
+        id: String::new(),
         client,
         resource_metadata: None,
         scopes: Vec::new(),

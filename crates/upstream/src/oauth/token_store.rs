@@ -1,19 +1,21 @@
 //! Tokens of one account in a file of the state directory.
 //!
-//! The file has mode 0600 and is replaced as a whole. A lock file beside it excludes other processes; it stays, because
+//! The file has mode 0600, is encrypted if it is a caller's, and is replaced as a whole. A lock file beside it excludes other processes; it stays, because
 //! a process could still wait for one that was deleted.
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
+use fetchwell_state::cursor::Cursors;
 use fetchwell_state::{
     FileIdentity, LockFileError, LockedFile, create_private_directory, not_a_file, open_lock_file,
 };
 use parking_lot::Mutex;
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Instant, sleep};
 
 use super::account::Account;
@@ -23,6 +25,9 @@ use super::tokens::{TokenLock, Tokens};
 
 /// Folder of the state directory.
 const FOLDER: &str = "mcp-tokens";
+
+/// Context of the encryption, beside source, server and caller.
+const CONTEXT: &str = "tokens of a caller";
 
 /// Maximum size of the file in bytes. Tokens have at most some thousands.
 const MAX_FILE_BYTES: u64 = 512 * 1024;
@@ -41,8 +46,20 @@ pub struct TokenStore {
     path: PathBuf,
     lock_path: PathBuf,
     lock_within: Duration,
+    /// Keys that encrypt the file; `None` for a file that only its mode protects.
+    sealed_by: Option<Arc<Cursors>>,
     /// The latest content, which is read again when the file changes.
     known: Mutex<Option<(Stamp, StoredLogin)>>,
+}
+
+/// Content of the file.
+enum FileContent {
+    /// There is no file.
+    None,
+    /// The file has not changed since it was read.
+    Known(Box<StoredLogin>),
+    /// The text of a version of the file.
+    New(Stamp, SecretString),
 }
 
 /// Identity of a file's version.
@@ -60,7 +77,14 @@ impl TokenStore {
         let folder = state_directory.join(FOLDER);
         let stem = account.file_stem();
         let (path, lock_path) = (folder.join(format!("{stem}.json")), folder.join(format!("{stem}.lock")));
-        Self { account, folder, path, lock_path, lock_within: LOCK_WITHIN, known: Mutex::default() }
+        let (lock_within, sealed_by) = (LOCK_WITHIN, None);
+        Self { account, folder, path, lock_path, lock_within, sealed_by, known: Mutex::default() }
+    }
+
+    /// Encrypts the file with the keys of the state directory, bound to source, server and caller.
+    #[must_use]
+    pub fn sealed_by(self, cursors: Arc<Cursors>) -> Self {
+        Self { sealed_by: Some(cursors), ..self }
     }
 
     /// Returns the path of the file, whether it exists or not.
@@ -69,9 +93,10 @@ impl TokenStore {
         &self.path
     }
 
-    fn read(&self) -> Result<Option<StoredLogin>, OAuthError> {
+    /// Reads the file, unless its content is known.
+    fn read(&self) -> Result<FileContent, OAuthError> {
         let metadata = match fs::symlink_metadata(&self.path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(FileContent::None),
             found => found.map_err(|error| self.storage(&self.path, &error))?,
         };
         // Opening a pipe would wait for its other end.
@@ -82,19 +107,37 @@ impl TokenStore {
         }
         self.check_mode(&metadata)?;
         let stamp = Stamp::new(&metadata);
-        let mut known = self.known.lock();
+        let known = self.known.lock();
         if let Some((known, login)) = &*known
             && *known == stamp
         {
-            return Ok(Some(login.clone()));
+            return Ok(FileContent::Known(Box::new(login.clone())));
         }
-        let Some(text) = self.text()? else { return Ok(None) };
-        let login = StoredLogin::from_text(&text, &self.account).map_err(|fault| match fault {
-            LoginTextFault::Damaged { problem } => self.damaged(problem),
-            LoginTextFault::OtherServer { url } => self.account.error(OAuthFault::OtherServer { url }),
-        })?;
-        *known = Some((stamp, login.clone()));
-        Ok(Some(login))
+        let text = self.text()?;
+        Ok(text.map_or(FileContent::None, |text| FileContent::New(stamp, SecretString::from(text))))
+    }
+
+    /// Decrypts a text, if the file is encrypted. Returns `None` for one that was encrypted with other keys or for another
+    /// account.
+    async fn unsealed(&self, text: SecretString) -> Option<SecretString> {
+        let Some(cursors) = &self.sealed_by else { return Some(text) };
+        let parts = self.context();
+        let context = parts.each_ref().map(String::as_str);
+        cursors.open_lasting_text(&context, text.expose_secret()).await.ok().map(SecretString::from)
+    }
+
+    /// Encrypts a text, if the file is to be encrypted.
+    async fn sealed(&self, text: SecretString) -> SecretString {
+        let Some(cursors) = &self.sealed_by else { return text };
+        let parts = self.context();
+        let context = parts.each_ref().map(String::as_str);
+        SecretString::from(cursors.seal_lasting_text(&context, text.expose_secret()).await)
+    }
+
+    /// Returns what the encryption is bound to.
+    fn context(&self) -> [String; 4] {
+        let person = self.account.person().map(|person| person.to_string()).unwrap_or_default();
+        [CONTEXT.to_owned(), self.account.source_name().to_string(), self.account.server(), person]
     }
 
     /// Reads the file. Returns `None` if it was deleted meanwhile.
@@ -113,12 +156,11 @@ impl TokenStore {
         String::from_utf8(bytes).map(Some).map_err(|_bytes| self.damaged("it is not text".to_owned()))
     }
 
-    fn write(&self, login: &StoredLogin) -> Result<(), OAuthError> {
+    fn write(&self, text: &SecretString) -> Result<(), OAuthError> {
         let storage = |error| self.storage(&self.path, &error);
         self.create_folder()?;
         // A temporary file has mode 0600 and a random name, which no file of the user has.
         let mut file = tempfile::NamedTempFile::new_in(&self.folder).map_err(storage)?;
-        let text = login.to_text(&self.account);
         let written = file.write_all(text.expose_secret().as_bytes());
         written.and_then(|()| file.as_file().sync_all()).map_err(storage)?;
         file.persist(&self.path).map_err(|error| storage(error.error))?;
@@ -174,11 +216,28 @@ impl TokenStore {
 #[async_trait]
 impl Tokens for TokenStore {
     async fn load(&self) -> Result<Option<StoredLogin>, OAuthError> {
-        self.read()
+        let (stamp, text) = match self.read()? {
+            FileContent::None => return Ok(None),
+            FileContent::Known(login) => return Ok(Some(*login)),
+            FileContent::New(stamp, text) => (stamp, text),
+        };
+        let Some(text) = self.unsealed(text).await else { return Ok(None) };
+        let login = match StoredLogin::from_text(text.expose_secret(), &self.account) {
+            Ok(login) => login,
+            // An encrypted text of another release is no sign-in.
+            Err(_fault) if self.sealed_by.is_some() => return Ok(None),
+            Err(LoginTextFault::Damaged { problem }) => return Err(self.damaged(problem)),
+            Err(LoginTextFault::OtherServer { url }) => {
+                return Err(self.account.error(OAuthFault::OtherServer { url }));
+            }
+        };
+        *self.known.lock() = Some((stamp, login.clone()));
+        Ok(Some(login))
     }
 
     async fn save(&self, login: &StoredLogin) -> Result<(), OAuthError> {
-        self.write(login)
+        let text = self.sealed(login.to_text(&self.account)).await;
+        self.write(&text)
     }
 
     async fn clear(&self) -> Result<(), OAuthError> {
@@ -217,8 +276,7 @@ impl Stamp {
 
 #[cfg(test)]
 mod tests {
-    use secrecy::SecretString;
-
+    use super::super::account::CallerAccount;
     use super::super::stored_login::RegisteredClient;
     use super::*;
 
@@ -231,6 +289,7 @@ mod tests {
 
     fn login(access: &str) -> StoredLogin {
         StoredLogin {
+            id: String::new(),
             client: RegisteredClient {
                 client_id: "client".to_owned(),
                 client_secret: None,
@@ -279,21 +338,37 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn callers_have_tokens_of_their_own() {
+    async fn callers_have_encrypted_tokens_of_their_own() {
         use fetchwell_callers::Caller;
+        use fetchwell_state::cursor::Skew;
         let folder = tempfile::tempdir().unwrap();
-        let of_caller = |name: Option<&str>| {
-            let caller = name.map(|name| Caller::Token { name: name.to_owned() }.grant_id());
-            let url = "https://a.example".parse().unwrap();
-            TokenStore::new(Account::new("wiki".parse().unwrap(), url, caller).unwrap(), folder.path())
+        let cursors = || Arc::new(Cursors::in_directory(folder.path(), Skew::default()).unwrap());
+        let account = |name: Option<&str>, url: &str| {
+            let of = |name: &str| CallerAccount {
+                person: Caller::Token { name: name.to_owned() }.person_id(),
+                sign_in_page: String::new(),
+            };
+            Account::new("wiki".parse().unwrap(), url.parse().unwrap(), name.map(of)).unwrap()
         };
-        let stores = [of_caller(None), of_caller(Some("ann")), of_caller(Some("bob"))];
+        let sealed = |name: &str, url: &str| {
+            TokenStore::new(account(Some(name), url), folder.path()).sealed_by(cursors())
+        };
+        let url = "https://a.example";
+        let own = TokenStore::new(account(None, url), folder.path());
+        let stores = [own, sealed("ann", url), sealed("bob", url)];
         for (store, token) in stores.iter().zip(["own", "of-ann", "of-bob"]) {
             store.save(&login(token)).await.unwrap();
         }
         for (store, token) in stores.iter().zip(["own", "of-ann", "of-bob"]) {
             assert_eq!(access(store).await.as_deref(), Some(token));
         }
+        let [_, ann, bob] = &stores;
+        assert!(!fs::read_to_string(ann.path()).unwrap().contains("of-ann"));
+        // Another server with the same keys reads the file. The tokens of another caller or server are none.
+        assert_eq!(access(&sealed("ann", url)).await.as_deref(), Some("of-ann"));
+        assert_eq!(access(&sealed("ann", "https://b.example")).await, None);
+        fs::copy(bob.path(), ann.path()).unwrap();
+        assert_eq!(access(&sealed("ann", url)).await, None);
     }
 
     #[tokio::test]

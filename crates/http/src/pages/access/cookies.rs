@@ -9,9 +9,9 @@ use axum::http::{HeaderMap, header};
 
 /// The cookies of one server.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cookies {
+pub(crate) struct Cookies {
     /// True if browsers reach the server over https.
-    pub(super) is_secure: bool,
+    pub(crate) is_secure: bool,
 }
 
 impl Cookies {

@@ -13,6 +13,7 @@ use fetchwell_state::redis::RedisState;
 use fetchwell_telemetry::{Call, Telemetry};
 use fetchwell_tools::Permit;
 
+use super::attempts::UsedAttempts;
 use super::cookies::Cookies;
 use super::responses::redirect;
 use super::sessions::Sessions;
@@ -36,6 +37,7 @@ pub(crate) struct Pages {
     /// Difference between the keys of this server and those of others with the same Redis.
     pub(crate) key_mismatch: LatestKeyMismatch,
     pub(crate) rate_limiter: RateLimiter,
+    pub(crate) used_attempts: UsedAttempts,
 }
 
 /// Ways to open a page that is not public.
@@ -77,10 +79,11 @@ impl Pages {
             shared_state: state,
             key_mismatch,
             rate_limiter,
+            used_attempts: UsedAttempts::default(),
         }
     }
 
-    pub(super) fn cookies(&self) -> Cookies {
+    pub(crate) fn cookies(&self) -> Cookies {
         self.sessions.cookies()
     }
 

@@ -31,7 +31,7 @@ pub(crate) fn internal_problem(visitor: Visitor) -> (&'static str, Response) {
 }
 
 /// Records the outcome of a form or of a sign-in by its response.
-pub(super) fn finish(call: Call, response: Response) -> Response {
+pub(crate) fn finish(call: Call, response: Response) -> Response {
     record(call, code_of(response.status()), &response, 0);
     response
 }
@@ -58,7 +58,7 @@ pub(crate) fn code_of(status: StatusCode) -> &'static str {
 }
 
 /// Redirects a browser, and sets a cookie.
-pub(super) fn redirect(path: &str, cookie: Option<&str>) -> Response {
+pub(crate) fn redirect(path: &str, cookie: Option<&str>) -> Response {
     let headers = [(header::LOCATION, path.to_owned()), (header::CACHE_CONTROL, "no-store".to_owned())];
     let mut response = (StatusCode::SEE_OTHER, headers).into_response();
     if let Some(cookie) = cookie {

@@ -1,8 +1,7 @@
 //! Sign-in at the authorization server on the way to a page.
 //!
-//! The server keeps no state of an attempt: a cookie holds the verifier and the page, sealed with the keys of cursors and bound
-//! to the issuer and the `state` of the attempt. Requests therefore cannot exhaust memory, a reply is useless in another browser,
-//! and several tabs can sign in at a time. The page is read from the cookie, never from the reply.
+//! A cookie holds the verifier and the page, bound to the issuer and the `state` of the attempt. The page is read from the cookie,
+//! never from the reply.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,15 +13,13 @@ use axum::response::Response;
 use fetchwell_callers::{
     Attempt, AuthenticatedCaller, Authenticator, AuthorizationReply, Denial, Session, SignInFault,
 };
-use fetchwell_state::cursor::SharedValue;
-use fetchwell_state::redis::{IfExists, OwnerLimits, RedisError};
 use fetchwell_telemetry::{Call, Endpoint, Origin};
 use secrecy::{ExposeSecret, SecretString};
-use url::form_urlencoded;
 
+use super::attempts::{Answer, AttemptId, AttemptKeys, Attempts};
 use super::pages::{PageRefusal, Pages, begin_session, without_state};
 use super::parameters::parameter;
-use super::responses::{add_cookie, finish, redirect};
+use super::responses::{finish, redirect};
 use super::return_path::ReturnPath;
 use super::sign_in_page::{BEGIN, not_signed_in};
 use crate::middleware::authenticate::client_of;
@@ -35,30 +32,8 @@ pub(crate) const CALLBACK: &str = "/records/-/callback";
 /// Query parameter of a record page after a sign-in. If the browser then has no session, it is not redirected to sign in again.
 const SIGNED_IN: &str = "signed-in";
 
-/// Prefix of the names of cookies that hold an attempt. The first characters of its state follow.
-const COOKIE: &str = "fetchwell_sign_in_";
-
-/// Number of characters of the state in the name of its cookie.
-const NAME_CHARS: usize = 8;
-
-/// Maximum duration of an attempt.
-const ATTEMPT_LIFE: Duration = Duration::from_secs(10 * 60);
-
-/// Kind of the marks of used attempts in shared state.
-const USED_ATTEMPT: &str = "sign-in";
-
-/// Quota of these marks: more than people can sign in within the duration of an attempt.
-const USED_LIMITS: OwnerLimits = OwnerLimits { max_bytes: 64 * 1024 * 1024, max_values: 100_000 };
-
-/// Maximum number of concurrent attempts of one browser. A further attempt deletes the cookies of all others.
-const MAX_ATTEMPTS: usize = 8;
-
-/// Maximum total size of their cookies in bytes. With the cookie of one more attempt for a long path, the headers of a request
-/// stay below 8 KiB, the limit of many proxies.
-const MAX_COOKIE_BYTES: usize = 4 * 1024;
-
-/// Context that is sealed with an attempt, so that no other sealed text is accepted in its place.
-const CONTEXT: &str = "sign-in for a page";
+/// Attempts of a sign-in for a page.
+const ATTEMPTS: Attempts = Attempts { cookie: "fetchwell_sign_in_", context: "sign-in for a page" };
 
 /// Returns true if the browser returned from a sign-in within the last 30 seconds. The parameter stays in the URL, so an
 /// older time is ignored.
@@ -97,20 +72,11 @@ pub(crate) async fn begin(
     };
     let url = sign_in.authorization_url(&attempt, &pages.url_at(CALLBACK)).await?;
     let mut response = redirect(url.as_str(), None);
-    let cookies = pages.cookies();
-    let others: Vec<(&str, &str)> = cookies.beginning_with(&request.headers, COOKIE).collect();
-    let bytes: usize = others.iter().map(|(_, sealed)| sealed.len()).sum();
-    if others.len() >= MAX_ATTEMPTS || bytes > MAX_COOKIE_BYTES {
-        for (rest, _) in others.into_iter().filter(|(rest, _)| is_base64url(rest)) {
-            add_cookie(&mut response, &cookies.set(&format!("{COOKIE}{rest}"), "", Duration::ZERO));
-        }
-    }
-    let cursors = callers.toolboxes.cursors();
-    let verifier = attempt.verifier.expose_secret();
-    let kept = format!("{}.{verifier}.{}", cursors.now().as_secs(), to.as_short());
-    let sealed = cursors.seal_text(&[CONTEXT, sign_in.issuer(), &attempt.state], &kept).await;
-    let name = cookie_of(&attempt.state).ok_or(SignInFault::Unavailable)?;
-    add_cookie(&mut response, &cookies.set(&name, &sealed, ATTEMPT_LIFE));
+    let kept = format!("{}.{}", attempt.verifier.expose_secret(), to.as_short());
+    let id = AttemptId { state: &attempt.state, bound_to: sign_in.issuer() };
+    let keys = AttemptKeys { cookies: pages.cookies(), cursors: callers.toolboxes.cursors() };
+    let is_kept = ATTEMPTS.keep(keys, &request.headers, &mut response, id, &kept).await;
+    is_kept.map_err(|_too_long| SignInFault::Unavailable)?;
     Ok(response)
 }
 
@@ -143,7 +109,7 @@ impl Pages {
             let text = "This browser did not begin this sign-in, or it took longer than 10 minutes. Open the page again.";
             return problem(StatusCode::BAD_REQUEST, "You are not signed in", text, Visitor::Unknown);
         };
-        match is_first_use(callers, &attempt.state).await {
+        match self.used_attempts.is_first_use(callers.toolboxes.cursors(), &attempt.state).await {
             Ok(true) => {}
             Ok(false) => {
                 let text = "This sign-in was used already. Open the page again.";
@@ -152,7 +118,6 @@ impl Pages {
             Err(_counted) => return without_state(),
         }
         let client = client_of(&request.extensions);
-        let name = cookie_of(&attempt.state).unwrap_or_default();
         let mut response = match self.caller(callers, &authenticator, &attempt, answer.reply, client).await {
             Ok(caller) => {
                 record.is_by(caller.caller.grant_id());
@@ -173,8 +138,7 @@ impl Pages {
                 problem(denial.status(), "You are not signed in", &text, Visitor::Unknown)
             }
         };
-        // Each attempt is used once.
-        add_cookie(&mut response, &self.cookies().set(&name, "", Duration::ZERO));
+        ATTEMPTS.forget(self.cookies(), &mut response, &attempt.state);
         response
     }
 
@@ -186,16 +150,12 @@ impl Pages {
         headers: &HeaderMap,
         state: String,
     ) -> Option<PendingSignIn> {
-        let sealed = self.cookies().value(headers, &cookie_of(&state)?)?;
-        let cursors = callers.toolboxes.cursors();
-        let kept =
-            cursors.open_text(&[CONTEXT, authenticator.sign_in()?.issuer(), &state], sealed).await.ok()?;
-        let mut parts = kept.splitn(3, '.');
-        let begun_at = Duration::from_secs(parts.next()?.parse().ok()?);
-        let verifier = SecretString::from(parts.next()?.to_owned());
-        let to = ReturnPath::from_short(parts.next()?)?;
-        let is_current = cursors.now().saturating_sub(begun_at) < ATTEMPT_LIFE;
-        is_current.then_some(PendingSignIn { attempt: Attempt { state, verifier }, to })
+        let id = AttemptId { state: &state, bound_to: authenticator.sign_in()?.issuer() };
+        let keys = AttemptKeys { cookies: self.cookies(), cursors: callers.toolboxes.cursors() };
+        let kept = ATTEMPTS.open(keys, headers, id).await?;
+        let (verifier, to) = kept.split_once('.')?;
+        let (verifier, to) = (SecretString::from(verifier.to_owned()), ReturnPath::from_short(to)?);
+        Some(PendingSignIn { attempt: Attempt { state, verifier }, to })
     }
 
     /// Exchanges the code of a reply for a token, and returns its person after the checks of every bearer token.
@@ -233,22 +193,6 @@ impl Pages {
     }
 }
 
-/// Marks an attempt as used, in the state that servers share if there is one. Returns true the first time; without shared
-/// state always, because the authorization server accepts a code once.
-async fn is_first_use(callers: &Callers, state: &str) -> Result<bool, RedisError> {
-    let Some(shared) = callers.toolboxes.cursors().shared_values() else { return Ok(true) };
-    let used = SharedValue {
-        kind: USED_ATTEMPT,
-        name: state,
-        owner: "",
-        text: "used",
-        lifetime: ATTEMPT_LIFE,
-        limits: USED_LIMITS,
-        if_exists: IfExists::Keep,
-    };
-    shared.put(used).await
-}
-
 /// An attempt of a browser, and the page that it leads to.
 struct PendingSignIn {
     attempt: Attempt,
@@ -273,34 +217,4 @@ impl From<Denial> for Rejection {
     fn from(denial: Denial) -> Self {
         Self::Token(denial)
     }
-}
-
-/// Query parameters of a reply.
-struct Answer {
-    state: Option<String>,
-    reply: AuthorizationReply,
-}
-
-impl Answer {
-    fn read(query: &str) -> Self {
-        let value = |name: &str| {
-            let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name);
-            let value = values.next().map(|(_, value)| value.into_owned())?;
-            // A repeated parameter is ignored (RFC 6749, 3.1).
-            (values.next().is_none() && !value.is_empty()).then_some(value)
-        };
-        let code = value("code").map(SecretString::from);
-        let reply = AuthorizationReply { code, issuer: value("iss"), error: value("error") };
-        Self { state: value("state"), reply }
-    }
-}
-
-/// Returns the name of the cookie of an attempt, or `None` if the text is not a state that this server created.
-fn cookie_of(state: &str) -> Option<String> {
-    let name = state.get(..NAME_CHARS).filter(|_| is_base64url(state))?;
-    Some(format!("{COOKIE}{name}"))
-}
-
-fn is_base64url(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }

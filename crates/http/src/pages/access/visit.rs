@@ -6,7 +6,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
-use fetchwell_callers::CallContext;
+use fetchwell_callers::{CallContext, Caller};
 use fetchwell_telemetry::Call;
 use fetchwell_tools::Toolbox;
 use futures_util::future::BoxFuture;
@@ -30,6 +30,8 @@ pub(crate) struct Visit {
     pub(crate) toolbox: Arc<Toolbox>,
     /// Visitor for the layout.
     pub(crate) visitor: Visitor,
+    /// The visitor as a caller; `None` on a server without authentication.
+    pub(crate) caller: Option<Caller>,
     permit: Option<Arc<OwnedSemaphorePermit>>,
 }
 
@@ -64,7 +66,7 @@ impl PageContent {
 impl Visit {
     /// Creates the visit of a toolbox that everyone on this machine may read.
     pub(crate) fn local(toolbox: Arc<Toolbox>) -> Self {
-        Self { toolbox, visitor: Visitor::Local, permit: None }
+        Self { toolbox, visitor: Visitor::Local, caller: None, permit: None }
     }
 
     /// Adds the permit of the call to a response, which holds it until its last byte is sent.
@@ -78,30 +80,35 @@ impl Visit {
 }
 
 impl Pages {
-    /// Returns the visit of a browser, or the page that it gets instead.
-    async fn visit(&self, request: &Parts, record: &mut Call) -> Result<Visit, Response> {
+    /// Returns the visit of a browser, or the page that it gets instead. After a sign-in that page leads to `to`.
+    pub(in crate::pages) async fn visit(
+        &self,
+        request: &Parts,
+        to: &ReturnPath,
+        record: &mut Call,
+    ) -> Result<Visit, Response> {
         let callers = match &self.served {
             AuthMode::Unauthenticated(toolbox) => {
                 return Ok(Visit::local(toolbox.now().audited(record)));
             }
             AuthMode::Authenticated(callers) => callers,
         };
-        let to = ReturnPath::page(request.uri.path(), request.uri.query());
         let method = AccessMethod::offered_by(callers);
         let session = self.sessions.get(&request.headers).await.map_err(|_counted| without_state())?;
         let session = session.filter(|session| session.shows_all());
         let Some(session) = session else {
-            return Err(sign_in_page(&to, "Sign in to read the records that you may see.", method));
+            return Err(sign_in_page(to, "Sign in to read the records that you may see.", method));
         };
         let client = client_of(&request.extensions);
         match self.admit(callers, &session.reader().token, client, record).await {
             Ok((caller, permit)) => Ok(Visit {
                 visitor: if caller.is_admin { Visitor::Operator } else { Visitor::SignedIn },
+                caller: Some(caller.caller.clone()),
                 toolbox: Arc::new(permit.toolbox.for_call(CallContext::new(caller))).audited(record),
                 permit: Some(Arc::new(permit.permit)),
             }),
             Err(PageRefusal { status: StatusCode::UNAUTHORIZED, problem }) => {
-                Err(sign_in_page(&to, &problem, method))
+                Err(sign_in_page(to, &problem, method))
             }
             Err(PageRefusal { status, problem: text }) => {
                 Err(problem(status, "The page cannot be shown", &text, Visitor::SignedIn))
@@ -119,7 +126,8 @@ pub(crate) async fn serve_page(
 ) -> Response {
     let (request, _) = request.into_parts();
     answer_call(&pages.telemetry, route, &request, async |call| {
-        let visit = match pages.visit(&request, call).await {
+        let to = ReturnPath::page(request.uri.path(), request.uri.query());
+        let visit = match pages.visit(&request, &to, call).await {
             Ok(visit) => visit,
             Err(refused) => return (code_of(refused.status()), refused),
         };

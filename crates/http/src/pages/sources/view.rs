@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
-use fetchwell_core::handle::ConnectionId;
+use fetchwell_core::handle::{ConnectionId, SourceName};
 use fetchwell_core::record::{ConnectionSchema, Schema};
 use fetchwell_source::federation::{CircuitReport, CircuitState};
 use fetchwell_source::{BackendStatus, SessionState};
 use fetchwell_telemetry::{ImportProgress, ImportState};
+use fetchwell_tools::{SignInState, SourceSignIn};
 use maud::{Markup, html};
 
+use super::paths::{BEGIN_SIGN_IN, SIGN_OUT_OF_SOURCE};
 use crate::error::RequestError;
 use crate::pages::access::parameters;
 use crate::pages::layout::{quantity, sentence, time};
@@ -22,6 +24,8 @@ const MAX_STREAMS: usize = 40;
 /// Content of the page.
 pub(super) struct SourcesView<'a> {
     pub(super) schema: &'a Schema,
+    /// Sources that the visitor signs in to.
+    pub(super) sign_ins: &'a [SourceSignIn],
     /// Time of the newest record of connections.
     pub(super) newest: &'a HashMap<ConnectionId, String>,
     /// Imports that the server keeps current.
@@ -37,6 +41,7 @@ pub(super) fn sources(view: &SourcesView<'_>) -> Markup {
     html! {
         h1 { "Accounts and sources" }
         (unavailable(view.schema))
+        (sign_ins(view.sign_ins))
         @if connections.is_empty() {
             p { "There are no accounts yet. Add a folder with " code { "fetchwell add FOLDER" } "." }
         }
@@ -90,12 +95,58 @@ fn described_session(state: SessionState) -> &'static str {
 }
 
 /// Renders the page if no source can be read.
-pub(super) fn failure(error: &RequestError) -> Markup {
+pub(super) fn failure(error: &RequestError, signed_in: &[SourceSignIn]) -> Markup {
     html! {
         h1 { "Accounts and sources" }
         div class="note warning" role="alert" {
             p { (sentence(error.message())) }
             @if let Some(hint) = error.hint() { p { (hint) } }
+        }
+        (sign_ins(signed_in))
+    }
+}
+
+/// Renders the sources that the visitor signs in to.
+fn sign_ins(sign_ins: &[SourceSignIn]) -> Markup {
+    html! {
+        @if !sign_ins.is_empty() {
+            h2 { "Your sign-ins" }
+            div class="scroll" tabindex="0" role="group" aria-label="Your sign-ins" {
+                table {
+                    thead { tr { th scope="col" { "Source" } th scope="col" { "State" } th scope="col" { "Action" } } }
+                    tbody { @for sign_in in sign_ins { (sign_in_row(sign_in)) } }
+                }
+            }
+        }
+    }
+}
+
+fn sign_in_row(sign_in: &SourceSignIn) -> Markup {
+    let SourceSignIn { source, label, state } = sign_in;
+    let (described, class) = match state {
+        SignInState::SignedIn => ("Signed in", "good"),
+        SignInState::NotSignedIn => ("Not signed in", "soft"),
+        SignInState::Expired => ("The sign-in has expired", "bad"),
+        SignInState::Unknown(problem) => (problem.as_str(), "bad"),
+    };
+    let has_tokens = matches!(state, SignInState::SignedIn | SignInState::Expired);
+    html! {
+        tr {
+            th scope="row" { bdi lang="" { (label.as_deref().unwrap_or(source.as_str())) } }
+            td class=(class) { (described) }
+            td {
+                (sign_in_form(source, BEGIN_SIGN_IN, if has_tokens { "Sign in again" } else { "Sign in" }))
+                @if has_tokens { (sign_in_form(source, SIGN_OUT_OF_SOURCE, "Sign out")) }
+            }
+        }
+    }
+}
+
+fn sign_in_form(source: &SourceName, action: &str, button: &str) -> Markup {
+    html! {
+        form method="post" action=(action) {
+            input type="hidden" name="source" value=(source.as_str());
+            button class="plain" type="submit" aria-label={ (button) ": " (source.as_str()) } { (button) }
         }
     }
 }

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use url::Url;
 
+use super::super::account::Account;
 use super::super::fault::{OAuthError, OAuthFault};
-use super::super::login::{Login, LoginSettings, PendingLogin};
+use super::super::login::Login;
+use super::super::pending_login::{CodeExchange, PendingLogin};
 use super::super::redirect::RedirectReply;
+use super::super::registration::LoginSettings;
 use super::super::tokens::Tokens;
 use super::server::{Behaviour, Servers};
 use super::{LONG, account, bearer, get, sign_in, sign_in_with, store};
@@ -51,6 +54,7 @@ async fn a_person_signs_in_and_calls_have_the_token() {
     let registration: Value =
         serde_json::from_str(&servers.requests("POST /tenant/register")[0].body).unwrap();
     assert_eq!(registration["redirect_uris"], json!([asked["redirect_uri"]]));
+    assert_eq!(registration["application_type"], "native");
     let shown = format!("{stored:?} {login:?} {bearer:?}");
     assert!(!shown.contains("sekret"), "{shown}");
 }
@@ -196,7 +200,8 @@ async fn check_reply(change: impl Fn(RedirectReply) -> RedirectReply, expect: &O
     let back: Url = servers.consent(pending.url()).parse().unwrap();
     let reply = change(RedirectReply::from_query(back.query().unwrap(), pending.state()).unwrap());
     let store = store(&servers, folder.path());
-    let error: OAuthError = Box::pin(pending.finish(reply, store.as_ref())).await.unwrap_err();
+    let error: OAuthError =
+        Box::pin(pending.into_exchange().finish(reply, store.as_ref())).await.unwrap_err();
     assert_eq!(error.fault, *expect);
     assert!(store.load().await.unwrap().is_none());
     assert!(servers.requests("POST /tenant/token").is_empty());
@@ -219,6 +224,50 @@ async fn replies_that_refuse_or_are_forged_give_no_token() {
     check_reply(|reply| RedirectReply { issuer: None, ..reply }, &OAuthFault::OtherIssuer).await;
     let forged = || Some("https://evil.example".to_owned());
     check_reply(|reply| RedirectReply { issuer: forged(), ..reply }, &OAuthFault::OtherIssuer).await;
+}
+
+#[tokio::test]
+async fn another_process_finishes_a_sign_in_with_the_same_authorization_server() {
+    let behaviour = Behaviour { client_secret: Some("s3cret"), ..Behaviour::default() };
+    let servers = Servers::start(behaviour).await;
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&servers, folder.path());
+    let begin = async || {
+        let redirect_uri = "https://r.example/sources/signed-in".to_owned();
+        let settings = LoginSettings::default();
+        let pending = Box::pin(PendingLogin::begin(account(&servers.mcp), &settings, redirect_uri));
+        let pending = pending.await.unwrap();
+        let back: Url = servers.consent(pending.url()).parse().unwrap();
+        let reply = RedirectReply::from_query(back.query().unwrap(), pending.state()).unwrap();
+        (pending.into_exchange().to_text(), reply)
+    };
+    let resume =
+        async |text: &SecretString| Box::pin(CodeExchange::resume(account(&servers.mcp), text)).await;
+    let (text, reply) = begin().await;
+    let exchange = resume(&text).await.unwrap();
+    assert!(!format!("{exchange:?} {text:?}").contains("s3cret"));
+    let first = Box::pin(exchange.finish(reply, store.as_ref())).await.unwrap();
+    assert!(servers.is_latest(first.access_token.expose_secret()));
+    let registration = servers.requests("POST /tenant/register")[0].body.clone();
+    assert!(registration.contains(r#""application_type":"web""#), "{registration}");
+    // Each sign-in has an id, which refreshes keep.
+    let (text, reply) = begin().await;
+    let second = Box::pin(resume(&text).await.unwrap().finish(reply, store.as_ref())).await.unwrap();
+    assert!(!first.id.is_empty() && first.id != second.id);
+    bearer(&servers, folder.path()).refused(&second.access_token).await.unwrap();
+    assert_eq!(store.load().await.unwrap().unwrap().id, second.id);
+    // A code goes to the server that it was asked of.
+    let (text, _reply) = begin().await;
+    let elsewhere = Account::new("wiki".parse().unwrap(), "http://127.0.0.1:1/mcp".parse().unwrap(), None);
+    let refused = CodeExchange::resume(elsewhere.unwrap(), &text).await.unwrap_err();
+    assert!(matches!(refused.fault, OAuthFault::Refused { .. }), "{refused:?}");
+    for damaged in ["", "null", "{}", "sekret"] {
+        let refused = resume(&SecretString::from(damaged)).await.unwrap_err();
+        assert!(matches!(refused.fault, OAuthFault::Refused { .. }), "{refused:?}");
+    }
+    let changed = text.expose_secret().replace(&servers.issuer, "https://evil.example");
+    let refused = resume(&SecretString::from(changed)).await.unwrap_err();
+    assert_eq!(refused.fault, OAuthFault::OtherIssuer);
 }
 
 #[tokio::test]

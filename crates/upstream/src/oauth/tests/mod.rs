@@ -21,7 +21,8 @@ use self::server::Servers;
 use super::account::Account;
 use super::bearer::Bearer;
 use super::fault::OAuthError;
-use super::login::{Login, LoginSettings};
+use super::login::Login;
+use super::registration::LoginSettings;
 use super::stored_login::StoredLogin;
 use super::token_store::TokenStore;
 

@@ -1,0 +1,91 @@
+//! Sign-ins of callers at the servers of sources, for the page on which they sign in.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use fetchwell_callers::Caller;
+use fetchwell_core::handle::SourceName;
+use fetchwell_source::SourceError;
+use secrecy::SecretString;
+
+/// Sign-ins of callers at the servers of sources. Each method acts for one caller, and refuses sources that the caller may
+/// not read.
+#[async_trait]
+pub trait SourceSignIns: Send + Sync + fmt::Debug {
+    /// Returns the sources that a caller signs in to, with their states.
+    async fn states(&self, caller: &Caller) -> Vec<SourceSignIn>;
+
+    /// Prepares a sign-in.
+    ///
+    /// # Errors
+    ///
+    /// The caller may not read the source, or its server offers no sign-in that can be used.
+    async fn begin(&self, caller: &Caller, source: &SourceName) -> Result<BegunSignIn, SourceError>;
+
+    /// Ends a sign-in after the browser has returned, and stores its tokens.
+    ///
+    /// # Errors
+    ///
+    /// The sign-in was refused, the reply is from another authorization server, or the tokens cannot be stored.
+    async fn finish(
+        &self,
+        caller: &Caller,
+        source: &SourceName,
+        returned: ReturnedSignIn,
+    ) -> Result<(), SourceError>;
+
+    /// Deletes the tokens of a caller at a source.
+    ///
+    /// # Errors
+    ///
+    /// The caller may not read the source, or the storage cannot be written.
+    async fn sign_out(&self, caller: &Caller, source: &SourceName) -> Result<(), SourceError>;
+}
+
+/// Source that a caller signs in to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceSignIn {
+    /// Name of the source.
+    pub source: SourceName,
+    /// Label for people.
+    pub label: Option<String>,
+    /// State of the sign-in.
+    pub state: SignInState,
+}
+
+/// State of a caller's sign-in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SignInState {
+    /// The caller has tokens.
+    SignedIn,
+    /// The caller has no tokens.
+    NotSignedIn,
+    /// The token has expired and cannot be refreshed.
+    Expired,
+    /// The tokens cannot be read, with the reason.
+    Unknown(String),
+}
+
+/// Sign-in that waits for the browser to return.
+#[derive(Debug)]
+pub struct BegunSignIn {
+    /// URL for the browser.
+    pub url: String,
+    /// State that the browser returns with.
+    pub state: String,
+    /// Text that [`SourceSignIns::finish`] takes. It is a secret.
+    pub pending: SecretString,
+}
+
+/// Parameters of a browser that has returned.
+#[derive(Debug)]
+pub struct ReturnedSignIn {
+    /// Text of the sign-in that was begun.
+    pub pending: SecretString,
+    /// Code, which can be exchanged for a token once.
+    pub code: Option<SecretString>,
+    /// Parameter `iss` (RFC 9207).
+    pub issuer: Option<String>,
+    /// Value of the parameter `error`.
+    pub error: Option<String>,
+}

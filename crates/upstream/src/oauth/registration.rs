@@ -1,0 +1,89 @@
+//! The client of a sign-in: the configured one, or described by a metadata document, or registered for this sign-in
+//! (RFC 7591), in this order.
+
+use rmcp::transport::auth::{AuthorizationManager, AuthorizationMetadata, OAuthClientConfig};
+use secrecy::SecretString;
+use url::Url;
+
+use super::account::Account;
+use super::client::OutboundClient;
+use super::discovery::fault_of;
+use super::fault::{OAuthError, OAuthFault};
+use super::stored_login::RegisteredClient;
+
+/// Name with which this program registers.
+const CLIENT_NAME: &str = "fetchwell";
+
+/// Type of a client that is a server.
+const WEB: &str = "web";
+
+/// Settings of a sign-in.
+#[derive(Debug, Clone, Default)]
+pub struct LoginSettings {
+    /// Client id of a client that the operator has registered.
+    pub client_id: Option<String>,
+    /// Secret of that client, if it is confidential.
+    pub client_secret: Option<SecretString>,
+    /// URL of a client id metadata document, for servers that accept one.
+    pub client_metadata_url: Option<Url>,
+    /// Scopes to request; empty for those that the server asks for.
+    pub scopes: Vec<String>,
+    /// Port of the redirect URI, for a client that is registered with one; any free port otherwise.
+    pub redirect_port: Option<u16>,
+}
+
+/// Parts of the registration of a client.
+pub(super) struct Registration<'a> {
+    /// Settings of the sign-in.
+    pub(super) settings: &'a LoginSettings,
+    /// Redirect URI of the sign-in.
+    pub(super) redirect_uri: String,
+    /// Scopes that are requested.
+    pub(super) scopes: &'a [String],
+}
+
+/// Returns the client of a sign-in. Registers one if none is configured and the server accepts no metadata document.
+pub(super) async fn register(
+    account: &Account,
+    client: &OutboundClient,
+    manager: &mut AuthorizationManager,
+    metadata: &AuthorizationMetadata,
+    registration: Registration<'_>,
+) -> Result<RegisteredClient, OAuthError> {
+    let Registration { settings, redirect_uri, scopes } = registration;
+    let issuer = metadata.issuer.clone();
+    if let Some(client_id) = &settings.client_id {
+        let (client_id, client_secret) = (client_id.clone(), settings.client_secret.clone());
+        return Ok(RegisteredClient { client_id, client_secret, issuer, redirect_uri });
+    }
+    let accepts_documents = metadata.additional_fields.get("client_id_metadata_document_supported");
+    let accepts_documents = accepts_documents.and_then(serde_json::Value::as_bool).unwrap_or_default();
+    if let Some(url) = settings.client_metadata_url.as_ref().filter(|_| accepts_documents) {
+        return Ok(RegisteredClient {
+            client_id: url.to_string(),
+            client_secret: None,
+            issuer,
+            redirect_uri,
+        });
+    }
+    if metadata.registration_endpoint.is_none() {
+        let problem = "it has no registration endpoint".to_owned();
+        return Err(account.error(OAuthFault::NoRegistration { problem }));
+    }
+    // rmcp registers a native application, and a redirect URI with https is that of a web application (OpenID Connect
+    // Dynamic Client Registration 1.0, 2).
+    if redirect_uri.starts_with("https:") {
+        let web = OAuthClientConfig::new(CLIENT_NAME, &redirect_uri).with_application_type(WEB);
+        manager.configure_client(web).map_err(|error| account.error(fault_of(&error, client)))?;
+    }
+    let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    let config = manager.register_client(CLIENT_NAME, &redirect_uri, &scopes).await.map_err(|error| {
+        account.error(match fault_of(&error, client) {
+            OAuthFault::Malformed { problem, .. } => OAuthFault::NoRegistration { problem },
+            OAuthFault::Refused { code } => OAuthFault::NoRegistration { problem: code },
+            fault => fault,
+        })
+    })?;
+    let client_secret = config.client_secret.map(SecretString::from);
+    Ok(RegisteredClient { client_id: config.client_id, client_secret, issuer, redirect_uri })
+}

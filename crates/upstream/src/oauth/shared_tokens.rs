@@ -1,0 +1,153 @@
+//! Tokens of a caller's account in the state that servers share, encrypted and bound to source, server and caller.
+//!
+//! The lock is a value that expires: a server that ends while it has the lock delays others by at most a minute.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fetchwell_callers::random_token;
+use fetchwell_state::cursor::{Cursors, SharedValue, SharedValues};
+use fetchwell_state::redis::{IfExists, OwnerLimits};
+use secrecy::ExposeSecret;
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep};
+
+use super::account::Account;
+use super::fault::{OAuthError, OAuthFault};
+use super::stored_login::StoredLogin;
+use super::tokens::{TokenLock, Tokens};
+
+/// Kind of the values with tokens.
+const KIND: &str = "mcp-tokens";
+
+/// Kind of the values that are locks.
+const LOCK_KIND: &str = "mcp-token-lock";
+
+/// Time after which tokens that were not refreshed are deleted.
+const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+
+/// Lifetime of a lock, and timeout of waiting for it. A holder sends a few requests of at most 10 seconds.
+const LOCK_LIFETIME: Duration = Duration::from_secs(60);
+
+/// Time after which a holder does not delete its lock, which may be another one's by then.
+const RELEASED_WITHIN: Duration = Duration::from_secs(50);
+
+/// Pause before the next attempt to get the lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// Quota of a caller: the accounts at a thousand sources.
+const LIMITS: OwnerLimits = OwnerLimits { max_bytes: 16 * 1024 * 1024, max_values: 1_000 };
+
+/// Tokens of one account in shared state.
+#[derive(Debug)]
+pub struct SharedTokens {
+    account: Account,
+    cursors: Arc<Cursors>,
+    name: String,
+    owner: String,
+}
+
+impl SharedTokens {
+    /// Creates the storage of an account. Reads nothing yet.
+    #[must_use]
+    pub fn new(account: Account, cursors: Arc<Cursors>) -> Self {
+        let owner = account.person().map(|person| person.to_string()).unwrap_or_default();
+        let name = format!("{}\0{}\0{owner}", account.source_name(), account.server());
+        Self { account, cursors, name, owner }
+    }
+
+    fn shared(&self) -> Result<SharedValues<'_>, OAuthError> {
+        let problem = "this server shares no state; set `state` in its configuration";
+        self.cursors.shared_values().ok_or_else(|| self.failed(&problem))
+    }
+
+    fn failed(&self, problem: &dyn fmt::Display) -> OAuthError {
+        self.account.error(OAuthFault::SharedState { problem: problem.to_string() })
+    }
+
+    fn lock_value<'a>(&'a self, holder: &'a str) -> SharedValue<'a> {
+        SharedValue {
+            kind: LOCK_KIND,
+            name: &self.name,
+            owner: &self.owner,
+            text: holder,
+            lifetime: LOCK_LIFETIME,
+            limits: LIMITS,
+            if_exists: IfExists::Keep,
+        }
+    }
+}
+
+#[async_trait]
+impl Tokens for SharedTokens {
+    async fn load(&self) -> Result<Option<StoredLogin>, OAuthError> {
+        let text = self.shared()?.get(KIND, &self.name).await.map_err(|error| self.failed(&error))?;
+        // A text of another release is no sign-in.
+        Ok(text.and_then(|text| StoredLogin::from_text(&text, &self.account).ok()))
+    }
+
+    async fn save(&self, login: &StoredLogin) -> Result<(), OAuthError> {
+        let text = login.to_text(&self.account);
+        let value = SharedValue {
+            kind: KIND,
+            name: &self.name,
+            owner: &self.owner,
+            text: text.expose_secret(),
+            lifetime: LIFETIME,
+            limits: LIMITS,
+            if_exists: IfExists::Replace,
+        };
+        self.shared()?.put(value).await.map(drop).map_err(|error| self.failed(&error))
+    }
+
+    async fn clear(&self) -> Result<(), OAuthError> {
+        let taken = self.shared()?.take(KIND, &self.name, &self.owner).await;
+        taken.map(drop).map_err(|error| self.failed(&error))
+    }
+
+    async fn lock(&self) -> Result<TokenLock, OAuthError> {
+        let holder = random_token().map_err(|error| self.failed(&error))?;
+        let deadline = Instant::now() + LOCK_LIFETIME;
+        loop {
+            let acquired_at = Instant::now();
+            let is_acquired = self.shared()?.put(self.lock_value(&holder)).await;
+            if is_acquired.map_err(|error| self.failed(&error))? {
+                let (cursors, name, owner) =
+                    (Arc::clone(&self.cursors), self.name.clone(), self.owner.clone());
+                return Ok(TokenLock::new(HeldLock { cursors, name, owner, holder, acquired_at }));
+            }
+            if Instant::now() >= deadline {
+                return Err(self.account.error(OAuthFault::Locked));
+            }
+            sleep(LOCK_PAUSE).await;
+        }
+    }
+}
+
+/// Lock that is released in the background when it is dropped.
+struct HeldLock {
+    cursors: Arc<Cursors>,
+    name: String,
+    owner: String,
+    holder: String,
+    acquired_at: Instant,
+}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        let (cursors, acquired_at) = (Arc::clone(&self.cursors), self.acquired_at);
+        let [name, owner, holder] = [&mut self.name, &mut self.owner, &mut self.holder].map(std::mem::take);
+        runtime.spawn(async move {
+            let Some(shared) = cursors.shared_values() else { return };
+            let held = shared.get(LOCK_KIND, &name).await.ok().flatten();
+            let is_own = held.is_some_and(|held| held == holder);
+            if is_own && acquired_at.elapsed() < RELEASED_WITHIN {
+                // A lock that cannot be released expires.
+                let _ = shared.take(LOCK_KIND, &name, &owner).await;
+            }
+        });
+    }
+}
