@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use fetchwell_core::record::{Coverage, Hit, Record, RecordData, own_title};
 use fetchwell_source::{SearchField, SearchText};
 
+use self::order::MAX_TEXT_BYTES;
 pub use self::order::{ListedText, order_by_words};
 use super::hits::hit_of;
 use super::matching::{ExcerptTerms, ScanAllowance};
@@ -22,9 +23,6 @@ use super::words::words;
 
 /// Weight of another form of a word, beside 1 for the word itself.
 const FORM_WEIGHT: f32 = 0.8;
-
-/// Maximum number of bytes of a text whose words are compared.
-const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// Words of a search, with the forms that some results have of them.
 #[derive(Debug)]

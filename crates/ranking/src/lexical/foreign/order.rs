@@ -12,13 +12,15 @@ use fetchwell_core::fit::first_bytes;
 use fetchwell_core::saturate::saturated;
 use fetchwell_source::SearchText;
 
-use super::MAX_TEXT_BYTES;
 use crate::lexical::expansion::{Lookup, Lookups};
 use crate::lexical::ranking::{RankedRecord, WordMatches};
 use crate::lexical::scoring::{Evidence, score};
 use crate::lexical::stems::Inflection;
 use crate::lexical::terms::QueryTerms;
 use crate::lexical::words::{WordKind, fold_into, words};
+
+/// Maximum number of bytes of a text whose words are compared.
+pub(super) const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// Minimum number of results of a list that is ordered. Of a shorter list, all results are read at once.
 const MIN_ORDERED: usize = 20;
