@@ -226,37 +226,36 @@ impl RankedQuery {
         (share(close, possible), share(close_in_units, possible_in_units))
     }
 
-    /// Returns the share of the query in its longest sequence that the record has as it is.
+    /// Returns the share of the query in its longest sequence that the record has as it is. Words of a request count as others
+    /// do: a sentence that was pasted has them, too.
     fn run_share(&self, record: &RankedRecord) -> f32 {
-        let share = |word: usize| self.words.get(word).map_or(0.0, |word| word.share);
-        let step = |pair: &Neighbours| share(pair.first).min(share(pair.second));
-        let whole: f32 = self.neighbours.iter().map(step).sum();
-        if whole <= 0.0 {
+        let steps = self.neighbours.len();
+        if steps == 0 {
             return 0.0;
         }
-        // Ends of sequences at the current word: position and length.
-        let mut ends: Vec<(u32, f32)> = Vec::new();
-        let mut longest = 0.0_f32;
+        // Ends of sequences at the current word: position and number of steps.
+        let mut ends: Vec<(u32, usize)> = Vec::new();
+        let mut longest = 0;
         let mut previous = None;
         for pair in &self.neighbours {
             let positions = |word: usize| record.matches.get(word).map_or(&[][..], |found| &found.positions);
             if previous != Some(pair.first) {
-                ends = positions(pair.first).iter().map(|position| (*position, 0.0)).collect();
+                ends = positions(pair.first).iter().map(|position| (*position, 0)).collect();
             }
             let extend = |position: &u32| {
                 let before = position.checked_sub(pair.gap)?;
                 let at = ends.binary_search_by_key(&before, |(position, _)| *position).ok()?;
-                ends.get(at).map(|(_, length)| (*position, length + step(pair)))
+                ends.get(at).map(|(_, steps)| (*position, steps + 1))
             };
-            let next: Vec<(u32, f32)> = positions(pair.second)
+            let next: Vec<(u32, usize)> = positions(pair.second)
                 .iter()
-                .map(|position| extend(position).unwrap_or((*position, 0.0)))
+                .map(|position| extend(position).unwrap_or((*position, 0)))
                 .collect();
-            longest = next.iter().map(|(_, length)| *length).fold(longest, f32::max);
+            longest = next.iter().map(|(_, steps)| *steps).max().unwrap_or(0).max(longest);
             ends = next;
             previous = Some(pair.second);
         }
-        (longest / whole).min(1.0)
+        ratio(longest, steps)
     }
 
     /// Returns a share that falls with the position of the first match, other forms of a word counted by their quality.

@@ -26,7 +26,7 @@ use crate::config::Environment;
 
 /// Download a model that runs on this machine, write it into the configuration, and embed the records with it.
 ///
-/// The files come from huggingface.co or the hub that HF_ENDPOINT names, with the token in HF_TOKEN, and are verified. An
+/// The files come from huggingface.co or the hub that `HF_ENDPOINT` names, with the token in `HF_TOKEN`, and are verified. An
 /// interrupted download continues. Nothing of your records leaves this machine.
 #[derive(Debug, Args)]
 pub(super) struct Install {
