@@ -268,3 +268,113 @@ impl Source for CallerServer {
         self.without_session().aggregate(context, query).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fetchwell_callers::Caller;
+    use jiff::Timestamp;
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::oauth::{RegisteredClient, StoredLogin, TokenLock};
+
+    /// Tokens in memory.
+    #[derive(Debug, Default)]
+    struct Memory(Mutex<Option<StoredLogin>>);
+
+    #[async_trait]
+    impl Tokens for Memory {
+        async fn load(&self) -> Result<Option<StoredLogin>, OAuthError> {
+            Ok(self.0.lock().clone())
+        }
+
+        async fn save(&self, login: &StoredLogin) -> Result<(), OAuthError> {
+            *self.0.lock() = Some(login.clone());
+            Ok(())
+        }
+
+        async fn clear(&self) -> Result<(), OAuthError> {
+            *self.0.lock() = None;
+            Ok(())
+        }
+
+        async fn lock(&self) -> Result<TokenLock, OAuthError> {
+            Ok(TokenLock::new(()))
+        }
+    }
+
+    fn login(id: &str) -> StoredLogin {
+        StoredLogin {
+            id: id.to_owned(),
+            client: RegisteredClient {
+                client_id: "client".to_owned(),
+                client_secret: None,
+                issuer: None,
+                redirect_uri: "https://r.example/sources/signed-in".to_owned(),
+            },
+            resource_metadata: None,
+            scopes: Vec::new(),
+            access_token: "sekret".into(),
+            refresh_token: None,
+            received_at: Timestamp::UNIX_EPOCH,
+            expires_at: None,
+        }
+    }
+
+    fn grant(name: &str) -> GrantId {
+        Caller::Token { name: name.to_owned() }.grant_id()
+    }
+
+    fn servers() -> CallerServers {
+        let settings = CallerServerSettings {
+            name: "wiki".parse().unwrap(),
+            label: None,
+            url: "http://127.0.0.1:1/mcp".parse().unwrap(),
+            headers: Vec::new(),
+            mapping: Mapping::default(),
+            client_name: "fetchwell".to_owned(),
+            deadline: Duration::from_secs(1),
+        };
+        CallerServers::new(settings, CallerSessions::default()).unwrap()
+    }
+
+    fn read_by(servers: &CallerServers, person: &str, client: &str, tokens: &Arc<Memory>) -> CallerServer {
+        let sign_in_page = "https://r.example/sources".to_owned();
+        let account = servers.account(CallerAccount { person: grant(person), sign_in_page }).unwrap();
+        servers.read_by(grant(client), account, Arc::<Memory>::clone(tokens))
+    }
+
+    #[tokio::test]
+    async fn a_session_belongs_to_one_grant_and_one_sign_in() {
+        let (servers, tokens) = (servers(), Arc::<Memory>::default());
+        let [one, other] = ["one", "other"].map(|client| read_by(&servers, "ann", client, &tokens));
+        let SourceError::Reauthorize { remedy, .. } = one.signed_in().await.unwrap_err() else {
+            panic!("no reauthorize")
+        };
+        assert_eq!(remedy, "sign in to `wiki` at https://r.example/sources");
+        tokens.save(&login("a")).await.unwrap();
+        let first = one.signed_in().await.unwrap();
+        assert!(Arc::ptr_eq(&first, &one.signed_in().await.unwrap()));
+        assert!(!Arc::ptr_eq(&first, &other.signed_in().await.unwrap()), "each grant has its own");
+        // A sign-in as another person, also in another process.
+        tokens.save(&login("b")).await.unwrap();
+        let second = one.signed_in().await.unwrap();
+        assert!(!Arc::ptr_eq(&first, &second));
+        servers.end(grant("ann"));
+        assert!(!Arc::ptr_eq(&second, &one.signed_in().await.unwrap()), "the session was ended");
+        tokens.clear().await.unwrap();
+        assert!(one.signed_in().await.is_err() && servers.sessions.servers.get(&one.key).is_none());
+    }
+
+    #[tokio::test]
+    async fn sessions_are_bounded() {
+        let (servers, tokens) = (servers(), Arc::<Memory>::default());
+        tokens.save(&login("a")).await.unwrap();
+        for number in 0..MAX_SESSIONS + 50 {
+            let caller = read_by(&servers, "ann", &number.to_string(), &tokens);
+            caller.signed_in().await.unwrap();
+        }
+        servers.sessions.servers.evict();
+        assert_eq!(servers.sessions.servers.len(), MAX_SESSIONS);
+    }
+}
