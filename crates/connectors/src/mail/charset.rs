@@ -22,7 +22,7 @@ const MIN_SEQUENCES: usize = 4;
 /// sequence.
 const MIN_SEQUENCES_OF_PAIRS: usize = 8;
 
-/// What the declared character set of a text can hold.
+/// The bytes that the declared character set of a text can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Charset {
     /// UTF-8, an unknown character set, or none. The parser reads these as UTF-8.

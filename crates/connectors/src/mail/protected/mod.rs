@@ -28,9 +28,9 @@ const UNREADABLE: &str = "[S/MIME that cannot be read. To search its text, open 
 pub(super) enum Protected {
     /// A part of a message (RFC 2045) that is signed.
     Signed(Vec<u8>),
-    /// What it is, in the place of the text of the message.
+    /// A description of the part, in the place of the text of the message.
     Body(&'static str),
-    /// What it is, as the text of an attachment, and the names of the attachments in it.
+    /// A description of the part, as the text of an attachment, and the names of the attachments in it.
     Attachment(String, Vec<String>),
 }
 
