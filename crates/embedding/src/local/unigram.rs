@@ -202,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    fn unigram(pre_tokenizer: Value, normalizer: Value) -> Result<Unigram, String> {
+    fn unigram(pre_tokenizer: &Value, normalizer: &Value) -> Result<Unigram, String> {
         let vocab = json!([
             ["<s>", 0.0],
             ["<unk>", 0.0],
@@ -218,14 +218,14 @@ mod tests {
             ["é", -4.0]
         ]);
         let model = json!({"type": "Unigram", "unk_id": 1, "vocab": vocab});
-        Unigram::parse(model, Some(&normalizer), Some(&pre_tokenizer))
+        Unigram::parse(model, Some(normalizer), Some(pre_tokenizer))
     }
 
     #[test]
     fn the_most_probable_pieces_are_chosen() {
         let pre = json!({"type": "Sequence", "pretokenizers": [
             {"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "\u{2581}", "prepend_scheme": "always"}]});
-        let unigram = unigram(pre, Value::Null).unwrap();
+        let unigram = unigram(&pre, &Value::Null).unwrap();
         for (word, expect) in [
             ("unable", vec![3, 4]),
             ("able", vec![2, 4]),
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn long_texts_without_spaces_are_read_as_far_as_needed() {
         let pre = json!({"type": "Metaspace", "replacement": "\u{2581}", "add_prefix_space": true});
-        let unigram = unigram(pre, Value::Null).unwrap();
+        let unigram = unigram(&pre, &Value::Null).unwrap();
         let long = "会".repeat(1_000_000);
         let mut ids = Vec::new();
         unigram.add_word(&long, 500, &mut ids);
@@ -261,7 +261,7 @@ mod tests {
         let spaces = json!({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "});
         let strip = json!({"type": "Strip", "strip_left": false, "strip_right": true});
         let sequence = json!({"type": "Sequence", "normalizers": [strip, spaces]});
-        assert!(unigram(space.clone(), sequence).is_ok());
+        assert!(unigram(&space, &sequence).is_ok());
         for (pre_tokenizer, normalizer, expect) in [
             (json!({"type": "ByteLevel"}), Value::Null, "other places"),
             (json!({"type": "Metaspace", "prepend_scheme": "never"}), Value::Null, "other places"),
@@ -269,7 +269,7 @@ mod tests {
             (space.clone(), json!({"type": "Precompiled", "precompiled_charsmap": "AAAA/w=="}), "is damaged"),
             (space, json!({"type": "Precompiled"}), "is damaged"),
         ] {
-            let problem = unigram(pre_tokenizer, normalizer).err().unwrap();
+            let problem = unigram(&pre_tokenizer, &normalizer).err().unwrap();
             assert!(problem.contains(expect), "{problem}");
         }
     }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::fusion::Fusion;
 use super::members::{Members, from_source};
 use super::source_outcomes::SourceOutcomes;
-use crate::{Count, SearchPage, SearchQuery, Source, SourceError};
+use crate::{Count, SearchOperator, SearchPage, SearchQuery, Source, SourceError};
 
 pub(super) async fn search(
     members: &Members,
@@ -33,10 +33,7 @@ pub(super) async fn search(
     };
     let limit = query.limit.max(1);
     let each = members.share_of(limit);
-    let mut lexical_instead = false;
-    let mut has_raised_dates = false;
-    let mut unapplied = BTreeSet::new();
-    let mut meaning_problems = BTreeSet::new();
+    let mut facts = SearchFacts::default();
     let mut outcomes = SourceOutcomes { answered: query.position.is_some(), ..SourceOutcomes::default() };
     fusion.take(limit);
     let until = Instant::now() + members.page_timeout;
@@ -55,10 +52,7 @@ pub(super) async fn search(
         for (input, source, read) in join_all(reads).await {
             match read {
                 Ok(mut page) => {
-                    lexical_instead |= page.lexical_instead;
-                    has_raised_dates |= page.has_raised_dates;
-                    unapplied.append(&mut page.unapplied);
-                    meaning_problems.append(&mut page.meaning_problems);
+                    facts.add(&mut page);
                     outcomes.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
                     members.routes.remember(&source, page.hits.iter().filter_map(connection_of));
                     fusion.push_page(input, page);
@@ -87,16 +81,32 @@ pub(super) async fn search(
     let (notes, unavailable) = outcomes.into_unavailable();
     let is_doubtful = members.routes.collision().is_some();
     let count = if is_doubtful { page.count.map(Count::about) } else { page.count };
-    Ok(SearchPage {
-        notes,
-        unavailable,
-        count,
-        lexical_instead,
-        has_raised_dates,
-        meaning_problems,
-        unapplied,
-        ..page
-    })
+    Ok(facts.of_page(SearchPage { notes, unavailable, count, ..page }))
+}
+
+/// Facts about the searches of all sources, each true if one of them says so.
+#[derive(Debug, Default)]
+struct SearchFacts {
+    lexical_instead: bool,
+    has_raised_dates: bool,
+    unapplied: BTreeSet<SearchOperator>,
+    meaning_problems: BTreeSet<String>,
+}
+
+impl SearchFacts {
+    /// Takes the facts of a page.
+    fn add(&mut self, page: &mut SearchPage) {
+        self.lexical_instead |= page.lexical_instead;
+        self.has_raised_dates |= page.has_raised_dates;
+        self.unapplied.append(&mut page.unapplied);
+        self.meaning_problems.append(&mut page.meaning_problems);
+    }
+
+    /// Returns a page with these facts.
+    fn of_page(self, page: SearchPage) -> SearchPage {
+        let Self { lexical_instead, has_raised_dates, unapplied, meaning_problems } = self;
+        SearchPage { lexical_instead, has_raised_dates, unapplied, meaning_problems, ..page }
+    }
 }
 
 fn connection_of(hit: &Hit) -> Option<&ConnectionId> {

@@ -192,7 +192,7 @@ impl CountedList {
         let Self { texts } = self;
         let records = texts.len() as u64;
         let frequency = |has: &dyn Fn(&Occurrences) -> bool, number: usize| {
-            let having = texts.iter().filter(|text| text.words.get(number).is_some_and(|word| has(word)));
+            let having = texts.iter().filter(|text| text.words.get(number).is_some_and(has));
             having.count() as u64
         };
         let mut lookups = Lookups { words: Vec::with_capacity(terms.slots.len()), records };
