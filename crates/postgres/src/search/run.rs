@@ -120,9 +120,8 @@ pub(crate) fn rank(
             Position { place: Place { ranked: 0, rest }, ranked: Vec::new(), count: None }
         }
         None => {
-            let kinds = scope.streams_of_kinds(&terms.kinds);
             let selected = candidates.select()?;
-            let scored = score(&terms, &lookups, selected.evidence, &kinds);
+            let scored = score(&terms, &lookups, selected.evidence, &scope.streams_of_kinds(&terms.kinds));
             let mut position = first_position(&candidates, scored, selected.is_complete, query);
             if scope.is_behind {
                 position.count = position.count.map(Count::at_least);

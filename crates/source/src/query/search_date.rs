@@ -21,14 +21,14 @@ pub struct SearchDate {
 /// Length of a time that a query names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DatePrecision {
-    /// One day.
+    /// One whole day.
     Day,
     /// Some days, such as a week.
     Week,
-    /// A month.
+    /// A whole month.
     Month,
     /// A quarter of a year.
     Quarter,
-    /// A year.
+    /// A whole year.
     Year,
 }

@@ -259,7 +259,6 @@ impl SqliteSearch {
         let count = post_filter.is_none().then(|| counted(&list, next.meaning.as_ref()));
         let windowed = next.meaning.as_ref().is_some_and(|meaning| meaning.is_alone && meaning.is_cut);
         let lexical_instead = next.meaning.is_none() && is_lexical_instead(query);
-        let meaning_problems = BTreeSet::from_iter(problem);
         let next = found.more.then(|| next.write());
         let page = SearchPage {
             next,
@@ -268,7 +267,7 @@ impl SqliteSearch {
             windowed,
             lexical_instead,
             has_raised_dates: !terms.dates.is_empty() && snapshot.fields.has_columns() && !is_alone,
-            meaning_problems,
+            meaning_problems: BTreeSet::from_iter(problem),
             ..SearchPage::default()
         };
         Ok(RankedPage { rows: found.rows, words, placed, passages, page })

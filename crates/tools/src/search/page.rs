@@ -109,7 +109,7 @@ struct SearchAnswer {
     /// `None` if the count is exact.
     #[serde(skip_serializing_if = "Option::is_none")]
     count_accuracy: Option<Accuracy>,
-    /// How the dates of the query were read, if records of these times were raised.
+    /// Readings of the dates of the query, if records of these times were raised.
     #[serde(skip_serializing_if = "Option::is_none")]
     dates: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

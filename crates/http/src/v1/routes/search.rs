@@ -160,7 +160,7 @@ struct Snippet {
 struct SearchMeta {
     count: Option<u64>,
     count_accuracy: CountAccuracy,
-    /// How dates in the query were read, if records of these times rank higher. An extension of `syntax=operators`.
+    /// Readings of the dates in the query, if records of these times rank higher. An extension of `syntax=operators`.
     #[serde(skip_serializing_if = "Option::is_none")]
     dates: Option<String>,
     recall: Recall,
@@ -212,7 +212,7 @@ struct SealedQuery {
     asked: String,
     /// Time of the first page, if the query has operators.
     started: Option<Timestamp>,
-    /// How the dates of a query with operators were read; empty without dates.
+    /// Readings of the dates of a query with operators; empty without dates.
     dates: String,
 }
 

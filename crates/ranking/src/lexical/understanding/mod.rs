@@ -1,4 +1,4 @@
-//! What a query asks for in plain language: which of its words are those of a request, and which times it names.
+//! Understanding of queries in plain language: the words that are those of a request, and the times that are named.
 //!
 //! * `request_words`: the share that each word of a query has, and the kinds of records that it asks for
 //! * `record_kind`: kinds of records, and the streams of each

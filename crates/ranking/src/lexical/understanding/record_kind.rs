@@ -5,13 +5,13 @@
 pub enum RecordKind {
     /// Mail and messages.
     Mail,
-    /// Notes.
+    /// Notes and memos.
     Note,
-    /// Commits.
+    /// Commits of repositories.
     Commit,
     /// Events of calendars.
     Event,
-    /// Contacts.
+    /// Contacts, which are persons.
     Contact,
     /// Documents, files and pages.
     Document,

@@ -26,7 +26,7 @@ const MIN_INNER_FRAME: usize = 4;
 /// Word of a query in its order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueryWord<'a> {
-    /// Folded text.
+    /// Folded text of the word.
     pub(crate) text: &'a str,
     pub(crate) role: WordRole,
 }

@@ -22,19 +22,12 @@ const LISTS: [(Language, &str); 7] = [
 /// Language of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Language {
-    /// English, whose lists apply to every query.
     English,
-    /// German.
     German,
-    /// French.
     French,
-    /// Spanish.
     Spanish,
-    /// Italian.
     Italian,
-    /// Portuguese.
     Portuguese,
-    /// Dutch.
     Dutch,
 }
 

@@ -3,8 +3,7 @@
 use jiff::ToSpan;
 use jiff::civil::Date;
 
-use super::FoundDate;
-use super::calendar::Span;
+use super::calendar::{FoundDate, Span};
 use super::months::{MonthName, month, month_of_year};
 use super::tokens::{Token, number};
 

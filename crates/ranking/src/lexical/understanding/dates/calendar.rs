@@ -11,6 +11,14 @@ use jiff::tz::TimeZone;
 /// First and last year of a date.
 const YEARS: std::ops::RangeInclusive<i16> = 1000..=2200;
 
+/// A date at the beginning of some tokens.
+pub(super) struct FoundDate {
+    /// Number of tokens.
+    pub(super) length: usize,
+    /// Its readings, one or two.
+    pub(super) spans: Vec<Span>,
+}
+
 /// Days from the first to the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {

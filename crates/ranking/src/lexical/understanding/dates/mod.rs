@@ -18,10 +18,11 @@ mod months;
 mod relative;
 mod tokens;
 
+use fetchwell_core::fit::first_characters;
 use fetchwell_source::SearchDate;
 use jiff::Zoned;
 
-use self::calendar::Span;
+use self::calendar::{FoundDate, Span};
 use self::tokens::{Token, tokens};
 
 /// Maximum number of dates that are read from one query.
@@ -38,14 +39,6 @@ pub struct ReadDates {
     /// Explanation of the readings, such as `last week: 2026-11-16 to 2026-11-22`; empty without dates. It has at most three
     /// entries of 80 characters each.
     pub explanation: String,
-}
-
-/// A date at the beginning of some tokens.
-struct FoundDate {
-    /// Number of tokens.
-    length: usize,
-    /// Its readings, one or two.
-    spans: Vec<Span>,
 }
 
 /// Reads the dates of the words of a query. `now` gives today and the time zone of days.
@@ -80,7 +73,8 @@ pub fn read_dates(words: &str, now: &Zoned) -> ReadDates {
 /// Returns how a date was read.
 fn explanation(date: &[Token<'_>], spans: &[Span]) -> String {
     let written: Vec<&str> = date.iter().map(|token| token.written).collect();
-    let written: String = written.join(" ").chars().take(MAX_WRITTEN_CHARS).collect();
+    let written = written.join(" ");
+    let written = first_characters(&written, MAX_WRITTEN_CHARS);
     let spans: Vec<String> = spans.iter().map(Span::to_string).collect();
     let read = spans.join(" or ");
     if read == written { read } else { format!("{written}: {read}") }
@@ -92,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// A Saturday.
+    /// Noon of a Saturday.
     const NOW: &str = "2026-11-28T12:00:00[UTC]";
 
     #[track_caller]
@@ -217,7 +211,7 @@ mod tests {
         ] {
             check(text, "");
         }
-        // What is left of an impossible date is its month or year.
+        // An impossible date has a month or year all the same.
         check("31 February 2025", "February 2025: 2025-02");
         check("Q5 2025", "2025");
     }

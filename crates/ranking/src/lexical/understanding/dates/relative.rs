@@ -6,8 +6,7 @@ use std::sync::OnceLock;
 use jiff::civil::{Date, Weekday};
 use jiff::{Span as Duration, ToSpan};
 
-use super::FoundDate;
-use super::calendar::Span;
+use super::calendar::{FoundDate, Span};
 use super::months::month;
 use super::tokens::Token;
 use crate::lexical::understanding::word_lists::{Language, words_of_language};
