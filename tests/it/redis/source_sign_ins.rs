@@ -82,7 +82,7 @@ fn servers_refresh_a_token_one_at_a_time() {
             threads.spawn(move || {
                 for round in 0..40 {
                     assert_eq!(titles(server, ANN, &format!("note {round}")).unwrap().len(), NOTES);
-                    std::thread::sleep(Duration::from_millis(50));
+                    std::thread::park_timeout(Duration::from_millis(50));
                 }
             });
         }

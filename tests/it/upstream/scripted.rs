@@ -68,7 +68,7 @@ fn tool(name: &str, arguments: &[&str]) -> Value {
     json!({"name": name, "inputSchema": {"type": "object", "properties": properties, "required": arguments[..1]}})
 }
 
-fn structured(answer: Value) -> Value {
+fn structured(answer: &Value) -> Value {
     json!({"content": [], "structuredContent": answer})
 }
 
@@ -88,7 +88,7 @@ fn a_text_that_changed_between_two_parts_is_named_to_its_reader() {
     let word = Arc::clone(&shown);
     let server = ScriptedServer::start(move |method, _| match method {
         "tools/list" => json!({"tools": [tool("search", &["query"]), tool("fetch", &["id"])]}),
-        _ => structured(json!({"id": "n1", "text": format!("{} ", word.lock().unwrap()).repeat(20_000)})),
+        _ => structured(&json!({"id": "n1", "text": format!("{} ", word.lock().unwrap()).repeat(20_000)})),
     });
     let config = server.config("");
     // Each client has a cache of its own.
@@ -128,8 +128,8 @@ fn a_tool_that_is_not_valid_hides_no_other_and_the_first_of_one_name_is_used() {
             {"name": "broken", "inputSchema": "none"}, 5, tool("search", &["query"]), tool("search", &["words"]),
             tool("fetch", &["id"]), {"name": null},
         ]}),
-        _ if params["arguments"].get("query").is_some() => structured(json!({"results": results(&["a"])})),
-        _ => structured(json!({"id": "a", "text": "A text."})),
+        _ if params["arguments"].get("query").is_some() => structured(&json!({"results": results(&["a"])})),
+        _ => structured(&json!({"id": "a", "text": "A text."})),
     });
     let config = server.config("");
     let mut client = FederationClient::start(&config);
@@ -154,9 +154,9 @@ fn results_that_cannot_be_fetched_are_counted_in_the_terminal() {
     let server =
         ScriptedServer::start(move |method, params| match (method, params["arguments"]["query"].as_str()) {
             ("tools/list", _) => json!({"tools": [tool("search", &["query"]), tool("fetch", &["id"])]}),
-            (_, Some("one")) => structured(json!({"results": [{"title": "No id"}]})),
+            (_, Some("one")) => structured(&json!({"results": [{"title": "No id"}]})),
             _ => structured(
-                json!({"results": [{"id": null, "title": "No id"}, {"id": long, "title": "Too long"}]}),
+                &json!({"results": [{"id": null, "title": "No id"}, {"id": long, "title": "Too long"}]}),
             ),
         });
     let config = server.config("");
@@ -185,8 +185,8 @@ fn renaming(is_listed_anew: bool, denial: Value) -> ScriptedServer {
             }
             json!({ "tools": tools })
         }
-        (_, Some("find")) => structured(json!({"results": results(&["a"])})),
-        (_, Some("read")) => structured(json!({"id": "a", "text": "A text."})),
+        (_, Some("find")) => structured(&json!({"results": results(&["a"])})),
+        (_, Some("read")) => structured(&json!({"id": "a", "text": "A text."})),
         _ => denial.clone(),
     })
 }
@@ -223,7 +223,7 @@ fn a_server_that_sends_its_first_page_again_ends_no_cursor_of_another_search() {
         "tools/list" => json!({"tools": [tool("search", &["query", "cursor"]), tool("fetch", &["id"])]}),
         _ => {
             let next = format!("{}x", params["arguments"]["cursor"].as_str().unwrap_or_default());
-            structured(json!({"results": results(&current.lock().unwrap()), "next_cursor": next}))
+            structured(&json!({"results": results(&current.lock().unwrap()), "next_cursor": next}))
         }
     });
     let mut client = FederationClient::start(&server.config(""));

@@ -129,22 +129,17 @@ pub(crate) fn rank(
             position
         }
     };
-    let near = match nearest.filter(|_| is_first && !terms.is_empty()) {
+    let nearest = nearest.filter(|_| is_first && !terms.is_empty());
+    let is_by_words = nearest.is_none();
+    let is_alone = nearest.is_some_and(NearestReader::is_alone);
+    let (Position { place, ranked, count }, placed) = match nearest {
         Some(reader) => {
             let mut near = reader.nearest(tables, &scope, &conditions)?;
             if let Some(filter) = &filter {
                 near.hits = passing_hits(tables, near.hits, filter, bounds)?;
             }
-            Some(Near { near, is_alone: reader.is_alone() })
-        }
-        None => None,
-    };
-    let is_by_words = near.is_none();
-    let is_alone = near.as_ref().is_some_and(|near| near.is_alone);
-    let (Position { place, ranked, count }, placed) = match near {
-        Some(near) => {
             let passing = passing(tables, &found.ranked, filter.as_ref(), bounds)?;
-            near.place(found, &passing, &lookups)
+            Near { near, is_alone }.place(found, &passing, &lookups)
         }
         None => (found, Placements::default()),
     };

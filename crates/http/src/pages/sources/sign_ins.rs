@@ -109,10 +109,14 @@ impl SigningIn {
 }
 
 /// Returns the source that a form names.
-fn named_source(form: &[u8]) -> Result<SourceName, Response> {
-    let name = parameter(form, "source").and_then(|name| name.parse().ok());
+fn named_source(form: &[u8]) -> Option<SourceName> {
+    parameter(form, "source").and_then(|name| name.parse().ok())
+}
+
+/// Returns the page for a form that names no source.
+fn no_source() -> Response {
     let text = "The form names no source. Open the page with your sources again.";
-    name.ok_or_else(|| problem(StatusCode::BAD_REQUEST, "No such source", text, Visitor::Unknown))
+    problem(StatusCode::BAD_REQUEST, "No such source", text, Visitor::Unknown)
 }
 
 async fn begun(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
@@ -120,10 +124,7 @@ async fn begun(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) 
         Ok(visitor) => visitor,
         Err(page) => return page,
     };
-    let source = match named_source(&form) {
-        Ok(source) => source,
-        Err(page) => return page,
-    };
+    let Some(source) = named_source(&form) else { return no_source() };
     let response = match visitor.sign_ins.begin(&visitor.caller, &source).await {
         Ok(begun) => sent_on(pages, &request, &visitor, &source, begun).await,
         Err(error) => visitor.failed(error),
@@ -207,10 +208,7 @@ async fn signed_out(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut C
         Ok(visitor) => visitor,
         Err(page) => return page,
     };
-    let source = match named_source(&form) {
-        Ok(source) => source,
-        Err(page) => return page,
-    };
+    let Some(source) = named_source(&form) else { return no_source() };
     match visitor.sign_ins.sign_out(&visitor.caller, &source).await {
         Ok(()) => redirect(SOURCES, None),
         Err(error) => visitor.failed(error),
