@@ -60,6 +60,13 @@ const LAST_SPANS: Duration = Duration::from_secs(2);
 const STATE_WITHOUT_DIRECTORY: &str = "shared state needs a state directory for its keys; name one with --state-dir, with the same \
                                        cursor-keys.json and change-key.json on each server";
 
+impl Transport {
+    /// Returns the time zone of callers. The client of a stdio server is on the same machine.
+    fn time_zone(&self) -> TimeZone {
+        if matches!(self, Self::Stdio(_)) { TimeZone::system() } else { TimeZone::UTC }
+    }
+}
+
 /// Runs a server until it is stopped.
 pub(crate) fn run_server(
     configured: ConfiguredSettings,
@@ -82,10 +89,8 @@ pub(crate) fn run_server(
     let (state, stdio_state) = if is_stdio { (None, state.ok().flatten()) } else { (state?, None) };
     let timing = Timing { skew, valid_for: settings.cursor_ttl };
     let cursors = Arc::new(open_cursors(state.as_deref(), stdio_state, redis.as_ref(), timing)?);
-    // The client of a stdio server is on the same machine.
-    let time_zone = if is_stdio { TimeZone::system() } else { TimeZone::UTC };
     let sign_ins = SignInStorage { cursors: Arc::clone(&cursors), directory: state.clone() };
-    let served = served(&settings, auth, environment, &opened, sign_ins.clone(), time_zone)?;
+    let served = served(&settings, auth, environment, &opened, sign_ins.clone(), transport.time_zone())?;
     let telemetry = start_telemetry(state.as_deref(), &settings, environment)?;
     let recorded = telemetry.clone();
     let encoded = telemetry.clone();
