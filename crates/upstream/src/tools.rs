@@ -59,7 +59,7 @@ pub(crate) struct ToolInfo {
     pub(crate) name: String,
     schema: Arc<Map<String, Value>>,
     read_only: Option<bool>,
-    is_destructive: bool,
+    pub(crate) is_destructive: bool,
 }
 
 impl From<Tool> for ToolInfo {

@@ -14,10 +14,10 @@ use super::vocabulary::Vocabulary;
 use super::words::WordKind;
 
 /// Quality of another form of a word that records have.
-const FORM_QUALITY: f32 = 0.6;
+pub(super) const FORM_QUALITY: f32 = 0.6;
 
 /// Quality of another form of a word that no record has.
-const ONLY_FORM_QUALITY: f32 = 0.9;
+pub(super) const ONLY_FORM_QUALITY: f32 = 0.9;
 
 /// Quality of a word with one edit.
 const EDIT_QUALITY: f32 = 0.7;
@@ -30,10 +30,10 @@ const SHORTER_QUALITY: f32 = 0.5;
 const PREFIX_QUALITY: f32 = 0.7;
 
 /// Importance of a part of an identifier beside the identifier.
-const PART_WEIGHT: f32 = 0.25;
+pub(super) const PART_WEIGHT: f32 = 0.25;
 
 /// Maximum number of words of a query that are looked up in records: the rarest ones.
-const MAX_WORDS: usize = 32;
+pub(super) const MAX_WORDS: usize = 32;
 
 /// Maximum number of words of a query of which each has up to [`MAX_FORMS`] other forms; words of longer queries have
 /// one.

@@ -78,6 +78,11 @@ impl CollectedTools {
     fn add(&mut self, tools: Vec<ToolInfo>, mapping: &Mapping) {
         for tool in tools {
             if self.names.contains(&tool.name) {
+                // A call of the name may run any of its tools.
+                let known = self.all.iter_mut().find(|known| known.name == tool.name);
+                if let Some(known) = known.filter(|_| tool.is_destructive) {
+                    known.is_destructive = true;
+                }
                 self.repeated.insert(tool.name);
             } else if self.all.len() < MAX_TOOLS || is_named(&tool.name, mapping) {
                 self.names.insert(tool.name.clone());
@@ -173,5 +178,15 @@ mod tests {
         assert_eq!(names(&list.all), ["search", "fetch"]);
         assert_eq!(list.repeated, BTreeSet::from(["search".to_owned()]));
         assert_eq!(list.used.unwrap().search.query.as_deref(), Some("query"));
+    }
+
+    #[test]
+    fn a_name_that_one_of_its_tools_makes_destructive_is_not_called() {
+        let mut other = tool("fetch", "id");
+        other["annotations"] = json!({"destructiveHint": true});
+        let tools = [tool("search", "query"), tool("fetch", "id"), other];
+        let mut collected = CollectedTools::default();
+        collected.add(ToolPage::from_json(json!({"tools": tools})).unwrap().tools, &Mapping::default());
+        assert!(ToolList::from_tools(collected, &Mapping::default(), 0).used.is_err());
     }
 }

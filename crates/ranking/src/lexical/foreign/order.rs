@@ -12,17 +12,18 @@ use fetchwell_core::fit::first_bytes;
 use fetchwell_core::saturate::saturated;
 use fetchwell_source::SearchText;
 
-use crate::lexical::expansion::{Lookup, Lookups};
+use crate::lexical::expansion::{FORM_QUALITY, Lookup, Lookups, MAX_WORDS, ONLY_FORM_QUALITY, PART_WEIGHT};
 use crate::lexical::ranking::{RankedRecord, WordMatches};
 use crate::lexical::scoring::{Evidence, score};
 use crate::lexical::stems::Inflection;
-use crate::lexical::terms::QueryTerms;
+use crate::lexical::terms::{QueryTerms, Slot};
+use crate::lexical::understanding::request_words::is_listed;
 use crate::lexical::words::{WordKind, fold_into, words};
 
 /// Maximum number of bytes of a text whose words are compared.
 pub(super) const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// Minimum number of results of a list that is ordered. Of a shorter list, all results are read at once.
+/// Minimum number of results of a list that is ordered. Of a shorter list, most results are read at once.
 const MIN_ORDERED: usize = 20;
 
 /// Number of results at the beginning of a list that are compared with all others.
@@ -31,18 +32,14 @@ const FIRST: usize = 10;
 /// Maximum number of bytes of all texts of a list whose words are compared.
 const MAX_LIST_BYTES: usize = 16 * 1024 * 1024;
 
-/// Maximum number of words of the query that are looked for.
-const MAX_WORDS: usize = 32;
+/// Minimum number of letters of a word that is looked for as a part of other words.
+const MIN_PART: usize = 3;
+
+/// Maximum number of different words of a list that are remembered.
+const MAX_KNOWN: usize = 50_000;
 
 /// Maximum number of positions of a word in a result that are compared.
 const MAX_POSITIONS: usize = 64;
-
-/// Quality of another form of a word that results have, and of one that none has, as in stores.
-const FORM_QUALITY: f32 = 0.6;
-const ONLY_FORM_QUALITY: f32 = 0.9;
-
-/// Importance of a part of an identifier beside the identifier, as in stores.
-const PART_WEIGHT: f32 = 0.25;
 
 /// Title and text of a result.
 #[derive(Debug, Clone, Copy, Default)]
@@ -124,6 +121,8 @@ struct KnownWords {
     forms: Vec<Option<Inflection>>,
     /// Numbers of the query's words that a word stands for, with true for the word itself.
     known: HashMap<String, Vec<(usize, bool)>>,
+    /// The numbers of a word that is not remembered.
+    latest: Vec<(usize, bool)>,
 }
 
 impl KnownWords {
@@ -135,13 +134,17 @@ impl KnownWords {
             let all = stands_for(terms, &forms, &slot.text);
             known.insert(slot.text.clone(), all);
         }
-        Self { forms, known }
+        Self { forms, known, latest: Vec::new() }
     }
 
     /// Returns the numbers of the query's words that a folded word stands for.
     fn numbers_for(&mut self, terms: &QueryTerms, word: &str) -> &[(usize, bool)] {
         if !self.known.contains_key(word) {
             let all = stands_for(terms, &self.forms, word);
+            if self.known.len() >= MAX_KNOWN {
+                self.latest = all;
+                return &self.latest;
+            }
             self.known.insert(word.to_owned(), all);
         }
         self.known.get(word).map_or(&[], Vec::as_slice)
@@ -173,18 +176,25 @@ impl CountedList {
         Self { texts: texts.collect() }
     }
 
-    /// Returns true if nearly all results have a word of the query, be it as a part of another word.
+    /// Returns true if nearly all results have a word that the query is about, be it as a part of another word. Function words
+    /// are in most texts.
     fn is_selected_by_words(&self, terms: &QueryTerms, list: &[ListedText<'_>]) -> bool {
         let max_bytes = MAX_TEXT_BYTES.min(MAX_LIST_BYTES / list.len().max(1));
+        let slots = terms.slots.iter().take(MAX_WORDS).enumerate();
+        let selecting: Vec<(usize, &Slot)> = slots.filter(|(_, slot)| !is_listed(&slot.text)).collect();
+        let has_word = |counted: &CountedText| {
+            let occurs =
+                |number: usize| counted.words.get(number).is_some_and(|word| !word.positions.is_empty());
+            selecting.iter().any(|(number, _)| occurs(*number))
+        };
         let has_part = |text: Option<&str>| {
             let text = first_bytes(text.unwrap_or_default(), max_bytes).to_lowercase();
-            terms.slots.iter().take(MAX_WORDS).any(|slot| text.contains(&slot.text))
+            let mut parts = selecting.iter().filter(|(_, slot)| slot.text.chars().count() >= MIN_PART);
+            parts.any(|(_, slot)| text.contains(&slot.text))
         };
-        let without = self.texts.iter().zip(list).filter(|(counted, item)| {
-            counted.words.iter().all(|word| word.positions.is_empty())
-                && !has_part(item.title)
-                && !has_part(item.text)
-        });
+        let results = self.texts.iter().zip(list);
+        let without = results
+            .filter(|(counted, item)| !has_word(counted) && !has_part(item.title) && !has_part(item.text));
         without.count() * 10 <= list.len()
     }
 
@@ -350,6 +360,10 @@ mod tests {
                 "{case}"
             );
         }
+        // Function words say nothing about how a list was selected.
+        let sentence = "dogs that help in a park";
+        let list = rows(40, "In a town that is far", "A park for dogs that help in a town", 30);
+        assert_eq!(ordered(sentence, list), (0..40).collect::<Vec<_>>());
         for query in ["", "***"] {
             let list = rows(40, loose, exact, 30);
             assert_eq!(ordered(query, list), (0..40).collect::<Vec<_>>(), "{query}");
