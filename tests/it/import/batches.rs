@@ -235,7 +235,7 @@ fn a_summary_of_add_has_at_most_ten_lines() {
     place.notes(0..2);
     for number in 0..20 {
         place.write(&format!("broken{number}.pdf"), "%PDF-1.7\nnothing");
-        place.write(&format!("table{number}.csv"), "a,b\n1,2,3\n");
+        place.write(&format!("table{number}.csv"), "a,b\n1,2,3,4,5\n");
         place.write(&format!("data{number}.csv"), "a,b\n1,2,3,4\n");
         place.write(&format!("clip{number}.xyz"), "\0\u{1}");
         place.write(&format!("empty{number}.docx"), "no archive");
