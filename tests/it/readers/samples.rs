@@ -284,7 +284,8 @@ fn documents_of_office_programs_and_pdftex_have_their_text() {
         (
             "pptx",
             "slides.pptx",
-            "Presentation",
+            // The title of the properties is "Presentation", which says nothing.
+            "slides",
             "2012-11-17T11:07:40Z",
             "Paragraph having space after of no explicit setting",
             Some(("slides", 3)),

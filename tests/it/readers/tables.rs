@@ -121,6 +121,7 @@ fn rows_of_another_length_are_kept_or_named() {
     assert_eq!(record(&workshop, "2").0, json!({"id": 2, "name": "Bob", "note": null}));
     assert_eq!(record(&workshop, "3").0, json!({"id": 3, "name": "Cleo", "note": "y"}));
     // R does not name the column with the names of rows.
+    let workshop = Workshop::new();
     let file = workshop.file("r.csv", "\"mpg\",\"cyl\"\n\"Mazda RX4\",21,6\n\"Fiat 128\",32.4,4\n");
     import(&workshop, "csv", &file, 2);
     assert_eq!(record(&workshop, "1").0["column_1"], "Mazda RX4");

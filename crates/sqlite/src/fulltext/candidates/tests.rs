@@ -1,3 +1,5 @@
+//! Candidates beside those of complete searches.
+
 use std::collections::HashSet;
 
 use fetchwell_ranking::lexical::terms::{QueryTerms, Slot};
