@@ -91,8 +91,11 @@ impl SigningIn {
 
     /// Renders the page for a sign-in that failed.
     fn failed(&self, error: SourceError) -> Response {
-        let status =
-            if error.is_source_failure() { StatusCode::BAD_GATEWAY } else { StatusCode::BAD_REQUEST };
+        let status = match &error {
+            SourceError::NoPermit | SourceError::StateUnavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            error if error.is_source_failure() => StatusCode::BAD_GATEWAY,
+            _ => StatusCode::BAD_REQUEST,
+        };
         let error = RequestError::from(error);
         let body = html! {
             h1 { "Not signed in" }
