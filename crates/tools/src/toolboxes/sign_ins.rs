@@ -67,7 +67,6 @@ pub enum SignInState {
 }
 
 /// Sign-in that waits for the browser to return.
-#[derive(Debug)]
 pub struct BegunSignIn {
     /// URL for the browser.
     pub url: String,
@@ -75,6 +74,13 @@ pub struct BegunSignIn {
     pub state: String,
     /// Text that [`SourceSignIns::finish`] takes. It is a secret.
     pub pending: SecretString,
+}
+
+impl fmt::Debug for BegunSignIn {
+    /// Prints neither the URL nor the state: with both, another program could return instead of the browser.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BegunSignIn").finish_non_exhaustive()
+    }
 }
 
 /// Parameters of a browser that has returned.
