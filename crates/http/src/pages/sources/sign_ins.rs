@@ -22,13 +22,13 @@ use super::paths::{BEGIN_SIGN_IN, SIGN_OUT_OF_SOURCE, SIGNED_IN, SOURCES};
 use crate::error::RequestError;
 use crate::middleware::served::{AuthMode, Callers};
 use crate::pages::access::{
-    Answer, AttemptId, AttemptKeys, Attempts, Pages, ReturnPath, Visit, finish, handle_form, parameter,
-    redirect, without_state,
+    Answer, AttemptId, AttemptKeys, Attempts, Pages, ReturnPath, SOURCE_COOKIE, Visit, finish, handle_form,
+    parameter, redirect, without_state,
 };
 use crate::pages::layout::{Page, Section, Visitor, problem, sentence};
 
 /// Attempts to sign in at the server of a source.
-const ATTEMPTS: Attempts = Attempts { cookie: "fetchwell_source_sign_in_", context: "sign-in to a source" };
+const ATTEMPTS: Attempts = Attempts { cookie: SOURCE_COOKIE, context: "sign-in to a source" };
 
 /// Returns the sign-ins of a visitor.
 pub(super) async fn sign_ins_of(pages: &Pages, visit: &Visit) -> Vec<SourceSignIn> {
