@@ -14,7 +14,7 @@ use fetchwell_core::handle::SourceName;
 use fetchwell_http::{PublicUrl, SIGNED_IN, SOURCES};
 use fetchwell_source::{Source, SourceError};
 use fetchwell_state::cursor::Cursors;
-use fetchwell_tools::{BegunSignIn, ReturnedSignIn, SignInState, SourceSignIn, SourceSignIns};
+use fetchwell_tools::{SignInReply, SignInStart, SignInState, SourceSignIn, SourceSignIns};
 use fetchwell_upstream::oauth::{
     Account, CallerAccount, CodeExchange, LoginSettings, OAuthError, OAuthFault, PendingLogin, RedirectReply,
     SharedTokens, TokenStore, Tokens,
@@ -161,7 +161,7 @@ impl SourceSignIns for CallerSignIns {
         states
     }
 
-    async fn begin(&self, caller: &Caller, source: &SourceName) -> Result<BegunSignIn, SourceError> {
+    async fn begin(&self, caller: &Caller, source: &SourceName) -> Result<SignInStart, SourceError> {
         let (server, account) = self.granted(caller, source)?;
         let _permit = server.open.permit(caller.person_id()).await?;
         // A person who has signed in must not learn then that nothing can be stored.
@@ -169,17 +169,17 @@ impl SourceSignIns for CallerSignIns {
         let redirect_uri = self.public_url.at(SIGNED_IN);
         let pending = Box::pin(PendingLogin::begin(account, &server.client, redirect_uri)).await?;
         let (url, state) = (pending.url().to_string(), pending.state().to_owned());
-        Ok(BegunSignIn { url, state, pending: pending.into_exchange().to_text() })
+        Ok(SignInStart { url, state, pending: pending.into_exchange().to_text() })
     }
 
     async fn finish(
         &self,
         caller: &Caller,
         source: &SourceName,
-        returned: ReturnedSignIn,
+        reply: SignInReply,
     ) -> Result<(), SourceError> {
         let (server, account) = self.granted(caller, source)?;
-        let ReturnedSignIn { pending, code, issuer, error } = returned;
+        let SignInReply { pending, code, issuer, error } = reply;
         let reply = RedirectReply { code, issuer, error };
         let tokens = self.tokens(account.clone());
         let (open, person, signed_in) = (Arc::clone(&server.open), caller.person_id(), account.clone());

@@ -84,7 +84,7 @@ pub(crate) struct AttemptId<'a> {
 
 /// Reason why an attempt cannot begin: it is too long for a cookie, or its state is not one that this server created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotKept;
+pub(crate) struct AttemptError;
 
 impl Attempts {
     /// Stores an attempt in a cookie of a response. Makes room among the other attempts of the browser.
@@ -95,13 +95,13 @@ impl Attempts {
         response: &mut Response,
         id: AttemptId<'_>,
         text: &str,
-    ) -> Result<(), NotKept> {
+    ) -> Result<(), AttemptError> {
         let AttemptKeys { cookies, cursors } = keys;
-        let name = self.cookie_of(id.state).ok_or(NotKept)?;
+        let name = self.cookie_of(id.state).ok_or(AttemptError)?;
         let kept = format!("{}.{text}", cursors.now().as_secs());
         let sealed = cursors.seal_text(&[self.context, id.bound_to, id.state], &kept).await;
         if sealed.len() > MAX_ATTEMPT_BYTES {
-            return Err(NotKept);
+            return Err(AttemptError);
         }
         for other in superseded(cookies, headers) {
             add_cookie(response, &cookies.set(&other, "", Duration::ZERO));
