@@ -150,6 +150,7 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
+    use crate::app::callers::OpenServers;
     use crate::app::open::{AS_IT_IS, open_sources};
     use crate::app::settings::{PlaceArgs, SourceArgs};
     use crate::cli::demo::import_mail;
@@ -203,6 +204,7 @@ mod tests {
                 sign_ins: SignInStorage {
                     cursors: Arc::new(Cursors::in_memory(Skew::default()).unwrap()),
                     directory: None,
+                    open: OpenServers::default(),
                 },
                 configuration: CurrentConfiguration::default(),
             },

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::auth_mode::{open_own, served};
 use super::background::{BackgroundBuilds, HistoryRetention, follow_shared_keys, log_pgvector};
-use super::callers::SignInStorage;
+use super::callers::{OpenServers, SignInStorage};
 use super::embedding::check_dimensions_at_start;
 use super::failure::Failure;
 use super::imports::BackgroundImports;
@@ -89,7 +89,8 @@ pub(crate) fn run_server(
     let (state, stdio_state) = if is_stdio { (None, state.ok().flatten()) } else { (state?, None) };
     let timing = Timing { skew, valid_for: settings.cursor_ttl };
     let cursors = Arc::new(open_cursors(state.as_deref(), stdio_state, redis.as_ref(), timing)?);
-    let sign_ins = SignInStorage { cursors: Arc::clone(&cursors), directory: state.clone() };
+    let (directory, open) = (state.clone(), OpenServers::default());
+    let sign_ins = SignInStorage { cursors: Arc::clone(&cursors), directory, open };
     let served = served(&settings, auth, environment, &opened, sign_ins.clone(), transport.time_zone())?;
     let telemetry = start_telemetry(state.as_deref(), &settings, environment)?;
     let recorded = telemetry.clone();

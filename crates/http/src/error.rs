@@ -186,9 +186,10 @@ impl From<SourceError> for RequestError {
             SourceError::InvalidQuery { fault, problem, hint } => query_error(fault, &problem, &hint),
             SourceError::InvalidCursor => Self::cursor(CursorFault::Changed, message.clone()),
             SourceError::Timeout { .. } => as_is(StatusCode::GATEWAY_TIMEOUT, "source_timeout"),
-            SourceError::Unreachable { .. } | SourceError::NoPermit | SourceError::Store(_) => {
-                as_is(StatusCode::SERVICE_UNAVAILABLE, "source_unavailable")
-            }
+            SourceError::Unreachable { .. }
+            | SourceError::StateUnavailable { .. }
+            | SourceError::NoPermit
+            | SourceError::Store(_) => as_is(StatusCode::SERVICE_UNAVAILABLE, "source_unavailable"),
             SourceError::Busy => Self::busy(message),
             SourceError::RateLimited { retry_after } => Self {
                 retry_after: retry_after.map(|pause| pause.as_secs().max(1)),

@@ -73,6 +73,12 @@ pub enum SourceError {
         /// Description of the failure, in our words.
         problem: String,
     },
+    /// The state of this server that the source needs cannot be used. The source itself has not failed.
+    #[error("{problem}")]
+    StateUnavailable {
+        /// Description of the failure for callers: without addresses and paths of this server.
+        problem: String,
+    },
     /// The server asks for a pause (rate limit).
     #[error("the server asks for a pause")]
     RateLimited {
@@ -153,6 +159,7 @@ impl SourceError {
             Self::InvalidQuery { fault, .. } => fault.code(),
             Self::Timeout { .. } => "source_timeout",
             Self::Unreachable { .. }
+            | Self::StateUnavailable { .. }
             | Self::CircuitOpen { .. }
             | Self::NoPermit
             | Self::AllFailed { .. }
@@ -197,6 +204,7 @@ impl SourceError {
             | Self::Unreachable { .. }
             | Self::Protocol(_)
             | Self::RateLimited { .. }
+            | Self::StateUnavailable { .. }
             | Self::CircuitOpen { .. }
             | Self::NoPermit
             | Self::Busy

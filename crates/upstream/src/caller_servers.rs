@@ -6,7 +6,7 @@
 //! **Invariant:** what a server answered is kept for the grant and the sign-in with which it was asked, and no other.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,6 +19,7 @@ use fetchwell_source::{
     SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use http::{HeaderName, HeaderValue};
+use tokio::time::timeout;
 use url::Url;
 
 use crate::cache::CacheLimits;
@@ -70,12 +71,15 @@ pub struct CallerSessions {
     servers: LruCache<SessionKey, SignedInServer>,
     /// True if a task waits to end idle sessions.
     is_sweeping: Arc<AtomicBool>,
+    /// Number of servers that were created.
+    created: Arc<AtomicU64>,
 }
 
 /// Holder of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct SessionKey {
-    source: SourceName,
+    /// Number of the server: one with other settings is another server.
+    server: u64,
     person: GrantId,
     grant: GrantId,
 }
@@ -91,16 +95,11 @@ struct SignedInServer {
 impl Default for CallerSessions {
     fn default() -> Self {
         let servers = LruCache::new(LruLimits::new(MAX_SESSIONS).with_max_idle(MAX_IDLE));
-        Self { servers, is_sweeping: Arc::default() }
+        Self { servers, is_sweeping: Arc::default(), created: Arc::default() }
     }
 }
 
 impl CallerSessions {
-    /// Ends the sessions of a person with a source.
-    pub fn end(&self, source: &SourceName, person: GrantId) {
-        self.servers.remove_if(|key| key.source == *source && key.person == person);
-    }
-
     /// Ends idle sessions while there are any. Without this, they would stay until another one is used.
     fn sweep(&self) {
         if self.is_sweeping.swap(true, Ordering::AcqRel) {
@@ -115,7 +114,8 @@ impl CallerSessions {
                     continue;
                 }
                 sessions.is_sweeping.store(false, Ordering::Release);
-                // A session may have begun after the search.
+                // A session may have begun after the search. Only an eviction counts it.
+                sessions.servers.evict();
                 if sessions.servers.is_empty() || sessions.is_sweeping.swap(true, Ordering::AcqRel) {
                     return;
                 }
@@ -128,6 +128,7 @@ impl CallerSessions {
 #[derive(Debug, Clone)]
 pub struct CallerServers {
     settings: CallerServerSettings,
+    number: u64,
     /// The server without a session, for what needs none.
     without_session: Arc<McpServer>,
     sessions: CallerSessions,
@@ -142,7 +143,8 @@ impl CallerServers {
     pub fn new(settings: CallerServerSettings, sessions: CallerSessions) -> Result<Self, InvalidSettings> {
         let without_session =
             McpServer::with_limits(settings.with(Credential::None), CacheLimits::OF_CALLER)?;
-        Ok(Self { settings, without_session: Arc::new(without_session), sessions })
+        let number = sessions.created.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { settings, number, without_session: Arc::new(without_session), sessions })
     }
 
     /// Returns the account of a person, who signs in on a page.
@@ -157,18 +159,19 @@ impl CallerServers {
     /// Returns the server as one grant of a person reads it, with the tokens of an account of that person.
     #[must_use]
     pub fn read_by(&self, grant: GrantId, account: Account, tokens: Arc<dyn Tokens>) -> CallerServer {
-        let key = SessionKey {
-            source: self.settings.name.clone(),
-            person: account.person().unwrap_or(grant),
-            grant,
-        };
+        let key = SessionKey { server: self.number, person: account.person().unwrap_or(grant), grant };
         let bearer = Bearer::new(account.clone(), Arc::clone(&tokens));
         CallerServer { servers: self.clone(), key, account, tokens, bearer }
     }
 
     /// Ends the sessions of a person.
     pub fn end(&self, person: GrantId) {
-        self.sessions.end(&self.settings.name, person);
+        self.sessions.servers.remove_if(|key| key.server == self.number && key.person == person);
+    }
+
+    /// Ends all sessions of the server.
+    pub fn end_all(&self) {
+        self.sessions.servers.remove_if(|key| key.server == self.number);
     }
 }
 
@@ -209,6 +212,21 @@ impl CallerServer {
     fn without_session(&self) -> &McpServer {
         &self.servers.without_session
     }
+
+    /// Returns the server with the latest session, if there is one, or else the server without a session.
+    fn known(&self) -> Arc<McpServer> {
+        let known = self.servers.sessions.servers.get(&self.key).map(|known| known.server);
+        known.unwrap_or_else(|| Arc::clone(&self.servers.without_session))
+    }
+
+    /// Waits for an answer within the deadline of the source, which includes reading the tokens.
+    async fn within_deadline<T: Send>(
+        &self,
+        answer: impl Future<Output = Result<T, SourceError>> + Send,
+    ) -> Result<T, SourceError> {
+        let after = self.servers.settings.deadline;
+        timeout(after, answer).await.map_err(|_late| SourceError::Timeout { after })?
+    }
 }
 
 #[async_trait]
@@ -222,10 +240,7 @@ impl Source for CallerServer {
     }
 
     async fn backends(&self) -> Vec<BackendStatus> {
-        match self.servers.sessions.servers.get(&self.key) {
-            Some(known) => known.server.backends().await,
-            None => self.without_session().backends().await,
-        }
+        self.known().backends().await
     }
 
     async fn schema(&self, context: &CallContext) -> Result<Schema, SourceError> {
@@ -237,7 +252,7 @@ impl Source for CallerServer {
     }
 
     async fn search(&self, context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        self.signed_in().await?.search(context, query).await
+        self.within_deadline(async { self.signed_in().await?.search(context, query).await }).await
     }
 
     async fn records(&self, context: &CallContext, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
@@ -245,7 +260,7 @@ impl Source for CallerServer {
     }
 
     async fn record(&self, context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
-        self.signed_in().await?.record(context, query).await
+        self.within_deadline(async { self.signed_in().await?.record(context, query).await }).await
     }
 
     async fn version(
@@ -253,11 +268,12 @@ impl Source for CallerServer {
         context: &CallContext,
         address: &RecordAddress,
     ) -> Result<Option<String>, SourceError> {
-        self.signed_in().await?.version(context, address).await
+        // Versions are asked for often, and only of what a session has returned.
+        self.known().version(context, address).await
     }
 
     async fn window(&self, context: &CallContext, query: &WindowQuery) -> Result<Window, SourceError> {
-        self.signed_in().await?.window(context, query).await
+        self.within_deadline(async { self.signed_in().await?.window(context, query).await }).await
     }
 
     async fn aggregate(

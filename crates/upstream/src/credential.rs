@@ -85,6 +85,7 @@ fn of_error(error: SourceError) -> Problem {
     match error {
         SourceError::Reauthorize { problem, remedy } => Problem::Reauthorize { problem, remedy },
         SourceError::RateLimited { retry_after } => Problem::RateLimited(retry_after),
+        SourceError::StateUnavailable { problem } => Problem::StateUnavailable(problem),
         other => Problem::Unreachable(other.to_string()),
     }
 }

@@ -37,6 +37,8 @@ pub(crate) enum Problem {
         /// Instruction for the user.
         remedy: String,
     },
+    /// The state of this program that the call needs cannot be used.
+    StateUnavailable(String),
     /// It asks for a pause.
     RateLimited(Option<Duration>),
     /// It did not answer in time.
@@ -184,6 +186,7 @@ impl Problem {
             },
             Self::Unauthorized => unaccepted(),
             Self::Reauthorize { problem, remedy } => SourceError::Reauthorize { problem, remedy },
+            Self::StateUnavailable(problem) => SourceError::StateUnavailable { problem },
             Self::RateLimited(retry_after) => SourceError::RateLimited { retry_after },
             Self::Timeout(after) => SourceError::Timeout { after },
             Self::TooLarge => SourceError::Protocol(ProtocolFault::InvalidMessage {

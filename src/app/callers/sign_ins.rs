@@ -9,31 +9,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fetchwell_callers::{AuthorizationPolicy, Caller, GrantId, SourceCredential};
+use fetchwell_callers::{AuthorizationPolicy, Caller, SourceCredential};
 use fetchwell_core::handle::SourceName;
-use fetchwell_core::lru::{LruCache, LruLimits};
 use fetchwell_http::{PublicUrl, SIGNED_IN, SOURCES};
 use fetchwell_source::{Source, SourceError};
 use fetchwell_state::cursor::Cursors;
-use fetchwell_tools::{BegunSignIn, ReturnedSignIn, SignInState, SourceSignIn, SourceSignIns};
+use fetchwell_tools::{SignInReply, SignInStart, SignInState, SourceSignIn, SourceSignIns};
 use fetchwell_upstream::oauth::{
-    Account, CallerAccount, CodeExchange, LoginSettings, OAuthError, PendingLogin, RedirectReply,
+    Account, CallerAccount, CodeExchange, LoginSettings, OAuthError, OAuthFault, PendingLogin, RedirectReply,
     SharedTokens, TokenStore, Tokens,
 };
-use fetchwell_upstream::{CallerServers, CallerSessions};
 use jiff::Timestamp;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
+use super::open_servers::{OpenServer, OpenServers};
 use crate::app::failure::Failure;
 use crate::app::mcp::{caller_servers, login_settings};
 use crate::config::{Environment, FileSettings, McpEndpoint, SourcePlace, SourceSettings};
-
-/// Maximum number of sign-ins at a time that send requests, of all callers and of one person.
-const MAX_AT_ONCE: usize = 16;
-const MAX_OF_PERSON: usize = 2;
-
-/// Maximum number of people with a limit of their own; the least recently used is evicted.
-const MAX_PEOPLE: u64 = 10_000;
 
 /// Storage of the tokens of callers: the state that servers share, or else a state directory.
 #[derive(Debug, Clone)]
@@ -41,6 +32,8 @@ pub(crate) struct SignInStorage {
     pub(crate) cursors: Arc<Cursors>,
     /// State directory of the server; `None` for a server that keeps its state in memory.
     pub(crate) directory: Option<PathBuf>,
+    /// Servers that stay open when the configuration is reloaded.
+    pub(crate) open: OpenServers,
 }
 
 /// MCP servers that each caller signs in to.
@@ -50,14 +43,6 @@ pub(crate) struct CallerSignIns {
     policy: AuthorizationPolicy,
     storage: SignInStorage,
     public_url: PublicUrl,
-    at_once: Semaphore,
-    at_once_of: LruCache<GrantId, Arc<Semaphore>>,
-}
-
-/// Permits of a sign-in that sends requests.
-struct SignInPermit<'a> {
-    _own: OwnedSemaphorePermit,
-    _of_all: SemaphorePermit<'a>,
 }
 
 /// One of these servers.
@@ -65,7 +50,7 @@ struct SignInPermit<'a> {
 struct SignInServer {
     settings: SourceSettings,
     client: LoginSettings,
-    servers: CallerServers,
+    open: Arc<OpenServer>,
 }
 
 impl CallerSignIns {
@@ -80,7 +65,6 @@ impl CallerSignIns {
         policy: AuthorizationPolicy,
         storage: SignInStorage,
     ) -> Result<Option<Self>, Failure> {
-        let sessions = CallerSessions::default();
         let mut servers = Vec::new();
         for source in settings.sources.iter().filter(|source| source.signs_callers_in()) {
             let SourcePlace::Mcp(server) = &source.place else { continue };
@@ -88,7 +72,9 @@ impl CallerSignIns {
             servers.push(SignInServer {
                 settings: source.clone(),
                 client: login_settings(source, oauth, environment)?,
-                servers: caller_servers(source, server, environment, sessions.clone())?,
+                open: storage
+                    .open
+                    .open(source, |sessions| caller_servers(source, server, environment, sessions))?,
             });
         }
         let Some(first) = servers.first() else { return Ok(None) };
@@ -104,9 +90,7 @@ impl CallerSignIns {
                 first.settings.name
             ))
         })?;
-        let at_once = Semaphore::new(MAX_AT_ONCE);
-        let at_once_of = LruCache::new(LruLimits::new(MAX_PEOPLE));
-        Ok(Some(Self { servers, policy, storage, public_url, at_once, at_once_of }))
+        Ok(Some(Self { servers, policy, storage, public_url }))
     }
 
     /// Returns a server as a caller reads it, whether the caller has signed in or not. Returns `None` for another source.
@@ -114,12 +98,12 @@ impl CallerSignIns {
         let server = self.servers.iter().find(|server| server.settings == *settings)?;
         let account = self.account(server, caller).ok()?;
         let tokens = self.tokens(account.clone());
-        Some(Arc::new(server.servers.read_by(caller.grant_id(), account, tokens)))
+        Some(Arc::new(server.open.servers.read_by(caller.grant_id(), account, tokens)))
     }
 
     fn account(&self, server: &SignInServer, caller: &Caller) -> Result<Account, OAuthError> {
         let sign_in_page = self.public_url.at(SOURCES);
-        server.servers.account(CallerAccount { person: caller.person_id(), sign_in_page })
+        server.open.servers.account(CallerAccount { person: caller.person_id(), sign_in_page })
     }
 
     fn tokens(&self, account: Account) -> Arc<dyn Tokens> {
@@ -147,15 +131,6 @@ impl CallerSignIns {
         };
         let server = server.ok_or_else(unknown)?;
         Ok((server, self.account(server, caller)?))
-    }
-
-    /// Waits until the caller may send requests of a sign-in. One person cannot use the permits of all.
-    async fn permit(&self, caller: &Caller) -> Result<SignInPermit<'_>, SourceError> {
-        let own = || Arc::new(Semaphore::new(MAX_OF_PERSON));
-        let own = self.at_once_of.get_or_insert_with(caller.person_id(), own);
-        let own = own.acquire_owned().await.map_err(|_closed| SourceError::NoPermit)?;
-        let of_all = self.at_once.acquire().await.map_err(|_closed| SourceError::NoPermit)?;
-        Ok(SignInPermit { _own: own, _of_all: of_all })
     }
 
     async fn state(&self, caller: &Caller, server: &SignInServer) -> SignInState {
@@ -186,32 +161,37 @@ impl SourceSignIns for CallerSignIns {
         states
     }
 
-    async fn begin(&self, caller: &Caller, source: &SourceName) -> Result<BegunSignIn, SourceError> {
+    async fn begin(&self, caller: &Caller, source: &SourceName) -> Result<SignInStart, SourceError> {
         let (server, account) = self.granted(caller, source)?;
-        let _permit = self.permit(caller).await?;
+        let _permit = server.open.permit(caller.person_id()).await?;
         // A person who has signed in must not learn then that nothing can be stored.
         self.tokens(account.clone()).load().await?;
         let redirect_uri = self.public_url.at(SIGNED_IN);
         let pending = Box::pin(PendingLogin::begin(account, &server.client, redirect_uri)).await?;
         let (url, state) = (pending.url().to_string(), pending.state().to_owned());
-        Ok(BegunSignIn { url, state, pending: pending.into_exchange().to_text() })
+        Ok(SignInStart { url, state, pending: pending.into_exchange().to_text() })
     }
 
     async fn finish(
         &self,
         caller: &Caller,
         source: &SourceName,
-        returned: ReturnedSignIn,
+        reply: SignInReply,
     ) -> Result<(), SourceError> {
         let (server, account) = self.granted(caller, source)?;
-        let _permit = self.permit(caller).await?;
-        let ReturnedSignIn { pending, code, issuer, error } = returned;
+        let SignInReply { pending, code, issuer, error } = reply;
         let reply = RedirectReply { code, issuer, error };
         let tokens = self.tokens(account.clone());
-        let exchange = Box::pin(CodeExchange::resume(account, &pending)).await?;
-        Box::pin(exchange.finish(reply, tokens.as_ref())).await?;
-        server.servers.end(caller.person_id());
-        Ok(())
+        let (open, person, signed_in) = (Arc::clone(&server.open), caller.person_id(), account.clone());
+        // A browser that leaves meanwhile cancels the request: the code can be exchanged once, and its tokens must be stored.
+        let task = tokio::spawn(async move {
+            let _permit = open.permit(person).await?;
+            let exchange = Box::pin(CodeExchange::resume(account, &pending)).await?;
+            Box::pin(exchange.finish(reply, tokens.as_ref())).await?;
+            open.servers.end(person);
+            Ok(())
+        });
+        task.await.unwrap_or_else(|_stopped| Err(signed_in.error(OAuthFault::Stopped).into()))
     }
 
     async fn sign_out(&self, caller: &Caller, source: &SourceName) -> Result<(), SourceError> {
@@ -221,7 +201,7 @@ impl SourceSignIns for CallerSignIns {
             let _lock = tokens.lock().await?;
             tokens.clear().await?;
         }
-        server.servers.end(caller.person_id());
+        server.open.servers.end(caller.person_id());
         Ok(())
     }
 }

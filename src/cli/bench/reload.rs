@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::times::percentile;
 use crate::app::background::{BackgroundBuilds, HistoryRetention};
-use crate::app::callers::SignInStorage;
+use crate::app::callers::{OpenServers, SignInStorage};
 use crate::app::failure::Failure;
 use crate::app::imports::BackgroundImports;
 use crate::app::open::{AS_IT_IS, joined, open_sources};
@@ -142,7 +142,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
         background: BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone()),
         histories: HistoryRetention::new(environment.clone(), stop.clone()),
         imports: BackgroundImports::new(environment.clone(), telemetry.clone(), stop.clone()),
-        sign_ins: SignInStorage { cursors, directory: None },
+        sign_ins: SignInStorage { cursors, directory: None, open: OpenServers::default() },
         environment,
         opened,
         served: AuthMode::Unauthenticated(toolbox.clone()),

@@ -91,7 +91,7 @@ impl ErrorContext {
             )
         }
         SourceError::FromSource { error, .. } => self.hint(error),
-        SourceError::NoPermit | SourceError::AllFailed { .. } => AGAIN.to_owned(),
+        SourceError::NoPermit | SourceError::StateUnavailable { .. } | SourceError::AllFailed { .. } => AGAIN.to_owned(),
         SourceError::Busy => {
             "Call again in a moment, one call at a time, for one `connection_id`, and for fewer records or fields."
                 .to_owned()

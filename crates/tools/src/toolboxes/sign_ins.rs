@@ -20,7 +20,7 @@ pub trait SourceSignIns: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// The caller may not read the source, or its server offers no sign-in that can be used.
-    async fn begin(&self, caller: &Caller, source: &SourceName) -> Result<BegunSignIn, SourceError>;
+    async fn begin(&self, caller: &Caller, source: &SourceName) -> Result<SignInStart, SourceError>;
 
     /// Ends a sign-in after the browser has returned, and stores its tokens.
     ///
@@ -31,7 +31,7 @@ pub trait SourceSignIns: Send + Sync + fmt::Debug {
         &self,
         caller: &Caller,
         source: &SourceName,
-        returned: ReturnedSignIn,
+        reply: SignInReply,
     ) -> Result<(), SourceError>;
 
     /// Deletes the tokens of a caller at a source.
@@ -67,8 +67,7 @@ pub enum SignInState {
 }
 
 /// Sign-in that waits for the browser to return.
-#[derive(Debug)]
-pub struct BegunSignIn {
+pub struct SignInStart {
     /// URL for the browser.
     pub url: String,
     /// State that the browser returns with.
@@ -77,9 +76,16 @@ pub struct BegunSignIn {
     pub pending: SecretString,
 }
 
+impl fmt::Debug for SignInStart {
+    /// Prints neither the URL nor the state: with both, another program could return instead of the browser.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignInStart").finish_non_exhaustive()
+    }
+}
+
 /// Parameters of a browser that has returned.
 #[derive(Debug)]
-pub struct ReturnedSignIn {
+pub struct SignInReply {
     /// Text of the sign-in that was begun.
     pub pending: SecretString,
     /// Code, which can be exchanged for a token once.

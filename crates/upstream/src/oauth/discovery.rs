@@ -3,6 +3,7 @@
 //! Many servers answer a GET without a challenge, so the challenge is that of an `initialize` request.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, Request, StatusCode};
@@ -12,6 +13,7 @@ use rmcp::transport::auth::{
 };
 use secrecy::ExposeSecret;
 use serde_json::json;
+use tokio::time::timeout;
 use url::Url;
 
 use super::account::{Account, origin};
@@ -21,6 +23,9 @@ use super::stored_login::RegisteredClient;
 
 /// Protocol version of the request that asks for a challenge.
 const PROTOCOL_VERSION: &str = "2025-06-18";
+
+/// Timeout of all requests of a discovery. It is well below the lifetime of a lock of tokens, under which it may run.
+const DISCOVERY_WITHIN: Duration = Duration::from_secs(25);
 
 /// Answer of an MCP server to a request without a token.
 #[derive(Debug, Default)]
@@ -124,7 +129,12 @@ pub(super) async fn rediscover(
     resource_metadata: Option<&Url>,
 ) -> Result<AuthorizationManager, OAuthError> {
     let challenge = Challenge::from_resource_metadata(resource_metadata);
-    let found = discover(account, client, &challenge).await?;
+    let found = timeout(DISCOVERY_WITHIN, discover(account, client, &challenge)).await;
+    let late = |_late| {
+        let problem = format!("its authorization server was not found within {DISCOVERY_WITHIN:?}");
+        account.error(OAuthFault::Unreachable { origin: origin(account.url()), problem })
+    };
+    let found = found.map_err(late)??;
     let RegisteredClient { client_id, client_secret, issuer, redirect_uri } = registered;
     match (issuer, &found.metadata.issuer) {
         (known, found) if known == found => {}

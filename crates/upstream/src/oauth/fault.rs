@@ -251,17 +251,27 @@ impl std::error::Error for OAuthError {}
 
 impl From<OAuthError> for SourceError {
     fn from(error: OAuthError) -> Self {
+        let is_of_caller = error.sign_in_page.is_some();
         match error.fault {
             OAuthFault::RateLimited { .. } => Self::RateLimited { retry_after: None },
-            // Files of the server are no business of its callers.
-            OAuthFault::Storage { .. } | OAuthFault::OpenToOthers { .. } if error.sign_in_page.is_some() => {
+            // Files and addresses of the server are no business of its callers. The source has not failed.
+            OAuthFault::Storage { .. } | OAuthFault::OpenToOthers { .. } | OAuthFault::SharedState { .. }
+                if is_of_caller =>
+            {
                 tracing::warn!(%error, remedy = %error.remedy(), "tokens of a caller");
                 let name = &error.source_name;
                 let problem = format!(
                     "the sign-in to source `{name}` cannot be read or stored; tell the operator of this server"
                 );
-                Self::Unreachable { problem }
+                Self::StateUnavailable { problem }
             }
+            // A new sign-in replaces a file that cannot be parsed.
+            OAuthFault::Damaged { .. } if is_of_caller => {
+                tracing::warn!(%error, "tokens of a caller");
+                let problem = format!("the stored sign-in to source `{}` is damaged", error.source_name);
+                Self::Reauthorize { problem, remedy: error.remedy() }
+            }
+            OAuthFault::SharedState { .. } => Self::StateUnavailable { problem: error.to_string() },
             _ if error.is_transient() => Self::Unreachable { problem: error.to_string() },
             _ => Self::Reauthorize { problem: error.to_string(), remedy: error.remedy() },
         }
@@ -277,7 +287,16 @@ mod tests {
         let sign_in_page = is_of_caller.then(|| "https://r.example/sources".to_owned());
         let error = OAuthError { source_name: "wiki".parse().unwrap(), sign_in_page, fault };
         assert!(error.remedy().contains(remedy), "{error}: {}", error.remedy());
-        assert_eq!(SourceError::from(error.clone()).code(), code, "{error}");
+        let shown = SourceError::from(error.clone());
+        assert_eq!(shown.code(), code, "{error}");
+        if is_of_caller {
+            // Callers learn no path and no address of the server, and its own state opens no circuit.
+            assert!(
+                !shown.to_string().contains("/state/") && !shown.to_string().contains("it broke"),
+                "{shown}"
+            );
+            assert!(!shown.is_source_failure(), "{shown}");
+        }
     }
 
     #[test]
@@ -302,6 +321,7 @@ mod tests {
         check(OAuthFault::NoRegistration { problem: problem() }, false, "reauthorize", "`client_id`");
         check(OAuthFault::Storage { path: path(), problem: problem() }, true, "source_unavailable", "");
         check(OAuthFault::SharedState { problem: problem() }, true, "source_unavailable", "later");
+        check(OAuthFault::Damaged { path: path(), problem: problem() }, true, "reauthorize", "sign in to");
         check(OAuthFault::Locked, false, "source_unavailable", "later");
         check(OAuthFault::Metadata { problem: "none" }, false, "source_unavailable", "later");
         let unreachable = OAuthFault::Unreachable { origin: origin(), problem: problem() };

@@ -46,4 +46,4 @@ pub use self::registration::LoginSettings;
 pub use self::shared_tokens::SharedTokens;
 pub use self::stored_login::{LoginTextFault, RegisteredClient, StoredLogin};
 pub use self::token_store::TokenStore;
-pub use self::tokens::{TokenLock, Tokens};
+pub use self::tokens::{LockGuard, TokenLock, Tokens};

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use fetchwell_core::hex::hexadecimal;
@@ -205,6 +206,8 @@ impl CodeExchange {
         let code = reply.code.filter(|code| code.expose_secret().len() <= MAX_CODE_BYTES);
         let code = code.ok_or_else(|| failed(refused("no_code".to_owned())))?;
         let (code, issuer) = (code.expose_secret(), reply.issuer.as_deref());
+        // Nothing waits once there are tokens, and no refresh of the earlier sign-in is saved after them.
+        let lock = tokens.lock().await?;
         let exchanged = self.manager.exchange_code_for_token_with_issuer(code, &self.state, issuer);
         let response = exchanged.await.map_err(|error| {
             failed(match error {
@@ -219,6 +222,11 @@ impl CodeExchange {
         let resource_metadata = self.resource_metadata.clone();
         let id = hexadecimal(Sha256::digest(&self.state).iter().take(16));
         let login = StoredLogin { id, scopes, resource_metadata, ..login.map_err(failed)? };
+        if lock.is_held_for(Duration::ZERO).await? {
+            tokens.save(&login).await?;
+            return Ok(login);
+        }
+        // The lock expired meanwhile. A new sign-in replaces what another holder has stored.
         let _lock = tokens.lock().await?;
         tokens.save(&login).await?;
         Ok(login)

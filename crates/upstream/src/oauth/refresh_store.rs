@@ -2,8 +2,11 @@
 //!
 //! rmcp refreshes whatever is stored once it has the guard. So the lock is acquired before, the tokens are read again, and
 //! the lock is handed over to rmcp, which holds it until the new tokens are saved.
+//!
+//! A lock can expire. It is checked before the refresh token is sent, and before anything is saved.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -17,10 +20,14 @@ use rmcp::transport::auth::{
 use secrecy::ExposeSecret;
 
 use super::account::Account;
-use super::fault::OAuthError;
+use super::client::REQUEST_WITHIN;
+use super::fault::{OAuthError, OAuthFault};
 use super::stored_login::StoredLogin;
 use super::token_response::login_of_response;
 use super::tokens::{TokenLock, Tokens};
+
+/// Time that a lock must remain when the refresh token is sent: that of the request, and of saving its response.
+const EXCHANGE_WITHIN: Duration = REQUEST_WITHIN.saturating_mul(2);
 
 /// Tokens of one account during a refresh. Clones share the lock and the outcome.
 #[derive(Debug, Clone)]
@@ -32,7 +39,10 @@ struct Refresh {
     tokens: Arc<dyn Tokens>,
     /// Sign-in that was read under the lock.
     login: StoredLogin,
-    lock: Mutex<Option<TokenLock>>,
+    /// The lock until rmcp takes it.
+    lock: Mutex<Option<Arc<TokenLock>>>,
+    /// The lock as long as anything holds it.
+    held: Weak<TokenLock>,
     failure: Mutex<Option<OAuthError>>,
 }
 
@@ -44,8 +54,9 @@ impl RefreshStore {
         login: StoredLogin,
         lock: TokenLock,
     ) -> Self {
-        let (lock, failure) = (Mutex::new(Some(lock)), Mutex::default());
-        Self(Arc::new(Refresh { account, tokens, login, lock, failure }))
+        let lock = Arc::new(lock);
+        let (held, lock, failure) = (Arc::downgrade(&lock), Mutex::new(Some(lock)), Mutex::default());
+        Self(Arc::new(Refresh { account, tokens, login, lock, held, failure }))
     }
 
     /// Returns the error of the storage, of which rmcp keeps only the text.
@@ -53,12 +64,19 @@ impl RefreshStore {
         self.0.failure.lock().take()
     }
 
-    async fn store(&self, login: Result<StoredLogin, OAuthError>) -> Result<(), AuthError> {
-        let stored = match login {
-            Ok(login) => self.0.tokens.save(&login).await,
-            Err(error) => Err(error),
+    /// Returns an error if the lock was lost, or does not remain for a time. Whoever has it by then may have used the refresh
+    /// token, and their tokens are not replaced.
+    async fn check_lock(&self, time: Duration) -> Result<(), OAuthError> {
+        let is_held = match self.0.held.upgrade() {
+            Some(lock) => lock.is_held_for(time).await?,
+            None => false,
         };
-        stored.map_err(|error| self.failed(error))
+        if is_held { Ok(()) } else { Err(self.0.account.error(OAuthFault::Locked)) }
+    }
+
+    async fn store(&self, login: &StoredLogin) -> Result<(), OAuthError> {
+        self.check_lock(Duration::ZERO).await?;
+        self.0.tokens.save(login).await
     }
 
     fn failed(&self, error: OAuthError) -> AuthError {
@@ -70,7 +88,9 @@ impl RefreshStore {
 
 #[async_trait]
 impl CredentialStore for RefreshStore {
+    /// Returns the sign-in, which rmcp then refreshes.
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
+        self.check_lock(EXCHANGE_WITHIN).await.map_err(|error| self.failed(error))?;
         let login = &self.0.login;
         let access = AccessToken::new(login.access_token.expose_secret().to_owned());
         let mut response =
@@ -92,7 +112,11 @@ impl CredentialStore for RefreshStore {
             resource_metadata: login.resource_metadata.clone(),
             ..refreshed
         });
-        self.store(refreshed).await
+        let stored = match refreshed {
+            Ok(refreshed) => self.store(&refreshed).await,
+            Err(error) => Err(error),
+        };
+        stored.map_err(|error| self.failed(error))
     }
 
     async fn clear(&self) -> Result<(), AuthError> {
@@ -103,7 +127,7 @@ impl CredentialStore for RefreshStore {
     async fn on_refresh_token_rejected(&self, _credentials: &StoredCredentials) -> Result<(), AuthError> {
         let login = StoredLogin { refresh_token: None, ..self.0.login.clone() };
         // The refusal is the error that counts, so one of the storage is not remembered.
-        self.0.tokens.save(&login).await.map_err(|error| AuthError::CredentialStoreError(error.to_string()))
+        self.store(&login).await.map_err(|error| AuthError::CredentialStoreError(error.to_string()))
     }
 
     async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {

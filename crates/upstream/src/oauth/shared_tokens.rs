@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 use super::account::Account;
 use super::fault::{OAuthError, OAuthFault};
 use super::stored_login::StoredLogin;
-use super::tokens::{TokenLock, Tokens};
+use super::tokens::{LockGuard, TokenLock, Tokens};
 
 /// Kind of the values with tokens.
 const KIND: &str = "mcp-tokens";
@@ -28,7 +28,8 @@ const LOCK_KIND: &str = "mcp-token-lock";
 /// Time after which tokens that were not refreshed are deleted.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// Lifetime of a lock, and timeout of waiting for it. A holder sends a few requests of at most 10 seconds.
+/// Lifetime of a lock, and timeout of waiting for it. A holder discovers the authorization server within 25 seconds, and sends
+/// one request of at most 10 seconds, before which it checks that the lock remains that long.
 const LOCK_LIFETIME: Duration = Duration::from_secs(60);
 
 /// Time after which a holder does not delete its lock, which may be another one's by then.
@@ -41,7 +42,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 const LIMITS: OwnerLimits = OwnerLimits { max_bytes: 16 * 1024 * 1024, max_values: 1_000 };
 
 /// Tokens of one account in shared state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SharedTokens {
     account: Account,
     cursors: Arc<Cursors>,
@@ -114,9 +115,8 @@ impl Tokens for SharedTokens {
             let acquired_at = Instant::now();
             let is_acquired = self.shared()?.put(self.lock_value(&holder)).await;
             if is_acquired.map_err(|error| self.failed(&error))? {
-                let (cursors, name, owner) =
-                    (Arc::clone(&self.cursors), self.name.clone(), self.owner.clone());
-                return Ok(TokenLock::new(HeldLock { cursors, name, owner, holder, acquired_at }));
+                let value = LockValue { tokens: self.clone(), holder, acquired_at };
+                return Ok(TokenLock::expiring(HeldLock(value)));
             }
             if Instant::now() >= deadline {
                 return Err(self.account.error(OAuthFault::Locked));
@@ -127,27 +127,47 @@ impl Tokens for SharedTokens {
 }
 
 /// Lock that is released in the background when it is dropped.
-struct HeldLock {
-    cursors: Arc<Cursors>,
-    name: String,
-    owner: String,
+struct HeldLock(LockValue);
+
+/// Value with which a holder has the lock.
+#[derive(Clone)]
+struct LockValue {
+    tokens: SharedTokens,
     holder: String,
     acquired_at: Instant,
 }
 
+impl LockValue {
+    /// Returns true if the holder still has the lock.
+    async fn is_own(&self) -> Result<bool, OAuthError> {
+        let held = self.tokens.shared()?.get(LOCK_KIND, &self.tokens.name).await;
+        let held = held.map_err(|error| self.tokens.failed(&error))?;
+        Ok(held.is_some_and(|held| held == self.holder))
+    }
+
+    async fn release(self) {
+        let (tokens, is_own) = (&self.tokens, self.is_own().await.unwrap_or(false));
+        if let Some(shared) = tokens.cursors.shared_values()
+            && is_own
+            && self.acquired_at.elapsed() < RELEASED_WITHIN
+        {
+            // A lock that cannot be released expires.
+            let _ = shared.take(LOCK_KIND, &tokens.name, &tokens.owner).await;
+        }
+    }
+}
+
+#[async_trait]
+impl LockGuard for HeldLock {
+    async fn is_held_for(&self, time: Duration) -> Result<bool, OAuthError> {
+        Ok(self.0.acquired_at.elapsed() + time < LOCK_LIFETIME && self.0.is_own().await?)
+    }
+}
+
 impl Drop for HeldLock {
     fn drop(&mut self) {
-        let Ok(runtime) = Handle::try_current() else { return };
-        let (cursors, acquired_at) = (Arc::clone(&self.cursors), self.acquired_at);
-        let [name, owner, holder] = [&mut self.name, &mut self.owner, &mut self.holder].map(std::mem::take);
-        runtime.spawn(async move {
-            let Some(shared) = cursors.shared_values() else { return };
-            let held = shared.get(LOCK_KIND, &name).await.ok().flatten();
-            let is_own = held.is_some_and(|held| held == holder);
-            if is_own && acquired_at.elapsed() < RELEASED_WITHIN {
-                // A lock that cannot be released expires.
-                let _ = shared.take(LOCK_KIND, &name, &owner).await;
-            }
-        });
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(self.0.clone().release());
+        }
     }
 }

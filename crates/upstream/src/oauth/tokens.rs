@@ -1,6 +1,7 @@
 //! Storage of the tokens of one account, behind a trait: files of the state directory, or state that servers share.
 
 use std::fmt;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -42,16 +43,53 @@ pub trait Tokens: fmt::Debug + Send + Sync {
     async fn lock(&self) -> Result<TokenLock, OAuthError>;
 }
 
-/// Lock of the tokens of one account. Dropping it releases the lock.
-#[must_use = "dropping the lock releases it"]
-pub struct TokenLock {
+/// Guard of a lock. Dropping it releases the lock.
+#[async_trait]
+pub trait LockGuard: Send + Sync {
+    /// Returns true if the lock is still held, and remains so for a time.
+    ///
+    /// # Errors
+    ///
+    /// The storage cannot be read.
+    async fn is_held_for(&self, time: Duration) -> Result<bool, OAuthError>;
+}
+
+/// Guard of a lock that does not expire.
+struct Lasting {
     _guard: Box<dyn Send + Sync>,
 }
 
+#[async_trait]
+impl LockGuard for Lasting {
+    async fn is_held_for(&self, _time: Duration) -> Result<bool, OAuthError> {
+        Ok(true)
+    }
+}
+
+/// Lock of the tokens of one account. Dropping it releases the lock.
+#[must_use = "dropping the lock releases it"]
+pub struct TokenLock {
+    guard: Box<dyn LockGuard>,
+}
+
 impl TokenLock {
-    /// Wraps the guard of a storage.
+    /// Wraps the guard of a storage whose locks do not expire.
     pub fn new(guard: impl Send + Sync + 'static) -> Self {
-        Self { _guard: Box::new(guard) }
+        Self::expiring(Lasting { _guard: Box::new(guard) })
+    }
+
+    /// Wraps the guard of a storage whose locks expire.
+    pub fn expiring(guard: impl LockGuard + 'static) -> Self {
+        Self { guard: Box::new(guard) }
+    }
+
+    /// Returns true if the lock is still held, and remains so for a time.
+    ///
+    /// # Errors
+    ///
+    /// The storage cannot be read.
+    pub async fn is_held_for(&self, time: Duration) -> Result<bool, OAuthError> {
+        self.guard.is_held_for(time).await
     }
 }
 

@@ -68,7 +68,7 @@ impl Browser {
         }
     }
 
-    fn cookie_header(&self) -> String {
+    pub(crate) fn cookie_header(&self) -> String {
         let pairs = self.cookies.iter().map(|(name, value)| format!("{name}={value}"));
         format!("cookie: {}", pairs.collect::<Vec<String>>().join("; "))
     }

@@ -5,6 +5,8 @@
 pub(crate) mod browser;
 pub(crate) mod vendor;
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -246,6 +248,47 @@ fn commands_and_configurations_say_where_callers_sign_in() {
     }
     place.configure(&format!("{HEAD}{ann}{source}"));
     failed(&["serve", "--listen", "127.0.0.1:0", "--state-dir", "none"], "name a directory");
+}
+
+#[test]
+fn a_browser_that_leaves_during_the_exchange_is_signed_in() {
+    let (_place, vendor, server) = started(HOUR);
+    let mut ann = Browser::signed_in(&server, ANN);
+    let location = ann.begin(&server);
+    let back = vendor.approve(&location, "annie");
+    vendor.holds_tokens.store(true, Ordering::SeqCst);
+    let mut left = TcpStream::connect(&server.address).unwrap();
+    write!(left, "GET {back} HTTP/1.1\r\nhost: localhost:7400\r\n{}\r\n\r\n", ann.cookie_header()).unwrap();
+    let is_exchanging = || vendor.server.requests().iter().any(|request| request.line == "POST /token");
+    server.wait_until("the code is exchanged", is_exchanging);
+    drop(left);
+    // The server can notice meanwhile that the browser has left.
+    std::thread::sleep(Duration::from_millis(200));
+    vendor.holds_tokens.store(false, Ordering::SeqCst);
+    server.wait_until("the tokens are stored", || notes(&server, ANN).1.is_none());
+    check_notes_of(&server, ANN, "annie");
+}
+
+#[test]
+fn a_reload_ends_the_sessions_of_changed_sources_only() {
+    let (place, vendor, server) = started(HOUR);
+    Browser::signed_in(&server, ANN).sign_in(&server, &vendor, "annie");
+    check_notes_of(&server, ANN, "annie");
+    let text = settings(&vendor);
+    let labelled = text.replace("name = \"wiki\"\nmcp", "name = \"wiki\"\nlabel = \"Notes\"\nmcp");
+    assert_ne!(text, labelled);
+    for (number, (text, sessions)) in
+        [(format!("{text}{}", vendor.source("other")), 1), (labelled, 2)].into_iter().enumerate()
+    {
+        place.configure(&text);
+        let reloads = || server.log().matches("configuration reloaded").count();
+        server.wait_until("the configuration is reloaded", || reloads() == number + 1);
+        // Other words are another search, which no page that is kept answers.
+        let query = format!("note {number}");
+        let found = call(&server, ANN, "search", &json!({"query": query, "connection_id": "wiki"}));
+        assert_eq!(found["results"].as_array().map(Vec::len), Some(NOTES), "{found}");
+        assert_eq!(vendor.sessions(), sessions, "{text}");
+    }
 }
 
 /// Default duration of the concurrent calls in seconds. `FETCHWELL_HAMMER_SECONDS` sets another one.

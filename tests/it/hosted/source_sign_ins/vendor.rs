@@ -1,6 +1,7 @@
 //! A fake MCP server with its authorization server. It shows each person their own notes.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ pub(crate) const NOTES: usize = 3;
 pub(crate) struct Vendor {
     pub(crate) server: FakeServer,
     state: Arc<Mutex<State>>,
+    /// True while the token endpoint does not answer.
+    pub(crate) holds_tokens: Arc<AtomicBool>,
 }
 
 struct State {
@@ -51,10 +54,17 @@ impl Vendor {
             lifetime,
             refreshes: 0,
         }));
+        let holds_tokens = Arc::new(AtomicBool::new(false));
+        let is_held = Arc::clone(&holds_tokens);
         let shared = Arc::clone(&state);
-        let server = FakeServer::start(move |request: &Request| shared.lock().unwrap().answer(request));
+        let server = FakeServer::start(move |request: &Request| {
+            while request.line == "POST /token" && is_held.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            shared.lock().unwrap().answer(request)
+        });
         state.lock().unwrap().url.clone_from(&server.url);
-        Self { server, state }
+        Self { server, state, holds_tokens }
     }
 
     /// Returns the table of a source that each caller signs in to.

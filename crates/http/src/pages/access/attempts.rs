@@ -36,7 +36,16 @@ const USED_LIMITS: OwnerLimits = OwnerLimits { max_bytes: 64 * 1024 * 1024, max_
 /// Maximum number of these marks in memory, of a server that shares no state.
 const MAX_USED: u64 = 100_000;
 
-/// Maximum number of concurrent attempts of one browser. A further attempt deletes the cookies of all others.
+/// Prefixes of the names of the cookies of all kinds of attempts. They share one limit, because a browser sends all of them.
+const PREFIXES: [&str; 2] = [PAGE_COOKIE, SOURCE_COOKIE];
+
+/// Prefix of the cookies of attempts to sign in for a page.
+pub(crate) const PAGE_COOKIE: &str = "fetchwell_sign_in_";
+
+/// Prefix of the cookies of attempts to sign in at the server of a source.
+pub(crate) const SOURCE_COOKIE: &str = "fetchwell_source_sign_in_";
+
+/// Maximum number of concurrent attempts of one browser, of all kinds. A further attempt deletes the cookies of all others.
 const MAX_ATTEMPTS: usize = 8;
 
 /// Maximum total size of their cookies in bytes. With the cookie of one more attempt, the headers of a request stay below 8
@@ -75,7 +84,7 @@ pub(crate) struct AttemptId<'a> {
 
 /// Reason why an attempt cannot begin: it is too long for a cookie, or its state is not one that this server created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotKept;
+pub(crate) struct AttemptError;
 
 impl Attempts {
     /// Stores an attempt in a cookie of a response. Makes room among the other attempts of the browser.
@@ -86,20 +95,16 @@ impl Attempts {
         response: &mut Response,
         id: AttemptId<'_>,
         text: &str,
-    ) -> Result<(), NotKept> {
+    ) -> Result<(), AttemptError> {
         let AttemptKeys { cookies, cursors } = keys;
-        let name = self.cookie_of(id.state).ok_or(NotKept)?;
+        let name = self.cookie_of(id.state).ok_or(AttemptError)?;
         let kept = format!("{}.{text}", cursors.now().as_secs());
         let sealed = cursors.seal_text(&[self.context, id.bound_to, id.state], &kept).await;
         if sealed.len() > MAX_ATTEMPT_BYTES {
-            return Err(NotKept);
+            return Err(AttemptError);
         }
-        let others: Vec<(&str, &str)> = cookies.beginning_with(headers, self.cookie).collect();
-        let bytes: usize = others.iter().map(|(_, sealed)| sealed.len()).sum();
-        if others.len() >= MAX_ATTEMPTS || bytes > MAX_COOKIE_BYTES {
-            for (rest, _) in others.into_iter().filter(|(rest, _)| is_base64url(rest)) {
-                add_cookie(response, &cookies.set(&format!("{}{rest}", self.cookie), "", Duration::ZERO));
-            }
+        for other in superseded(cookies, headers) {
+            add_cookie(response, &cookies.set(&other, "", Duration::ZERO));
         }
         add_cookie(response, &cookies.set(&name, &sealed, ATTEMPT_LIFE));
         Ok(())
@@ -132,6 +137,20 @@ impl Attempts {
         let name = state.get(..NAME_CHARS).filter(|_| is_base64url(state))?;
         Some(format!("{}{name}", self.cookie))
     }
+}
+
+/// Returns the names of the cookies to delete before one more is set: none, or those of all attempts.
+fn superseded(cookies: Cookies, headers: &HeaderMap) -> Vec<String> {
+    let of_kind = |prefix: &'static str| {
+        cookies.beginning_with(headers, prefix).map(move |(rest, sealed)| (prefix, rest, sealed))
+    };
+    let others: Vec<(&str, &str, &str)> = PREFIXES.into_iter().flat_map(of_kind).collect();
+    let bytes: usize = others.iter().map(|(_, _, sealed)| sealed.len()).sum();
+    if others.len() < MAX_ATTEMPTS && bytes <= MAX_COOKIE_BYTES {
+        return Vec::new();
+    }
+    let named = others.into_iter().filter(|(_, rest, _)| is_base64url(rest));
+    named.map(|(prefix, rest, _)| format!("{prefix}{rest}")).collect()
 }
 
 /// Marks of used attempts. Clones share them.
@@ -201,4 +220,32 @@ impl Answer {
 
 fn is_base64url(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::header;
+
+    use super::*;
+
+    #[test]
+    fn attempts_of_all_kinds_share_one_limit() {
+        let check = |pages: usize, sources: usize, bytes: usize, is_full: bool| {
+            let of_kind = |prefix: &str, count: usize| {
+                (0..count)
+                    .map(|number| format!("{prefix}{number}={}; ", "x".repeat(bytes)))
+                    .collect::<String>()
+            };
+            let text = format!("a=b; {}{}", of_kind(PAGE_COOKIE, pages), of_kind(SOURCE_COOKIE, sources));
+            let headers = HeaderMap::from_iter([(header::COOKIE, text.parse().unwrap())]);
+            let deleted = superseded(Cookies { is_secure: false }, &headers);
+            assert_eq!(deleted.len(), if is_full { pages + sources } else { 0 }, "{deleted:?}");
+        };
+        check(0, 0, 10, false);
+        check(4, 3, 10, false);
+        check(4, 4, 10, true);
+        check(0, MAX_ATTEMPTS, 10, true);
+        check(1, 1, MAX_COOKIE_BYTES / 2, false);
+        check(1, 1, MAX_COOKIE_BYTES / 2 + 1, true);
+    }
 }

@@ -16,7 +16,7 @@ use fetchwell_callers::{
 use fetchwell_telemetry::{Call, Endpoint, Origin};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::attempts::{Answer, AttemptId, AttemptKeys, Attempts};
+use super::attempts::{Answer, AttemptId, AttemptKeys, Attempts, PAGE_COOKIE};
 use super::pages::{PageRefusal, Pages, begin_session, without_state};
 use super::parameters::parameter;
 use super::responses::{finish, redirect};
@@ -33,7 +33,7 @@ pub(crate) const CALLBACK: &str = "/records/-/callback";
 const SIGNED_IN: &str = "signed-in";
 
 /// Attempts of a sign-in for a page.
-const ATTEMPTS: Attempts = Attempts { cookie: "fetchwell_sign_in_", context: "sign-in for a page" };
+const ATTEMPTS: Attempts = Attempts { cookie: PAGE_COOKIE, context: "sign-in for a page" };
 
 /// Returns true if the browser returned from a sign-in within the last 30 seconds. The parameter stays in the URL, so an
 /// older time is ignored.

@@ -13,7 +13,7 @@ use fetchwell_callers::Caller;
 use fetchwell_core::handle::SourceName;
 use fetchwell_source::SourceError;
 use fetchwell_telemetry::{Call, Endpoint, Origin};
-use fetchwell_tools::{BegunSignIn, ReturnedSignIn, SourceSignIn, SourceSignIns};
+use fetchwell_tools::{SignInReply, SignInStart, SourceSignIn, SourceSignIns};
 use maud::html;
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
@@ -22,13 +22,13 @@ use super::paths::{BEGIN_SIGN_IN, SIGN_OUT_OF_SOURCE, SIGNED_IN, SOURCES};
 use crate::error::RequestError;
 use crate::middleware::served::{AuthMode, Callers};
 use crate::pages::access::{
-    Answer, AttemptId, AttemptKeys, Attempts, Pages, ReturnPath, Visit, finish, handle_form, parameter,
-    redirect, without_state,
+    Answer, AttemptId, AttemptKeys, Attempts, Pages, ReturnPath, SOURCE_COOKIE, Visit, finish, handle_form,
+    parameter, redirect, without_state,
 };
 use crate::pages::layout::{Page, Section, Visitor, problem, sentence};
 
 /// Attempts to sign in at the server of a source.
-const ATTEMPTS: Attempts = Attempts { cookie: "fetchwell_source_sign_in_", context: "sign-in to a source" };
+const ATTEMPTS: Attempts = Attempts { cookie: SOURCE_COOKIE, context: "sign-in to a source" };
 
 /// Returns the sign-ins of a visitor.
 pub(super) async fn sign_ins_of(pages: &Pages, visit: &Visit) -> Vec<SourceSignIn> {
@@ -43,12 +43,12 @@ pub(super) async fn sign_ins_of(pages: &Pages, visit: &Visit) -> Vec<SourceSignI
 
 /// Answers `POST /sources/sign-in`: prepares a sign-in, and sends the browser to the authorization server.
 pub(crate) async fn begin_sign_in(State(pages): State<Pages>, request: Request) -> Response {
-    handle_form(&pages, BEGIN_SIGN_IN, request, begun).await
+    handle_form(&pages, BEGIN_SIGN_IN, request, begin_with_form).await
 }
 
 /// Answers `POST /sources/sign-out`: deletes the tokens of the visitor at a source.
 pub(crate) async fn sign_out_of_source(State(pages): State<Pages>, request: Request) -> Response {
-    handle_form(&pages, SIGN_OUT_OF_SOURCE, request, signed_out).await
+    handle_form(&pages, SIGN_OUT_OF_SOURCE, request, sign_out_with_form).await
 }
 
 /// Answers `GET /sources/signed-in`, to which the browser returns.
@@ -56,19 +56,19 @@ pub(crate) async fn finish_sign_in(State(pages): State<Pages>, request: Request)
     let (request, _) = request.into_parts();
     let origin = Origin::from_extensions(&request.extensions);
     let mut record = pages.telemetry.call(Endpoint::route(SIGNED_IN), origin);
-    let response = returned(&pages, &request, &mut record).await;
+    let response = handle_return(&pages, &request, &mut record).await;
     finish(record, response)
 }
 
 /// Visitor who signs in to sources.
-struct SigningIn {
+struct SignInVisitor {
     visit: Visit,
     caller: Caller,
     callers: Arc<Callers>,
     sign_ins: Arc<dyn SourceSignIns>,
 }
 
-impl SigningIn {
+impl SignInVisitor {
     /// Returns the visitor of a request, or the page that it gets instead.
     async fn new(pages: &Pages, request: &Parts, record: &mut Call) -> Result<Self, Response> {
         let nothing = |visitor| {
@@ -91,8 +91,11 @@ impl SigningIn {
 
     /// Renders the page for a sign-in that failed.
     fn failed(&self, error: SourceError) -> Response {
-        let status =
-            if error.is_source_failure() { StatusCode::BAD_GATEWAY } else { StatusCode::BAD_REQUEST };
+        let status = match &error {
+            SourceError::NoPermit | SourceError::StateUnavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            error if error.is_source_failure() => StatusCode::BAD_GATEWAY,
+            _ => StatusCode::BAD_REQUEST,
+        };
         let error = RequestError::from(error);
         let body = html! {
             h1 { "Not signed in" }
@@ -119,28 +122,28 @@ fn no_source() -> Response {
     problem(StatusCode::BAD_REQUEST, "No such source", text, Visitor::Unknown)
 }
 
-async fn begun(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
-    let visitor = match SigningIn::new(pages, &request, record).await {
+async fn begin_with_form(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
+    let visitor = match SignInVisitor::new(pages, &request, record).await {
         Ok(visitor) => visitor,
         Err(page) => return page,
     };
     let Some(source) = named_source(&form) else { return no_source() };
     let response = match visitor.sign_ins.begin(&visitor.caller, &source).await {
-        Ok(begun) => sent_on(pages, &request, &visitor, &source, begun).await,
+        Ok(start) => send_to_vendor(pages, &request, &visitor, &source, start).await,
         Err(error) => visitor.failed(error),
     };
     visitor.visit.hold_permit(response)
 }
 
 /// Sends a browser to an authorization server. A redirect would be refused: browsers apply `form-action` to where a form leads.
-async fn sent_on(
+async fn send_to_vendor(
     pages: &Pages,
     request: &Parts,
-    visitor: &SigningIn,
+    visitor: &SignInVisitor,
     source: &SourceName,
-    begun: BegunSignIn,
+    start: SignInStart,
 ) -> Response {
-    let BegunSignIn { url, state, pending } = begun;
+    let SignInStart { url, state, pending } = start;
     let host = Url::parse(&url).ok().and_then(|url| url.host().map(|host| host.to_string()));
     let body = html! {
         h1 { "Sign in to " bdi { (source) } }
@@ -164,8 +167,8 @@ async fn sent_on(
     }
 }
 
-async fn returned(pages: &Pages, request: &Parts, record: &mut Call) -> Response {
-    let visitor = match SigningIn::new(pages, request, record).await {
+async fn handle_return(pages: &Pages, request: &Parts, record: &mut Call) -> Response {
+    let visitor = match SignInVisitor::new(pages, request, record).await {
         Ok(visitor) => visitor,
         Err(page) => return page,
     };
@@ -189,13 +192,13 @@ async fn returned(pages: &Pages, request: &Parts, record: &mut Call) -> Response
         }
         Err(_counted) => return without_state(),
     }
-    let returned = ReturnedSignIn {
+    let reply = SignInReply {
         pending: SecretString::from(pending.to_owned()),
         code: reply.code,
         issuer: reply.issuer,
         error: reply.error,
     };
-    let mut response = match visitor.sign_ins.finish(&visitor.caller, &source, returned).await {
+    let mut response = match visitor.sign_ins.finish(&visitor.caller, &source, reply).await {
         Ok(()) => redirect(SOURCES, None),
         Err(error) => visitor.failed(error),
     };
@@ -203,8 +206,8 @@ async fn returned(pages: &Pages, request: &Parts, record: &mut Call) -> Response
     visitor.visit.hold_permit(response)
 }
 
-async fn signed_out(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
-    let visitor = match SigningIn::new(pages, &request, record).await {
+async fn sign_out_with_form(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
+    let visitor = match SignInVisitor::new(pages, &request, record).await {
         Ok(visitor) => visitor,
         Err(page) => return page,
     };

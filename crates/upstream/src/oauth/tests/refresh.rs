@@ -1,8 +1,11 @@
 //! Refreshes with an authorization server over a real socket.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use fetchwell_source::SourceError;
 use futures_util::future::join_all;
 use jiff::Timestamp;
@@ -11,9 +14,10 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::super::bearer::Bearer;
-use super::super::fault::OAuthFault;
+use super::super::fault::{OAuthError, OAuthFault};
 use super::super::stored_login::StoredLogin;
-use super::super::tokens::Tokens;
+use super::super::token_store::TokenStore;
+use super::super::tokens::{LockGuard, TokenLock, Tokens};
 use super::server::{Behaviour, Servers};
 use super::{LONG, account, bearer, sign_in, store};
 
@@ -199,4 +203,55 @@ async fn a_token_endpoint_that_moved_is_followed_within_the_issuer() {
     let login = stored(&servers, folder.path()).await;
     let token = bearer(&servers, folder.path()).refused(&login.access_token).await.unwrap();
     assert!(servers.is_latest(token.expose_secret()));
+}
+
+/// Tokens with a lock that is lost after some checks.
+#[derive(Debug)]
+struct Expiring {
+    store: Arc<TokenStore>,
+    checks: Arc<AtomicUsize>,
+}
+
+struct ExpiringLock(Arc<AtomicUsize>);
+
+#[async_trait]
+impl LockGuard for ExpiringLock {
+    async fn is_held_for(&self, _time: Duration) -> Result<bool, OAuthError> {
+        Ok(self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok())
+    }
+}
+
+#[async_trait]
+impl Tokens for Expiring {
+    async fn load(&self) -> Result<Option<StoredLogin>, OAuthError> {
+        self.store.load().await
+    }
+
+    async fn save(&self, login: &StoredLogin) -> Result<(), OAuthError> {
+        self.store.save(login).await
+    }
+
+    async fn clear(&self) -> Result<(), OAuthError> {
+        self.store.clear().await
+    }
+
+    async fn lock(&self) -> Result<TokenLock, OAuthError> {
+        Ok(TokenLock::expiring(ExpiringLock(Arc::clone(&self.checks))))
+    }
+}
+
+#[tokio::test]
+async fn a_lock_that_was_lost_neither_sends_nor_saves_a_token() {
+    for (checks, refreshes) in [(0, 0), (1, 1)] {
+        let (servers, folder) = signed_in(Behaviour::default()).await;
+        let before = stored(&servers, folder.path()).await;
+        let checks = Arc::new(AtomicUsize::new(checks));
+        let tokens =
+            Arc::new(Expiring { store: store(&servers, folder.path()), checks: Arc::clone(&checks) });
+        let bearer = Bearer::with_timeout(account(&servers.mcp), tokens, LONG);
+        let error = bearer.refused(&before.access_token).await.unwrap_err();
+        assert_eq!((error.fault, servers.refreshes().len()), (OAuthFault::Locked, refreshes));
+        let after = stored(&servers, folder.path()).await;
+        assert!(after.has_access_token(&before.access_token), "{refreshes}");
+    }
 }
