@@ -3,6 +3,8 @@
 use std::fmt;
 
 use fetchwell_connectors::ImportError;
+use fetchwell_core::handle::SourceName;
+use fetchwell_core::record::Unavailable;
 use fetchwell_core::terminal::escape_line;
 use fetchwell_embedding::{EmbeddingError, InstallError};
 use fetchwell_http::{ListenError, TlsError};
@@ -17,11 +19,13 @@ use fetchwell_tools::ToolError;
 use super::stop::StopSignal;
 use crate::config::ConfigError;
 
-/// Message with the remedy, and the exit code.
+/// Message with the remedy, the exit code, and the sources that failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) message: String,
     pub(crate) exit_code: u8,
+    /// Sources because of which the command failed, for `--json`.
+    pub(crate) unavailable: Vec<Unavailable>,
 }
 
 /// Exit code of failures without a specific one.
@@ -52,14 +56,21 @@ impl Failure {
         let exit_code = if error.code() == "reauthorize" { NO_CREDENTIAL } else { GENERAL };
         let body = error.body();
         let choices = body.available_connections.iter().map(|choice| format!("  {choice}"));
-        let lines = [error.to_string(), body.hint].into_iter().chain(choices);
+        let unavailable = match error {
+            ToolError::Source { source_name, error, .. } => failed_sources(source_name.as_ref(), error),
+            _ => Vec::new(),
+        };
+        // The message names a single source.
+        let is_of_several = body.source.is_none();
+        let failed = unavailable.iter().filter(|_| is_of_several).map(indented_failure);
+        let lines = [error.to_string()].into_iter().chain(failed).chain([body.hint]).chain(choices);
         let lines: Vec<String> = lines.map(|line| escape_line(&with_option_names(&line)).into()).collect();
-        Self { message: lines.join("\n"), exit_code }
+        Self { message: lines.join("\n"), exit_code, unavailable }
     }
 
     /// Creates the failure of a command that has said all there is to say.
     pub(crate) fn without_message() -> Self {
-        Self { message: String::new(), exit_code: GENERAL }
+        Self { message: String::new(), exit_code: GENERAL, unavailable: Vec::new() }
     }
 
     /// Creates the failure of a command that the user stopped.
@@ -81,12 +92,32 @@ impl Failure {
 
     /// Creates a failure with a message of one line. Line ends in quoted names are escaped.
     pub(crate) fn with_code(message: &str, exit_code: u8) -> Self {
-        Self { message: escape_line(message).into(), exit_code }
+        Self { message: escape_line(message).into(), exit_code, unavailable: Vec::new() }
     }
 
     pub(crate) fn usage(error: &impl fmt::Display) -> Self {
         Self::with_code(&error.to_string(), USAGE)
     }
+}
+
+/// Returns the sources that failed, if the call failed because of them and not because of its arguments.
+fn failed_sources(source_name: Option<&SourceName>, error: &SourceError) -> Vec<Unavailable> {
+    match (error, source_name) {
+        (SourceError::AllFailed { failed, .. }, _) => failed.clone(),
+        (error, Some(name)) if error.is_transient() => vec![error.unavailable(name.clone())],
+        _ => Vec::new(),
+    }
+}
+
+/// Describes a source that failed, with its error code and its remedy.
+pub(crate) fn describe_failure(source: &str, code: &str, hint: Option<&str>) -> String {
+    let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("the source `{source}` did not answer ({code}){hint}")
+}
+
+/// Describes a source that failed, below the message of the command.
+fn indented_failure(failed: &Unavailable) -> String {
+    format!("  {}", describe_failure(failed.source.as_str(), &failed.code, failed.hint.as_deref()))
 }
 
 /// Replaces the names of tool arguments in a text by those of command-line options.
@@ -212,6 +243,11 @@ impl From<SourceError> for Failure {
         match error {
             SourceError::Reauthorize { problem, remedy } => {
                 Self::with_code(&format!("{problem}; {remedy}"), NO_CREDENTIAL)
+            }
+            SourceError::AllFailed { what, failed } => {
+                let lines = [what].into_iter().chain(failed.iter().map(indented_failure));
+                let lines: Vec<String> = lines.map(|line| escape_line(&line).into()).collect();
+                Self { message: lines.join("\n"), exit_code: GENERAL, unavailable: failed }
             }
             other => Self::new(other.to_string()),
         }

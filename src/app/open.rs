@@ -142,7 +142,7 @@ fn open_all(
         let fresh = if must_open(source) {
             open_source(source, environment, prepare, embedding.as_ref())?
         } else {
-            open_or_note(source, environment, prepare, embedding.as_ref())
+            open_or_note(source, environment, prepare, embedding.as_ref(), opener)
         };
         let embedding = embedding.clone().filter(|_| source.place.is_store());
         Ok(OpenedSource { source: allowed(source, fresh), settings: source.clone(), embedding })
@@ -224,9 +224,14 @@ fn open_or_note(
     environment: &Environment,
     prepare: Prepare,
     embedding: Option<&SearchEmbedding>,
+    opener: Opener,
 ) -> Arc<dyn Source> {
     let name = &settings.name;
     let print_note = |failure: Failure| {
+        // No command has the credential of a caller. Calls that would read the source report it.
+        if opener == Opener::Command && settings.has_caller_credential() {
+            return;
+        }
         note(&format_args!("source `{name}`: {failure}; calls report it, and the other sources are used"));
     };
     match open(settings, environment, prepare, embedding) {
@@ -284,7 +289,7 @@ fn open(
         }
         SourcePlace::Provider { url, credential } => {
             if let Err(failure) = refuse_owner(url, environment) {
-                let source = Arc::new(refused(settings, failure.message.clone()));
+                let source = Arc::new(refused(settings, failure.message.clone(), CORRECT_SECRET));
                 return Ok(Opening { source, problem: Some(failure), warning: None });
             }
             let credentials = credentials(url, credential, environment);
@@ -299,7 +304,8 @@ fn open(
         SourcePlace::Mcp(server) => match mcp_server(settings, server, environment) {
             Ok(server) => Opening { source: Arc::new(server), problem: None, warning: None },
             Err(failure) => {
-                let source = Arc::new(refused(settings, failure.message.clone()));
+                let remedy = if settings.signs_callers_in() { USE_SERVER } else { CORRECT_SECRET };
+                let source = Arc::new(refused(settings, failure.message.clone(), remedy));
                 Opening { source, problem: Some(failure), warning: None }
             }
         },
@@ -365,12 +371,17 @@ fn remote(settings: &SourceSettings, url: &ProviderUrl, credentials: Credentials
     Pdpp::new(settings.name.clone(), url.clone(), credentials, settings.deadline)
 }
 
+/// Remedy of a source whose secret is missing, or that an owner credential excludes.
+const CORRECT_SECRET: &str =
+    "correct the variable or the file, and run the command again or restart the server";
+
+/// Remedy of a source that each caller signs in to.
+const USE_SERVER: &str = "use it through `fetchwell serve`, where each caller signs in on the page /sources";
+
 /// Returns a source that is not called, because the environment has an owner credential, or lacks a secret.
-fn refused(settings: &SourceSettings, problem: String) -> LazySource {
+fn refused(settings: &SourceSettings, problem: String, remedy: &'static str) -> LazySource {
     LazySource::new(settings.name.clone(), identity(settings), move || {
-        let remedy =
-            "correct the variable or the file, and run the command again or restart the server".to_owned();
-        Err(SourceError::Reauthorize { problem: problem.clone(), remedy })
+        Err(SourceError::Reauthorize { problem: problem.clone(), remedy: remedy.to_owned() })
     })
 }
 

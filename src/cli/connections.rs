@@ -3,14 +3,14 @@
 use clap::Args;
 use fetchwell_callers::CallContext;
 use fetchwell_core::handle::SourceName;
-use fetchwell_core::record::{ConnectionSchema, Schema};
-use fetchwell_core::terminal::Line;
+use fetchwell_core::record::{ConnectionSchema, Schema, Unavailable};
+use fetchwell_core::terminal::{Line, note};
 use fetchwell_source::contract::RememberedImport;
 use futures_util::future::join_all;
 use serde::Serialize;
 
 use super::print::{Printer, STRONG, counted, grouped};
-use crate::app::failure::Failure;
+use crate::app::failure::{Failure, describe_failure};
 use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
 use crate::app::settings::SourceArgs;
@@ -62,6 +62,9 @@ impl Connections {
         let runtime = runtime()?;
         let schema = runtime.block_on(source.source().schema(&CallContext::default()))?;
         let imports = runtime.block_on(imports(&settings.sources, environment));
+        for Unavailable { source, code, hint } in &schema.unavailable {
+            note(&describe_failure(source.as_str(), code, hint.as_deref()));
+        }
         if printer.json {
             printer.value(&schema.connections.iter().map(|each| shown(each, &imports)).collect::<Vec<_>>());
         } else {

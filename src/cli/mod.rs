@@ -51,6 +51,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use fetchwell_core::terminal::{self, escape_line};
 use fetchwell_state::cursor::Skew;
 use fetchwell_telemetry::{InvalidLogFormat, LogFormat, start_logging};
+use serde_json::json;
 
 use self::print::Printer;
 use self::usage_error::with_possible_values;
@@ -204,14 +205,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     fetchwell_upstream::stop_servers();
     let code = match done {
         Ok(()) => 0,
-        Err(failure) => {
-            if !failure.message.is_empty() {
-                print::problem(&failure);
-            }
-            failure.exit_code
-        }
+        Err(failure) => report(&failure, printer),
     };
     ExitCode::from(end_output(code, output_error))
+}
+
+/// Prints a failure and returns its exit code. With `--json`, the sources because of which the command failed are its output.
+fn report(failure: &Failure, printer: Printer) -> u8 {
+    if printer.json && !failure.unavailable.is_empty() {
+        printer.value(&json!({"unavailable": failure.unavailable}));
+    }
+    if !failure.message.is_empty() {
+        print::problem(failure);
+    }
+    failure.exit_code
 }
 
 /// Completes standard output. Returns the exit code, which is `failed` if a result could not be written and nothing else

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::mode::ModeName;
 use super::print::{FAINT, Printer, STRONG};
-use crate::app::failure::{Failure, with_option_names};
+use crate::app::failure::{Failure, describe_failure, with_option_names};
 use crate::app::open::{WITH_WHOLE_INDEX, call, joined, open_sources, runtime, toolbox};
 use crate::app::rerank::reranking;
 use crate::app::settings::SourceArgs;
@@ -140,8 +140,7 @@ fn print_text(printer: Printer, value: &Value, more: bool, matched: &MatchedWord
     for source in value.get("unavailable").and_then(Value::as_array).into_iter().flatten() {
         let part = |name: &str| source.get(name).and_then(Value::as_str);
         let (name, code) = (part("source").unwrap_or_default(), part("code").unwrap_or_default());
-        let hint = part("hint").map(|hint| format!("; {hint}")).unwrap_or_default();
-        note(&format_args!("the source `{name}` did not answer ({code}){hint}"));
+        note(&describe_failure(name, code, part("hint")));
     }
     let omitted = value.get("omitted").and_then(Value::as_u64).unwrap_or(0);
     if omitted > 0 {

@@ -99,8 +99,8 @@ fn query(
 /// Returns a conversion of errors that names the question.
 fn with_name(question: &Question) -> impl Fn(SourceError) -> Failure {
     |error| {
-        let Failure { message, exit_code } = Failure::from(error);
-        Failure { message: format!("question {}: {message}", question.id), exit_code }
+        let failure = Failure::from(error);
+        Failure { message: format!("question {}: {failure}", question.id), ..failure }
     }
 }
 

@@ -58,7 +58,9 @@ impl SourceSettings {
         self.has_caller_credential() && matches!(self.place, SourcePlace::Mcp(_))
     }
 
-    fn has_caller_credential(&self) -> bool {
+    /// Returns true if the source is read with the credential of each caller.
+    #[must_use]
+    pub fn has_caller_credential(&self) -> bool {
         self.place.credential() == Some(&CredentialSettings::Caller)
     }
 

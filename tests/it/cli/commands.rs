@@ -1,8 +1,12 @@
 //! The command line: exit codes, remedies, and output for people and for programs.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::support::{binary, connect, demo_store, fetchwell, stderr, stdout, text};
+use crate::support::{
+    Account, Fault, RecordServer, binary, configured, connect, demo_store, fetchwell, stderr, stdout, text,
+};
 
 #[test]
 fn the_demo_prints_its_records_and_a_client_configuration() {
@@ -88,6 +92,33 @@ fn credentials_have_the_exit_codes_of_pdpp() {
     for bad in ["", "ftp://x.example", "http://"] {
         let output = fetchwell(["serve", "--stdio", "--provider-url", bad]);
         assert_eq!(output.status.code(), Some(64), "{output:?}");
+    }
+}
+
+#[test]
+fn sources_that_fail_are_named() {
+    let [mail, work] = [("cin_one", Fault::Status(401)), ("cin_two", Fault::Refused)]
+        .map(|(connection, fault)| RecordServer::faulty(Account::of(connection, 1), fault));
+    let (_folder, config) = configured(&[("mail", &mail), ("work", &work)], Duration::from_secs(3));
+    for (arguments, code) in
+        [(&["search", "invoice"][..], 2), (&["fetch", "messages:m1"], 1), (&["connections"], 1)]
+    {
+        let run = |json: &[&str]| {
+            binary().args(arguments).args(["--config", text(&config)]).args(json).output().unwrap()
+        };
+        let output = run(&[]);
+        assert!(output.status.code() == Some(code) && output.stdout.is_empty(), "{output:?}");
+        for part in
+            ["`mail` did not answer (reauthorize); run `pdpp connect", "`work` did not answer (source_"]
+        {
+            assert_eq!(stderr(&output).matches(part).count(), 1, "{output:?}");
+        }
+        let output = run(&["--json"]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let named = &shown["unavailable"];
+        assert_eq!((&named[0]["source"], &named[0]["code"]), (&json!("mail"), &json!("reauthorize")));
+        assert_eq!(named[1], json!({"source": "work", "code": "source_unavailable"}));
     }
 }
 

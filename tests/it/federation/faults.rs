@@ -416,13 +416,20 @@ fn all_faults_at_once_leave_the_answers_of_healthy_sources() {
 
 #[test]
 fn when_every_source_fails_each_is_named() {
-    let faults = [Fault::Hang, Fault::Refused, Fault::Html, Fault::Status(500), Fault::RateLimited];
+    let mixed = [401, 500].map(Fault::Status).into_iter();
+    let mixed = mixed.chain([Fault::Hang, Fault::Refused, Fault::Html, Fault::RateLimited]);
+    check_total_failure(&Vec::from_iter(mixed), "Call again in a moment");
+    // A later call brings no credential.
+    check_total_failure(&[Fault::Status(401); 2], "Ask the user to run `pdpp connect");
+}
+
+fn check_total_failure(faults: &[Fault], hint: &str) {
     let servers: Vec<(String, RecordServer)> = faults
-        .into_iter()
+        .iter()
         .enumerate()
         .map(|(number, fault)| {
             let connection: &'static str = format!("cin_faulty{number}").leak();
-            (format!("faulty-{number}"), RecordServer::faulty(Account::of(connection, 10), fault))
+            (format!("faulty-{number}"), RecordServer::faulty(Account::of(connection, 10), *fault))
         })
         .collect();
     let sources: Vec<(&str, &RecordServer)> =
@@ -433,6 +440,7 @@ fn when_every_source_fails_each_is_named() {
         let (tool, arguments) = question.call();
         let answer = client.call(tool, &arguments);
         assert!(answer.is_error && answer.body["code"] == "source_unavailable", "{answer:?}");
+        assert!(answer.body["hint"].as_str().unwrap().starts_with(hint), "{answer:?}");
         assert!(answer.took < DEADLINE + GENEROUS, "{answer:?}");
         let text = answer.body.to_string();
         for (number, fault) in faults.iter().enumerate() {

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeServer, FederationClient, Reply, Request, binary, stderr, stdout, text, walk};
+use crate::support::{
+    FakeServer, FederationClient, Reply, Request, binary, demo_store, stderr, stdout, text, walk,
+};
 
 /// Answers a request for a method of the protocol with a result, or with an error as `{"error": ...}`.
 type Script = dyn Fn(&str, &Value) -> Value + Send + Sync;
@@ -266,5 +268,37 @@ fn commands_wait_for_a_slow_start_and_calls_go_on_after_it() {
     for command in [&["source", "test", "slow"][..], &["source", "inspect", "slow", "ledger"]] {
         let output = run(&config, command);
         assert!(output.status.success(), "{command:?}: {output:?}");
+    }
+}
+
+#[test]
+fn sources_of_callers_are_named_only_where_they_would_be_read() {
+    let (folder, _store) = demo_store();
+    let config = folder.path().join("fetchwell.toml");
+    let tables = [
+        "public_url = \"https://records.example.com\"\n",
+        "[[auth.token]]\nname = \"ann\"\nsha256 = \"000000000000000000000000000000000000000000000000000000000000000a\"\n",
+        "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n",
+        "[[source]]\nname = \"wiki\"\nmcp = \"https://wiki.example.com/mcp\"\ncredential = \"caller\"\n",
+        "[[source]]\nname = \"mail\"\nurl = \"https://mail.example.com\"\ncredential = \"caller\"\n",
+    ];
+    std::fs::write(&config, tables.concat()).unwrap();
+    let searched = stdout(&run(&config, &["search", "invoice", "--json"]));
+    let searched: Value = serde_json::from_str(&searched).unwrap();
+    let id = searched["results"][0]["id"].as_str().unwrap();
+    let connection = id.split('/').next().unwrap();
+    for (arguments, named) in [
+        (&["search", "invoice"][..], 1),
+        (&["connections"], 1),
+        (&["search", "invoice", "--connection-id", connection], 0),
+        (&["fetch", id], 0),
+    ] {
+        let output = run(&config, arguments);
+        stdout(&output);
+        for source in ["wiki", "mail"] {
+            let part = format!("the source `{source}` did not answer (reauthorize); ");
+            assert_eq!(stderr(&output).matches(&part).count(), named, "{arguments:?}: {output:?}");
+        }
+        assert_eq!(stderr(&output).lines().count(), 2 * named, "{arguments:?}: {output:?}");
     }
 }

@@ -107,8 +107,8 @@ impl Client<'_> {
         }
         let words: Vec<WordState> =
             words.into_iter().map(|word| WordState { word, weight: 0, at: None }).collect();
-        // Half of the time is left to the caller, which has hits to show.
-        let found = timeout(self.requests.deadline() / 2, self.pages_of(&words, query)).await;
+        // The rest of the time is for other searches of the call, and for the answer.
+        let found = timeout(self.requests.deadline() / 4, self.pages_of(&words, query)).await;
         let Ok(pages) = found else { return Ok(whole) };
         if pages.iter().all(Result::is_err) {
             return Ok(whole);

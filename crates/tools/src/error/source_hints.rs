@@ -3,14 +3,35 @@
 //! Most hints depend on the error alone. Those that depend on the tool are its [`SourceHints`], which stand in the tool's
 //! own file.
 
+use std::collections::BTreeSet;
+
 use fetchwell_core::fit::clip;
 use fetchwell_core::handle::{RecordAddress, SourceName};
+use fetchwell_core::record::Unavailable;
 use fetchwell_source::contract::StoreError;
 use fetchwell_source::{AMBIGUOUS_CONNECTION, ProtocolFault, Refusal, SourceError};
 
 use super::body::MAX_CHOICES;
 
 const AGAIN: &str = "Call again in a moment; if it stays, `fetchwell doctor` tells what is wrong.";
+
+/// Maximum length in bytes of the remedies of several sources. Each source in `unavailable` has its own.
+const MAX_REMEDIES: usize = 400;
+
+/// Returns the remedies of failed sources if each of them needs a new credential, which no later call brings.
+fn sign_in_hint(failed: &[Unavailable]) -> Option<String> {
+    if failed.is_empty() || failed.iter().any(|one| one.code != "reauthorize") {
+        return None;
+    }
+    let remedies: BTreeSet<&str> = failed.iter().filter_map(|one| one.hint.as_deref()).collect();
+    let remedies = Vec::from_iter(remedies).join("; ");
+    Some(if remedies.is_empty() || remedies.len() > MAX_REMEDIES {
+        "Ask the user to sign in to each source as its `hint` in `unavailable` says, then call again."
+            .to_owned()
+    } else {
+        format!("Ask the user to {remedies}, then call again.")
+    })
+}
 
 /// Hints of a tool for errors of the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +112,8 @@ impl ErrorContext {
             )
         }
         SourceError::FromSource { error, .. } => self.hint(error),
-        SourceError::NoPermit | SourceError::StateUnavailable { .. } | SourceError::AllFailed { .. } => AGAIN.to_owned(),
+        SourceError::NoPermit | SourceError::StateUnavailable { .. } => AGAIN.to_owned(),
+        SourceError::AllFailed { failed, .. } => sign_in_hint(failed).unwrap_or_else(|| AGAIN.to_owned()),
         SourceError::Busy => {
             "Call again in a moment, one call at a time, for one `connection_id`, and for fewer records or fields."
                 .to_owned()
@@ -99,7 +121,7 @@ impl ErrorContext {
         SourceError::Timeout { .. } => {
             "Call again; if it stays, run `fetchwell doctor`.".to_owned()
         }
-        SourceError::Unreachable { .. } => AGAIN.to_owned(),
+        SourceError::NoPermit | SourceError::Unreachable { .. } => AGAIN.to_owned(),
         SourceError::Store(StoreError::Building(_)) => "Call again in a moment.".to_owned(),
         SourceError::Store(StoreError::IndexMissing { .. } | StoreError::IndexDamaged { .. }) => {
             "Wait for that process to end, then call again.".to_owned()
