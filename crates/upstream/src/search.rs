@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fetchwell_core::handle::Handle;
 use fetchwell_core::hex::hexadecimal;
-use fetchwell_core::record::{Hit, HitId, Record, RecordData};
+use fetchwell_core::record::{Excerpt, Hit, HitId, Record, RecordData};
 use fetchwell_ranking::lexical::foreign::{ForeignTerms, ListedText, order_by_words};
 use fetchwell_ranking::lexical::record_filter::RecordFilter;
 use fetchwell_source::query::{filter_hits, has_words, page_without_words};
@@ -158,10 +158,20 @@ fn hit(place: &Address, item: &ResultItem, data: RecordData, terms: &mut Foreign
     // An id that no handle can hold counts as omitted.
     let address = key.map(|key| place.address_of(key)).filter(|address| Handle::mint(address).is_some());
     let id = address.clone().map_or(HitId::Nameless, HitId::Record);
-    let mut record = Record::new(address.unwrap_or_else(|| place.address_of(place.no_record.clone())), data);
-    record.display_name.clone_from(&place.label);
-    let hit = terms.hit(record);
-    Hit { id, coverage, ..hit }
+    let address = address.unwrap_or_else(|| place.address_of(place.no_record.clone()));
+    let mut shown = |data| {
+        let record = Record::new(address.clone(), data);
+        terms.hit(Record { display_name: place.label.clone(), ..record })
+    };
+    if item.text.as_deref().is_some_and(|text| !text.trim().is_empty()) {
+        return Hit { id, coverage, ..shown(data) };
+    }
+    // A link and a time are no passage.
+    let title = data.get_key_value("title").map(|(name, title)| (name.clone(), title.clone()));
+    let Hit { excerpt, evidence, .. } = shown(title.into_iter().collect());
+    let hit = shown(data);
+    let excerpt = if excerpt.text().is_empty() { Excerpt::new(&hit.title, 0..0) } else { excerpt };
+    Hit { id, coverage, excerpt, evidence, ..hit }
 }
 
 /// Words of a search, and the place to go on from.

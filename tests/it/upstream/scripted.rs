@@ -171,6 +171,33 @@ fn results_that_cannot_be_fetched_are_counted_in_the_terminal() {
     }
 }
 
+#[test]
+fn a_result_without_a_text_is_shown_with_its_title() {
+    let url = "https://wiki.example.com/pages/8812-a-longer-address-than-the-title";
+    let rows = [
+        (json!({"id": "1", "title": "Tax plan", "url": url}), "Tax plan"),
+        (
+            json!({"id": "2", "title": "Pages", "url": url, "text": " ", "date": "2026-01-02T10:00:00Z"}),
+            "Pages",
+        ),
+        (json!({"id": "3", "title": "Tax plan", "url": url, "text": "Due in May."}), "Due in May."),
+    ];
+    let found = json!({"results": rows.iter().map(|(result, _)| result.clone()).collect::<Vec<_>>()});
+    let server = ScriptedServer::start(move |method, _| match method {
+        "tools/list" => json!({"tools": [tool("search", &["query"]), tool("fetch", &["id"])]}),
+        _ => structured(&found),
+    });
+    // One query has words of the link only, and one has none of any field.
+    for query in ["wiki pages", "elsewhere"] {
+        let found = FederationClient::start(&server.config("")).call("search", &json!({"query": query}));
+        let results = found.body["results"].as_array().unwrap();
+        assert_eq!(results.len(), rows.len(), "{found:?}");
+        for (result, (_, text)) in results.iter().zip(&rows) {
+            assert_eq!((&result["text"], &result["url"]), (&json!(text), &json!(url)), "{query}");
+        }
+    }
+}
+
 /// Answers as a server that has renamed its tools without a notice, if `is_listed_anew`, and denies the former ones.
 fn renaming(is_listed_anew: bool, denial: Value) -> ScriptedServer {
     let lists = Mutex::new(0);
