@@ -275,6 +275,38 @@ fn a_server_that_sends_its_first_page_again_ends_no_cursor_of_another_search() {
 }
 
 #[test]
+fn positions_that_lead_in_a_circle_and_endless_ones_end_the_list() {
+    // The number of positions in the circle, results of each page, calls, and results in all.
+    for (circle, per_page, calls, found) in
+        [(3, 2, 4, 6), (90, 1, 91, 90), (4, 0, 5, 0), (usize::MAX, 1, 1_000, 1_000)]
+    {
+        let server = ScriptedServer::start(move |method, params| match method {
+            "tools/list" => json!({"tools": [tool("search", &["query", "cursor"]), tool("fetch", &["id"])]}),
+            _ => {
+                let position =
+                    params["arguments"]["cursor"].as_str().unwrap_or("0").parse::<usize>().unwrap();
+                let ids: Vec<String> = (0..per_page).map(|number| format!("{position}-{number}")).collect();
+                let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                let next = ((position + 1) % circle).to_string();
+                structured(&json!({"results": results(&ids), "next_cursor": next}))
+            }
+        });
+        let mut client = FederationClient::start(&server.config(""));
+        let (mut ids, mut arguments) = (Vec::new(), json!({"query": "note", "limit": 100}));
+        loop {
+            let answer = client.call("search", &arguments);
+            assert!(!answer.is_error && server.count("tools/call") <= calls, "{circle}: {answer:?}");
+            ids.extend(answer.ids());
+            match answer.body.get("next_cursor") {
+                Some(cursor) => arguments["cursor"] = cursor.clone(),
+                None => break,
+            }
+        }
+        assert_eq!((server.count("tools/call"), ids.len()), (calls, found), "{circle}");
+    }
+}
+
+#[test]
 fn commands_wait_for_a_slow_start_and_calls_go_on_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("own.db");
