@@ -52,12 +52,12 @@ impl Inspect {
         let server = mcp_server(source, place, environment)?;
         let deadline = source.deadline;
         let inspected = runtime()?.block_on(async {
-            let inspection = server.inspect().await.map_err(error_with_remedy)?;
+            let inspection = server.inspect().await.map_err(|error| error_with_remedy(error, source))?;
             let sample = match inspection.used {
                 Some(_) => Some(
                     with_deadline(deadline * 2, sample(&server, &self.words))
                         .await
-                        .map_err(error_with_remedy),
+                        .map_err(|error| error_with_remedy(error, source)),
                 ),
                 None => None,
             };

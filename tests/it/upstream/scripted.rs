@@ -327,3 +327,28 @@ fn commands_wait_for_a_slow_start_and_calls_go_on_after_it() {
         assert!(output.status.success(), "{command:?}: {output:?}");
     }
 }
+
+#[test]
+fn a_program_that_ends_is_named_with_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("fetchwell.toml");
+    let answered = json!({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+        "serverInfo": {"name": "ends", "version": "1"}}});
+    let later = format!("read line; echo '{answered}'; read line; read line; exit 4");
+    for (command, expect) in [
+        (&["echo", "hi"][..], "the program `echo` ended with exit code 0; `--log debug` shows"),
+        (&["sh", "-c", "echo secret >&2; exit 3"], "the program `sh` ended with exit code 3"),
+        (&["sh", "-c", "kill -9 $$"], "the program `sh` ended by signal: 9"),
+        (&["sh", "-c", &later], "the program `sh` ended with exit code 4"),
+        (&["/no/such/program"], "`/no/such/program` cannot be started"),
+    ] {
+        let source = format!("[[source]]\nname = \"ends\"\ncommand = {command:?}\ndeadline = \"20s\"\n");
+        std::fs::write(&config, source).unwrap();
+        for arguments in [&["source", "test"][..], &["source", "inspect", "ends"], &["doctor"]] {
+            let output = run(&config, arguments);
+            let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+            assert!(!output.status.success() && said.contains(expect), "{command:?} {arguments:?}: {said}");
+            assert!(said.contains("check that `command`") && !said.contains("secret"), "{said}");
+        }
+    }
+}
