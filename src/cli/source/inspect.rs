@@ -6,8 +6,8 @@ use fetchwell_core::handle::Handle;
 use fetchwell_core::record::{Hit, HitId};
 use fetchwell_core::saturate::saturated;
 use fetchwell_core::terminal::Line;
-use fetchwell_source::{RecordQuery, SearchQuery, Source, SourceError};
-use fetchwell_upstream::{InspectedTool, Inspection, Mapping, McpServer};
+use fetchwell_source::{ProtocolFault, RecordQuery, SearchQuery, Source, SourceError};
+use fetchwell_upstream::{InspectedTool, Inspection, Mapping, McpServer, correction};
 use serde_json::{Value, json};
 
 use super::file_args::{FileArgs, unknown};
@@ -57,7 +57,10 @@ impl Inspect {
                 Some(_) => Some(
                     with_deadline(deadline * 2, sample(&server, &self.words))
                         .await
-                        .map_err(|error| error_with_remedy(error, source)),
+                        .map_err(|error| match &error {
+                            SourceError::Protocol(ProtocolFault::UnknownTools { .. }) => correction(&error),
+                            _ => error_with_remedy(error, source),
+                        }),
                 ),
                 None => None,
             };
@@ -69,7 +72,7 @@ impl Inspect {
         } else {
             print_text(printer, &inspection, sample.as_ref(), &self.words);
         }
-        match (&inspection.problem, sample) {
+        match (&inspection.correction, sample) {
             (Some(problem), _) => Err(Failure::new(problem.clone())),
             (None, Some(Err(problem))) => Err(Failure::new(format!("the sample search failed: {problem}"))),
             (None, _) => Ok(()),
@@ -121,7 +124,7 @@ fn as_json(inspection: &Inspection, sample: Option<&Sample>) -> Value {
         "unread": inspection.unread,
         "repeated": inspection.repeated,
         "used": inspection.used,
-        "problem": inspection.problem,
+        "problem": inspection.correction,
         "proposed": inspection.proposed,
         "preset": inspection.preset,
         "sample": sample,

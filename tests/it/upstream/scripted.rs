@@ -352,3 +352,46 @@ fn a_program_that_ends_is_named_with_its_end() {
         }
     }
 }
+
+#[test]
+fn inspect_says_what_to_write() {
+    let destructive = |name: &str| {
+        let mut tool = tool(name, &["query"]);
+        tool["annotations"] = json!({"destructiveHint": true});
+        tool
+    };
+    let read_only = |name: &str| {
+        let mut tool = tool(name, &["query"]);
+        tool["annotations"] = json!({"readOnlyHint": true});
+        tool
+    };
+    let contract = json!([tool("search", &["query"]), tool("fetch", &["id"])]);
+    for (tools, lines, parts) in [
+        (json!([]), "", ["the server has no tools; a source needs", "one that fetches"]),
+        (json!([read_only("find_a"), read_only("find_b"), tool("fetch", &["id"])]), "", ["`find_b`", "`search = { tool = \"NAME\" }`"]),
+        (
+            json!([destructive("search"), tool("fetch", &["id"])]),
+            "",
+            ["`search` is not called: it declares that it may change data", "`search = { tool = \"NAME\" }`"],
+        ),
+        (json!([destructive("search"), tool("fetch", &["id"])]), "search = { tool = \"search\" }", ["declares that it", "name another one as `tool`"]),
+        (contract.clone(), "search = { tool = \"seek\" }", ["no tool `seek`", "name another one as `tool`"]),
+        (contract.clone(), "search = { tool = \"search\", results = \"/nope\" }", ["no list of results", "remove a wrong `results`"]),
+    ] {
+        let server = ScriptedServer::start(move |method, _| match method {
+            "tools/list" => json!({ "tools": tools }),
+            _ => structured(&json!({"results": results(&["a"])})),
+        });
+        let config = server.config(lines);
+        let output = run(&config, &["source", "inspect", "wiki"]);
+        let said = stderr(&output);
+        assert!(!output.status.success() && parts.iter().all(|part| said.contains(part)), "{parts:?}: {said}");
+        assert!(!said.contains("source inspect"), "{said}");
+        assert!(stdout_of(&run(&config, &["source", "test"])).contains("run `fetchwell source inspect wiki`"));
+    }
+}
+
+/// Returns the standard output of a command that may have failed.
+fn stdout_of(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
