@@ -23,7 +23,9 @@ pub(super) const PROBE: &str = "fetchwell doctor";
 pub(super) struct Extent {
     pub(super) connections: u64,
     pub(super) streams: u64,
-    pub(super) records: u64,
+    /// Number of records, if the source says it of every stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) records: Option<u64>,
     #[serde(rename = "ms")]
     pub(super) milliseconds: u128,
 }
@@ -57,7 +59,7 @@ pub(super) async fn probe(
     let extent = Extent {
         connections: saturated::<u64>(schema.connections.len()),
         streams: saturated::<u64>(streams.clone().count()),
-        records: streams.filter_map(|stream| stream.record_count).sum(),
+        records: streams.map(|stream| stream.record_count).sum(),
         milliseconds: started.elapsed().as_millis(),
     };
     Ok((schema, extent))
@@ -130,12 +132,10 @@ pub(super) fn absent_streams(settings: &SourceSettings, schema: &Schema) -> Opti
 impl fmt::Display for Extent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { connections, streams, records, milliseconds } = self;
-        write!(
-            f,
-            "{}, {}, {}, answered in {milliseconds} ms",
-            counted(*connections, "connection"),
-            counted(*streams, "stream"),
-            counted(*records, "record")
-        )
+        write!(f, "{}, {}", counted(*connections, "connection"), counted(*streams, "stream"))?;
+        if let Some(records) = records {
+            write!(f, ", {}", counted(*records, "record"))?;
+        }
+        write!(f, ", answered in {milliseconds} ms")
     }
 }

@@ -368,15 +368,27 @@ fn inspect_says_what_to_write() {
     let contract = json!([tool("search", &["query"]), tool("fetch", &["id"])]);
     for (tools, lines, parts) in [
         (json!([]), "", ["the server has no tools; a source needs", "one that fetches"]),
-        (json!([read_only("find_a"), read_only("find_b"), tool("fetch", &["id"])]), "", ["`find_b`", "`search = { tool = \"NAME\" }`"]),
+        (
+            json!([read_only("find_a"), read_only("find_b"), tool("fetch", &["id"])]),
+            "",
+            ["`find_b`", "`search = { tool = \"NAME\" }`"],
+        ),
         (
             json!([destructive("search"), tool("fetch", &["id"])]),
             "",
             ["`search` is not called: it declares that it may change data", "`search = { tool = \"NAME\" }`"],
         ),
-        (json!([destructive("search"), tool("fetch", &["id"])]), "search = { tool = \"search\" }", ["declares that it", "name another one as `tool`"]),
+        (
+            json!([destructive("search"), tool("fetch", &["id"])]),
+            "search = { tool = \"search\" }",
+            ["declares that it", "name another one as `tool`"],
+        ),
         (contract.clone(), "search = { tool = \"seek\" }", ["no tool `seek`", "name another one as `tool`"]),
-        (contract.clone(), "search = { tool = \"search\", results = \"/nope\" }", ["no list of results", "remove a wrong `results`"]),
+        (
+            contract.clone(),
+            "search = { tool = \"search\", results = \"/nope\" }",
+            ["no list of results", "remove a wrong `results`"],
+        ),
     ] {
         let server = ScriptedServer::start(move |method, _| match method {
             "tools/list" => json!({ "tools": tools }),
@@ -385,10 +397,43 @@ fn inspect_says_what_to_write() {
         let config = server.config(lines);
         let output = run(&config, &["source", "inspect", "wiki"]);
         let said = stderr(&output);
-        assert!(!output.status.success() && parts.iter().all(|part| said.contains(part)), "{parts:?}: {said}");
+        assert!(
+            !output.status.success() && parts.iter().all(|part| said.contains(part)),
+            "{parts:?}: {said}"
+        );
         assert!(!said.contains("source inspect"), "{said}");
-        assert!(stdout_of(&run(&config, &["source", "test"])).contains("run `fetchwell source inspect wiki`"));
+        assert!(
+            stdout_of(&run(&config, &["source", "test"])).contains("run `fetchwell source inspect wiki`")
+        );
     }
+}
+
+#[test]
+fn inspect_prints_a_table_that_can_be_pasted() {
+    let server = ScriptedServer::start(|method, _| match method {
+        "tools/list" => json!({"tools": [tool("search", &["query"]), tool("fetch", &["id"])]}),
+        _ => structured(&json!({"results": results(&["a"]), "id": "a", "text": "A text."})),
+    });
+    let written = "arguments = { kind = \"a \\\"note\\\"\", list = [1, 2.5], of = { deep = true } }";
+    let config = server.config(&format!("search = {{ tool = \"search\", {written} }}"));
+    let called = |config: &Path| -> String {
+        let shown = stdout(&run(config, &["source", "inspect", "wiki"]));
+        let lines = shown.lines().skip_while(|line| *line != "Called:").skip(1);
+        lines.take_while(|line| line.starts_with("  ")).map(|line| format!("{}\n", line.trim())).collect()
+    };
+    let shown = called(&config);
+    assert!(
+        shown.starts_with("search = { tool = \"search\", query = \"query\"") && shown.contains("\nfetch = {"),
+        "{shown}"
+    );
+    assert_eq!(called(&server.config(&shown)), shown);
+    // The number of records is not known.
+    for command in [&["source", "test"][..], &["doctor"]] {
+        let shown = stdout_of(&run(&config, command));
+        assert!(shown.contains("1 connection, 1 stream, answered in"), "{shown}");
+    }
+    let json: Value = serde_json::from_slice(&run(&config, &["source", "test", "--json"]).stdout).unwrap();
+    assert!(json[0].get("records").is_none() && json[0]["streams"] == 1, "{json}");
 }
 
 /// Returns the standard output of a command that may have failed.
