@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::print::counted;
 use crate::app::failure::Failure;
-use crate::config::{SourcePlace, SourceSettings};
+use crate::config::{McpEndpoint, SourcePlace, SourceSettings};
 
 /// Words of a search that only shows whether a source answers.
 pub(super) const PROBE: &str = "fetchwell doctor";
@@ -23,7 +23,9 @@ pub(super) const PROBE: &str = "fetchwell doctor";
 pub(super) struct Extent {
     pub(super) connections: u64,
     pub(super) streams: u64,
-    pub(super) records: u64,
+    /// Number of records, if the source says it of every stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) records: Option<u64>,
     #[serde(rename = "ms")]
     pub(super) milliseconds: u128,
 }
@@ -57,7 +59,7 @@ pub(super) async fn probe(
     let extent = Extent {
         connections: saturated::<u64>(schema.connections.len()),
         streams: saturated::<u64>(streams.clone().count()),
-        records: streams.filter_map(|stream| stream.record_count).sum(),
+        records: streams.map(|stream| stream.record_count).sum(),
         milliseconds: started.elapsed().as_millis(),
     };
     Ok((schema, extent))
@@ -73,16 +75,17 @@ async fn search_opened(
     let query = SearchQuery::new(PROBE, 1);
     loop {
         match with_deadline(settings.deadline, source.search(context, &query)).await {
-            Err(SourceError::Timeout { .. }) if is_opening(source).await => {}
+            Err(SourceError::Timeout { .. }) if is_not_open(source).await => {}
             outcome => return outcome,
         }
     }
 }
 
-async fn is_opening(source: &dyn Source) -> bool {
+/// Returns true while a server is starting, and after its start has failed: the next search then returns the reason.
+async fn is_not_open(source: &dyn Source) -> bool {
     let backends = source.backends().await;
     let mut sessions = backends.iter().filter_map(|backend| backend.session.as_ref());
-    sessions.any(|session| session.state == SessionState::Opening)
+    sessions.any(|session| matches!(session.state, SessionState::Opening | SessionState::Failed))
 }
 
 /// Limits the time of a read to a deadline.
@@ -93,11 +96,18 @@ pub(super) async fn with_deadline<Answer>(
     timeout(deadline, answer).await.unwrap_or(Err(SourceError::Timeout { after: deadline }))
 }
 
-/// Returns the message of an error with its remedy.
-pub(super) fn error_with_remedy(error: SourceError) -> String {
+/// Returns the message of an error of a source with its remedy.
+pub(super) fn error_with_remedy(error: SourceError, settings: &SourceSettings) -> String {
+    let is_program = match &settings.place {
+        SourcePlace::Mcp(server) => matches!(server.endpoint, McpEndpoint::Command { .. }),
+        _ => false,
+    };
     let remedy = match &error {
         // Their messages say what to do.
         SourceError::Protocol(ProtocolFault::UnknownTools { .. } | ProtocolFault::Cycle { .. }) => "",
+        SourceError::Unreachable { .. } | SourceError::Protocol(_) if is_program => {
+            "; check that `command` is an MCP server over stdio, and the variables of `env`"
+        }
         SourceError::Unreachable { .. } | SourceError::Protocol(_) => {
             "; check the URL and whether the server runs"
         }
@@ -122,12 +132,10 @@ pub(super) fn absent_streams(settings: &SourceSettings, schema: &Schema) -> Opti
 impl fmt::Display for Extent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { connections, streams, records, milliseconds } = self;
-        write!(
-            f,
-            "{}, {}, {}, answered in {milliseconds} ms",
-            counted(*connections, "connection"),
-            counted(*streams, "stream"),
-            counted(*records, "record")
-        )
+        write!(f, "{}, {}", counted(*connections, "connection"), counted(*streams, "stream"))?;
+        if let Some(records) = records {
+            write!(f, ", {}", counted(*records, "record"))?;
+        }
+        write!(f, ", answered in {milliseconds} ms")
     }
 }

@@ -394,10 +394,14 @@ pub enum ProtocolFault {
         problem: String,
     },
     /// The tools of an MCP server, or the form of their answers, are not known.
-    #[error("{problem}")]
+    #[error("{problem}; {remedy}")]
     UnknownTools {
-        /// Description of the problem, with what to do.
+        /// Description of the problem.
         problem: String,
+        /// Command that shows what to write.
+        remedy: String,
+        /// Setting to write, for the output of that command.
+        setting: String,
     },
     /// Servers of fetchwell are sources of each other.
     #[error(

@@ -12,7 +12,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use tokio::task::JoinError;
 
-use crate::tools::{ToolsFault, names};
+use crate::tools::{SEARCHES, ToolsFault, names};
 
 /// Maximum size of an answer, in bytes. It is a limit of rmcp's.
 pub(crate) const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
@@ -194,28 +194,56 @@ impl Problem {
             }),
             Self::InvalidMessage(problem) => SourceError::Protocol(ProtocolFault::InvalidMessage { problem }),
             Self::Refused(message) => refused(message),
-            Self::Tools(fault) => unknown_tools(name, &fault.to_string()),
+            Self::Tools(fault) => unknown_tools(name, &fault.to_string(), setting_for(&fault)),
             Self::UnknownTool(tool) => {
                 let tool = names(std::iter::once(tool.as_str()));
-                unknown_tools(name, &format!("the server lists the tool {tool}, and says that it has none of this name"))
+                let problem = format!("the server lists the tool {tool}, and says that it has none of this name");
+                unknown_tools(name, &problem, NAME_ANOTHER.to_owned())
             }
             Self::Cycle => SourceError::Protocol(ProtocolFault::Cycle { hops: MAX_HOPS }),
             Self::Internal => SourceError::Unreachable {
                 problem: "an internal error stopped the read; please report it".to_owned(),
             },
-            Self::NoResults => unknown_tools(name, "the answer of the search has no list of results"),
+            Self::NoResults => unknown_tools(
+                name,
+                "the answer of the search has no list of results",
+                "write where the list is into `search` of its [[source]] table, such as `results = \"/data/items\"`, or remove a wrong `results`"
+                    .to_owned(),
+            ),
             Self::TextOnly => unknown_tools(
                 name,
                 "the search of the server answers with text, and no form of its lines is configured",
+                "write the form of a line into `search` of its [[source]] table, such as `line = \"- {title} ({id})\"`".to_owned(),
             ),
         }
     }
 }
 
-fn unknown_tools(name: &str, problem: &str) -> SourceError {
+/// Setting to write when a tool cannot be called.
+const NAME_ANOTHER: &str = "name another one as `tool` in its [[source]] table";
+
+fn unknown_tools(name: &str, problem: &str, setting: String) -> SourceError {
     let remedy =
         format!("run `fetchwell source inspect {name}`, which proposes what to write into the configuration");
-    SourceError::Protocol(ProtocolFault::UnknownTools { problem: format!("{problem}; {remedy}") })
+    SourceError::Protocol(ProtocolFault::UnknownTools { problem: problem.to_owned(), remedy, setting })
+}
+
+/// Returns what to write into the configuration for tools that cannot be used.
+fn setting_for(fault: &ToolsFault) -> String {
+    match fault {
+        ToolsFault::NoTools => "a source needs a tool that searches and one that fetches".to_owned(),
+        ToolsFault::Unrecognized { purpose, .. } => {
+            let key = if *purpose == SEARCHES { "search" } else { "fetch" };
+            format!("if one of them does, name it in its [[source]] table: `{key} = {{ tool = \"NAME\" }}`")
+        }
+        ToolsFault::Missing { .. } | ToolsFault::Destructive { .. } => NAME_ANOTHER.to_owned(),
+        ToolsFault::Argument { what: "id", .. } => {
+            "write it into `fetch` of its [[source]] table: `id = \"NAME\"`".to_owned()
+        }
+        ToolsFault::Argument { .. } => {
+            "write it into `search` of its [[source]] table: `query = \"NAME\"`".to_owned()
+        }
+    }
 }
 
 /// Returns the error that a tool reports, in the server's words.

@@ -1,6 +1,6 @@
 //! The tools of a server, for people who configure it.
 
-use fetchwell_source::SourceError;
+use fetchwell_source::{ProtocolFault, SourceError};
 
 use crate::mapping::Mapping;
 use crate::presets::recognized;
@@ -21,12 +21,25 @@ pub struct Inspection {
     pub repeated: Vec<String>,
     /// The tools that are called, with their arguments, if they are known.
     pub used: Option<Mapping>,
-    /// The reason why none is called.
+    /// The reason why none is called, with the command that shows what to write.
     pub problem: Option<String>,
+    /// The same reason with what to write, for the output of that command.
+    pub correction: Option<String>,
     /// A mapping that may be right, if none is known.
     pub proposed: Option<Mapping>,
     /// The preset of the server.
     pub preset: Option<&'static str>,
+}
+
+/// Returns the message of an error with the setting to write, in place of the command that shows it.
+#[must_use]
+pub fn correction(error: &SourceError) -> String {
+    match error {
+        SourceError::Protocol(ProtocolFault::UnknownTools { problem, setting, .. }) => {
+            format!("{problem}; {setting}")
+        }
+        error => error.to_string(),
+    }
 }
 
 impl McpServer {
@@ -44,7 +57,7 @@ impl McpServer {
             fetch: Some(tools.fetch.clone()),
             stream: None,
         });
-        let problem = list.used.clone().err().map(|problem| self.error(problem).to_string());
+        let problem = list.used.clone().err().map(|problem| self.error(problem));
         Ok(Inspection {
             preset: server.rsplit_once(' ').and_then(|(name, _version)| recognized(name)),
             server,
@@ -53,7 +66,8 @@ impl McpServer {
             repeated: list.repeated.iter().cloned().collect(),
             proposed: if used.is_none() { propose(&list.all) } else { None },
             used,
-            problem,
+            correction: problem.as_ref().map(correction),
+            problem: problem.map(|problem| problem.to_string()),
         })
     }
 }

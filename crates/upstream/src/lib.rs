@@ -36,7 +36,7 @@ mod tools;
 
 pub use caller_servers::{CallerServer, CallerServerSettings, CallerServers, CallerSessions};
 pub use credential::Credential;
-pub use inspect::{InspectedTool, Inspection};
+pub use inspect::{InspectedTool, Inspection, correction};
 pub use line_pattern::{InvalidLinePattern, LinePattern};
 pub use mapping::{FetchMapping, InvalidPointer, Mapping, Pointer, SearchMapping};
 pub use presets::{Preset, preset, presets};

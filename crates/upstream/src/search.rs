@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fetchwell_core::handle::Handle;
 use fetchwell_core::hex::hexadecimal;
-use fetchwell_core::record::{Hit, HitId, Record, RecordData};
+use fetchwell_core::record::{Excerpt, Hit, HitId, Record, RecordData};
 use fetchwell_ranking::lexical::foreign::{ForeignTerms, ListedText, order_by_words};
 use fetchwell_ranking::lexical::record_filter::RecordFilter;
 use fetchwell_source::query::{filter_hits, has_words, page_without_words};
@@ -38,8 +38,12 @@ const MIN_LIMIT: u64 = 10;
 /// Number of results from which on a server that gets no limit may have left out others.
 const USUAL_SERVER_LIMIT: usize = 10;
 
-/// Maximum number of a page.
-const MAX_PAGES: u64 = 1_000;
+/// Maximum number of pages of a search.
+const MAX_PAGES: usize = 1_000;
+
+/// Length of the digest of a page that was returned, in hexadecimal digits. One of a thousand pages is taken for another one in
+/// one of 500 million searches.
+const VISITED_BYTES: usize = 12;
 
 /// Place in the results of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -52,12 +56,45 @@ struct Position {
     skip: usize,
     #[serde(default)]
     digest: String,
-    /// Digest of the page before, by which a repeated page is noticed.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    previous: String,
+    /// Pages before, by which a repeated page is noticed.
+    #[serde(default, skip_serializing_if = "VisitedPages::is_empty")]
+    visited: VisitedPages,
     /// Number of results that the server is asked for.
     #[serde(default)]
     asked: u64,
+}
+
+/// Digests of the pages of the server that were returned, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct VisitedPages(String);
+
+impl VisitedPages {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the number of pages.
+    fn count(&self) -> usize {
+        self.0.len() / VISITED_BYTES
+    }
+
+    fn has(&self, page: &ResultsPage) -> bool {
+        let mark = Self::mark(page);
+        self.0.as_bytes().chunks_exact(VISITED_BYTES).any(|visited| visited == mark.as_bytes())
+    }
+
+    fn push(&mut self, page: &ResultsPage) {
+        self.0.push_str(&Self::mark(page));
+    }
+
+    /// Returns a digest of the results, or else of the position after them: pages without results differ by that alone.
+    fn mark(page: &ResultsPage) -> String {
+        if !page.items.is_empty() {
+            return digest(page).chars().take(VISITED_BYTES).collect();
+        }
+        let next = page.next.as_deref().unwrap_or_default();
+        hexadecimal(Sha256::digest(next).iter().take(VISITED_BYTES / 2))
+    }
 }
 
 /// Searches the server.
@@ -126,11 +163,10 @@ fn hits(
     let next = if skip < page.items.len() {
         Some(Position { skip, digest: digest(page), ..start })
     } else {
-        page.next.clone().map(|cursor| Position {
-            cursor: Some(cursor),
-            previous: digest(page),
-            asked: start.asked,
-            ..Position::default()
+        page.next.clone().map(|cursor| {
+            let mut visited = start.visited;
+            visited.push(page);
+            Position { cursor: Some(cursor), visited, asked, ..Position::default() }
         })
     };
     let at_limit = page.received >= usize::try_from(asked).unwrap_or(usize::MAX);
@@ -158,10 +194,20 @@ fn hit(place: &Address, item: &ResultItem, data: RecordData, terms: &mut Foreign
     // An id that no handle can hold counts as omitted.
     let address = key.map(|key| place.address_of(key)).filter(|address| Handle::mint(address).is_some());
     let id = address.clone().map_or(HitId::Nameless, HitId::Record);
-    let mut record = Record::new(address.unwrap_or_else(|| place.address_of(place.no_record.clone())), data);
-    record.display_name.clone_from(&place.label);
-    let hit = terms.hit(record);
-    Hit { id, coverage, ..hit }
+    let address = address.unwrap_or_else(|| place.address_of(place.no_record.clone()));
+    let mut shown = |data| {
+        let record = Record::new(address.clone(), data);
+        terms.hit(Record { display_name: place.label.clone(), ..record })
+    };
+    if item.text.as_deref().is_some_and(|text| !text.trim().is_empty()) {
+        return Hit { id, coverage, ..shown(data) };
+    }
+    // A link and a time are no passage.
+    let title = data.get_key_value("title").map(|(name, title)| (name.clone(), title.clone()));
+    let Hit { excerpt, evidence, .. } = shown(title.into_iter().collect());
+    let hit = shown(data);
+    let excerpt = if excerpt.text().is_empty() { Excerpt::new(&hit.title, 0..0) } else { excerpt };
+    Hit { id, coverage, excerpt, evidence, ..hit }
 }
 
 /// Words of a search, and the place to go on from.
@@ -203,7 +249,7 @@ async fn results_page(
     query: PageQuery<'_>,
     limits: ReadLimits,
 ) -> Result<Arc<ResultsPage>, SourceError> {
-    let Position { cursor, digest: expected, previous, .. } = query.start;
+    let Position { cursor, digest: expected, visited, .. } = query.start;
     // A new search, or the next page of the server, asks the server.
     if !expected.is_empty()
         && let Some(page) = server.pages.get(&query.key(expected.clone()))
@@ -227,18 +273,19 @@ async fn results_page(
     };
     let page = spawn_blocking(read).await.map_err(|error| server.error(Problem::of_task(&error)))?;
     let mut page = page.map_err(|fault| no_results(server, fault))?;
-    // A server that does not know the argument for the position sends its first page again.
-    let repeats = !page.items.is_empty() && *previous == digest(&page);
+    // A server that does not know the argument for the position sends its first page again. Positions of others lead in a circle.
+    let repeats = visited.has(&page);
     if repeats {
         (page.items, page.next) = (Vec::new(), None);
     }
+    let is_last = repeats || visited.count() + 1 >= MAX_PAGES;
     if search.page.is_some() {
-        let goes_on = page.has_more.unwrap_or(!page.items.is_empty()) && !repeats && number < MAX_PAGES;
+        let goes_on = page.has_more.unwrap_or(!page.items.is_empty()) && !is_last;
         page.next = goes_on.then(|| (number + 1).to_string());
     } else if search.cursor.is_none() && page.next.take().is_some() {
         // The position cannot be sent.
         page.has_more = Some(true);
-    } else if page.next == *cursor {
+    } else if page.next == *cursor || is_last {
         page.next = None;
     }
     let digest = digest(&page);

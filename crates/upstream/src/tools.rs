@@ -21,6 +21,10 @@ struct Contract {
 const SEARCH: Contract = Contract { tool: "search", argument: "query" };
 const FETCH: Contract = Contract { tool: "fetch", argument: "id" };
 
+/// Words in the names of tools that search and that fetch.
+const SEARCH_WORDS: &[&str] = &["search", "find"];
+const FETCH_WORDS: &[&str] = &["fetch", "read", "get"];
+
 /// Names of arguments for the words of a search, the usual first.
 const QUERY: &[&str] = &["query", "q", "search_query", "searchQuery", "search", "text", "keywords", "term"];
 
@@ -117,15 +121,21 @@ pub(crate) struct Tools {
     pub(crate) has_number_ids: bool,
 }
 
+/// Purpose of a tool in [`ToolsFault::Unrecognized`].
+pub(crate) const SEARCHES: &str = "searches";
+
 /// The reason why the tools of a server cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ToolsFault {
+    /// The server lists none.
+    #[error("the server has no tools")]
+    NoTools,
     /// No tool was recognized.
     #[error("no tool that {purpose} was recognized; the server has {known}")]
     Unrecognized {
-        /// Purpose of the tool: `searches` or `fetches one record`.
+        /// Purpose of the tool: [`SEARCHES`] or `fetches one record`.
         purpose: &'static str,
-        /// Names of the tools that the server has.
+        /// Names of the tools that the server has, and which of them is destructive.
         known: String,
     },
     /// The configured tool does not exist.
@@ -160,13 +170,11 @@ pub(crate) enum ToolsFault {
 ///
 /// A tool is missing, not recognized, destructive, or has no argument that is needed.
 pub(crate) fn recognize(listed: &[ToolInfo], mapping: &Mapping) -> Result<Tools, ToolsFault> {
-    let unknown =
-        |purpose| ToolsFault::Unrecognized { purpose, known: names(listed.iter().map(|tool| &*tool.name)) };
     let (mut search, tool) = match &mapping.search {
         Some(search) => (search.clone(), configured(listed, &search.tool)?),
         None => {
-            let tool = recognized(listed, SEARCH, &["search", "find"], QUERY);
-            let tool = tool.ok_or_else(|| unknown("searches"))?;
+            let tool = recognized(listed, SEARCH, SEARCH_WORDS, QUERY);
+            let tool = tool.ok_or_else(|| unrecognized(listed, SEARCHES, SEARCH_WORDS))?;
             (SearchMapping { tool: tool.name.clone(), ..SearchMapping::default() }, tool)
         }
     };
@@ -181,8 +189,8 @@ pub(crate) fn recognize(listed: &[ToolInfo], mapping: &Mapping) -> Result<Tools,
     let (mut fetch, tool) = match &mapping.fetch {
         Some(fetch) => (fetch.clone(), configured(listed, &fetch.tool)?),
         None => {
-            let tool = recognized(listed, FETCH, &["fetch", "read", "get"], ID);
-            let tool = tool.ok_or_else(|| unknown("fetches one record"))?;
+            let tool = recognized(listed, FETCH, FETCH_WORDS, ID);
+            let tool = tool.ok_or_else(|| unrecognized(listed, "fetches one record", FETCH_WORDS))?;
             (FetchMapping { tool: tool.name.clone(), ..FetchMapping::default() }, tool)
         }
     };
@@ -190,6 +198,27 @@ pub(crate) fn recognize(listed: &[ToolInfo], mapping: &Mapping) -> Result<Tools,
     let has_number_ids = tool.is(&id, "integer") || tool.is(&id, "number");
     fetch.id = Some(id);
     Ok(Tools { search, max_limit, fetch, has_number_ids })
+}
+
+fn unrecognized(listed: &[ToolInfo], purpose: &'static str, words: &[&str]) -> ToolsFault {
+    if listed.is_empty() {
+        return ToolsFault::NoTools;
+    }
+    let mut known = names(listed.iter().map(|tool| &*tool.name));
+    let refused: Vec<&str> = listed
+        .iter()
+        .filter(|tool| tool.is_destructive && tool.has_word(words))
+        .map(|tool| &*tool.name)
+        .collect();
+    if !refused.is_empty() {
+        let reason = if refused.len() == 1 {
+            "is not called: it declares that it may change data"
+        } else {
+            "are not called: they declare that they may change data"
+        };
+        known = format!("{known}; {} {reason}", names(refused.into_iter()));
+    }
+    ToolsFault::Unrecognized { purpose, known }
 }
 
 /// Returns true if both tools have been listed, so that the rest of a long list is not needed.
@@ -237,10 +266,7 @@ fn recognized<'a>(
     };
     let contract = listed.iter().find(is_contract).filter(fits);
     contract.or_else(|| {
-        let is_named = |tool: &&ToolInfo| {
-            let name = tool.name.to_lowercase();
-            words.iter().any(|word| name.split(['_', '-', '.', '/']).any(|part| part == *word))
-        };
+        let is_named = |tool: &&ToolInfo| tool.has_word(words);
         let mut others =
             listed.iter().filter(|tool| tool.read_only == Some(true)).filter(is_named).filter(fits);
         others.next().filter(|_| others.next().is_none())
@@ -315,6 +341,11 @@ impl ToolInfo {
             reads_only: self.read_only == Some(true),
             is_destructive: self.is_destructive,
         }
+    }
+
+    fn has_word(&self, words: &[&str]) -> bool {
+        let name = self.name.to_lowercase();
+        words.iter().any(|word| name.split(['_', '-', '.', '/']).any(|part| part == *word))
     }
 
     fn properties(&self) -> impl Iterator<Item = (&String, &Value)> {

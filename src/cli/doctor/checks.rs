@@ -190,17 +190,18 @@ async fn open_mcp(
             return None;
         }
     };
-    let tools = server.inspect().await.map_err(error_with_remedy).and_then(|found| {
-        match (found.problem, found.used) {
-            (Some(problem), _) => Err(problem),
-            (None, used) => {
-                let search = used.as_ref().and_then(|used| Some(used.search.as_ref()?.tool.as_str()));
-                let fetch = used.as_ref().and_then(|used| Some(used.fetch.as_ref()?.tool.as_str()));
-                let (search, fetch) = (search.unwrap_or_default(), fetch.unwrap_or_default());
-                Ok(format!("{}: searched with `{search}`, read with `{fetch}`", found.server))
+    let tools =
+        server.inspect().await.map_err(|error| error_with_remedy(error, settings)).and_then(|found| {
+            match (found.problem, found.used) {
+                (Some(problem), _) => Err(problem),
+                (None, used) => {
+                    let search = used.as_ref().and_then(|used| Some(used.search.as_ref()?.tool.as_str()));
+                    let fetch = used.as_ref().and_then(|used| Some(used.fetch.as_ref()?.tool.as_str()));
+                    let (search, fetch) = (search.unwrap_or_default(), fetch.unwrap_or_default());
+                    Ok(format!("{}: searched with `{search}`, read with `{fetch}`", found.server))
+                }
             }
-        }
-    });
+        });
     let is_usable = tools.is_ok();
     checks.push(Check::for_source(settings, "tools", tools));
     is_usable.then(|| Arc::new(server) as Arc<dyn Source>)
@@ -214,14 +215,14 @@ async fn ask(settings: &SourceSettings, source: &dyn Source, checks: &mut Vec<Ch
             schema
         }
         Err(error) => {
-            checks.push(Check::for_source(settings, "connections", Err(error_with_remedy(error))));
+            checks.push(Check::for_source(settings, "connections", Err(error_with_remedy(error, settings))));
             return None;
         }
     };
     checks.push(Check::for_source(
         settings,
         "search",
-        searched(settings, source).await.map_err(error_with_remedy),
+        searched(settings, source).await.map_err(|error| error_with_remedy(error, settings)),
     ));
     Some(schema)
 }

@@ -6,8 +6,9 @@ use fetchwell_core::handle::Handle;
 use fetchwell_core::record::{Hit, HitId};
 use fetchwell_core::saturate::saturated;
 use fetchwell_core::terminal::Line;
-use fetchwell_source::{RecordQuery, SearchQuery, Source, SourceError};
-use fetchwell_upstream::{InspectedTool, Inspection, Mapping, McpServer};
+use fetchwell_source::{ProtocolFault, RecordQuery, SearchQuery, Source, SourceError};
+use fetchwell_upstream::{InspectedTool, Inspection, Mapping, McpServer, correction};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::file_args::{FileArgs, unknown};
@@ -52,15 +53,17 @@ impl Inspect {
         let server = mcp_server(source, place, environment)?;
         let deadline = source.deadline;
         let inspected = runtime()?.block_on(async {
-            let inspection = server.inspect().await.map_err(error_with_remedy)?;
-            let sample = match inspection.used {
-                Some(_) => Some(
-                    with_deadline(deadline * 2, sample(&server, &self.words))
-                        .await
-                        .map_err(error_with_remedy),
-                ),
-                None => None,
-            };
+            let inspection = server.inspect().await.map_err(|error| error_with_remedy(error, source))?;
+            let sample =
+                match inspection.used {
+                    Some(_) => Some(with_deadline(deadline * 2, sample(&server, &self.words)).await.map_err(
+                        |error| match &error {
+                            SourceError::Protocol(ProtocolFault::UnknownTools { .. }) => correction(&error),
+                            _ => error_with_remedy(error, source),
+                        },
+                    )),
+                    None => None,
+                };
             Ok::<_, String>((inspection, sample))
         });
         let (inspection, sample) = inspected.map_err(Failure::new)?;
@@ -69,7 +72,7 @@ impl Inspect {
         } else {
             print_text(printer, &inspection, sample.as_ref(), &self.words);
         }
-        match (&inspection.problem, sample) {
+        match (&inspection.correction, sample) {
             (Some(problem), _) => Err(Failure::new(problem.clone())),
             (None, Some(Err(problem))) => Err(Failure::new(format!("the sample search failed: {problem}"))),
             (None, _) => Ok(()),
@@ -121,7 +124,7 @@ fn as_json(inspection: &Inspection, sample: Option<&Sample>) -> Value {
         "unread": inspection.unread,
         "repeated": inspection.repeated,
         "used": inspection.used,
-        "problem": inspection.problem,
+        "problem": inspection.correction,
         "proposed": inspection.proposed,
         "preset": inspection.preset,
         "sample": sample,
@@ -177,18 +180,13 @@ fn print_text(printer: Printer, inspection: &Inspection, sample: Option<&Sample>
 
 /// Returns the lines of a `[[source]]` table for a mapping.
 fn as_toml(mapping: &Mapping) -> Vec<String> {
-    let value = |value: &Value| match value {
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| format!("{name} = {value}"));
-            format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
-        }
-        other => other.to_string(),
-    };
-    let table = |name: &str, table: Result<Value, serde_json::Error>| match table {
-        Ok(table @ Value::Object(_)) => Some(format!("{name} = {}", value(&table))),
-        _ => None,
-    };
-    let search = mapping.search.as_ref().and_then(|search| table("search", serde_json::to_value(search)));
-    let fetch = mapping.fetch.as_ref().and_then(|fetch| table("fetch", serde_json::to_value(fetch)));
+    let search = mapping.search.as_ref().and_then(|search| toml_line("search", search));
+    let fetch = mapping.fetch.as_ref().and_then(|fetch| toml_line("fetch", fetch));
     [search, fetch].into_iter().flatten().collect()
+}
+
+fn toml_line(name: &str, table: &impl Serialize) -> Option<String> {
+    let mut line = format!("{name} = ");
+    table.serialize(toml::ser::ValueSerializer::new(&mut line)).ok()?;
+    Some(line)
 }

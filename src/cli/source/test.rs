@@ -68,7 +68,9 @@ async fn test<'a>(settings: &'a SourceSettings, environment: &Environment) -> Te
     }
     let outcome = match open_source(settings, environment, AS_IT_IS, None) {
         Err(failure) => Err(failure.message),
-        Ok(source) => probe(&*allowed(settings, source), settings).await.map_err(error_with_remedy),
+        Ok(source) => probe(&*allowed(settings, source), settings)
+            .await
+            .map_err(|error| error_with_remedy(error, settings)),
     };
     let tested = TestResult { ok: outcome.is_ok(), ..tested(settings) };
     match outcome {

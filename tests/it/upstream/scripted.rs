@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    FakeServer, FederationClient, Reply, Request, binary, demo_store, stderr, stdout, text, walk,
-};
+use crate::support::{FakeServer, FederationClient, Reply, Request, binary, stderr, stdout, text, walk};
 
 /// Answers a request for a method of the protocol with a result, or with an error as `{"error": ...}`.
 type Script = dyn Fn(&str, &Value) -> Value + Send + Sync;
@@ -173,6 +171,33 @@ fn results_that_cannot_be_fetched_are_counted_in_the_terminal() {
     }
 }
 
+#[test]
+fn a_result_without_a_text_is_shown_with_its_title() {
+    let url = "https://wiki.example.com/pages/8812-a-longer-address-than-the-title";
+    let rows = [
+        (json!({"id": "1", "title": "Tax plan", "url": url}), "Tax plan"),
+        (
+            json!({"id": "2", "title": "Pages", "url": url, "text": " ", "date": "2026-01-02T10:00:00Z"}),
+            "Pages",
+        ),
+        (json!({"id": "3", "title": "Tax plan", "url": url, "text": "Due in May."}), "Due in May."),
+    ];
+    let found = json!({"results": rows.iter().map(|(result, _)| result.clone()).collect::<Vec<_>>()});
+    let server = ScriptedServer::start(move |method, _| match method {
+        "tools/list" => json!({"tools": [tool("search", &["query"]), tool("fetch", &["id"])]}),
+        _ => structured(&found),
+    });
+    // One query has words of the link only, and one has none of any field.
+    for query in ["wiki pages", "elsewhere"] {
+        let found = FederationClient::start(&server.config("")).call("search", &json!({"query": query}));
+        let results = found.body["results"].as_array().unwrap();
+        assert_eq!(results.len(), rows.len(), "{found:?}");
+        for (result, (_, text)) in results.iter().zip(&rows) {
+            assert_eq!((&result["text"], &result["url"]), (&json!(text), &json!(url)), "{query}");
+        }
+    }
+}
+
 /// Answers as a server that has renamed its tools without a notice, if `is_listed_anew`, and denies the former ones.
 fn renaming(is_listed_anew: bool, denial: Value) -> ScriptedServer {
     let lists = Mutex::new(0);
@@ -250,6 +275,38 @@ fn a_server_that_sends_its_first_page_again_ends_no_cursor_of_another_search() {
 }
 
 #[test]
+fn positions_that_lead_in_a_circle_and_endless_ones_end_the_list() {
+    // The number of positions in the circle, results of each page, calls, and results in all.
+    for (circle, per_page, calls, found) in
+        [(3, 2, 4, 6), (90, 1, 91, 90), (4, 0, 5, 0), (usize::MAX, 1, 1_000, 1_000)]
+    {
+        let server = ScriptedServer::start(move |method, params| match method {
+            "tools/list" => json!({"tools": [tool("search", &["query", "cursor"]), tool("fetch", &["id"])]}),
+            _ => {
+                let position =
+                    params["arguments"]["cursor"].as_str().unwrap_or("0").parse::<usize>().unwrap();
+                let ids: Vec<String> = (0..per_page).map(|number| format!("{position}-{number}")).collect();
+                let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                let next = ((position + 1) % circle).to_string();
+                structured(&json!({"results": results(&ids), "next_cursor": next}))
+            }
+        });
+        let mut client = FederationClient::start(&server.config(""));
+        let (mut ids, mut arguments) = (Vec::new(), json!({"query": "note", "limit": 100}));
+        loop {
+            let answer = client.call("search", &arguments);
+            assert!(!answer.is_error && server.count("tools/call") <= calls, "{circle}: {answer:?}");
+            ids.extend(answer.ids());
+            match answer.body.get("next_cursor") {
+                Some(cursor) => arguments["cursor"] = cursor.clone(),
+                None => break,
+            }
+        }
+        assert_eq!((server.count("tools/call"), ids.len()), (calls, found), "{circle}");
+    }
+}
+
+#[test]
 fn commands_wait_for_a_slow_start_and_calls_go_on_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("own.db");
@@ -272,33 +329,114 @@ fn commands_wait_for_a_slow_start_and_calls_go_on_after_it() {
 }
 
 #[test]
-fn sources_of_callers_are_named_only_where_they_would_be_read() {
-    let (folder, _store) = demo_store();
+fn a_program_that_ends_is_named_with_its_end() {
+    let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("fetchwell.toml");
-    let tables = [
-        "public_url = \"https://records.example.com\"\n",
-        "[[auth.token]]\nname = \"ann\"\nsha256 = \"000000000000000000000000000000000000000000000000000000000000000a\"\n",
-        "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n",
-        "[[source]]\nname = \"wiki\"\nmcp = \"https://wiki.example.com/mcp\"\ncredential = \"caller\"\n",
-        "[[source]]\nname = \"mail\"\nurl = \"https://mail.example.com\"\ncredential = \"caller\"\n",
-    ];
-    std::fs::write(&config, tables.concat()).unwrap();
-    let searched = stdout(&run(&config, &["search", "invoice", "--json"]));
-    let searched: Value = serde_json::from_str(&searched).unwrap();
-    let id = searched["results"][0]["id"].as_str().unwrap();
-    let connection = id.split('/').next().unwrap();
-    for (arguments, named) in [
-        (&["search", "invoice"][..], 1),
-        (&["connections"], 1),
-        (&["search", "invoice", "--connection-id", connection], 0),
-        (&["fetch", id], 0),
+    let answered = json!({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+        "serverInfo": {"name": "ends", "version": "1"}}});
+    let later = format!("read line; echo '{answered}'; read line; read line; exit 4");
+    for (command, expect) in [
+        (&["echo", "hi"][..], "the program `echo` ended with exit code 0; `--log debug` shows"),
+        (&["sh", "-c", "echo secret >&2; exit 3"], "the program `sh` ended with exit code 3"),
+        (&["sh", "-c", "kill -9 $$"], "the program `sh` ended by signal: 9"),
+        (&["sh", "-c", &later], "the program `sh` ended with exit code 4"),
+        (&["/no/such/program"], "`/no/such/program` cannot be started"),
     ] {
-        let output = run(&config, arguments);
-        stdout(&output);
-        for source in ["wiki", "mail"] {
-            let part = format!("the source `{source}` did not answer (reauthorize); ");
-            assert_eq!(stderr(&output).matches(&part).count(), named, "{arguments:?}: {output:?}");
+        let source = format!("[[source]]\nname = \"ends\"\ncommand = {command:?}\ndeadline = \"20s\"\n");
+        std::fs::write(&config, source).unwrap();
+        for arguments in [&["source", "test"][..], &["source", "inspect", "ends"], &["doctor"]] {
+            let output = run(&config, arguments);
+            let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+            assert!(!output.status.success() && said.contains(expect), "{command:?} {arguments:?}: {said}");
+            assert!(said.contains("check that `command`") && !said.contains("secret"), "{said}");
         }
-        assert_eq!(stderr(&output).lines().count(), 2 * named, "{arguments:?}: {output:?}");
     }
+}
+
+#[test]
+fn inspect_says_what_to_write() {
+    let destructive = |name: &str| {
+        let mut tool = tool(name, &["query"]);
+        tool["annotations"] = json!({"destructiveHint": true});
+        tool
+    };
+    let read_only = |name: &str| {
+        let mut tool = tool(name, &["query"]);
+        tool["annotations"] = json!({"readOnlyHint": true});
+        tool
+    };
+    let contract = json!([tool("search", &["query"]), tool("fetch", &["id"])]);
+    for (tools, lines, parts) in [
+        (json!([]), "", ["the server has no tools; a source needs", "one that fetches"]),
+        (
+            json!([read_only("find_a"), read_only("find_b"), tool("fetch", &["id"])]),
+            "",
+            ["`find_b`", "`search = { tool = \"NAME\" }`"],
+        ),
+        (
+            json!([destructive("search"), tool("fetch", &["id"])]),
+            "",
+            ["`search` is not called: it declares that it may change data", "`search = { tool = \"NAME\" }`"],
+        ),
+        (
+            json!([destructive("search"), tool("fetch", &["id"])]),
+            "search = { tool = \"search\" }",
+            ["declares that it", "name another one as `tool`"],
+        ),
+        (contract.clone(), "search = { tool = \"seek\" }", ["no tool `seek`", "name another one as `tool`"]),
+        (
+            contract.clone(),
+            "search = { tool = \"search\", results = \"/nope\" }",
+            ["no list of results", "remove a wrong `results`"],
+        ),
+    ] {
+        let server = ScriptedServer::start(move |method, _| match method {
+            "tools/list" => json!({ "tools": tools }),
+            _ => structured(&json!({"results": results(&["a"])})),
+        });
+        let config = server.config(lines);
+        let output = run(&config, &["source", "inspect", "wiki"]);
+        let said = stderr(&output);
+        assert!(
+            !output.status.success() && parts.iter().all(|part| said.contains(part)),
+            "{parts:?}: {said}"
+        );
+        assert!(!said.contains("source inspect"), "{said}");
+        assert!(
+            stdout_of(&run(&config, &["source", "test"])).contains("run `fetchwell source inspect wiki`")
+        );
+    }
+}
+
+#[test]
+fn inspect_prints_a_table_that_can_be_pasted() {
+    let server = ScriptedServer::start(|method, _| match method {
+        "tools/list" => json!({"tools": [tool("search", &["query"]), tool("fetch", &["id"])]}),
+        _ => structured(&json!({"results": results(&["a"]), "id": "a", "text": "A text."})),
+    });
+    let written = "arguments = { kind = \"a \\\"note\\\"\", list = [1, 2.5], of = { deep = true } }";
+    let config = server.config(&format!("search = {{ tool = \"search\", {written} }}"));
+    let called = |config: &Path| -> String {
+        let shown = stdout(&run(config, &["source", "inspect", "wiki"]));
+        let lines = shown.lines().skip_while(|line| *line != "Called:").skip(1);
+        lines.take_while(|line| line.starts_with("  ")).map(|line| format!("{}\n", line.trim())).collect()
+    };
+    let shown = called(&config);
+    assert!(
+        shown.starts_with("search = { tool = \"search\", query = \"query\"") && shown.contains("\nfetch = {"),
+        "{shown}"
+    );
+    assert_eq!(called(&server.config(&shown)), shown);
+    // The number of records is not known.
+    for command in [&["source", "test"][..], &["doctor"]] {
+        let shown = stdout_of(&run(&config, command));
+        assert!(shown.contains("1 connection, 1 stream, answered in"), "{shown}");
+    }
+    let json: Value = serde_json::from_slice(&run(&config, &["source", "test", "--json"]).stdout).unwrap();
+    assert!(json[0].get("records").is_none() && json[0]["streams"] == 1, "{json}");
+}
+
+/// Returns the standard output of a command that may have failed.
+fn stdout_of(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -112,7 +112,7 @@ impl ErrorContext {
             )
         }
         SourceError::FromSource { error, .. } => self.hint(error),
-        SourceError::NoPermit | SourceError::StateUnavailable { .. } => AGAIN.to_owned(),
+        SourceError::StateUnavailable { .. } => AGAIN.to_owned(),
         SourceError::AllFailed { failed, .. } => sign_in_hint(failed).unwrap_or_else(|| AGAIN.to_owned()),
         SourceError::Busy => {
             "Call again in a moment, one call at a time, for one `connection_id`, and for fewer records or fields."

@@ -3,14 +3,19 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 
 use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::{Duration, sleep};
 
 /// Maximum length of a line of a child's standard error in the log, in bytes.
 const MAX_LOGGED_BYTES: u64 = 2_000;
+
+/// Time in which a program whose output has ended ends itself, and the number of times that it is looked at.
+const END_PAUSE: Duration = Duration::from_millis(20);
+const END_LOOKS: usize = 25;
 
 /// Command of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +31,8 @@ pub struct ServerCommand {
 /// Child process. It is killed with all of its children when this value is dropped.
 #[derive(Debug)]
 pub(super) struct ServerProcess {
-    child: Child,
+    program: String,
+    child: Mutex<Child>,
 }
 
 /// The three streams of a child.
@@ -56,20 +62,60 @@ pub(super) fn start(command: &ServerCommand) -> Result<(ServerProcess, Pipes), S
     process.process_group(0);
     let child = process.spawn().map_err(|error| format!("`{program}` cannot be started ({error})"))?;
     RUNNING.lock().extend(child.id());
-    let mut server = ServerProcess { child };
-    let pipes = (server.child.stdout.take(), server.child.stdin.take(), server.child.stderr.take());
+    let mut server = ServerProcess { program: program.clone(), child: Mutex::new(child) };
+    let child = server.child.get_mut();
+    let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
     let (Some(output), Some(input), Some(errors)) = pipes else {
         return Err(format!("`{program}` has no pipes"));
     };
     Ok((server, Pipes { output, input, errors }))
 }
 
+impl ServerProcess {
+    /// Describes how a program ended whose output has ended, and how to see why.
+    pub(super) async fn describe_end(&self) -> String {
+        let program = &self.program;
+        let mut status = self.ended();
+        for _ in 0..END_LOOKS {
+            if status.is_some() {
+                break;
+            }
+            sleep(END_PAUSE).await;
+            status = self.ended();
+        }
+        let end = match status {
+            None => format!("the program `{program}` closed its output, or sent what is not of the protocol"),
+            Some(status) => match status.code() {
+                Some(code) => format!("the program `{program}` ended with exit code {code}"),
+                // Such as `signal: 9 (SIGKILL)`.
+                None => format!("the program `{program}` ended by {status}"),
+            },
+        };
+        format!("{end}; `--log debug` shows what it wrote to standard error")
+    }
+
+    /// Returns the status of a program that has ended. Its children are killed then.
+    fn ended(&self) -> Option<ExitStatus> {
+        let mut child = self.child.lock();
+        let id = child.id();
+        let status = child.try_wait().ok().flatten();
+        if status.is_some() {
+            id.into_iter().for_each(end_group);
+        }
+        status
+    }
+}
+
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        let Some(id) = self.child.id() else { return };
-        RUNNING.lock().remove(&id);
-        kill_group(id);
+        // There is no id after the end of the program was seen.
+        self.child.get_mut().id().into_iter().for_each(end_group);
     }
+}
+
+fn end_group(id: u32) {
+    RUNNING.lock().remove(&id);
+    kill_group(id);
 }
 
 /// Ids of the children that are running.

@@ -130,9 +130,9 @@ impl Sessions {
                 Ok(session) if session.is_closed() && session.has_answered() => self.forget(&opening),
                 // A server that starts and ends at once is not started again and again.
                 Ok(session) if session.is_closed() => {
-                    let retry_at = self.note_failure(&opening, &Problem::Closed, Instant::now());
-                    if retry_at > Instant::now() {
-                        return Err(Problem::Closed);
+                    let problem = session.describe_end().await.unwrap_or(Problem::Closed);
+                    if self.note_failure(&opening, &problem, Instant::now()) > Instant::now() {
+                        return Err(problem);
                     }
                 }
                 Ok(session) => return Ok(session),
@@ -202,7 +202,13 @@ impl Sessions {
             let session = self.session().await?;
             let used = self.endpoint.use_token().await?;
             match session.call(call, hops).await {
-                Err(Problem::Closed) => self.session().await?.call(call, hops).await,
+                Err(Problem::Closed) => {
+                    let session = self.session().await?;
+                    match session.call(call, hops).await {
+                        Err(Problem::Closed) => Err(session.describe_end().await.unwrap_or(Problem::Closed)),
+                        answer => answer,
+                    }
+                }
                 Err(Problem::Unauthorized) if self.endpoint.renew_token(used).await? => {
                     self.session().await?.call(call, hops).await
                 }

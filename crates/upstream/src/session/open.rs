@@ -83,8 +83,8 @@ pub(crate) struct Session {
     has_answered: AtomicBool,
     /// Name and version that the server gives itself.
     server: String,
-    /// Keeps the program running.
-    _process: Option<ServerProcess>,
+    /// The program, which is kept running.
+    process: Option<ServerProcess>,
 }
 
 impl fmt::Display for McpPlace {
@@ -133,7 +133,12 @@ pub(super) async fn open(endpoint: &Endpoint) -> Result<Session, Problem> {
             opened => opened,
         }
     };
-    timeout(OPENING_TIMEOUT, opened).await.unwrap_or(Err(Problem::Timeout(OPENING_TIMEOUT)))
+    timeout(OPENING_TIMEOUT, opened).await.unwrap_or_else(|_elapsed| {
+        let seconds = OPENING_TIMEOUT.as_secs();
+        Err(Problem::Unreachable(format!(
+            "the server did not answer `initialize` and `tools/list` within {seconds} s, a limit that no setting changes"
+        )))
+    })
 }
 
 /// Starts or connects to the server, and lists its tools.
@@ -146,8 +151,13 @@ async fn connect(endpoint: &Endpoint) -> Result<Session, Problem> {
         }
         McpPlace::Command(command) => over_pipes(endpoint, command).await?,
     };
-    session.list_tools(endpoint).await?;
-    Ok(session)
+    match session.list_tools(endpoint).await {
+        Ok(()) => Ok(session),
+        Err(problem) if problem == Problem::Closed || session.is_closed() => {
+            Err(session.describe_end().await.unwrap_or(problem))
+        }
+        Err(problem) => Err(problem),
+    }
 }
 
 async fn over_http(
@@ -186,7 +196,14 @@ async fn over_pipes(endpoint: &Endpoint, command: &ServerCommand) -> Result<Sess
     let transport = Limited::new(transport);
     let handler = Handler::new(endpoint.client_name.clone());
     let service = handler.serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await;
-    service.map(|service| Session::new(service, Some(process))).map_err(|error| Problem::of_start(&error))
+    match service {
+        Ok(service) => Ok(Session::new(service, Some(process))),
+        Err(ClientInitializeError::ConnectionClosed(_)) => Err(Problem::Unreachable(format!(
+            "before it answered `initialize`, {}",
+            process.describe_end().await
+        ))),
+        Err(error) => Err(Problem::of_start(&error)),
+    }
 }
 
 impl Session {
@@ -203,7 +220,7 @@ impl Session {
             changes,
             has_answered: AtomicBool::new(false),
             server: server.unwrap_or_default(),
-            _process: process,
+            process,
         }
     }
 
@@ -213,6 +230,11 @@ impl Session {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.service.is_closed() || self.peer().is_transport_closed()
+    }
+
+    /// Returns how the program of a closed session ended; `None` for a server behind a URL.
+    pub(super) async fn describe_end(&self) -> Option<Problem> {
+        Some(Problem::Unreachable(self.process.as_ref()?.describe_end().await))
     }
 
     /// Returns true after a call was answered.

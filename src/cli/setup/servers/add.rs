@@ -109,7 +109,7 @@ async fn inspect(
     let server = server.map_err(|failure| AskError::Other(failure.message))?;
     server.inspect().await.map_err(|error| match error {
         SourceError::Reauthorize { .. } if !has_credential => AskError::SignIn,
-        error => AskError::Other(error_with_remedy(error)),
+        error => AskError::Other(error_with_remedy(error, &settings)),
     })
 }
 
