@@ -263,7 +263,7 @@ fn a_browser_that_leaves_during_the_exchange_is_signed_in() {
     server.wait_until("the code is exchanged", is_exchanging);
     drop(left);
     // The server can notice meanwhile that the browser has left.
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::park_timeout(Duration::from_millis(200));
     vendor.holds_tokens.store(false, Ordering::SeqCst);
     server.wait_until("the tokens are stored", || notes(&server, ANN).1.is_none());
     check_notes_of(&server, ANN, "annie");

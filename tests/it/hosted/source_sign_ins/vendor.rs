@@ -59,7 +59,7 @@ impl Vendor {
         let shared = Arc::clone(&state);
         let server = FakeServer::start(move |request: &Request| {
             while request.line == "POST /token" && is_held.load(Ordering::SeqCst) {
-                std::thread::sleep(Duration::from_millis(5));
+                std::thread::park_timeout(Duration::from_millis(5));
             }
             shared.lock().unwrap().answer(request)
         });
