@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use fetchwell_core::fit::first_bytes;
 use fetchwell_core::handle::Handle;
 use fetchwell_core::hex::hexadecimal;
 use fetchwell_core::record::{Excerpt, Hit, HitId, Record, RecordData};
@@ -90,7 +91,7 @@ impl VisitedPages {
     /// Returns a digest of the results, or else of the position after them: pages without results differ by that alone.
     fn mark(page: &ResultsPage) -> String {
         if !page.items.is_empty() {
-            return digest(page).chars().take(VISITED_BYTES).collect();
+            return first_bytes(&digest(page), VISITED_BYTES).to_owned();
         }
         let next = page.next.as_deref().unwrap_or_default();
         hexadecimal(Sha256::digest(next).iter().take(VISITED_BYTES / 2))
@@ -199,12 +200,12 @@ fn hit(place: &Address, item: &ResultItem, data: RecordData, terms: &mut Foreign
         let record = Record::new(address.clone(), data);
         terms.hit(Record { display_name: place.label.clone(), ..record })
     };
-    if item.text.as_deref().is_some_and(|text| !text.trim().is_empty()) {
-        return Hit { id, coverage, ..shown(data) };
-    }
     // A link and a time are no passage.
-    let title = data.get_key_value("title").map(|(name, title)| (name.clone(), title.clone()));
-    let Hit { excerpt, evidence, .. } = shown(title.into_iter().collect());
+    let has_text = item.text.as_deref().is_some_and(|text| !text.trim().is_empty());
+    let is_passage = |name: &str| name == "title" || (name == "text" && has_text);
+    let passages = data.iter().filter(|(name, _)| is_passage(name));
+    let Hit { excerpt, evidence, .. } =
+        shown(passages.map(|(name, value)| (name.clone(), value.clone())).collect());
     let hit = shown(data);
     let excerpt = if excerpt.text().is_empty() { Excerpt::new(&hit.title, 0..0) } else { excerpt };
     Hit { id, coverage, excerpt, evidence, ..hit }

