@@ -38,7 +38,7 @@ mod watch;
 
 pub use auth::{AuthSettings, IntrospectionPlace, IssuerPlace, PagesPlace, SubjectGrant, TokenGrant};
 pub use credential::{CredentialSettings, DEFAULT_CACHE_ROOT};
-pub use edit::{EditedFile, NewSource, delete, save, with_local_model, without_source};
+pub use edit::{EditedFile, NewSource, delete, save, with_local_model, with_source, without_source};
 pub use embedding::ConfiguredEmbedding;
 pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment, users_state_dir};
 pub use error::ConfigError;

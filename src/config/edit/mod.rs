@@ -83,7 +83,7 @@ impl NewSource {
 /// # Errors
 ///
 /// The text is not valid TOML, or lists its sources inline.
-fn with_source(text: &str, source: &NewSource) -> Result<String, String> {
+pub fn with_source(text: &str, source: &NewSource) -> Result<String, String> {
     sources(&parse(text)?)?;
     let mut block = DocumentMut::new();
     let mut tables = ArrayOfTables::new();
