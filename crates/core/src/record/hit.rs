@@ -30,8 +30,8 @@ pub struct Hit {
     /// Number of near-copies of the record in the same connection, which follow later in the list.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub near_copies: u32,
-    /// Share of the query's words in the title and the text, if the source only lists its results. A federation places the
-    /// hit by it among those of other sources, so it is stored with a position.
+    /// Share of the query's words in the record, weighed by their rarity, if it is known. A federation places the hit by it among
+    /// those of other sources, so it is stored with a position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
     /// Further details of the match. They are not stored with a position.
@@ -122,6 +122,17 @@ impl Coverage {
     pub fn new(part: u32, whole: u32) -> Option<Self> {
         let percent = (u64::from(part.min(whole)) * 100).checked_div(whole.into())?;
         u8::try_from(percent).ok().map(Self)
+    }
+
+    /// Returns a share from 0 to 1; others are taken for the nearer of the two.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the percentage is between 0 and 100"
+    )]
+    pub fn from_share(share: f32) -> Self {
+        Self((share * 100.0).round().clamp(0.0, 100.0) as u8)
     }
 
     /// Returns the share in percent, at most 100.

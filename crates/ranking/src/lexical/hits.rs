@@ -54,7 +54,7 @@ pub fn hit_of(
         account: display_name,
         by_meaning,
         near_copies: found.copies,
-        coverage: None,
+        coverage: found.known_coverage(),
         id: HitId::Record(address),
     }
 }

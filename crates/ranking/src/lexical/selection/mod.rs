@@ -11,6 +11,8 @@ mod copies;
 mod dates;
 mod near_text;
 
+use fetchwell_core::record::Coverage;
+
 pub use copies::{Copies, LikeHit, ReadTexts, Texts};
 
 /// Share of its score by which a near-copy is placed: after hits that match as well, and before much weaker ones.
@@ -69,6 +71,12 @@ impl Match {
     /// Returns the match of a record that was not compared with others.
     pub fn new(row: i64, score: f32) -> Self {
         Self { row, score, coverage: 0.0, copies: 0, original: None }
+    }
+
+    /// Returns the coverage, or `None` if it was not measured.
+    pub(crate) fn known_coverage(&self) -> Option<Coverage> {
+        // A record that was found by its words has at least one of them, so 0 is never measured.
+        (self.coverage > 0.0).then(|| Coverage::from_share(self.coverage))
     }
 }
 
