@@ -27,10 +27,10 @@ class Server:
     def __init__(self, binary, *arguments):
         command = [binary, "serve", "--listen", "127.0.0.1:0", "--state-dir", "none", "--log", "error", *arguments]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for line in self.process.stderr:
-            if "serves MCP at" in line:
-                self.address = line.split("://")[1].split("/")[0]
-                break
+        started = next((line for line in self.process.stderr if "serves MCP at" in line), None)
+        if started is None:
+            raise SystemExit(f"{binary} ended before it served; run it without --log error to see why")
+        self.address = started.split("://")[1].split("/")[0]
         self.connection = http.client.HTTPConnection(self.address, timeout=30)
         self.number = 0
 

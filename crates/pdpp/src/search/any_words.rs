@@ -103,7 +103,10 @@ impl Client<'_> {
         let is_little = whole.hits.len() < query.limit.min(ENOUGH) && whole.next.is_none();
         // A phrase or a field must match as a whole.
         let is_plain = query.text.phrases.is_empty() && query.text.fields.is_empty();
-        if !is_first || !is_little || !is_plain || self.known.matches_any_word() {
+        if self.known.matches_any_word() {
+            return with_coverage(whole, &query.text);
+        }
+        if !is_first || !is_little || !is_plain {
             return whole;
         }
         let words = rarest_words(&query.text.words, self.max_words());
@@ -120,7 +123,7 @@ impl Client<'_> {
         }
         if is_beyond(&whole, &pages) {
             self.known.keep_matches_any_word();
-            return whole;
+            return with_coverage(whole, &query.text);
         }
         let walk = Walk { shown: SeenRows::default(), count: 0, total: 0, words };
         walk.page(whole, pages, query)
@@ -274,6 +277,18 @@ fn ranked(lists: Vec<WordHits>, total: u32, text: &SearchText) -> Vec<Hit> {
     }
     found.sort_by_key(|found| (Reverse(found.weight), found.rank));
     found.into_iter().map(|found| found.hit).collect()
+}
+
+/// Sets the coverage of hits by words that a server chose by any of the words, as far as an excerpt shows it. A server that
+/// needs all words has no other hits, so their coverage is the greatest, which is what an unknown one counts as.
+fn with_coverage(mut page: SearchPage, text: &SearchText) -> SearchPage {
+    let shown: Vec<RecordData> = page.hits.iter().map(shown_text).collect();
+    let terms = ForeignTerms::new(text, shown.iter());
+    let by_words = page.hits.iter_mut().zip(&shown);
+    for (hit, shown) in by_words.filter(|(hit, _)| !hit.by_meaning && !hit.excerpt.text().is_empty()) {
+        hit.coverage = terms.coverage(shown);
+    }
+    page
 }
 
 /// Returns the texts of a hit under the names that a record has for them.

@@ -138,7 +138,9 @@ pub(crate) fn rank(
             if let Some(filter) = &filter {
                 near.hits = passing_hits(tables, near.hits, filter, bounds)?;
             }
-            let passing = passing(tables, &found.ranked, filter.as_ref(), bounds)?;
+            // Without hits by words there are none to place among.
+            let filter = filter.as_ref().filter(|_| !is_alone);
+            let passing = passing(tables, &found.ranked, filter, bounds)?;
             Near { near, is_alone }.place(found, &passing, &lookups)
         }
         None => (found, Placements::default()),
