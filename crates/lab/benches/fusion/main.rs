@@ -1,5 +1,5 @@
-//! `cargo bench --bench fusion -- SETS SET...`: nDCG@10 of a federation whose sources only list their results, against the
-//! same records in stores.
+//! `cargo bench --bench fusion -- SETS SET...`: nDCG@10 of a federation of stores, and of one whose sources list their
+//! results, against the same records in stores.
 //!
 //! `SETS` is a folder of labelled sets that `tests/retrieval/build.py` writes, each `SET` one of them. The records of a set are
 //! divided between three stores by the hash of their key. A list is made of the hits of a store, as a server has it that returns

@@ -64,7 +64,7 @@ struct SavedSearch {
     is_partial: bool,
     #[serde(default)]
     count: Option<(u64, Accuracy)>,
-    /// Greatest coverage of the hits that were read. `None` if no source only lists.
+    /// Greatest coverage of the hits that were read. `None` if no source knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     best: Option<Coverage>,
 }

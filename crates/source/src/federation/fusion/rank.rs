@@ -23,7 +23,7 @@ pub(super) struct Rank {
     pub(super) input: Reverse<usize>,
 }
 
-/// Returns the score of a hit at a rank of its source. It is lowered by the share of the query's words that the best listed hit
+/// Returns the score of a hit at a rank of its source. It is lowered by the share of the query's words that the best hit
 /// has and this one lacks. A hit whose coverage is not known keeps its rank.
 pub(super) fn score_at(rank: u64, coverage: Option<Coverage>, best: Option<Coverage>) -> u64 {
     let lacking = coverage.zip(best).map_or(0, |(own, best)| best.percent().saturating_sub(own.percent()));

@@ -151,7 +151,7 @@ fn invalid_position_is_refused() {
     }
 }
 
-/// Returns a hit of a source that only lists, with the share of the query's words in it.
+/// Returns a hit with the share of the query's words in it.
 fn listed(connection: &str, record: usize, percent: u8) -> Hit {
     Hit { coverage: Some(Coverage::from(percent)), ..hit(connection, record, None) }
 }
