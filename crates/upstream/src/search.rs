@@ -196,19 +196,15 @@ fn hit(place: &Address, item: &ResultItem, data: RecordData, terms: &mut Foreign
     let address = key.map(|key| place.address_of(key)).filter(|address| Handle::mint(address).is_some());
     let id = address.clone().map_or(HitId::Nameless, HitId::Record);
     let address = address.unwrap_or_else(|| place.address_of(place.no_record.clone()));
-    let mut shown = |data| {
-        let record = Record::new(address.clone(), data);
-        terms.hit(Record { display_name: place.label.clone(), ..record })
-    };
     // A link and a time are no passage.
     let has_text = item.text.as_deref().is_some_and(|text| !text.trim().is_empty());
     let is_passage = |name: &str| name == "title" || (name == "text" && has_text);
     let passages = data.iter().filter(|(name, _)| is_passage(name));
-    let Hit { excerpt, evidence, .. } =
-        shown(passages.map(|(name, value)| (name.clone(), value.clone())).collect());
-    let hit = shown(data);
-    let excerpt = if excerpt.text().is_empty() { Excerpt::new(&hit.title, 0..0) } else { excerpt };
-    Hit { id, coverage, excerpt, evidence, ..hit }
+    let passages: RecordData = passages.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let record = Record { display_name: place.label.clone(), ..Record::new(address, data) };
+    let hit = terms.hit(record, &passages);
+    let excerpt = if hit.excerpt.text().is_empty() { Excerpt::new(&hit.title, 0..0) } else { hit.excerpt };
+    Hit { id, coverage, excerpt, ..hit }
 }
 
 /// Words of a search, and the place to go on from.

@@ -29,13 +29,20 @@ pub fn hit_of(
     scan: &mut ScanAllowance,
     passage: Option<impl FnOnce(&RecordData) -> Option<Excerpt>>,
 ) -> Hit {
+    let location = locate_match(&record.data, terms, scan);
+    let passage = passage.filter(|_| location.fields.is_empty() && location.title_match.is_none());
+    let by_meaning = passage.is_some();
+    let passage = passage.and_then(|passage| passage(&record.data));
+    let hit = located(record, found, location);
+    Hit { by_meaning, excerpt: passage.unwrap_or(hit.excerpt), ..hit }
+}
+
+/// Returns the hit of a record with the place of its match.
+pub(super) fn located(record: Record, found: &Match, location: MatchLocation) -> Hit {
     let Record { address, data, emitted_at, display_name, .. } = record;
     let when = authored_at(&data).or(emitted_at.as_deref());
     let fallback = || fallback_title(display_name.as_deref(), Some(address.stream.as_str()), when);
-    let MatchLocation { excerpt, field, fields, title_match } = locate_match(&data, terms, scan);
-    let passage = passage.filter(|_| fields.is_empty() && title_match.is_none());
-    let by_meaning = passage.is_some();
-    let excerpt = passage.and_then(|passage| passage(&data)).unwrap_or(excerpt);
+    let MatchLocation { excerpt, field, fields, title_match } = location;
     let time = when.map(str::to_owned);
     let title = own_title(&data).map_or_else(fallback, str::to_owned);
     Hit {
@@ -52,7 +59,7 @@ pub fn hit_of(
         excerpt,
         time,
         account: display_name,
-        by_meaning,
+        by_meaning: false,
         near_copies: found.copies,
         coverage: found.known_coverage(),
         id: HitId::Record(address),

@@ -14,8 +14,8 @@ use fetchwell_source::{SearchField, SearchText};
 
 use self::order::MAX_TEXT_BYTES;
 pub use self::order::{ListedText, order_by_words};
-use super::hits::hit_of;
-use super::matching::{ExcerptTerms, ScanAllowance};
+use super::hits::located;
+use super::matching::{ExcerptTerms, ScanAllowance, locate_match};
 use super::selection::Match;
 use super::stems::Inflection;
 use super::terms::{QueryTerms, Slot, share_of};
@@ -109,10 +109,10 @@ impl ForeignTerms {
         )
     }
 
-    /// Returns the hit of a result with the passage that has most of the words.
-    pub fn hit(&mut self, record: Record) -> Hit {
-        let passage = None::<fn(&RecordData) -> Option<fetchwell_core::record::Excerpt>>;
-        hit_of(record, &Match::new(0, f32::NAN), &self.terms, &mut self.scan, passage)
+    /// Returns the hit of a result. Its excerpt is the part of the passages that has most of the words.
+    pub fn hit(&mut self, record: Record, passages: &RecordData) -> Hit {
+        let location = locate_match(passages, &self.terms, &mut self.scan);
+        located(record, &Match::new(0, f32::NAN), location)
     }
 }
 
