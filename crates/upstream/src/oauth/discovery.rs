@@ -164,9 +164,7 @@ fn check_endpoints(account: &Account, metadata: &AuthorizationMetadata) -> Resul
             let problem = "an endpoint in the metadata of its authorization server is not a URL";
             return Err(account.error(OAuthFault::Metadata { problem }));
         };
-        if !account.permits(&url) {
-            return Err(account.error(OAuthFault::Insecure { origin: origin(&url) }));
-        }
+        account.check_url(&url).map_err(|forbidden| account.error(forbidden.fault(origin(&url))))?;
     }
     Ok(())
 }
@@ -259,6 +257,8 @@ mod tests {
             let fault = check(server, authorization, token).unwrap_err();
             assert!(matches!(fault, OAuthFault::Insecure { .. }), "{fault:?}");
         }
+        let internal = check(remote, "https://l.example/a", "https://10.0.0.1/t").unwrap_err();
+        assert!(matches!(internal, OAuthFault::Internal { .. }), "{internal:?}");
         assert!(matches!(check(remote, "/a", "https://l.example/t"), Err(OAuthFault::Metadata { .. })));
     }
 }

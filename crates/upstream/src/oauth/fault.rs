@@ -72,6 +72,11 @@ pub enum OAuthFault {
         /// Origin of the URL.
         origin: String,
     },
+    /// A server of the internet names a URL of this machine or of its network.
+    Internal {
+        /// Origin of the URL.
+        origin: String,
+    },
     /// The MCP server does not ask for a sign-in.
     NoSignIn,
     /// The metadata of the MCP server or of its authorization server cannot be used.
@@ -150,6 +155,10 @@ impl OAuthError {
             }
             OAuthFault::Storage { path, .. } => format!("check the permissions of {}", path.display()),
             OAuthFault::Insecure { .. } => "use an https URL".to_owned(),
+            OAuthFault::Internal { .. } => {
+                "check the URL of the source; if its server is yours, configure it by its address in your network"
+                    .to_owned()
+            }
             OAuthFault::NoSignIn => {
                 "check the URL of the source, or give it a `credential` in the configuration".to_owned()
             }
@@ -209,6 +218,12 @@ impl fmt::Display for OAuthError {
             }
             OAuthFault::Insecure { origin } => {
                 write!(f, "{origin} is not https, so nothing secret of source `{name}` is sent there")
+            }
+            OAuthFault::Internal { origin } => {
+                write!(
+                    f,
+                    "the server of source `{name}` names {origin} for its sign-in, an address of your network that it must not name"
+                )
             }
             OAuthFault::NoSignIn => write!(f, "the server of source `{name}` does not ask for a sign-in"),
             OAuthFault::Metadata { problem } => {
@@ -318,6 +333,7 @@ mod tests {
         check(OAuthFault::OpenToOthers { path: path(), mode: 0o644 }, false, "reauthorize", "chmod 600");
         check(OAuthFault::Storage { path: path(), problem: problem() }, false, "reauthorize", "permissions");
         check(OAuthFault::OtherIssuer, false, "reauthorize", login);
+        check(OAuthFault::Internal { origin: origin() }, false, "reauthorize", "check the URL");
         check(OAuthFault::NoRegistration { problem: problem() }, false, "reauthorize", "`client_id`");
         check(OAuthFault::Storage { path: path(), problem: problem() }, true, "source_unavailable", "");
         check(OAuthFault::SharedState { problem: problem() }, true, "source_unavailable", "later");
