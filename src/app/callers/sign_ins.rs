@@ -165,9 +165,11 @@ impl SourceSignIns for CallerSignIns {
         let (server, account) = self.granted(caller, source)?;
         let _permit = server.open.permit(caller.person_id()).await?;
         // A person who has signed in must not learn then that nothing can be stored.
-        self.tokens(account.clone()).load().await?;
+        let tokens = self.tokens(account.clone());
+        tokens.load().await?;
         let redirect_uri = self.public_url.at(SIGNED_IN);
-        let pending = Box::pin(PendingLogin::begin(account, &server.client, redirect_uri)).await?;
+        let begun = PendingLogin::begin(account, &server.client, redirect_uri, tokens.as_ref());
+        let pending = Box::pin(begun).await?;
         let (url, state) = (pending.url().to_string(), pending.state().to_owned());
         Ok(SignInStart { url, state, pending: pending.into_exchange().to_text() })
     }

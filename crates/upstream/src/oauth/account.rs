@@ -81,6 +81,11 @@ impl Account {
         self.caller.as_ref().map(|caller| caller.person)
     }
 
+    /// Returns the account of the source itself, for what all of its callers share.
+    pub(super) fn without_caller(&self) -> Self {
+        Self { caller: None, ..self.clone() }
+    }
+
     /// Returns the server that the tokens are bound to: scheme, host, port and path of its URL.
     #[must_use]
     pub fn server(&self) -> String {

@@ -89,6 +89,8 @@ pub enum OAuthFault {
         /// Description of the problem.
         problem: String,
     },
+    /// As many clients as are allowed within an hour were registered for the source.
+    TooManyRegistrations,
     /// The person or the authorization server refused the sign-in.
     AccessDenied,
     /// The authorization server refused a request.
@@ -129,15 +131,26 @@ pub enum OAuthFault {
     Stopped,
 }
 
+impl OAuthFault {
+    /// Returns true if the authorization server does not know the client, or no longer accepts it.
+    pub(super) fn is_of_client(&self) -> bool {
+        let (Self::Refused { code } | Self::Rejected { code }) = self else { return false };
+        matches!(code.as_str(), "invalid_client" | "unauthorized_client")
+    }
+}
+
 impl OAuthError {
     /// Returns true if the same request may succeed later without a new sign-in.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        use OAuthFault::{Locked, Malformed, Metadata, RateLimited, SharedState, Stopped, Unreachable};
+        use OAuthFault::{
+            Locked, Malformed, Metadata, RateLimited, SharedState, Stopped, TooManyRegistrations, Unreachable,
+        };
         matches!(
             self.fault,
             Locked
                 | Stopped
+                | TooManyRegistrations
                 | SharedState { .. }
                 | Metadata { .. }
                 | Malformed { .. }
@@ -164,6 +177,10 @@ impl OAuthError {
             }
             OAuthFault::NoRegistration { .. } => {
                 "register a client with the vendor, and write its `client_id` into the configuration of the source"
+                    .to_owned()
+            }
+            OAuthFault::TooManyRegistrations => {
+                "try again in an hour, or register a client with the vendor and write its `client_id` into the configuration"
                     .to_owned()
             }
             OAuthFault::Listener { .. } => "choose another redirect port, or end what uses it".to_owned(),
@@ -235,6 +252,12 @@ impl fmt::Display for OAuthError {
                     "the authorization server of source `{name}` does not register fetchwell ({problem})"
                 )
             }
+            OAuthFault::TooManyRegistrations => {
+                write!(
+                    f,
+                    "fetchwell has registered too often at the authorization server of source `{name}` within an hour"
+                )
+            }
             OAuthFault::AccessDenied => write!(f, "the sign-in to source `{name}` was cancelled or refused"),
             OAuthFault::Refused { code } => {
                 write!(f, "the authorization server of source `{name}` refused the sign-in ({code})")
@@ -268,7 +291,9 @@ impl From<OAuthError> for SourceError {
     fn from(error: OAuthError) -> Self {
         let is_of_caller = error.sign_in_page.is_some();
         match error.fault {
-            OAuthFault::RateLimited { .. } => Self::RateLimited { retry_after: None },
+            OAuthFault::RateLimited { .. } | OAuthFault::TooManyRegistrations => {
+                Self::RateLimited { retry_after: None }
+            }
             // Files and addresses of the server are no business of its callers. The source has not failed.
             OAuthFault::Storage { .. } | OAuthFault::OpenToOthers { .. } | OAuthFault::SharedState { .. }
                 if is_of_caller =>
@@ -343,5 +368,6 @@ mod tests {
         let unreachable = OAuthFault::Unreachable { origin: origin(), problem: problem() };
         check(unreachable, false, "source_unavailable", "later");
         check(OAuthFault::RateLimited { origin: origin() }, false, "source_rate_limited", "later");
+        check(OAuthFault::TooManyRegistrations, true, "source_rate_limited", "in an hour");
     }
 }

@@ -26,9 +26,9 @@ use super::discovery::{Challenge, Discovery, challenge, discover, fault_of, redi
 use super::fault::{OAuthError, OAuthFault};
 use super::redirect::RedirectReply;
 use super::registration::{LoginSettings, Registration, register};
+use super::storage::Tokens;
 use super::stored_login::{RegisteredClient, StoredLogin};
 use super::token_response::login_of_response;
-use super::tokens::Tokens;
 
 /// Maximum length of a code that is sent on, in bytes.
 const MAX_CODE_BYTES: usize = 4 * 1024;
@@ -67,7 +67,8 @@ struct ExchangeText {
 }
 
 impl PendingLogin {
-    /// Discovers the authorization server of an account and prepares a sign-in that returns to `redirect_uri`.
+    /// Discovers the authorization server of an account and prepares a sign-in that returns to `redirect_uri`. Registers a
+    /// client, if none is configured or kept beside the tokens.
     ///
     /// # Errors
     ///
@@ -76,15 +77,17 @@ impl PendingLogin {
         account: Account,
         settings: &LoginSettings,
         redirect_uri: String,
+        tokens: &dyn Tokens,
     ) -> Result<Self, OAuthError> {
         let client = Arc::new(OutboundClient::new(account.clone(), REQUEST_WITHIN));
-        Self::with_client(account, settings, redirect_uri, client).await
+        Self::with_client(account, settings, redirect_uri, tokens, client).await
     }
 
     pub(super) async fn with_client(
         account: Account,
         settings: &LoginSettings,
         redirect_uri: String,
+        tokens: &dyn Tokens,
         client: Arc<OutboundClient>,
     ) -> Result<Self, OAuthError> {
         let challenge = challenge(&account, &client).await?;
@@ -102,7 +105,7 @@ impl PendingLogin {
             &client,
             &mut manager,
             &metadata,
-            Registration { settings, redirect_uri, scopes: &scopes },
+            Registration { settings, redirect_uri, scopes: &scopes, registrations: tokens.registrations() },
         );
         let registered = registered.await?;
         let mut request = AuthorizationRequest::new(registered.redirect_uri.as_str())
@@ -199,6 +202,24 @@ impl CodeExchange {
     /// The sign-in was refused, the reply is from another authorization server, a request failed, or the tokens cannot be
     /// stored.
     pub async fn finish(self, reply: RedirectReply, tokens: &dyn Tokens) -> Result<StoredLogin, OAuthError> {
+        let outcome = self.exchange(reply, tokens).await;
+        if let Some(registrations) = tokens.registrations() {
+            let noted = match &outcome {
+                Err(error) if error.fault.is_of_client() => registrations.forget(&self.registered).await,
+                Ok(_)
+                | Err(OAuthError { fault: OAuthFault::AccessDenied | OAuthFault::Refused { .. }, .. }) => {
+                    registrations.returned(&self.registered).await
+                }
+                Err(_) => Ok(()),
+            };
+            if let Err(error) = noted {
+                tracing::warn!(%error, "clients that are registered for a source");
+            }
+        }
+        outcome
+    }
+
+    async fn exchange(&self, reply: RedirectReply, tokens: &dyn Tokens) -> Result<StoredLogin, OAuthError> {
         let failed = |fault| self.account.error(fault);
         if let Some(error) = reply.error {
             return Err(failed(refused(error)));

@@ -95,6 +95,11 @@ impl Vendor {
         self.state.lock().unwrap().refreshes
     }
 
+    /// Returns the number of requests with this method and path.
+    pub(crate) fn requests(&self, line: &str) -> usize {
+        self.server.requests().iter().filter(|request| request.line == line).count()
+    }
+
     /// Returns the number of sessions that were opened.
     pub(crate) fn sessions(&self) -> usize {
         let is_start =

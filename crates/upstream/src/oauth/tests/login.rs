@@ -13,7 +13,7 @@ use super::super::login::Login;
 use super::super::pending_login::{CodeExchange, PendingLogin};
 use super::super::redirect::RedirectReply;
 use super::super::registration::LoginSettings;
-use super::super::tokens::Tokens;
+use super::super::storage::Tokens;
 use super::server::{Behaviour, Servers};
 use super::{LONG, account, bearer, get, sign_in, sign_in_with, store};
 
@@ -194,12 +194,12 @@ async fn check_reply(change: impl Fn(RedirectReply) -> RedirectReply, expect: &O
     let folder = tempfile::tempdir().unwrap();
     let redirect_uri = "http://127.0.0.1:1/callback".to_owned();
     let settings = LoginSettings::default();
-    let pending = PendingLogin::begin(account(&servers.mcp), &settings, redirect_uri);
+    let store = store(&servers, folder.path());
+    let pending = PendingLogin::begin(account(&servers.mcp), &settings, redirect_uri, store.as_ref());
     let pending = Box::pin(pending).await.unwrap();
     assert!(!format!("{pending:?}").contains(pending.state()));
     let back: Url = servers.consent(pending.url()).parse().unwrap();
     let reply = change(RedirectReply::from_query(back.query().unwrap(), pending.state()).unwrap());
-    let store = store(&servers, folder.path());
     let error: OAuthError =
         Box::pin(pending.into_exchange().finish(reply, store.as_ref())).await.unwrap_err();
     assert_eq!(error.fault, *expect);
@@ -235,8 +235,8 @@ async fn another_process_finishes_a_sign_in_with_the_same_authorization_server()
     let begin = async || {
         let redirect_uri = "https://r.example/sources/signed-in".to_owned();
         let settings = LoginSettings::default();
-        let pending = Box::pin(PendingLogin::begin(account(&servers.mcp), &settings, redirect_uri));
-        let pending = pending.await.unwrap();
+        let begun = PendingLogin::begin(account(&servers.mcp), &settings, redirect_uri, store.as_ref());
+        let pending = Box::pin(begun).await.unwrap();
         let back: Url = servers.consent(pending.url()).parse().unwrap();
         let reply = RedirectReply::from_query(back.query().unwrap(), pending.state()).unwrap();
         (pending.into_exchange().to_text(), reply)
@@ -268,6 +268,27 @@ async fn another_process_finishes_a_sign_in_with_the_same_authorization_server()
     let changed = text.expose_secret().replace(&servers.issuer, "https://evil.example");
     let refused = resume(&SecretString::from(changed)).await.unwrap_err();
     assert_eq!(refused.fault, OAuthFault::OtherIssuer);
+}
+
+#[tokio::test]
+async fn a_registered_client_is_used_again_until_it_is_refused() {
+    let servers = Servers::start(Behaviour { client_secret: Some("s3cret"), ..Behaviour::default() }).await;
+    let folder = tempfile::tempdir().unwrap();
+    let registrations = || servers.requests("POST /tenant/register").len();
+    let first = sign_in(&servers, folder.path()).await.unwrap();
+    let second = sign_in(&servers, folder.path()).await.unwrap();
+    assert_eq!(registrations(), 1);
+    assert_eq!(first.client.redirect_uri, second.client.redirect_uri, "the port is part of the registration");
+    // The authorization server has forgotten the client: at a refresh, and at the exchange of a code.
+    let unknown = (401, r#"{"error":"invalid_client"}"#.to_owned());
+    servers.change(|behaviour| behaviour.token_response = Some(unknown));
+    let bearer = bearer(&servers, folder.path());
+    assert!(bearer.refused(&second.access_token).await.is_err());
+    assert!(sign_in(&servers, folder.path()).await.is_err());
+    assert_eq!(registrations(), 2);
+    servers.change(|behaviour| behaviour.token_response = None);
+    sign_in(&servers, folder.path()).await.unwrap();
+    assert_eq!(registrations(), 3);
 }
 
 #[tokio::test]
