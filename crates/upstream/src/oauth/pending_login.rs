@@ -221,6 +221,9 @@ impl CodeExchange {
 
     async fn exchange(&self, reply: RedirectReply, tokens: &dyn Tokens) -> Result<StoredLogin, OAuthError> {
         let failed = |fault| self.account.error(fault);
+        if !self.attempt.is_from(reply.issuer.as_deref()) {
+            return Err(failed(OAuthFault::OtherIssuer));
+        }
         if let Some(error) = reply.error {
             return Err(failed(refused(error)));
         }
@@ -264,6 +267,20 @@ impl fmt::Debug for PendingLogin {
 impl fmt::Debug for CodeExchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CodeExchange").field("account", &self.account).finish_non_exhaustive()
+    }
+}
+
+impl Attempt {
+    /// Returns true if a reply with this `iss` is from the authorization server of the attempt (RFC 9207, 2.4). rmcp checks only
+    /// replies with a code.
+    fn is_from(&self, issuer: Option<&str>) -> bool {
+        let stored = self.0.lock();
+        let Some(stored) = &*stored else { return false };
+        match (issuer, &stored.expected_issuer) {
+            (Some(issuer), Some(expected)) => issuer == expected,
+            (Some(_), None) => false,
+            (None, _) => !stored.require_issuer,
+        }
     }
 }
 

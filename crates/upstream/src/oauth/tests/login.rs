@@ -224,6 +224,15 @@ async fn replies_that_refuse_or_are_forged_give_no_token() {
     check_reply(|reply| RedirectReply { issuer: None, ..reply }, &OAuthFault::OtherIssuer).await;
     let forged = || Some("https://evil.example".to_owned());
     check_reply(|reply| RedirectReply { issuer: forged(), ..reply }, &OAuthFault::OtherIssuer).await;
+    // An error ends the attempt as well, so it must be that of the authorization server.
+    for issuer in [None, forged()] {
+        let reply = |reply: RedirectReply| RedirectReply {
+            issuer: issuer.clone(),
+            error: Some("access_denied".to_owned()),
+            ..reply
+        };
+        check_reply(reply, &OAuthFault::OtherIssuer).await;
+    }
 }
 
 #[tokio::test]
