@@ -66,7 +66,7 @@ impl From<String> for KeyMistake {
 
 impl KeyMistake {
     /// Creates the mistake of a key, or of a key in a table of the source.
-    fn new(key: &[&str], problem: impl Into<String>) -> Self {
+    pub(super) fn new(key: &[&str], problem: impl Into<String>) -> Self {
         Self { key: key.iter().map(|step| (*step).to_owned()).collect(), problem: problem.into() }
     }
 }

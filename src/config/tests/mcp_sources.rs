@@ -8,6 +8,14 @@ use crate::config::{SourcePlace, check_text};
 const MISTAKES: &[(&str, &str)] = &[
     ("URL\ncommand = ['a']", "4: source[0].command: source `a`: mcp and command are two servers"),
     ("URL\nenv = { A = 'b' }", "4: source[0].env: source `a`: env is for a server that is started"),
+    ("URL\nstore = 'a.db'", "4: source[0].store: source `a`: this is another source"),
+    ("URL\nurl = 'https://b.example'", "4: source[0].url: source `a`: this is another source"),
+    ("URL\ncache_root = 'x'", "4: source[0].cache_root: source `a`: this is for the credential"),
+    ("URL\nmax_lag = '3s'", "4: source[0].max_lag: source `a`: this is for a store in a database"),
+    (
+        "command = ['a']\nstreams = ['items']",
+        "4: source[0].streams: source `a`: an MCP server has one stream, so there is none to choose; remove",
+    ),
     ("command = [' ']", "3: source[0].command: source `a`: command is empty"),
     (
         "command = ['a']\nallow_insecure = true",
