@@ -386,6 +386,11 @@ fn inspect_says_what_to_write() {
         (contract.clone(), "search = { tool = \"seek\" }", ["no tool `seek`", "name another one as `tool`"]),
         (
             contract.clone(),
+            "search = { tool = \"search\", query = \"q\" }",
+            ["no argument `q`, which `query` of `search` names; it has `query`", "one of these as `query`"],
+        ),
+        (
+            contract.clone(),
             "search = { tool = \"search\", results = \"/nope\" }",
             ["no list of results", "remove a wrong `results`"],
         ),
@@ -402,9 +407,10 @@ fn inspect_says_what_to_write() {
             "{parts:?}: {said}"
         );
         assert!(!said.contains("source inspect"), "{said}");
-        assert!(
-            stdout_of(&run(&config, &["source", "test"])).contains("run `fetchwell source inspect wiki`")
-        );
+        for command in [&["source", "test"][..], &["doctor"]] {
+            let shown = stdout_of(&run(&config, command));
+            assert!(shown.contains("run `fetchwell source inspect wiki`"), "{command:?}: {shown}");
+        }
     }
 }
 
