@@ -129,7 +129,10 @@ impl ToolInfo {
     pub(crate) fn lacks(&self, name: &str) -> bool {
         let combines = ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"];
         let is_open = match self.schema.get("additionalProperties") {
-            None => self.properties().next().is_none() || combines.iter().any(|key| self.schema.contains_key(*key)),
+            None => {
+                self.properties().next().is_none()
+                    || combines.iter().any(|key| self.schema.contains_key(*key))
+            }
             Some(more) => *more != Value::Bool(false),
         };
         self.property(name).is_none() && !is_open

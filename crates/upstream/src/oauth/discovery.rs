@@ -50,7 +50,7 @@ pub(super) struct Discovery {
 }
 
 /// Sends an `initialize` request without a token, and returns the challenge of the server.
-pub(super) async fn challenge(account: &Account, client: &OutboundClient) -> Result<Challenge, OAuthError> {
+async fn challenge(account: &Account, client: &OutboundClient) -> Result<Challenge, OAuthError> {
     let params = json!({
         "protocolVersion": PROTOCOL_VERSION,
         "capabilities": {},
@@ -101,8 +101,21 @@ impl Challenge {
     }
 }
 
+/// Asks a server for a challenge, and discovers the authorization server that people sign in at.
+pub(super) async fn discover_sign_in(
+    account: &Account,
+    client: &Arc<OutboundClient>,
+) -> Result<(Challenge, Discovery), OAuthError> {
+    let challenge = challenge(account, client).await?;
+    let found = discover(account, client, &challenge).await?;
+    if !found.is_published && !challenge.is_unauthorized {
+        return Err(account.error(OAuthFault::NoSignIn));
+    }
+    Ok((challenge, found))
+}
+
 /// Discovers the authorization server.
-pub(super) async fn discover(
+async fn discover(
     account: &Account,
     client: &Arc<OutboundClient>,
     challenge: &Challenge,

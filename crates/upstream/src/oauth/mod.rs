@@ -13,6 +13,7 @@
 //! * `client`: the HTTP client of rmcp's state machine
 //! * `discovery`: metadata of the authorization server
 //! * `pending_login`, `registration`: sign-in that waits for its browser, and the client of a sign-in
+//! * `sign_in_server`: what is known of the authorization server without a sign-in
 //! * `login`, `redirect`: sign-in of the person at this machine, and the port that the browser returns to
 //! * `bearer`, `refresh_store`: refreshes, and rmcp's view of the storage
 //! * `token_response`: token responses as sign-ins
@@ -27,6 +28,7 @@ mod pending_login;
 mod redirect;
 mod refresh_store;
 mod registration;
+mod sign_in_server;
 mod storage;
 mod stored_login;
 #[cfg(test)]
@@ -39,6 +41,7 @@ pub use self::fault::{OAuthError, OAuthFault};
 pub use self::login::Login;
 pub use self::pending_login::{CodeExchange, PendingLogin};
 pub use self::redirect::RedirectReply;
-pub use self::registration::LoginSettings;
+pub use self::registration::{ClientKind, LoginSettings};
+pub use self::sign_in_server::SignInServer;
 pub use self::storage::{LockGuard, Registrations, SharedTokens, TokenLock, TokenStore, Tokens};
 pub use self::stored_login::{LoginTextFault, RegisteredClient, StoredLogin};

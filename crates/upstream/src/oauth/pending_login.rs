@@ -22,7 +22,7 @@ use url::Url;
 
 use super::account::Account;
 use super::client::{OutboundClient, REQUEST_WITHIN, is_error_code};
-use super::discovery::{Challenge, Discovery, challenge, discover, fault_of, rediscover};
+use super::discovery::{Challenge, Discovery, discover_sign_in, fault_of, rediscover};
 use super::fault::{OAuthError, OAuthFault};
 use super::redirect::RedirectReply;
 use super::registration::{LoginSettings, Registration, register};
@@ -90,11 +90,7 @@ impl PendingLogin {
         tokens: &dyn Tokens,
         client: Arc<OutboundClient>,
     ) -> Result<Self, OAuthError> {
-        let challenge = challenge(&account, &client).await?;
-        let found = discover(&account, &client, &challenge).await?;
-        if !found.is_published && !challenge.is_unauthorized {
-            return Err(account.error(OAuthFault::NoSignIn));
-        }
+        let (challenge, found) = discover_sign_in(&account, &client).await?;
         let scopes = match settings.scopes.as_slice() {
             [] => found.manager.select_initial_scopes(&[]).await,
             scopes => scopes.to_vec(),

@@ -33,6 +33,45 @@ pub struct LoginSettings {
     pub redirect_port: Option<u16>,
 }
 
+/// The client of a sign-in, by what the authorization server knows it from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientKind {
+    /// The operator has registered it.
+    Configured {
+        /// Its id.
+        client_id: String,
+    },
+    /// A metadata document describes it.
+    Described {
+        /// URL of the document.
+        url: Url,
+    },
+    /// This program registers it.
+    Registered,
+}
+
+impl ClientKind {
+    /// Chooses the client for an authorization server with this metadata.
+    pub(super) fn new(
+        settings: &LoginSettings,
+        metadata: &AuthorizationMetadata,
+    ) -> Result<Self, OAuthFault> {
+        if let Some(client_id) = settings.client_id.clone() {
+            return Ok(Self::Configured { client_id });
+        }
+        let accepts_documents = metadata.additional_fields.get("client_id_metadata_document_supported");
+        let accepts_documents = accepts_documents.and_then(serde_json::Value::as_bool).unwrap_or_default();
+        if let Some(url) = settings.client_metadata_url.clone().filter(|_| accepts_documents) {
+            return Ok(Self::Described { url });
+        }
+        if metadata.registration_endpoint.is_none() {
+            let problem = "it has no registration endpoint".to_owned();
+            return Err(OAuthFault::NoRegistration { problem });
+        }
+        Ok(Self::Registered)
+    }
+}
+
 /// Parts of the registration of a client.
 pub(super) struct Registration<'a> {
     /// Settings of the sign-in.
@@ -55,23 +94,16 @@ pub(super) async fn register(
 ) -> Result<RegisteredClient, OAuthError> {
     let Registration { settings, redirect_uri, scopes, registrations } = registration;
     let issuer = metadata.issuer.clone();
-    if let Some(client_id) = &settings.client_id {
-        let (client_id, client_secret) = (client_id.clone(), settings.client_secret.clone());
-        return Ok(RegisteredClient { client_id, client_secret, issuer, redirect_uri });
-    }
-    let accepts_documents = metadata.additional_fields.get("client_id_metadata_document_supported");
-    let accepts_documents = accepts_documents.and_then(serde_json::Value::as_bool).unwrap_or_default();
-    if let Some(url) = settings.client_metadata_url.as_ref().filter(|_| accepts_documents) {
-        return Ok(RegisteredClient {
-            client_id: url.to_string(),
-            client_secret: None,
-            issuer,
-            redirect_uri,
-        });
-    }
-    if metadata.registration_endpoint.is_none() {
-        let problem = "it has no registration endpoint".to_owned();
-        return Err(account.error(OAuthFault::NoRegistration { problem }));
+    match ClientKind::new(settings, metadata).map_err(|fault| account.error(fault))? {
+        ClientKind::Configured { client_id } => {
+            let client_secret = settings.client_secret.clone();
+            return Ok(RegisteredClient { client_id, client_secret, issuer, redirect_uri });
+        }
+        ClientKind::Described { url } => {
+            let client_id = url.to_string();
+            return Ok(RegisteredClient { client_id, client_secret: None, issuer, redirect_uri });
+        }
+        ClientKind::Registered => {}
     }
     let key = ClientKey { issuer: issuer.as_deref(), redirect_uri: &redirect_uri, scopes };
     let new = Box::pin(register_new(account, client, manager, key));
