@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeServer, FederationClient, Reply, Request, binary, stderr, stdout, text, walk};
+use crate::support::{
+    FakeServer, FederationClient, HttpServer, Reply, Request, binary, get, stderr, stdout, text, walk,
+};
 
 /// Answers a request for a method of the protocol with a result, or with an error as `{"error": ...}`.
 type Script = dyn Fn(&str, &Value) -> Value + Send + Sync;
@@ -104,7 +106,17 @@ fn a_text_that_changed_between_two_parts_is_named_to_its_reader() {
     let same = part(&mut FederationClient::start(&config), next);
     assert_eq!(same["metadata"].get("warning"), None);
     assert_eq!(same["id"], "wiki/items/n1/p1");
+    // The page of a part leads to the next one of the same text.
+    let page = |path: &str| {
+        let server = HttpServer::start(["--config", text(&config), "--state-dir", "none"]);
+        get(&server.address, path).text
+    };
+    let first_page = page("/records/wiki/items:n1?view=text");
+    assert!(first_page.contains(&format!("href=\"/records/{next}\"")), "{first_page}");
+    assert!(!page(&format!("/records/{next}")).contains("changed after the part before"));
     *shown.lock().unwrap() = "other".to_owned();
+    let second_page = page(&format!("/records/{next}"));
+    assert!(second_page.contains("changed after the part before"), "{second_page}");
     let mut client = FederationClient::start(&config);
     // Another reader began after the change.
     let begun = part(&mut client, "wiki/items:n1");

@@ -72,7 +72,7 @@ pub(crate) async fn begin(
     };
     let url = sign_in.authorization_url(&attempt, &pages.url_at(CALLBACK)).await?;
     let mut response = redirect(url.as_str(), None);
-    let kept = format!("{}.{}", attempt.verifier.expose_secret(), to.as_short());
+    let kept = format!("{}.{}", attempt.verifier.expose_secret(), to.to_short());
     let id = AttemptId { state: &attempt.state, bound_to: sign_in.issuer() };
     let keys = AttemptKeys { cookies: pages.cookies(), cursors: callers.toolboxes.cursors() };
     let is_kept = ATTEMPTS.keep(keys, &request.headers, &mut response, id, &kept).await;
