@@ -40,7 +40,6 @@ pub use self::bearer::Bearer;
 pub use self::fault::{OAuthError, OAuthFault};
 pub use self::login::Login;
 pub use self::pending_login::{CodeExchange, PendingLogin};
-pub use self::redirect::RedirectReply;
 pub use self::registration::{ClientKind, LoginSettings};
 pub use self::sign_in_server::SignInServer;
 pub use self::storage::{LockGuard, Registrations, SharedTokens, TokenLock, TokenStore, Tokens};

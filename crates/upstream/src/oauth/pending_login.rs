@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use fetchwell_callers::AuthorizationReply;
 use fetchwell_core::hex::hexadecimal;
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -24,7 +25,6 @@ use super::account::Account;
 use super::client::{OutboundClient, REQUEST_WITHIN, is_error_code};
 use super::discovery::{Challenge, Discovery, discover_sign_in, fault_of, rediscover};
 use super::fault::{OAuthError, OAuthFault};
-use super::redirect::RedirectReply;
 use super::registration::{LoginSettings, Registration, register};
 use super::storage::Tokens;
 use super::stored_login::{RegisteredClient, StoredLogin};
@@ -197,7 +197,11 @@ impl CodeExchange {
     ///
     /// The sign-in was refused, the reply is from another authorization server, a request failed, or the tokens cannot be
     /// stored.
-    pub async fn finish(self, reply: RedirectReply, tokens: &dyn Tokens) -> Result<StoredLogin, OAuthError> {
+    pub async fn finish(
+        self,
+        reply: AuthorizationReply,
+        tokens: &dyn Tokens,
+    ) -> Result<StoredLogin, OAuthError> {
         let outcome = self.exchange(reply, tokens).await;
         if let Some(registrations) = tokens.registrations() {
             let noted = match &outcome {
@@ -215,7 +219,11 @@ impl CodeExchange {
         outcome
     }
 
-    async fn exchange(&self, reply: RedirectReply, tokens: &dyn Tokens) -> Result<StoredLogin, OAuthError> {
+    async fn exchange(
+        &self,
+        reply: AuthorizationReply,
+        tokens: &dyn Tokens,
+    ) -> Result<StoredLogin, OAuthError> {
         let failed = |fault| self.account.error(fault);
         if !self.attempt.is_from(reply.issuer.as_deref()) {
             return Err(failed(OAuthFault::OtherIssuer));

@@ -25,7 +25,7 @@ mod sign_in_page;
 mod stream;
 mod visit;
 
-pub(super) use self::attempts::{Answer, AttemptId, AttemptKeys, Attempts, SOURCE_COOKIE};
+pub(super) use self::attempts::{AttemptId, AttemptKeys, Attempts, SOURCE_COOKIE};
 pub(super) use self::forms::{handle_form, sign_in_with_token, sign_out};
 pub(crate) use self::pages::Pages;
 pub(super) use self::pages::{AccessMethod, PageRefusal, begin_session, without_state};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use fetchwell_callers::AuthorizationReply;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use url::Url;
@@ -11,7 +12,6 @@ use super::super::account::Account;
 use super::super::fault::{OAuthError, OAuthFault};
 use super::super::login::Login;
 use super::super::pending_login::{CodeExchange, PendingLogin};
-use super::super::redirect::RedirectReply;
 use super::super::registration::LoginSettings;
 use super::super::storage::Tokens;
 use super::server::{Behaviour, Servers};
@@ -189,7 +189,7 @@ async fn token_responses_that_are_no_tokens_say_why() {
 }
 
 /// Signs in with a reply in place of that of the authorization server.
-async fn check_reply(change: impl Fn(RedirectReply) -> RedirectReply, expect: &OAuthFault) {
+async fn check_reply(change: impl Fn(AuthorizationReply) -> AuthorizationReply, expect: &OAuthFault) {
     let servers = Servers::start(Behaviour::default()).await;
     let folder = tempfile::tempdir().unwrap();
     let redirect_uri = "http://127.0.0.1:1/callback".to_owned();
@@ -199,7 +199,7 @@ async fn check_reply(change: impl Fn(RedirectReply) -> RedirectReply, expect: &O
     let pending = Box::pin(pending).await.unwrap();
     assert!(!format!("{pending:?}").contains(pending.state()));
     let back: Url = servers.consent(pending.url()).parse().unwrap();
-    let reply = change(RedirectReply::from_query(back.query().unwrap(), pending.state()).unwrap());
+    let reply = change(AuthorizationReply::from_query(back.query().unwrap()));
     let error: OAuthError =
         Box::pin(pending.into_exchange().finish(reply, store.as_ref())).await.unwrap_err();
     assert_eq!(error.fault, *expect);
@@ -211,22 +211,25 @@ async fn check_reply(change: impl Fn(RedirectReply) -> RedirectReply, expect: &O
 async fn replies_that_refuse_or_are_forged_give_no_token() {
     let with_error = |error: &str| {
         let error = error.to_owned();
-        move |reply: RedirectReply| RedirectReply { error: Some(error.clone()), ..reply }
+        move |reply: AuthorizationReply| AuthorizationReply { error: Some(error.clone()), ..reply }
     };
     check_reply(with_error("access_denied"), &OAuthFault::AccessDenied).await;
     let refused = |code: &str| OAuthFault::Refused { code: code.to_owned() };
     check_reply(with_error("invalid_scope"), &refused("invalid_scope")).await;
     check_reply(with_error("<script>"), &refused("unknown_error")).await;
-    check_reply(|reply| RedirectReply { code: None, ..reply }, &refused("no_code")).await;
+    check_reply(|reply| AuthorizationReply { code: None, ..reply }, &refused("no_code")).await;
     let long = "c".repeat(5_000);
-    check_reply(|reply| RedirectReply { code: Some(long.as_str().into()), ..reply }, &refused("no_code"))
-        .await;
-    check_reply(|reply| RedirectReply { issuer: None, ..reply }, &OAuthFault::OtherIssuer).await;
+    check_reply(
+        |reply| AuthorizationReply { code: Some(long.as_str().into()), ..reply },
+        &refused("no_code"),
+    )
+    .await;
+    check_reply(|reply| AuthorizationReply { issuer: None, ..reply }, &OAuthFault::OtherIssuer).await;
     let forged = || Some("https://evil.example".to_owned());
-    check_reply(|reply| RedirectReply { issuer: forged(), ..reply }, &OAuthFault::OtherIssuer).await;
+    check_reply(|reply| AuthorizationReply { issuer: forged(), ..reply }, &OAuthFault::OtherIssuer).await;
     // An error ends the attempt as well, so it must be that of the authorization server.
     for issuer in [None, forged()] {
-        let reply = |reply: RedirectReply| RedirectReply {
+        let reply = |reply: AuthorizationReply| AuthorizationReply {
             issuer: issuer.clone(),
             error: Some("access_denied".to_owned()),
             ..reply
@@ -247,7 +250,7 @@ async fn another_process_finishes_a_sign_in_with_the_same_authorization_server()
         let begun = PendingLogin::begin(account(&servers.mcp), &settings, redirect_uri, store.as_ref());
         let pending = Box::pin(begun).await.unwrap();
         let back: Url = servers.consent(pending.url()).parse().unwrap();
-        let reply = RedirectReply::from_query(back.query().unwrap(), pending.state()).unwrap();
+        let reply = AuthorizationReply::from_query(back.query().unwrap());
         (pending.into_exchange().to_text(), reply)
     };
     let resume =
