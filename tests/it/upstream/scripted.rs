@@ -5,12 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use crate::support::mcp_tool as tool;
 use crate::support::{
-    FakeServer, FederationClient, HttpServer, Reply, Request, binary, get, stderr, stdout, text, walk,
+    FakeServer, FederationClient, HttpServer, binary, get, mcp_reply, stderr, stdout, text, walk,
 };
-
-/// Answers a request for a method of the protocol with a result, or with an error as `{"error": ...}`.
-type Script = dyn Fn(&str, &Value) -> Value + Send + Sync;
 
 /// A server over HTTP, with the configuration of a client of it.
 struct ScriptedServer {
@@ -21,8 +19,7 @@ struct ScriptedServer {
 impl ScriptedServer {
     /// Starts a server that answers `tools/list` and `tools/call` by the script.
     fn start(script: impl Fn(&str, &Value) -> Value + Send + Sync + 'static) -> Self {
-        let script: Box<Script> = Box::new(script);
-        let server = FakeServer::start(move |request| answer(request, &*script));
+        let server = FakeServer::start(move |request| mcp_reply(request, &script));
         Self { server, folder: tempfile::tempdir().unwrap() }
     }
 
@@ -43,31 +40,6 @@ impl ScriptedServer {
         let named = format!("\"method\":\"{method}\"");
         self.server.requests().iter().filter(|request| request.body.contains(&named)).count()
     }
-}
-
-fn answer(request: &Request, script: &Script) -> Reply {
-    let Ok(message) = serde_json::from_str::<Value>(&request.body) else {
-        return Reply::Json(405, String::new());
-    };
-    let (method, params) = (message["method"].as_str().unwrap_or_default(), &message["params"]);
-    let result = match method {
-        "initialize" => json!({"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
-            "serverInfo": {"name": "scripted", "version": "1"}}),
-        "tools/list" | "tools/call" => script(method, params),
-        _ => return Reply::Full(202, Vec::new(), String::new()),
-    };
-    let mut reply = json!({"jsonrpc": "2.0", "id": message["id"]});
-    match result.get("error") {
-        Some(error) => reply["error"] = error.clone(),
-        None => reply["result"] = result,
-    }
-    Reply::Json(200, reply.to_string())
-}
-
-fn tool(name: &str, arguments: &[&str]) -> Value {
-    let properties: serde_json::Map<String, Value> =
-        arguments.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
-    json!({"name": name, "inputSchema": {"type": "object", "properties": properties, "required": arguments[..1]}})
 }
 
 fn structured(answer: &Value) -> Value {
