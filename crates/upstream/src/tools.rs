@@ -447,7 +447,7 @@ mod tests {
             assert_eq!(undeclared, expect.map(|(key, name)| (key, name.to_owned())), "{schema}");
         };
         let query = |name: &str| SearchMapping { query: Some(name.to_owned()), ..SearchMapping::default() };
-        let limit = || SearchMapping { limit: Some("n".to_owned()), ..query("query") };
+        let limit = SearchMapping { limit: Some("n".to_owned()), ..query("query") };
         let more =
             || SearchMapping { arguments: Map::from_iter([("all".to_owned(), json!(1))]), ..query("query") };
         let listed = json!({"properties": {"query": {}}});
@@ -461,8 +461,8 @@ mod tests {
         check(&open, query("q"), None);
         check(&json!({}), query("q"), None);
         check(&json!({"properties": {"query": {}}, "allOf": [{}]}), query("q"), None);
-        check(&listed, limit(), None);
-        check(&closed, limit(), Some(("limit", "n")));
+        check(&listed, limit.clone(), None);
+        check(&closed, limit, Some(("limit", "n")));
         check(&listed, more(), None);
         check(&closed, more(), Some(("arguments", "all")));
     }

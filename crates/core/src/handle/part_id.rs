@@ -98,12 +98,12 @@ mod tests {
 
     /// Texts close to the grammar, so that many of them parse.
     fn any_text() -> impl Strategy<Value = String> {
-        let key = || "([a-z0-9._~-]|%[0-9A-F][0-9A-F]|:){1,6}";
-        let version = || "(~[0-9a-f]{8}|~[0-9a-fA-F~]{7,9}|~.{0,9}|)";
+        const KEY: &str = "([a-z0-9._~-]|%[0-9A-F][0-9A-F]|:){1,6}";
+        const VERSION: &str = "(~[0-9a-f]{8}|~[0-9a-fA-F~]{7,9}|~.{0,9}|)";
         prop_oneof![
-            (key(), key(), key(), "p[0-9]{1,3}", version())
+            (KEY, KEY, KEY, "p[0-9]{1,3}", VERSION)
                 .prop_map(|(a, b, c, part, version)| format!("{a}/{b}/{c}/{part}{version}")),
-            (key(), key(), version()).prop_map(|(a, b, version)| format!("{a}/{b}{version}")),
+            (KEY, KEY, VERSION).prop_map(|(a, b, version)| format!("{a}/{b}{version}")),
             any::<String>(),
         ]
     }

@@ -78,8 +78,9 @@ impl OutboundClient {
     pub(super) async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, HttpFault> {
         let url = Url::parse(&request.uri().to_string());
         let origin = url.as_ref().map(origin).unwrap_or_default();
-        let insecure = |_invalid| ForbiddenUrl::Insecure;
-        let permitted = url.map_err(insecure).and_then(|url| self.account.check_url(&url).map(|()| url));
+        let permitted = url
+            .map_err(|_invalid| ForbiddenUrl::Insecure)
+            .and_then(|url| self.account.check_url(&url).map(|()| url));
         let sent = match permitted {
             Ok(url) => {
                 let late = |_late| HttpFaultKind::Unreachable(format!("no answer within {:?}", self.within));

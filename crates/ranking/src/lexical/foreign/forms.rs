@@ -23,8 +23,9 @@ pub(super) struct FoundWord {
 impl QueryForms {
     /// Creates the forms of words of a query.
     pub(super) fn new<'a>(slots: impl Iterator<Item = &'a Slot>) -> Self {
-        let word = |slot: &Slot| QueryWord { text: slot.text.clone(), forms: Inflection::new(&slot.text) };
-        Self(slots.map(word).collect())
+        let words =
+            slots.map(|slot| QueryWord { text: slot.text.clone(), forms: Inflection::new(&slot.text) });
+        Self(words.collect())
     }
 
     /// Returns the number of words.

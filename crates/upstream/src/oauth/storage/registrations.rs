@@ -173,13 +173,12 @@ impl Registrations {
         let parsed = text.and_then(|text| serde_json::from_str(text.expose_secret()).ok());
         let known =
             parsed.filter(|text: &RegistrationsText| text.version == VERSION && text.server == server);
-        let none = || RegistrationsText {
+        Ok(known.unwrap_or_else(|| RegistrationsText {
             version: VERSION,
             server: self.account.server(),
             clients: Vec::new(),
             registered_at: Vec::new(),
-        };
-        Ok(known.unwrap_or_else(none))
+        }))
     }
 
     async fn save(&self, text: &RegistrationsText) -> Result<(), OAuthError> {
