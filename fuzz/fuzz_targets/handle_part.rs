@@ -1,8 +1,8 @@
-//! Handles with a part: every part of a record has a handle that parses back, and no text parses as the handle
-//! of another part or another record.
+//! Handles with a part, and ids of parts with the version of a text: every part of a record has a handle that parses back, and no
+//! text parses as the handle of another part or another record.
 #![no_main]
 
-use fetchwell_core::handle::{Handle, MAX_HANDLE_BYTES};
+use fetchwell_core::handle::{Handle, MAX_HANDLE_BYTES, PartId, TextVersion};
 use libfuzzer_sys::fuzz_target;
 
 // The input: a number, a line break, and a handle.
@@ -12,7 +12,8 @@ fuzz_target!(|text: &str| {
         mint_part(&whole, number);
     }
     let spelled = format!("{text}/p{number}");
-    for text in [text, &spelled] {
+    for text in [text, &spelled, &format!("{text}~{number}"), &format!("{text}/p1~{number}")] {
+        check_id(text);
         if let Ok(handle) = text.parse::<Handle>() {
             check_part(text, &handle);
         }
@@ -36,6 +37,20 @@ fn mint_part(whole: &Handle, number: u32) {
     assert!(part.as_str().len() <= MAX_HANDLE_BYTES);
     assert_eq!((part.address(), part.part()), (address, Some(number)));
     assert_eq!(part.as_str().parse::<Handle>().as_ref(), Ok(&part));
+    let version = Some(TextVersion::from_hash(address.record.as_str()));
+    let id = PartId { handle: part, version };
+    assert_eq!(id.to_string().parse::<PartId>().as_ref(), Ok(&id));
+}
+
+/// Checks that a text is the only spelling of its id, and that every handle is an id.
+fn check_id(text: &str) {
+    let handle = text.parse::<Handle>();
+    let Ok(id) = text.parse::<PartId>() else {
+        assert!(handle.is_err());
+        return;
+    };
+    assert_eq!(id.to_string(), text);
+    assert_eq!(id.version.is_none(), handle.is_ok());
 }
 
 /// Checks that a text with a part is the only spelling of its handle, and that the record without the part is the same.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use fetchwell_outbound::is_confidential;
 use fetchwell_pdpp::ProviderUrl;
-use fetchwell_upstream::oauth::{Account, Bearer, Login, LoginSettings, TokenStore, Tokens};
+use fetchwell_upstream::oauth::{
+    Account, Bearer, ClientKind, Login, LoginSettings, SignInServer, TokenStore, Tokens,
+};
 use fetchwell_upstream::{
     CLIENT_NAME, CallerServerSettings, CallerServers, CallerSessions, Credential, Mapping, McpPlace,
     McpServer, McpSettings, ServerCommand, preset,
@@ -159,6 +161,31 @@ pub(crate) async fn sign_in(
     let login = Login::new(account(settings, url)?, login, sign_ins(settings, url, environment)?);
     let signed_in = login.run(open).await;
     signed_in.map(drop).map_err(|error| Failure::new(format!("{error}; {}", error.remedy())))
+}
+
+/// Tests what can be tested of a server that each caller signs in to: that it answers, and its authorization server. Returns
+/// a description of what was found.
+///
+/// # Errors
+///
+/// Callers cannot sign in.
+pub(crate) async fn check_sign_in(
+    settings: &SourceSettings,
+    server: &McpSource,
+    environment: &Environment,
+) -> Result<String, Failure> {
+    let McpEndpoint::Http { url, oauth, .. } = &server.endpoint else {
+        return Err(Failure::usage(&of_callers(settings)));
+    };
+    let login = login_settings(settings, oauth, environment)?;
+    let found = SignInServer::discover(&account(settings, url)?, &login).await;
+    let found = found.map_err(|error| Failure::new(format!("{error}; {}", error.remedy())))?;
+    let client = match found.client {
+        ClientKind::Configured { client_id } => format!("as the client `{client_id}` of `oauth`"),
+        ClientKind::Described { url } => format!("as the client of {url}"),
+        ClientKind::Registered => "where fetchwell registers a client at the first sign-in".to_owned(),
+    };
+    Ok(format!("the server answers, and asks for a sign-in at {}, {client}", found.name))
 }
 
 /// Returns the client of a sign-in; reads its secret.

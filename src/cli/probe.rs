@@ -13,7 +13,8 @@ use tokio::time::timeout;
 
 use super::print::counted;
 use crate::app::failure::Failure;
-use crate::config::{McpEndpoint, SourcePlace, SourceSettings};
+use crate::app::mcp::check_sign_in;
+use crate::config::{Environment, McpEndpoint, SourcePlace, SourceSettings};
 
 /// Words of a search that only shows whether a source answers.
 pub(super) const PROBE: &str = "fetchwell doctor";
@@ -37,11 +38,24 @@ pub(super) fn callers_credential(settings: &SourceSettings) -> Option<&'static s
         Some("that of each caller, so it can only be called through `fetchwell serve`")
     } else if settings.signs_callers_in() {
         Some(
-            "the sign-in of each caller on the page /sources, so it can only be called through `fetchwell serve`",
+            "the sign-in of each caller on the page /sources, so its tools can only be called through `fetchwell serve`",
         )
     } else {
         None
     }
+}
+
+/// Tests the sign-in of a source that each caller signs in to. Returns what was found, or the problem with its remedy; `None` for
+/// other sources.
+pub(super) async fn sign_in_of_callers(
+    settings: &SourceSettings,
+    environment: &Environment,
+) -> Option<Result<String, String>> {
+    let SourcePlace::Mcp(server) = &settings.place else { return None };
+    if !settings.signs_callers_in() {
+        return None;
+    }
+    Some(check_sign_in(settings, server, environment).await.map_err(|failure| failure.message))
 }
 
 /// Reads the schema of a source within its deadline. The schema of an MCP server is known, so it is searched.

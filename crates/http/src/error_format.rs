@@ -1,18 +1,21 @@
-//! Formats of the error responses of middleware: that of the API that a path belongs to.
+//! Formats of the error responses of middleware: that of the API that a path belongs to, or a page.
 
 use axum::response::Response;
-use fetchwell_telemetry::RequestId;
 
-use super::middleware::refusal::Refusal;
-use super::{api, mcp, v1};
+use super::middleware::refusal::{Refusal, RefusedRequest};
+use super::{api, mcp, pages, v1};
 
-/// Renders a refusal of the request for a path. Paths that belong to no API get the format of `/api/v1`.
-pub(crate) fn render(refusal: &Refusal, path: &str, id: &RequestId) -> Response {
+/// Renders a refusal of a request. A browser gets a page at the path of one. Paths that belong to no API get the format of
+/// `/api/v1`.
+pub(crate) fn render(refusal: &Refusal, request: &RefusedRequest<'_>) -> Response {
+    let path = request.path;
     if path == "/mcp" || path.starts_with("/mcp/") {
         mcp::refused(refusal)
     } else if v1::is_contract(path) {
-        v1::refused(refusal, id)
+        v1::refused(refusal, request.id)
+    } else if request.accepts_html && pages::is_page(path) {
+        pages::refused(refusal)
     } else {
-        api::refused(refusal, id)
+        api::refused(refusal, request.id)
     }
 }

@@ -1,6 +1,6 @@
-//! Names of HTTP headers that the `http` crate does not define.
+//! Names of HTTP headers that the `http` crate does not define, and what `Accept` says of a client.
 
-use axum::http::HeaderName;
+use axum::http::{HeaderMap, HeaderName, header};
 
 /// Headers with the id of a request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
@@ -45,3 +45,9 @@ pub(crate) const ORIGINAL_TOKENS: HeaderName = HeaderName::from_static("x-contex
 
 /// Header with the number of tokens that the response takes.
 pub(crate) const RETURNED_TOKENS: HeaderName = HeaderName::from_static("x-context-returned-tokens");
+
+/// Returns true if the client is a browser that shows the response: programs accept no HTML by name.
+pub(crate) fn accepts_html(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.map(str::to_ascii_lowercase).any(|value| value.contains("text/html"))
+}

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::dns::Resolve;
 use reqwest::{Client, redirect};
 use rustls::{ClientConfig, RootCertStore};
 use url::Url;
@@ -32,7 +33,7 @@ pub fn build_client(url: &Url) -> Result<Client, String> {
             attempt.stop()
         }
     });
-    build(url, same_origin)
+    build(url, same_origin, None)
 }
 
 /// Returns a client as [`build_client`] does that follows no redirects, for requests of a library that decides about each.
@@ -41,12 +42,21 @@ pub fn build_client(url: &Url) -> Result<Client, String> {
 ///
 /// The client cannot be built.
 pub fn build_client_without_redirects(url: &Url) -> Result<Client, String> {
-    build(url, redirect::Policy::none())
+    build(url, redirect::Policy::none(), None)
+}
+
+/// Returns a client without redirects whose names are resolved by `resolver`.
+pub(crate) fn build_resolving_client(url: &Url, resolver: Arc<dyn Resolve>) -> Result<Client, String> {
+    build(url, redirect::Policy::none(), Some(resolver))
 }
 
 /// Builds a client. A proxy of the environment is used for `https` alone, which it cannot read: over plain `http` it would
 /// get the token of a server on this machine.
-fn build(url: &Url, redirects: redirect::Policy) -> Result<Client, String> {
+fn build(
+    url: &Url,
+    redirects: redirect::Policy,
+    resolver: Option<Arc<dyn Resolve>>,
+) -> Result<Client, String> {
     let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut tls = ClientConfig::builder_with_provider(provider)
@@ -58,6 +68,10 @@ fn build(url: &Url, redirects: redirect::Policy) -> Result<Client, String> {
     #[expect(clippy::disallowed_methods, reason = "this is the one builder")]
     let builder = Client::builder();
     let builder = if url.scheme() == "https" { builder } else { builder.no_proxy() };
+    let builder = match resolver {
+        Some(resolver) => builder.dns_resolver(resolver),
+        None => builder,
+    };
     builder
         .user_agent(concat!("fetchwell/", env!("CARGO_PKG_VERSION")))
         .redirect(redirects)

@@ -7,7 +7,7 @@
 //! * `download`: downloads that follow redirects to other hosts
 //! * `json_request`: requests with a JSON body and a bearer key
 //! * `body`: bounded bodies
-//! * `confidential`: URLs that a secret may be sent to
+//! * `confidential`: URLs that a secret may be sent to; `public`: requests to URLs that another server names
 //! * `redaction`: redaction of secrets in responses
 //!
 //! Uses no other crate of the workspace.
@@ -18,6 +18,7 @@ mod confidential;
 mod download;
 mod exchange;
 pub mod json_request;
+mod public;
 mod redaction;
 
 pub use body::{BodyFault, BodyReader, read_body};
@@ -26,4 +27,5 @@ pub use confidential::is_confidential;
 pub use download::{Download, DownloadFault, Downloader};
 pub use exchange::Exchange;
 pub use json_request::{InvalidRequest, bearer, json_request};
+pub use public::{PublicClient, PublicFault, has_public_host};
 pub use redaction::Redactor;

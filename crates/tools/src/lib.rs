@@ -60,6 +60,6 @@ pub use search::{ParsedQuery, SearchReader, dated_position, parse_dated, parse_q
 pub use tool::{Example, ToolSpec};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Toolbox};
 pub use toolboxes::{
-    CallerSettings, CallerSources, CallerToolboxes, GrantToolbox, Permit, SharedToolbox, SignInReply,
-    SignInStart, SignInState, SourceSignIn, SourceSignIns,
+    CallerSettings, CallerSources, CallerToolboxes, GrantToolbox, Permit, SharedToolbox, SignInStart,
+    SignInState, SourceSignIn, SourceSignIns,
 };

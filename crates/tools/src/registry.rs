@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use fetchwell_core::handle::Handle;
+use fetchwell_core::handle::PartId;
 use fetchwell_core::record::RecordData;
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, timeout};
@@ -129,8 +129,8 @@ impl Toolbox {
     /// # Errors
     ///
     /// See [`ToolError`].
-    pub async fn read(&self, handle: &Handle) -> Result<Payload, ToolError> {
-        let arguments = [("id".to_owned(), handle.as_str().into())].into_iter().collect();
+    pub async fn read(&self, id: &PartId) -> Result<Payload, ToolError> {
+        let arguments = [("id".to_owned(), id.to_string().into())].into_iter().collect();
         let call = ToolCall { toolbox: self, warnings: Vec::new(), started: Instant::now() };
         let answer = timeout(self.call_deadline(), run::<Fetch>(call, arguments)).await;
         answer.unwrap_or_else(|_elapsed| Err(self.deadline_exceeded()))

@@ -237,6 +237,14 @@ fn setting_for(fault: &ToolsFault) -> String {
             format!("if one of them does, name it in its [[source]] table: `{key} = {{ tool = \"NAME\" }}`")
         }
         ToolsFault::Missing { .. } | ToolsFault::Destructive { .. } => NAME_ANOTHER.to_owned(),
+        ToolsFault::Undeclared { table, key: "arguments", .. } => {
+            format!("remove it from `arguments` of `{table}` in its [[source]] table")
+        }
+        ToolsFault::Undeclared { table, key, .. } => {
+            format!(
+                "write the name of one of these as `{key}` into `{table}` of its [[source]] table, or remove `{key}`"
+            )
+        }
         ToolsFault::Argument { what: "id", .. } => {
             "write it into `fetch` of its [[source]] table: `id = \"NAME\"`".to_owned()
         }

@@ -5,8 +5,9 @@ use fetchwell_source::{ProtocolFault, SourceError};
 use crate::mapping::Mapping;
 use crate::presets::recognized;
 use crate::server::McpServer;
-pub use crate::tools::InspectedTool;
-use crate::tools::{ToolInfo, propose};
+pub use crate::tool_info::InspectedTool;
+use crate::tool_info::ToolInfo;
+use crate::tools::propose;
 
 /// A server as it presents itself, and what was recognized.
 #[derive(Debug, Clone, PartialEq)]

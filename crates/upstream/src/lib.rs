@@ -4,7 +4,7 @@
 //! is the server's id. A server is not called before the first search or fetch.
 //!
 //! * `mapping`, `line_pattern`, `presets`: which tools are called, and where their answers have what
-//! * `tools`: recognition of tools; `reply`: reading of their answers
+//! * `tool_info`, `tools`: tools of a server, and recognition of those that are called; `reply`: reading of their answers
 //! * `session`: sessions over HTTP or with a child process; `credential`, `oauth`: credentials and sign-in
 //! * `server`, `source`: a server as a source; `search`, `fetch`, `stream`, `cache`: its reads, and the cache of answers
 //! * `caller_servers`: a server that each caller signs in to
@@ -32,6 +32,7 @@ mod server;
 mod session;
 mod source;
 mod stream;
+mod tool_info;
 mod tools;
 
 pub use caller_servers::{CallerServer, CallerServerSettings, CallerServers, CallerSessions};

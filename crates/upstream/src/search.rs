@@ -65,7 +65,8 @@ struct Position {
     asked: u64,
 }
 
-/// Digests of the pages of the server that were returned, one after the other.
+/// Digests of the pages of the server that were returned, one after the other. The detection of cycles in constant memory, as lists
+/// are merged with, would return the results of a circle again before it notices.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct VisitedPages(String);
 

@@ -9,17 +9,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fetchwell_callers::{AuthorizationPolicy, Caller, SourceCredential};
+use fetchwell_callers::{AuthorizationPolicy, AuthorizationReply, Caller, SourceCredential};
 use fetchwell_core::handle::SourceName;
 use fetchwell_http::{PublicUrl, SIGNED_IN, SOURCES};
 use fetchwell_source::{Source, SourceError};
 use fetchwell_state::cursor::Cursors;
-use fetchwell_tools::{SignInReply, SignInStart, SignInState, SourceSignIn, SourceSignIns};
+use fetchwell_tools::{SignInStart, SignInState, SourceSignIn, SourceSignIns};
 use fetchwell_upstream::oauth::{
-    Account, CallerAccount, CodeExchange, LoginSettings, OAuthError, OAuthFault, PendingLogin, RedirectReply,
-    SharedTokens, TokenStore, Tokens,
+    Account, CallerAccount, CodeExchange, LoginSettings, OAuthError, OAuthFault, PendingLogin, SharedTokens,
+    TokenStore, Tokens,
 };
 use jiff::Timestamp;
+use secrecy::SecretString;
 
 use super::open_servers::{OpenServer, OpenServers};
 use crate::app::failure::Failure;
@@ -165,9 +166,11 @@ impl SourceSignIns for CallerSignIns {
         let (server, account) = self.granted(caller, source)?;
         let _permit = server.open.permit(caller.person_id()).await?;
         // A person who has signed in must not learn then that nothing can be stored.
-        self.tokens(account.clone()).load().await?;
+        let tokens = self.tokens(account.clone());
+        tokens.load().await?;
         let redirect_uri = self.public_url.at(SIGNED_IN);
-        let pending = Box::pin(PendingLogin::begin(account, &server.client, redirect_uri)).await?;
+        let begun = PendingLogin::begin(account, &server.client, redirect_uri, tokens.as_ref());
+        let pending = Box::pin(begun).await?;
         let (url, state) = (pending.url().to_string(), pending.state().to_owned());
         Ok(SignInStart { url, state, pending: pending.into_exchange().to_text() })
     }
@@ -176,11 +179,10 @@ impl SourceSignIns for CallerSignIns {
         &self,
         caller: &Caller,
         source: &SourceName,
-        reply: SignInReply,
+        pending: SecretString,
+        reply: AuthorizationReply,
     ) -> Result<(), SourceError> {
         let (server, account) = self.granted(caller, source)?;
-        let SignInReply { pending, code, issuer, error } = reply;
-        let reply = RedirectReply { code, issuer, error };
         let tokens = self.tokens(account.clone());
         let (open, person, signed_in) = (Arc::clone(&server.open), caller.person_id(), account.clone());
         // A browser that leaves meanwhile cancels the request: the code can be exchanged once, and its tokens must be stored.

@@ -19,7 +19,9 @@ use crate::app::mcp::mcp_server;
 use crate::app::open::{allowed, open_postgres, refuse_owner};
 use crate::app::secret::credentials;
 use crate::cli::print::grouped;
-use crate::cli::probe::{PROBE, absent_streams, callers_credential, error_with_remedy, probe, with_deadline};
+use crate::cli::probe::{
+    PROBE, absent_streams, callers_credential, error_with_remedy, probe, sign_in_of_callers, with_deadline,
+};
 use crate::config::{CredentialSettings, Environment, McpSource, SourcePlace, SourceSettings};
 
 /// Results of checking one source.
@@ -34,6 +36,9 @@ pub(super) async fn examine(settings: &SourceSettings, environment: &Environment
     let mut checks = vec![Check::for_source(settings, "settings", Ok(described(settings)))];
     if let Some(credential) = callers_credential(settings) {
         checks.push(Check::for_source(settings, "credential", Ok(credential.to_owned())));
+        if let Some(found) = sign_in_of_callers(settings, environment).await {
+            checks.push(Check::for_source(settings, "sign-in", found));
+        }
         return SourceChecks { checks, schema: None };
     }
     let source = match &settings.place {

@@ -10,7 +10,9 @@ use super::file_args::{FileArgs, unknown};
 use crate::app::failure::Failure;
 use crate::app::open::{AS_IT_IS, allowed, open_source, runtime};
 use crate::cli::print::{BAD, GOOD, Printer, STRONG, UNSURE};
-use crate::cli::probe::{Extent, absent_streams, callers_credential, error_with_remedy, probe};
+use crate::cli::probe::{
+    Extent, absent_streams, callers_credential, error_with_remedy, probe, sign_in_of_callers,
+};
 use crate::config::{Environment, SourceSettings};
 
 /// Call each source, and print its contents or its problem
@@ -31,6 +33,9 @@ struct TestResult<'a> {
     ok: bool,
     #[serde(flatten)]
     extent: Option<Extent>,
+    /// Result of the test of a server that each caller signs in to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sign_in: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +69,12 @@ impl Test {
 async fn test<'a>(settings: &'a SourceSettings, environment: &Environment) -> TestResult<'a> {
     if let Some(credential) = callers_credential(settings) {
         let warning = Some(format!("its credential is {credential}"));
-        return TestResult { ok: true, warning, ..tested(settings) };
+        let (sign_in, problem) = match sign_in_of_callers(settings, environment).await {
+            None => (None, None),
+            Some(Ok(found)) => (Some(found), None),
+            Some(Err(problem)) => (None, Some(problem)),
+        };
+        return TestResult { ok: problem.is_none(), sign_in, problem, warning, ..tested(settings) };
     }
     let outcome = match open_source(settings, environment, AS_IT_IS, None) {
         Err(failure) => Err(failure.message),
@@ -89,6 +99,7 @@ fn tested(settings: &SourceSettings) -> TestResult<'_> {
         place: settings.place.to_string(),
         ok: false,
         extent: None,
+        sign_in: None,
         problem: None,
         warning: None,
     }
@@ -100,6 +111,9 @@ fn print_text(printer: Printer, tested: &TestResult<'_>) {
     printer.styled(Line::default().styled(STRONG, heading).text("  ").text(&tested.place));
     if let Some(extent) = &tested.extent {
         printer.styled(mark(GOOD, "ok").text("     ").text(extent));
+    }
+    if let Some(sign_in) = &tested.sign_in {
+        printer.styled(mark(GOOD, "ok").text("     ").text(sign_in));
     }
     if let Some(problem) = &tested.problem {
         printer.styled(mark(BAD, "wrong").text("  ").text(problem));

@@ -18,24 +18,36 @@ use crate::config::values::{CredentialText, SecretPlace, is_variable, parsed, wi
 /// Maximum length of the name by which the program introduces itself, in characters.
 const MAX_CLIENT_NAME: usize = 64;
 
-/// Headers that the client of the protocol sets itself, in lower case.
-const PROTOCOL_HEADERS: [&str; 10] = [
+/// Headers that the protocol, the connection, a proxy or a browser sets, in lower case.
+const PROTOCOL_HEADERS: [&str; 17] = [
     "accept",
+    "accept-encoding",
     "connection",
+    "content-encoding",
     "content-length",
     "content-type",
+    "expect",
     "host",
+    "keep-alive",
     "last-event-id",
     "mcp-protocol-version",
     "mcp-session-id",
+    "origin",
     "te",
+    "trailer",
     "transfer-encoding",
+    "upgrade",
 ];
 
-/// Returns true for a header that the client of the protocol sets itself.
+/// Beginnings of the names of such headers.
+const PROTOCOL_PREFIXES: [&str; 2] = ["proxy-", "sec-"];
+
+/// Returns true for a header that a configuration does not set. `Cookie` is none: some servers authenticate by one.
 #[must_use]
 pub fn is_protocol_header(name: &str) -> bool {
-    PROTOCOL_HEADERS.contains(&name.to_ascii_lowercase().as_str())
+    let name = name.to_ascii_lowercase();
+    PROTOCOL_HEADERS.contains(&name.as_str())
+        || PROTOCOL_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// A mistake in the keys of an MCP server.
@@ -54,7 +66,7 @@ impl From<String> for KeyMistake {
 
 impl KeyMistake {
     /// Creates the mistake of a key, or of a key in a table of the source.
-    fn new(key: &[&str], problem: impl Into<String>) -> Self {
+    pub(super) fn new(key: &[&str], problem: impl Into<String>) -> Self {
         Self { key: key.iter().map(|step| (*step).to_owned()).collect(), problem: problem.into() }
     }
 }
@@ -298,7 +310,10 @@ impl HttpKeys<'_> {
                 return Err(mistake("this is not the name of a header, such as X-Api-Key"));
             }
             if is_protocol_header(name) {
-                return Err(mistake("the protocol sets this header itself; remove it"));
+                return Err(mistake(
+                    "the protocol or the connection sets this header itself; remove it. A secret goes into \
+                     credential, or a header such as X-Api-Key",
+                ));
             }
             if name.eq_ignore_ascii_case("authorization")
                 && (self.credential.is_some() || self.oauth.is_some())

@@ -270,11 +270,9 @@ impl SourceTable {
         let SourceTitle(name) = self.name.clone();
         let server = self.mcp_keys();
         if server.has_place() {
-            let is_else = self.store.is_some() || self.url.is_some() || self.cache_root.is_some();
-            if is_else || self.read_urls.is_some() || self.max_lag.is_some() {
-                return Err(format!("source `{name}` is an MCP server; remove its other places").into());
-            }
-            let server = server.settings(self.credential.as_ref(), self.allow_insecure, folder);
+            let server = self
+                .check_mcp_server()
+                .and_then(|()| server.settings(self.credential.as_ref(), self.allow_insecure, folder));
             let server = server.map_err(|KeyMistake { key, problem }| {
                 let problem = format!("source `{name}`: {problem}");
                 KeyMistake { key, problem }
@@ -289,6 +287,33 @@ impl SourceTable {
         }
         let place = self.other_place(&name, folder)?;
         Ok(self.settings_at(place))
+    }
+
+    /// Refuses keys that mean nothing for an MCP server.
+    fn check_mcp_server(&self) -> Result<(), KeyMistake> {
+        let another = "this is another source; write it into a [[source]] table of its own";
+        let of_store = "this is for a store in a database; remove it";
+        let keys = [
+            ("store", self.store.is_some(), another),
+            ("url", self.url.is_some(), another),
+            ("read_urls", self.read_urls.is_some(), of_store),
+            ("max_lag", self.max_lag.is_some(), of_store),
+            (
+                "cache_root",
+                self.cache_root.is_some(),
+                "this is for the credential \"pdpp-cache\" of a record server; remove it",
+            ),
+            (
+                "streams",
+                self.streams.is_some(),
+                "an MCP server has one stream, so there is none to choose; remove streams. The callers that may read the \
+                 source are those with its name in their `sources`",
+            ),
+        ];
+        match keys.into_iter().find(|(_, is_set, _)| *is_set) {
+            Some((key, _, problem)) => Err(KeyMistake::new(&[key], problem)),
+            None => Ok(()),
+        }
     }
 
     /// Takes the place of a store or a record server.

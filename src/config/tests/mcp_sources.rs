@@ -8,6 +8,14 @@ use crate::config::{SourcePlace, check_text};
 const MISTAKES: &[(&str, &str)] = &[
     ("URL\ncommand = ['a']", "4: source[0].command: source `a`: mcp and command are two servers"),
     ("URL\nenv = { A = 'b' }", "4: source[0].env: source `a`: env is for a server that is started"),
+    ("URL\nstore = 'a.db'", "4: source[0].store: source `a`: this is another source"),
+    ("URL\nurl = 'https://b.example'", "4: source[0].url: source `a`: this is another source"),
+    ("URL\ncache_root = 'x'", "4: source[0].cache_root: source `a`: this is for the credential"),
+    ("URL\nmax_lag = '3s'", "4: source[0].max_lag: source `a`: this is for a store in a database"),
+    (
+        "command = ['a']\nstreams = ['items']",
+        "4: source[0].streams: source `a`: an MCP server has one stream, so there is none to choose; remove",
+    ),
     ("command = [' ']", "3: source[0].command: source `a`: command is empty"),
     (
         "command = ['a']\nallow_insecure = true",
@@ -31,11 +39,11 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "URL\n[source.headers]\nX-Key = 'a'\nContent-Length = '5'",
-        "6: source[0].headers.Content-Length: source `a`: the protocol sets this header itself; remove it",
+        "6: source[0].headers.Content-Length: source `a`: the protocol or the connection sets this header itself; remove it",
     ),
     (
         "URL\nheaders = { mcp-session-id = 'a' }",
-        "4: source[0].headers.mcp-session-id: source `a`: the protocol sets this header",
+        "4: source[0].headers.mcp-session-id: source `a`: the protocol or the connection sets",
     ),
     (
         "URL\nheaders = { 'a b' = 'a' }",
@@ -88,6 +96,35 @@ fn mistakes_are_named_with_the_line_of_the_key() {
         let problem = check_text(&text, Path::new("c.toml")).unwrap_err().to_string();
         assert!(problem.starts_with(&format!("c.toml:{expect}")), "{text}{problem}");
         assert!(!problem.contains("s3cret"), "{problem}");
+    }
+}
+
+#[test]
+fn headers_of_the_connection_are_refused() {
+    let check = |name: &str| {
+        let url = "mcp = 'https://a.example/mcp'";
+        let text = format!("[[source]]\nname = 'a'\n{url}\nheaders = {{ {name} = 'x' }}\n");
+        check_text(&text, Path::new("c.toml")).map(drop).map_err(|problem| problem.to_string())
+    };
+    for name in [
+        "Origin",
+        "upgrade",
+        "Connection",
+        "Proxy-Authorization",
+        "proxy-connection",
+        "Sec-Fetch-Site",
+        "TE",
+        "Trailer",
+        "Expect",
+        "Keep-Alive",
+        "Accept-Encoding",
+    ] {
+        let problem = check(name).unwrap_err();
+        assert!(problem.contains(&format!("c.toml:4: source[0].headers.{name}: ")), "{problem}");
+        assert!(problem.contains("the protocol or the connection sets this header itself"), "{problem}");
+    }
+    for name in ["Cookie", "X-Api-Key", "X-Proxy-Key", "User-Agent"] {
+        check(name).unwrap();
     }
 }
 

@@ -60,8 +60,9 @@ fn a_sign_in_that_one_server_begins_is_finished_and_used_by_another() {
     for server in [&one, &other] {
         check_notes_of(server, ANN, "anita");
     }
+    assert_eq!(vendor.requests("POST /register"), 1, "all servers use one client");
     let kept = contents(&url);
-    assert!(kept.contains(":mcp-tokens:"), "{kept}");
+    assert!(kept.contains(":mcp-tokens:") && kept.contains(":mcp-clients:"), "{kept}");
     assert!(!kept.contains("sekret") && !kept.contains("anita"), "{kept}");
     assert_eq!(ann.send(&other, "/sources/sign-out", &[("source", "wiki")]).status, 303);
     for server in [&one, &other] {

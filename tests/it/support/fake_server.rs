@@ -1,10 +1,12 @@
-//! A record server on a real socket that can misbehave as real ones do.
+//! A server on a real socket that can misbehave as real ones do: of records, or of MCP.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use serde_json::{Map, Value, json};
 
 use super::waiting::wait_until;
 
@@ -129,6 +131,34 @@ impl FakeServer {
     pub(crate) fn wait_for_request(&self) {
         wait_until("a request came", || !self.requests().is_empty());
     }
+}
+
+/// Answers a message of an MCP client. `script` returns the results of `tools/list` and `tools/call` by their parameters, or an
+/// error as `{"error": ...}`.
+pub(crate) fn mcp_reply(request: &Request, script: &dyn Fn(&str, &Value) -> Value) -> Reply {
+    let Ok(message) = serde_json::from_str::<Value>(&request.body) else {
+        return Reply::Json(405, String::new());
+    };
+    let (method, params) = (message["method"].as_str().unwrap_or_default(), &message["params"]);
+    let result = match method {
+        "initialize" => json!({"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "scripted", "version": "1"}}),
+        "tools/list" | "tools/call" => script(method, params),
+        _ => return Reply::Full(202, Vec::new(), String::new()),
+    };
+    let mut reply = json!({"jsonrpc": "2.0", "id": message["id"]});
+    match result.get("error") {
+        Some(error) => reply["error"] = error.clone(),
+        None => reply["result"] = result,
+    }
+    Reply::Json(200, reply.to_string())
+}
+
+/// Returns an MCP tool with arguments that are texts, of which the first is required.
+pub(crate) fn mcp_tool(name: &str, arguments: &[&str]) -> Value {
+    let properties: Map<String, Value> =
+        arguments.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
+    json!({"name": name, "inputSchema": {"type": "object", "properties": properties, "required": arguments[..1]}})
 }
 
 impl Drop for FakeServer {

@@ -28,7 +28,7 @@ use serde_json::Value;
 pub(crate) use api::{Api, call_of, encoded, error_of, hostaway_store, import};
 pub(crate) use clients::{HttpServer, Model, StdioServer};
 pub(crate) use embedding_service::{EmbeddingService, Mood};
-pub(crate) use fake_server::{FakeServer, Reply, Request};
+pub(crate) use fake_server::{FakeServer, Reply, Request, mcp_reply, mcp_tool};
 pub(crate) use faulty_server::{Account, Fault, RecordServer};
 pub(crate) use federation_client::{CallResult, FederationClient, ProcessUsage, configured, rows_of, walk};
 pub(crate) use own_server::OwnServer;

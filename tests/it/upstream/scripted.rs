@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeServer, FederationClient, Reply, Request, binary, stderr, stdout, text, walk};
-
-/// Answers a request for a method of the protocol with a result, or with an error as `{"error": ...}`.
-type Script = dyn Fn(&str, &Value) -> Value + Send + Sync;
+use crate::support::mcp_tool as tool;
+use crate::support::{
+    FakeServer, FederationClient, HttpServer, binary, get, mcp_reply, stderr, stdout, text, walk,
+};
 
 /// A server over HTTP, with the configuration of a client of it.
 struct ScriptedServer {
@@ -19,8 +19,7 @@ struct ScriptedServer {
 impl ScriptedServer {
     /// Starts a server that answers `tools/list` and `tools/call` by the script.
     fn start(script: impl Fn(&str, &Value) -> Value + Send + Sync + 'static) -> Self {
-        let script: Box<Script> = Box::new(script);
-        let server = FakeServer::start(move |request| answer(request, &*script));
+        let server = FakeServer::start(move |request| mcp_reply(request, &script));
         Self { server, folder: tempfile::tempdir().unwrap() }
     }
 
@@ -41,31 +40,6 @@ impl ScriptedServer {
         let named = format!("\"method\":\"{method}\"");
         self.server.requests().iter().filter(|request| request.body.contains(&named)).count()
     }
-}
-
-fn answer(request: &Request, script: &Script) -> Reply {
-    let Ok(message) = serde_json::from_str::<Value>(&request.body) else {
-        return Reply::Json(405, String::new());
-    };
-    let (method, params) = (message["method"].as_str().unwrap_or_default(), &message["params"]);
-    let result = match method {
-        "initialize" => json!({"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
-            "serverInfo": {"name": "scripted", "version": "1"}}),
-        "tools/list" | "tools/call" => script(method, params),
-        _ => return Reply::Full(202, Vec::new(), String::new()),
-    };
-    let mut reply = json!({"jsonrpc": "2.0", "id": message["id"]});
-    match result.get("error") {
-        Some(error) => reply["error"] = error.clone(),
-        None => reply["result"] = result,
-    }
-    Reply::Json(200, reply.to_string())
-}
-
-fn tool(name: &str, arguments: &[&str]) -> Value {
-    let properties: serde_json::Map<String, Value> =
-        arguments.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
-    json!({"name": name, "inputSchema": {"type": "object", "properties": properties, "required": arguments[..1]}})
 }
 
 fn structured(answer: &Value) -> Value {
@@ -104,7 +78,17 @@ fn a_text_that_changed_between_two_parts_is_named_to_its_reader() {
     let same = part(&mut FederationClient::start(&config), next);
     assert_eq!(same["metadata"].get("warning"), None);
     assert_eq!(same["id"], "wiki/items/n1/p1");
+    // The page of a part leads to the next one of the same text.
+    let page = |path: &str| {
+        let server = HttpServer::start(["--config", text(&config), "--state-dir", "none"]);
+        get(&server.address, path).text
+    };
+    let first_page = page("/records/wiki/items:n1?view=text");
+    assert!(first_page.contains(&format!("href=\"/records/{next}\"")), "{first_page}");
+    assert!(!page(&format!("/records/{next}")).contains("changed after the part before"));
     *shown.lock().unwrap() = "other".to_owned();
+    let second_page = page(&format!("/records/{next}"));
+    assert!(second_page.contains("changed after the part before"), "{second_page}");
     let mut client = FederationClient::start(&config);
     // Another reader began after the change.
     let begun = part(&mut client, "wiki/items:n1");
@@ -386,6 +370,11 @@ fn inspect_says_what_to_write() {
         (contract.clone(), "search = { tool = \"seek\" }", ["no tool `seek`", "name another one as `tool`"]),
         (
             contract.clone(),
+            "search = { tool = \"search\", query = \"q\" }",
+            ["no argument `q`, which `query` of `search` names; it has `query`", "one of these as `query`"],
+        ),
+        (
+            contract.clone(),
             "search = { tool = \"search\", results = \"/nope\" }",
             ["no list of results", "remove a wrong `results`"],
         ),
@@ -402,9 +391,10 @@ fn inspect_says_what_to_write() {
             "{parts:?}: {said}"
         );
         assert!(!said.contains("source inspect"), "{said}");
-        assert!(
-            stdout_of(&run(&config, &["source", "test"])).contains("run `fetchwell source inspect wiki`")
-        );
+        for command in [&["source", "test"][..], &["doctor"]] {
+            let shown = stdout_of(&run(&config, command));
+            assert!(shown.contains("run `fetchwell source inspect wiki`"), "{command:?}: {shown}");
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeServer, FederationClient, Reply, Request, walk};
+use crate::support::{FakeServer, FederationClient, mcp_reply, mcp_tool, walk};
 
 /// Number of records of each server, 5,000 in total, and the places of those with all words of the query.
 const SERVERS: [(&str, usize, [usize; 2]); 3] =
@@ -18,36 +18,12 @@ fn server(records: usize, exact: [usize; 2]) -> FakeServer {
         json!({"id": format!("n/{number}"), "title": format!("Note {number}"), "text": format!("A {kind} ledger")})
     };
     let results = json!({"results": Value::from_iter((0..records).map(result))});
-    FakeServer::start(move |request| answer(request, &results))
-}
-
-/// Answers a request of the protocol.
-fn answer(request: &Request, results: &Value) -> Reply {
-    let Ok(sent) = serde_json::from_str::<Value>(&request.body) else {
-        return Reply::Full(405, Vec::new(), String::new());
-    };
-    if sent.get("id").is_none() {
-        return Reply::Full(202, Vec::new(), String::new());
-    }
-    let tool = |name: &str, argument: &str| {
-        let schema =
-            json!({"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]});
-        json!({"name": name, "inputSchema": schema, "annotations": {"readOnlyHint": true}})
-    };
-    let result = match sent["method"].as_str().unwrap() {
-        "initialize" => json!({
-            "protocolVersion": "2025-06-18",
-            "capabilities": {"tools": {}},
-            "serverInfo": {"name": "files", "version": "1"},
-        }),
-        "tools/list" => json!({"tools": [tool("search", "query"), tool("fetch", "id")]}),
-        "tools/call" => json!({"content": [{"type": "text", "text": results.to_string()}]}),
-        _ => {
-            let error = json!({"code": -32601, "message": "Method not found"});
-            return Reply::Json(200, json!({"jsonrpc": "2.0", "id": sent["id"], "error": error}).to_string());
-        }
-    };
-    Reply::Json(200, json!({"jsonrpc": "2.0", "id": sent["id"], "result": result}).to_string())
+    FakeServer::start(move |request| {
+        mcp_reply(request, &|method, _| match method {
+            "tools/list" => json!({"tools": [mcp_tool("search", &["query"]), mcp_tool("fetch", &["id"])]}),
+            _ => json!({"content": [{"type": "text", "text": results.to_string()}]}),
+        })
+    })
 }
 
 #[test]

@@ -5,7 +5,8 @@
 //! token is ever logged or part of an error. The module knows no HTTP server and no tool.
 //!
 //! * `bearer`, `static_token`, `jwt/`, `algorithm`: the token of a request, static tokens, JWTs and their algorithms
-//! * `introspection`, `sign_in`: token introspection (RFC 7662), and the sign-in of people in a browser (OAuth with PKCE)
+//! * `introspection`, `sign_in`: token introspection (RFC 7662), and the sign-in of people in a browser (OAuth with PKCE); `reply`:
+//!   the reply with which the browser returns
 //! * `authority/`: requests to authorization servers
 //! * `claims`, `distinct`: the checks of a token's claims, and JSON without duplicate members
 //! * `caller`, `denial`, `metadata`: the caller, the reason for a rejection, the metadata for clients (RFC 9728)
@@ -21,6 +22,7 @@ mod distinct;
 mod introspection;
 mod jwt;
 mod metadata;
+mod reply;
 mod settings;
 mod sign_in;
 mod static_token;
@@ -38,10 +40,11 @@ pub use self::bearer::authorization;
 pub use self::caller::{AuthenticatedCaller, Caller, GrantId, Subject};
 pub use self::denial::{Denial, HeaderFault, TokenFault};
 pub use self::metadata::{Capabilities, ResourceMetadata, Retrieval};
+pub use self::reply::AuthorizationReply;
 pub use self::settings::{
     AuthenticatorSettings, IntrospectionSettings, IssuerSettings, SignInSettings, StaticToken,
 };
-pub use self::sign_in::{Attempt, AuthorizationReply, SignIn, SignInFault};
+pub use self::sign_in::{Attempt, SignIn, SignInFault};
 pub use self::static_token::NewToken;
 
 use self::claims::{ClaimRequirements, Claims, Issuer};

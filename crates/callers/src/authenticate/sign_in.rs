@@ -25,6 +25,7 @@ use super::authority::{
     AuthorityClient, AuthorityFault, Endpoints, FailureLog, FairQueue, basic, discover_endpoints,
     is_error_code,
 };
+use super::reply::AuthorizationReply;
 use super::{AuthorityUrl, SignInSettings};
 
 /// Lifetime of the endpoints before the metadata is read again.
@@ -67,17 +68,6 @@ pub struct Attempt {
     pub state: String,
     /// Proves to the token endpoint that the code belongs to this attempt.
     pub verifier: SecretString,
-}
-
-/// Parameters that the authorization server sends the browser back with.
-#[derive(Debug, Default)]
-pub struct AuthorizationReply {
-    /// The code, which can be exchanged for a token once.
-    pub code: Option<SecretString>,
-    /// The parameter `iss`.
-    pub issuer: Option<String>,
-    /// The parameter `error`.
-    pub error: Option<String>,
 }
 
 /// The reason why a sign-in gave no token. It contains no text of a request or of a token.

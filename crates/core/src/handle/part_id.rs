@@ -2,6 +2,9 @@
 //!
 //! A source that keeps no versions may return another text for each part. The version in the id of the next part tells the
 //! reader of that part, and no other one, that the text has changed.
+//!
+//! Properties, tested by proptest and the fuzz target of parts: an id of a part parses back, and a text that parses is the only
+//! spelling of its id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,10 +32,12 @@ pub struct PartId {
 }
 
 impl TextVersion {
-    /// Creates the version of a text by its hash as hexadecimal digits, of which the first ones are used.
+    /// Creates the version of a text by its hash as hexadecimal digits, of which the first ones are used. A shorter hash is filled
+    /// up with zeros, and other characters are left out.
     #[must_use]
     pub fn from_hash(hash: &str) -> Self {
-        Self(hash.get(..VERSION_DIGITS).unwrap_or(hash).to_ascii_lowercase())
+        let digits = hash.chars().filter(char::is_ascii_hexdigit).map(|digit| digit.to_ascii_lowercase());
+        Self(digits.chain(std::iter::repeat('0')).take(VERSION_DIGITS).collect())
     }
 }
 
@@ -66,6 +71,9 @@ impl fmt::Display for PartId {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::test_runner::Config;
+
     use super::*;
 
     #[test]
@@ -85,6 +93,45 @@ mod tests {
         }
         for text in ["c/s/r/p1~0a1b2c3", "c/s/r/p1~0A1b2c3d", "c/s/r/p1~~0a1b2c3d", "c/s/r/q1~0a1b2c3d"] {
             assert!(text.parse::<PartId>().is_err(), "{text}");
+        }
+    }
+
+    /// Texts close to the grammar, so that many of them parse.
+    fn any_text() -> impl Strategy<Value = String> {
+        const KEY: &str = "([a-z0-9._~-]|%[0-9A-F][0-9A-F]|:){1,6}";
+        const VERSION: &str = "(~[0-9a-f]{8}|~[0-9a-fA-F~]{7,9}|~.{0,9}|)";
+        prop_oneof![
+            (KEY, KEY, KEY, "p[0-9]{1,3}", VERSION)
+                .prop_map(|(a, b, c, part, version)| format!("{a}/{b}/{c}/{part}{version}")),
+            (KEY, KEY, VERSION).prop_map(|(a, b, version)| format!("{a}/{b}{version}")),
+            any::<String>(),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(Config { cases: 2_000, ..Config::default() })]
+
+        #[test]
+        fn law_an_id_of_a_part_parses_back(text in any_text(), number in any::<u32>(), hash in any::<String>()) {
+            let part = text.parse::<Handle>().ok().and_then(|handle| handle.with_part(number));
+            if let Some(handle) = part {
+                for version in [None, Some(TextVersion::from_hash(&hash))] {
+                    let id = PartId { handle: handle.clone(), version };
+                    prop_assert_eq!(id.to_string().parse::<PartId>().as_ref(), Ok(&id));
+                }
+            }
+        }
+
+        #[test]
+        fn law_a_text_is_the_only_spelling_of_its_id(text in any_text()) {
+            match (text.parse::<PartId>(), text.parse::<Handle>()) {
+                (Ok(id), handle) => {
+                    prop_assert_eq!(id.to_string(), text);
+                    prop_assert_eq!(id.version.is_none(), handle.is_ok());
+                    prop_assert!(id.version.is_none() || id.handle.part().is_some());
+                }
+                (Err(_), handle) => prop_assert!(handle.is_err()),
+            }
         }
     }
 }

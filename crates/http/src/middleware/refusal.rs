@@ -14,6 +14,7 @@ use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 use crate::body_size::{sent_bytes, size_of};
+use crate::headers::accepts_html;
 
 /// Reason why middleware refuses or aborts a request.
 #[derive(Debug)]
@@ -39,10 +40,20 @@ pub(crate) struct ErrorContext {
     path: String,
     id: RequestId,
     origin: Origin,
+    accepts_html: bool,
 }
 
-/// Function that renders a refusal of the request for a path in the format of the API that the path belongs to.
-pub(crate) type RenderRefusal = fn(&Refusal, &str, &RequestId) -> Response;
+/// Request data that the format of an error response depends on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RefusedRequest<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) id: &'a RequestId,
+    /// True for a browser that shows the response.
+    pub(crate) accepts_html: bool,
+}
+
+/// Function that renders a refusal of a request in the format of the API that its path belongs to.
+pub(crate) type RenderRefusal = fn(&Refusal, &RefusedRequest<'_>) -> Response;
 
 /// Responds to refused requests in the format of their API, and records them.
 #[derive(Debug, Clone)]
@@ -72,7 +83,9 @@ impl ErrorContext {
     pub(crate) fn new(request: &Request) -> Self {
         let id = request.extensions().get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
         let origin = Origin::from_extensions(request.extensions());
-        Self { method: request.method().clone(), path: request.uri().path().to_owned(), id, origin }
+        let accepts_html = accepts_html(request.headers());
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        Self { method, path, id, origin, accepts_html }
     }
 
     /// Builds the response and records it. It is recorded under a common endpoint name, because the path may be
@@ -86,7 +99,8 @@ impl ErrorContext {
     }
 
     fn response(&self, refusal: &Refusal, render: RenderRefusal) -> Response {
-        let mut response = render(refusal, &self.path, &self.id);
+        let request = RefusedRequest { path: &self.path, id: &self.id, accepts_html: self.accepts_html };
+        let mut response = render(refusal, &request);
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(wait) = refusal.retry_after {

@@ -27,13 +27,34 @@ pub(crate) mod sources;
 pub(crate) mod well_known;
 
 use axum::Router;
+use axum::http::StatusCode;
+use axum::response::Response;
 use axum::routing::{get, post};
 
 pub(crate) use self::access::{Pages, StreamAccess, authorize_stream};
 
-use self::access::{BEGIN, CALLBACK, SIGN_IN, callback, sign_in_with_token, sign_out, start_sign_in};
-use self::layout::SIGN_OUT;
+use self::access::{
+    BEGIN, CALLBACK, RECORDS, ReturnPath, SIGN_IN, callback, sign_in_with_token, sign_out, start_sign_in,
+};
+use self::layout::{SIGN_OUT, Visitor, problem, sentence};
+use super::middleware::refusal::Refusal;
 use super::middleware::served::AuthMode;
+
+/// Returns true for the path of a page, or of a form of one.
+pub(crate) fn is_page(path: &str) -> bool {
+    path.starts_with(RECORDS) || path.parse::<ReturnPath>().is_ok()
+}
+
+/// Renders the page for a request that was refused or aborted.
+pub(crate) fn refused(refusal: &Refusal) -> Response {
+    let title = match refusal.status {
+        StatusCode::GATEWAY_TIMEOUT => "No answer in time",
+        StatusCode::TOO_MANY_REQUESTS => "Too many requests",
+        StatusCode::INTERNAL_SERVER_ERROR => "Something went wrong",
+        _ => "It cannot be shown",
+    };
+    problem(refusal.status, title, &sentence(&refusal.problem), Visitor::Unknown)
+}
 
 /// Returns the routes of all pages. With authentication, pages with records exist only if the server has a public URL: forms are
 /// checked against it.

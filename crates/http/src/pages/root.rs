@@ -13,6 +13,7 @@ use serde_json::json;
 use super::access::{AccessMethod, Pages, ReturnPath, serve_page, sign_in_form};
 use super::layout::{Page, Visitor};
 use super::search::search_page;
+use crate::headers::accepts_html;
 use crate::mcp::json_rpc_error;
 use crate::middleware::served::AuthMode;
 
@@ -30,7 +31,7 @@ pub(super) fn routes(pages: Pages) -> Router {
 async fn answer(State(pages): State<Pages>, request: Request) -> Response {
     let mcp = pages.called_url(request.headers(), request.uri(), request.extensions(), "/mcp");
     match *request.method() {
-        Method::GET | Method::HEAD if accepts_html(&request) => {
+        Method::GET | Method::HEAD if accepts_html(request.headers()) => {
             if is_about_server(&pages, request.headers(), request.uri()).await {
                 about(&pages, &mcp)
             } else {
@@ -72,14 +73,6 @@ async fn is_about_server(pages: &Pages, headers: &HeaderMap, uri: &Uri) -> bool 
             session.is_none_or(|session| !session.shows_all())
         }
     }
-}
-
-/// Returns true if the client is a browser: programs accept no HTML by name.
-fn accepts_html(request: &Request) -> bool {
-    let accepted = request.headers().get_all(header::ACCEPT).iter();
-    accepted
-        .filter_map(|value| value.to_str().ok())
-        .any(|value| value.to_ascii_lowercase().contains("text/html"))
 }
 
 /// Renders the page about the server for a visitor who is not signed in.

@@ -12,4 +12,4 @@ mod sign_ins;
 
 pub use self::by_caller::{CallerSettings, CallerSources, CallerToolboxes, GrantToolbox, Permit};
 pub use self::shared::SharedToolbox;
-pub use self::sign_ins::{SignInReply, SignInStart, SignInState, SourceSignIn, SourceSignIns};
+pub use self::sign_ins::{SignInStart, SignInState, SourceSignIn, SourceSignIns};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use fetchwell_callers::Caller;
+use fetchwell_callers::{AuthorizationReply, Caller};
 use fetchwell_core::handle::SourceName;
 use fetchwell_source::SourceError;
 use secrecy::SecretString;
@@ -22,7 +22,7 @@ pub trait SourceSignIns: Send + Sync + fmt::Debug {
     /// The caller may not read the source, or its server offers no sign-in that can be used.
     async fn begin(&self, caller: &Caller, source: &SourceName) -> Result<SignInStart, SourceError>;
 
-    /// Ends a sign-in after the browser has returned, and stores its tokens.
+    /// Ends a sign-in after the browser has returned, and stores its tokens. `pending` is that of its start.
     ///
     /// # Errors
     ///
@@ -31,7 +31,8 @@ pub trait SourceSignIns: Send + Sync + fmt::Debug {
         &self,
         caller: &Caller,
         source: &SourceName,
-        reply: SignInReply,
+        pending: SecretString,
+        reply: AuthorizationReply,
     ) -> Result<(), SourceError>;
 
     /// Deletes the tokens of a caller at a source.
@@ -81,17 +82,4 @@ impl fmt::Debug for SignInStart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SignInStart").finish_non_exhaustive()
     }
-}
-
-/// Parameters of a browser that has returned.
-#[derive(Debug)]
-pub struct SignInReply {
-    /// Text of the sign-in that was begun.
-    pub pending: SecretString,
-    /// Code, which can be exchanged for a token once.
-    pub code: Option<SecretString>,
-    /// Parameter `iss` (RFC 9207).
-    pub issuer: Option<String>,
-    /// Value of the parameter `error`.
-    pub error: Option<String>,
 }

@@ -3,7 +3,7 @@
 use fetchwell_callers::GrantId;
 use fetchwell_core::handle::SourceName;
 use fetchwell_core::hex::hexadecimal;
-use fetchwell_outbound::is_confidential;
+use fetchwell_outbound::{has_public_host, is_confidential};
 use sha2::{Digest, Sha256};
 use url::Url;
 
@@ -27,6 +27,25 @@ pub struct CallerAccount {
     pub person: GrantId,
     /// URL of the page on which the caller signs in.
     pub sign_in_page: String,
+}
+
+/// Reason why a URL that a server names is not requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ForbiddenUrl {
+    /// It is not https, and not on this machine.
+    Insecure,
+    /// Its host is internal, and the MCP server is not.
+    Internal,
+}
+
+impl ForbiddenUrl {
+    /// Returns the fault of a URL with this origin.
+    pub(super) fn fault(self, origin: String) -> OAuthFault {
+        match self {
+            Self::Insecure => OAuthFault::Insecure { origin },
+            Self::Internal => OAuthFault::Internal { origin },
+        }
+    }
 }
 
 impl Account {
@@ -62,17 +81,34 @@ impl Account {
         self.caller.as_ref().map(|caller| caller.person)
     }
 
+    /// Returns the account of the source itself, for what all of its callers share.
+    pub(super) fn without_caller(&self) -> Self {
+        Self { caller: None, ..self.clone() }
+    }
+
     /// Returns the server that the tokens are bound to: scheme, host, port and path of its URL.
     #[must_use]
     pub fn server(&self) -> String {
         format!("{}{}", origin(&self.url), self.url.path())
     }
 
-    /// Returns true if requests of a sign-in may be sent to a URL. Plain http is for this machine, and only if the MCP
-    /// server is there, too: a remote server must not choose URLs on this machine.
-    pub(super) fn permits(&self, url: &Url) -> bool {
+    /// Checks that requests of a sign-in may be sent to a URL. Plain http is for this machine, and only if the MCP server is
+    /// there, too. A server of the internet must not choose URLs on this machine or in its network.
+    pub(super) fn check_url(&self, url: &Url) -> Result<(), ForbiddenUrl> {
         let is_permitted = url.scheme() == "https" || self.url.scheme() == "http";
-        is_permitted && is_confidential(url)
+        if !is_permitted || !is_confidential(url) {
+            return Err(ForbiddenUrl::Insecure);
+        }
+        if self.is_internal() || url.host() == self.url.host() || has_public_host(url) {
+            Ok(())
+        } else {
+            Err(ForbiddenUrl::Internal)
+        }
+    }
+
+    /// Returns true if the URL of the MCP server has an internal host.
+    pub(super) fn is_internal(&self) -> bool {
+        !has_public_host(&self.url)
     }
 
     /// Returns the name of the files of the account, without an extension: the source's name as far as a file name
@@ -129,18 +165,28 @@ mod tests {
     }
 
     #[test]
-    fn plain_http_is_for_servers_of_this_machine() {
-        for (server, url, is_permitted) in [
-            ("https://a.example/mcp", "https://login.example", true),
-            ("https://a.example/mcp", "http://127.0.0.1:8080/token", false),
-            ("https://a.example/mcp", "http://login.example", false),
-            ("https://a.example/mcp", "file:///etc/passwd", false),
-            ("http://127.0.0.1:1/mcp", "http://localhost:2/token", true),
-            ("http://127.0.0.1:1/mcp", "https://login.example", true),
-            ("http://127.0.0.1:1/mcp", "http://login.example", false),
+    fn a_remote_server_names_no_url_of_this_machine_or_network() {
+        use ForbiddenUrl::{Insecure, Internal};
+        for (server, url, expect) in [
+            ("https://a.example/mcp", "https://login.example", Ok(())),
+            ("https://a.example/mcp", "http://127.0.0.1:8080/token", Err(Insecure)),
+            ("https://a.example/mcp", "http://login.example", Err(Insecure)),
+            ("https://a.example/mcp", "file:///etc/passwd", Err(Insecure)),
+            ("https://a.example/mcp", "https://127.0.0.1:8443/token", Err(Internal)),
+            ("https://a.example/mcp", "https://169.254.169.254/token", Err(Internal)),
+            ("https://a.example/mcp", "https://vault.internal/token", Err(Internal)),
+            ("https://8.8.8.8/mcp", "https://localhost/token", Err(Internal)),
+            // A server that people have configured in this network, and its own host.
+            ("https://10.0.0.1/mcp", "https://10.0.0.2/token", Ok(())),
+            ("https://wiki.internal/mcp", "https://login.internal/token", Ok(())),
+            ("https://wiki.internal/mcp", "https://login.example/token", Ok(())),
+            ("http://127.0.0.1:1/mcp", "http://localhost:2/token", Ok(())),
+            ("http://127.0.0.1:1/mcp", "https://login.internal", Ok(())),
+            ("http://127.0.0.1:1/mcp", "https://login.example", Ok(())),
+            ("http://127.0.0.1:1/mcp", "http://login.example", Err(Insecure)),
         ] {
             let account = account("wiki", server).unwrap();
-            assert_eq!(account.permits(&url.parse().unwrap()), is_permitted, "{server} {url}");
+            assert_eq!(account.check_url(&url.parse().unwrap()), expect, "{server} {url}");
         }
     }
 

@@ -19,8 +19,8 @@ use super::client::{OutboundClient, REQUEST_WITHIN};
 use super::discovery::{fault_of, rediscover};
 use super::fault::{OAuthError, OAuthFault};
 use super::refresh_store::RefreshStore;
+use super::storage::{TokenLock, Tokens};
 use super::stored_login::{RegisteredClient, StoredLogin};
-use super::tokens::{TokenLock, Tokens};
 
 /// Access token of one account. Clones share everything.
 #[derive(Debug, Clone)]
@@ -153,9 +153,17 @@ impl Refresher {
         let store = RefreshStore::new(self.account.clone(), Arc::clone(&self.tokens), login, lock);
         manager.set_credential_store(store.clone());
         let refreshed = Box::pin(manager.refresh_token()).await;
-        let response = refreshed.map_err(|error| {
+        let refreshed = refreshed.map_err(|error| {
             store.take_failure().unwrap_or_else(|| self.account.error(self.refresh_fault(&error)))
-        })?;
+        });
+        if let Err(error) = &refreshed
+            && error.fault.is_of_client()
+            && let Some(registrations) = self.tokens.registrations()
+            && let Err(error) = registrations.forget(&registered).await
+        {
+            tracing::warn!(%error, "clients that are registered for a source");
+        }
+        let response = refreshed?;
         state.manager = Some((registered, manager));
         Ok(SecretString::from(response.access_token().secret().as_str()))
     }

@@ -6,7 +6,9 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use fetchwell_outbound::{BodyFault, build_client_without_redirects, innermost, read_body};
+use fetchwell_outbound::{
+    BodyFault, PublicClient, PublicFault, build_client_without_redirects, innermost, read_body,
+};
 use http::header::{CONTENT_TYPE, HeaderMap};
 use http::{Request, Response, StatusCode};
 use parking_lot::Mutex;
@@ -15,7 +17,7 @@ use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpReq
 use serde::Deserialize;
 use url::Url;
 
-use super::account::{Account, origin};
+use super::account::{Account, ForbiddenUrl, origin};
 use super::fault::OAuthFault;
 
 /// Timeout of a request with its body.
@@ -32,7 +34,9 @@ const MAX_CODE_BYTES: usize = 40;
 pub(super) struct OutboundClient {
     account: Account,
     within: Duration,
-    /// Clients for `https` and for `http` URLs, built on first use.
+    /// Client of a server of the internet, and those of a server of this network for `https` and `http` URLs, built on first
+    /// use.
+    public: OnceLock<PublicClient>,
     https: OnceLock<Client>,
     http: OnceLock<Client>,
     last: Mutex<Option<HttpFault>>,
@@ -59,28 +63,31 @@ pub(super) enum HttpFaultKind {
     Refused { status: u16, code: String },
     /// A response above the size limit.
     TooLarge,
-    /// The URL is not https, and not on this machine.
-    Insecure,
+    /// Nothing may be sent to the URL.
+    Forbidden(ForbiddenUrl),
 }
 
 impl OutboundClient {
     /// Creates a client for an account, with a timeout for each request.
     pub(super) fn new(account: Account, within: Duration) -> Self {
-        let (https, http) = (OnceLock::new(), OnceLock::new());
-        Self { account, within, https, http, last: Mutex::default() }
+        let (public, https, http) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { account, within, public, https, http, last: Mutex::default() }
     }
 
     /// Sends a request and returns the response, whatever its status.
     pub(super) async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, HttpFault> {
         let url = Url::parse(&request.uri().to_string());
         let origin = url.as_ref().map(origin).unwrap_or_default();
-        let sent = match url {
-            Ok(url) if self.account.permits(&url) => {
+        let permitted = url
+            .map_err(|_invalid| ForbiddenUrl::Insecure)
+            .and_then(|url| self.account.check_url(&url).map(|()| url));
+        let sent = match permitted {
+            Ok(url) => {
                 let late = |_late| HttpFaultKind::Unreachable(format!("no answer within {:?}", self.within));
                 let sent = tokio::time::timeout(self.within, self.exchange(&url, request)).await;
                 sent.map_err(late).and_then(|answer| answer)
             }
-            _ => Err(HttpFaultKind::Insecure),
+            Err(forbidden) => Err(HttpFaultKind::Forbidden(forbidden)),
         };
         let fault = match &sent {
             Ok(response) => error_status(response.status(), response.body()),
@@ -103,9 +110,17 @@ impl OutboundClient {
         let broken = |error: &reqwest::Error| {
             HttpFaultKind::Unreachable(innermost(error).unwrap_or_else(|| "the connection broke".to_owned()))
         };
-        let client = self.client(url).map_err(HttpFaultKind::Unreachable)?;
         let request = reqwest::Request::try_from(request).map_err(|error| broken(&error))?;
-        let answer = client.execute(request).await.map_err(|error| broken(&error))?;
+        let answer = if self.account.is_internal() {
+            let client = self.client(url).map_err(HttpFaultKind::Unreachable)?;
+            client.execute(request).await.map_err(|error| broken(&error))?
+        } else {
+            let client = self.public_client().map_err(HttpFaultKind::Unreachable)?;
+            client.execute(request).await.map_err(|fault| match fault {
+                PublicFault::Internal => HttpFaultKind::Forbidden(ForbiddenUrl::Internal),
+                PublicFault::Failed(error) => broken(&error),
+            })?
+        };
         let (status, headers) = (answer.status(), answer.headers().clone());
         let body = if is_event_stream(&headers) {
             // The stream of an MCP server does not end, and it is no answer to a question about sign-in.
@@ -121,6 +136,14 @@ impl OutboundClient {
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         Ok(response)
+    }
+
+    fn public_client(&self) -> Result<&PublicClient, String> {
+        if let Some(client) = self.public.get() {
+            return Ok(client);
+        }
+        let client = PublicClient::new(self.account.url())?;
+        Ok(self.public.get_or_init(|| client))
     }
 
     fn client(&self, url: &Url) -> Result<&Client, String> {
@@ -144,7 +167,7 @@ impl From<HttpFault> for OAuthFault {
         let status_problem = |status: u16| format!("it responds with status {status}");
         match fault {
             HttpFaultKind::Unreachable(problem) => Self::Unreachable { origin, problem },
-            HttpFaultKind::Insecure => Self::Insecure { origin },
+            HttpFaultKind::Forbidden(forbidden) => forbidden.fault(origin),
             HttpFaultKind::TooLarge => Self::Malformed {
                 origin,
                 problem: format!("its response is larger than {MAX_BODY_BYTES} bytes"),
@@ -208,6 +231,17 @@ mod tests {
         let origin = || "https://a.example".to_owned();
         let fault = fault.map(|fault| OAuthFault::from(HttpFault { origin: origin(), fault }));
         assert_eq!(fault.as_ref(), expect, "{status} {body}");
+    }
+
+    #[tokio::test]
+    async fn a_remote_server_does_not_choose_urls_of_this_network() {
+        let account = Account::new("wiki".parse().unwrap(), "https://a.example/mcp".parse().unwrap(), None);
+        let client = OutboundClient::new(account.unwrap(), Duration::from_secs(60));
+        for origin in ["https://127.0.0.1:1", "https://169.254.169.254", "https://vault.internal"] {
+            let request = Request::get(format!("{origin}/token")).body(Vec::new()).unwrap();
+            let fault = client.send(request).await.unwrap_err();
+            assert_eq!(OAuthFault::from(fault), OAuthFault::Internal { origin: origin.to_owned() });
+        }
     }
 
     #[test]

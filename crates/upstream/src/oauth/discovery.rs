@@ -50,7 +50,7 @@ pub(super) struct Discovery {
 }
 
 /// Sends an `initialize` request without a token, and returns the challenge of the server.
-pub(super) async fn challenge(account: &Account, client: &OutboundClient) -> Result<Challenge, OAuthError> {
+async fn challenge(account: &Account, client: &OutboundClient) -> Result<Challenge, OAuthError> {
     let params = json!({
         "protocolVersion": PROTOCOL_VERSION,
         "capabilities": {},
@@ -101,8 +101,21 @@ impl Challenge {
     }
 }
 
+/// Asks a server for a challenge, and discovers the authorization server that people sign in at.
+pub(super) async fn discover_sign_in(
+    account: &Account,
+    client: &Arc<OutboundClient>,
+) -> Result<(Challenge, Discovery), OAuthError> {
+    let challenge = challenge(account, client).await?;
+    let found = discover(account, client, &challenge).await?;
+    if !found.is_published && !challenge.is_unauthorized {
+        return Err(account.error(OAuthFault::NoSignIn));
+    }
+    Ok((challenge, found))
+}
+
 /// Discovers the authorization server.
-pub(super) async fn discover(
+async fn discover(
     account: &Account,
     client: &Arc<OutboundClient>,
     challenge: &Challenge,
@@ -164,9 +177,7 @@ fn check_endpoints(account: &Account, metadata: &AuthorizationMetadata) -> Resul
             let problem = "an endpoint in the metadata of its authorization server is not a URL";
             return Err(account.error(OAuthFault::Metadata { problem }));
         };
-        if !account.permits(&url) {
-            return Err(account.error(OAuthFault::Insecure { origin: origin(&url) }));
-        }
+        account.check_url(&url).map_err(|forbidden| account.error(forbidden.fault(origin(&url))))?;
     }
     Ok(())
 }
@@ -259,6 +270,8 @@ mod tests {
             let fault = check(server, authorization, token).unwrap_err();
             assert!(matches!(fault, OAuthFault::Insecure { .. }), "{fault:?}");
         }
+        let internal = check(remote, "https://l.example/a", "https://10.0.0.1/t").unwrap_err();
+        assert!(matches!(internal, OAuthFault::Internal { .. }), "{internal:?}");
         assert!(matches!(check(remote, "/a", "https://l.example/t"), Err(OAuthFault::Metadata { .. })));
     }
 }

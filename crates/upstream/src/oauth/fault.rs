@@ -72,6 +72,11 @@ pub enum OAuthFault {
         /// Origin of the URL.
         origin: String,
     },
+    /// A server of the internet names a URL of this machine or of its network.
+    Internal {
+        /// Origin of the URL.
+        origin: String,
+    },
     /// The MCP server does not ask for a sign-in.
     NoSignIn,
     /// The metadata of the MCP server or of its authorization server cannot be used.
@@ -84,6 +89,8 @@ pub enum OAuthFault {
         /// Description of the problem.
         problem: String,
     },
+    /// As many clients as are allowed within an hour were registered for the source.
+    TooManyRegistrations,
     /// The person or the authorization server refused the sign-in.
     AccessDenied,
     /// The authorization server refused a request.
@@ -124,15 +131,26 @@ pub enum OAuthFault {
     Stopped,
 }
 
+impl OAuthFault {
+    /// Returns true if the authorization server does not know the client, or no longer accepts it.
+    pub(super) fn is_of_client(&self) -> bool {
+        let (Self::Refused { code } | Self::Rejected { code }) = self else { return false };
+        matches!(code.as_str(), "invalid_client" | "unauthorized_client")
+    }
+}
+
 impl OAuthError {
     /// Returns true if the same request may succeed later without a new sign-in.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        use OAuthFault::{Locked, Malformed, Metadata, RateLimited, SharedState, Stopped, Unreachable};
+        use OAuthFault::{
+            Locked, Malformed, Metadata, RateLimited, SharedState, Stopped, TooManyRegistrations, Unreachable,
+        };
         matches!(
             self.fault,
             Locked
                 | Stopped
+                | TooManyRegistrations
                 | SharedState { .. }
                 | Metadata { .. }
                 | Malformed { .. }
@@ -150,11 +168,19 @@ impl OAuthError {
             }
             OAuthFault::Storage { path, .. } => format!("check the permissions of {}", path.display()),
             OAuthFault::Insecure { .. } => "use an https URL".to_owned(),
+            OAuthFault::Internal { .. } => {
+                "check the URL of the source; if its server is yours, configure it by its address in your network"
+                    .to_owned()
+            }
             OAuthFault::NoSignIn => {
                 "check the URL of the source, or give it a `credential` in the configuration".to_owned()
             }
             OAuthFault::NoRegistration { .. } => {
                 "register a client with the vendor, and write its `client_id` into the configuration of the source"
+                    .to_owned()
+            }
+            OAuthFault::TooManyRegistrations => {
+                "try again in an hour, or register a client with the vendor and write its `client_id` into the configuration"
                     .to_owned()
             }
             OAuthFault::Listener { .. } => "choose another redirect port, or end what uses it".to_owned(),
@@ -210,6 +236,12 @@ impl fmt::Display for OAuthError {
             OAuthFault::Insecure { origin } => {
                 write!(f, "{origin} is not https, so nothing secret of source `{name}` is sent there")
             }
+            OAuthFault::Internal { origin } => {
+                write!(
+                    f,
+                    "the server of source `{name}` names {origin} for its sign-in, an address of your network that it must not name"
+                )
+            }
             OAuthFault::NoSignIn => write!(f, "the server of source `{name}` does not ask for a sign-in"),
             OAuthFault::Metadata { problem } => {
                 write!(f, "source `{name}` offers no sign-in that fetchwell can use: {problem}")
@@ -218,6 +250,12 @@ impl fmt::Display for OAuthError {
                 write!(
                     f,
                     "the authorization server of source `{name}` does not register fetchwell ({problem})"
+                )
+            }
+            OAuthFault::TooManyRegistrations => {
+                write!(
+                    f,
+                    "fetchwell has registered too often at the authorization server of source `{name}` within an hour"
                 )
             }
             OAuthFault::AccessDenied => write!(f, "the sign-in to source `{name}` was cancelled or refused"),
@@ -253,7 +291,9 @@ impl From<OAuthError> for SourceError {
     fn from(error: OAuthError) -> Self {
         let is_of_caller = error.sign_in_page.is_some();
         match error.fault {
-            OAuthFault::RateLimited { .. } => Self::RateLimited { retry_after: None },
+            OAuthFault::RateLimited { .. } | OAuthFault::TooManyRegistrations => {
+                Self::RateLimited { retry_after: None }
+            }
             // Files and addresses of the server are no business of its callers. The source has not failed.
             OAuthFault::Storage { .. } | OAuthFault::OpenToOthers { .. } | OAuthFault::SharedState { .. }
                 if is_of_caller =>
@@ -318,6 +358,7 @@ mod tests {
         check(OAuthFault::OpenToOthers { path: path(), mode: 0o644 }, false, "reauthorize", "chmod 600");
         check(OAuthFault::Storage { path: path(), problem: problem() }, false, "reauthorize", "permissions");
         check(OAuthFault::OtherIssuer, false, "reauthorize", login);
+        check(OAuthFault::Internal { origin: origin() }, false, "reauthorize", "check the URL");
         check(OAuthFault::NoRegistration { problem: problem() }, false, "reauthorize", "`client_id`");
         check(OAuthFault::Storage { path: path(), problem: problem() }, true, "source_unavailable", "");
         check(OAuthFault::SharedState { problem: problem() }, true, "source_unavailable", "later");
@@ -327,5 +368,6 @@ mod tests {
         let unreachable = OAuthFault::Unreachable { origin: origin(), problem: problem() };
         check(unreachable, false, "source_unavailable", "later");
         check(OAuthFault::RateLimited { origin: origin() }, false, "source_rate_limited", "later");
+        check(OAuthFault::TooManyRegistrations, true, "source_rate_limited", "in an hour");
     }
 }

@@ -11,8 +11,8 @@ use super::fault::{OAuthError, OAuthFault};
 use super::pending_login::PendingLogin;
 use super::redirect::RedirectListener;
 use super::registration::LoginSettings;
+use super::storage::Tokens;
 use super::stored_login::StoredLogin;
-use super::tokens::Tokens;
 
 /// Timeout of a sign-in in the browser.
 const BROWSER_WITHIN: Duration = Duration::from_secs(5 * 60);
@@ -51,13 +51,11 @@ impl Login {
     pub async fn run(&self, open: impl FnOnce(&url::Url)) -> Result<StoredLogin, OAuthError> {
         // A person who has signed in must not learn then that nothing can be stored.
         drop(self.tokens.lock().await?);
-        let port = self.settings.redirect_port.unwrap_or(0);
-        let listener = RedirectListener::bind(port)
-            .await
-            .map_err(|error| self.account.error(OAuthFault::Listener { problem: error.to_string() }))?;
+        let listener = self.listen().await?;
         let client = Arc::new(OutboundClient::new(self.account.clone(), self.request_within));
         let redirect_uri = listener.redirect_uri();
-        let pending = PendingLogin::with_client(self.account.clone(), &self.settings, redirect_uri, client);
+        let (account, tokens) = (self.account.clone(), self.tokens.as_ref());
+        let pending = PendingLogin::with_client(account, &self.settings, redirect_uri, tokens, client);
         let pending = Box::pin(pending).await?;
         open(pending.url());
         let minutes = self.browser_within.as_secs() / 60;
@@ -70,5 +68,22 @@ impl Login {
             Err(_) => browser.show("Not signed in", "The reason is in the terminal.").await,
         }
         outcome
+    }
+
+    /// Listens on the configured port, or on that of the client that was registered before, or else on any free port.
+    async fn listen(&self) -> Result<RedirectListener, OAuthError> {
+        let mut earlier = None;
+        if let (None, None, Some(registrations)) =
+            (self.settings.redirect_port, &self.settings.client_id, self.tokens.registrations())
+        {
+            earlier = registrations.latest_port().await?;
+        }
+        if let Some(port) = earlier
+            && let Ok(listener) = RedirectListener::bind(port).await
+        {
+            return Ok(listener);
+        }
+        let listener = RedirectListener::bind(self.settings.redirect_port.unwrap_or(0)).await;
+        listener.map_err(|error| self.account.error(OAuthFault::Listener { problem: error.to_string() }))
     }
 }

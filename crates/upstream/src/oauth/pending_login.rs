@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use fetchwell_callers::AuthorizationReply;
 use fetchwell_core::hex::hexadecimal;
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -22,13 +23,12 @@ use url::Url;
 
 use super::account::Account;
 use super::client::{OutboundClient, REQUEST_WITHIN, is_error_code};
-use super::discovery::{Challenge, Discovery, challenge, discover, fault_of, rediscover};
+use super::discovery::{Challenge, Discovery, discover_sign_in, fault_of, rediscover};
 use super::fault::{OAuthError, OAuthFault};
-use super::redirect::RedirectReply;
 use super::registration::{LoginSettings, Registration, register};
+use super::storage::Tokens;
 use super::stored_login::{RegisteredClient, StoredLogin};
 use super::token_response::login_of_response;
-use super::tokens::Tokens;
 
 /// Maximum length of a code that is sent on, in bytes.
 const MAX_CODE_BYTES: usize = 4 * 1024;
@@ -67,7 +67,8 @@ struct ExchangeText {
 }
 
 impl PendingLogin {
-    /// Discovers the authorization server of an account and prepares a sign-in that returns to `redirect_uri`.
+    /// Discovers the authorization server of an account and prepares a sign-in that returns to `redirect_uri`. Registers a
+    /// client, if none is configured or kept beside the tokens.
     ///
     /// # Errors
     ///
@@ -76,22 +77,20 @@ impl PendingLogin {
         account: Account,
         settings: &LoginSettings,
         redirect_uri: String,
+        tokens: &dyn Tokens,
     ) -> Result<Self, OAuthError> {
         let client = Arc::new(OutboundClient::new(account.clone(), REQUEST_WITHIN));
-        Self::with_client(account, settings, redirect_uri, client).await
+        Self::with_client(account, settings, redirect_uri, tokens, client).await
     }
 
     pub(super) async fn with_client(
         account: Account,
         settings: &LoginSettings,
         redirect_uri: String,
+        tokens: &dyn Tokens,
         client: Arc<OutboundClient>,
     ) -> Result<Self, OAuthError> {
-        let challenge = challenge(&account, &client).await?;
-        let found = discover(&account, &client, &challenge).await?;
-        if !found.is_published && !challenge.is_unauthorized {
-            return Err(account.error(OAuthFault::NoSignIn));
-        }
+        let (challenge, found) = discover_sign_in(&account, &client).await?;
         let scopes = match settings.scopes.as_slice() {
             [] => found.manager.select_initial_scopes(&[]).await,
             scopes => scopes.to_vec(),
@@ -102,7 +101,7 @@ impl PendingLogin {
             &client,
             &mut manager,
             &metadata,
-            Registration { settings, redirect_uri, scopes: &scopes },
+            Registration { settings, redirect_uri, scopes: &scopes, registrations: tokens.registrations() },
         );
         let registered = registered.await?;
         let mut request = AuthorizationRequest::new(registered.redirect_uri.as_str())
@@ -198,8 +197,37 @@ impl CodeExchange {
     ///
     /// The sign-in was refused, the reply is from another authorization server, a request failed, or the tokens cannot be
     /// stored.
-    pub async fn finish(self, reply: RedirectReply, tokens: &dyn Tokens) -> Result<StoredLogin, OAuthError> {
+    pub async fn finish(
+        self,
+        reply: AuthorizationReply,
+        tokens: &dyn Tokens,
+    ) -> Result<StoredLogin, OAuthError> {
+        let outcome = self.exchange(reply, tokens).await;
+        if let Some(registrations) = tokens.registrations() {
+            let noted = match &outcome {
+                Err(error) if error.fault.is_of_client() => registrations.forget(&self.registered).await,
+                Ok(_)
+                | Err(OAuthError { fault: OAuthFault::AccessDenied | OAuthFault::Refused { .. }, .. }) => {
+                    registrations.returned(&self.registered).await
+                }
+                Err(_) => Ok(()),
+            };
+            if let Err(error) = noted {
+                tracing::warn!(%error, "clients that are registered for a source");
+            }
+        }
+        outcome
+    }
+
+    async fn exchange(
+        &self,
+        reply: AuthorizationReply,
+        tokens: &dyn Tokens,
+    ) -> Result<StoredLogin, OAuthError> {
         let failed = |fault| self.account.error(fault);
+        if !self.attempt.is_from(reply.issuer.as_deref()) {
+            return Err(failed(OAuthFault::OtherIssuer));
+        }
         if let Some(error) = reply.error {
             return Err(failed(refused(error)));
         }
@@ -243,6 +271,20 @@ impl fmt::Debug for PendingLogin {
 impl fmt::Debug for CodeExchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CodeExchange").field("account", &self.account).finish_non_exhaustive()
+    }
+}
+
+impl Attempt {
+    /// Returns true if a reply with this `iss` is from the authorization server of the attempt (RFC 9207, 2.4). rmcp checks only
+    /// replies with a code.
+    fn is_from(&self, issuer: Option<&str>) -> bool {
+        let stored = self.0.lock();
+        let Some(stored) = &*stored else { return false };
+        match (issuer, &stored.expected_issuer) {
+            (Some(issuer), Some(expected)) => issuer == expected,
+            (Some(_), None) => false,
+            (None, _) => !stored.require_issuer,
+        }
     }
 }
 

@@ -6,12 +6,11 @@
 use std::io;
 use std::time::Duration;
 
-use secrecy::SecretString;
+use fetchwell_callers::AuthorizationReply;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use url::form_urlencoded;
 
 /// Path of the redirect URI.
 const PATH: &str = "/callback";
@@ -35,21 +34,10 @@ pub(super) struct RedirectListener {
     port: u16,
 }
 
-/// Parameters that the authorization server sends the browser back with.
-#[derive(Debug, Default)]
-pub struct RedirectReply {
-    /// Code, which can be exchanged for a token once.
-    pub code: Option<SecretString>,
-    /// Parameter `iss` (RFC 9207).
-    pub issuer: Option<String>,
-    /// Value of the parameter `error`.
-    pub error: Option<String>,
-}
-
 /// Browser that has returned and waits for a page.
 #[derive(Debug)]
 pub(super) struct ReturnedBrowser {
-    pub(super) reply: RedirectReply,
+    pub(super) reply: AuthorizationReply,
     stream: TcpStream,
 }
 
@@ -89,23 +77,6 @@ impl RedirectListener {
     }
 }
 
-impl RedirectReply {
-    /// Parses the query of a redirect. Returns `None` if it does not belong to the attempt with this state.
-    #[must_use]
-    pub fn from_query(query: &str, state: &str) -> Option<Self> {
-        let parameter = |name: &str| {
-            let mut pairs = form_urlencoded::parse(query.as_bytes());
-            pairs.find(|(key, _value)| key == name).map(|(_key, value)| value.into_owned())
-        };
-        let is_of_attempt = parameter("state").is_some_and(|received| received == state);
-        is_of_attempt.then(|| Self {
-            code: parameter("code").filter(|code| !code.is_empty()).map(SecretString::from),
-            issuer: parameter("iss"),
-            error: parameter("error"),
-        })
-    }
-}
-
 impl ReturnedBrowser {
     /// Shows a page with a heading and a sentence, neither of which may contain text of a request.
     pub(super) async fn show(self, title: &'static str, sentence: &'static str) {
@@ -116,7 +87,8 @@ impl ReturnedBrowser {
 /// Reads one request, and returns its connection if it is the expected one. Otherwise answers it with 404.
 async fn serve(mut stream: TcpStream, state: String) -> Option<ReturnedBrowser> {
     let head = timeout(CONNECTION_WITHIN, read_head(&mut stream)).await.ok()??;
-    match query_of(&head).and_then(|query| RedirectReply::from_query(query, &state)) {
+    let reply = query_of(&head).map(AuthorizationReply::from_query);
+    match reply.filter(|reply| reply.state.as_ref() == Some(&state)) {
         Some(reply) => Some(ReturnedBrowser { reply, stream }),
         None => {
             respond(stream, "404 Not Found", "Not found", "This page is for the return from a sign-in.")
@@ -167,8 +139,6 @@ async fn respond(mut stream: TcpStream, status: &str, title: &str, sentence: &st
 
 #[cfg(test)]
 mod tests {
-    use secrecy::ExposeSecret;
-
     use super::*;
 
     #[test]
@@ -188,19 +158,5 @@ mod tests {
         ] {
             assert_eq!(query_of(&format!("{line}\r\nHost: x\r\n\r\n")), query, "{line}");
         }
-    }
-
-    #[test]
-    fn a_reply_belongs_to_its_state() {
-        let reply = |query: &str| RedirectReply::from_query(query, "s+1");
-        for query in ["", "code=a", "code=a&state=", "code=a&state=s1", "code=a&state=S%2B1"] {
-            assert!(reply(query).is_none(), "{query}");
-        }
-        let granted = reply("code=a%2Fb&state=s%2B1&iss=https%3A%2F%2Fa.example&code=c").unwrap();
-        assert_eq!(granted.code.as_ref().unwrap().expose_secret(), "a/b");
-        assert_eq!(granted.issuer.as_deref(), Some("https://a.example"));
-        assert!(granted.error.is_none() && !format!("{granted:?}").contains("a/b"));
-        let refused = reply("error=access_denied&state=s%2B1&code=").unwrap();
-        assert!(refused.error.as_deref() == Some("access_denied") && refused.code.is_none());
     }
 }

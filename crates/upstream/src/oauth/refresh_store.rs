@@ -22,9 +22,9 @@ use secrecy::ExposeSecret;
 use super::account::Account;
 use super::client::REQUEST_WITHIN;
 use super::fault::{OAuthError, OAuthFault};
+use super::storage::{TokenLock, Tokens};
 use super::stored_login::StoredLogin;
 use super::token_response::login_of_response;
-use super::tokens::{TokenLock, Tokens};
 
 /// Time that a lock must remain when the refresh token is sent: that of the request, and of saving its response.
 const EXCHANGE_WITHIN: Duration = REQUEST_WITHIN.saturating_mul(2);

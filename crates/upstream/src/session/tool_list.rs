@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::fault::Problem;
 use crate::mapping::Mapping;
-use crate::tools::{ToolInfo, Tools, is_complete, is_named, recognize};
+use crate::tool_info::ToolInfo;
+use crate::tools::{Tools, is_complete, is_named, recognize};
 
 /// Maximum number of tools that are kept beside those that are called, and of pages of them that are read.
 const MAX_TOOLS: usize = 2_000;

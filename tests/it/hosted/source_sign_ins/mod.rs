@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use self::browser::Browser;
 use self::vendor::{CALLBACK, NOTES, Vendor, query};
 use crate::support::hosted::{ANN, BOB, CAROL, HEAD, PUBLIC, Place, STORES, call, token};
-use crate::support::{HttpServer, fetchwell, post, stderr, text};
+use crate::support::{HttpServer, post, stderr, text};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -126,6 +126,7 @@ fn each_caller_reads_with_their_own_sign_in() {
     assert_eq!((left.status, left.header("location")), (303, Some("/sources")), "{left:?}");
     check_not_signed_in(&server, ANN);
     check_notes_of(&server, BOB, "bobby");
+    assert_eq!(vendor.requests("POST /register"), 1, "all sign-ins use one client");
     // Tokens are in no file and in no log as they are.
     let files = bytes_below(&place.path("state"));
     let shown = format!("{}{}", String::from_utf8_lossy(&files), server.log());
@@ -146,6 +147,7 @@ fn sign_ins_survive_a_restart_and_end_when_they_are_revoked() {
     assert!(!browser.get(&server, "/sources").text.contains(">Signed in<"));
     browser.sign_in(&server, &vendor, "annie");
     check_notes_of(&server, ANN, "annie");
+    assert_eq!(vendor.requests("POST /register"), 1);
 }
 
 #[test]
@@ -166,7 +168,7 @@ fn a_reply_is_for_the_browser_and_the_caller_that_began() {
     }
     let unknown = Browser::default().get(&server, &back);
     assert!(unknown.status == 401 && !unknown.text.contains("mallory"), "{unknown:?}");
-    let tokens = || vendor.server.requests().iter().filter(|request| request.line == "POST /token").count();
+    let tokens = || vendor.requests("POST /token");
     assert_eq!(tokens(), 0);
     check_not_signed_in(&server, BOB);
     // The state is compared exactly.
@@ -230,8 +232,29 @@ fn commands_and_configurations_say_where_callers_sign_in() {
     };
     failed(&["source", "login", "wiki"], "on the page /sources of `fetchwell serve`");
     failed(&["source", "inspect", "wiki"], "on the page /sources of `fetchwell serve`");
-    let tested = fetchwell(["source", "test", "wiki", "--config", text(&file)]);
-    assert!(crate::support::stdout(&tested).contains("the sign-in of each caller"), "{tested:?}");
+    // Without a caller, the server and its authorization server can be tested.
+    let said = |arguments: &[&str]| {
+        let mut command = crate::support::binary();
+        let output = command.args(arguments).args(["--config", text(&file)]).output().unwrap();
+        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    };
+    let found = format!("asks for a sign-in at {}, where fetchwell registers a client", vendor.server.url);
+    for command in [&["source", "test", "wiki"][..], &["doctor"]] {
+        let (_, shown) = said(command);
+        assert!(
+            shown.contains("the sign-in of each caller") && shown.contains(&found),
+            "{command:?}: {shown}"
+        );
+    }
+    assert_eq!(vendor.requests("POST /register"), 0);
+    vendor.server.close();
+    for command in [&["source", "test", "wiki"][..], &["doctor"]] {
+        let (is_ok, shown) = said(command);
+        assert!(
+            !is_ok && shown.contains(&vendor.server.url) && !shown.contains(&found),
+            "{command:?}: {shown}"
+        );
+    }
     let insecure =
         vendor.source("wiki").replace(&vendor.server.url, "http://wiki.example") + "allow_insecure = true\n";
     let port = vendor.source("wiki") + "oauth = { redirect_port = 7000 }\n";
@@ -259,8 +282,7 @@ fn a_browser_that_leaves_during_the_exchange_is_signed_in() {
     vendor.holds_tokens.store(true, Ordering::SeqCst);
     let mut left = TcpStream::connect(&server.address).unwrap();
     write!(left, "GET {back} HTTP/1.1\r\nhost: localhost:7400\r\n{}\r\n\r\n", ann.cookie_header()).unwrap();
-    let is_exchanging = || vendor.server.requests().iter().any(|request| request.line == "POST /token");
-    server.wait_until("the code is exchanged", is_exchanging);
+    server.wait_until("the code is exchanged", || vendor.requests("POST /token") == 1);
     drop(left);
     // The server can notice meanwhile that the browser has left.
     std::thread::park_timeout(Duration::from_millis(200));

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::support::hosted::PUBLIC;
-use crate::support::{FakeServer, Reply, Request};
+use crate::support::{FakeServer, Reply, Request, mcp_reply, mcp_tool};
 
 /// The redirect URI of sign-ins.
 pub(crate) const CALLBACK: &str = "/sources/signed-in";
@@ -93,6 +93,11 @@ impl Vendor {
 
     pub(crate) fn refreshes(&self) -> usize {
         self.state.lock().unwrap().refreshes
+    }
+
+    /// Returns the number of requests with this method and path.
+    pub(crate) fn requests(&self, line: &str) -> usize {
+        self.server.requests().iter().filter(|request| request.line == line).count()
     }
 
     /// Returns the number of sessions that were opened.
@@ -175,21 +180,10 @@ impl State {
             let challenge = format!("Bearer resource_metadata=\"{metadata}\"");
             return Reply::Full(401, vec![("www-authenticate", challenge)], String::new());
         };
-        let message: Value = serde_json::from_str(&request.body).unwrap();
-        let result = match message["method"].as_str().unwrap() {
-            "initialize" => json!({"protocolVersion": message["params"]["protocolVersion"],
-                "capabilities": {"tools": {}}, "serverInfo": {"name": "notes", "version": "1"}}),
-            "tools/list" => {
-                let tool = |name: &str, argument: &str| {
-                    json!({"name": name, "inputSchema": {"type": "object",
-                        "properties": {argument: {"type": "string"}}, "required": [argument]}})
-                };
-                json!({"tools": [tool("search", "query"), tool("fetch", "id")]})
-            }
-            "tools/call" => called(person, &message["params"]),
-            _ => return Reply::Json(202, String::new()),
-        };
-        Reply::Json(200, json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string())
+        mcp_reply(request, &|method, params| match method {
+            "tools/list" => json!({"tools": [mcp_tool("search", &["query"]), mcp_tool("fetch", &["id"])]}),
+            _ => called(person, params),
+        })
     }
 }
 

@@ -11,12 +11,9 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use axum::response::Response;
-use fetchwell_callers::AuthorizationReply;
 use fetchwell_core::lru::{LruCache, LruLimits};
 use fetchwell_state::cursor::{Cursors, SharedValue};
 use fetchwell_state::redis::{IfExists, OwnerLimits, RedisError};
-use secrecy::SecretString;
-use url::form_urlencoded;
 
 use super::cookies::Cookies;
 use super::responses::add_cookie;
@@ -192,29 +189,6 @@ impl UsedAttempts {
             if_exists: IfExists::Keep,
         };
         shared.put(used).await
-    }
-}
-
-/// Query parameters of a reply.
-pub(crate) struct Answer {
-    /// State of the attempt.
-    pub(crate) state: Option<String>,
-    /// The other parameters.
-    pub(crate) reply: AuthorizationReply,
-}
-
-impl Answer {
-    /// Reads the query of a redirect.
-    pub(crate) fn read(query: &str) -> Self {
-        let value = |name: &str| {
-            let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name);
-            let value = values.next().map(|(_, value)| value.into_owned())?;
-            // A repeated parameter is ignored (RFC 6749, 3.1).
-            (values.next().is_none() && !value.is_empty()).then_some(value)
-        };
-        let code = value("code").map(SecretString::from);
-        let reply = AuthorizationReply { code, issuer: value("iss"), error: value("error") };
-        Self { state: value("state"), reply }
     }
 }
 

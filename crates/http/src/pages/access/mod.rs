@@ -25,13 +25,13 @@ mod sign_in_page;
 mod stream;
 mod visit;
 
-pub(super) use self::attempts::{Answer, AttemptId, AttemptKeys, Attempts, SOURCE_COOKIE};
+pub(super) use self::attempts::{AttemptId, AttemptKeys, Attempts, SOURCE_COOKIE};
 pub(super) use self::forms::{handle_form, sign_in_with_token, sign_out};
 pub(crate) use self::pages::Pages;
 pub(super) use self::pages::{AccessMethod, PageRefusal, begin_session, without_state};
 pub(super) use self::parameters::{parameter, parameters};
 pub(super) use self::responses::{code_of, finish, internal_problem, redirect};
-pub(super) use self::return_path::{RECORDS, ReturnPath, record_handle};
+pub(super) use self::return_path::{RECORDS, ReturnPath, record_id, record_path};
 pub(super) use self::sign_in::{CALLBACK, begin, callback, is_just_signed_in, start_sign_in};
 pub(super) use self::sign_in_page::{BEGIN, SIGN_IN, not_signed_in, sign_in_form, sign_in_page};
 pub(crate) use self::stream::{StreamAccess, authorize_stream};

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use fetchwell_callers::RecordPages;
-use fetchwell_core::handle::Handle;
+use fetchwell_core::handle::{Handle, PartId};
 use percent_encoding::percent_decode_str;
 
 /// Prefix of the paths of records.
@@ -21,8 +21,8 @@ const MAX_PATH_BYTES: usize = 1_500;
 /// Path of a page of this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ReturnPath {
-    /// Page of a record.
-    Record(Box<Handle>),
+    /// Page of a record, or of a part of it.
+    Record(Box<PartId>),
     /// Another page, with its query.
     Page(Box<str>),
 }
@@ -33,8 +33,8 @@ pub(crate) struct NotAPage;
 
 impl ReturnPath {
     /// Creates the return path of a record.
-    pub(crate) fn record(handle: &Handle) -> Self {
-        Self::Record(Box::new(handle.clone()))
+    pub(crate) fn record(id: &PartId) -> Self {
+        Self::Record(Box::new(id.clone()))
     }
 
     /// Creates the return path of a page. A query that is too long is left out.
@@ -44,26 +44,26 @@ impl ReturnPath {
         whole.or_else(|| path.parse().ok()).unwrap_or_else(|| Self::Page("/".into()))
     }
 
-    /// Returns the path in its short form: the handle of a record, or the path of another page. No handle begins with `/`.
-    pub(super) fn as_short(&self) -> &str {
+    /// Returns the path in its short form: the id of a record, or the path of another page. No id begins with `/`.
+    pub(super) fn to_short(&self) -> String {
         match self {
-            Self::Record(handle) => handle.as_str(),
-            Self::Page(path) => path,
+            Self::Record(id) => id.to_string(),
+            Self::Page(path) => path.to_string(),
         }
     }
 
     /// Parses the short form.
     pub(super) fn from_short(text: &str) -> Option<Self> {
-        match text.parse::<Handle>() {
-            Ok(handle) => Some(Self::record(&handle)),
-            Err(_no_handle) => text.parse().ok(),
+        match text.parse::<PartId>() {
+            Ok(id) => Some(Self::record(&id)),
+            Err(_no_id) => text.parse().ok(),
         }
     }
 
     /// Returns the handle of a record's page.
     pub(crate) fn handle(&self) -> Option<&Handle> {
         match self {
-            Self::Record(handle) => Some(handle),
+            Self::Record(id) => Some(&id.handle),
             Self::Page(_) => None,
         }
     }
@@ -73,8 +73,8 @@ impl FromStr for ReturnPath {
     type Err = NotAPage;
 
     fn from_str(text: &str) -> Result<Self, NotAPage> {
-        if let Some(handle) = record_handle(text) {
-            return Ok(Self::Record(Box::new(handle)));
+        if let Some(id) = record_id(text) {
+            return Ok(Self::Record(Box::new(id)));
         }
         let path = text.split(['?', '#']).next().unwrap_or_default();
         let is_below = |page: &&str| {
@@ -90,14 +90,21 @@ impl FromStr for ReturnPath {
 impl fmt::Display for ReturnPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Record(handle) => f.write_str(&RecordPages::path(handle)),
+            Self::Record(id) => f.write_str(&record_path(id)),
             Self::Page(path) => f.write_str(path),
         }
     }
 }
 
-/// Parses the handle in the path of a record's page.
-pub(crate) fn record_handle(path: &str) -> Option<Handle> {
+/// Returns the path of the page of a record, or of a part with the version of its text.
+pub(crate) fn record_path(id: &PartId) -> String {
+    let text = id.to_string();
+    let version = text.strip_prefix(id.handle.as_str()).unwrap_or_default();
+    format!("{}{version}", RecordPages::path(&id.handle))
+}
+
+/// Parses the id in the path of a record's page.
+pub(crate) fn record_id(path: &str) -> Option<PartId> {
     let encoded = path.strip_prefix(RECORDS)?;
     percent_decode_str(encoded).decode_utf8().ok()?.parse().ok()
 }
@@ -139,9 +146,15 @@ mod tests {
         let long = ReturnPath::page("/", Some(&"q".repeat(2_000)));
         assert_eq!(long.to_string(), "/");
         assert_eq!(ReturnPath::page("/sources", Some("a=1")).to_string(), "/sources?a=1");
-        for page in ["/?q=a", "/records/cin_a/s:1", "/records/cin/documents/%252E%252E%252Fescape"] {
+        for page in [
+            "/?q=a",
+            "/records/cin_a/s:1",
+            "/records/cin_a/s/1/p2~0a1b2c3d",
+            "/records/cin/documents/%252E%252E%252Fescape",
+        ] {
             let to: ReturnPath = page.parse().unwrap();
-            assert_eq!(ReturnPath::from_short(to.as_short()), Some(to));
+            assert_eq!(to.to_string(), page);
+            assert_eq!(ReturnPath::from_short(&to.to_short()), Some(to));
         }
     }
 }

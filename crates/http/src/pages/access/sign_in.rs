@@ -16,7 +16,7 @@ use fetchwell_callers::{
 use fetchwell_telemetry::{Call, Endpoint, Origin};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::attempts::{Answer, AttemptId, AttemptKeys, Attempts, PAGE_COOKIE};
+use super::attempts::{AttemptId, AttemptKeys, Attempts, PAGE_COOKIE};
 use super::pages::{PageRefusal, Pages, begin_session, without_state};
 use super::parameters::parameter;
 use super::responses::{finish, redirect};
@@ -72,7 +72,7 @@ pub(crate) async fn begin(
     };
     let url = sign_in.authorization_url(&attempt, &pages.url_at(CALLBACK)).await?;
     let mut response = redirect(url.as_str(), None);
-    let kept = format!("{}.{}", attempt.verifier.expose_secret(), to.as_short());
+    let kept = format!("{}.{}", attempt.verifier.expose_secret(), to.to_short());
     let id = AttemptId { state: &attempt.state, bound_to: sign_in.issuer() };
     let keys = AttemptKeys { cookies: pages.cookies(), cursors: callers.toolboxes.cursors() };
     let is_kept = ATTEMPTS.keep(keys, &request.headers, &mut response, id, &kept).await;
@@ -91,7 +91,7 @@ pub(crate) async fn callback(State(pages): State<Pages>, request: Request) -> Re
 
 impl Pages {
     async fn finish_sign_in(&self, request: &Parts, record: &mut Call) -> Response {
-        let answer = Answer::read(request.uri.query().unwrap_or_default());
+        let mut reply = AuthorizationReply::from_query(request.uri.query().unwrap_or_default());
         let callers = match &self.served {
             AuthMode::Authenticated(callers) if callers.authenticator().sign_in().is_some() => callers,
             AuthMode::Authenticated(_) | AuthMode::Unauthenticated(_) => {
@@ -101,7 +101,7 @@ impl Pages {
         };
         // The configuration is read once, so that a code is sent to the server that issued it.
         let authenticator = callers.authenticator();
-        let pending = match answer.state {
+        let pending = match reply.state.take() {
             Some(state) => self.pending(callers, &authenticator, &request.headers, state).await,
             None => None,
         };
@@ -118,7 +118,7 @@ impl Pages {
             Err(_counted) => return without_state(),
         }
         let client = client_of(&request.extensions);
-        let mut response = match self.caller(callers, &authenticator, &attempt, answer.reply, client).await {
+        let mut response = match self.caller(callers, &authenticator, &attempt, reply, client).await {
             Ok(caller) => {
                 record.is_by(caller.caller.grant_id());
                 let path = match &to {

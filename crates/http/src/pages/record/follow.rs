@@ -10,7 +10,7 @@ use fetchwell_telemetry::Call;
 use crate::middleware::authenticate::client_of;
 use crate::middleware::served::AuthMode;
 use crate::pages::access::{
-    AccessMethod, Pages, ReturnPath, begin_session, handle_form, parameter, record_handle, sign_in_page,
+    AccessMethod, Pages, ReturnPath, begin_session, handle_form, parameter, record_id, sign_in_page,
     without_state,
 };
 use crate::pages::layout::{Visitor, problem};
@@ -24,17 +24,16 @@ pub(super) async fn follow(State(pages): State<Pages>, request: Request) -> Resp
 }
 
 async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
-    let (AuthMode::Authenticated(callers), Some(handle)) = (&pages.served, record_handle(request.uri.path()))
-    else {
+    let (AuthMode::Authenticated(callers), Some(id)) = (&pages.served, record_id(request.uri.path())) else {
         let text = "There is no record at this address.";
         return problem(StatusCode::NOT_FOUND, "No such record", text, Visitor::Unknown);
     };
-    let to = ReturnPath::record(&handle);
+    let to = ReturnPath::record(&id);
     let method = AccessMethod::offered_by(callers);
     // A link that is used for another record stays valid for its own record.
     let reader = match parameter(&form, LINK) {
         None => Ok(None),
-        Some(key) => callers.toolboxes.link_reader(&key, handle.address()).await,
+        Some(key) => callers.toolboxes.link_reader(&key, id.handle.address()).await,
     };
     let Ok(reader) = reader else { return without_state() };
     let Some(reader) = reader else { return sign_in_page(&to, LINK_EXPIRED, method) };
@@ -49,6 +48,6 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
     {
         before = None;
     }
-    let session = Session::from_link(reader, handle.address(), before);
+    let session = Session::from_link(reader, id.handle.address(), before);
     begin_session(pages, &request.headers, session, &to.to_string()).await
 }

@@ -36,7 +36,7 @@ use self::readable::readable_page;
 use self::view::{Document, PageSurround};
 use super::access::{
     AccessMethod, PageRefusal, Pages, RECORDS, ReturnPath, begin, code_of, internal_problem,
-    is_just_signed_in, not_signed_in, parameter, record_handle, sign_in_page, without_state,
+    is_just_signed_in, not_signed_in, parameter, record_id, record_path, sign_in_page, without_state,
 };
 use super::layout::{Visitor, problem, sentence};
 use crate::answer::answer_call;
@@ -62,14 +62,14 @@ async fn show(State(pages): State<Pages>, request: Request) -> Response {
 impl Pages {
     /// Returns the response with its error code, which is empty for a success.
     async fn show(&self, request: &Parts, record: &mut Call) -> (&'static str, Response) {
-        let Some(handle) = record_handle(request.uri.path()) else {
+        let Some(id) = record_id(request.uri.path()) else {
             let text = "This is not the address of a record. Copy the whole address.";
             return ("not_found", problem(StatusCode::NOT_FOUND, "No such record", text, Visitor::Unknown));
         };
         let callers = match &self.served {
             AuthMode::Unauthenticated(toolbox) => {
                 let toolbox = toolbox.now().audited(record);
-                return self.record(&toolbox, &handle, request, Visitor::Local).await;
+                return self.record(&toolbox, &id, request, Visitor::Local).await;
             }
             AuthMode::Authenticated(callers) => callers,
         };
@@ -77,17 +77,17 @@ impl Pages {
         let Ok(session) = self.sessions.get(&request.headers).await else {
             return (STATE_UNAVAILABLE, without_state());
         };
-        let shown = match session.filter(|session| session.shows(handle.address())) {
-            Some(session) => Some(self.shown_to(callers, &session, &handle, request, record).await),
+        let shown = match session.filter(|session| session.shows(id.handle.address())) {
+            Some(session) => Some(self.shown_to(callers, &session, &id, request, record).await),
             None => None,
         };
         // A browser with a session may follow a link of another grant, or of its own grant after the session ended.
         let is_closed = shown.as_ref().is_none_or(|(_, response)| {
             matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND)
         });
-        let to = ReturnPath::record(&handle);
+        let to = ReturnPath::record(&id);
         if let Some(key) = key.as_ref().filter(|_| is_closed) {
-            match callers.toolboxes.link_reader(key, handle.address()).await {
+            match callers.toolboxes.link_reader(key, id.handle.address()).await {
                 Ok(Some(_)) => return ("", view::opening(&to.to_string(), key)),
                 Ok(None) => {}
                 Err(_counted) => return (STATE_UNAVAILABLE, without_state()),
@@ -117,7 +117,7 @@ impl Pages {
         &self,
         callers: &Callers,
         session: &Session,
-        handle: &Handle,
+        id: &PartId,
         request: &Parts,
         record: &mut Call,
     ) -> (&'static str, Response) {
@@ -126,7 +126,7 @@ impl Pages {
             Ok((caller, permit)) => {
                 let toolbox = Arc::new(permit.toolbox.for_call(CallContext::new(caller))).audited(record);
                 let visitor = if session.shows_all() { Visitor::SignedIn } else { Visitor::Linked };
-                let (code, mut response) = self.record(&toolbox, handle, request, visitor).await;
+                let (code, mut response) = self.record(&toolbox, id, request, visitor).await;
                 // The size of a page is limited, so its bytes do not count for the budget of unsent bytes.
                 response.extensions_mut().insert(HeldUntilSent::new(Arc::new(permit.permit), None));
                 (code, response)
@@ -135,7 +135,7 @@ impl Pages {
                 AccessMethod::SignIn if status != StatusCode::UNAUTHORIZED => {
                     (code_of(status), problem(status, "It cannot be shown", &text, Visitor::SignedIn))
                 }
-                method => ("unauthorized", sign_in_page(&ReturnPath::record(handle), &text, method)),
+                method => ("unauthorized", sign_in_page(&ReturnPath::record(id), &text, method)),
             },
         }
     }
@@ -144,10 +144,11 @@ impl Pages {
     async fn record(
         &self,
         toolbox: &Toolbox,
-        handle: &Handle,
+        id: &PartId,
         request: &Parts,
         visitor: Visitor,
     ) -> (&'static str, Response) {
+        let handle = &id.handle;
         let query = request.uri.query().unwrap_or_default().as_bytes();
         let is_text = handle.part().is_some() || parameter(query, "view").as_deref() == Some("text");
         if !is_text {
@@ -157,17 +158,13 @@ impl Pages {
                 return ("", response);
             }
         }
-        self.fetched(toolbox, handle, visitor).await
+        self.fetched(toolbox, id, visitor).await
     }
 
     /// Reads a record with the tool `fetch`, so that budgets and parts are the same as for a model.
-    async fn fetched(
-        &self,
-        toolbox: &Toolbox,
-        handle: &Handle,
-        visitor: Visitor,
-    ) -> (&'static str, Response) {
-        let answer = match toolbox.read(handle).await {
+    async fn fetched(&self, toolbox: &Toolbox, id: &PartId, visitor: Visitor) -> (&'static str, Response) {
+        let handle = &id.handle;
+        let answer = match toolbox.read(id).await {
             Ok(payload) => serde_json::from_str::<Document>(payload.json()),
             Err(error) => {
                 let status = match error.code() {
@@ -183,11 +180,11 @@ impl Pages {
             }
         };
         let Ok(document) = answer else { return internal_problem(visitor) };
-        let next = document.next().and_then(|next| next.parse().ok());
-        let next = next.map(|next: PartId| RecordPages::path(&next.handle));
-        let before =
-            handle.part().and_then(|part| part.checked_sub(1)).and_then(|part| handle.with_part(part));
-        let before = before.map(|before| RecordPages::path(&before));
+        let next = document.next().and_then(|next| next.parse::<PartId>().ok());
+        let version = next.as_ref().map_or(&id.version, |next| &next.version).clone();
+        let before = handle.part().and_then(|part| handle.with_part(part.checked_sub(1)?));
+        let before = before.map(|handle| record_path(&PartId { handle, version }));
+        let next = next.as_ref().map(record_path);
         let readable = Handle::mint(handle.address()).map(|handle| RecordPages::path(&handle));
         let is_own = document.url().is_empty() || document.url().starts_with(&self.url_at(RECORDS));
         let elsewhere = (!is_own).then(|| document.url());

@@ -8,7 +8,7 @@ use fetchwell_callers::LINK;
 use maud::html;
 use serde::Deserialize;
 
-use crate::pages::layout::{Page, Visitor, time};
+use crate::pages::layout::{Page, Visitor, time, warning};
 
 /// A record as `fetch` gives it.
 #[derive(Debug, Deserialize)]
@@ -35,9 +35,14 @@ pub(super) struct PageSurround<'a> {
 }
 
 impl Document {
-    /// Returns the handle of the next part.
+    /// Returns the id of the next part.
     pub(super) fn next(&self) -> Option<&str> {
         self.metadata.get("next").map(String::as_str)
+    }
+
+    /// Returns the warning of `fetch`, such as that the text changed after the part before.
+    fn warning(&self) -> &[String] {
+        self.metadata.get("warning").map(std::slice::from_ref).unwrap_or_default()
     }
 
     pub(super) fn url(&self) -> &str {
@@ -64,6 +69,7 @@ pub(super) fn record(document: &Document, around: &PageSurround<'_>) -> Response
         @if !facts.is_empty() {
             dl class="facts" { @for (label, value) in facts { dt { (label) } dd { (time(value)) } } }
         }
+        (warning(document.warning()))
         // Browsers drop the first line break in `pre`.
         pre id="record" class="text" dir="auto" lang="" { "\n" (document.text) }
         nav class="pages" aria-label="This record" {

@@ -9,11 +9,11 @@ use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use fetchwell_callers::Caller;
+use fetchwell_callers::{AuthorizationReply, Caller};
 use fetchwell_core::handle::SourceName;
 use fetchwell_source::SourceError;
 use fetchwell_telemetry::{Call, Endpoint, Origin};
-use fetchwell_tools::{SignInReply, SignInStart, SourceSignIn, SourceSignIns};
+use fetchwell_tools::{SignInStart, SourceSignIn, SourceSignIns};
 use maud::html;
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
@@ -22,7 +22,7 @@ use super::paths::{BEGIN_SIGN_IN, SIGN_OUT_OF_SOURCE, SIGNED_IN, SOURCES};
 use crate::error::RequestError;
 use crate::middleware::served::{AuthMode, Callers};
 use crate::pages::access::{
-    Answer, AttemptId, AttemptKeys, Attempts, Pages, ReturnPath, SOURCE_COOKIE, Visit, finish, handle_form,
+    AttemptId, AttemptKeys, Attempts, Pages, ReturnPath, SOURCE_COOKIE, Visit, finish, handle_form,
     parameter, redirect, without_state,
 };
 use crate::pages::layout::{Page, Section, Visitor, problem, sentence};
@@ -172,8 +172,8 @@ async fn handle_return(pages: &Pages, request: &Parts, record: &mut Call) -> Res
         Ok(visitor) => visitor,
         Err(page) => return page,
     };
-    let Answer { state, reply } = Answer::read(request.uri.query().unwrap_or_default());
-    let state = state.unwrap_or_default();
+    let mut reply = AuthorizationReply::from_query(request.uri.query().unwrap_or_default());
+    let state = reply.state.take().unwrap_or_default();
     let grant = visitor.caller.grant_id().to_string();
     let id = AttemptId { state: &state, bound_to: &grant };
     let kept = ATTEMPTS.open(visitor.keys(pages), &request.headers, id).await;
@@ -192,13 +192,8 @@ async fn handle_return(pages: &Pages, request: &Parts, record: &mut Call) -> Res
         }
         Err(_counted) => return without_state(),
     }
-    let reply = SignInReply {
-        pending: SecretString::from(pending.to_owned()),
-        code: reply.code,
-        issuer: reply.issuer,
-        error: reply.error,
-    };
-    let mut response = match visitor.sign_ins.finish(&visitor.caller, &source, reply).await {
+    let pending = SecretString::from(pending.to_owned());
+    let mut response = match visitor.sign_ins.finish(&visitor.caller, &source, pending, reply).await {
         Ok(()) => redirect(SOURCES, None),
         Err(error) => visitor.failed(error),
     };

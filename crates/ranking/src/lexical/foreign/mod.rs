@@ -3,8 +3,10 @@
 //! There is no index of such results, so the words of the query are compared with the words of their texts: equal ones, and
 //! other forms of them.
 //!
+//! * `forms`: words of texts that stand for words of the query
 //! * `order`: the order of a list by the words of the query
 
+mod forms;
 mod order;
 
 use std::collections::HashSet;
@@ -12,12 +14,12 @@ use std::collections::HashSet;
 use fetchwell_core::record::{Coverage, Hit, Record, RecordData, own_title};
 use fetchwell_source::{SearchField, SearchText};
 
+use self::forms::{FoundWord, QueryForms};
 use self::order::MAX_TEXT_BYTES;
 pub use self::order::{ListedText, order_by_words};
 use super::hits::located;
 use super::matching::{ExcerptTerms, ScanAllowance, locate_match};
 use super::selection::Match;
-use super::stems::Inflection;
 use super::terms::{QueryTerms, Slot, share_of};
 use super::words::words;
 
@@ -41,8 +43,7 @@ impl ForeignTerms {
     pub fn new<'a>(search: &SearchText, records: impl Iterator<Item = &'a RecordData>) -> Self {
         let query = QueryTerms::new(search);
         let mut terms = ExcerptTerms::default();
-        let forms: Vec<Option<Inflection>> =
-            query.slots.iter().map(|slot| Inflection::new(&slot.text)).collect();
+        let forms = QueryForms::new(query.slots.iter());
         let shares: Vec<u8> = query.slots.iter().map(Slot::percent).collect();
         for (number, slot) in query.slots.iter().enumerate() {
             terms.add(&slot.text, number, slot.share());
@@ -53,10 +54,11 @@ impl ForeignTerms {
                 if seen.contains(&word) {
                     continue;
                 }
-                for (number, (form, slot)) in forms.iter().zip(&query.slots).enumerate() {
-                    if form.as_ref().is_some_and(|form| form.is_form(&word)) {
-                        terms.add(&word, number, FORM_WEIGHT * slot.share());
-                    }
+                for FoundWord { number, .. } in
+                    forms.found(&word).into_iter().filter(|found| !found.is_itself)
+                {
+                    let share = query.slots.get(number).map(Slot::share).unwrap_or_default();
+                    terms.add(&word, number, FORM_WEIGHT * share);
                 }
                 seen.insert(word);
             }

@@ -12,10 +12,10 @@ use fetchwell_core::fit::first_bytes;
 use fetchwell_core::saturate::saturated;
 use fetchwell_source::SearchText;
 
+use super::forms::{FoundWord, QueryForms};
 use crate::lexical::expansion::{FORM_QUALITY, Lookup, Lookups, MAX_WORDS, ONLY_FORM_QUALITY, PART_WEIGHT};
 use crate::lexical::ranking::{RankedRecord, WordMatches};
 use crate::lexical::scoring::{Evidence, score};
-use crate::lexical::stems::Inflection;
 use crate::lexical::terms::{QueryTerms, Slot};
 use crate::lexical::understanding::request_words::is_listed;
 use crate::lexical::words::{WordKind, fold_into, words};
@@ -118,29 +118,24 @@ struct CountedList {
 
 /// Words of texts that stand for words of a query, each looked up once.
 struct KnownWords {
-    forms: Vec<Option<Inflection>>,
-    /// Numbers of the query's words that a word stands for, with true for the word itself.
-    known: HashMap<String, Vec<(usize, bool)>>,
-    /// The numbers of a word that is not remembered.
-    latest: Vec<(usize, bool)>,
+    forms: QueryForms,
+    /// Words of the query that a word stands for.
+    known: HashMap<String, Vec<FoundWord>>,
+    /// Those of a word that is not remembered.
+    latest: Vec<FoundWord>,
 }
 
 impl KnownWords {
     fn new(terms: &QueryTerms) -> Self {
-        let slots = terms.slots.iter().take(MAX_WORDS);
-        let mut known: HashMap<String, Vec<(usize, bool)>> = HashMap::new();
-        let forms: Vec<Option<Inflection>> = slots.clone().map(|slot| Inflection::new(&slot.text)).collect();
-        for slot in slots {
-            let all = stands_for(terms, &forms, &slot.text);
-            known.insert(slot.text.clone(), all);
-        }
+        let forms = QueryForms::new(terms.slots.iter().take(MAX_WORDS));
+        let known = forms.words().map(|word| (word.to_owned(), forms.found(word))).collect();
         Self { forms, known, latest: Vec::new() }
     }
 
-    /// Returns the numbers of the query's words that a folded word stands for.
-    fn numbers_for(&mut self, terms: &QueryTerms, word: &str) -> &[(usize, bool)] {
+    /// Returns the words of the query that a folded word stands for.
+    fn found(&mut self, word: &str) -> &[FoundWord] {
         if !self.known.contains_key(word) {
-            let all = stands_for(terms, &self.forms, word);
+            let all = self.forms.found(word);
             if self.known.len() >= MAX_KNOWN {
                 self.latest = all;
                 return &self.latest;
@@ -151,16 +146,6 @@ impl KnownWords {
     }
 }
 
-fn stands_for(terms: &QueryTerms, forms: &[Option<Inflection>], word: &str) -> Vec<(usize, bool)> {
-    let numbers = terms.slots.iter().zip(forms).enumerate();
-    let found = numbers.filter_map(|(number, (slot, form))| {
-        let is_itself = slot.text == word;
-        let is_form = || form.as_ref().is_some_and(|form| form.is_form(word));
-        (is_itself || is_form()).then_some((number, is_itself))
-    });
-    found.collect()
-}
-
 impl CountedList {
     fn new(terms: &QueryTerms, list: &[ListedText<'_>]) -> Self {
         let max_bytes = MAX_TEXT_BYTES.min(MAX_LIST_BYTES / list.len().max(1));
@@ -168,9 +153,9 @@ impl CountedList {
         let texts = list.iter().map(|item| {
             let mut counted = CountedText::default();
             counted.words.resize(known.forms.len(), Occurrences::default());
-            counted.add(terms, &mut known, first_bytes(item.title.unwrap_or_default(), max_bytes), true);
+            counted.add(&mut known, first_bytes(item.title.unwrap_or_default(), max_bytes), true);
             counted.title_words = counted.length;
-            counted.add(terms, &mut known, first_bytes(item.text.unwrap_or_default(), max_bytes), false);
+            counted.add(&mut known, first_bytes(item.text.unwrap_or_default(), max_bytes), false);
             counted
         });
         Self { texts: texts.collect() }
@@ -240,7 +225,7 @@ impl CountedList {
 }
 
 impl CountedText {
-    fn add(&mut self, terms: &QueryTerms, known: &mut KnownWords, text: &str, is_title: bool) {
+    fn add(&mut self, known: &mut KnownWords, text: &str, is_title: bool) {
         let start = self.length;
         let mut folded = String::new();
         for word in words(text) {
@@ -248,9 +233,9 @@ impl CountedText {
             self.length = self.length.max(position.saturating_add(1));
             folded.clear();
             fold_into(text.get(word.range.clone()).unwrap_or_default(), &mut folded);
-            for (number, is_itself) in known.numbers_for(terms, &folded) {
-                let Some(found) = self.words.get_mut(*number) else { continue };
-                if *is_itself {
+            for FoundWord { number, is_itself } in known.found(&folded).iter().copied() {
+                let Some(found) = self.words.get_mut(number) else { continue };
+                if is_itself {
                     found.itself += 1;
                     found.is_in_title |= is_title;
                 } else {

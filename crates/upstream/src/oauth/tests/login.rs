@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use fetchwell_callers::AuthorizationReply;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use url::Url;
@@ -11,9 +12,8 @@ use super::super::account::Account;
 use super::super::fault::{OAuthError, OAuthFault};
 use super::super::login::Login;
 use super::super::pending_login::{CodeExchange, PendingLogin};
-use super::super::redirect::RedirectReply;
 use super::super::registration::LoginSettings;
-use super::super::tokens::Tokens;
+use super::super::storage::Tokens;
 use super::server::{Behaviour, Servers};
 use super::{LONG, account, bearer, get, sign_in, sign_in_with, store};
 
@@ -189,17 +189,17 @@ async fn token_responses_that_are_no_tokens_say_why() {
 }
 
 /// Signs in with a reply in place of that of the authorization server.
-async fn check_reply(change: impl Fn(RedirectReply) -> RedirectReply, expect: &OAuthFault) {
+async fn check_reply(change: impl Fn(AuthorizationReply) -> AuthorizationReply, expect: &OAuthFault) {
     let servers = Servers::start(Behaviour::default()).await;
     let folder = tempfile::tempdir().unwrap();
     let redirect_uri = "http://127.0.0.1:1/callback".to_owned();
     let settings = LoginSettings::default();
-    let pending = PendingLogin::begin(account(&servers.mcp), &settings, redirect_uri);
+    let store = store(&servers, folder.path());
+    let pending = PendingLogin::begin(account(&servers.mcp), &settings, redirect_uri, store.as_ref());
     let pending = Box::pin(pending).await.unwrap();
     assert!(!format!("{pending:?}").contains(pending.state()));
     let back: Url = servers.consent(pending.url()).parse().unwrap();
-    let reply = change(RedirectReply::from_query(back.query().unwrap(), pending.state()).unwrap());
-    let store = store(&servers, folder.path());
+    let reply = change(AuthorizationReply::from_query(back.query().unwrap()));
     let error: OAuthError =
         Box::pin(pending.into_exchange().finish(reply, store.as_ref())).await.unwrap_err();
     assert_eq!(error.fault, *expect);
@@ -211,19 +211,31 @@ async fn check_reply(change: impl Fn(RedirectReply) -> RedirectReply, expect: &O
 async fn replies_that_refuse_or_are_forged_give_no_token() {
     let with_error = |error: &str| {
         let error = error.to_owned();
-        move |reply: RedirectReply| RedirectReply { error: Some(error.clone()), ..reply }
+        move |reply: AuthorizationReply| AuthorizationReply { error: Some(error.clone()), ..reply }
     };
     check_reply(with_error("access_denied"), &OAuthFault::AccessDenied).await;
     let refused = |code: &str| OAuthFault::Refused { code: code.to_owned() };
     check_reply(with_error("invalid_scope"), &refused("invalid_scope")).await;
     check_reply(with_error("<script>"), &refused("unknown_error")).await;
-    check_reply(|reply| RedirectReply { code: None, ..reply }, &refused("no_code")).await;
+    check_reply(|reply| AuthorizationReply { code: None, ..reply }, &refused("no_code")).await;
     let long = "c".repeat(5_000);
-    check_reply(|reply| RedirectReply { code: Some(long.as_str().into()), ..reply }, &refused("no_code"))
-        .await;
-    check_reply(|reply| RedirectReply { issuer: None, ..reply }, &OAuthFault::OtherIssuer).await;
+    check_reply(
+        |reply| AuthorizationReply { code: Some(long.as_str().into()), ..reply },
+        &refused("no_code"),
+    )
+    .await;
+    check_reply(|reply| AuthorizationReply { issuer: None, ..reply }, &OAuthFault::OtherIssuer).await;
     let forged = || Some("https://evil.example".to_owned());
-    check_reply(|reply| RedirectReply { issuer: forged(), ..reply }, &OAuthFault::OtherIssuer).await;
+    check_reply(|reply| AuthorizationReply { issuer: forged(), ..reply }, &OAuthFault::OtherIssuer).await;
+    // An error ends the attempt as well, so it must be that of the authorization server.
+    for issuer in [None, forged()] {
+        let reply = |reply: AuthorizationReply| AuthorizationReply {
+            issuer: issuer.clone(),
+            error: Some("access_denied".to_owned()),
+            ..reply
+        };
+        check_reply(reply, &OAuthFault::OtherIssuer).await;
+    }
 }
 
 #[tokio::test]
@@ -235,10 +247,10 @@ async fn another_process_finishes_a_sign_in_with_the_same_authorization_server()
     let begin = async || {
         let redirect_uri = "https://r.example/sources/signed-in".to_owned();
         let settings = LoginSettings::default();
-        let pending = Box::pin(PendingLogin::begin(account(&servers.mcp), &settings, redirect_uri));
-        let pending = pending.await.unwrap();
+        let begun = PendingLogin::begin(account(&servers.mcp), &settings, redirect_uri, store.as_ref());
+        let pending = Box::pin(begun).await.unwrap();
         let back: Url = servers.consent(pending.url()).parse().unwrap();
-        let reply = RedirectReply::from_query(back.query().unwrap(), pending.state()).unwrap();
+        let reply = AuthorizationReply::from_query(back.query().unwrap());
         (pending.into_exchange().to_text(), reply)
     };
     let resume =
@@ -268,6 +280,27 @@ async fn another_process_finishes_a_sign_in_with_the_same_authorization_server()
     let changed = text.expose_secret().replace(&servers.issuer, "https://evil.example");
     let refused = resume(&SecretString::from(changed)).await.unwrap_err();
     assert_eq!(refused.fault, OAuthFault::OtherIssuer);
+}
+
+#[tokio::test]
+async fn a_registered_client_is_used_again_until_it_is_refused() {
+    let servers = Servers::start(Behaviour { client_secret: Some("s3cret"), ..Behaviour::default() }).await;
+    let folder = tempfile::tempdir().unwrap();
+    let registrations = || servers.requests("POST /tenant/register").len();
+    let first = sign_in(&servers, folder.path()).await.unwrap();
+    let second = sign_in(&servers, folder.path()).await.unwrap();
+    assert_eq!(registrations(), 1);
+    assert_eq!(first.client.redirect_uri, second.client.redirect_uri, "the port is part of the registration");
+    // The authorization server has forgotten the client: at a refresh, and at the exchange of a code.
+    let unknown = (401, r#"{"error":"invalid_client"}"#.to_owned());
+    servers.change(|behaviour| behaviour.token_response = Some(unknown));
+    let bearer = bearer(&servers, folder.path());
+    assert!(bearer.refused(&second.access_token).await.is_err());
+    assert!(sign_in(&servers, folder.path()).await.is_err());
+    assert_eq!(registrations(), 2);
+    servers.change(|behaviour| behaviour.token_response = None);
+    sign_in(&servers, folder.path()).await.unwrap();
+    assert_eq!(registrations(), 3);
 }
 
 #[tokio::test]

@@ -23,8 +23,8 @@ use super::bearer::Bearer;
 use super::fault::OAuthError;
 use super::login::Login;
 use super::registration::LoginSettings;
+use super::storage::TokenStore;
 use super::stored_login::StoredLogin;
-use super::token_store::TokenStore;
 
 /// Timeout of requests that are answered.
 const LONG: Duration = Duration::from_secs(60);

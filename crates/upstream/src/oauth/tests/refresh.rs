@@ -15,9 +15,9 @@ use tempfile::TempDir;
 
 use super::super::bearer::Bearer;
 use super::super::fault::{OAuthError, OAuthFault};
+use super::super::storage::TokenStore;
+use super::super::storage::{LockGuard, TokenLock, Tokens};
 use super::super::stored_login::StoredLogin;
-use super::super::token_store::TokenStore;
-use super::super::tokens::{LockGuard, TokenLock, Tokens};
 use super::server::{Behaviour, Servers};
 use super::{LONG, account, bearer, sign_in, store};
 

@@ -1,4 +1,4 @@
-//! Tokens of a caller's account in the state that servers share, encrypted and bound to source, server and caller.
+//! One secret text of an account in the state that servers share, encrypted and bound to source, server and caller.
 //!
 //! The lock is a value that expires: a server that ends while it has the lock delays others by at most a minute.
 
@@ -10,22 +10,16 @@ use async_trait::async_trait;
 use fetchwell_callers::random_token;
 use fetchwell_state::cursor::{Cursors, SharedValue, SharedValues};
 use fetchwell_state::redis::{IfExists, OwnerLimits};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
-use super::account::Account;
-use super::fault::{OAuthError, OAuthFault};
-use super::stored_login::StoredLogin;
-use super::tokens::{LockGuard, TokenLock, Tokens};
+use super::super::account::Account;
+use super::super::fault::{OAuthError, OAuthFault};
+use super::lock::{LockGuard, TokenLock};
+use super::secret_text::SecretText;
 
-/// Kind of the values with tokens.
-const KIND: &str = "mcp-tokens";
-
-/// Kind of the values that are locks.
-const LOCK_KIND: &str = "mcp-token-lock";
-
-/// Time after which tokens that were not refreshed are deleted.
+/// Time after which a text that was not written again is deleted.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 /// Lifetime of a lock, and timeout of waiting for it. A holder discovers the authorization server within 25 seconds, and sends
@@ -41,22 +35,29 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// Quota of a caller: the accounts at a thousand sources.
 const LIMITS: OwnerLimits = OwnerLimits { max_bytes: 16 * 1024 * 1024, max_values: 1_000 };
 
-/// Tokens of one account in shared state.
+/// Kinds of the values: the text, and its lock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ValueKinds {
+    pub(super) text: &'static str,
+    pub(super) lock: &'static str,
+}
+
+/// One secret text of an account in shared state.
 #[derive(Debug, Clone)]
-pub struct SharedTokens {
+pub(super) struct SharedText {
     account: Account,
+    kinds: ValueKinds,
     cursors: Arc<Cursors>,
     name: String,
     owner: String,
 }
 
-impl SharedTokens {
+impl SharedText {
     /// Creates the storage of an account. Reads nothing yet.
-    #[must_use]
-    pub fn new(account: Account, cursors: Arc<Cursors>) -> Self {
+    pub(super) fn new(account: Account, kinds: ValueKinds, cursors: Arc<Cursors>) -> Self {
         let owner = account.person().map(|person| person.to_string()).unwrap_or_default();
         let name = format!("{}\0{}\0{owner}", account.source_name(), account.server());
-        Self { account, cursors, name, owner }
+        Self { account, kinds, cursors, name, owner }
     }
 
     fn shared(&self) -> Result<SharedValues<'_>, OAuthError> {
@@ -70,7 +71,7 @@ impl SharedTokens {
 
     fn lock_value<'a>(&'a self, holder: &'a str) -> SharedValue<'a> {
         SharedValue {
-            kind: LOCK_KIND,
+            kind: self.kinds.lock,
             name: &self.name,
             owner: &self.owner,
             text: holder,
@@ -82,17 +83,15 @@ impl SharedTokens {
 }
 
 #[async_trait]
-impl Tokens for SharedTokens {
-    async fn load(&self) -> Result<Option<StoredLogin>, OAuthError> {
-        let text = self.shared()?.get(KIND, &self.name).await.map_err(|error| self.failed(&error))?;
-        // A text of another release is no sign-in.
-        Ok(text.and_then(|text| StoredLogin::from_text(&text, &self.account).ok()))
+impl SecretText for SharedText {
+    async fn read(&self) -> Result<Option<SecretString>, OAuthError> {
+        let text = self.shared()?.get(self.kinds.text, &self.name).await;
+        text.map(|text| text.map(SecretString::from)).map_err(|error| self.failed(&error))
     }
 
-    async fn save(&self, login: &StoredLogin) -> Result<(), OAuthError> {
-        let text = login.to_text(&self.account);
+    async fn write(&self, text: &SecretString) -> Result<(), OAuthError> {
         let value = SharedValue {
-            kind: KIND,
+            kind: self.kinds.text,
             name: &self.name,
             owner: &self.owner,
             text: text.expose_secret(),
@@ -103,8 +102,8 @@ impl Tokens for SharedTokens {
         self.shared()?.put(value).await.map(drop).map_err(|error| self.failed(&error))
     }
 
-    async fn clear(&self) -> Result<(), OAuthError> {
-        let taken = self.shared()?.take(KIND, &self.name, &self.owner).await;
+    async fn delete(&self) -> Result<(), OAuthError> {
+        let taken = self.shared()?.take(self.kinds.text, &self.name, &self.owner).await;
         taken.map(drop).map_err(|error| self.failed(&error))
     }
 
@@ -115,7 +114,7 @@ impl Tokens for SharedTokens {
             let acquired_at = Instant::now();
             let is_acquired = self.shared()?.put(self.lock_value(&holder)).await;
             if is_acquired.map_err(|error| self.failed(&error))? {
-                let value = LockValue { tokens: self.clone(), holder, acquired_at };
+                let value = LockValue { text: self.clone(), holder, acquired_at };
                 return Ok(TokenLock::expiring(HeldLock(value)));
             }
             if Instant::now() >= deadline {
@@ -132,7 +131,7 @@ struct HeldLock(LockValue);
 /// Value with which a holder has the lock.
 #[derive(Clone)]
 struct LockValue {
-    tokens: SharedTokens,
+    text: SharedText,
     holder: String,
     acquired_at: Instant,
 }
@@ -140,19 +139,19 @@ struct LockValue {
 impl LockValue {
     /// Returns true if the holder still has the lock.
     async fn is_own(&self) -> Result<bool, OAuthError> {
-        let held = self.tokens.shared()?.get(LOCK_KIND, &self.tokens.name).await;
-        let held = held.map_err(|error| self.tokens.failed(&error))?;
+        let held = self.text.shared()?.get(self.text.kinds.lock, &self.text.name).await;
+        let held = held.map_err(|error| self.text.failed(&error))?;
         Ok(held.is_some_and(|held| held == self.holder))
     }
 
     async fn release(self) {
-        let (tokens, is_own) = (&self.tokens, self.is_own().await.unwrap_or(false));
-        if let Some(shared) = tokens.cursors.shared_values()
+        let (text, is_own) = (&self.text, self.is_own().await.unwrap_or(false));
+        if let Some(shared) = text.cursors.shared_values()
             && is_own
             && self.acquired_at.elapsed() < RELEASED_WITHIN
         {
             // A lock that cannot be released expires.
-            let _ = shared.take(LOCK_KIND, &tokens.name, &tokens.owner).await;
+            let _ = shared.take(text.kinds.lock, &text.name, &text.owner).await;
         }
     }
 }

@@ -1,0 +1,50 @@
+//! Words of texts that stand for words of a query: the words themselves, and their other forms.
+
+use crate::lexical::stems::Inflection;
+use crate::lexical::terms::Slot;
+
+/// Words of a query with their forms.
+pub(super) struct QueryForms(Vec<QueryWord>);
+
+struct QueryWord {
+    text: String,
+    forms: Option<Inflection>,
+}
+
+/// Word of the query that a word of a text stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FoundWord {
+    /// Number of the word in the query.
+    pub(super) number: usize,
+    /// True for the word itself, false for another form of it.
+    pub(super) is_itself: bool,
+}
+
+impl QueryForms {
+    /// Creates the forms of words of a query.
+    pub(super) fn new<'a>(slots: impl Iterator<Item = &'a Slot>) -> Self {
+        let words =
+            slots.map(|slot| QueryWord { text: slot.text.clone(), forms: Inflection::new(&slot.text) });
+        Self(words.collect())
+    }
+
+    /// Returns the number of words.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the words of the query.
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|word| word.text.as_str())
+    }
+
+    /// Returns the words of the query that a folded word stands for.
+    pub(super) fn found(&self, word: &str) -> Vec<FoundWord> {
+        let found = self.0.iter().enumerate().filter_map(|(number, known)| {
+            let is_itself = known.text == word;
+            let is_form = || known.forms.as_ref().is_some_and(|forms| forms.is_form(word));
+            (is_itself || is_form()).then_some(FoundWord { number, is_itself })
+        });
+        found.collect()
+    }
+}
