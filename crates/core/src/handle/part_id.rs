@@ -117,7 +117,8 @@ mod tests {
             if let Some(handle) = part {
                 for version in [None, Some(TextVersion::from_hash(&hash))] {
                     let id = PartId { handle: handle.clone(), version };
-                    prop_assert_eq!(id.to_string().parse::<PartId>().as_ref(), Ok(&id));
+                    let parsed = id.to_string().parse::<PartId>();
+                    prop_assert_eq!(parsed.as_ref(), Ok(&id));
                 }
             }
         }

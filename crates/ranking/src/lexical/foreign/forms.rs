@@ -38,6 +38,14 @@ impl QueryForms {
         self.0.iter().map(|word| word.text.as_str())
     }
 
+    /// Returns true if a folded word may stand for a word of the query. Few words of a text do, and this is cheaper than to look
+    /// them up.
+    pub(super) fn may_have(&self, word: &str) -> bool {
+        self.0.iter().any(|known| {
+            known.text == word || known.forms.as_ref().is_some_and(|forms| word.starts_with(forms.prefix()))
+        })
+    }
+
     /// Returns the words of the query that a folded word stands for.
     pub(super) fn found(&self, word: &str) -> Vec<FoundWord> {
         let found = self.0.iter().enumerate().filter_map(|(number, known)| {

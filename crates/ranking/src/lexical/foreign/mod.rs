@@ -21,7 +21,7 @@ use super::hits::located;
 use super::matching::{ExcerptTerms, ScanAllowance, locate_match};
 use super::selection::Match;
 use super::terms::{QueryTerms, Slot, share_of};
-use super::words::words;
+use super::words::{fold_into, words};
 
 /// Weight of another form of a word, beside 1 for the word itself.
 const FORM_WEIGHT: f32 = 0.8;
@@ -48,19 +48,21 @@ impl ForeignTerms {
         for (number, slot) in query.slots.iter().enumerate() {
             terms.add(&slot.text, number, slot.share());
         }
-        let mut seen: HashSet<String> = HashSet::new();
+        let (mut seen, mut folded_word): (HashSet<String>, String) = Default::default();
         for text in records.flat_map(texts) {
-            for word in words(text).map(|word| word.folded(text)) {
-                if seen.contains(&word) {
+            for word in words(text) {
+                folded_word.clear();
+                fold_into(text.get(word.range).unwrap_or_default(), &mut folded_word);
+                if !forms.may_have(&folded_word) || seen.contains(&folded_word) {
                     continue;
                 }
                 for FoundWord { number, .. } in
-                    forms.found(&word).into_iter().filter(|found| !found.is_itself)
+                    forms.found(&folded_word).into_iter().filter(|found| !found.is_itself)
                 {
                     let share = query.slots.get(number).map(Slot::share).unwrap_or_default();
-                    terms.add(&word, number, FORM_WEIGHT * share);
+                    terms.add(&folded_word, number, FORM_WEIGHT * share);
                 }
-                seen.insert(word);
+                seen.insert(folded_word.clone());
             }
         }
         let in_title = search.fields.iter().filter(|field| field.field == SearchField::Title);

@@ -134,6 +134,9 @@ impl KnownWords {
 
     /// Returns the words of the query that a folded word stands for.
     fn found(&mut self, word: &str) -> &[FoundWord] {
+        if !self.forms.may_have(word) {
+            return &[];
+        }
         if !self.known.contains_key(word) {
             let all = self.forms.found(word);
             if self.known.len() >= MAX_KNOWN {
