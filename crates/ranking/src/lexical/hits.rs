@@ -55,6 +55,7 @@ pub fn hit_of(
         by_meaning,
         near_copies: found.copies,
         coverage: None,
+        explanation: None,
         id: HitId::Record(address),
     }
 }
