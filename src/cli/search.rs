@@ -5,7 +5,10 @@ use fetchwell_core::record::RecordData;
 use fetchwell_core::terminal::Line;
 use fetchwell_core::terminal::output::note;
 use fetchwell_source::SearchMode;
-use fetchwell_tools::{parse_query, parse_since};
+use fetchwell_tools::{
+    ExplainedSearch, ExplanationLine, Payload, SearchExplanation, Toolbox, explanation_lines, parse_query,
+    parse_since, stage_lines,
+};
 use serde_json::{Value, json};
 
 use super::mode::ModeName;
@@ -18,6 +21,9 @@ use crate::config::Environment;
 
 /// Exit code of a search that fails, as of `grep`. 1 says that nothing was found.
 pub(super) const ERROR: u8 = 2;
+
+/// Maximum width of the labels that are aligned. A longer one, such as a hash in a query, moves its own line alone.
+const MAX_LABEL_WIDTH: usize = 20;
 
 /// Search as a client would.
 #[derive(Debug, Args)]
@@ -53,6 +59,10 @@ pub(super) struct Search {
     /// Only records since a date or an age: 2026-01-31, 12h, 30d, 2w, 6m, 1y.
     #[arg(long, value_name = "AGE", value_parser = check_since)]
     since: Option<String>,
+
+    /// Say why each result is where it is, and how long each stage took. With --json, `explanation` has it.
+    #[arg(long)]
+    explain: bool,
 }
 
 /// Parses `--limit`. More than 100 is reduced later, with a warning.
@@ -94,7 +104,7 @@ impl Search {
         if !self.stream.is_empty() {
             arguments.insert("streams".to_owned(), self.stream.into());
         }
-        let payload = runtime()?.block_on(call(&toolbox, "search", arguments))?;
+        let (payload, explanation) = runtime()?.block_on(answer(&toolbox, arguments, self.explain))?;
         let (_, mut value) = payload.into_parts();
         // A cursor is valid as long as the process that issued it, which ends now.
         let more = value.as_object_mut().and_then(|fields| fields.remove("next_cursor")).is_some();
@@ -103,17 +113,41 @@ impl Search {
             if let (true, Some(fields)) = (more, value.as_object_mut()) {
                 fields.insert("more".to_owned(), json!(true));
             }
+            if let (Some(explanation), Some(fields)) = (explanation, value.as_object_mut()) {
+                fields.insert("explanation".to_owned(), json!(explanation));
+            }
             printer.value(&value);
         } else {
-            print_text(printer, &value, more, &matched);
+            let explanation = explanation.unwrap_or_default();
+            print_results(printer, &value, &explanation, &matched);
+            if !explanation.stages.is_empty() {
+                printer.styled(Line::default().styled(STRONG, "stages"));
+                print_lines(printer, "    ", &stage_lines(&explanation.stages));
+            }
+            print_notes(&value, more);
         }
         Ok(!is_empty)
     }
 }
 
-fn print_text(printer: Printer, value: &Value, more: bool, matched: &MatchedWords) {
-    let results = value.get("results").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    for result in results {
+/// Calls the tool, and explains its results if that is asked for.
+async fn answer(
+    toolbox: &Toolbox,
+    arguments: RecordData,
+    explains: bool,
+) -> Result<(Payload, Option<SearchExplanation>), Failure> {
+    if !explains {
+        return Ok((call(toolbox, "search", arguments).await?, None));
+    }
+    let answer = toolbox.search_explained(arguments).await;
+    let ExplainedSearch { payload, explanation } = answer.map_err(|error| Failure::from_tool(&error))?;
+    Ok((payload, Some(explanation)))
+}
+
+/// Prints the results of an answer, each with its explanation if there is one.
+fn print_results(printer: Printer, value: &Value, explanation: &SearchExplanation, matched: &MatchedWords) {
+    let mut explained = explanation.results.iter();
+    for result in results(value) {
         let text = |name: &str| result.get(name).and_then(Value::as_str).unwrap_or_default();
         printer.styled(Line::default().styled(STRONG, text("title")));
         let copies = match result.get("copies").and_then(Value::as_u64) {
@@ -130,7 +164,29 @@ fn print_text(printer: Printer, value: &Value, more: bool, matched: &MatchedWord
         if !text("url").is_empty() {
             printer.styled(Line::default().text("  ").styled(FAINT, text("url")));
         }
+        if let Some(explanation) = explained.next() {
+            print_lines(printer, "    ", &explanation_lines(explanation));
+        }
     }
+}
+
+/// Prints lines with aligned labels.
+fn print_lines(printer: Printer, indent: &str, lines: &[ExplanationLine]) {
+    let width = |line: &ExplanationLine| Line::from(line.label.clone()).width();
+    let widest = lines.iter().map(width).max().unwrap_or(0).min(MAX_LABEL_WIDTH);
+    for line in lines {
+        let padding = " ".repeat(widest.saturating_sub(width(line)) + 2);
+        let label = Line::default().text(indent).styled(FAINT, &line.label).text(padding);
+        printer.styled(label.text(&line.text));
+    }
+}
+
+fn results(value: &Value) -> &[Value] {
+    value.get("results").and_then(Value::as_array).map_or(&[][..], Vec::as_slice)
+}
+
+/// Prints what an answer says beside its results.
+fn print_notes(value: &Value, more: bool) {
     if let Some(dates) = value.get("dates").and_then(Value::as_str) {
         note(&format_args!("dates: {dates}"));
     }
@@ -153,7 +209,7 @@ fn print_text(printer: Printer, value: &Value, more: bool, matched: &MatchedWord
         };
         note(&omitted);
     }
-    match (results.len(), more) {
+    match (results(value).len(), more) {
         (0, _) if omitted > 0 => {}
         (0, _) => {
             note(&"nothing found");

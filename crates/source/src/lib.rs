@@ -66,7 +66,7 @@ pub use query::{
     CountMode, DatePrecision, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Mean,
     Metric, Purpose, RangeOperator, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchDate,
     SearchField, SearchMode, SearchOperator, SearchPage, SearchPosition, SearchQuery, SearchText, Selection,
-    Start, StreamAnswer, StreamQuery, Test, TimeZoneName, WindowQuery, WindowStart,
+    StageClock, Start, StreamAnswer, StreamQuery, Test, TimeZoneName, TimedStage, WindowQuery, WindowStart,
 };
 pub use record_export::RecordExport;
 pub use record_store::RecordStore;

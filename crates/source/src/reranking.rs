@@ -11,13 +11,15 @@ use std::time::{Duration, Instant};
 
 use fetchwell_callers::CallContext;
 use fetchwell_core::fit::first_characters;
-use fetchwell_core::record::{Evidence, Hit};
+use fetchwell_core::record::{Evidence, Hit, RankChange};
 use fetchwell_embedding::{Reranker, blend};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use super::{Accuracy, Count, Purpose, SearchPage, SearchPosition, SearchQuery, Source, SourceError};
+use super::{
+    Accuracy, Count, Purpose, SearchPage, SearchPosition, SearchQuery, Source, SourceError, StageClock,
+};
 
 /// Number of hits that are reranked. Rerankers get worse with more.
 const CANDIDATES: usize = 50;
@@ -133,6 +135,7 @@ impl Reranking {
         }
         let wide = SearchQuery { limit: query.limit.max(CANDIDATES), ..query.clone() };
         let mut page = source.search(context, &wide).await?;
+        let mut clock = StageClock::start(query);
         let scored = page.hits.len().min(CANDIDATES);
         if scored > 1 {
             let hits = page.hits.get(..scored).unwrap_or_default();
@@ -142,6 +145,8 @@ impl Reranking {
                 Err(reason) => page.notes.push(format!("the results are not reranked: {reason}")),
             }
         }
+        clock.end("rerank");
+        page.stages.extend(clock.into_stages());
         let rest = RerankedPosition {
             hits: page
                 .hits
@@ -198,7 +203,14 @@ fn passage(hit: &Hit) -> String {
 /// Returns hits in a new order. Those behind the order stay where they are.
 fn reordered(hits: Vec<Hit>, order: &[usize]) -> Vec<Hit> {
     let mut hits: Vec<Option<Hit>> = hits.into_iter().map(Some).collect();
-    let mut sorted: Vec<Hit> = order.iter().filter_map(|at| hits.get_mut(*at)?.take()).collect();
+    let mut sorted: Vec<Hit> = Vec::with_capacity(hits.len());
+    for at in order {
+        let Some(mut hit) = hits.get_mut(*at).and_then(Option::take) else { continue };
+        if let Some(explanation) = &mut hit.explanation {
+            explanation.reranked = Some(RankChange { before: at + 1, after: sorted.len() + 1 });
+        }
+        sorted.push(hit);
+    }
     sorted.extend(hits.into_iter().flatten());
     sorted
 }

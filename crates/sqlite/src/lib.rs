@@ -64,7 +64,7 @@ use fetchwell_source::contract::no_progress;
 use fetchwell_source::documents::DocumentStores;
 use fetchwell_source::{
     AggregateAnswer, AggregateQuery, BackendKind, BackendStatus, RecordQuery, RecordsPage, RecordsQuery,
-    SearchPage, SearchQuery, Source, SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
+    SearchPage, SearchQuery, Source, SourceError, StageClock, Start, StreamAnswer, StreamQuery, WindowQuery,
 };
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -251,13 +251,16 @@ impl Source for SqliteStore {
 
     async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let query = query.clone();
+        let mut clock = StageClock::start(&query);
         let SearchMeaning { vector, problem, .. } = self.meaning_of(&query).await;
+        clock.end("embedding");
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
             let meaning = compared(vector.as_ref(), query.mode);
             inner.searching.search(&inner.database, &query, meaning, bounds.allowance)
         };
         let mut page = self.reading(ReadLength::Any, read).await?.0;
         page.meaning_problems.extend(problem);
+        page.stages.splice(..0, clock.into_stages());
         Ok(page)
     }
 

@@ -22,7 +22,7 @@ use super::profile::Profile;
 use super::query_records::QueryRecords;
 use super::read_record_field::ReadRecordField;
 use super::schema::Schema;
-use super::search::{Search, SearchOpenAi};
+use super::search::{ExplainedSearch, Search, SearchOpenAi};
 use super::search_docs::SearchDocs;
 use super::tool::{Tool, ToolCall, ToolSpec};
 use super::toolbox::Toolbox;
@@ -122,6 +122,24 @@ impl Toolbox {
         let answer = timeout(self.call_deadline(), tool.call(self, arguments)).await;
         let answer = answer.unwrap_or_else(|_elapsed| Err(self.deadline_exceeded()));
         Some(answer.map_err(|error| error.with_hints(spec.hints)))
+    }
+
+    /// Searches as the tool `search` of the profile `standard` does, and explains the results.
+    ///
+    /// # Errors
+    ///
+    /// See [`ToolError`].
+    pub async fn search_explained(&self, arguments: RecordData) -> Result<ExplainedSearch, ToolError> {
+        let started = Instant::now();
+        let search = Box::pin(async {
+            let normalized = DeclaredArguments::new(&Search::SPEC).normalize(arguments)?;
+            let call = ToolCall { toolbox: self, warnings: normalized.warnings, started };
+            let arguments = Search::parse(&call, normalized.values).await?;
+            Search::explained(call, arguments).await
+        });
+        let answer = timeout(self.call_deadline(), search).await;
+        let answer = answer.unwrap_or_else(|_elapsed| Err(self.deadline_exceeded()));
+        answer.map_err(|error| error.with_hints(Search::SPEC.hints))
     }
 
     /// Returns a record as `fetch` gives it, in the same parts, for a page.

@@ -9,12 +9,16 @@ use std::sync::Arc;
 use fetchwell_core::fit::first_bytes;
 use fetchwell_core::handle::Handle;
 use fetchwell_core::hex::hexadecimal;
-use fetchwell_core::record::{Excerpt, Hit, HitId, Record, RecordData};
+use fetchwell_core::record::{
+    Coverage, Excerpt, Hit, HitExplanation, HitId, ListedPlace, Record, RecordData,
+};
 use fetchwell_ranking::lexical::foreign::{ForeignTerms, ListedText, order_by_words};
 use fetchwell_ranking::lexical::record_filter::RecordFilter;
 use fetchwell_source::query::{filter_hits, has_words, page_without_words};
 use fetchwell_source::unknown_place::unknown_place;
-use fetchwell_source::{Count, SearchOperator, SearchPage, SearchPosition, SearchQuery, SourceError};
+use fetchwell_source::{
+    Count, SearchOperator, SearchPage, SearchPosition, SearchQuery, SourceError, StageClock,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -123,10 +127,13 @@ pub(crate) async fn search(
         }
     };
     let is_first = query.position.is_none();
+    let mut clock = StageClock::start(query);
     let tools = server.tools(limits).await.map_err(|problem| server.error(problem))?;
+    clock.end("tools");
     let asked = if is_first { result_limit(&tools, query.limit) } else { start.asked };
     let start = Position { asked, ..start };
     let page = results_page(server, &tools, PageQuery { words, start: &start }, limits).await?;
+    clock.end("server");
     let has_limit = tools.search.limit.is_some();
     let (place, query) = (Arc::clone(&server.address), query.clone());
     let made = spawn_blocking(move || {
@@ -134,6 +141,8 @@ pub(crate) async fn search(
         let is_whole =
             has_limit && is_first && made.next.is_none() && !made.windowed && made.unapplied.is_empty();
         made.count = is_whole.then(|| Count::exact(made.hits.len().try_into().unwrap_or(u64::MAX)));
+        clock.end("hits");
+        made.stages = clock.into_stages();
         made
     });
     made.await.map_err(|error| server.error(Problem::of_task(&error)))
@@ -152,6 +161,7 @@ fn hits(
     let taken = rest.get(..query.limit).unwrap_or(rest);
     let records: Vec<RecordData> = taken.iter().map(data).collect();
     let mut terms = ForeignTerms::new(&query.text, records.iter());
+    let is_ordered_by_words = query.explains && !page.items.is_sorted_by_key(|item| item.rank);
     let mut found = Vec::with_capacity(taken.len());
     for (item, data) in taken.iter().zip(records) {
         let is_filtered =
@@ -159,7 +169,14 @@ fn hits(
         if is_filtered || !terms.passes(&data) {
             continue;
         }
-        found.push(hit(place, item, data, &mut terms));
+        let words = query.explains.then(|| terms.explained_words(&data));
+        let mut hit = hit(place, item, data, &mut terms);
+        hit.explanation = words.map(|words| {
+            let coverage_percent = hit.coverage.map(Coverage::percent);
+            let list = ListedPlace { rank: item.rank, is_ordered_by_words, coverage_percent };
+            Box::new(HitExplanation { words, list: Some(list), ..HitExplanation::default() })
+        });
+        found.push(hit);
     }
     let (skip, asked) = (start.skip + taken.len(), start.asked);
     let next = if skip < page.items.len() {
@@ -297,7 +314,10 @@ async fn results_page(
 
 /// Puts the results of a server that selects by words into their order, before pages of hits are cut from them. The order
 /// depends only on the results and the words, so that a list that is read again is recognized.
-fn ordered(page: ResultsPage, words: &str) -> ResultsPage {
+fn ordered(mut page: ResultsPage, words: &str) -> ResultsPage {
+    for (rank, item) in (1..).zip(&mut page.items) {
+        item.rank = rank;
+    }
     ResultsPage { items: order_by_words(words, page.items, listed_text), ..page }
 }
 

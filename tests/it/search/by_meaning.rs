@@ -182,6 +182,36 @@ async fn records_without_a_word_of_the_query_are_found_by_meaning() {
     assert_eq!((keys(&found)[0].as_str(), &found["results"][0]["match"]), ("n20", &Value::Null));
 }
 
+#[test]
+fn an_explanation_says_how_near_a_record_is() {
+    let place = Place::with_vectors();
+    let explained = |query: &str, mode: &str| {
+        let config = place.config();
+        let arguments = ["search", query, "--mode", mode, "--explain", "--json", "--config", text(&config)];
+        let output = binary().args(arguments).output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let stages = answer["explanation"]["stages"].as_array().unwrap();
+        for stage in ["embedding", "meaning"] {
+            assert!(stages.iter().any(|known| known["name"] == stage), "{stage} {answer}");
+        }
+        let results = answer["explanation"]["results"].as_array().unwrap().clone();
+        (keys(&answer), results)
+    };
+    for mode in ["hybrid", "semantic"] {
+        let (keys, results) = explained("vacation", mode);
+        for (key, result) in
+            keys.iter().zip(&results).filter(|(key, _)| ["n10", "n11"].contains(&key.as_str()))
+        {
+            let meaning = &result["meaning"];
+            assert_eq!(meaning["is_placed"], true, "{key} {result}");
+            let near = ["similarity", "deviations"].map(|name| meaning[name].as_f64().unwrap());
+            assert!(near[0] > 0.0 && near[0] <= 1.001 && near[1] > 2.0, "{result}");
+            assert_eq!(meaning["points"].is_number(), mode == "hybrid", "{result}");
+        }
+        assert!(keys.contains(&"n10".to_owned()), "{keys:?}");
+    }
+}
+
 fn titles(answer: &Value) -> Vec<&str> {
     let results = answer["results"].as_array().unwrap_or_else(|| panic!("{answer}"));
     results.iter().map(|result| result["title"].as_str().unwrap()).collect()

@@ -3,6 +3,7 @@
 mod by_meaning;
 mod embeddings;
 mod excerpts;
+mod explain;
 mod hostile_corpus;
 mod install_model;
 mod modes;
@@ -12,3 +13,4 @@ mod query_operators;
 mod ranking;
 mod rerank;
 mod understanding;
+mod ways_in;

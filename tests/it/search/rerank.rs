@@ -111,6 +111,10 @@ async fn the_first_hits_are_reranked_and_walks_have_each_hit_once() {
     );
     assert!(body["documents"][0].as_str().unwrap().starts_with("Letter "), "{body}");
     assert_eq!(place.walk("rerank.toml", 10).await.0, ids, "two walks have the same order");
+    let config = place.config("rerank.toml");
+    let explained = fetchwell(["search", "invoice", "due", "--explain", "--json", "--config", &config]);
+    let answer: Value = serde_json::from_str(&stdout(&explained)).unwrap();
+    assert_eq!(answer["explanation"]["results"][1]["reranked"], json!({"before": 50, "after": 2}));
     // The record-server API has the same order, and its later pages have all details of a hit.
     let server = HttpServer::start(["--config", &place.config("rerank.toml")]);
     let (mut keys, mut target) = (Vec::new(), "/v1/search?q=invoice+due&limit=20".to_owned());

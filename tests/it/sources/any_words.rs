@@ -90,6 +90,27 @@ fn asked(remote: &Remote) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn explanations_have_the_rank_and_the_words_of_a_server() {
+    let texts = corpus(&[
+        ("m1", "Moreno called about the boat"),
+        ("m2", "Lease of the harbour office, Moreno & Sons"),
+    ]);
+    let remote = Remote::start(move |request| search(&texts, request, has_all));
+    let query = SearchQuery { explains: true, ..lexical("Moreno, harbour lease 7731?", 10) };
+    let page = remote.pdpp.search(&query).await.unwrap();
+    assert_eq!(keys(&page), ["m2", "m1"]);
+    let explanation = page.hits[0].explanation.as_deref().unwrap();
+    let list = explanation.list.as_ref().unwrap();
+    assert_eq!((list.rank, list.coverage_percent), (1, page.hits[0].coverage.map(Coverage::percent)));
+    let words: Vec<(&str, bool)> =
+        explanation.words.iter().map(|word| (word.word.as_str(), !word.matches.is_empty())).collect();
+    assert_eq!(words, [("moreno", true), ("harbour", true), ("lease", true), ("7731", false)]);
+    assert!(page.stages.iter().any(|stage| stage.name == "server"));
+    let plain = remote.pdpp.search(&SearchQuery { explains: false, ..query }).await.unwrap();
+    assert!(plain.stages.is_empty() && plain.hits.iter().all(|hit| hit.explanation.is_none()));
+}
+
+#[tokio::test]
 async fn rare_words_are_asked_for_where_all_are_needed() {
     let texts = corpus(&[
         ("m1", "Moreno called about the boat"),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeServer, FederationClient, mcp_reply, mcp_tool, walk};
+use crate::support::{FakeServer, FederationClient, binary, mcp_reply, mcp_tool, text, walk};
 
 /// Number of records of each server, 5,000 in total, and the places of those with all words of the query.
 const SERVERS: [(&str, usize, [usize; 2]); 3] =
@@ -51,4 +51,45 @@ fn walk_over_reordered_lists_loses_and_repeats_nothing() {
         let calls = server.requests().iter().filter(|request| request.body.contains("tools/call")).count();
         assert_eq!(calls, 1, "{name}");
     }
+}
+
+#[test]
+fn explanations_of_lists_have_their_order_and_coverage() {
+    let servers = [("a", server(40, [30, 35])), ("b", server(40, [7, 39]))];
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = String::new();
+    for (name, server) in &servers {
+        let url = &server.url;
+        writeln!(config, "[[source]]\nname = \"{name}\"\nmcp = \"{url}/mcp\"\ndeadline = \"20s\"").unwrap();
+    }
+    let path = folder.path().join("fetchwell.toml");
+    std::fs::write(&path, config).unwrap();
+    let search = ["search", "unpaid ledger", "--limit", "6", "--explain", "--json", "--config", text(&path)];
+    let output = binary().args(search).output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of = |id: &str| {
+        let results = answer["results"].as_array().unwrap();
+        let at = results.iter().position(|result| result["id"] == id).unwrap_or_else(|| panic!("{answer}"));
+        answer["explanation"]["results"][at].clone()
+    };
+    let found = of("a/items/n%2F35");
+    assert_eq!(found["list"], json!({"rank": 36, "is_ordered_by_words": true, "coverage_percent": 100}));
+    assert_eq!((&found["sources"][0]["source"], &found["sources"][0]["rank"]), (&json!("a"), &json!(2)));
+    assert!((found["sources"][0]["points"].as_f64().unwrap() - 1.0 / 62.0).abs() < 1e-5, "{found}");
+    let words = &found["words"];
+    let unpaid = json!({"word": "unpaid", "importance_percent": 100, "quality": 1.0,
+        "matches": [{"form": "unpaid", "fields": ["text"]}]});
+    assert_eq!(words[0], unpaid, "{found}");
+    let settled = of("b/items/n%2F0");
+    assert_eq!(
+        (&settled["words"][0]["quality"], &settled["list"]["coverage_percent"]),
+        (&json!(0.0), &json!(50))
+    );
+    let stages = answer["explanation"]["stages"].as_array().unwrap();
+    let has = |name: &str, source: Value| {
+        stages
+            .iter()
+            .any(|stage| stage["name"] == name && *stage.get("source").unwrap_or(&Value::Null) == source)
+    };
+    assert!(has("server", json!("a")) && has("server", json!("b")) && has("fusion", Value::Null), "{answer}");
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Excerpt, WebLink};
+use super::{Excerpt, HitExplanation, WebLink};
 use crate::handle::RecordAddress;
 
 /// One search result with the fields that a list shows.
@@ -34,6 +34,9 @@ pub struct Hit {
     /// those of other sources, so it is stored with a position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
+    /// Reasons for its place, if the query asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Box<HitExplanation>>,
     /// Further details of the match. They are not stored with a position.
     #[serde(skip)]
     pub evidence: Evidence,
@@ -54,6 +57,7 @@ impl Hit {
             by_meaning: false,
             near_copies: 0,
             coverage: None,
+            explanation: None,
             evidence: Evidence::default(),
         }
     }

@@ -5,6 +5,7 @@
 //! `fit` does.
 //!
 //! * `hit`, `excerpt`, `window`: a search result, the passage that matched, a piece of a text field
+//! * `explanation`: the reasons for the place of a search result
 //! * `schema`, `stream`, `http_route`: connections with their streams, the fields of a stream, API paths of streams
 //! * `html_text`: the visible text of HTML
 //! * `document`, `facts`, `link`: the text, title, link and time of a record
@@ -14,6 +15,7 @@
 
 mod document;
 mod excerpt;
+mod explanation;
 mod facts;
 mod field_path;
 mod hit;
@@ -28,6 +30,10 @@ mod window;
 
 pub use document::document_text;
 pub use excerpt::Excerpt;
+pub use explanation::{
+    ExplainedFeature, ExplainedMeaning, ExplainedRaise, ExplainedWord, HitExplanation, ListedPlace,
+    MatchedForm, Measure, RankChange, SourceRank,
+};
 pub use facts::{
     author_values, authored_at, authored_values, field_named, is_author_field, is_same_name, is_time_field,
     is_title_field, own_link, own_title,

@@ -292,7 +292,7 @@ fn with_coverage(mut page: SearchPage, text: &SearchText) -> SearchPage {
 }
 
 /// Returns the texts of a hit under the names that a record has for them.
-fn shown_text(hit: &Hit) -> RecordData {
+pub(super) fn shown_text(hit: &Hit) -> RecordData {
     let texts = [("title", hit.title.as_str()), ("text", hit.excerpt.text())];
     texts.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect()
 }

@@ -1,14 +1,19 @@
 //! Searches of a record server, in the modes that it has.
 //!
 //! * `with_meaning`: mode `auto`, which adds hits by meaning where the server declares such a search
+//! * `explained`: the reasons for the places of hits
 //! * `any_words`: searches for the words of a query one by one, on servers that need all of them
 
 mod any_words;
+mod explained;
 mod with_meaning;
 
 use fetchwell_source::query::{filter_hits, has_words, page_without_words};
-use fetchwell_source::{QueryFault, SearchMode, SearchPage, SearchPosition, SearchQuery, SourceError};
+use fetchwell_source::{
+    QueryFault, SearchMode, SearchPage, SearchPosition, SearchQuery, SourceError, StageClock,
+};
 
+use self::explained::{explain_words, note_ranks};
 use super::client::Client;
 use super::params::Params;
 use super::record_path::add_record_url;
@@ -31,6 +36,18 @@ impl Client<'_> {
         if !has_words(query) {
             return Ok(page_without_words(query));
         }
+        let mut clock = StageClock::start(query);
+        let mut page = self.search_in_mode(query).await?;
+        clock.end("server");
+        if query.explains {
+            explain_words(&mut page.hits, query);
+            clock.end("hits");
+            page.stages = clock.into_stages();
+        }
+        Ok(page)
+    }
+
+    async fn search_in_mode(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         match (query.mode, &query.position) {
             (SearchMode::Lexical, _) => self.search_by_words(query).await,
             (SearchMode::Auto, _) => self.search_with_meaning(query).await,
@@ -89,6 +106,9 @@ impl Client<'_> {
         let reply = self.explained(reply, query.connection.as_ref(), &query.streams).await?;
         let mut page = parsed(reply.body, wire::search_page).await?;
         page.hits.iter_mut().for_each(|hit| add_record_url(hit, self.requests.provider()));
+        if query.explains {
+            note_ranks(&mut page.hits);
+        }
         // A cursor that leads to itself would be read forever.
         page.next = page.next.filter(|next| mode != SearchMode::Hybrid && position != Some(next));
         Ok(filter_hits(page, query))

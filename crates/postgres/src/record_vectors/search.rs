@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fetchwell_ranking::relational::interrupt::ReadBounds;
 use fetchwell_source::contract::{EMBEDDING_DIMENSIONS, PostgresError, StoreError};
-use fetchwell_source::{SearchMode, SearchPage, SearchQuery, SourceError};
+use fetchwell_source::{SearchMode, SearchPage, SearchQuery, SourceError, StageClock};
 
 use super::documents::show_passages;
 use super::generations::Generation;
@@ -50,9 +50,11 @@ impl SearchMeaning {
 impl PostgresStore {
     /// Searches by words, and by meaning if possible. That needs the mode, a configured model and its vectors.
     pub(crate) async fn search_records(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        let mut clock = StageClock::start(query);
         let meaning = self.meaning_of_search(query).await;
+        clock.end("embedding");
         let has_vectors = meaning.nearest.is_some();
-        match self.search_with(query, meaning).await {
+        let found = match self.search_with(query, meaning).await {
             // A build replaced the vectors since they were looked up.
             Err(error) if has_vectors && lacks_table(&error) => {
                 let meaning = self.meaning_of_search(query).await;
@@ -62,7 +64,11 @@ impl PostgresStore {
                 self.search_with(query, SearchMeaning::problem(&error)).await
             }
             found => found,
-        }
+        };
+        found.map(|mut page| {
+            page.stages.splice(..0, clock.into_stages());
+            page
+        })
     }
 
     async fn search_with(

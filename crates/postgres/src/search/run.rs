@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use fetchwell_core::record::{Hit, RecordData};
 use fetchwell_ranking::lexical::expansion::{Lookups, look_up};
+use fetchwell_ranking::lexical::explanation::{RankingBreakdown, SearchTrace};
 use fetchwell_ranking::lexical::hits::{excerpt_terms, hit_of};
 use fetchwell_ranking::lexical::matching::{ExcerptTerms, ScanAllowance};
 use fetchwell_ranking::lexical::question::{is_lexical_instead, lists_records, page_without_words};
 use fetchwell_ranking::lexical::record_filter::{CHUNK, MAX_EXAMINED, RecordFilter};
-use fetchwell_ranking::lexical::scoring::score;
+use fetchwell_ranking::lexical::scoring::score_noting;
 use fetchwell_ranking::lexical::selection::{Copies, LikeHit, Match, ScoredCandidate, arrange};
 use fetchwell_ranking::lexical::terms::QueryTerms;
 use fetchwell_ranking::meaning::{
@@ -70,6 +71,7 @@ pub(crate) struct RankedPage {
     placed: Placements,
     /// The page without its hits.
     pub(crate) page: SearchPage,
+    trace: SearchTrace,
 }
 
 /// Runs a search.
@@ -79,9 +81,10 @@ pub(crate) fn search(
     nearest: Option<&dyn NearestReader>,
     bounds: ReadBounds<'_>,
 ) -> Result<SearchPage, SourceError> {
-    let RankedPage { rows, words, placed, page } = rank(tables, query, nearest, bounds)?;
-    let hits = read_hits(tables, &rows, &words, &placed, bounds)?;
-    Ok(SearchPage { hits, ..page })
+    let mut ranked = rank(tables, query, nearest, bounds)?;
+    let hits = read_hits(tables, &ranked, bounds)?;
+    ranked.trace.clock.end("hits");
+    Ok(SearchPage { hits, stages: ranked.trace.clock.into_stages(), ..ranked.page })
 }
 
 /// Ranks the records of one page.
@@ -98,10 +101,12 @@ pub(crate) fn rank(
     let position = query.position.as_ref();
     let position =
         position.map(|position| Position::read(position).ok_or(SourceError::InvalidCursor)).transpose()?;
+    let mut trace = SearchTrace::start(query);
     tables.execute(SETTINGS)?;
     let filter =
         RecordFilter::for_query(query, |stream| stream_rows(tables, stream, query.connection.as_ref()))?;
     let scope = Scope::resolve(tables, query)?;
+    trace.clock.end("scope");
     let vocabulary = Terms::new(tables, &scope);
     vocabulary.load(terms.slots.iter().map(|slot| slot.text.as_str()))?;
     let lookups = look_up(&vocabulary, &terms)?;
@@ -112,42 +117,35 @@ pub(crate) fn rank(
         before: query.text.before.map(jiff::Timestamp::as_second),
     };
     let candidates = Candidates::new(tables, &terms, &vocabulary, &lookups, &scope, &conditions)?;
+    trace.clock.end("words");
     let is_first = position.is_none();
-    let found = match position {
-        Some(position) => position,
-        None if terms.is_empty() => {
-            let rest = Rest::Times { before: (i64::MAX, i64::MAX) };
-            Position { place: Place { ranked: 0, rest }, ranked: Vec::new(), count: None }
-        }
-        None => {
-            let selected = candidates.select()?;
-            let scored = score(&terms, &lookups, selected.evidence, &scope.streams_of_kinds(&terms.kinds));
-            let mut position = first_position(&candidates, scored, selected.is_complete, query);
-            if scope.is_behind {
-                position.count = position.count.map(Count::at_least);
-            }
-            position
-        }
-    };
+    let selection =
+        Selection { query, terms: &terms, lookups: &lookups, scope: &scope, candidates: &candidates };
+    let found = selection.position(position, &mut trace)?;
+    trace.clock.end("score");
     let nearest = nearest.filter(|_| is_first && !terms.is_empty());
     let is_by_words = nearest.is_none();
     let is_alone = nearest.is_some_and(NearestReader::is_alone);
     let (Position { place, ranked, count }, placed) = match nearest {
         Some(reader) => {
             let mut near = reader.nearest(tables, &scope, &conditions)?;
+            trace.clock.end("meaning");
             if let Some(filter) = &filter {
                 near.hits = passing_hits(tables, near.hits, filter, bounds)?;
             }
             // Without hits by words there are none to place among.
             let filter = filter.as_ref().filter(|_| !is_alone);
             let passing = passing(tables, &found.ranked, filter, bounds)?;
-            Near { near, is_alone }.place(found, &passing, &lookups)
+            let placed = Near { near, is_alone }.place(found, &passing, &lookups, trace.breakdown.as_mut());
+            trace.clock.end("placement");
+            placed
         }
         None => (found, Placements::default()),
     };
     let (any, max_matches) = (candidates.any(), candidates.max_matches());
     let list = List { tables, conditions: &conditions, any, max_matches, ranked };
     let found = page_of(&list, place, query.limit, filter.as_ref(), bounds)?;
+    trace.clock.end("page");
     let count = count.unwrap_or_else(|| {
         let shown = Count::exact(found.rows.len() as u64);
         if found.next.is_some() { shown.at_least() } else { shown }
@@ -161,7 +159,7 @@ pub(crate) fn rank(
         has_raised_dates: !terms.dates.is_empty() && !is_alone,
         ..SearchPage::default()
     };
-    Ok(RankedPage { rows: found.rows, words: excerpt_terms(&lookups), placed, page })
+    Ok(RankedPage { rows: found.rows, words: excerpt_terms(&lookups), placed, page, trace })
 }
 
 /// Returns the notes of a search.
@@ -172,6 +170,52 @@ fn notes(scope: &Scope, terms: &QueryTerms) -> Vec<String> {
         .map(|(_, note)| note.to_owned())
         .chain(terms.cut_note())
         .collect()
+}
+
+/// Candidates of a search, and what they are scored by.
+struct Selection<'a, 'c> {
+    query: &'a SearchQuery,
+    terms: &'a QueryTerms,
+    lookups: &'a Lookups,
+    scope: &'a Scope,
+    candidates: &'a Candidates<'c>,
+}
+
+impl Selection<'_, '_> {
+    /// Returns the position of a page. That of the first page has the scored records.
+    fn position(&self, at: Option<Position>, trace: &mut SearchTrace) -> Result<Position, SourceError> {
+        match at {
+            Some(position) => {
+                // A position has scores, and not what they are made of.
+                if trace.breakdown.is_some() && !self.terms.is_empty() {
+                    self.scored(trace)?;
+                }
+                Ok(position)
+            }
+            None if self.terms.is_empty() => {
+                let rest = Rest::Times { before: (i64::MAX, i64::MAX) };
+                Ok(Position { place: Place { ranked: 0, rest }, ranked: Vec::new(), count: None })
+            }
+            None => {
+                let (scored, is_complete) = self.scored(trace)?;
+                let mut position = first_position(self.candidates, scored, is_complete, self.query);
+                if self.scope.is_behind {
+                    position.count = position.count.map(Count::at_least);
+                }
+                Ok(position)
+            }
+        }
+    }
+
+    /// Returns the candidates with their scores, and true if they are all that match.
+    fn scored(&self, trace: &mut SearchTrace) -> Result<(Vec<ScoredCandidate>, bool), SourceError> {
+        let selected = self.candidates.select()?;
+        trace.clock.end("candidates");
+        let kinds = self.scope.streams_of_kinds(&self.terms.kinds);
+        let breakdown = trace.breakdown.as_mut();
+        let scored = score_noting(self.terms, self.lookups, selected.evidence, &kinds, breakdown);
+        Ok((scored, selected.is_complete))
+    }
 }
 
 /// Returns the position of the first page of scored records. They are all that match if `is_complete` is true.
@@ -205,11 +249,17 @@ struct Near {
 impl Near {
     /// Places the records in the list of the words of a query. `passing` has for each of that list whether it passes the filter:
     /// those that are not shown must not decide the places of others.
-    fn place(self, found: Position, passing: &[bool], lookups: &Lookups) -> (Position, Placements) {
+    fn place(
+        self,
+        found: Position,
+        passing: &[bool],
+        lookups: &Lookups,
+        breakdown: Option<&mut RankingBreakdown>,
+    ) -> (Position, Placements) {
         let Self { near, is_alone } = self;
         let Position { place, ranked, count } = found;
         if is_alone {
-            let placed = place_all(&near);
+            let placed = place_all(&near, breakdown);
             let ranked = merged(&placed, Vec::new());
             let count = Count::exact(ranked.len() as u64);
             let count = Some(if near.is_cut { count.at_least() } else { count });
@@ -219,7 +269,7 @@ impl Near {
         let shown = ranked.iter().zip(passing).filter(|(_, passes)| **passes).map(|(found, _)| *found);
         let shown: Vec<Match> = shown.collect();
         let rows: HashSet<i64> = shown.iter().map(|found| found.row).collect();
-        let placed = place_among(&shown, &near, lookups);
+        let placed = place_among(&shown, &near, lookups, breakdown);
         let placed =
             placed.with_filtered_out(ranked.iter().map(|found| found.row), |row| rows.contains(&row));
         let ranked = merged(&placed, ranked);
@@ -328,14 +378,13 @@ fn passing(
     Ok(passing)
 }
 
-/// Reads the hits of some matches, in their order. A record that was deleted in the meantime is left out.
+/// Reads the hits of a page, in their order. A record that was deleted in the meantime is left out.
 fn read_hits(
     tables: &PostgresTables<'_>,
-    matches: &[Match],
-    terms: &ExcerptTerms,
-    placed: &Placements,
+    ranked: &RankedPage,
     bounds: ReadBounds<'_>,
 ) -> Result<Vec<Hit>, SourceError> {
+    let RankedPage { rows: matches, words: terms, placed, trace, .. } = ranked;
     let ids: Vec<i64> = matches.iter().map(|found| found.row).collect();
     let sql = format!(
         "SELECT m.place, {} {MATCHES} JOIN fetchwell.streams s ON s.id = r.stream
@@ -353,8 +402,11 @@ fn read_hits(
         let record = tables.record(row, 1, bounds.allowance)?.record;
         if let (Some(found), Some(record)) = (found, record) {
             let placement = placed.iter().find(|placed| placed.row == found.row).copied();
+            let breakdown = trace.breakdown.as_ref();
+            let explanation = breakdown
+                .map(|known| Box::new(known.explain(found, &record.data, terms, placement.is_some())));
             let passage = placement.map(|placed| move |data: &RecordData| passage_of(data, &placed));
-            hits.push(hit_of(record, found, terms, &mut scan, passage));
+            hits.push(Hit { explanation, ..hit_of(record, found, terms, &mut scan, passage) });
         }
         Ok(true)
     })?;

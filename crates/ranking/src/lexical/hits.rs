@@ -62,6 +62,7 @@ pub(super) fn located(record: Record, found: &Match, location: MatchLocation) ->
         by_meaning: false,
         near_copies: found.copies,
         coverage: found.known_coverage(),
+        explanation: None,
         id: HitId::Record(address),
     }
 }

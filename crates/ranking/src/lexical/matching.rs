@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::words::{fold_into, words};
 
 /// Maximum bytes of one record's text of which all words are compared. The rest is scanned for its first match.
-const SCAN_BYTES: usize = 512 * 1024;
+pub(super) const SCAN_BYTES: usize = 512 * 1024;
 
 /// Length in bytes of the pieces in which the rest of a long text is scanned.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -99,6 +99,11 @@ impl ExcerptTerms {
             raise(&mut found, term.slot, term.weight);
         }
         found
+    }
+
+    /// Returns the number of the query's word that a folded word stands for.
+    pub(super) fn slot_of(&self, folded: &str) -> Option<usize> {
+        self.words.get(folded).map(|term| term.slot)
     }
 
     /// Returns the words of a text that are looked for, with their places.
@@ -307,7 +312,7 @@ fn file_stem(name: &str) -> Option<&str> {
 }
 
 /// Returns the texts of a record with the names of their fields. The index has numbers of fields, too.
-fn texts_of(data: &RecordData) -> Vec<(&str, Cow<'_, str>)> {
+pub(super) fn texts_of(data: &RecordData) -> Vec<(&str, Cow<'_, str>)> {
     let mut texts: Vec<(&str, Cow<'_, str>)> = Vec::new();
     for (name, value) in data {
         let mut inside = Vec::new();

@@ -10,6 +10,7 @@
 //! * `content`, `similarity`: the searchable content of a record, and its hash
 //! * `ranking`, `scoring`, `selection`: the score of a record, and the order of scored records
 //! * `matching`, `hits`: the passage of a record that matches, and its hit
+//! * `explanation`: the reasons for the places of hits
 //! * `record_filter`: filters over search results
 //! * `understanding`: words of requests, and dates in plain text
 //! * `foreign`: results that another program found
@@ -18,6 +19,7 @@
 
 pub mod content;
 pub mod expansion;
+pub mod explanation;
 pub mod foreign;
 pub mod hits;
 pub mod matching;

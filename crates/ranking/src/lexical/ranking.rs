@@ -147,20 +147,36 @@ impl Weights {
     }
 }
 
+/// A feature with its name and weight.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct NamedFeature {
+    pub(crate) name: &'static str,
+    pub(crate) value: f32,
+    pub(crate) weight: f32,
+}
+
 impl Features {
     /// Returns the score: the weighted sum of the features.
     pub(crate) fn score(&self, weights: &Weights) -> f32 {
-        self.frequency * weights.frequency
-            + self.coverage * weights.coverage
-            + self.all * weights.all
-            + self.title * weights.title
-            + self.title_share * weights.title_share
-            + self.pairs * weights.pairs
-            + self.run * weights.run
-            + self.window * weights.window
-            + self.units * weights.units
-            + self.start * weights.start
-            + self.brevity * weights.brevity
+        self.named(weights).iter().map(|feature| feature.value * feature.weight).sum()
+    }
+
+    /// Returns the summands of the score.
+    pub(crate) fn named(&self, weights: &Weights) -> [NamedFeature; 11] {
+        let feature = |name, value, weight| NamedFeature { name, value, weight };
+        [
+            feature("frequency", self.frequency, weights.frequency),
+            feature("coverage", self.coverage, weights.coverage),
+            feature("all words", self.all, weights.all),
+            feature("title", self.title, weights.title),
+            feature("title share", self.title_share, weights.title_share),
+            feature("pairs", self.pairs, weights.pairs),
+            feature("sequence", self.run, weights.run),
+            feature("closeness", self.window, weights.window),
+            feature("whole units", self.units, weights.units),
+            feature("early match", self.start, weights.start),
+            feature("brevity", self.brevity, weights.brevity),
+        ]
     }
 }
 

@@ -6,6 +6,7 @@
 use fetchwell_core::saturate::saturated;
 
 use super::expansion::{Lookup, Lookups};
+use super::explanation::RankingBreakdown;
 use super::ranking::{Neighbours, RankedQuery, RankedRecord, RankedWord, WEIGHTS, WordMatches};
 use super::selection::{Likeness, ScoredCandidate, sort_by_score};
 use super::terms::QueryTerms;
@@ -43,12 +44,30 @@ pub fn score(
     candidates: Vec<Evidence>,
     kind_streams: &[u64],
 ) -> Vec<ScoredCandidate> {
+    score_noting(terms, lookups, candidates, kind_streams, None)
+}
+
+/// Returns candidates with their scores as [`score`] does, and notes what they are made of.
+pub fn score_noting(
+    terms: &QueryTerms,
+    lookups: &Lookups,
+    candidates: Vec<Evidence>,
+    kind_streams: &[u64],
+    mut breakdown: Option<&mut RankingBreakdown>,
+) -> Vec<ScoredCandidate> {
     let mut query = ranked_query(terms, lookups);
     let raises = Raises::new(terms, lookups, kind_streams);
     query.words.extend(raises.words());
+    if let Some(breakdown) = &mut breakdown {
+        breakdown.note_words(terms, lookups);
+        breakdown.note_raises(raises.time, raises.kind);
+    }
     let scored = candidates.into_iter().map(|mut evidence| {
         evidence.record.matches.extend(raises.matches(&evidence));
         let features = query.features(&evidence.record);
+        if let Some(breakdown) = &mut breakdown {
+            breakdown.note_record(evidence.row, features, evidence.record.matches);
+        }
         ScoredCandidate {
             row: evidence.row,
             score: features.score(&WEIGHTS),

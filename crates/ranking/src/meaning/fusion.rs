@@ -11,10 +11,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::nearest::{NearestHit, NearestRecords, ScoreSpread, VectorHit};
-use super::placements::{MAX_PLACED, Placement, Placements};
+use super::nearest::{NearestRecords, VectorHit};
+use super::nearness::{NearRecord, NearnessGain, is_beyond, near_records, note_nearness};
+use super::placements::{Placement, Placements};
 use crate::lexical::expansion::Lookups;
-use crate::lexical::selection::{Copies, Fold, LikeHit, Match, by_rank, demoted, fold_copies};
+use crate::lexical::explanation::RankingBreakdown;
+use crate::lexical::selection::{Match, by_rank, demoted};
 
 /// Number of first hits by words of which one has to have most of the query.
 const JUDGED: usize = 3;
@@ -36,98 +38,47 @@ const MAX_BETWEEN: usize = 5;
 /// Minimum distance of these from the mean, in standard deviations.
 const MIN_BETWEEN: f32 = 4.0;
 
-/// Number of the nearest records that get a higher score for nearness.
-const MAX_SCORED: usize = 50;
-
-/// Minimum distance from the mean that adds to a score, in standard deviations.
-const MIN_DISTANCE: f32 = 2.0;
-
-/// Difference of distances that counts as none. Stores compute cosines and their spread with different rounding.
-const DISTANCE_TOLERANCE: f32 = 0.01;
-
-/// Maximum distance that counts beyond the minimum.
-const MAX_EXCESS: f32 = 6.0;
-
-/// Score for one standard deviation of nearness, for a query of which no record has a word.
-const NEARNESS: f32 = 4.8;
-
-/// Factor on this score for a query with a number that some record has. Models do not tell years apart.
+/// Factor on the points of nearness for a query with a number that some record has. Models do not tell years apart.
 const NUMBER_FACTOR: f32 = 0.2;
 
-/// Factor on this score for a short query.
+/// Factor on these points for a short query.
 const SHORT_FACTOR: f32 = 0.5;
 
-/// Places records by their nearness alone.
-pub fn place_all(nearest: &NearestRecords) -> Placements {
-    let near = near_records(&[], nearest).into_iter();
+/// Places records by their nearness alone, and notes it if `breakdown` is given.
+pub fn place_all(nearest: &NearestRecords, breakdown: Option<&mut RankingBreakdown>) -> Placements {
+    let near = near_records(&[], nearest);
+    note_nearness(breakdown, &near, |_| None);
+    let near = near.into_iter();
     let (mut ranked, last): (Vec<_>, Vec<_>) = near.partition(|near| near.fold.rank.is_some());
     ranked.sort_by(|one, other| by_rank(&one.fold, &other.fold));
     placements(ranked.iter().chain(&last).map(ListRow::from_near))
 }
 
-/// Places records among the hits by words of a query, of which `lookups` are the words.
-pub fn place_among(words: &[Match], nearest: &NearestRecords, lookups: &Lookups) -> Placements {
+/// Places records among the hits by words of a query, of which `lookups` are the words, and notes the nearness of each if
+/// `breakdown` is given.
+pub fn place_among(
+    words: &[Match],
+    nearest: &NearestRecords,
+    lookups: &Lookups,
+    breakdown: Option<&mut RankingBreakdown>,
+) -> Placements {
     let coverage = words.iter().take(JUDGED).map(|hit| hit.coverage).fold(0.0, f32::max);
     // A record cannot have words that no record has.
     let possible = lookups.possible_coverage();
     let coverage = if possible > 0.0 { coverage / possible } else { 0.0 };
     let near = near_records(words, nearest);
     if coverage >= MIN_COVERAGE {
+        note_nearness(breakdown, &near, |_| None);
         return placements(between(words, &near).into_iter());
     }
     let is_short = lookups.word_count() <= MAX_SHORT_QUERY_WORDS;
     let number_factor = if lookups.has_number() { NUMBER_FACTOR } else { 1.0 };
     let factor = if is_short { SHORT_FACTOR * number_factor } else { number_factor };
-    let order = by_sum(words, &near, (1.0 - coverage / MIN_COVERAGE) * factor);
+    let gain = NearnessGain::new(&near, (1.0 - coverage / MIN_COVERAGE) * factor);
+    note_nearness(breakdown, &near, |near| gain.counts(near).then(|| gain.points(near)));
+    let order = by_sum(words, &near, gain);
     let order = if is_short { with_first_hits(words, order) } else { order };
     placements(order.into_iter())
-}
-
-/// A near record with its place among near-copies.
-#[derive(Debug, Clone, Copy)]
-struct NearRecord {
-    /// Row of the record, or of the hit by words that it is a near-copy of.
-    row: i64,
-    hit: VectorHit,
-    /// Distance of the cosine from the mean of all cosines, in standard deviations.
-    distance: f32,
-    /// Number of near-copies that are folded into the record.
-    copies: u32,
-    /// Place among the records that have no word of the query.
-    fold: Fold,
-}
-
-/// Returns the near records, the nearest first. A folded near-copy among the hits by words stays where it is: its original
-/// takes its nearness. Records that only their meaning found are folded among each other.
-fn near_records(words: &[Match], nearest: &NearestRecords) -> Vec<NearRecord> {
-    let words: HashMap<i64, &Match> = words.iter().map(|hit| (hit.row, hit)).collect();
-    let original_of = |row: i64| words.get(&row).and_then(|hit| hit.original).unwrap_or(row);
-    let mut seen = HashSet::new();
-    let near = nearest.hits.iter().take(MAX_PLACED).filter(|near| seen.insert(original_of(near.hit.record)));
-    let near: Vec<_> = near.collect();
-    let has_words = |row: i64| words.contains_key(&row);
-    let like = |near: &&NearestHit| {
-        let likeness = near.likeness.filter(|_| !has_words(near.hit.record));
-        LikeHit { score: near.hit.score, likeness }
-    };
-    let scores: Vec<f32> = near.iter().map(|near| near.hit.score).collect();
-    let folds = fold_copies(&scores, &Copies::by_likeness(&near.iter().map(like).collect::<Vec<_>>()));
-    let record = |(near, fold): (&NearestHit, Fold)| {
-        let row = original_of(near.hit.record);
-        let copies = words.get(&row).map_or(fold.copies, |hit| hit.copies);
-        NearRecord { row, hit: near.hit, distance: distance(&near.hit, nearest.spread), copies, fold }
-    };
-    near.into_iter().zip(folds).map(record).collect()
-}
-
-/// Distance of a cosine from the mean of all cosines, in standard deviations.
-fn distance(hit: &VectorHit, spread: ScoreSpread) -> f32 {
-    if spread.deviation <= 0.0 { 0.0 } else { (hit.score - spread.mean) / spread.deviation }
-}
-
-/// Returns true if a distance is greater than a minimum, also with the rounding of another store.
-fn is_beyond(distance: f32, minimum: f32) -> bool {
-    distance > minimum + DISTANCE_TOLERANCE
 }
 
 /// A record in the list.
@@ -193,16 +144,10 @@ fn with_first_hits(words: &[Match], order: Vec<ListRow>) -> Vec<ListRow> {
     first
 }
 
-/// Orders records by the score of their words plus their nearness times `weight`, 0 to 1.
-fn by_sum(words: &[Match], near: &[NearRecord], weight: f32) -> Vec<ListRow> {
-    let originals = || near.iter().enumerate().filter(|(_, near)| near.fold.original.is_none());
-    // In a large store the nearest of many records stand out by chance.
-    let by_chance = originals().nth(MAX_SCORED - 1).map_or(MIN_DISTANCE, |(_, near)| near.distance);
-    let min_distance = by_chance.max(MIN_DISTANCE);
-    let nearness =
-        |near: &NearRecord| NEARNESS * weight * (near.distance - min_distance).clamp(0.0, MAX_EXCESS);
-    let scored = originals().take(MAX_SCORED).filter(|(_, near)| is_beyond(near.distance, min_distance));
-    let scored: Vec<(usize, &NearRecord)> = scored.collect();
+/// Orders records by the score of their words plus the points of their nearness.
+fn by_sum(words: &[Match], near: &[NearRecord], gain: NearnessGain) -> Vec<ListRow> {
+    let nearness = |near: &NearRecord| gain.points(near);
+    let scored: Vec<(usize, &NearRecord)> = gain.scored(near).collect();
     let by_row: HashMap<i64, &NearRecord> = scored.iter().map(|(_, near)| (near.row, *near)).collect();
     let (mut placed, mut last): (Vec<(f32, ListRow)>, Vec<ListRow>) = (Vec::new(), Vec::new());
     for hit in words {
@@ -295,7 +240,7 @@ mod tests {
         let first = |count: usize| {
             Ok::<_, std::convert::Infallible>(words.iter().take(count).map(|hit| hit.row).collect())
         };
-        let merged = place_among(words, near, &lookups(&LONG))
+        let merged = place_among(words, near, &lookups(&LONG), None)
             .merge(0, 100, first, |row: &i64| *row, |placed, _| placed.row)
             .unwrap();
         assert_eq!(merged, expect);
@@ -333,7 +278,7 @@ mod tests {
     fn nearness_counts_less_for_short_queries_and_numbers() {
         let near = near(&[(20, 4.0), (21, 2.3)]);
         let rows = |words: &[Match], texts: &[&str]| -> Vec<i64> {
-            let list = merged(&place_among(words, &near, &lookups(texts)), words);
+            let list = merged(&place_among(words, &near, &lookups(texts), None), words);
             list.iter().map(|(row, _)| *row).collect()
         };
         let hits = words(&[1, 2], 0.2);
@@ -379,12 +324,12 @@ mod tests {
         let distances = [(20, 7.0), (21, 7.0), (22, 7.0), (23, 7.0), (30, 7.0), (40, 6.5), (41, 4.5)];
         let near = like(near(&distances), in_two_connections);
         // The last one has half of the nearness of the first, and two copies have 80 % of it.
-        assert_eq!(merged(&place_all(&near), &[])[..3], [(20, 3), (30, 0), (40, 0)]);
-        let placed = merged(&place_among(&[], &near, &lookups(&LONG)), &[]);
+        assert_eq!(merged(&place_all(&near, None), &[])[..3], [(20, 3), (30, 0), (40, 0)]);
+        let placed = merged(&place_among(&[], &near, &lookups(&LONG), None), &[]);
         assert_eq!(placed, [(20, 3), (30, 0), (40, 0), (21, 0), (22, 0), (41, 0), (23, 0)]);
         // Copies take no place among hits with most of the query, and follow after them.
         let words = words(&[1, 2, 3, 4, 5, 6, 7, 8, 9], 1.0);
-        let rows: Vec<i64> = merged(&place_among(&words, &near, &lookups(&LONG)), &words)
+        let rows: Vec<i64> = merged(&place_among(&words, &near, &lookups(&LONG), None), &words)
             .iter()
             .map(|(row, _)| *row)
             .collect();
@@ -397,7 +342,7 @@ mod tests {
         (words[0].copies, words[2].original) = (1, Some(1));
         let near = near(&[(3, 7.0), (1, 6.9), (4, 5.0)]);
         assert_eq!(
-            merged(&place_among(&words, &near, &lookups(&LONG)), &words),
+            merged(&place_among(&words, &near, &lookups(&LONG), None), &words),
             [(1, 1), (4, 0), (2, 0), (3, 0)]
         );
     }
@@ -406,7 +351,7 @@ mod tests {
     fn hits_with_words_are_not_delayed_by_nearer_records() {
         let words = words(&[1, 2, 3, 4, 5, 6, 7, 8], 1.0);
         let near = near(&[(20, 8.0), (21, 7.0), (6, 6.0)]);
-        let rows: Vec<i64> = merged(&place_among(&words, &near, &lookups(&LONG)), &words)
+        let rows: Vec<i64> = merged(&place_among(&words, &near, &lookups(&LONG), None), &words)
             .iter()
             .map(|(row, _)| *row)
             .collect();
@@ -438,7 +383,7 @@ mod tests {
             });
             let words = arrange_by_likeness(scored.collect());
             let near = like(near(&distances), likeness);
-            let list = merged(&place_among(&words, &near, &lookups(&texts)), &words);
+            let list = merged(&place_among(&words, &near, &lookups(&texts), None), &words);
             let distinct: HashSet<i64> = list.iter().map(|(row, _)| *row).collect();
             prop_assert_eq!(distinct.len(), list.len());
             prop_assert!(words.iter().all(|hit| distinct.contains(&hit.row)));
@@ -466,7 +411,7 @@ mod tests {
                 }
             }
             // Alone, all near records are in the list.
-            let alone = merged(&place_all(&near), &[]);
+            let alone = merged(&place_all(&near, None), &[]);
             let rows: HashSet<i64> = alone.iter().map(|(row, _)| *row).collect();
             prop_assert_eq!((rows.len(), alone.len()), (distances.len(), distances.len()));
             let folded: u32 = alone.iter().map(|(_, copies)| copies).sum();

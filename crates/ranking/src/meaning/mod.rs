@@ -1,6 +1,7 @@
 //! Hits by meaning in the list of a search, for every store.
 //!
 //! * `nearest`: the records that are nearest to a query, as a store found them
+//! * `nearness`: how far a near record stands out, and the points for it
 //! * `fusion`: decides which of them go where in the list
 //! * `placements`: these places, for the pages of the list and for its position
 //! * `passage`: the passage that is shown of such a record
@@ -10,6 +11,7 @@
 
 mod fusion;
 mod nearest;
+mod nearness;
 mod passage;
 mod placements;
 mod planned_texts;

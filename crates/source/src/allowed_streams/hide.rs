@@ -62,7 +62,12 @@ impl AllowList {
             HitId::Opaque(_) | HitId::Nameless => false,
         });
         // A score depends on how often a word occurs in all streams, including hidden ones.
-        page.hits.iter_mut().for_each(|hit| hit.evidence.score = None);
+        for hit in &mut page.hits {
+            hit.evidence.score = None;
+            if let Some(explanation) = &mut hit.explanation {
+                explanation.hide_statistics();
+            }
+        }
         if page.hits.len() < before {
             // The count includes hidden hits.
             page.count = None;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::mem::take;
 
 use fetchwell_callers::CallContext;
-use fetchwell_core::handle::{ConnectionId, RecordAddress};
+use fetchwell_core::handle::{ConnectionId, RecordAddress, SourceName};
 use fetchwell_core::record::{Hit, HitId};
 use futures_util::future::join_all;
 use tokio::time::Instant;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::fusion::Fusion;
 use super::members::{Members, from_source};
 use super::source_outcomes::SourceOutcomes;
-use crate::{Count, SearchOperator, SearchPage, SearchQuery, Source, SourceError};
+use crate::{Count, SearchOperator, SearchPage, SearchQuery, Source, SourceError, StageClock, TimedStage};
 
 pub(super) async fn search(
     members: &Members,
@@ -32,6 +32,8 @@ pub(super) async fn search(
         }
     };
     let limit = query.limit.max(1);
+    fusion.explains = query.explains;
+    let mut clock = StageClock::start(query);
     let each = members.share_of(limit);
     let mut facts = SearchFacts::default();
     let mut outcomes = SourceOutcomes { answered: query.position.is_some(), ..SourceOutcomes::default() };
@@ -49,10 +51,12 @@ pub(super) async fn search(
             let query = SearchQuery { limit: each, position: pending.position, ..query.clone() };
             (pending.input, pending.source, members.before(until, source.search(context, &query)).await)
         });
-        for (input, source, read) in join_all(reads).await {
+        let reads = join_all(reads).await;
+        clock.end("all sources");
+        for (input, source, read) in reads {
             match read {
                 Ok(mut page) => {
-                    facts.add(&mut page);
+                    facts.add(&source, &mut page);
                     outcomes.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
                     members.routes.remember(&source, page.hits.iter().filter_map(connection_of));
                     fusion.push_page(input, page);
@@ -67,7 +71,9 @@ pub(super) async fn search(
             }
         }
         fusion.take(limit);
+        clock.end("fusion");
     }
+    facts.stages.extend(clock.into_stages());
     let page = fusion.page();
     if !outcomes.failed.is_empty()
         && (!outcomes.answered || (page.hits.is_empty() && page.next.is_none() && query.position.is_some()))
@@ -91,11 +97,14 @@ struct SearchFacts {
     has_raised_dates: bool,
     unapplied: BTreeSet<SearchOperator>,
     meaning_problems: BTreeSet<String>,
+    stages: Vec<TimedStage>,
 }
 
 impl SearchFacts {
     /// Takes the facts of a page.
-    fn add(&mut self, page: &mut SearchPage) {
+    fn add(&mut self, source: &SourceName, page: &mut SearchPage) {
+        let stages = page.stages.drain(..);
+        self.stages.extend(stages.map(|stage| TimedStage { source: Some(source.clone()), ..stage }));
         self.lexical_instead |= page.lexical_instead;
         self.has_raised_dates |= page.has_raised_dates;
         self.unapplied.append(&mut page.unapplied);
@@ -104,8 +113,8 @@ impl SearchFacts {
 
     /// Returns a page with these facts.
     fn of_page(self, page: SearchPage) -> SearchPage {
-        let Self { lexical_instead, has_raised_dates, unapplied, meaning_problems } = self;
-        SearchPage { lexical_instead, has_raised_dates, unapplied, meaning_problems, ..page }
+        let Self { lexical_instead, has_raised_dates, unapplied, meaning_problems, stages } = self;
+        SearchPage { lexical_instead, has_raised_dates, unapplied, meaning_problems, stages, ..page }
     }
 }
 

@@ -4,6 +4,7 @@
 //! * `search_text`: the text of a search as words and operators
 //! * `search_date`: a time that the words of a search name
 //! * `search_operator`: operators that a source may not apply
+//! * `search_stages`: the stages of a search with their times
 //! * `search_filter`: filters of search results for a source that takes plain words
 //! * `records`: pages of a stream and its changes
 //! * `window`: part of a long text field
@@ -17,6 +18,7 @@ mod search;
 mod search_date;
 mod search_filter;
 mod search_operator;
+mod search_stages;
 mod search_text;
 mod window;
 
@@ -35,6 +37,7 @@ pub use search::{SearchMode, SearchPage, SearchPosition, SearchQuery};
 pub use search_date::{DatePrecision, SearchDate};
 pub use search_filter::{filter_hits, has_words, page_without_words};
 pub use search_operator::SearchOperator;
+pub use search_stages::{StageClock, TimedStage};
 pub use search_text::{FieldText, SearchField, SearchText};
 pub use window::{WindowQuery, WindowStart, share};
 

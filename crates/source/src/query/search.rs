@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fetchwell_core::handle::{ConnectionId, StreamName};
 use fetchwell_core::record::{Hit, Unavailable};
 
-use super::{Count, Filter, Purpose, SearchOperator, SearchText};
+use super::{Count, Filter, Purpose, SearchOperator, SearchText, TimedStage};
 
 /// Query for a full-text search.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct SearchQuery {
     pub position: Option<SearchPosition>,
     /// Purpose of the read.
     pub purpose: Purpose,
+    /// True if hits have the reasons for their places, and the page the times of the stages.
+    pub explains: bool,
 }
 
 impl SearchQuery {
@@ -41,6 +43,7 @@ impl SearchQuery {
             limit,
             position: None,
             purpose: Purpose::Answer,
+            explains: false,
         }
     }
 }
@@ -100,6 +103,8 @@ pub struct SearchPage {
     pub unavailable: Vec<Unavailable>,
     /// Notes for the reader, in our own words.
     pub notes: Vec<String>,
+    /// Stages with their times, if the query asks for an explanation.
+    pub stages: Vec<TimedStage>,
 }
 
 impl SearchPage {
@@ -115,6 +120,7 @@ impl SearchPage {
         self.count = page.count.or(self.count);
         self.unavailable.append(&mut page.unavailable);
         self.notes.append(&mut page.notes);
+        self.stages.append(&mut page.stages);
     }
 
     /// Returns the note that a source with vectors matched by words alone.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use fetchwell_core::record::{Hit, RecordData};
+use fetchwell_ranking::lexical::explanation::RankingBreakdown;
 use fetchwell_ranking::lexical::hits::hit_of;
 use fetchwell_ranking::lexical::matching::{ExcerptTerms, ScanAllowance};
 use fetchwell_ranking::lexical::selection::Match;
@@ -13,12 +14,13 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::read::rows::{RECORD_COLUMNS, RECORD_TABLES, record_of};
 
 /// Reads the hits of some matches, in their order. A record that was deleted in the meantime is left out. A placed record
-/// without a word of the query has the passage that is nearest to the query.
+/// without a word of the query has the passage that is nearest to the query. Hits are explained by a breakdown.
 pub(super) fn read_hits(
     sqlite: &Connection,
     matches: &[Match],
     terms: &ExcerptTerms,
     placements: &Placements,
+    breakdown: Option<&RankingBreakdown>,
     allowance: &Allowance,
 ) -> Result<Vec<Hit>, rusqlite::Error> {
     let mut statement =
@@ -33,8 +35,10 @@ pub(super) fn read_hits(
             statement.query_map([row], |row| record_of(row, allowance))?.next().transpose()?.flatten();
         if let Some(record) = record {
             let placed = placements.iter().find(|placed| placed.row == *row);
+            let explanation =
+                breakdown.map(|known| Box::new(known.explain(found, &record.data, terms, placed.is_some())));
             let passage = placed.map(|placed| |data: &RecordData| passage_of(data, placed));
-            hits.push(hit_of(record, found, terms, &mut scan, passage));
+            hits.push(Hit { explanation, ..hit_of(record, found, terms, &mut scan, passage) });
         }
     }
     Ok(hits)

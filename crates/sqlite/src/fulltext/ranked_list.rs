@@ -15,7 +15,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use fetchwell_ranking::lexical::expansion::{Lookups, look_up};
-use fetchwell_ranking::lexical::scoring::score;
+use fetchwell_ranking::lexical::explanation::SearchTrace;
+use fetchwell_ranking::lexical::scoring::score_noting;
 use fetchwell_ranking::lexical::selection::{Copies, Match, ReadTexts, ScoredCandidate, Texts, arrange};
 use fetchwell_ranking::lexical::terms::QueryTerms;
 use fetchwell_source::{Accuracy, Count, SearchText};
@@ -67,6 +68,7 @@ pub(super) struct RankedList<'a> {
     /// True if the search covers one stream.
     has_one_stream: bool,
     copies: CopySource<'a>,
+    trace: &'a RefCell<SearchTrace>,
     read: RefCell<ReadMatches>,
 }
 
@@ -106,6 +108,7 @@ impl<'a> RankedList<'a> {
         text: &SearchText,
         streams: ListStreams<'a>,
         copies: CopySource<'a>,
+        trace: &'a RefCell<SearchTrace>,
     ) -> Result<Self, TantivyError> {
         let ListStreams { scope: in_scope, kind_streams } = streams;
         let Snapshot { fields, searcher, .. } = snapshot;
@@ -134,6 +137,7 @@ impl<'a> RankedList<'a> {
         let has_words_only = text.is_plain() && *in_scope == Scope::Everything;
         let has_one_stream = matches!(in_scope, Scope::Streams(rows) if rows.len() < 2);
         let read = RefCell::default();
+        trace.borrow_mut().clock.end("words");
         Ok(Self {
             snapshot,
             terms,
@@ -147,6 +151,7 @@ impl<'a> RankedList<'a> {
             has_words_only,
             has_one_stream,
             copies,
+            trace,
             read,
         })
     }
@@ -202,15 +207,23 @@ impl<'a> RankedList<'a> {
         read.depth = depth;
         let new: Vec<Candidate> =
             candidates.into_iter().filter(|candidate| read.seen.insert(candidate.address)).collect();
+        self.end_stage("candidates");
         let matches = if is_first && !by_time {
             let ranked = self.scored(&new)?;
+            self.end_stage("score");
             read.copies = self.copies_among(&ranked);
-            arrange(ranked, &read.copies)
+            let arranged = arrange(ranked, &read.copies);
+            self.end_stage("near-copies");
+            arranged
         } else {
             self.in_order(&new)?
         };
         read.matches.extend(matches);
         Ok(())
+    }
+
+    fn end_stage(&self, name: &'static str) {
+        self.trace.borrow_mut().clock.end(name);
     }
 
     /// Returns the best `count` candidates that pass a filter.
@@ -306,7 +319,8 @@ impl<'a> RankedList<'a> {
         let Snapshot { fields, .. } = self.snapshot;
         let has_times = !self.terms.dates.is_empty();
         let evidence = read_evidence(&self.dictionary, *fields, &self.lookups, candidates, has_times)?;
-        Ok(score(self.terms, &self.lookups, evidence, self.kind_streams))
+        let mut trace = self.trace.borrow_mut();
+        Ok(score_noting(self.terms, &self.lookups, evidence, self.kind_streams, trace.breakdown.as_mut()))
     }
 
     /// Returns candidates in their order. Their scores are far below those of the ranked ones.

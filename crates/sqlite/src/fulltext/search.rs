@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
+use fetchwell_ranking::lexical::explanation::SearchTrace;
 use fetchwell_ranking::lexical::hits::excerpt_terms;
 use fetchwell_ranking::lexical::matching::ExcerptTerms;
 use fetchwell_ranking::lexical::question::{is_lexical_instead, lists_records, page_without_words};
@@ -58,6 +59,7 @@ struct Question<'a> {
     kind_streams: Vec<u64>,
     post_filter: Option<PostFilter<'a>>,
     meaning: Option<QueryMeaning<'a>>,
+    trace: RefCell<SearchTrace>,
 }
 
 /// Position of the next page: version and layout of the index, number of matches that earlier pages have consumed, near-copies
@@ -94,6 +96,7 @@ struct RankedPage {
     passages: NearestPassages,
     /// The page without its hits.
     page: SearchPage,
+    trace: SearchTrace,
 }
 
 /// A record that a search ranked.
@@ -127,9 +130,12 @@ impl SqliteSearch {
         meaning: Option<QueryMeaning<'_>>,
         allowance: &Allowance,
     ) -> Result<SearchPage, SourceError> {
-        let RankedPage { rows, words, placed, page, .. } = self.rank(database, query, meaning, allowance)?;
-        let hits = database.read(|sqlite| read_hits(sqlite, &rows, &words, &placed, allowance))?;
-        Ok(SearchPage { hits, ..page })
+        let RankedPage { rows, words, placed, page, mut trace, .. } =
+            self.rank(database, query, meaning, allowance)?;
+        let breakdown = trace.breakdown.as_ref();
+        let hits = database.read(|sqlite| read_hits(sqlite, &rows, &words, &placed, breakdown, allowance))?;
+        trace.clock.end("hits");
+        Ok(SearchPage { hits, stages: trace.clock.into_stages(), ..page })
     }
 
     /// Returns the best records of a search without reading them.
@@ -164,6 +170,7 @@ impl SqliteSearch {
         if terms.is_empty() && !lists_records(query) {
             return Ok(RankedPage { page: page_without_words(query), ..RankedPage::default() });
         }
+        let mut trace = SearchTrace::start(query);
         let post_filter = PostFilter::for_query(database, query, allowance)?;
         let scope = Scope::resolve(database, query.connection.as_ref(), &query.streams)?;
         let kind_streams = streams_of_kinds(database, &terms.kinds)?;
@@ -173,7 +180,9 @@ impl SqliteSearch {
             .map(|position| Position::read(position).ok_or(SourceError::InvalidCursor));
         let at = at.transpose()?;
         let meaning = meaning.filter(|_| !terms.is_empty() && at.is_none());
-        let question = Question { query, terms, scope, kind_streams, post_filter, meaning };
+        trace.clock.end("scope");
+        let trace = RefCell::new(trace);
+        let question = Question { query, terms, scope, kind_streams, post_filter, meaning, trace };
         let mut retries = 0;
         loop {
             let fault = RefCell::default();
@@ -186,7 +195,9 @@ impl SqliteSearch {
                     retries += 1;
                     self.index.note_damage(database, problem, retries == MAX_RETRIES);
                 }
-                answer => return answer,
+                answer => {
+                    return answer.map(|page| RankedPage { trace: question.trace.into_inner(), ..page });
+                }
             }
         }
     }
@@ -199,11 +210,12 @@ impl SqliteSearch {
         at: Option<&Position>,
         fault: &RefCell<Option<IndexFault>>,
     ) -> Result<RankedPage, SourceError> {
-        let Question { query, terms, scope, kind_streams, post_filter, .. } = question;
-        let (snapshot, notes) = match at {
+        let Question { query, terms, scope, kind_streams, post_filter, trace, .. } = question;
+        let (snapshot, mut notes) = match at {
             Some(at) => (self.index.remembered(database, at.version, at.is_previous)?, Vec::new()),
             None => self.index.newest(database)?,
         };
+        question.end_stage("index");
         let failed = |error: TantivyError| {
             *fault.borrow_mut() = Some(IndexFault::from_tantivy(&error));
             StoreError::Index { path: folder_of(database.path()), problem: error.to_string() }
@@ -212,8 +224,8 @@ impl SqliteSearch {
         let texts = |rows: &[i64]| database.read(|sqlite| compared_texts(sqlite, rows)).unwrap_or_default();
         let copies = at.map_or(CopySource::Texts(&texts), |at| CopySource::Known(at.copies.clone()));
         let streams = ListStreams { scope, kind_streams };
-        let list =
-            guard(|| RankedList::new(&snapshot, terms, &query.text, streams, copies)).map_err(failed)?;
+        let list = guard(|| RankedList::new(&snapshot, terms, &query.text, streams, copies, trace));
+        let list = list.map_err(failed)?;
         let mut problem = None;
         let mut passages = NearestPassages::new();
         let meaning = match at {
@@ -246,6 +258,7 @@ impl SqliteSearch {
                 .map(|rows| MatchPage::from_lookahead(rows, query.limit))?,
             Some(post_filter) => post_filter.pass(offset, query.limit, matches)?,
         };
+        question.end_stage("page");
         let next = Position {
             version: snapshot.version,
             is_previous: snapshot.is_previous,
@@ -253,7 +266,6 @@ impl SqliteSearch {
             copies: list.copies(),
             meaning,
         };
-        let mut notes = notes;
         notes.extend(terms.cut_note());
         let words = excerpt_terms(&list.lookups);
         let count = post_filter.is_none().then(|| counted(&list, next.meaning.as_ref()));
@@ -270,7 +282,13 @@ impl SqliteSearch {
             meaning_problems: BTreeSet::from_iter(problem),
             ..SearchPage::default()
         };
-        Ok(RankedPage { rows: found.rows, words, placed, passages, page })
+        Ok(RankedPage { rows: found.rows, words, placed, passages, page, ..RankedPage::default() })
+    }
+}
+
+impl Question<'_> {
+    fn end_stage(&self, name: &'static str) {
+        self.trace.borrow_mut().clock.end(name);
     }
 }
 
@@ -290,12 +308,13 @@ fn place(
         let rows = post_filter.passing(&near, MAX_PLACED)?;
         nearest.hits.retain(|near| rows.contains(&near.hit.record));
     }
+    question.end_stage("meaning");
     passages.extend(nearest.hits.iter().filter_map(|NearestHit { hit, .. }| {
         let byte = |byte: i64| usize::try_from(byte).ok();
         Some((hit.record, byte(hit.first_byte)?..byte(hit.end_byte)?))
     }));
     if meaning.is_alone {
-        let placements = place_all(&nearest);
+        let placements = place_all(&nearest, question.trace.borrow_mut().breakdown.as_mut());
         return Ok(Some(PlacedMeaning { placements, is_alone: true, is_cut: nearest.is_cut }));
     }
     let near: HashSet<i64> = nearest.hits.iter().map(|near| near.hit.record).collect();
@@ -308,8 +327,12 @@ fn place(
     let shown = words.iter().filter(|found| passes(found.row));
     let shown: Vec<Match> =
         shown.map(|found| Match { original: found.original.filter(is_hit), ..*found }).collect();
-    let placements = place_among(&shown, &nearest, &list.lookups);
+    let placements = {
+        let mut trace = question.trace.borrow_mut();
+        place_among(&shown, &nearest, &list.lookups, trace.breakdown.as_mut())
+    };
     let placements = placements.with_filtered_out(words.iter().map(|found| found.row), passes);
+    question.end_stage("placement");
     Ok(Some(PlacedMeaning { placements, is_alone: false, is_cut: nearest.is_cut }))
 }
 

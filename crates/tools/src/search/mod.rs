@@ -8,8 +8,10 @@
 //! * `reader`: reads of the source until an answer is full, also for `/v1` and the search page.
 //! * `page`: fitting of hits into a page.
 //! * `result`: a hit as an answer shows it.
+//! * `explanation`: the reasons for the places of results.
 
 mod connection_labels;
+mod explanation;
 mod operator_times;
 mod page;
 mod query_language;
@@ -18,8 +20,9 @@ mod request;
 mod result;
 mod spec;
 
+pub use explanation::{ExplainedSearch, ExplanationLine, SearchExplanation, explanation_lines, stage_lines};
 use fetchwell_core::record::RecordData;
-use fetchwell_source::{Count, SearchMode, SearchOperator, SearchPage, SearchQuery};
+use fetchwell_source::{Count, SearchMode, SearchOperator, SearchPage, SearchQuery, StageClock};
 pub use operator_times::parse_since;
 use page::{SearchNotes, SearchState, build_page};
 pub use query_language::{ParsedQuery, parse_query};
@@ -55,7 +58,7 @@ impl Tool for Search {
     }
 
     async fn call(call: ToolCall<'_>, arguments: Self::Arguments) -> Result<Payload, ToolError> {
-        search(call, arguments).await
+        search(call, arguments).await.map(|answer| answer.payload)
     }
 }
 
@@ -69,6 +72,17 @@ impl Tool for SearchOpenAi {
     }
 
     async fn call(call: ToolCall<'_>, arguments: Self::Arguments) -> Result<Payload, ToolError> {
+        search(call, arguments).await.map(|answer| answer.payload)
+    }
+}
+
+impl Search {
+    /// Answers a call as [`Tool::call`] does, and explains the results.
+    pub(crate) async fn explained(
+        call: ToolCall<'_>,
+        mut arguments: Page<Request, SearchState>,
+    ) -> Result<ExplainedSearch, ToolError> {
+        arguments.request.explains = true;
         search(call, arguments).await
     }
 }
@@ -76,7 +90,7 @@ impl Tool for SearchOpenAi {
 async fn search(
     ToolCall { toolbox, warnings, started: call_started }: ToolCall<'_>,
     Page { request, rest, so_far }: Page<Request, SearchState>,
-) -> Result<Payload, ToolError> {
+) -> Result<ExplainedSearch, ToolError> {
     let wanted = request.max_hits();
     let is_first_page = rest.is_none();
     let rest: SearchState = rest.unwrap_or_default();
@@ -86,6 +100,8 @@ async fn search(
     let parsed =
         ParsedQuery::read(&request.criteria.text, &toolbox.local(started), &source).await.map_err(failed)?;
     let query = request.criteria.query(&parsed, wanted.min(MAX_LIMIT))?;
+    let query = SearchQuery { explains: request.explains, ..query };
+    let mut clock = StageClock::start(&query);
     let reader = SearchReader { source: &source, query };
     let count = rest.count.map(|(value, accuracy)| Count { value, accuracy });
     let mut found =
@@ -98,15 +114,18 @@ async fn search(
     if is_first_page || (found.next.is_some() && found.hits.len() < wanted) {
         reader.read(&mut found, MAX_READS, is_full).await.map_err(failed)?;
     }
-    let mut explanation = NoResults::default();
+    clock.end("whole search");
+    found.stages.extend(clock.into_stages());
+    let mut no_results = NoResults::default();
     if is_first_page && found.hits.is_empty() && found.next.is_none() && found.unavailable.is_empty() {
         let within = explanation_timeout(toolbox.call_deadline(), call_started);
-        explanation = explain_search(&source, &SearchQuery { limit: 1, ..reader.query }, within).await;
+        let query = SearchQuery { limit: 1, explains: false, ..reader.query };
+        no_results = explain_search(&source, &query, within).await;
     }
     found.notes.extend(SearchOperator::warning(&found.unapplied));
     found.notes.extend(mode_warning(request.criteria.mode, &found, source.is_federation()));
     let dates = parsed.dates().to_owned();
-    build_page(toolbox, &request, so_far, found, SearchNotes { started, dates, explanation }).await
+    build_page(toolbox, &request, so_far, found, SearchNotes { started, dates, no_results }).await
 }
 
 /// Returns the warning that a mode was not applied, or not by every source. One warning is for all sources.

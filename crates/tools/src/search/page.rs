@@ -16,6 +16,7 @@ use fetchwell_state::cursor::MAX_CURSOR_CHARS;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::explanation::{ExplainedSearch, SearchExplanation};
 use super::request::Request;
 use super::result::{ResultLimits, SearchResult};
 use crate::answer::{NoResults, Payload, json_of};
@@ -86,7 +87,7 @@ pub(super) struct SearchNotes {
     pub(super) started: Timestamp,
     /// Explanation of the dates of the query; empty without dates.
     pub(super) dates: String,
-    pub(super) explanation: NoResults,
+    pub(super) no_results: NoResults,
 }
 
 /// The answer of `search`.
@@ -115,7 +116,7 @@ struct SearchAnswer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
     #[serde(flatten)]
-    explanation: NoResults,
+    no_results: NoResults,
 }
 
 /// Fits as many hits as possible into the budget and saves the others for the cursor.
@@ -125,7 +126,7 @@ pub(super) async fn build_page(
     so_far: Option<PageState>,
     mut found: SearchPage,
     notes: SearchNotes,
-) -> Result<Payload, ToolError> {
+) -> Result<ExplainedSearch, ToolError> {
     let can_page = so_far.is_some();
     if let (Profile::OpenAi, Some(pages)) = (request.profile, toolbox.pages()) {
         found.hits.iter_mut().for_each(|hit| add_page_link(hit, pages));
@@ -144,14 +145,14 @@ pub(super) async fn build_page(
         count_accuracy: count.map(|count| count.accuracy).filter(|known| *known != Accuracy::Exact),
         dates: Some(notes.dates).filter(|_| is_standard && found.has_raised_dates),
         warnings: found.notes.into_iter().chain(more).collect(),
-        explanation: notes.explanation,
+        no_results: notes.no_results,
     };
     // Everything next to the results is measured first, at its maximum length.
     let overhead = json_of(&answer)?.len();
     let budget = request.budget(toolbox);
     // With a small budget, an answer has no explanations.
     if overhead > budget.bytes.min(budget.tokens) {
-        answer.explanation = NoResults::default();
+        answer.no_results = NoResults::default();
         answer.dates = None;
     }
     let planned = plan_labelled(request, &found.hits, &mut answer, budget)?;
@@ -160,8 +161,12 @@ pub(super) async fn build_page(
     let unreachable = if can_page { 0 } else { unread.len() };
     answer.omitted = Some(plan.omitted() + unreachable).filter(|omitted| *omitted > 0);
     let mut printed = Vec::new();
-    for ((hit, result), excerpt) in found.hits.into_iter().zip(results).zip(plan.shown) {
+    let mut explanation = SearchExplanation { stages: found.stages, ..SearchExplanation::default() };
+    for ((mut hit, result), excerpt) in found.hits.into_iter().zip(results).zip(plan.shown) {
         if let (Some(result), Some(text)) = (result, excerpt) {
+            if request.explains {
+                explanation.results.push(hit.explanation.take().map(|boxed| *boxed).unwrap_or_default());
+            }
             printed.extend(matches!(hit.id, HitId::Opaque(_)).then(|| (result.id.clone(), hit)));
             answer.results.push(SearchResult { text, ..result });
         }
@@ -186,7 +191,8 @@ pub(super) async fn build_page(
         strategy: if can_page { Strategy::Paginated } else { Strategy::List },
         ..Shaping::default()
     };
-    Ok(Payload::within(&answer, budget)?.with_shaping(shaping))
+    let payload = Payload::within(&answer, budget)?.with_shaping(shaping);
+    Ok(ExplainedSearch { payload, explanation })
 }
 
 /// Plans the results of an answer, with the labels of their accounts if there is room.

@@ -73,6 +73,8 @@ pub(crate) struct Request {
     /// Requested number of hits.
     pub(super) limit: Option<usize>,
     pub(super) profile: Profile,
+    /// True if results are explained. No argument of a tool asks for it.
+    pub(super) explains: bool,
     /// True if the query was longer than its maximum.
     is_cut: bool,
 }
@@ -120,6 +122,7 @@ fn validate(args: SearchArgs, profile: Profile) -> Result<Request, ToolError> {
         },
         limit: args.limit,
         profile,
+        explains: false,
         is_cut,
     })
 }

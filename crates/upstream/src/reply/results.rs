@@ -52,6 +52,8 @@ pub(crate) struct ResultItem {
     pub(crate) url: Option<String>,
     /// The time at which it was written.
     pub(crate) date: Option<String>,
+    /// Rank on its page as the server sent it, from 1; 0 before the page is complete.
+    pub(crate) rank: u32,
 }
 
 /// Page of results.
@@ -176,6 +178,7 @@ fn item(value: &Value, mapping: &SearchMapping, id_names: &[&str], is_top: bool)
         text: part(text, TEXT),
         url: part(url, URL),
         date: part(date, DATE).and_then(|date| time_of(&date)),
+        ..ResultItem::default()
     }
 }
 
@@ -190,6 +193,7 @@ fn item_of_line(fields: &[(LineField, &str)]) -> ResultItem {
         text: part(LineField::Text),
         url: part(LineField::Url),
         date: part(LineField::Date).and_then(|date| time_of(&date)),
+        ..ResultItem::default()
     }
 }
 

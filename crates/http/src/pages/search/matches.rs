@@ -8,7 +8,10 @@ use fetchwell_core::fit::shorten;
 use fetchwell_core::handle::{ConnectionId, Handle, StreamName};
 use fetchwell_core::record::{Excerpt, Hit, HitId};
 use fetchwell_source::{Accuracy, Count, SearchOperator, SearchPage, SearchQuery};
-use fetchwell_tools::{ParsedQuery, SearchReader, Toolbox, dated_position, parse_dated, parse_since};
+use fetchwell_tools::{
+    ExplanationLine, ParsedQuery, SearchReader, Toolbox, dated_position, explanation_lines, parse_dated,
+    parse_since, stage_lines,
+};
 use maud::Markup;
 
 use super::choices::{Choices, label};
@@ -39,6 +42,8 @@ pub(super) struct Found {
     /// True for the first page.
     pub(super) is_first: bool,
     pub(super) notes: Vec<String>,
+    /// Stages of the search with their times, if it is explained.
+    pub(super) stages: Vec<ExplanationLine>,
 }
 
 /// A hit as the page shows it.
@@ -56,6 +61,8 @@ pub(super) struct FoundHit {
     pub(super) passage: Markup,
     pub(super) by_meaning: bool,
     pub(super) near_copies: u32,
+    /// Reasons for its place, if the search is explained.
+    pub(super) reasons: Vec<ExplanationLine>,
 }
 
 /// Searches for a page of hits.
@@ -77,6 +84,7 @@ pub(super) async fn find(
         .apply(kinds.query(request)?)
         .map_err(|conflict| RequestError::request(conflict.to_string()))?;
     query.text.after = query.text.after.max(parse_since(&request.age, started));
+    query.explains = request.explains;
     let is_first = next.is_none();
     let mut page = SearchPage { next, notes: parsed.warnings().to_vec(), ..SearchPage::default() };
     let is_full = |page: &mut SearchPage| {
@@ -100,6 +108,7 @@ pub(super) async fn find(
             None => None,
         },
         is_first,
+        stages: stage_lines(&page.stages),
         notes: page.notes,
     })
 }
@@ -183,6 +192,7 @@ impl FoundHit {
             passage: passage(&hit.excerpt, words),
             by_meaning: hit.by_meaning,
             near_copies: hit.near_copies,
+            reasons: hit.explanation.as_deref().map(explanation_lines).unwrap_or_default(),
         }
     }
 }

@@ -8,6 +8,9 @@ use crate::pages::access::{parameter, parameters};
 /// Maximum length of a query in characters, as for the tool `search`.
 const MAX_QUERY_CHARS: usize = 1_000;
 
+/// Value of the parameter `explain` that asks for explanations.
+const EXPLAIN: &str = "1";
+
 /// Ages that can be chosen, with their labels.
 pub(super) const AGES: [(&str, &str); 5] = [
     ("24h", "Past 24 hours"),
@@ -32,6 +35,8 @@ pub(super) struct SearchRequest {
     pub(super) age: String,
     /// Cursor of a page after the first.
     pub(super) cursor: String,
+    /// True if the results are explained.
+    pub(super) explains: bool,
 }
 
 impl SearchRequest {
@@ -46,17 +51,19 @@ impl SearchRequest {
             kind: value("kind"),
             age: if AGES.iter().any(|(known, _)| *known == age) { age } else { String::new() },
             cursor: value("cursor"),
+            explains: value("explain") == EXPLAIN,
         }
     }
 
     /// Returns true if nothing is searched for.
     pub(super) fn is_empty(&self) -> bool {
-        *self == Self { cursor: self.cursor.clone(), ..Self::default() }
+        *self == Self { cursor: self.cursor.clone(), explains: self.explains, ..Self::default() }
     }
 
     /// Returns the path of the page.
     pub(super) fn path(&self) -> String {
-        let Self { q, account, stream, kind, age, cursor } = self;
+        let Self { q, account, stream, kind, age, cursor, explains } = self;
+        let explain = if *explains { EXPLAIN } else { "" };
         let pairs = [
             ("q", q),
             ("account", account),
@@ -65,7 +72,8 @@ impl SearchRequest {
             ("time", age),
             ("cursor", cursor),
         ];
-        format!("/{}", parameters(&pairs.map(|(name, value)| (name, value.as_str()))))
+        let pairs = pairs.iter().map(|(name, value)| (*name, value.as_str())).chain([("explain", explain)]);
+        format!("/{}", parameters(&pairs.collect::<Vec<_>>()))
     }
 
     /// Returns the path of the page with another cursor.
@@ -75,7 +83,7 @@ impl SearchRequest {
 
     /// Returns the text that a cursor is sealed for.
     pub(super) fn question(&self) -> String {
-        let Self { q, account, stream, kind, age, cursor: _ } = self;
+        let Self { q, account, stream, kind, age, cursor: _, explains: _ } = self;
         json!(["page", q, account, stream, kind, age]).to_string()
     }
 }
@@ -90,7 +98,11 @@ mod tests {
         assert_eq!((request.q.as_str(), request.age.as_str()), ("a&b", "30d"));
         assert_eq!(request.path(), "/?q=a%26b&account=cin_work&time=30d&cursor=c1");
         assert_eq!(request.path_with(""), "/?q=a%26b&account=cin_work&time=30d");
-        assert!(SearchRequest::from_query("cursor=x&time=lunch&other=1").is_empty());
+        let explained = SearchRequest { explains: true, ..request.clone() };
+        assert_eq!(explained.path_with(""), "/?q=a%26b&account=cin_work&time=30d&explain=1");
+        assert_eq!(SearchRequest::from_query("q=a&explain=1").path(), "/?q=a&explain=1");
+        assert_eq!(explained.question(), request.question(), "cursors are valid with and without it");
+        assert!(SearchRequest::from_query("cursor=x&time=lunch&other=1&explain=1").is_empty());
         assert_eq!(SearchRequest::default().path(), "/");
     }
 }

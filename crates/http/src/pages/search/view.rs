@@ -1,5 +1,6 @@
 //! HTML of the search form and of results.
 
+use fetchwell_tools::ExplanationLine;
 use maud::{Markup, html};
 
 use super::choices::Choices;
@@ -27,6 +28,7 @@ pub(super) fn form(request: &SearchRequest, choices: &Choices<'_>) -> Markup {
                 (facet("kind", "Kind", &kinds, &request.kind))
                 (facet("time", "Time", &AGES, &request.age))
             }
+            @if request.explains { input type="hidden" name="explain" value="1"; }
             p id="operators" class="soft small" {
                 "Also " code { "\"exact phrase\"" } ", " code { "-word" } ", " code { "from:name" } ", " code { "title:word" }
                 ", " code { "after:2026-01-31" } ", " code { "before:2026-02" } "."
@@ -64,9 +66,11 @@ pub(super) fn results(request: &SearchRequest, choices: &Choices<'_>, found: &Fo
             p class="soft small row" {
                 span role="status" { (summary(found)) }
                 a href=(model_path(request)) { "What the model sees" }
+                (explain_link(request))
             }
             ol class="hits" { @for hit in &found.hits { (result(hit)) } }
         }
+        (details("Time of each stage", &found.stages))
         @if !found.is_first || found.next.is_some() {
             nav class="pages" aria-label="Pages of results" {
                 @if !found.is_first { a href=(request.path_with("")) { "First page" } }
@@ -83,6 +87,30 @@ fn model_path(request: &SearchRequest) -> String {
     let operators = operators.map(|(name, value)| format!(" {name}:\"{value}\""));
     let query = format!("{}{}", request.q, operators.collect::<String>());
     format!("/model{}", parameters(&[("tool", "search"), ("value", query.trim())]))
+}
+
+/// Renders the link to the same page with explanations, or without them.
+fn explain_link(request: &SearchRequest) -> Markup {
+    let other = SearchRequest { explains: !request.explains, ..request.clone() };
+    let label = if request.explains { "Hide explanations" } else { "Explain the order" };
+    html! { a href=(other.path()) { (label) } }
+}
+
+/// Renders lines of an explanation, closed. Without lines it renders nothing.
+fn details(summary: &str, lines: &[ExplanationLine]) -> Markup {
+    html! {
+        @if !lines.is_empty() {
+            details class="more" {
+                summary { (summary) }
+                dl class="facts" {
+                    @for line in lines {
+                        dt { bdi lang="" { (line.label) } }
+                        dd { bdi lang="" { (line.text) } }
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn summary(found: &Found) -> String {
@@ -113,6 +141,7 @@ fn result(hit: &FoundHit) -> Markup {
                 @if hit.near_copies > 0 { span { (hit.near_copies) " similar" } }
             }
             p class="passage" dir="auto" lang="" { (hit.passage) }
+            (details("Why it is here", &hit.reasons))
             @if let Some(handle) = &hit.handle {
                 p class="row" { code class="handle soft" { (handle) } (copy_button(handle, "Copy handle")) }
             }

@@ -11,12 +11,13 @@ mod order;
 
 use std::collections::HashSet;
 
-use fetchwell_core::record::{Coverage, Hit, Record, RecordData, own_title};
+use fetchwell_core::record::{Coverage, ExplainedWord, Hit, Measure, Record, RecordData, own_title};
 use fetchwell_source::{SearchField, SearchText};
 
 use self::forms::{FoundWord, QueryForms};
 use self::order::MAX_TEXT_BYTES;
 pub use self::order::{ListedText, order_by_words};
+use super::explanation::{MAX_ALL_WORDS, forms_in};
 use super::hits::located;
 use super::matching::{ExcerptTerms, ScanAllowance, locate_match};
 use super::selection::Match;
@@ -30,8 +31,7 @@ const FORM_WEIGHT: f32 = 0.8;
 #[derive(Debug)]
 pub struct ForeignTerms {
     terms: ExcerptTerms,
-    /// Share of each word of the query in percent.
-    shares: Vec<u8>,
+    query: QueryTerms,
     excluded: Vec<String>,
     title: Vec<String>,
     scan: ScanAllowance,
@@ -44,7 +44,6 @@ impl ForeignTerms {
         let query = QueryTerms::new(search);
         let mut terms = ExcerptTerms::default();
         let forms = QueryForms::new(query.slots.iter());
-        let shares: Vec<u8> = query.slots.iter().map(Slot::percent).collect();
         for (number, slot) in query.slots.iter().enumerate() {
             terms.add(&slot.text, number, slot.share());
         }
@@ -68,7 +67,7 @@ impl ForeignTerms {
         let in_title = search.fields.iter().filter(|field| field.field == SearchField::Title);
         Self {
             terms,
-            shares,
+            query,
             excluded: search.excluded.iter().map(|text| folded(text)).collect(),
             title: in_title.map(|field| folded(&field.text)).collect(),
             scan: ScanAllowance::default(),
@@ -103,14 +102,34 @@ impl ForeignTerms {
             }
         };
         let found = self.terms.weights_in(texts(record));
-        let part: u32 =
-            found.into_iter().zip(&self.shares).map(|(weight, share)| fifths(weight, *share)).sum();
-        let whole = self.shares.iter().map(|share| u32::from(*share)).sum::<u32>().saturating_mul(5);
+        let shares = || self.query.slots.iter().map(Slot::percent);
+        let part: u32 = found.into_iter().zip(shares()).map(|(weight, share)| fifths(weight, share)).sum();
+        let whole = shares().map(u32::from).sum::<u32>().saturating_mul(5);
         let unseen = if record.contains_key("text") { 0 } else { whole.saturating_sub(part) };
         Coverage::new(
             part.saturating_mul(5).saturating_add(unseen.saturating_mul(4)),
             whole.saturating_mul(5),
         )
+    }
+
+    /// Returns the words of the query with those of a result that stand for them, as far as they count for its coverage.
+    #[must_use]
+    pub fn explained_words(&self, record: &RecordData) -> Vec<ExplainedWord> {
+        let found = self.terms.weights_in(texts(record));
+        let shown: RecordData =
+            texts_by_name(record).map(|(name, text)| (name.clone(), text.into())).collect();
+        let mut forms = forms_in(&shown, &self.terms);
+        let has_all = self.query.slots.len() <= MAX_ALL_WORDS;
+        let words = self.query.slots.iter().zip(found).enumerate();
+        let words = words.filter(|(_, (_, weight))| has_all || *weight > 0.0);
+        let word = words.map(|(number, (slot, weight))| ExplainedWord {
+            word: slot.text.clone(),
+            importance_percent: slot.percent(),
+            quality: Some(if weight > 0.0 { (weight / slot.share()).into() } else { Measure::default() }),
+            matches: forms.remove(&number).unwrap_or_default(),
+            ..ExplainedWord::default()
+        });
+        word.collect()
     }
 
     /// Returns the hit of a result. Its excerpt is the part of the passages that has most of the words.
@@ -121,9 +140,14 @@ impl ForeignTerms {
 }
 
 fn texts(record: &RecordData) -> impl Iterator<Item = &str> {
+    texts_by_name(record).map(|(_, text)| text)
+}
+
+/// Returns the title and the text of a result with the names of these fields.
+fn texts_by_name(record: &RecordData) -> impl Iterator<Item = (&String, &str)> {
     let fields = record.iter().filter(|(name, _)| matches!(name.as_str(), "title" | "text"));
-    let texts = fields.filter_map(|(_, value)| value.as_str());
-    texts.map(|text| fetchwell_core::fit::first_bytes(text, MAX_TEXT_BYTES))
+    let texts = fields.filter_map(|(name, value)| Some((name, value.as_str()?)));
+    texts.map(|(name, text)| (name, fetchwell_core::fit::first_bytes(text, MAX_TEXT_BYTES)))
 }
 
 /// Returns the folded words of a text with a space around each.

@@ -17,10 +17,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use fetchwell_core::handle::{Handle, RecordAddress, SourceName};
-use fetchwell_core::record::{Coverage, Hit, HitId, SortValue};
+use fetchwell_core::record::{Coverage, Hit, HitId, SortValue, SourceRank};
 use serde::{Deserialize, Serialize};
 
-use self::rank::{Rank, score_at};
+use self::rank::{Rank, points, score_at};
 use super::names::Names;
 use crate::merge::{CycleDetector, Key, SeenRows, digest};
 use crate::{Accuracy, Count, SearchPage, SearchPosition, SourceError};
@@ -35,6 +35,8 @@ pub(super) struct Fusion {
     saved: SavedSearch,
     state: Vec<InputState>,
     hits: Vec<Hit>,
+    /// True if hits get the ranks that they have in the sources.
+    pub(super) explains: bool,
 }
 
 /// Page that has to be read next from a source.
@@ -136,7 +138,13 @@ impl Fusion {
             keys: input.hits.iter().map(|(rank, hit)| key(&names, &input.source, *rank, hit)).collect(),
             ..InputState::default()
         };
-        Self { state: saved.inputs.iter().map(state).collect(), names, saved, hits: Vec::new() }
+        Self {
+            state: saved.inputs.iter().map(state).collect(),
+            names,
+            saved,
+            hits: Vec::new(),
+            explains: false,
+        }
     }
 
     /// Returns the pages to read: one for each input with an unknown next hit.
@@ -251,17 +259,25 @@ impl Fusion {
     /// Takes a hit and removes its copies from all inputs.
     fn take_hit(&mut self, taken: Key) {
         let mut found: Option<Hit> = None;
+        let (mut ranks, best) = (Vec::new(), self.saved.best);
         for (input, state) in self.saved.inputs.iter_mut().zip(&mut self.state) {
             let index = state.keys.iter().position(|key| *key == taken);
             if let Some(index) = index
-                && let Some((_, hit)) = input.hits.remove(index)
+                && let Some((rank, hit)) = input.hits.remove(index)
             {
                 state.keys.remove(index);
                 state.has_contributed = true;
+                if self.explains {
+                    let points = points(score_at(rank, hit.coverage, best)).into();
+                    ranks.push(SourceRank { source: input.source.to_string(), rank, points });
+                }
                 found.get_or_insert(hit);
             }
         }
-        if let Some(hit) = found {
+        if let Some(mut hit) = found {
+            if self.explains {
+                hit.explanation.get_or_insert_default().sources = ranks;
+            }
             if hit.id != HitId::Nameless {
                 self.saved.returned.insert(taken);
             }

@@ -31,6 +31,12 @@ pub(super) fn score_at(rank: u64, coverage: Option<Coverage>, best: Option<Cover
     ONE * 100 / ((K + rank) * 100 + MAX_DELAY * u64::from(lacking))
 }
 
+/// Returns a score as a number, for an explanation.
+#[expect(clippy::cast_precision_loss, reason = "a number to be printed")]
+pub(super) fn points(score: u64) -> f32 {
+    score as f32 / ONE as f32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
