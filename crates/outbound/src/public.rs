@@ -224,7 +224,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
             true
         }
         // Multicast, reserved, broadcast.
-        [224.., ..] => true,
+        [224..=255, ..] => true,
         _ => false,
     };
     !is_reserved && address != AZURE_METADATA
