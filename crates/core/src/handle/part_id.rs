@@ -117,7 +117,7 @@ mod tests {
             if let Some(handle) = part {
                 for version in [None, Some(TextVersion::from_hash(&hash))] {
                     let id = PartId { handle: handle.clone(), version };
-                    prop_assert_eq!(id.to_string().parse::<PartId>().as_ref(), Ok(&id));
+                    prop_assert_eq!(id.to_string().parse::<PartId>(), Ok(id));
                 }
             }
         }
