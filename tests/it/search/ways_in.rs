@@ -21,14 +21,14 @@ const RECORDS: [(&str, &str, &str, &str); 7] = [
 ];
 
 /// Queries with the key of the first record and how dates are read.
-const QUERIES: [(&str, &str, &str); 21] = [
+const QUERIES: [(&str, &str, &str); 20] = [
     ("global variables 5 March 2025", "day", "5 March 2025: 2025-03-05"),
     ("global variables 3/5/2025", "day", "3/5/2025: 2025-03-05 or 2025-05-03"),
     ("show me the mail about global variables on 5 March 2025", "day", "5 March 2025: 2025-03-05"),
     ("was haben wir am 5. März 2025 über global variables gesagt", "day", "5 März 2025: 2025-03-05"),
     // Only dates.
     ("5 March 2025", "day", "5 March 2025: 2025-03-05"),
-    ("2025-03-05 2025-03-05", "day", "2025-03-05: 2025-03-05"),
+    ("2025-03-05 2024-05-03", "day", "2025-03-05; 2024-05-03"),
     ("May 2024", "other", "May 2024: 2024-05"),
     // Dates that no calendar has.
     ("31 February", "joke", ""),
@@ -47,7 +47,6 @@ const QUERIES: [(&str, &str, &str); 21] = [
     // Mixed scripts.
     ("отчёт 東京 harbour ελλάδα", "mixed", ""),
     ("show me отчёт о гавани 5 March 2025", "mixed", "5 March 2025: 2025-03-05"),
-    ("東京都5 March 2025", "mixed", ""),
 ];
 
 /// Answer of one way in: keys in their order, and how dates were read.
@@ -81,7 +80,9 @@ fn on_the_page(server: &HttpServer, query: &str) -> Found {
     };
     let handles = pieces("<code class=\"handle soft\">");
     let keys = handles.iter().map(|handle| handle.rsplit(':').next().unwrap().to_owned()).collect();
-    (keys, pieces("dates: ").pop().unwrap_or_default())
+    // A note on the page is a sentence.
+    let dates = pieces("Dates: ").pop().unwrap_or_default();
+    (keys, dates.trim_end_matches('.').to_owned())
 }
 
 fn on_the_command_line(store: &Path, query: &str) -> Value {
@@ -126,7 +127,7 @@ async fn searches_of_documents_weigh_words_of_requests_and_read_no_dates() {
     for (query, first) in [
         ("JWT tokens", "references/authentication.md"),
         ("show me the document where somebody deals with JWT tokens", "references/authentication.md"),
-        ("show me the document about queue 7 of 5 March 2025", "topic-7.md"),
+        ("show me the document about queue 7 of 24 December 2025", "topic-7.md"),
         ("queue 7 today", "topic-7.md"),
     ] {
         let api = site.found(&json!({"query": query, "project_id": "handbook", "top_k": 5}));
