@@ -20,17 +20,17 @@ use super::middleware::refuse_proxied::{ProxyGuard, refuse_proxied};
 use super::middleware::request_id::set_request_id;
 use super::middleware::served::AuthMode;
 use super::middleware::timeout::{RequestTimeout, timeout};
+use super::openapi;
 use super::ops::{health, metrics};
 use super::pages::{self, Pages, StreamAccess, authorize_stream, well_known};
 use super::server::forwarded::resolve_client_ip;
 use super::site::Site;
 use super::v1::RecordServer;
-use super::{error_format, openapi};
 
 /// Builds the routes of a server. `drop_calls` ends the calls in flight.
 pub(crate) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
     let Site { served, telemetry, rate_limiter, names, proxies, limits, .. } = site.clone();
-    let responder = ErrorResponder::new(telemetry.clone(), error_format::render);
+    let responder = ErrorResponder::new(telemetry.clone(), pages::render_refusal);
     let mcp = |profile| {
         let service = McpService::new(profile, telemetry.clone(), drop_calls);
         any(answer_message).with_state(Mcp { service, body: limits.body })

@@ -40,13 +40,13 @@ mod tests {
     use tower::Service;
 
     use super::*;
-    use crate::error_format::render;
+    use crate::pages::render_refusal;
     use fetchwell_telemetry::Telemetry;
 
     #[tokio::test]
     async fn panic_response_has_the_format_of_its_api() {
         let telemetry = Telemetry::default();
-        let responder = ErrorResponder::new(telemetry.clone(), render);
+        let responder = ErrorResponder::new(telemetry.clone(), render_refusal);
         let broken = || {
             get(|| async {
                 if true {
@@ -69,9 +69,19 @@ mod tests {
                 serde_json::from_slice(&to_bytes(response.into_body(), 10_000).await.unwrap()).unwrap();
             assert!(body.pointer(pointer).unwrap().as_str().unwrap().contains("internal error"), "{body}");
         }
+        // A browser gets a page at the path of one, and messages of a protocol everywhere else.
+        for (path, kind) in [("/records/x", "text/html"), ("/mcp", "application/json")] {
+            let request = Request::get(path).header("accept", "text/html,*/*").body(Body::empty()).unwrap();
+            let Ok(response) = app.call(request).await;
+            let content_type = response.headers()["content-type"].to_str().unwrap().to_owned();
+            assert!(content_type.starts_with(kind), "{path}: {content_type}");
+            let body = to_bytes(response.into_body(), 100_000).await.unwrap();
+            let body = String::from_utf8(body.to_vec()).unwrap();
+            assert_eq!(body.contains("<h1>Something went wrong</h1>"), kind == "text/html", "{path}: {body}");
+        }
         let Ok(response) = app.call(Request::get("/well").body(Body::empty()).unwrap()).await;
         assert_eq!(response.status(), StatusCode::OK);
-        let line = "fetchwell_requests_total{endpoint=\"/{any}\",outcome=\"internal_error\"} 3";
+        let line = "fetchwell_requests_total{endpoint=\"/{any}\",outcome=\"internal_error\"} 5";
         assert!(telemetry.exposition().contains(line), "{}", telemetry.exposition());
     }
 }

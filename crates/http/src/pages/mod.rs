@@ -37,16 +37,26 @@ use self::access::{
     BEGIN, CALLBACK, RECORDS, ReturnPath, SIGN_IN, callback, sign_in_with_token, sign_out, start_sign_in,
 };
 use self::layout::{SIGN_OUT, Visitor, problem, sentence};
-use super::middleware::refusal::Refusal;
+use super::error_format;
+use super::middleware::refusal::{Refusal, RefusedRequest};
 use super::middleware::served::AuthMode;
 
 /// Returns true for the path of a page, or of a form of one.
-pub(crate) fn is_page(path: &str) -> bool {
+fn is_page(path: &str) -> bool {
     path.starts_with(RECORDS) || path.parse::<ReturnPath>().is_ok()
 }
 
+/// Renders a refusal of a request: a page for a browser at the path of one, and otherwise the format of the API.
+pub(crate) fn render_refusal(refusal: &Refusal, request: &RefusedRequest<'_>) -> Response {
+    if request.accepts_html && is_page(request.path) {
+        refused(refusal)
+    } else {
+        error_format::render(refusal, request)
+    }
+}
+
 /// Renders the page for a request that was refused or aborted.
-pub(crate) fn refused(refusal: &Refusal) -> Response {
+fn refused(refusal: &Refusal) -> Response {
     let title = match refusal.status {
         StatusCode::GATEWAY_TIMEOUT => "No answer in time",
         StatusCode::TOO_MANY_REQUESTS => "Too many requests",

@@ -198,6 +198,7 @@ mod tests {
     use crate::lexical::expansion::{Alternative, Lookup};
     use crate::lexical::selection::{Likeness, ScoredCandidate, arrange_by_likeness};
     use crate::lexical::words::WordKind;
+    use crate::meaning::{NearestHit, ScoreSpread};
 
     /// The words of a long query, or of a short one. Some record has them.
     fn lookups(texts: &[&str]) -> Lookups {

@@ -38,7 +38,7 @@ pub struct Registrations {
     text: Arc<dyn SecretText>,
 }
 
-/// What a client is registered for.
+/// Purpose of the registration of a client.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct ClientKey<'a> {
     /// Issuer of the authorization server, if its metadata names one.
