@@ -7,11 +7,12 @@
 //! * `hit`, `excerpt`, `window`: a search result, the passage that matched, a piece of a text field
 //! * `schema`, `stream`, `http_route`: connections with their streams, the fields of a stream, API paths of streams
 //! * `html_text`: the visible text of HTML
-//! * `document`, `facts`, `link`: the text, title, link and time of a record
+//! * `document`, `facts`, `link`: the text, title, link and time of a record, `attachments`: names and texts of attachments
 //! * `field_path`: paths to values inside a record
 //! * `value`: comparing, adding and ordering values
 //! * `unavailable`: a source that failed while others answered
 
+mod attachments;
 mod document;
 mod excerpt;
 mod facts;
@@ -26,7 +27,11 @@ mod unavailable;
 mod value;
 mod window;
 
-pub use document::document_text;
+pub use attachments::{
+    ATTACHMENT_FIELDS, OTHER_ATTACHED_TEXT, attachment_at, attachment_field, attachment_heading,
+    attachment_names, attachment_of_field, has_attachments,
+};
+pub use document::{AttachmentText, DocumentText, document_text, document_with_attachments};
 pub use excerpt::Excerpt;
 pub use facts::{
     author_values, authored_at, authored_values, field_named, is_author_field, is_same_name, is_time_field,
