@@ -47,7 +47,7 @@ fn import(mut mailbox: &[u8], manifest: Option<Manifest>) -> (Result<(), ImportE
     let (mut rejected, stop) = (RejectedLines(Vec::new()), AtomicBool::new(false));
     let target = SqliteTarget::new(NO_STORE);
     let mut intake = Intake::new(&target, connection, manifest, &mut rejected, &stop);
-    let outcome = import_mbox(&mut mailbox, Path::new("fuzz.mbox"), "messages", &mut intake);
+    let outcome = import_mbox(&mut mailbox, Path::new("fuzz.mbox"), "messages", None, &mut intake);
     drop(intake);
     (outcome, rejected)
 }

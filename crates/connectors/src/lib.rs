@@ -8,7 +8,7 @@
 //! * `files`: the importer of folders and archives, `item`: a file in them, `archive`: ZIP, tar and gzip files
 //! * `documents`, `office`, `pdf`: documents and spreadsheets
 //! * `calendar`, `feed`, `exports`, `sqlite`, `git`: calendars and contacts, feeds, exports, databases, repositories
-//! * `mail`: e-mails as records, and mailboxes
+//! * `mail`: e-mails as records, and mailboxes, `attached`: readers of their attachments
 //! * `values`, `field_names`, `key`: typed values, the fields with a role, canonical keys
 //! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds
 //! * `intake`: the checks and writes of every importer
@@ -17,6 +17,7 @@
 //! Uses `core` and `source`.
 
 mod archive;
+mod attached;
 mod calendar;
 mod depth;
 mod documents;
@@ -51,14 +52,13 @@ pub use archive::unzip_input;
 pub use depth::PARSER_STACK_BYTES;
 pub use field_names::FieldNames;
 pub use files::{
-    CategoryFrom, FileSelection, InvalidCategoryFrom, import_content, import_files, special_file,
+    CategoryFrom, FileSelection, InvalidCategoryFrom, import_content, import_files, import_mbox, special_file,
 };
 pub use git::{import_git, import_git_log};
 pub use input::Input;
 pub use intake::{Intake, NoProgress, Progress, Report};
 pub use item::FileKind;
 pub use json::import_json;
-pub use mail::import_mbox;
 pub use pdf::{extract_pdf, limit_pdf_memory};
 pub use records::import_records;
 pub use sync::{

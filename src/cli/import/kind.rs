@@ -159,7 +159,8 @@ impl Kind {
             Self::Mbox { file, stream, .. } => {
                 let bytes = file.metadata().map_or(0, |metadata| metadata.len());
                 let mut reader = unzip_input(open(file)?, bytes).map_err(|error| unreadable(file, &error))?;
-                import_mbox(&mut reader, file, stream, intake)
+                let program = std::env::current_exe().ok();
+                import_mbox(&mut reader, file, stream, program.as_deref(), intake)
             }
             Self::Markdown { path, stream, .. } => {
                 if path.is_file() && !FileKind::Markdown.is_name(path) {

@@ -163,12 +163,13 @@ impl RecordImport {
         let stopped = matches!(ended, Err(ImportError::Stopped));
         // Records read before a stop or an error are kept. Records written before the disk was full are counted.
         let ended = ended.and_then(|()| intake.flush());
-        let skipped = intake.skipped();
+        let (skipped, unread_attachments) = (intake.skipped(), intake.unread_attachments());
         let (ImportResult { tally, index_problem }, rejected) = intake.finish()?;
         progress.finish();
         report.finish();
         let reported = report_file.map_or(Ok(()), ReportFile::finish);
-        let summary = Summary::new(&into.connection, Counts { tally, rejected, skipped, stopped });
+        let counts = Counts { tally, rejected, skipped, unread_attachments, stopped };
+        let summary = Summary::new(&into.connection, counts);
         let has_summary = ended.is_ok() || stopped || tally != Tally::default() || rejected > 0;
         // With --json there is one value, after the records are embedded.
         if has_summary && (!printer.json || ended.is_err()) {

@@ -3,7 +3,7 @@
 use fetchwell_source::contract::Tally;
 use serde::Serialize;
 
-use super::super::print::{Printer, grouped};
+use super::super::print::{Printer, counted, grouped};
 
 /// The result of an import.
 #[derive(Serialize)]
@@ -15,6 +15,9 @@ pub(super) struct Summary {
     deleted: u64,
     rejected: u64,
     skipped: u64,
+    /// Number of attachments, and of files in them, that could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unread_attachments: Option<u64>,
     stopped: bool,
     /// Number of chunks that were embedded, if a model is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,14 +33,16 @@ pub(super) struct Counts {
     pub(super) rejected: u64,
     /// Files of kinds that are not read.
     pub(super) skipped: u64,
+    /// Attachments of accepted messages, and files in them, that could not be read.
+    pub(super) unread_attachments: u64,
     /// True if the user stopped the import.
     pub(super) stopped: bool,
 }
 
 impl Summary {
     pub(super) fn new(connection: &str, counts: Counts) -> Self {
-        let Counts { tally: Tally { added, changed, unchanged, deleted }, rejected, skipped, stopped } =
-            counts;
+        let Counts { tally, rejected, skipped, unread_attachments, stopped } = counts;
+        let Tally { added, changed, unchanged, deleted } = tally;
         Self {
             connection_id: connection.to_owned(),
             added,
@@ -46,6 +51,7 @@ impl Summary {
             deleted,
             rejected,
             skipped,
+            unread_attachments: Some(unread_attachments).filter(|count| *count > 0),
             stopped,
             embedded_chunks: None,
         }
@@ -63,11 +69,10 @@ impl Summary {
             (self.rejected, "rejected"),
         ];
         let skipped = (self.skipped > 0).then_some((self.skipped, "skipped"));
-        let counts: Vec<String> = counts
-            .iter()
-            .chain(&skipped)
-            .map(|(count, what)| format!("{} {what}", grouped(*count)))
-            .collect();
+        let counts = counts.iter().chain(&skipped).map(|(count, what)| format!("{} {what}", grouped(*count)));
+        let unread = self.unread_attachments;
+        let unread = unread.map(|count| format!("{} not read", counted(count, "attachment")));
+        let counts: Vec<String> = counts.chain(unread).collect();
         printer.line(format_args!("{}: {}", self.connection_id, counts.join(", ")));
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Rejections<'r> {
     notes: Vec<String>,
     noted: u64,
     reasons: BTreeMap<String, Reason>,
+    /// Reasons of attachments that could not be read.
+    unread_attachments: BTreeMap<String, Reason>,
     report: Option<&'r mut ReportFile>,
 }
 
@@ -59,6 +61,21 @@ struct Reason {
 
 /// Reason that stands for all beyond [`MAX_DISTINCT`].
 const OTHER_REASONS: &str = "other reasons";
+
+/// Counts a reason, of which `place` is the first place if it is new.
+fn count_reason(reasons: &mut BTreeMap<String, Reason>, reason: &str, place: String) {
+    let is_known = reasons.len() < MAX_DISTINCT || reasons.contains_key(reason);
+    let reason = if is_known { reason } else { OTHER_REASONS };
+    reasons.entry(reason.to_owned()).or_insert(Reason { count: 0, first: place }).count += 1;
+}
+
+/// Returns the most frequent reasons, the first ones first.
+fn most_frequent(reasons: &BTreeMap<String, Reason>) -> Vec<(&String, &Reason)> {
+    let mut sorted: Vec<(&String, &Reason)> = reasons.iter().collect();
+    sorted.sort_by_key(|(_, reason)| std::cmp::Reverse(reason.count));
+    sorted.truncate(MAX_REASONS);
+    sorted
+}
 
 impl<'r> Rejections<'r> {
     /// Creates the receiver for an import of `file`, which begins its part of the report file.
@@ -75,6 +92,7 @@ impl<'r> Rejections<'r> {
             notes: Vec::new(),
             noted: 0,
             reasons: BTreeMap::new(),
+            unread_attachments: BTreeMap::new(),
             report,
         }
     }
@@ -83,6 +101,7 @@ impl<'r> Rejections<'r> {
     pub(crate) fn finish(self) {
         self.progress.finish();
         self.print_notes();
+        self.print_attachments();
         if self.still_rejected > 0 && self.report.is_none() {
             let files = counted(self.still_rejected, "file");
             note(&format_args!(
@@ -93,12 +112,10 @@ impl<'r> Rejections<'r> {
         if self.has_listed_all() {
             self.listed.iter().skip(MAX_IMMEDIATE).for_each(note);
         } else {
-            let mut reasons: Vec<(&String, &Reason)> = self.reasons.iter().collect();
-            reasons.sort_by_key(|(_, reason)| std::cmp::Reverse(reason.count));
-            for (reason, Reason { count, first }) in reasons.iter().take(MAX_REASONS) {
+            for (reason, Reason { count, first }) in most_frequent(&self.reasons) {
                 note(&format_args!("{} rejected, first {first}: {reason}", grouped(*count)));
             }
-            let rest = match reasons.len().saturating_sub(MAX_REASONS) {
+            let rest = match self.reasons.len().saturating_sub(MAX_REASONS) {
                 0 => String::new(),
                 rest => format!("; there are {rest} more reasons"),
             };
@@ -121,6 +138,20 @@ impl<'r> Rejections<'r> {
         }
     }
 
+    /// Prints the most frequent reasons of attachments that could not be read.
+    fn print_attachments(&self) {
+        for (reason, Reason { count, first }) in most_frequent(&self.unread_attachments) {
+            let attachments = counted(*count, "attachment");
+            note(&format_args!(
+                "{attachments} not read, first {first}: {reason}; the records have their names"
+            ));
+        }
+        let more: u64 = self.unread_attachments.values().map(|reason| reason.count).sum();
+        if self.unread_attachments.len() > MAX_REASONS && self.report.is_none() {
+            note(&format_args!("add --report FILE to list all {} attachments", grouped(more)));
+        }
+    }
+
     fn has_listed_all(&self) -> bool {
         u64::try_from(self.listed.len()).is_ok_and(|listed| listed == self.rejected)
     }
@@ -140,10 +171,14 @@ impl Report for Rejections<'_> {
             self.listed.push(line);
         }
         self.rejected += 1;
-        let is_known = self.reasons.len() < MAX_DISTINCT || self.reasons.contains_key(reason);
-        let reason = if is_known { reason } else { OTHER_REASONS };
-        let counted = self.reasons.entry(reason.to_owned()).or_insert(Reason { count: 0, first: place });
-        counted.count += 1;
+        count_reason(&mut self.reasons, reason, place);
+    }
+
+    fn unread_attachment(&mut self, place: &str, name: &str, reason: &str) {
+        if let Some(report) = &mut self.report {
+            report.write(&json!({ "attachment": name, "of": place, "reason": reason }));
+        }
+        count_reason(&mut self.unread_attachments, reason, format!("{place} ({name})"));
     }
 
     fn noted(&mut self, place: &str, note: &str) {

@@ -25,6 +25,9 @@ pub(crate) struct SyncReport {
     changed: u64,
     deleted: u64,
     rejected: u64,
+    /// Number of attachments, and of files in them, that could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unread_attachments: Option<u64>,
     files_read: u64,
     files_unchanged: u64,
     /// Number of records that are missing and were kept.
@@ -53,6 +56,7 @@ impl SyncReport {
             changed: outcome.tally.changed,
             deleted: outcome.tally.deleted,
             rejected: outcome.rejected,
+            unread_attachments: Some(outcome.unread_attachments).filter(|count| *count > 0),
             files_read: outcome.read,
             files_unchanged: outcome.unchanged,
             held: outcome.held.map_or(0, |missing| missing.records),
@@ -94,6 +98,9 @@ impl SyncReport {
                 .collect();
         if self.rejected > 0 {
             counts.push(format!("{} rejected", grouped(self.rejected)));
+        }
+        if let Some(count) = self.unread_attachments {
+            counts.push(format!("{} not read", counted(count, "attachment")));
         }
         if self.files_unchanged > 0 {
             let files = if self.files_unchanged == 1 { "file" } else { "files" };

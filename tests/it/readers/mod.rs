@@ -1,7 +1,9 @@
-//! Readers of files: real samples of each kind, mail of many shapes, and files that are damaged or encrypted.
+//! Readers of files: real samples of each kind, mail of many shapes with its attachments, and files that are damaged or encrypted.
 
+mod attachments;
 #[cfg(unix)]
 mod damaged;
+mod hostile_attachments;
 mod mail;
 mod samples;
 mod shapes;

@@ -31,9 +31,14 @@ impl ArchiveLimits {
         Self { level: 0, bytes: Rc::new(Cell::new(bytes)), entries: Rc::new(Cell::new(MAX_ENTRIES)) }
     }
 
+    /// Returns the limits of an archive in this number of others.
+    pub(crate) fn at_level(self, level: u32) -> Self {
+        Self { level, ..self }
+    }
+
     /// Returns the limits of an archive in this one.
     pub(crate) fn nested(&self) -> Result<Self, String> {
-        if self.level == MAX_LEVELS {
+        if self.level >= MAX_LEVELS {
             return Err(format!("it is in more than {MAX_LEVELS} archives"));
         }
         Ok(Self { level: self.level + 1, ..self.clone() })

@@ -4,6 +4,7 @@
 //! read is rejected with the reason, files of other kinds are counted, and the rest of the folder is imported.
 //!
 //! * `detect`: the kind of a file
+//! * `attachments`: the reader of attachments of messages, `attachment_text`: their records as one text
 //! * `folder`: the files of a folder
 //! * `project_documents`: the files of a project of documents
 //! * `parse`: the files that become one record each, parsed on several threads
@@ -11,6 +12,8 @@
 //! * `selection`: the kinds to import
 //! * `skipped`: counts of files of other kinds
 
+mod attachment_text;
+mod attachments;
 mod detect;
 mod folder;
 mod parse;
@@ -20,8 +23,10 @@ mod record;
 mod selection;
 mod skipped;
 
+use std::io::BufRead;
 use std::path::Path;
 
+pub(crate) use self::attachments::Attachments;
 pub(crate) use self::detect::detect_kind;
 pub use self::folder::special_file;
 pub(crate) use self::folder::{FolderEntry, walk};
@@ -34,6 +39,25 @@ pub(crate) use self::skipped::SkippedFiles;
 use super::ImportError;
 use super::intake::Intake;
 use super::item::Item;
+use super::mail::import_mailbox;
+
+/// Imports every message of a mailbox file into `stream`. `path` names the file in errors. `program` reads PDF documents that are
+/// attached in a process of its own; without it, this process does.
+///
+/// # Errors
+///
+/// The file is not a mailbox or cannot be read, the store cannot be written, or the user stopped the
+/// import.
+pub fn import_mbox(
+    reader: &mut impl BufRead,
+    path: &Path,
+    stream: &str,
+    program: Option<&Path>,
+    intake: &mut Intake<'_>,
+) -> Result<(), ImportError> {
+    let attachments = Attachments::new(program, intake.stop_flag());
+    import_mailbox(reader, path, stream, &attachments, intake)
+}
 
 /// Imports the content of a file by its name, as if it were in an archive.
 ///
@@ -42,7 +66,8 @@ use super::item::Item;
 /// The content is of no known kind, the store cannot be written, or the user stopped the import.
 pub fn import_content(name: &str, content: &[u8], intake: &mut Intake<'_>) -> Result<(), ImportError> {
     let selection = FileSelection::default();
-    let mut reader = FileReader::new(&selection, intake);
+    let attachments = Attachments::new(None, intake.stop_flag());
+    let mut reader = FileReader::new(&selection, intake, &attachments);
     match Item::from_reader(name.to_owned(), None, Box::new(content)) {
         Ok(item) => reader.read_file(item, false)?,
         Err(error) => reader.reject(name, &error.to_string()),
@@ -61,11 +86,13 @@ pub fn import_files(
     intake: &mut Intake<'_>,
 ) -> Result<(), ImportError> {
     let progress = intake.progress();
-    let mut reader = FileReader::new(selection, intake);
+    let attachments = Attachments::new(selection.program.as_deref(), intake.stop_flag());
+    let mut reader = FileReader::new(selection, intake, &attachments);
     let list = |visit: &mut dyn FnMut(FolderEntry) -> Result<(), ImportError>| walk(path, visit);
     let input = ParseInput {
         root: path,
         selection,
+        attachments: &attachments,
         parses: true,
         list: &list,
         max_files: usize::MAX,

@@ -14,6 +14,7 @@ use std::thread;
 use parking_lot::{Condvar, Mutex};
 
 use super::super::ImportError;
+use super::super::attached::AttachmentReader;
 use super::super::depth::PARSER_STACK_BYTES;
 use super::super::item::{FileRecord, Item};
 use super::folder::FolderEntry;
@@ -70,6 +71,8 @@ pub(crate) struct ParseInput<'a, State> {
     /// File or folder of the import. A file that is the whole import is read as the selected kind.
     pub(crate) root: &'a Path,
     pub(crate) selection: &'a FileSelection,
+    /// Reader of the attachments of messages.
+    pub(crate) attachments: &'a dyn AttachmentReader,
     /// False if the writer reads all files itself, since the records depend on their order.
     pub(crate) parses: bool,
     /// Entries of the import.
@@ -183,7 +186,7 @@ fn parse_jobs<State>(queue: &Mutex<Receiver<Job<State>>>, ahead: &BytesAhead, in
         if !ahead.is_closed() {
             let state = (input.read_state)(&file);
             let parsed = if input.parses {
-                parse(file, path, bytes, input.root, input.selection)
+                parse(file, path, bytes, input)
             } else {
                 ListEntry::Other(FolderEntry::File { file, path })
             };
@@ -193,14 +196,15 @@ fn parse_jobs<State>(queue: &Mutex<Receiver<Job<State>>>, ahead: &BytesAhead, in
     }
 }
 
-fn parse(file: PathBuf, path: String, bytes: u64, root: &Path, selection: &FileSelection) -> ListEntry {
+fn parse<State>(file: PathBuf, path: String, bytes: u64, input: &ParseInput<'_, State>) -> ListEntry {
+    let ParseInput { root, selection, attachments, .. } = *input;
     let is_named = file == root;
     let mut item = match Item::open(path.clone(), &file) {
         Ok(item) => item,
         Err(error) => return ListEntry::Unopened { path, error, bytes },
     };
     let parsed = catch_unwind(AssertUnwindSafe(|| match detect_selected(&item, selection, is_named) {
-        Some(kind) => read_record(kind, &mut item, selection).transpose(),
+        Some(kind) => read_record(kind, &mut item, selection, attachments).transpose(),
         None => Ok(None),
     }));
     match parsed {

@@ -14,6 +14,7 @@ use fetchwell_source::documents::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::super::attached::NoAttachments;
 use super::super::item::{FileKind, FileRecord, Item};
 use super::super::text_input::decode;
 use super::record::read_record;
@@ -183,7 +184,9 @@ impl DocumentReader {
 }
 
 fn read_one(kind: FileKind, item: &mut Item<'_>, selection: &FileSelection) -> Result<FileRecord, String> {
-    read_record(kind, item, selection).unwrap_or_else(|| Err("it has more than one record".to_owned()))
+    // Messages are no documents of a project.
+    let read = read_record(kind, item, selection, &NoAttachments);
+    read.unwrap_or_else(|| Err("it has more than one record".to_owned()))
 }
 
 /// Returns the text of a file with its byte order mark and its line ends. Text that is not UTF-8 is decoded.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::super::ImportError;
 use super::super::archive::{ArchiveLimits, Entry, gzip_entry, tar_entries, zip_entries};
+use super::super::attached::{AttachmentBounds, AttachmentReader};
 use super::super::calendar::{read_ics, read_vcard};
 use super::super::exports::{read_chatgpt, read_claude, read_github, read_slack};
 use super::super::feed::read_feed;
@@ -25,6 +26,10 @@ use super::skipped::SkippedFiles;
 pub(crate) struct FileReader<'r, 'i> {
     selection: &'r FileSelection,
     intake: &'r mut Intake<'i>,
+    /// Reader of the attachments of messages.
+    attachments: &'r dyn AttachmentReader,
+    /// Bounds of the message that the files are attached to.
+    bounds: Option<&'r AttachmentBounds>,
     /// Reader of the documents of a project, if that is imported.
     documents: Option<&'r mut DocumentReader>,
     /// Files that are not read.
@@ -36,9 +41,18 @@ pub(crate) struct FileReader<'r, 'i> {
 }
 
 impl<'r, 'i> FileReader<'r, 'i> {
-    pub(crate) fn new(selection: &'r FileSelection, intake: &'r mut Intake<'i>) -> Self {
-        let (documents, skipped) = (None, SkippedFiles::default());
-        Self { selection, intake, documents, skipped, files: 0, problem: None }
+    pub(crate) fn new(
+        selection: &'r FileSelection,
+        intake: &'r mut Intake<'i>,
+        attachments: &'r dyn AttachmentReader,
+    ) -> Self {
+        let (bounds, documents, skipped) = (None, None, SkippedFiles::default());
+        Self { selection, intake, attachments, bounds, documents, skipped, files: 0, problem: None }
+    }
+
+    /// Counts the files in archives within the bounds of a message.
+    pub(super) fn within(self, bounds: &'r AttachmentBounds) -> Self {
+        Self { bounds: Some(bounds), ..self }
     }
 
     /// Reads each file as a document of a project.
@@ -119,6 +133,16 @@ impl<'r, 'i> FileReader<'r, 'i> {
         Ok(())
     }
 
+    /// Reads a file that is the whole input.
+    pub(super) fn read_whole(
+        mut self,
+        kind: FileKind,
+        item: Item<'_>,
+        limits: &ArchiveLimits,
+    ) -> Result<(), ImportError> {
+        self.read_kind(kind, item, limits)
+    }
+
     /// Reads a file of this kind. A panic of a reader is reported, so that the import continues.
     fn read_kind(
         &mut self,
@@ -161,7 +185,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
             let record = documents.read(kind, &mut item, self.selection)?;
             return self.take(record);
         }
-        if let Some(record) = read_record(kind, &mut item, self.selection) {
+        if let Some(record) = read_record(kind, &mut item, self.selection, self.attachments) {
             return self.take(record?);
         }
         match kind {
@@ -169,7 +193,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
                 let path = item.path.clone();
                 let stream = self.selection.stream.as_deref().unwrap_or("messages");
                 let mut reader = BufReader::with_capacity(1 << 16, item.into_reader());
-                Ok(read_mailbox(&mut reader, &path, stream, self.intake)?)
+                Ok(read_mailbox(&mut reader, &path, stream, self.attachments, self.intake)?)
             }
             FileKind::Csv => {
                 let path = item.path.clone();
@@ -230,7 +254,13 @@ impl<'r, 'i> FileReader<'r, 'i> {
         match entry {
             Entry::Rejected(path, reason) => self.reject(&path, &reason),
             Entry::File(item) => match detect_kind(&item) {
-                Some(kind) if self.selection.has_entry(kind) => self.read_kind(kind, item, limits)?,
+                Some(kind) if self.selection.has_entry(kind) => {
+                    if let Some(Err(reason)) = self.bounds.map(AttachmentBounds::count_file) {
+                        self.reject(&item.path, &reason);
+                        return Err(ImportError::Stopped);
+                    }
+                    self.read_kind(kind, item, limits)?;
+                }
                 _ => self.skip(&item),
             },
         }

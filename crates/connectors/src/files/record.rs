@@ -1,5 +1,6 @@
 //! The readers of files that are one record each.
 
+use super::super::attached::AttachmentReader;
 use super::super::documents::{read_html, read_note, read_text};
 use super::super::item::{FileKind, FileRecord, Item};
 use super::super::mail::read_mail;
@@ -12,12 +13,13 @@ pub(super) fn read_record(
     kind: FileKind,
     item: &mut Item<'_>,
     selection: &FileSelection,
+    attachments: &dyn AttachmentReader,
 ) -> Option<Result<FileRecord, String>> {
     Some(match kind {
         FileKind::Text => read_text(item),
         FileKind::Markdown => read_note(item),
         FileKind::Html => read_html(item),
-        FileKind::Eml => read_mail(item),
+        FileKind::Eml => read_mail(item, attachments),
         FileKind::Docx => read_docx(item),
         FileKind::Pptx => read_pptx(item),
         FileKind::Odt => read_odt(item),

@@ -23,6 +23,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub(crate) use self::ahead::{Piece, PieceSink, parse_ahead};
+pub(crate) use self::report::{ATTACHMENT_PROBLEMS, AttachmentProblem};
 pub use self::report::{NoProgress, Progress, Report};
 use super::ImportError;
 use super::key::canonical_key;
@@ -31,7 +32,8 @@ use super::lines::MAX_LINE_BYTES;
 /// The checks and the store of one import. The store and its connection are created with the first record, so an
 /// import that fails earlier leaves nothing behind.
 pub struct Intake<'a> {
-    connection: NewConnection,
+    /// Connection of the records; `None` for those of an attachment.
+    connection: Option<NewConnection>,
     writer: Writer<'a>,
     manifest: Option<Manifest>,
     report: &'a mut dyn Report,
@@ -41,6 +43,13 @@ pub struct Intake<'a> {
     taken: u64,
     rejected: u64,
     skipped: u64,
+    unread_attachments: u64,
+}
+
+/// A receiver of records that are not stored.
+pub(crate) trait RecordSink {
+    /// Takes the fields of a record of a stream. An error ends the read.
+    fn take(&mut self, stream: &str, data: RecordData) -> Result<(), ImportError>;
 }
 
 /// The writer of an import.
@@ -49,23 +58,25 @@ enum Writer<'a> {
     Unopened(&'a dyn ImportTarget),
     /// An import to its end, or the synchronization of one.
     Open(ImportWriter),
+    /// The records of an attachment, which become its text.
+    Sink(&'a mut dyn RecordSink),
 }
 
 impl Writer<'_> {
     fn write(
         &mut self,
-        connection: &NewConnection,
+        connection: Option<&NewConnection>,
         record: IncomingRecord,
         bytes: usize,
         report: &dyn Report,
     ) -> Result<(), StoreError> {
-        if let Self::Unopened(store) = self {
+        if let (Self::Unopened(store), Some(connection)) = (&self, connection) {
             let progress = report.progress();
             let index = |added, missing| progress.index(added, missing);
             *self = Self::Open(store.open(connection, None, &index)?);
         }
         match self {
-            Self::Unopened(_) => Ok(()),
+            Self::Unopened(_) | Self::Sink(_) => Ok(()),
             Self::Open(writer) => writer.write(record, bytes),
         }
     }
@@ -115,7 +126,7 @@ impl<'a> Intake<'a> {
         report: &'a mut dyn Report,
         stop: &'a AtomicBool,
     ) -> Self {
-        Self::with_writer(Writer::Unopened(target), connection, manifest, report, stop)
+        Self::with_writer(Writer::Unopened(target), Some(connection), manifest, report, stop)
     }
 
     /// Creates the synchronization of an import.
@@ -126,25 +137,45 @@ impl<'a> Intake<'a> {
         report: &'a mut dyn Report,
         stop: &'a AtomicBool,
     ) -> Self {
-        Self::with_writer(Writer::Open(writer), connection, manifest, report, stop)
+        Self::with_writer(Writer::Open(writer), Some(connection), manifest, report, stop)
+    }
+
+    /// Creates the intake of a file of which the records become one text. They are not checked.
+    pub(crate) fn collect(
+        sink: &'a mut dyn RecordSink,
+        report: &'a mut dyn Report,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        Self::with_writer(Writer::Sink(sink), None, None, report, stop)
     }
 
     fn with_writer(
         writer: Writer<'a>,
-        connection: NewConnection,
+        connection: Option<NewConnection>,
         manifest: Option<Manifest>,
         report: &'a mut dyn Report,
         stop: &'a AtomicBool,
     ) -> Self {
-        let seen = HashMap::new();
-        Self { connection, writer, manifest, report, stop, seen, taken: 0, rejected: 0, skipped: 0 }
+        let (seen, taken, rejected, skipped, unread_attachments) = (HashMap::new(), 0, 0, 0, 0);
+        Self {
+            connection,
+            writer,
+            manifest,
+            report,
+            stop,
+            seen,
+            taken,
+            rejected,
+            skipped,
+            unread_attachments,
+        }
     }
 
     /// Returns the writer, which a synchronization has from its start.
     pub(crate) fn writer(&mut self) -> Option<&mut ImportWriter> {
         match &mut self.writer {
             Writer::Open(writer) => Some(writer),
-            Writer::Unopened(_) => None,
+            Writer::Unopened(_) | Writer::Sink(_) => None,
         }
     }
 
@@ -174,7 +205,9 @@ impl<'a> Intake<'a> {
         let progress = self.report.progress();
         let index = |added, missing| progress.index(added, missing);
         let imported = match self.writer {
-            Writer::Unopened(_) => ImportResult { tally: Tally::default(), index_problem: None },
+            Writer::Unopened(_) | Writer::Sink(_) => {
+                ImportResult { tally: Tally::default(), index_problem: None }
+            }
             Writer::Open(writer) => writer.finish(&index)?,
         };
         Ok((imported, self.rejected))
@@ -216,6 +249,21 @@ impl<'a> Intake<'a> {
         self.skipped
     }
 
+    /// Counts and reports the attachments of a message that could not be read completely.
+    pub(crate) fn report_attachments(&mut self, place: &dyn fmt::Display, data: &RecordData) {
+        let problems = data.get(ATTACHMENT_PROBLEMS).and_then(Value::as_array);
+        for problem in problems.into_iter().flatten() {
+            let text = |field: &str| problem.get(field).and_then(Value::as_str).unwrap_or_default();
+            self.unread_attachments += 1;
+            self.report.unread_attachment(&place.to_string(), text("name"), text("reason"));
+        }
+    }
+
+    /// Returns the number of attachments, and of files in them, that could not be read.
+    pub fn unread_attachments(&self) -> u64 {
+        self.unread_attachments
+    }
+
     /// Reports a file of a kind that is not read. The files are counted by [`Intake::skip`].
     pub(crate) fn skip_file(&mut self, path: &str) {
         self.report.skipped_file(path);
@@ -243,13 +291,16 @@ impl<'a> Intake<'a> {
         place: &dyn fmt::Display,
         draft: Draft<'_>,
     ) -> Result<(), ImportError> {
+        if let Writer::Sink(sink) = &mut self.writer {
+            return draft.data.map_or(Ok(()), |data| sink.take(draft.stream, data));
+        }
         let bytes = draft.bytes;
         match self.accept(draft).and_then(|(incoming, repeated)| self.resolve_duplicate(incoming, &repeated))
         {
             Ok(incoming) => {
                 self.taken += 1;
                 self.report.accepted();
-                Ok(self.writer.write(&self.connection, incoming, bytes, &*self.report)?)
+                Ok(self.writer.write(self.connection.as_ref(), incoming, bytes, &*self.report)?)
             }
             Err(reason) => {
                 self.reject(place, &reason);
@@ -287,7 +338,9 @@ impl<'a> Intake<'a> {
     fn addressable(&self, stream: &StreamName, key: String) -> Result<RecordId, String> {
         let record =
             RecordId::try_from(key).map_err(|problem| format!("its key cannot be addressed: {problem}"))?;
-        let connection = &self.connection.connection_id;
+        let Some(connection) = self.connection.as_ref().map(|connection| &connection.connection_id) else {
+            return Ok(record);
+        };
         if Handle::is_short(connection, stream, &record) {
             return Ok(record);
         }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 /// A receiver of an import's rejections.
 pub trait Report {
     /// Reports a rejected piece of the file. `place` is a line number, an item number or a file name.
@@ -20,12 +22,38 @@ pub trait Report {
     /// Reports how a table or file was understood, where that is not obvious. Nothing was rejected.
     fn noted(&mut self, _place: &str, _note: &str) {}
 
+    /// Reports an attachment of the record at `place`, or a file in it, that could not be read. The record was accepted.
+    fn unread_attachment(&mut self, _place: &str, _name: &str, _reason: &str) {}
+
     /// Reports that a record was accepted.
     fn accepted(&mut self) {}
 
     /// Returns the receiver of the progress.
     fn progress(&self) -> Arc<dyn Progress> {
         Arc::new(NoProgress)
+    }
+}
+
+/// Name of the field with the attachments of a message that could not be read completely.
+pub(crate) const ATTACHMENT_PROBLEMS: &str = "attachment_problems";
+
+/// An attachment that could not be read completely, as its record has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AttachmentProblem {
+    /// Name of the attachment, or the path of a file in it.
+    pub(crate) name: String,
+    /// Declared type, such as `application/pdf`. Empty without one.
+    pub(crate) media_type: String,
+    /// Size of the attachment in bytes.
+    pub(crate) bytes: usize,
+    pub(crate) reason: String,
+}
+
+impl AttachmentProblem {
+    /// Returns the value in the field of a record.
+    pub(crate) fn to_value(&self) -> Value {
+        let Self { name, media_type, bytes, reason } = self;
+        json!({ "name": name, "type": media_type, "bytes": bytes, "reason": reason })
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 pub use self::kind::FileKind;
-pub(crate) use self::record::{FileRecord, ReadError};
+pub(crate) use self::record::{FileRecord, ReadError, text_bytes_of};
 
 /// Maximum size in bytes of a file that is read as a whole.
 pub(crate) const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;

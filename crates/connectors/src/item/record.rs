@@ -55,11 +55,19 @@ impl FileRecord {
     /// Passes the record to the store's checks. `place` names it in a rejection.
     pub(crate) fn take_into(self, place: &dyn Display, intake: &mut Intake<'_>) -> Result<(), ImportError> {
         let Self { stream, key, data, emitted_at, identity } = self;
-        let bytes = data.values().map(text_bytes).sum();
+        let bytes = text_bytes_of(&data);
+        if identity.is_some() {
+            intake.report_attachments(place, &data);
+        }
         let repeated = identity.map_or(DuplicatePolicy::Refused, DuplicatePolicy::KeptApart);
         let key = Some(Value::from(key));
         intake.take(place, Draft { stream: &stream, key, data: Some(data), emitted_at, bytes, repeated })
     }
+}
+
+/// Returns the bytes of all strings in the fields of a record.
+pub(crate) fn text_bytes_of(data: &RecordData) -> usize {
+    data.values().map(text_bytes).sum()
 }
 
 /// Returns the bytes of all strings in a value.

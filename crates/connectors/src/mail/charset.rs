@@ -90,7 +90,7 @@ pub(super) fn decoded<'a>(message: &'a Message<'_>, part: &'a MessagePart<'_>) -
 }
 
 /// Returns the decoded bytes of a part.
-fn body_bytes<'a>(message: &'a Message<'_>, part: &MessagePart<'_>) -> Option<Cow<'a, [u8]>> {
+pub(super) fn body_bytes<'a>(message: &'a Message<'_>, part: &MessagePart<'_>) -> Option<Cow<'a, [u8]>> {
     let (start, end) = (usize::try_from(part.offset_body).ok()?, usize::try_from(part.offset_end).ok()?);
     let raw = message.raw_message.get(start..end)?;
     match part.encoding {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::super::attached::AttachmentReader;
 use super::super::item::{FileRecord, Item};
 use super::{MailRecord, read_message};
 
@@ -9,9 +10,12 @@ use super::{MailRecord, read_message};
 const STREAM: &str = "messages";
 
 /// Reads a message. Its key is the message id, as in a mailbox, because programs rename the files of a Maildir.
-pub(crate) fn read_mail(item: &mut Item<'_>) -> Result<FileRecord, String> {
+pub(crate) fn read_mail(
+    item: &mut Item<'_>,
+    attachments: &dyn AttachmentReader,
+) -> Result<FileRecord, String> {
     let raw = item.read_all()?;
-    let MailRecord { key, mut data, identity, emitted_at } = read_message(&raw)?;
+    let MailRecord { key, mut data, identity, emitted_at } = read_message(&raw, attachments)?;
     data.shift_insert(0, "path".to_owned(), Value::from(path_without_flags(&item.path)));
     if let Some(folder) = maildir_folder(&item.path) {
         data.shift_insert(1, "folder".to_owned(), Value::from(folder));

@@ -7,7 +7,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::super::ImportError;
+use super::super::attached::AttachmentReader;
 use super::super::intake::{Draft, DuplicatePolicy, Intake, Piece, PieceSink, parse_ahead};
+use super::super::item::text_bytes_of;
 use super::super::lines::{Line, MAX_LINE_BYTES, next_line};
 use super::separator::{HeaderCheck, is_start};
 use super::{MailRecord, read_message};
@@ -18,13 +20,14 @@ use super::{MailRecord, read_message};
 ///
 /// The file is not a mailbox or cannot be read, the store cannot be written, or the user stopped the
 /// import.
-pub fn import_mbox(
+pub(crate) fn import_mailbox(
     reader: &mut impl BufRead,
     path: &Path,
     stream: &str,
+    attachments: &dyn AttachmentReader,
     intake: &mut Intake<'_>,
 ) -> Result<(), ImportError> {
-    read_messages(reader, path, stream, None, intake)
+    MailboxImport { path, stream, origin: None, attachments }.read(reader, intake)
 }
 
 /// Imports every message of a mailbox in a folder or archive. `path` is its path there.
@@ -32,52 +35,70 @@ pub(crate) fn read_mailbox(
     reader: &mut impl BufRead,
     path: &str,
     stream: &str,
+    attachments: &dyn AttachmentReader,
     intake: &mut Intake<'_>,
 ) -> Result<(), ImportError> {
-    read_messages(reader, Path::new(path), stream, Some(path), intake)
+    let (origin, path) = (Some(path), Path::new(path));
+    MailboxImport { path, stream, origin, attachments }.read(reader, intake)
 }
 
-/// Imports every message. With `origin`, the path in a folder, records have it as a field, and rejections name it.
-fn read_messages(
-    reader: &mut impl BufRead,
-    path: &Path,
-    stream: &str,
-    origin: Option<&str>,
-    intake: &mut Intake<'_>,
-) -> Result<(), ImportError> {
-    let mut mailbox = Mailbox::default();
-    let unreadable =
-        |error: std::io::Error| ImportError::Unreadable { path: path.to_owned(), problem: error.to_string() };
-    if !mailbox.find_first(reader).map_err(unreadable)? {
-        let problem =
-            "its first line does not start with `From ` and a date, and no header follows it".to_owned();
-        return Err(ImportError::WrongKind { path: path.to_owned(), expected: "an mbox file", problem });
-    }
-    let parse = |raw: Vec<u8>| Ok((read_message(&raw)?, raw.len()));
-    let read = |send: &mut PieceSink<'_, u64, Vec<u8>>| {
-        while let Some((line, message)) = mailbox.next_message(reader).map_err(unreadable)? {
-            let content = message.ok_or_else(|| format!("the message is longer than {MAX_LINE_BYTES} bytes"));
-            let bytes = content.as_ref().map_or(0, Vec::len);
-            send(Piece { place: line, content, bytes })?;
+/// The import of a mailbox.
+struct MailboxImport<'a> {
+    path: &'a Path,
+    stream: &'a str,
+    /// Path in a folder, which records have as a field, and which rejections name.
+    origin: Option<&'a str>,
+    attachments: &'a dyn AttachmentReader,
+}
+
+impl MailboxImport<'_> {
+    /// Imports every message.
+    fn read(&self, reader: &mut impl BufRead, intake: &mut Intake<'_>) -> Result<(), ImportError> {
+        let Self { path, stream, origin, attachments } = *self;
+        let mut mailbox = Mailbox::default();
+        let unreadable = |error: std::io::Error| ImportError::Unreadable {
+            path: path.to_owned(),
+            problem: error.to_string(),
+        };
+        if !mailbox.find_first(reader).map_err(unreadable)? {
+            let problem =
+                "its first line does not start with `From ` and a date, and no header follows it".to_owned();
+            return Err(ImportError::WrongKind { path: path.to_owned(), expected: "an mbox file", problem });
         }
-        Ok(())
-    };
-    let stop = intake.stop_flag();
-    parse_ahead(stop, &parse, read, &mut |line, message| match message {
-        Ok((MailRecord { key, mut data, identity, emitted_at }, bytes)) => {
-            if let Some(origin) = origin {
-                data.shift_insert(0, "path".to_owned(), Value::from(origin));
+        let parse = |raw: Vec<u8>| {
+            let record = read_message(&raw, attachments)?;
+            // Texts of attachments may be longer than the message.
+            let bytes = raw.len().max(text_bytes_of(&record.data));
+            Ok((record, bytes))
+        };
+        let read = |send: &mut PieceSink<'_, u64, Vec<u8>>| {
+            while let Some((line, message)) = mailbox.next_message(reader).map_err(unreadable)? {
+                let content =
+                    message.ok_or_else(|| format!("the message is longer than {MAX_LINE_BYTES} bytes"));
+                let bytes = content.as_ref().map_or(0, Vec::len);
+                send(Piece { place: line, content, bytes })?;
             }
-            // A message id should be unique, but some mailers and mailing lists reuse it.
-            let (key, repeated) = (Some(Value::from(key)), DuplicatePolicy::KeptApart(identity));
-            let draft = Draft { stream, key, data: Some(data), emitted_at, bytes, repeated };
-            intake.take_ahead(&place(origin, line), draft)
-        }
-        Err(reason) => {
-            intake.reject(&place(origin, line), &reason);
             Ok(())
-        }
-    })
+        };
+        let stop = intake.stop_flag();
+        parse_ahead(stop, &parse, read, &mut |line, message| match message {
+            Ok((MailRecord { key, mut data, identity, emitted_at }, bytes)) => {
+                if let Some(origin) = origin {
+                    data.shift_insert(0, "path".to_owned(), Value::from(origin));
+                }
+                // A message id should be unique, but some mailers and mailing lists reuse it.
+                let (key, repeated) = (Some(Value::from(key)), DuplicatePolicy::KeptApart(identity));
+                let place = place(origin, line);
+                intake.report_attachments(&place, &data);
+                let draft = Draft { stream, key, data: Some(data), emitted_at, bytes, repeated };
+                intake.take_ahead(&place, draft)
+            }
+            Err(reason) => {
+                intake.reject(&place(origin, line), &reason);
+                Ok(())
+            }
+        })
+    }
 }
 
 /// Returns the place of a message in a report: its line, after the path of its mailbox in a folder.

@@ -4,11 +4,12 @@
 //! * `limits`: limits that are checked before parsing
 //! * `headers`: values of single headers, `header_bytes`: headers in UTF-8 for the parser
 //! * `identity`: the fields that distinguish two messages with the same message id
-//! * `text`: the texts of a message, of forwarded messages and of attachments
+//! * `text`: the texts of a message and of forwarded messages, `attachments`: those of attachments
 //! * `alternatives`: the choice of a body, `charset`: texts with a wrong character set, `flowed`: flowed paragraphs
 //! * `protected`: parts that only another program can read
 
 mod alternatives;
+mod attachments;
 mod charset;
 mod eml;
 mod flowed;
@@ -22,10 +23,9 @@ mod separator;
 mod text;
 
 pub(crate) use eml::read_mail;
-pub use mbox::import_mbox;
-pub(crate) use mbox::read_mailbox;
+pub(crate) use mbox::{import_mailbox, read_mailbox};
 
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fetchwell_core::hex::hexadecimal;
 use fetchwell_core::record::RecordData;
@@ -33,11 +33,13 @@ use mail_parser::{Addr, Address, HeaderValue, Message, MessageParser};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use self::attachments::AttachmentFields;
 use self::header_bytes::headers_in_utf8;
 use self::headers::{addresses, date_of, labels};
 use self::identity::identity;
 use self::limits::{SearchAllowance, prepare};
 use self::text::Texts;
+use super::attached::AttachmentReader;
 
 /// The parts of a message that become a record.
 #[derive(Debug)]
@@ -50,12 +52,12 @@ pub(crate) struct MailRecord {
 }
 
 /// Parses a message. A panic of the parser is returned as an error, so that the import continues.
-pub(crate) fn read_message(raw: &[u8]) -> Result<MailRecord, String> {
-    catch_unwind(|| parse_message(raw))
+pub(crate) fn read_message(raw: &[u8], attachments: &dyn AttachmentReader) -> Result<MailRecord, String> {
+    catch_unwind(AssertUnwindSafe(|| parse_message(raw, attachments)))
         .unwrap_or_else(|_panic| Err("an internal error stopped its parser; please report it".to_owned()))
 }
 
-fn parse_message(raw: &[u8]) -> Result<MailRecord, String> {
+fn parse_message(raw: &[u8], attachments: &dyn AttachmentReader) -> Result<MailRecord, String> {
     let mut allowance = SearchAllowance::default();
     let prepared = prepare(raw, &mut allowance)?;
     let message = MessageParser::default().parse(&*prepared).ok_or("it has no headers")?;
@@ -66,7 +68,7 @@ fn parse_message(raw: &[u8]) -> Result<MailRecord, String> {
     let recoded = headers_in_utf8(&prepared).filter(|recoded| prepare(recoded, &mut allowance).is_ok());
     let recoded = recoded.as_deref().and_then(|raw| MessageParser::default().parse(raw));
     let message = recoded.unwrap_or(message);
-    let texts = Texts::read(&message, &mut allowance);
+    let texts = Texts::read(&message, &mut allowance, attachments);
     let data = message_fields(&message, texts, &key, emitted_at.as_deref());
     Ok(MailRecord { key, data, identity, emitted_at })
 }
@@ -77,7 +79,8 @@ fn message_key(message: &Message<'_>, raw: &[u8]) -> String {
     id.map_or_else(|| format!("sha256-{}", hexadecimal(&Sha256::digest(raw))), str::to_owned)
 }
 
-fn message_fields(message: &Message<'_>, texts: Texts, key: &str, date: Option<&str>) -> RecordData {
+fn message_fields(message: &Message<'_>, texts: Texts<'_>, key: &str, date: Option<&str>) -> RecordData {
+    let (body, AttachmentFields { names, texts }) = texts.into_fields();
     let mut data = RecordData::new();
     let mut put = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -98,9 +101,9 @@ fn message_fields(message: &Message<'_>, texts: Texts, key: &str, date: Option<&
     put("thread_id", Some(thread_id(message, &references).unwrap_or(key).into()));
     put("references", list(references));
     put("labels", labels(message));
-    put("attachments", list(texts.attachments));
-    put("body", Some(texts.body.into()));
-    put("attached_text", Some(texts.attached).filter(|text| !text.is_empty()).map(Value::from));
+    put("attachments", list(names));
+    put("body", Some(body.into()));
+    data.extend(texts);
     data
 }
 

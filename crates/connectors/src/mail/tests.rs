@@ -2,7 +2,12 @@
 
 use serde_json::json;
 
+use super::super::attached::NoAttachments;
 use super::*;
+
+fn read_message(raw: &[u8]) -> Result<MailRecord, String> {
+    super::read_message(raw, &NoAttachments)
+}
 
 #[test]
 fn headers_and_text_are_decoded() {
@@ -111,12 +116,16 @@ fn texts_of_attachments_are_indexed_apart_from_the_body() {
     .concat();
     check_body(&raw, &json!(["a.csv", "r.html", "notes.TXT", "a.bin", "b.png"]), "the body");
     let read = read_message(raw.as_bytes()).unwrap();
-    assert_eq!(
-        read.data.get("attached_text"),
-        Some(&json!(
-            "--- a.csv ---\nid,name\n1,Ann\n\n--- r.html ---\none\n\ntwo\n\nAction: failed\n\n--- notes.TXT ---\nlate notes"
-        )),
-    );
+    for (field, expect) in [
+        ("attachment_1", json!("id,name\n1,Ann")),
+        ("attachment_2", json!("one\n\ntwo")),
+        ("attachment_3", json!("late notes")),
+        ("attachment_4", Value::Null),
+        ("attached_text", json!("Action: failed")),
+        ("attachment_problems", Value::Null),
+    ] {
+        assert_eq!(read.data.get(field).unwrap_or(&Value::Null), &expect, "{field}");
+    }
 }
 
 #[test]
@@ -244,7 +253,7 @@ fn invitations_are_events_wherever_they_are() {
     let raw = multipart("mixed", &[plain, &attached]);
     check_body(&raw, &json!(["a.ics"]), "No walk");
     let read = read_message(raw.as_bytes()).unwrap();
-    assert_eq!(read.data.get("attached_text"), Some(&json!("--- a.ics ---\nCancelled: Walk")));
+    assert_eq!(read.data.get("attachment_1"), Some(&json!("Cancelled: Walk")));
 }
 
 #[test]
@@ -285,11 +294,8 @@ fn parts_for_other_programs_are_named() {
     let raw = multipart("mixed", &["Content-Type: text/plain\n\nSee below", &part]);
     check_body(&raw, &json!(["winmail.dat", "plan.docx"]), "See below");
     let read = read_message(raw.as_bytes()).unwrap();
-    let named = read.data.get("attached_text").and_then(Value::as_str).unwrap();
-    assert!(
-        named.starts_with("--- winmail.dat ---\n[Outlook's own format (TNEF) with: plan.docx. "),
-        "{named}"
-    );
+    let named = read.data.get("attachment_1").and_then(Value::as_str).unwrap();
+    assert!(named.starts_with("[Outlook's own format (TNEF) with: plan.docx. "), "{named}");
 
     let smime = "Subject: x\nContent-Type: application/pkcs7-mime; name=smime.p7m\n\nno CMS\n";
     let read = read_message(smime.as_bytes()).unwrap();

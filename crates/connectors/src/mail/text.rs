@@ -1,4 +1,4 @@
-//! The texts of a message: its own, those of forwarded messages, and those of text attachments.
+//! The texts of a message: its own, those of forwarded messages, and those of attachments.
 //!
 //! In a prepared message the parser sees no attached messages (`limits.rs`): each is one opaque part. They are
 //! parsed here one after the other, at most `MAX_FORWARDED_LEVELS` deep, and share the boundary search allowance of
@@ -10,9 +10,11 @@ use std::collections::HashSet;
 use fetchwell_core::record::html_text::html_to_text;
 use mail_parser::{ContentType, Encoding, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
+use super::super::attached::{AttachmentReader, file_name};
 use super::super::calendar::invitation_text;
 use super::alternatives::Bodies;
-use super::charset::decoded;
+use super::attachments::{AttachedPart, AttachmentFields, Attachments, append};
+use super::charset::{body_bytes, decoded};
 use super::flowed::unfold_part;
 use super::header_bytes::headers_in_utf8;
 use super::headers::{address_line, date_of};
@@ -30,29 +32,39 @@ const TEXT_SUBTYPES: [&str; 10] =
     ["ics", "json", "ld+json", "sql", "toml", "x-diff", "x-patch", "x-yaml", "xml", "yaml"];
 
 /// File name extensions of attachments that contain text, whatever their declared type.
-const TEXT_ENDINGS: [&str; 14] = [
-    "csv", "diff", "eml", "ics", "json", "log", "markdown", "md", "patch", "srt", "txt", "vcf", "xml", "yaml",
-];
+const TEXT_ENDINGS: [&str; 13] =
+    ["csv", "diff", "ics", "json", "log", "markdown", "md", "patch", "srt", "txt", "vcf", "xml", "yaml"];
+
+/// Starts of files that some programs declare as text: PDF documents, ZIP containers, compound files and gzip.
+const FILE_STARTS: [&[u8]; 4] = [b"%PDF-", b"PK\x03\x04", b"\xD0\xCF\x11\xE0", b"\x1F\x8B"];
 
 /// The texts of a message.
-#[derive(Debug, Default)]
-pub(super) struct Texts {
+#[derive(Debug)]
+pub(super) struct Texts<'r> {
     /// Text of the message, and of forwarded messages below their headers.
-    pub(super) body: String,
-    /// Texts of attachments, each below its name.
-    pub(super) attached: String,
-    /// Names of attachments.
-    pub(super) attachments: Vec<String>,
+    body: String,
+    attachments: Attachments<'r>,
     /// Texts of the events that were added.
     events: HashSet<String>,
 }
 
-impl Texts {
-    /// Extracts the texts of a prepared message.
-    pub(super) fn read(message: &Message<'_>, allowance: &mut SearchAllowance) -> Self {
-        let mut texts = Self::default();
+impl<'r> Texts<'r> {
+    /// Extracts the texts of a prepared message, with a reader for its attachments.
+    pub(super) fn read(
+        message: &Message<'_>,
+        allowance: &mut SearchAllowance,
+        reader: &'r dyn AttachmentReader,
+    ) -> Self {
+        let attachments = Attachments::new(reader, message.raw_message.len());
+        let mut texts = Self { body: String::new(), attachments, events: HashSet::new() };
         texts.add(message, 0, allowance);
         texts
+    }
+
+    /// Returns the text of the message, and the fields about attachments.
+    pub(super) fn into_fields(self) -> (String, AttachmentFields) {
+        let attachments = self.attachments.into_fields(self.body.len());
+        (self.body, attachments)
     }
 
     fn add(&mut self, message: &Message<'_>, level: usize, allowance: &mut SearchAllowance) {
@@ -60,9 +72,9 @@ impl Texts {
         let mut bodies = Bodies::choose(message);
         let attached: HashSet<u32> = message.attachments.iter().copied().collect();
         for (id, part) in (0_u32..).zip(&message.parts) {
-            let name = part.attachment_name().map(|name| unmask(name).into_owned());
+            let name = part.attachment_name().map(|name| file_name(&unmask(name)));
             if digest_messages.contains(&id) || is_message(part) {
-                self.attachments.extend(name);
+                self.attachments.add_names(name);
                 self.add_forwarded(message, part, level, allowance);
             } else if let Some(protected) = Protected::read(part, name.as_deref()) {
                 self.add_protected(protected, name, level, allowance);
@@ -70,27 +82,41 @@ impl Texts {
                 let text = bodies.take_converted(id).map(Cow::Owned).or_else(|| text_of(message, part));
                 append(&mut self.body, &text.unwrap_or_default());
             } else if attached.contains(&id) {
-                let text = text_of(message, part).or_else(|| text_of_binary(part, name.as_deref()));
-                match text.as_deref().map(|text| (text, event_text(part, name.as_deref(), text))) {
-                    Some((_, Some(event))) => self.add_event(part, name.as_deref(), &event),
-                    Some((text, None)) => append_attached(&mut self.attached, name.as_deref(), text),
-                    None => {}
-                }
-                self.attachments.extend(name);
+                self.add_attached(message, part, name);
+            }
+        }
+    }
+
+    /// Adds an attachment: text by its declaration, or a file of any kind.
+    fn add_attached(&mut self, message: &Message<'_>, part: &MessagePart<'_>, name: Option<String>) {
+        if let Some(bytes) = bytes_of_file(message, part) {
+            return self.attachments.add_file(AttachedPart {
+                name,
+                media_type: media_type(part),
+                bytes: &bytes,
+            });
+        }
+        let text = text_of(message, part).or_else(|| text_of_binary(part, name.as_deref()));
+        match text.as_deref().map(|text| (text, event_text(part, name.as_deref(), text))) {
+            Some((_, Some(event))) => self.add_event(part, name, &event),
+            Some((text, None)) => self.attachments.add(name, text),
+            None => {
+                let (media_type, bytes) = (media_type(part), part.contents());
+                self.attachments.add_file(AttachedPart { name, media_type, bytes });
             }
         }
     }
 
     /// Adds the events of an invitation. Programs attach a second copy of it, which is left out.
-    fn add_event(&mut self, part: &MessagePart<'_>, name: Option<&str>, event: &str) {
-        if !self.events.insert(event.to_owned()) {
-            return;
+    fn add_event(&mut self, part: &MessagePart<'_>, name: Option<String>, event: &str) {
+        let is_new = self.events.insert(event.to_owned());
+        if is_new && part.content_disposition().is_some_and(ContentType::is_attachment) {
+            return self.attachments.add(name, event);
         }
-        if part.content_disposition().is_some_and(ContentType::is_attachment) {
-            append_attached(&mut self.attached, name, event);
-        } else {
+        if is_new {
             append(&mut self.body, event);
         }
+        self.attachments.add_names(name);
     }
 
     /// Adds the text of a part that is signed, or what another part is.
@@ -104,10 +130,8 @@ impl Texts {
         match protected {
             Protected::Body(text) => append(&mut self.body, text),
             Protected::Attachment(text, inner) => {
-                append_attached(&mut self.attached, name.as_deref(), &text);
-                self.attachments.extend(name);
-                self.attachments.extend(inner);
-                return;
+                self.attachments.add(name, &text);
+                return self.attachments.add_names(inner.iter().map(|name| file_name(name)));
             }
             Protected::Signed(content) if level < MAX_FORWARDED_LEVELS => {
                 let prepared = prepare(&content, allowance);
@@ -118,7 +142,7 @@ impl Texts {
             }
             Protected::Signed(_) => {}
         }
-        self.attachments.extend(name);
+        self.attachments.add_names(name);
     }
 
     /// Adds an attached message below its headers. Skips one that exceeds a limit.
@@ -159,16 +183,6 @@ impl Texts {
     }
 }
 
-/// Appends a text after an empty line.
-fn append(texts: &mut String, text: &str) {
-    let text = unmask(text).replace("\r\n", "\n");
-    let text = text.trim_end();
-    if !texts.is_empty() && !text.is_empty() {
-        texts.push_str("\n\n");
-    }
-    texts.push_str(text);
-}
-
 /// Returns the part numbers of messages in digests. They have no header that declares them as messages. The keys of
 /// messages with a duplicate id depend on this function.
 pub(super) fn digest_messages(message: &Message<'_>) -> HashSet<u32> {
@@ -191,10 +205,24 @@ fn is_message(part: &MessagePart<'_>) -> bool {
         && matches!(&subtype, Some(Cow::Owned(subtype)) if matches!(subtype.to_ascii_lowercase().as_str(), "rfc822" | "global"))
 }
 
-/// Appends the text of an attachment below its name.
-fn append_attached(texts: &mut String, name: Option<&str>, text: &str) {
-    let heading = name.map(|name| format!("--- {name} ---\n")).unwrap_or_default();
-    append(texts, &format!("{heading}{text}"));
+/// Returns the declared type of a part, such as `application/pdf`, or an empty text.
+fn media_type(part: &MessagePart<'_>) -> String {
+    let Some(content_type) = part.content_type() else { return String::new() };
+    let subtype = content_type.subtype().map(|subtype| format!("/{}", unmask(subtype)));
+    format!("{}{}", content_type.ctype(), subtype.unwrap_or_default()).to_ascii_lowercase()
+}
+
+/// Returns the bytes of a part that is declared as text and is a file of another kind.
+fn bytes_of_file<'a>(message: &'a Message<'_>, part: &MessagePart<'_>) -> Option<Cow<'a, [u8]>> {
+    let (PartType::Text(text) | PartType::Html(text)) = &part.body else { return None };
+    let may_be_file = text.starts_with("%PDF-") || !is_text_start(text);
+    let bytes = may_be_file.then(|| body_bytes(message, part))??;
+    FILE_STARTS.iter().any(|start| bytes.starts_with(start)).then_some(bytes)
+}
+
+/// Returns true for a text that begins with characters of ASCII.
+fn is_text_start(text: &str) -> bool {
+    text.bytes().take(4).all(|byte| byte.is_ascii() && !matches!(byte, 0..=8 | 14..=31))
 }
 
 /// Returns the readable text of a part with text.

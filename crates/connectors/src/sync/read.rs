@@ -13,14 +13,14 @@ use super::super::ImportError;
 use super::super::archive::unzip_input;
 use super::super::field_names::FieldNames;
 use super::super::files::{
-    DocumentReader, FileReader, FileSelection, FolderEntry, ListEntry, ParseInput, parse_all,
+    Attachments, DocumentReader, FileReader, FileSelection, FolderEntry, ListEntry, ParseInput, import_mbox,
+    parse_all,
 };
 use super::super::git::import_git;
 use super::super::input::Input;
 use super::super::intake::Intake;
 use super::super::item::Item;
 use super::super::json::import_json;
-use super::super::mail::import_mbox;
 use super::super::records::import_records;
 use super::super::tables::import_csv;
 use super::kind::{FileSet, ImportKind, ImportOptions};
@@ -79,15 +79,18 @@ impl OriginReader<'_> {
             })
         };
         let progress = intake.progress();
+        let attachments = Attachments::new(selection.program.as_deref(), intake.stop_flag());
         let input = ParseInput {
             root: origin,
             selection: &selection,
+            attachments: &attachments,
             parses: self.documents.is_none(),
             list: &list,
             max_files: files.len(),
             read_state: &|file: &Path| fingerprint(file).ok().flatten(),
         };
-        let mut reader = FileReader::new(&selection, intake).with_documents(self.documents.as_mut());
+        let documents = self.documents.as_mut();
+        let mut reader = FileReader::new(&selection, intake, &attachments).with_documents(documents);
         // Results come in the order of the list, one for each file.
         let mut listed = files.iter();
         parse_all(&input, &mut |parsed, fingerprint| {
@@ -146,7 +149,8 @@ impl OriginReader<'_> {
                 let bytes = fs::metadata(file).map_or(0, |metadata| metadata.len());
                 let mut reader: BufReader<_> =
                     unzip_input(open()?, bytes).map(BufReader::new).map_err(unreadable)?;
-                import_mbox(&mut reader, file, &stream_or(Some("messages".to_owned())), intake)
+                let (stream, program) = (stream_or(Some("messages".to_owned())), self.program.as_deref());
+                import_mbox(&mut reader, file, &stream, program, intake)
             }
             ImportKind::Git => import_git(file, intake),
             ImportKind::Files(_) => Ok(()),

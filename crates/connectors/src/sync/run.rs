@@ -53,6 +53,8 @@ pub struct SyncOutcome {
     pub rejected: u64,
     /// Number of files of kinds that are not read.
     pub skipped: u64,
+    /// Number of attachments of messages, and of files in them, that could not be read.
+    pub unread_attachments: u64,
     /// Missing items and records that were kept, if there are any.
     pub held: Option<MissingCounts>,
     /// Warning about documents that are not stored as their files have them, if there is one.
@@ -164,7 +166,7 @@ impl Synchronization<'_> {
         let unchanged = scan.files.len() as u64;
         let (unchanged, read) = (unchanged.saturating_sub(run.counts.read), run.counts.read);
         let warning = run.reader.documents.as_ref().and_then(DocumentReader::warning);
-        let skipped = intake.skipped();
+        let (skipped, unread_attachments) = (intake.skipped(), intake.unread_attachments());
         let (imported, mut rejected) = intake.finish()?;
         let (tally, index_problem) = (imported.tally, imported.index_problem);
         for (path, reason) in store.unreadable(import.id)? {
@@ -173,7 +175,17 @@ impl Synchronization<'_> {
                 report.still_rejected(&path, &reason);
             }
         }
-        Ok(SyncOutcome { tally, read, unchanged, rejected, skipped, held, warning, index_problem })
+        Ok(SyncOutcome {
+            tally,
+            read,
+            unchanged,
+            rejected,
+            skipped,
+            unread_attachments,
+            held,
+            warning,
+            index_problem,
+        })
     }
 }
 

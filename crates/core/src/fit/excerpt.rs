@@ -1,23 +1,43 @@
 //! Truncates an excerpt around its match.
 
+use std::ops::Range;
+
 use super::cut::{ELLIPSIS, json_len, prefix, suffix};
 use crate::record::Excerpt;
 
 /// Maximum number of bytes by which a cut moves towards the match to fall between words.
 const WORD_SEARCH: usize = 12;
 
+/// Minimum bytes of a passage after its label: the match with a word on either side.
+const MIN_LABELLED: usize = 32;
+
 /// Returns the excerpt in at most `max_bytes` bytes of JSON: all of it, or the match with as much of both sides as fits,
-/// with ellipses for omitted text. Empty if not even an ellipsis and a word fit.
+/// with ellipses for omitted text. Empty if not even an ellipsis and a word fit. The label stays if it leaves room for a few
+/// words.
 #[must_use]
 pub fn shorten(excerpt: &Excerpt, max_bytes: usize) -> String {
     let text = excerpt.text();
     if json_len(text) <= max_bytes {
         return text.to_owned();
     }
+    let label = excerpt.label();
+    let passage = text.get(label.len()..).unwrap_or_default();
+    let focus = excerpt.focus();
+    let focus = focus.start.saturating_sub(label.len())..focus.end.saturating_sub(label.len());
+    match max_bytes.checked_sub(json_len(label)).filter(|room| *room >= MIN_LABELLED) {
+        Some(room) => format!("{label}{}", shorten_passage(passage, focus, room)),
+        None => shorten_passage(passage, focus, max_bytes),
+    }
+}
+
+/// Returns a passage with this match in at most `max_bytes` bytes of JSON.
+fn shorten_passage(text: &str, focus: Range<usize>, max_bytes: usize) -> String {
+    if json_len(text) <= max_bytes {
+        return text.to_owned();
+    }
     let Some(room) = max_bytes.checked_sub(2 * ELLIPSIS.len()).filter(|room| *room >= WORD_SEARCH) else {
         return String::new();
     };
-    let focus = excerpt.focus();
     let (before, rest) = text.split_at_checked(focus.start).unwrap_or(("", text));
     let (focus, after) = rest.split_at_checked(focus.len()).unwrap_or((rest, ""));
     let (whole_focus, focus) = (focus, prefix(focus, room));
@@ -80,6 +100,14 @@ mod tests {
     }
 
     #[test]
+    fn a_label_stays_if_there_is_room_for_words() {
+        let excerpt = Excerpt::new(LETTER, 24..31).with_label("a.pdf");
+        assert_eq!(shorten(&excerpt, 57), "a.pdf: …please pay the invoice number four before…");
+        assert_eq!(shorten(&excerpt, 38), "…pay the invoice number…");
+        assert_eq!(shorten(&excerpt, 200), format!("a.pdf: {LETTER}"));
+    }
+
+    #[test]
     fn a_match_longer_than_the_room_is_cut_itself() {
         check(&"x".repeat(500), &"x".repeat(500), 30, &format!("{}…", "x".repeat(24)));
     }
@@ -94,6 +122,7 @@ mod tests {
         fn an_excerpt_never_exceeds_its_room(text in any::<String>(), from in 0usize..40, len in 0usize..20, max_bytes in 0usize..60) {
             let excerpt = Excerpt::new(&text, from..from + len);
             prop_assert!(json_len(&shorten(&excerpt, max_bytes)) <= max_bytes);
+            prop_assert!(json_len(&shorten(&excerpt.with_label(&text), max_bytes)) <= max_bytes);
         }
 
         #[test]

@@ -8,11 +8,12 @@
 //! * `explanation`: the reasons for the place of a search result
 //! * `schema`, `stream`, `http_route`: connections with their streams, the fields of a stream, API paths of streams
 //! * `html_text`: the visible text of HTML
-//! * `document`, `facts`, `link`: the text, title, link and time of a record
+//! * `document`, `facts`, `link`: the text, title, link and time of a record, `attachments`: names and texts of attachments
 //! * `field_path`: paths to values inside a record
 //! * `value`: comparing, adding and ordering values
 //! * `unavailable`: a source that failed while others answered
 
+mod attachments;
 mod document;
 mod excerpt;
 mod explanation;
@@ -28,7 +29,11 @@ mod unavailable;
 mod value;
 mod window;
 
-pub use document::document_text;
+pub use attachments::{
+    ATTACHMENT_FIELDS, OTHER_ATTACHED_TEXT, attachment_at, attachment_field, attachment_heading,
+    attachment_names, attachment_of_field, has_attachments,
+};
+pub use document::{AttachmentText, DocumentText, document_text, document_with_attachments};
 pub use excerpt::Excerpt;
 pub use explanation::{
     ExplainedFeature, ExplainedMeaning, ExplainedRaise, ExplainedWord, HitExplanation, ListedPlace,

@@ -55,6 +55,7 @@ pub(super) fn constraints(
     parts.extend(TextQuery::any(scope.words.iter().map(|word| TextQuery::word(word))));
     parts.extend(terms.title.iter().map(|word| TextQuery::word(&marked(TITLE, word))));
     parts.extend(terms.from.iter().map(|word| TextQuery::word(&marked(AUTHOR, word))));
+    parts.extend(terms.filename.iter().map(|word| TextQuery::word(word)));
     for required in &terms.required {
         parts.extend(phrase(required, vocabulary)?);
     }

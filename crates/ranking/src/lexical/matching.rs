@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use fetchwell_core::fit::passage;
-use fetchwell_core::record::{Excerpt, RecordData, own_title};
+use fetchwell_core::fit::{clip, passage};
+use fetchwell_core::record::{Excerpt, RecordData, attachment_at, own_title};
 use serde_json::Value;
 
 use super::words::{fold_into, words};
@@ -34,6 +34,9 @@ const CLUSTER: usize = 32;
 
 /// Share of its weight that a word has in a heading above a text.
 const HEADING_SHARE: f32 = 0.6;
+
+/// Maximum length in bytes of the name of an attachment before an excerpt.
+const MAX_LABEL_BYTES: usize = 60;
 
 /// Maximum length in bytes of a path.
 const MAX_PATH_BYTES: usize = 1_024;
@@ -200,17 +203,13 @@ pub(crate) fn locate_match(
         best = later.next();
         fields.extend(best.as_ref().map(|best| best.name));
     }
-    let excerpt_of = |text: &str, focus: Range<usize>| {
-        let (piece, focus) = passage(text, focus, RADIUS);
-        Excerpt::new(piece, focus)
-    };
     let longest = || {
         let is_other = |text: &str| !title.is_some_and(|title| repeats_title(text, title));
         let others = texts.iter().filter(|(_, text)| is_other(text));
         others.max_by_key(|(_, text)| text.len()).or_else(|| texts.iter().max_by_key(|(_, text)| text.len()))
     };
     let (excerpt, field) = match &best {
-        Some(best) => (excerpt_of(best.text, best.range.clone()), Some(best.name.to_owned())),
+        Some(best) => (best.excerpt(data), Some(best.name.to_owned())),
         None => (excerpt_of(longest().map_or("", |(_, text)| text), 0..0), None),
     };
     let title_match = of_title.filter(|_| best.is_none());
@@ -220,6 +219,17 @@ pub(crate) fn locate_match(
         fields: fields.into_iter().map(str::to_owned).collect(),
         title_match: title_match.map(|(name, text, range)| (name.to_owned(), excerpt_of(text, range))),
     }
+}
+
+/// Returns the passage of a text around a match.
+fn excerpt_of(text: &str, focus: Range<usize>) -> Excerpt {
+    let (piece, focus) = passage(text, focus, RADIUS);
+    Excerpt::new(piece, focus)
+}
+
+/// Returns the name of an attachment as the label of an excerpt.
+pub(crate) fn attachment_label(name: &str) -> String {
+    clip(name, MAX_LABEL_BYTES)
 }
 
 /// Returns the end of a piece of a text: at most `length` bytes after `start`, and between words if white space is near.
@@ -275,6 +285,13 @@ struct BestText<'a> {
 }
 
 impl BestText<'_> {
+    /// Returns the passage, with the name of the attachment that it is from.
+    fn excerpt(&self, data: &RecordData) -> Excerpt {
+        let attachment = attachment_at(data, self.name, self.text, self.range.start);
+        excerpt_of(self.text, self.range.clone())
+            .with_label(&attachment.map(attachment_label).unwrap_or_default())
+    }
+
     /// Returns true for a greater weight. Of texts with equal weight, the first is preferred, and a sentence to a path.
     fn is_better_than(&self, other: &Self) -> bool {
         match self.weight.total_cmp(&other.weight) {

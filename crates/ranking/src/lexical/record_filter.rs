@@ -1,9 +1,15 @@
-//! Filters over search results: conditions on the fields of records that an index found.
+//! Filters over search results: conditions on the fields of records that an index found, and operators about attachments, of
+//! which the index knows nothing.
+
+use std::collections::HashSet;
 
 use fetchwell_core::handle::StreamName;
-use fetchwell_core::record::StreamDetail;
-use fetchwell_source::{QueryFault, SearchQuery, SourceError};
+use fetchwell_core::record::{ATTACHMENT_FIELDS, StreamDetail, attachment_names, has_attachments};
+use fetchwell_source::{QueryFault, SearchField, SearchQuery, SearchText, SourceError};
+use serde_json::Value;
 
+use super::terms::field_words;
+use super::words::words;
 use crate::relational::field_reader::FieldReader;
 use crate::relational::predicate::{Predicate, check};
 use crate::relational::stream_row::StreamRow;
@@ -19,6 +25,42 @@ pub const MAX_EXAMINED: usize = 10_000;
 pub struct RecordFilter {
     reader: FieldReader,
     predicate: Predicate,
+    attachments: Option<AttachmentTest>,
+}
+
+/// Test of the attachments of records.
+#[derive(Debug)]
+struct AttachmentTest {
+    /// Places of the fields about attachments among the values that are read.
+    fields: Vec<usize>,
+    /// Words of each `filename:`, which one name must contain.
+    names: Vec<Vec<String>>,
+}
+
+impl AttachmentTest {
+    /// Creates the test of a query; returns `None` for one without operators about attachments.
+    fn for_text(text: &SearchText, reader: &mut FieldReader) -> Option<Self> {
+        let named = text.fields.iter().filter(|field| field.field == SearchField::Filename);
+        let names: Vec<Vec<String>> = named.map(|field| field_words(&field.text)).collect();
+        if !text.has_attachment && names.is_empty() {
+            return None;
+        }
+        let fields = ATTACHMENT_FIELDS.iter().map(|field| reader.select(field)).collect();
+        Some(Self { fields, names })
+    }
+
+    /// Returns true if a record with these values has attachments, and one with each name.
+    fn passes(&self, values: &[Option<Value>]) -> bool {
+        let values = || self.fields.iter().filter_map(move |at| values.get(*at)?.as_ref());
+        if self.names.is_empty() {
+            return values().any(has_attachments);
+        }
+        let names: Vec<HashSet<String>> = values()
+            .flat_map(attachment_names)
+            .map(|name| words(name).map(|word| word.folded(name)).collect())
+            .collect();
+        self.names.iter().all(|wanted| names.iter().any(|name| wanted.iter().all(|word| name.contains(word))))
+    }
 }
 
 impl RecordFilter {
@@ -28,7 +70,10 @@ impl RecordFilter {
         streams_of: impl FnOnce(&StreamName) -> Result<Vec<StreamRow>, SourceError>,
     ) -> Result<Option<Self>, SourceError> {
         if query.filter.is_empty() {
-            return Ok(None);
+            let mut reader = FieldReader::default();
+            let attachments = AttachmentTest::for_text(&query.text, &mut reader);
+            let predicate = Predicate::new(&query.filter, &mut reader);
+            return Ok(attachments.map(|test| Self { reader, predicate, attachments: Some(test) }));
         }
         let [stream] = query.streams.as_slice() else {
             return Err(SourceError::InvalidQuery {
@@ -41,10 +86,13 @@ impl RecordFilter {
         for stream in streams_of(stream)? {
             check(&query.filter, &stream.detail)?;
         }
-        Ok(Some(Self::compiled(query)))
+        let mut filter = Self::compiled(query);
+        filter.attachments = AttachmentTest::for_text(&query.text, &mut filter.reader);
+        Ok(Some(filter))
     }
 
-    /// Compiles the filter of a search of the one stream that a source has; returns `None` if it has none.
+    /// Compiles the filter of a search of the one stream that a source has; returns `None` if it has none. Operators about
+    /// attachments are not applied, because the results of other programs have none.
     ///
     /// # Errors
     ///
@@ -60,13 +108,48 @@ impl RecordFilter {
     fn compiled(query: &SearchQuery) -> Self {
         let mut reader = FieldReader::default();
         let predicate = Predicate::new(&query.filter, &mut reader);
-        Self { reader, predicate }
+        Self { reader, predicate, attachments: None }
     }
 
     /// Returns true if a record passes, by its JSON text.
     pub fn passes(&self, data: &str) -> bool {
         let mut values = Vec::new();
         self.reader.read(data, &mut values);
-        self.predicate.passes(&values)
+        self.predicate.passes(&values) && self.attachments.as_ref().is_none_or(|test| test.passes(&values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fetchwell_source::FieldText;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn records_have_attachments_and_their_names() {
+        let query = |has_attachment, names: &[&str]| {
+            let field = |name: &&str| FieldText { field: SearchField::Filename, text: (*name).to_owned() };
+            let fields = names.iter().map(field).collect();
+            let text = SearchText { has_attachment, fields, ..SearchText::plain("x") };
+            RecordFilter::for_query(&SearchQuery { text, ..SearchQuery::new("", 5) }, |_| Ok(Vec::new()))
+                .unwrap()
+        };
+        assert!(query(false, &[]).is_none());
+        let mail = json!({"body": "menu", "attachments": ["Menü 2026.pdf", "photo.png"]});
+        let server = json!({"hasAttachments": true, "attachments": [{"filename": "menu.pdf"}]});
+        let none = json!({"body": "menu.pdf", "attachments": [], "has_attachments": false});
+        for (has_attachment, names, expect) in [
+            (true, vec![], [true, true, false]),
+            (false, vec!["menu.pdf"], [true, true, false]),
+            (true, vec!["MENU pdf 2026"], [true, false, false]),
+            (false, vec!["menu", "photo"], [true, false, false]),
+            // No single name has both words.
+            (false, vec!["menu photo"], [false, false, false]),
+        ] {
+            let filter = query(has_attachment, &names).unwrap();
+            let passes = [&mail, &server, &none].map(|record| filter.passes(&record.to_string()));
+            assert_eq!(passes, expect, "{names:?}");
+        }
     }
 }

@@ -100,6 +100,8 @@ pub struct QueryTerms {
     pub title: Vec<String>,
     /// Words that the author must contain.
     pub from: Vec<String>,
+    /// Words that the text must contain, because the names of attachments must.
+    pub filename: Vec<String>,
     /// Times that records are raised for.
     pub dates: Vec<TimeWindow>,
     /// Kinds of records that the query asks for.
@@ -139,10 +141,11 @@ impl QueryTerms {
             for piece in pieces(&field.text) {
                 terms.add_whole_unit(field.text.get(piece.place).unwrap_or_default(), &mut slots);
             }
-            let words = query_words(&field.text).into_iter().map(|word| word.folded(&field.text));
+            let words = field_words(&field.text);
             match field.field {
                 SearchField::Title => terms.title.extend(words),
                 SearchField::From => terms.from.extend(words),
+                SearchField::Filename => terms.filename.extend(words),
             }
         }
         // Words of phrases and fields are the matter also where a request has them.
@@ -296,6 +299,11 @@ impl Phrase {
         }
         (!found.is_empty()).then_some(Self(found))
     }
+}
+
+/// Returns the words that a field must contain, as they are folded.
+pub(crate) fn field_words(text: &str) -> Vec<String> {
+    query_words(text).into_iter().map(|word| word.folded(text)).collect()
 }
 
 /// Returns the words of a text that are looked up. A character that belongs to a pair is looked up as that pair, which

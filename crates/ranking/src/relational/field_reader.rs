@@ -29,7 +29,7 @@ pub(super) type FieldValues = Vec<Option<Value>>;
 impl FieldReader {
     /// Adds a field, by its name or by the path to a value inside of it, and returns the index of its value in the
     /// result. A record's field with this very name is preferred to a path.
-    pub(super) fn select(&mut self, name: &str) -> usize {
+    pub(crate) fn select(&mut self, name: &str) -> usize {
         if let Some(at) = self.fields.iter().position(|field| field.name == name) {
             return at;
         }

@@ -13,6 +13,10 @@ pub enum SearchOperator {
     Title,
     /// Words of the author or sender.
     From,
+    /// Attachments that a record must have.
+    Attachment,
+    /// Words of the name of an attachment.
+    Filename,
     /// A time before or after which a record was written.
     Time,
     /// A text of operators without any word.
@@ -28,6 +32,8 @@ impl SearchOperator {
             Self::Exclusion => "-word",
             Self::Title => "title:",
             Self::From => "from:",
+            Self::Attachment => "has:attachment",
+            Self::Filename => "filename:",
             Self::Time => "a time (hits without a date are shown)",
             Self::NoWords => "a query without words (nothing was searched there)",
         }

@@ -19,6 +19,8 @@ pub struct SearchText {
     pub excluded: Vec<String>,
     /// Fields of a record that must contain some words.
     pub fields: Vec<FieldText>,
+    /// True if a record must have attachments.
+    pub has_attachment: bool,
     /// Earliest time at which a record was written.
     pub after: Option<Timestamp>,
     /// Time before which a record was written.
@@ -43,6 +45,8 @@ pub enum SearchField {
     Title,
     /// The author or sender of the record.
     From,
+    /// The name of an attachment of the record.
+    Filename,
 }
 
 impl SearchField {
@@ -52,6 +56,7 @@ impl SearchField {
         match self {
             Self::Title => "title",
             Self::From => "from",
+            Self::Filename => "filename",
         }
     }
 }
@@ -66,8 +71,9 @@ impl SearchText {
     /// Returns true if the text has no operators.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        let Self { words: _, phrases, excluded, fields, after, before, dates: _ } = self;
-        phrases.is_empty() && excluded.is_empty() && fields.is_empty() && after.is_none() && before.is_none()
+        let Self { words: _, phrases, excluded, fields, has_attachment, after, before, dates: _ } = self;
+        let has_texts = !phrases.is_empty() || !excluded.is_empty() || !fields.is_empty();
+        !has_texts && !has_attachment && after.is_none() && before.is_none()
     }
 
     /// Returns the kinds of operators in the text.
@@ -79,6 +85,8 @@ impl SearchText {
             (SearchOperator::Exclusion, !self.excluded.is_empty()),
             (SearchOperator::Title, has_field(SearchField::Title)),
             (SearchOperator::From, has_field(SearchField::From)),
+            (SearchOperator::Attachment, self.has_attachment),
+            (SearchOperator::Filename, has_field(SearchField::Filename)),
             (SearchOperator::Time, self.after.is_some() || self.before.is_some()),
         ]
         .into_iter()
@@ -108,14 +116,18 @@ impl SearchText {
         let fields: Vec<_> =
             self.fields.iter().map(|field| json!([field.field.as_str(), field.text])).collect();
         let second = |time: Option<Timestamp>| time.map(Timestamp::as_second);
-        json!({
+        let mut json = json!({
             "words": self.words,
             "phrases": self.phrases,
             "excluded": self.excluded,
             "fields": fields,
             "after": second(self.after),
             "before": second(self.before),
-        })
+        });
+        if let Some(json) = json.as_object_mut().filter(|_| self.has_attachment) {
+            json.insert("has_attachment".to_owned(), Value::Bool(true));
+        }
+        json
     }
 }
 
@@ -152,5 +164,11 @@ mod tests {
             Vec::from_iter(text.operators()),
             [SearchOperator::Phrase, SearchOperator::Exclusion, SearchOperator::From]
         );
+        assert_eq!(text.to_json().get("has_attachment"), None);
+        let fields = vec![FieldText { field: SearchField::Filename, text: "menu.pdf".to_owned() }];
+        let text = SearchText { fields, has_attachment: true, ..SearchText::default() };
+        assert!(!text.is_plain() && text.plain_words() == "menu.pdf");
+        assert_eq!(text.to_json()["has_attachment"], true);
+        assert_eq!(Vec::from_iter(text.operators()), [SearchOperator::Attachment, SearchOperator::Filename]);
     }
 }

@@ -177,6 +177,7 @@ impl Fields {
         }
         clauses.extend(terms.title.iter().map(in_field(self.title)));
         clauses.extend(terms.from.iter().map(in_field(self.from)));
+        clauses.extend(terms.filename.iter().map(in_field(Some(self.text))));
         clauses.extend(scope.and_then(|scope| scope.query(self)).map(|place| (Occur::Must, place)));
         Ok(clauses)
     }

@@ -117,7 +117,8 @@ impl<'a> RankedList<'a> {
         let lookups = look_up(&vocabulary, terms)?;
         let wide = CandidateFilter::for_scope(searcher, *fields, in_scope)?;
         // Phrases alone are checked on candidates; beside other clauses they select them.
-        let has_clauses = wide.is_none() || !terms.title.is_empty() || !terms.from.is_empty();
+        let in_fields = [&terms.title, &terms.from, &terms.filename];
+        let has_clauses = wide.is_none() || in_fields.iter().any(|words| !words.is_empty());
         let scope = if wide.is_some() { None } else { Some(in_scope) };
         let constraints = Constraints { searcher, terms, scope, with_phrases: has_clauses };
         let query = fields.candidates(&lookups, &constraints)?;

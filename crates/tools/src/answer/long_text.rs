@@ -1,5 +1,6 @@
 //! Parts of a text that exceeds the budget of an answer.
 
+use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
 use fetchwell_core::fit::{ChunkBudget, PageBudget};
@@ -20,6 +21,8 @@ pub(crate) struct LongText<'a> {
     /// Handle of the record.
     pub(crate) handle: &'a Handle,
     pub(crate) text: &'a str,
+    /// Pieces of the text that are parts of their own.
+    pub(crate) sections: &'a [Range<usize>],
     /// Number of the part, from 0.
     pub(crate) number: u32,
     pub(crate) budget: PageBudget,
@@ -38,8 +41,8 @@ impl LongText<'_> {
         let min_bytes = MIN_TEXT_BYTES.min(self.budget.tokens / 2);
         let left = |room: usize| room.saturating_sub(reserved).max(min_bytes);
         let chunks = ChunkBudget { bytes: left(room.bytes), tokens: left(room.tokens) };
-        let query =
-            PartQuery { address: self.handle.address(), text: self.text, chunks, number: self.number };
+        let Self { handle, text, sections, number, .. } = *self;
+        let query = PartQuery { address: handle.address(), text, sections, chunks, number };
         self.parts.bounds(query, stopped).map_err(|problem| match problem {
             PartError::NotFound { parts } => {
                 ToolError::PartNotFound { parts, last: self.id_of(parts.saturating_sub(1)) }

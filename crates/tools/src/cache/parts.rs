@@ -2,9 +2,10 @@
 //!
 //! A document over the budget is divided into parts, each found by its number. Finding part `n` means dividing the text
 //! from its start, so [`Parts`] caches the ends of the parts of recent documents.
-//! **Invariant:** where parts end depends only on the text and the budget; the cache only saves time.
+//! **Invariant:** where parts end depends only on the text, its sections and the budget; the cache only saves time.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,7 +25,7 @@ const MAX_IDLE: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone)]
 pub(crate) struct Parts(LruCache<PartsKey, Arc<Vec<usize>>>);
 
-/// Address of the record, hash of the text, and budget in bytes and tokens.
+/// Address of the record, hash of the text and its sections, and budget in bytes and tokens.
 type PartsKey = (RecordAddress, u64, usize, usize);
 
 impl Default for Parts {
@@ -38,6 +39,8 @@ impl Default for Parts {
 pub(crate) struct PartQuery<'a> {
     pub(crate) address: &'a RecordAddress,
     pub(crate) text: &'a str,
+    /// Pieces of the text in its order that share no part with the text around them, such as texts of attachments.
+    pub(crate) sections: &'a [Range<usize>],
     pub(crate) chunks: ChunkBudget,
     /// Number of the part, from 0.
     pub(crate) number: u32,
@@ -66,15 +69,16 @@ impl Parts {
     /// Returns the start and the end of a part, in bytes. Stops when `stopped` is set.
     pub(crate) fn bounds(
         &self,
-        PartQuery { address, text, chunks, number }: PartQuery<'_>,
+        PartQuery { address, text, sections, chunks, number }: PartQuery<'_>,
         stopped: &AtomicBool,
     ) -> Result<(usize, usize), PartError> {
         let wanted = saturated::<usize>(number);
-        if wanted > max_parts(chunks, text) {
+        // A section adds a part that begins with it, and one that begins behind it.
+        if wanted > max_parts(chunks, text).saturating_add(sections.len() * 2) {
             return Err(PartError::OutOfRange);
         }
         let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
+        (text, sections).hash(&mut hasher);
         let key = (address.clone(), hasher.finish(), chunks.bytes, chunks.tokens);
         let known = self.0.get(&key);
         // The ends of the known parts, from part 0.
@@ -83,7 +87,7 @@ impl Parts {
         let is_last = |ends: &[usize]| ends.last().is_some_and(|end| *end >= text.len());
         while ends.len() <= wanted && !is_last(&ends) && !stopped.load(Ordering::Relaxed) {
             let start = ends.last().copied().unwrap_or(0);
-            ends.push(chunk_end(text, start, chunks));
+            ends.push(end_of_part(text, start, sections, chunks));
         }
         let start = match wanted.checked_sub(1) {
             None => Some(0),
@@ -100,6 +104,13 @@ impl Parts {
         }
         bounds.ok_or(problem)
     }
+}
+
+/// Returns the end of the part that begins at a byte: that of its chunk, or else where a section begins or ends.
+fn end_of_part(text: &str, start: usize, sections: &[Range<usize>], chunks: ChunkBudget) -> usize {
+    let end = chunk_end(text, start, chunks);
+    let edges = sections.iter().flat_map(|section| [section.start, section.end]);
+    edges.filter(|edge| (start + 1..end).contains(edge)).min().unwrap_or(end)
 }
 
 /// Returns a number that the parts of `text` cannot exceed. A byte of text takes at most six bytes of JSON, a token at
@@ -122,8 +133,8 @@ mod tests {
     fn bounds(text: &str, number: u32, stopped: bool) -> (Result<(usize, usize), PartError>, u64) {
         let address = "c/s:r".parse::<Handle>().unwrap().address().clone();
         let parts = Parts::default();
-        let found = parts
-            .bounds(PartQuery { address: &address, text, chunks: CHUNKS, number }, &AtomicBool::new(stopped));
+        let query = PartQuery { address: &address, text, sections: &[], chunks: CHUNKS, number };
+        let found = parts.bounds(query, &AtomicBool::new(stopped));
         parts.0.evict();
         (found, parts.0.len())
     }
@@ -140,6 +151,27 @@ mod tests {
     fn a_document_is_not_divided_for_a_dropped_call() {
         let text = "word ".repeat(100_000);
         assert_eq!(bounds(&text, 400, true), (Err(PartError::Cancelled), 0));
+    }
+
+    #[test]
+    fn sections_are_parts_of_their_own() {
+        let text = format!("{}{}{}", "body ".repeat(300), "short\n", "long ".repeat(300));
+        let sections = [1_500..1_506, 1_506..3_006];
+        let address = "c/s:r".parse::<Handle>().unwrap().address().clone();
+        let parts = Parts::default();
+        let bounds = |number| {
+            let query =
+                PartQuery { address: &address, text: &text, sections: &sections, chunks: CHUNKS, number };
+            parts.bounds(query, &AtomicBool::new(false))
+        };
+        let mut ends = Vec::new();
+        while let Ok((start, end)) = bounds(saturated::<u32>(ends.len())) {
+            assert_eq!(start, ends.last().copied().unwrap_or(0));
+            ends.push(end);
+        }
+        assert!(ends.contains(&1_500) && ends.contains(&1_506), "{ends:?}");
+        assert_eq!((ends.len(), ends.last()), (5, Some(&3_006)), "{ends:?}");
+        assert_eq!(bounds(5), Err(PartError::NotFound { parts: 5 }));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The document of a record: whole, or one part of it within the budget.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -7,7 +8,9 @@ use fetchwell_callers::RecordPages;
 use fetchwell_core::fit::{PageBudget, clip};
 use fetchwell_core::handle::{ConnectionId, Handle, PartId, TextVersion};
 use fetchwell_core::hex::hexadecimal;
-use fetchwell_core::record::{Hit, Record, authored_at, document_text, fallback_title, own_link, own_title};
+use fetchwell_core::record::{
+    DocumentText, Hit, Record, authored_at, document_with_attachments, fallback_title, own_link, own_title,
+};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -93,7 +96,8 @@ pub(super) fn document(
     request: &Request,
     record: &Record,
 ) -> Result<Payload, ToolError> {
-    let text = document_text(&record.data) + &related_text(record);
+    let DocumentText { text, attachments } = document_with_attachments(&record.data);
+    let text = text + &related_text(record);
     let handle = Handle::mint(&record.address);
     let title = title(record);
     let id = handle.as_ref().map_or(request.id.as_str(), Handle::as_str);
@@ -135,7 +139,9 @@ pub(super) fn document(
     // Nor on the random key in the link of a record page: one token is reserved for each of its characters.
     let steady = pages.as_ref().map_or(url.as_str(), |pages| pages.without_key(&url));
     let without_text = json_of(&Document { text: "", url: steady, ..part.clone() })?;
-    let long = LongText { parts, handle, text: &text, number: request.part, budget: *budget };
+    let sections: Vec<Range<usize>> = attachments.into_iter().map(|attachment| attachment.range).collect();
+    let sections = sections.as_slice();
+    let long = LongText { parts, handle, text: &text, sections, number: request.part, budget: *budget };
     let (start, end) = long.bounds(&without_text, url.len() - steady.len(), stop)?;
     let own_id = long.id();
     let has_changed = request.part > 0 && request.version.is_some() && request.version != version;

@@ -106,7 +106,7 @@ pub(super) fn answer(part: &DocumentPart, stopped: &AtomicBool) -> Result<Payloa
     };
     let reserved = url.as_ref().map_or(0, |url| url.len() + "\"url\":\"\",".len())
         + warnings.iter().map(|warning| json_len(warning) + 16).sum::<usize>();
-    let long = LongText { parts, handle: &handle, text, number: *number, budget: *budget };
+    let long = LongText { parts, handle: &handle, text, sections: &[], number: *number, budget: *budget };
     let (start, end) = long.bounds(&json_of(&measured)?, reserved, stopped)?;
     let id = long.id();
     let shown = DocumentAnswer {

@@ -1,7 +1,7 @@
 //! The query language: words and operators in one text.
 //!
-//! Operators are `"exact phrase"`, `-word`, `-"phrase"`, `title:x`, `from:x` (`author:x`), `stream:x`, `connection:x`
-//! (`account:x`), `after:DATE`, `before:DATE` and `since:AGE`. The parser never fails: text that is not exactly an operator is
+//! Operators are `"exact phrase"`, `-word`, `-"phrase"`, `title:x`, `from:x` (`author:x`), `has:attachment`, `filename:x`,
+//! `stream:x`, `connection:x` (`account:x`), `after:DATE`, `before:DATE` and `since:AGE`. The parser never fails: text that is not exactly an operator is
 //! plain text. Dates within plain text are read, too, and stay in it. The parser has no clock: ages are counted back from a time
 //! that the caller passes, which also gives the time zone of days. `docs/search.md` has the table.
 
@@ -69,8 +69,8 @@ pub fn parse_query(text: &str, now: &Zoned) -> ParsedQuery {
 /// Name of a field operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldName {
-    Title,
-    From,
+    Text(SearchField),
+    Has,
     Stream,
     Connection,
     After,
@@ -81,8 +81,10 @@ enum FieldName {
 impl FieldName {
     fn parse(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
-            "title" => Self::Title,
-            "from" | "author" => Self::From,
+            "title" => Self::Text(SearchField::Title),
+            "from" | "author" => Self::Text(SearchField::From),
+            "filename" => Self::Text(SearchField::Filename),
+            "has" => Self::Has,
             "stream" => Self::Stream,
             "connection" | "account" => Self::Connection,
             "after" => Self::After,
@@ -200,10 +202,11 @@ impl<'a> Parser<'a> {
     fn add_field(&mut self, whole: &'a str, name: FieldName, value: &'a str) {
         let text = &mut self.parsed.text;
         match name {
-            FieldName::Title | FieldName::From => {
-                let field = if name == FieldName::Title { SearchField::Title } else { SearchField::From };
-                text.fields.push(FieldText { field, text: value.to_owned() });
-            }
+            FieldName::Text(field) => text.fields.push(FieldText { field, text: value.to_owned() }),
+            FieldName::Has => match value.to_ascii_lowercase().as_str() {
+                "attachment" | "attachments" => text.has_attachment = true,
+                _ => self.words.push(whole),
+            },
             FieldName::Stream => match value.parse() {
                 Ok(stream) if self.parsed.streams.contains(&stream) => {}
                 Ok(stream) => self.parsed.streams.push(stream),
@@ -324,6 +327,7 @@ mod tests {
         items.extend(text.phrases.iter().map(|phrase| format!("+{phrase}")));
         items.extend(text.excluded.iter().map(|excluded| format!("-{excluded}")));
         items.extend(text.fields.iter().map(|field| format!("{}={}", field.field.as_str(), field.text)));
+        items.extend(text.has_attachment.then(|| "has=attachment".to_owned()));
         items.extend(streams.iter().map(|stream| format!("stream={stream}")));
         items.extend(connections.iter().map(|connection| format!("connection={connection}")));
         items.extend(text.after.map(|time| format!(">={time}")));
@@ -348,6 +352,10 @@ mod tests {
             ("invoice -draft -\"not this\"", "invoice|-draft|-not this"),
             ("title:budget from:alice author:\"Bob B\" x", "x|title=budget|from=alice|from=Bob B"),
             ("From:alice@example.com", "|from=alice@example.com"),
+            ("has:attachment lease", "lease|has=attachment"),
+            ("HAS:Attachments filename:menu.pdf", "|filename=menu.pdf|has=attachment"),
+            ("x filename:\"annual report\"", "x|filename=annual report"),
+            ("x -has:attachment", "x -has:attachment|1 warned"),
             ("stream:messages stream:notes stream:notes x", "x|stream=messages|stream=notes"),
             ("x account:cin_work connection:\"cin work\"", "x|connection=cin_work|connection=cin work"),
             ("-draft stream:messages", "|-draft|stream=messages"),
@@ -415,6 +423,8 @@ mod tests {
             "12:30",
             "foo::bar from::new",
             "color:red",
+            "has:star has:",
+            "filename:",
             "x.title:y",
             "5 - 3",
             "-5",

@@ -1,0 +1,118 @@
+//! The reader of attachments: named bytes become text by the readers of all kinds of files.
+//!
+//! An attachment is read like a file of a folder, in a process of its own if it is a PDF document. Its records become one text
+//! instead of records of the store. A kind of file that is read in folders is read here as well.
+
+use std::fmt;
+use std::io::Cursor;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use super::super::ImportError;
+use super::super::archive::ArchiveLimits;
+use super::super::attached::{AttachedFile, AttachedText, AttachmentBounds, AttachmentReader, ReadProblem};
+use super::super::intake::{Intake, Report};
+use super::super::item::Item;
+use super::attachment_text::AttachmentText;
+use super::detect::detect_kind;
+use super::read::FileReader;
+use super::selection::FileSelection;
+
+/// Maximum number of problems of one attachment that are listed.
+const MAX_PROBLEMS: usize = 20;
+
+/// A reader of attachments of every kind of file that is read.
+pub(crate) struct Attachments<'a> {
+    /// Program that reads PDF documents in a process of its own.
+    program: Option<&'a Path>,
+    stop: &'a AtomicBool,
+    /// Bounds of the message that the messages to read are attached to.
+    outer: Option<&'a AttachmentBounds>,
+}
+
+impl<'a> Attachments<'a> {
+    /// Creates the reader of an import. `program` reads PDF documents in a process of its own; without it, this process does.
+    pub(crate) fn new(program: Option<&'a Path>, stop: &'a AtomicBool) -> Self {
+        Self { program, stop, outer: None }
+    }
+}
+
+impl AttachmentReader for Attachments<'_> {
+    fn begin(&self, message_bytes: usize) -> AttachmentBounds {
+        self.outer.map_or_else(|| AttachmentBounds::for_message(message_bytes), AttachmentBounds::nested)
+    }
+
+    fn read(&self, file: &AttachedFile<'_>, bounds: &AttachmentBounds) -> AttachedText {
+        let mut problems = Problems::default();
+        let item = match Item::from_reader(file.name.to_owned(), None, Box::new(Cursor::new(file.bytes))) {
+            Ok(item) => item,
+            Err(error) => return problems.with(file.name, &error.to_string()).into_text(String::new()),
+        };
+        let Some(kind) = detect_kind(&item) else { return AttachedText::default() };
+        if let Err(reason) = bounds.count_file() {
+            return problems.with(file.name, &reason).into_text(String::new());
+        }
+        let selection =
+            FileSelection { program: self.program.map(Path::to_owned), ..FileSelection::default() };
+        let nested = Attachments { outer: Some(bounds), ..*self };
+        let mut text = AttachmentText::new(file.name, bounds.text_left());
+        let limits = ArchiveLimits::new(file.bytes.len() as u64).at_level(bounds.level());
+        let ended = {
+            let mut intake = Intake::collect(&mut text, &mut problems, self.stop);
+            let reader = FileReader::new(&selection, &mut intake, &nested).within(bounds);
+            reader.read_whole(kind, item, &limits)
+        };
+        match ended {
+            Ok(()) => {}
+            Err(ImportError::Stopped) if text.is_full() => {
+                let max = bounds.text_left();
+                let reason =
+                    format!("its text is cut: {max} bytes are left for the attachments of the message");
+                problems.add(file.name, &reason);
+            }
+            Err(error) => problems.add(file.name, &error.to_string()),
+        }
+        problems.into_text(text.into_text())
+    }
+}
+
+/// The problems of one attachment.
+#[derive(Debug, Default)]
+struct Problems {
+    listed: Vec<ReadProblem>,
+    /// Number of problems beyond the maximum.
+    more: usize,
+}
+
+impl Problems {
+    fn with(mut self, name: &str, reason: &str) -> Self {
+        self.add(name, reason);
+        self
+    }
+
+    fn add(&mut self, name: &str, reason: &str) {
+        if self.listed.len() < MAX_PROBLEMS {
+            self.listed.push(ReadProblem { name: name.to_owned(), reason: reason.to_owned() });
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Returns the text of the attachment with its problems.
+    fn into_text(mut self, text: String) -> AttachedText {
+        if let (Some(last), 1..) = (self.listed.last_mut(), self.more) {
+            last.reason = format!("{}; {} more could not be read", last.reason, self.more);
+        }
+        AttachedText { text, problems: self.listed }
+    }
+}
+
+impl Report for Problems {
+    fn rejected(&mut self, place: &dyn fmt::Display, reason: &str) {
+        self.add(&place.to_string(), reason);
+    }
+
+    fn unread_attachment(&mut self, place: &str, name: &str, reason: &str) {
+        self.add(&format!("{place}/{name}"), reason);
+    }
+}
