@@ -5,4 +5,5 @@ mod damaged;
 mod mail;
 mod samples;
 mod shapes;
+mod slack;
 mod tables;

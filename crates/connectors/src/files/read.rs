@@ -7,7 +7,7 @@ use std::path::Path;
 use super::super::ImportError;
 use super::super::archive::{ArchiveLimits, Entry, gzip_entry, tar_entries, zip_entries};
 use super::super::calendar::{read_ics, read_vcard};
-use super::super::exports::{read_chatgpt, read_claude, read_github, read_slack};
+use super::super::exports::{SlackExports, is_name_list, read_chatgpt, read_claude, read_github, read_slack};
 use super::super::feed::read_feed;
 use super::super::intake::Intake;
 use super::super::item::{CHANGED, FileKind, FileRecord, Item, ReadError};
@@ -27,6 +27,8 @@ pub(crate) struct FileReader<'r, 'i> {
     intake: &'r mut Intake<'i>,
     /// Reader of the documents of a project, if that is imported.
     documents: Option<&'r mut DocumentReader>,
+    /// Names and threads of the exports of Slack in the import.
+    slack: SlackExports,
     /// Files that are not read.
     pub(crate) skipped: SkippedFiles,
     /// Number of files that were read or rejected.
@@ -37,8 +39,8 @@ pub(crate) struct FileReader<'r, 'i> {
 
 impl<'r, 'i> FileReader<'r, 'i> {
     pub(crate) fn new(selection: &'r FileSelection, intake: &'r mut Intake<'i>) -> Self {
-        let (documents, skipped) = (None, SkippedFiles::default());
-        Self { selection, intake, documents, skipped, files: 0, problem: None }
+        let (documents, slack, skipped) = (None, SlackExports::default(), SkippedFiles::default());
+        Self { selection, intake, documents, slack, skipped, files: 0, problem: None }
     }
 
     /// Reads each file as a document of a project.
@@ -197,7 +199,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
             FileKind::Sqlite => read_sqlite(&mut item, self.intake),
             FileKind::ChatGpt => read_chatgpt(item, self.intake),
             FileKind::Claude => read_claude(item, self.intake),
-            FileKind::Slack => read_slack(item, self.intake),
+            FileKind::Slack => read_slack(item, &mut self.slack, self.intake),
             FileKind::Github => read_github(item, self.intake),
             // Files of one record, which are read above.
             FileKind::Text
@@ -231,7 +233,12 @@ impl<'r, 'i> FileReader<'r, 'i> {
             Entry::Rejected(path, reason) => self.reject(&path, &reason),
             Entry::File(item) => match detect_kind(&item) {
                 Some(kind) if self.selection.has_entry(kind) => self.read_kind(kind, item, limits)?,
-                _ => self.skip(&item),
+                _ => {
+                    self.skip(&item);
+                    if is_name_list(&item.path) {
+                        self.slack.read_names(item);
+                    }
+                }
             },
         }
         Ok(())
