@@ -3,6 +3,7 @@
 #[cfg(unix)]
 mod damaged;
 mod mail;
+mod office;
 mod samples;
 mod shapes;
 mod slack;
