@@ -15,6 +15,9 @@ const MAX_CODE_BYTES: usize = 4;
 /// Maximum number of predefined CMaps that are kept. PDF has 61, and 4 for the characters of glyphs.
 const MAX_CMAPS: usize = 80;
 
+/// Number of the glyph that stands for all others (`.notdef`).
+const NO_GLYPH: u32 = 0;
+
 /// Maximum bytes of the name of a CMap that is not known.
 const MAX_NAME_BYTES: usize = 40;
 
@@ -126,12 +129,12 @@ impl CidEncoding {
                 return Code { number, bytes: at + 1, glyph };
             }
         }
-        // The CMap does not have it: it takes as many bytes as its first one suggests.
+        // The CMap does not have it: it takes as many bytes as its first one suggests, and has no glyph.
         let first = bytes.first().copied().unwrap_or_default();
         let length = if self.has_single_bytes && first < 0x80 { 1 } else { 2 };
         let code = bytes.get(..length).unwrap_or(bytes);
         let number = code.iter().fold(0, |number, byte| number << 8 | u32::from(*byte));
-        Code { number, bytes: code.len().max(1), glyph: number }
+        Code { number, bytes: code.len().max(1), glyph: NO_GLYPH }
     }
 
     /// Returns the characters of a code, or an empty text.
@@ -143,8 +146,10 @@ impl CidEncoding {
                 let units = high.filter(|high| *high > 0).into_iter().chain(low);
                 char::decode_utf16(units).map_while(Result::ok).collect()
             }
-            Characters::Glyph(glyphs) => glyphs.lookup_bf_string(code.glyph).map(text_of).unwrap_or_default(),
-            Characters::Unknown => String::new(),
+            Characters::Glyph(glyphs) if code.glyph != NO_GLYPH => {
+                glyphs.lookup_bf_string(code.glyph).map(text_of).unwrap_or_default()
+            }
+            Characters::Glyph(_) | Characters::Unknown => String::new(),
         }
     }
 }
