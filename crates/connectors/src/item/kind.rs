@@ -62,7 +62,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 24] = [
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
     (FileKind::Eml, "eml", "e-mail", &["eml"]),
     (FileKind::Mbox, "mbox", "mailbox", &["mbox"]),
-    (FileKind::Docx, "docx", "Word document", &["docx", "docm", "dotx", "doc", "dot"]),
+    (FileKind::Docx, "docx", "Word document", &["docx", "docm", "dotx", "doc"]),
     (FileKind::Pptx, "pptx", "PowerPoint presentation", &["pptx", "pptm", "ppsx", "ppt", "pps"]),
     (FileKind::Csv, "csv", "table", &["csv", "tsv"]),
     (FileKind::Xlsx, "xlsx", "Excel workbook", &["xlsx", "xlsm", "xls"]),

@@ -100,8 +100,10 @@ fn add_table(table: &RecordData, names: &Names, text: &mut String) {
     let rows = table.get("rows").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_array);
     for row in rows {
         for cell in row.iter().filter_map(Value::as_object) {
+            let start = text.len();
             add_block(cell, names, text);
-            text.truncate(text.trim_end_matches('\n').len());
+            let bytes = text.get(start..).unwrap_or_default().trim_end_matches('\n').len();
+            text.truncate(start + bytes);
             text.push('\t');
         }
         text.truncate(text.trim_end_matches('\t').len());
@@ -151,8 +153,9 @@ mod tests {
             (
                 json!({"type": "table", "rows": [
                     [{"type": "raw_text", "text": "A"}, {"type": "raw_text", "text": "B"}],
-                    [{"type": "rich_text", "elements": [rich(json!([{"type": "text", "text": "1"}]))]}]]}),
-                "A\tB\n1",
+                    [{"type": "rich_text", "elements": [rich(json!([{"type": "text", "text": "1"}]))]}],
+                    [{"type": "raw_text", "text": ""}, {"type": "raw_text", "text": "2"}]]}),
+                "A\tB\n1\n\t2",
             ),
             (json!({"type": "actions", "elements": [{"type": "button", "text": {"text": "Yes"}}]}), ""),
             (json!({"type": "rich_text", "elements": "x"}), ""),

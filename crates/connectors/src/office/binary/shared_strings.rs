@@ -132,11 +132,11 @@ mod tests {
         // The rest in UTF-16, then a text with a run and phonetic data that end in the third record.
         let second = [&[1, b'f', 0, 0x2C, 0x67][..], &[1, 0, 0x0C, 1, 0, 3, 0, 0, 0, b'x', 1, 2]].concat();
         let third = [&[3, 4, 9, 9, 9][..], &[2, 0, 1, b'y', 0, b'z', 0], &[7, 0, 0]].concat();
-        let texts = shared_strings(vec![&first, &second, &third]).unwrap();
+        let texts = shared_strings(vec![&first[..], &second[..], &third[..]]).unwrap();
         assert_eq!(texts, ["abc", "def本", "x", "yz"]);
         // A list that ends early, and one with more texts than cells.
-        assert_eq!(shared_strings(vec![&first]).unwrap(), ["abc"]);
-        assert!(shared_strings(vec![&[0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF]]).is_err());
+        assert_eq!(shared_strings(vec![&first[..]]).unwrap(), ["abc"]);
+        assert!(shared_strings(vec![&[0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF][..]]).is_err());
         assert!(shared_strings(Vec::new()).unwrap().is_empty());
         assert_eq!(text_in(&[2, 0, b'o', b'k', 9], 1).as_deref(), Some("ok"));
         assert_eq!((text_in(&[2, 0, 1, b'o', 0], 2), text_in(&[], 1)), (None, None));
