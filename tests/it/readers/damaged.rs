@@ -71,12 +71,12 @@ fn encrypted_files_of_every_kind_are_named() {
     let summary = damaged.check(&[
         ("aes.zip/secret.txt", "it is encrypted"),
         ("book.epub", "it is encrypted (a book with copy protection)"),
-        ("deck.pptx", "it is encrypted or in the format of Office 97; save it without a password"),
+        ("deck.pptx", "it is encrypted; save it without a password"),
         ("letter.odt", "it is encrypted"),
         ("locked.pdf", "it is encrypted: it needs a password"),
-        ("plan.docx", "it is encrypted or in the format of Office 97"),
+        ("plan.docx", "it is encrypted; save it without a password"),
         ("trips.ods", "it is encrypted"),
-        ("trips.xlsx", "it is encrypted or in the format of Office 97"),
+        ("trips.xlsx", "it is encrypted; save it without a password"),
     ]);
     assert_eq!((&summary["added"], &summary["skipped"]), (&1.into(), &1.into()));
     let named = damaged.workshop.import(&["sqlite", text(&damaged.folder.join("cipher.db"))]);

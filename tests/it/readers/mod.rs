@@ -5,6 +5,8 @@ mod attachments;
 mod damaged;
 mod hostile_attachments;
 mod mail;
+mod office;
 mod samples;
 mod shapes;
+mod slack;
 mod tables;

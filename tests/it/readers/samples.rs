@@ -213,7 +213,7 @@ fn slack_messages_have_names_channels_and_threads() {
     let workshop = Workshop::new();
     let files = ["users.json", "channels.json", "general/2026-04-01.json", "harbour/2026-04-02.json"];
     let path = archive(&workshop, "slack", &files);
-    assert_eq!(workshop.counts(&["slack", &path]), [6, 0, 0, 0, 0]);
+    assert_eq!(workshop.counts(&["slack", &path]), [5, 0, 0, 0, 0]);
     let (data, time) = record(&workshop, "general/1775037660.000200");
     assert_eq!((&data["from"], &data["channel"]), (&json!("Bo Li"), &json!("general")));
     assert_eq!(data["thread_id"], "general/1775037600.000100");
@@ -224,12 +224,15 @@ fn slack_messages_have_names_channels_and_threads() {
     );
     assert_eq!(time.as_deref(), Some("2026-04-01T10:01:00Z"));
     let (data, _) = record(&workshop, "general/1775037800.000300");
-    assert_eq!((&data["from"], &data["body"]), (&json!("Build"), &json!("Build 7\nThe hull has a leak")));
+    assert_eq!(
+        (&data["from"], &data["body"]),
+        (&json!("Build"), &json!("Build 7\nThe hull has a leak\nBuild 7 failed"))
+    );
     let (data, _) = record(&workshop, "general/1775037900.000400");
     assert_eq!(data["attachments"], json!(["tide.pdf"]));
     assert_eq!(workshop.search("\"A solenodon sleeps\""), ["c/messages/general%2F1775037660.000200"]);
     // The folder of the archive is the same export.
-    assert_eq!(Workshop::new().counts(&["slack", text(&sample("slack"))]), [6, 0, 0, 0, 0]);
+    assert_eq!(Workshop::new().counts(&["slack", text(&sample("slack"))]), [5, 0, 0, 0, 0]);
 }
 
 #[test]

@@ -100,10 +100,17 @@ fn titles_of_pdf_documents_are_titles_and_divided_words_are_found() {
     assert_eq!(workshop.search("capybara").len(), 4);
     assert_eq!(workshop.search("\"well-known heron\"").len(), 4);
     // Text whose characters are not known is no missing text layer.
-    let file = workshop.file("e.pdf", pdf("x", "BT /F1 10 Tf 50 700 Td <0041> Tj ET", "Some-Unknown-H"));
-    let said = crate::support::stderr(&workshop.import(&["pdf", &file]));
-    assert!(
-        said.contains("its fonts do not say which characters they show") && !said.contains("text layer"),
-        "{said}"
-    );
+    for (encoding, reason) in [
+        ("Identity-H", "its fonts do not say which characters they show"),
+        ("Some-Unknown-H", "its fonts need the CMap Some-Unknown-H, which is broken or not known"),
+    ] {
+        let file = workshop.file("e.pdf", pdf("x", "BT /F1 10 Tf 50 700 Td <0041> Tj ET", encoding));
+        let said = crate::support::stderr(&workshop.import(&["pdf", &file]));
+        assert!(said.contains(reason) && !said.contains("text layer"), "{said}");
+    }
+    // Fonts with a predefined CMap need no map of their own.
+    let content = "BT /F1 10 Tf 50 700 Td <6771 4EAC 306E 72F8> Tj ET";
+    let file = workshop.file("f.pdf", pdf("x", content, "UniJIS-UCS2-H"));
+    assert_eq!(workshop.counts(&["pdf", &file]), [1, 0, 0, 0, 0]);
+    assert_eq!(record(&workshop, "f.pdf").0["body"], "東京の狸");
 }

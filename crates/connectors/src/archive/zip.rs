@@ -6,6 +6,7 @@ use std::io::{Cursor, Read, Seek};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
+use super::super::exports::is_name_list;
 use super::super::item::{Item, ReadError};
 use super::limits::{ArchiveLimits, expands_too_much};
 use super::{Entry, Visitor, entry_path, is_system_file};
@@ -27,7 +28,10 @@ pub(crate) fn zip_entries(
         None => Box::new(Cursor::new(item.read_all()?)),
     };
     let mut archive = ZipArchive::new(reader).map_err(|error| format!("it is no ZIP archive: {error}"))?;
-    for index in 0..archive.len() {
+    // Names come before the messages that have only ids.
+    let mut order: Vec<usize> = (0..archive.len()).collect();
+    order.sort_by_cached_key(|index| !is_name_list(&entry_name(&archive, *index)));
+    for index in order {
         limits.count_entry()?;
         match entry(&mut archive, index, &path, limits) {
             Ok(Some(item)) => visit(Entry::File(item))?,
@@ -41,6 +45,11 @@ pub(crate) fn zip_entries(
     Ok(())
 }
 
+/// Returns the name of an entry, or an empty text if it is no text.
+fn entry_name(archive: &ZipArchive<Box<dyn ReadSeek>>, index: usize) -> String {
+    archive.name_for_index(index).and_then(Result::ok).unwrap_or_default().into_owned()
+}
+
 type RejectedEntry = (String, String);
 
 /// Opens an entry. Returns `None` for folders, links and files of operating systems.
@@ -50,7 +59,7 @@ fn entry<'a>(
     path: &str,
     limits: &ArchiveLimits,
 ) -> Result<Option<Item<'a>>, RejectedEntry> {
-    let name = archive.name_for_index(index).and_then(Result::ok).unwrap_or_default().into_owned();
+    let name = entry_name(archive, index);
     let path = entry_path(path, &name).map_err(|reason| (format!("{path}/{name}"), reason))?;
     let rejected = |error: ZipError| {
         let reason = match error {

@@ -12,4 +12,4 @@ mod slack;
 pub(crate) use self::chatgpt::read_chatgpt;
 pub(crate) use self::claude::read_claude;
 pub(crate) use self::github::read_github;
-pub(crate) use self::slack::read_slack;
+pub(crate) use self::slack::{SlackExports, is_name_list, listed_names, read_slack};

@@ -65,6 +65,11 @@ pub(super) fn text_at<'a>(object: &'a RecordData, field: &str) -> &'a str {
     object.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// Returns the objects in a list of an object.
+pub(super) fn objects_at<'a>(object: &'a RecordData, field: &str) -> impl Iterator<Item = &'a RecordData> {
+    object.get(field).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object)
+}
+
 /// Returns a number of seconds since 1970 as a time in RFC 3339.
 pub(super) fn time_of_seconds(seconds: f64) -> Option<String> {
     let millis = format!("{:.0}", seconds * 1_000.0).parse().ok()?;

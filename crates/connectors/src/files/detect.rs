@@ -88,7 +88,7 @@ fn binary_kind(head: &[u8], extension: &str) -> Option<FileKind> {
     if head.starts_with(b"PK\x03\x04") {
         return zip_kind(head, extension);
     }
-    // Encrypted office documents have the container of Office 97.
+    // Documents of Office 97 to 2003, and encrypted ones of later programs.
     if head.starts_with(b"\xD0\xCF\x11\xE0") {
         let kind = FileKind::from_extension(extension);
         return kind.filter(|kind| matches!(kind, FileKind::Docx | FileKind::Pptx | FileKind::Xlsx));

@@ -8,7 +8,7 @@ use super::super::ImportError;
 use super::super::archive::{ArchiveLimits, Entry, gzip_entry, tar_entries, zip_entries};
 use super::super::attached::{AttachmentBounds, AttachmentReader};
 use super::super::calendar::{read_ics, read_vcard};
-use super::super::exports::{read_chatgpt, read_claude, read_github, read_slack};
+use super::super::exports::{SlackExports, is_name_list, read_chatgpt, read_claude, read_github, read_slack};
 use super::super::feed::read_feed;
 use super::super::intake::Intake;
 use super::super::item::{CHANGED, FileKind, FileRecord, Item, ReadError};
@@ -32,6 +32,8 @@ pub(crate) struct FileReader<'r, 'i> {
     bounds: Option<&'r AttachmentBounds>,
     /// Reader of the documents of a project, if that is imported.
     documents: Option<&'r mut DocumentReader>,
+    /// Names and threads of the exports of Slack in the import.
+    slack: SlackExports,
     /// Files that are not read.
     pub(crate) skipped: SkippedFiles,
     /// Number of files that were read or rejected.
@@ -46,8 +48,9 @@ impl<'r, 'i> FileReader<'r, 'i> {
         intake: &'r mut Intake<'i>,
         attachments: &'r dyn AttachmentReader,
     ) -> Self {
-        let (bounds, documents, skipped) = (None, None, SkippedFiles::default());
-        Self { selection, intake, attachments, bounds, documents, skipped, files: 0, problem: None }
+        let (bounds, documents) = (None, None);
+        let (slack, skipped) = (SlackExports::default(), SkippedFiles::default());
+        Self { selection, intake, attachments, bounds, documents, slack, skipped, files: 0, problem: None }
     }
 
     /// Counts the files in archives within the bounds of a message.
@@ -221,7 +224,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
             FileKind::Sqlite => read_sqlite(&mut item, self.intake),
             FileKind::ChatGpt => read_chatgpt(item, self.intake),
             FileKind::Claude => read_claude(item, self.intake),
-            FileKind::Slack => read_slack(item, self.intake),
+            FileKind::Slack => read_slack(item, &mut self.slack, self.intake),
             FileKind::Github => read_github(item, self.intake),
             // Files of one record, which are read above.
             FileKind::Text
@@ -261,7 +264,12 @@ impl<'r, 'i> FileReader<'r, 'i> {
                     }
                     self.read_kind(kind, item, limits)?;
                 }
-                _ => self.skip(&item),
+                _ => {
+                    self.skip(&item);
+                    if is_name_list(&item.path) {
+                        self.slack.read_names(item);
+                    }
+                }
             },
         }
         Ok(())

@@ -1,72 +1,68 @@
 //! The reader of Word documents.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use super::super::documents::Document;
 use super::super::item::{FileKind, FileRecord, Item};
+use super::binary::{is_compound_file, read_doc};
 use super::package::Package;
-use super::properties::read_properties;
-use super::xml::{Node, walk_xml};
+use super::properties::{Relationship, read_properties, relationships};
+use super::word::word_text;
 
-/// The main part, and the parts with text that follows it.
-const PARTS: [&str; 4] =
-    ["word/document.xml", "word/footnotes.xml", "word/endnotes.xml", "word/comments.xml"];
+/// Name of the main part, if the document does not say another one.
+const MAIN_PART: &str = "word/document.xml";
 
-/// Reads a Word document: its text with tables, notes and comments, without deleted text.
+/// Kinds of the parts whose text follows that of the main part.
+const KINDS: [&str; 6] = ["footnotes", "endnotes", "comments", "diagramData", "header", "footer"];
+
+/// Reads a Word document: its text with tables and text boxes, then notes, comments, diagrams, headers and footers. Each
+/// section can have the same header again, which counts once. A document of Word 97 is read, too.
 pub(crate) fn read_docx(item: &mut Item<'_>) -> Result<FileRecord, String> {
-    let mut package = Package::open(item.read_all()?)?;
+    let bytes = item.read_all()?;
+    if is_compound_file(&bytes) {
+        return read_doc(item, bytes);
+    }
+    let mut package = Package::open(bytes)?;
     let mut document = Document::default();
     if let Some(xml) = package.read("docProps/core.xml")? {
         read_properties(&xml, &mut document)?;
     }
-    for part in PARTS {
-        match package.read(part)? {
-            Some(xml) => add_text(&xml, &mut document)?,
-            None if part == "word/document.xml" => return Err(format!("it has no part {part}")),
-            None => {}
+    let main = main_part(&mut package)?;
+    let main_text = word_text(&package.require(&main)?)?;
+    if document.title.is_empty() {
+        document.title = main_text.title;
+    }
+    document.text = main_text.text;
+    let related = relationships(&mut package, &main)?;
+    let mut known = HashSet::new();
+    for kind in KINDS {
+        for part in parts(kind, &main, &related) {
+            let Some(xml) = package.read(&part)? else { continue };
+            let text = word_text(&xml)?.text;
+            if !text.is_empty() && known.insert(text.clone()) {
+                document.text.push('\n');
+                document.text.push_str(&text);
+            }
         }
     }
     document.text = document.text.trim().to_owned();
     Ok(document.into_record(FileKind::Docx, item))
 }
 
-/// Appends the text of a part. The first paragraph in the style `Title` is the title if there is no other.
-fn add_text(xml: &str, document: &mut Document) -> Result<(), String> {
-    let (mut is_text, mut fallbacks, mut cells) = (false, 0_usize, 0_usize);
-    let (mut paragraph, mut is_title) = (0, false);
-    walk_xml(xml, &mut |node| {
-        let text = &mut document.text;
-        match node {
-            // The same content again, for programs that cannot show the first choice.
-            Node::Start(tag) if tag.name == "Fallback" => fallbacks += 1,
-            Node::End("Fallback") => fallbacks = fallbacks.saturating_sub(1),
-            _ if fallbacks > 0 => {}
-            Node::Start(tag) => match tag.name {
-                "t" => is_text = true,
-                "p" => (paragraph, is_title) = (text.len(), false),
-                "pStyle" => is_title = tag.attribute("val").is_some_and(|style| style == "Title"),
-                "tab" => text.push('\t'),
-                "br" | "cr" => text.push('\n'),
-                "tc" => cells += 1,
-                _ => {}
-            },
-            Node::Text(piece) if is_text => text.push_str(piece),
-            Node::End("t") => is_text = false,
-            Node::End("p") => {
-                if is_title && document.title.is_empty() {
-                    document.title = text.get(paragraph..).unwrap_or_default().to_owned();
-                }
-                text.push(if cells > 0 { ' ' } else { '\n' });
-            }
-            Node::End("tc") => {
-                cells = cells.saturating_sub(1);
-                text.truncate(text.trim_end_matches(' ').len());
-                text.push('\t');
-            }
-            Node::End("tr") => {
-                text.truncate(text.trim_end_matches('\t').len());
-                text.push('\n');
-            }
-            Node::Text(_) | Node::End(_) => {}
-        }
-        Ok(())
-    })
+/// Returns the name of the main part.
+fn main_part(package: &mut Package) -> Result<String, String> {
+    let related = relationships(package, "")?;
+    let found = related.into_values().find(|related| related.kind == "officeDocument");
+    Ok(found.map_or_else(|| MAIN_PART.to_owned(), |related| related.part))
+}
+
+/// Returns the names of the parts of a kind. Documents without relationships have notes in the usual place.
+fn parts(kind: &str, main: &str, related: &HashMap<String, Relationship>) -> BTreeSet<String> {
+    let found = related.values().filter(|related| related.kind == kind);
+    let mut parts: BTreeSet<String> = found.map(|related| related.part.clone()).collect();
+    if parts.is_empty() {
+        let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder);
+        parts.insert(format!("{folder}/{kind}.xml"));
+    }
+    parts
 }

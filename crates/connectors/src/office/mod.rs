@@ -3,11 +3,15 @@
 //! * `package`: the parts of a container, within limits
 //! * `xml`: a walk over the elements and texts of a part
 //! * `properties`: title, author and times of a document
+//! * `alternatives`: content that a part has twice, `word`: the text of a part of a Word document
 //! * `docx`, `pptx`, `odt`, `epub`: documents; `xlsx`, `ods`: spreadsheets, a record per row
-//! * `rows`: the rows of a sheet as records
+//! * `rows`: the rows of a sheet as records, `serial`: days and times as numbers
+//! * `binary`: the formats of Office 97 to 2003
 //!
 //! **Invariant:** entities are never expanded, no macro is run, and no other file is opened.
 
+mod alternatives;
+mod binary;
 mod docx;
 mod epub;
 mod ods;
@@ -16,6 +20,8 @@ mod package;
 mod pptx;
 mod properties;
 mod rows;
+mod serial;
+mod word;
 mod xlsx;
 mod xml;
 

@@ -16,9 +16,6 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 /// Maximum number of parts.
 const MAX_PARTS: usize = 20_000;
 
-/// Start of the container of encrypted documents and of documents of Office 97.
-const COMPOUND_FILE: &[u8] = b"\xD0\xCF\x11\xE0";
-
 /// An opened container.
 pub(super) struct Package {
     archive: ZipArchive<Cursor<Vec<u8>>>,
@@ -29,11 +26,6 @@ pub(super) struct Package {
 impl Package {
     /// Opens a container.
     pub(super) fn open(bytes: Vec<u8>) -> Result<Self, String> {
-        if bytes.starts_with(COMPOUND_FILE) {
-            return Err(
-                "it is encrypted or in the format of Office 97; save it without a password".to_owned()
-            );
-        }
         let archive = ZipArchive::new(Cursor::new(bytes))
             .map_err(|error| format!("its container is broken: {error}"))?;
         if archive.len() > MAX_PARTS {

@@ -4,16 +4,16 @@
 
 use std::collections::HashMap;
 
-use jiff::civil::{Date, DateTime};
-use jiff::{SignedDuration, ToSpan};
 use serde_json::Value;
 
 use super::super::intake::Intake;
 use super::super::item::{Item, ReadError};
+use super::binary::{is_compound_file, read_xls};
 use super::ods::number;
 use super::package::Package;
 use super::properties::relationships;
 use super::rows::{MAX_CELLS, Row, Rows};
+use super::serial::TimeStyle;
 use super::xml::{Node, Tag, walk_xml};
 
 const MAIN_PART: &str = "xl/workbook.xml";
@@ -21,18 +21,12 @@ const MAIN_PART: &str = "xl/workbook.xml";
 /// Maximum number of sheets.
 const MAX_SHEETS: usize = 1_000;
 
-/// Numbers of the built-in formats that show a day or time.
-const DATE_FORMATS: [std::ops::RangeInclusive<u32>; 4] = [14..=22, 27..=36, 45..=47, 50..=58];
-
-/// Number of the built-in format `[h]:mm:ss`.
-const DURATION_FORMAT: u32 = 46;
-
-/// Number of days from 1900 to the end of the year 9999.
-const MAX_SERIAL: f64 = 2_958_466.0;
-
 /// Reads the sheets of a workbook.
 pub(crate) fn read_xlsx(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<(), ReadError> {
     let bytes = item.read_all()?;
+    if is_compound_file(&bytes) {
+        return read_xls(item, bytes, intake);
+    }
     let file_bytes = bytes.len();
     let mut package = Package::open(bytes)?;
     let (sheets, starts_in_1904) = sheets(&mut package)?;
@@ -105,15 +99,6 @@ fn shared_texts(xml: &str) -> Result<Vec<String>, String> {
     Ok(texts)
 }
 
-/// Meaning of a number of days.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TimeStyle {
-    /// A day, a time of a day, or both.
-    Date,
-    /// Hours, minutes and seconds, without a day.
-    Duration,
-}
-
 /// Returns the cell styles that show a day, time or duration, by their numbers.
 fn time_styles(xml: &str) -> Result<HashMap<usize, TimeStyle>, String> {
     let (mut formats, mut styles, mut count, mut is_cell_style) = (HashMap::new(), HashMap::new(), 0, false);
@@ -123,16 +108,13 @@ fn time_styles(xml: &str) -> Result<HashMap<usize, TimeStyle>, String> {
             Node::End("cellXfs") => is_cell_style = false,
             Node::Start(tag) if tag.name == "numFmt" => {
                 let id = tag.attribute("numFmtId").and_then(|id| id.parse::<u32>().ok());
-                let style = tag.attribute("formatCode").and_then(|code| time_style(&code));
+                let style = tag.attribute("formatCode").and_then(|code| TimeStyle::from_format(&code));
                 formats.extend(id.zip(style));
             }
             Node::Start(tag) if tag.name == "xf" && is_cell_style => {
                 let id = tag.attribute("numFmtId").and_then(|id| id.parse().ok()).unwrap_or(0);
-                let built_in = || match id {
-                    DURATION_FORMAT => Some(TimeStyle::Duration),
-                    _ => DATE_FORMATS.iter().any(|range| range.contains(&id)).then_some(TimeStyle::Date),
-                };
-                styles.extend(formats.get(&id).copied().or_else(built_in).map(|style| (count, style)));
+                let style = formats.get(&id).copied().or_else(|| TimeStyle::from_built_in(id));
+                styles.extend(style.map(|style| (count, style)));
                 count += 1;
             }
             Node::Start(_) | Node::End(_) | Node::Text(_) => {}
@@ -140,29 +122,6 @@ fn time_styles(xml: &str) -> Result<HashMap<usize, TimeStyle>, String> {
         Ok::<(), String>(())
     })?;
     Ok(styles)
-}
-
-/// Returns what a number format shows, if it is a part of a day, time or duration. A duration has its largest unit in
-/// brackets: `[h]:mm`.
-fn time_style(code: &str) -> Option<TimeStyle> {
-    let lower = code.to_ascii_lowercase();
-    let has_unit = ["[h", "[m]", "[mm]", "[s"].iter().any(|unit| lower.contains(unit));
-    let style = if has_unit { TimeStyle::Duration } else { TimeStyle::Date };
-    let (mut is_quoted, mut is_bracketed, mut is_escaped) = (false, false, false);
-    let mut characters = code.chars();
-    let shows_time = characters.any(|character| {
-        let is_literal = is_quoted || is_bracketed || is_escaped;
-        is_escaped = false;
-        match character {
-            '"' => is_quoted = !is_quoted,
-            '[' if !is_quoted => is_bracketed = true,
-            ']' => is_bracketed = false,
-            '\\' | '_' | '*' if !is_literal => is_escaped = true,
-            _ => {}
-        }
-        !is_literal && matches!(character, 'd' | 'D' | 'm' | 'M' | 'y' | 'Y' | 'h' | 'H' | 's' | 'S')
-    });
-    (shows_time || has_unit).then_some(style)
 }
 
 /// The shared texts and styles to which cells refer.
@@ -228,12 +187,8 @@ impl Workbook {
             "str" | "inlineStr" | "d" => Some(text.trim()).filter(|text| !text.is_empty()).map(Value::from),
             _ => {
                 let value = text.trim().parse::<f64>().ok()?;
-                let time = match self.time_styles.get(&cell.style) {
-                    Some(TimeStyle::Date) => date_of_serial(value, self.starts_in_1904),
-                    Some(TimeStyle::Duration) => duration_of_serial(value),
-                    None => None,
-                };
-                time.or_else(|| number(value))
+                let time = self.time_styles.get(&cell.style);
+                time.and_then(|time| time.value(value, self.starts_in_1904)).or_else(|| number(value))
             }
         }
     }
@@ -258,90 +213,9 @@ fn column_of(reference: &str) -> Option<usize> {
     column?.checked_sub(1)
 }
 
-/// Returns the hours, minutes and seconds of a number of days.
-fn duration_of_serial(serial: f64) -> Option<Value> {
-    if !(0.0..MAX_SERIAL).contains(&serial) {
-        return None;
-    }
-    let seconds = format!("{:.0}", serial * 86_400.0).parse::<u64>().ok()?;
-    let (minutes, seconds) = (seconds / 60, seconds % 60);
-    Some(Value::from(format!("{:02}:{:02}:{seconds:02}", minutes / 60, minutes % 60)))
-}
-
-/// Returns the day or time of a number of days since 1900 or 1904. Numbers below 1 are times of day.
-fn date_of_serial(serial: f64, starts_in_1904: bool) -> Option<Value> {
-    if serial > 0.0 && serial < 1.0 {
-        return duration_of_serial(serial);
-    }
-    if !(1.0..MAX_SERIAL).contains(&serial) {
-        return None;
-    }
-    // Excel counts 29 February 1900, which did not exist.
-    let (year, month, day) = if starts_in_1904 {
-        (1904, 1, 1)
-    } else if serial < 60.0 {
-        (1899, 12, 31)
-    } else {
-        (1899, 12, 30)
-    };
-    let start = Date::new(year, month, day).ok()?;
-    let days = format!("{:.0}", serial.trunc()).parse::<i64>().ok()?;
-    let date = start.checked_add(days.days()).ok()?;
-    if serial.fract() == 0.0 {
-        return Some(Value::from(date.to_string()));
-    }
-    let seconds = format!("{:.0}", serial.fract() * 86_400.0).parse::<i64>().ok()?;
-    let time: DateTime = date.at(0, 0, 0, 0).checked_add(SignedDuration::from_secs(seconds)).ok()?;
-    Some(Value::from(format!("{}Z", time.strftime("%Y-%m-%dT%H:%M:%S"))))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn serial_numbers_are_days() {
-        for (serial, in_1904, expect) in [
-            (1.0, false, Some("1900-01-01")),
-            (59.0, false, Some("1900-02-28")),
-            (61.0, false, Some("1900-03-01")),
-            (46_113.0, false, Some("2026-04-01")),
-            (46_113.5, false, Some("2026-04-01T12:00:00Z")),
-            (44_651.0, true, Some("2026-04-01")),
-            (0.343_75, false, Some("08:15:00")),
-            (0.0, false, None),
-            (1e300, false, None),
-            (f64::NAN, false, None),
-        ] {
-            assert_eq!(date_of_serial(serial, in_1904), expect.map(Value::from), "{serial}");
-        }
-    }
-
-    #[test]
-    fn durations_are_hours() {
-        for (serial, expect) in
-            [(1.25, Some("30:00:00")), (0.0, Some("00:00:00")), (0.000_7, Some("00:01:00")), (-1.0, None)]
-        {
-            assert_eq!(duration_of_serial(serial), expect.map(Value::from), "{serial}");
-        }
-    }
-
-    #[test]
-    fn formats_that_show_dates_are_recognized() {
-        for (code, expect) in [
-            ("yyyy-mm-dd", Some(TimeStyle::Date)),
-            ("h:mm", Some(TimeStyle::Date)),
-            ("[h]:mm:ss", Some(TimeStyle::Duration)),
-            ("[mm]:ss", Some(TimeStyle::Duration)),
-            ("[Blue]d.m.yy", Some(TimeStyle::Date)),
-            ("0.00", None),
-            ("[Red]0.00", None),
-            ("0 \"days\"", None),
-            ("#,##0\\ \\d", None),
-        ] {
-            assert_eq!(time_style(code), expect, "{code}");
-        }
-    }
 
     #[test]
     fn references_have_columns() {

@@ -86,19 +86,22 @@ pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, String> {
         }
     }
     if document.text.is_empty() {
-        return Err(empty_document(document.pages, reader.has_unmapped_text, has_end));
+        return Err(empty_document(document.pages, &reader, has_end));
     }
     document.text = join_divided_words(&document.text);
     Ok(document)
 }
 
 /// Returns the reason why a document has no text.
-fn empty_document(pages: usize, has_unmapped_text: bool, has_end: bool) -> String {
+fn empty_document(pages: usize, reader: &PageReader, has_end: bool) -> String {
     let pages = if pages == 1 { "1 page".to_owned() } else { format!("{pages} pages") };
-    if has_unmapped_text {
+    if reader.has_unmapped_text {
+        let reason = match &reader.unknown_cmap {
+            Some(name) => format!("its fonts need the CMap {name}, which is broken or not known"),
+            None => "its fonts do not say which characters they show".to_owned(),
+        };
         return format!(
-            "the text on its {pages} cannot be read: its fonts do not say which characters they show; print it to a new PDF \
-             file, or export it from its program again"
+            "the text on its {pages} cannot be read: {reason}; print it to a new PDF file, or export it from its program again"
         );
     }
     let reason = if has_end {
@@ -184,6 +187,79 @@ mod tests {
         let font = "<</Type/Font/Subtype/Type1/BaseFont/X/Encoding<</Differences[1/fi/eacute/uni20AC/A.sc 65/zero]>>>>";
         check("BT /F1 12 Tf 50 700 Td <0102030441> Tj ET", font, "fiéA0".replace('é', "é€").as_str());
         check("BT /F1 12 Tf 50 700 Td (Ren\\351) Tj ET", HELVETICA, "René");
+    }
+
+    /// Returns a font with this encoding and the glyphs of a collection, and what follows it.
+    fn wide_font(encoding: &str, collection: &str, more: &str) -> String {
+        format!(
+            "<</Type/Font/Subtype/Type0/BaseFont/X/Encoding{encoding}/DescendantFonts[<</Type/Font/Subtype/CIDFontType0\
+             /BaseFont/X/CIDSystemInfo<</Registry(Adobe)/Ordering({collection})/Supplement 2>>/DW 1000>>]>>{more}"
+        )
+    }
+
+    /// Returns the object to which a font refers as its encoding.
+    fn own_cmap(cmap: &str) -> String {
+        format!(
+            "\nendobj\n7 0 obj\n<</Type/CMap/CMapName/Own/Length {}>>\nstream\n{cmap}\nendstream",
+            cmap.len()
+        )
+    }
+
+    #[test]
+    fn predefined_cmaps_have_characters() {
+        for (encoding, collection, codes, expect) in [
+            ("UniJIS-UCS2-H", "Japan1", "65E5672C", "日本"),
+            ("UniJIS-UTF16-H", "Japan1", "0041D842DFB7", "A𠮷"),
+            ("90ms-RKSJ-H", "Japan1", "4193FA967BB1", "A日本ｱ"),
+            ("EUC-H", "Japan1", "C6FCCBDC", "日本"),
+            ("H", "Japan1", "467C4B5C", "日本"),
+            ("UniGB-UCS2-H", "GB1", "4E2D6587", "中文"),
+            ("GBK-EUC-H", "GB1", "61B4F3D0DC", "a大熊"),
+            ("GBK2K-H", "GB1", "B4F3D0DC", "大熊"),
+            ("ETen-B5-H", "CNS1", "A4A4A4E5", "中文"),
+            ("UniCNS-UTF16-H", "CNS1", "4E2D6587", "中文"),
+            ("KSCms-UHC-H", "Korea1", "C7D1B1B9", "한국"),
+            ("UniKS-UCS2-H", "Korea1", "D55CAD6D", "한국"),
+            // Numbers of glyphs of a known collection.
+            ("Identity-H", "Japan1", "00220023", "AB"),
+            // Half a code, and one that no table has.
+            ("90ms-RKSJ-H", "Japan1", "93FA93", "日"),
+            ("GBK-EUC-H", "GB1", "B4F3FFFF61", "大a"),
+        ] {
+            let content = format!("BT /F1 12 Tf 50 700 Td <{codes}> Tj ET");
+            let text = extract_pdf(pdf(&content, &wide_font(&format!("/{encoding}"), collection, "")));
+            assert_eq!(text.map(|text| text.text).as_deref(), Ok(expect), "{encoding}");
+        }
+        let columns = "BT /F1 10 Tf 500 700 Td <65E5> Tj <672C> Tj ET BT /F1 10 Tf 485 700 Td <8A9E> Tj ET";
+        check(columns, &wide_font("/UniJIS-UCS2-V", "Japan1", ""), "日本\n語");
+    }
+
+    #[test]
+    fn own_and_broken_cmaps_are_bounded() {
+        let content = "BT /F1 12 Tf 50 700 Td <93FA967B01> Tj ET";
+        let cmap = "/90ms-RKSJ-H usecmap 1 begincidchar <01> 34 endcidchar";
+        check(content, &wide_font(" 7 0 R", "Japan1", &own_cmap(cmap)), "日本A");
+        let long = "1 begincidrange <00000000> <FFFFFFFF> 0 endcidrange ".repeat(10_000);
+        for broken in [
+            "",
+            "bcmap\u{1}\u{0}\u{0}\u{0}\u{10}\u{9}\u{0}\u{0}\u{0}\u{8}Own",
+            "/Own usecmap",
+            "/Identity-H usecmap 9 begincidrange <00> <FFFF",
+            "1 beginbfrange <00000000> <FFFFFFFF> [ <0041>",
+            "1 begincidrange <0000> <FFFF> 4294967295 endcidrange",
+            long.as_str(),
+        ] {
+            let read = extract_pdf(pdf(content, &wide_font(" 7 0 R", "Japan1", &own_cmap(broken))));
+            let said = read.map(|read| read.text).unwrap_or_else(|error| error);
+            assert!(said.len() < 300, "{said}");
+        }
+        for (encoding, reason) in
+            [("/Some-Unknown-H", "its fonts need the CMap Some-Unknown-H,"), ("/A#1B#5B2J", "the CMap A2J,")]
+        {
+            let error = extract_pdf(pdf(content, &wide_font(encoding, "Japan1", ""))).unwrap_err();
+            assert!(error.contains(reason) && error.contains("print it to a new PDF"), "{error:?}");
+            assert!(!error.contains('\u{1b}'), "{error:?}");
+        }
     }
 
     #[test]

@@ -4,34 +4,44 @@ use std::collections::HashMap;
 
 use encoding_rs::{MACINTOSH, WINDOWS_1252};
 use fetchwell_core::saturate::saturated;
-use hayro_cmap::{BfString, CMap};
+use hayro_cmap::CMap;
 use hayro_syntax::object::{Array, Dict, Name, Number, Object, Stream};
 
+use super::cid::{CMaps, CidEncoding, Code, document_cmap, text_of};
 use super::encoding::{glyph_text, standard_text};
 
 /// Maximum number of widths of a font that are read.
 const MAX_WIDTHS: usize = 70_000;
+
+/// Distance of two glyphs in vertical writing, in text space for size 1.
+const VERTICAL_ADVANCE: f64 = -1.0;
 
 /// A font, as far as text needs it.
 #[derive(Debug)]
 pub(super) struct Font {
     /// The mapping that the document has for copying text.
     to_unicode: Option<CMap>,
-    /// Texts of codes of a font with single bytes.
-    encoding: Vec<String>,
-    /// True if a code has two bytes.
-    is_wide: bool,
+    encoding: Encoding,
     widths: HashMap<u32, f64>,
     default_width: f64,
     /// Length of a unit of widths, in text space.
     unit: f64,
 }
 
+/// The codes of a font.
+#[derive(Debug)]
+enum Encoding {
+    /// Texts of the 256 codes of a font with single bytes.
+    Single(Vec<String>),
+    /// Codes of one to four bytes.
+    Wide(CidEncoding),
+}
+
 /// A character code with its text.
 #[derive(Debug)]
 pub(super) struct Glyph {
     pub(super) text: String,
-    /// Width in text space, for size 1.
+    /// Width in text space, for size 1. In vertical writing, it is a height.
     pub(super) width: f64,
     /// True if word spacing applies to it.
     pub(super) is_space: bool,
@@ -39,9 +49,9 @@ pub(super) struct Glyph {
 
 impl Font {
     /// Reads the dictionary of a font.
-    pub(super) fn new(font: &Dict<'_>) -> Self {
+    pub(super) fn new(font: &Dict<'_>, cmaps: &mut CMaps) -> Self {
         let to_unicode = font.get::<Stream<'_>>("ToUnicode").and_then(|stream| stream.decoded().ok());
-        let to_unicode = to_unicode.and_then(|cmap| CMap::parse(&cmap, |_name| None));
+        let to_unicode = to_unicode.and_then(|cmap| document_cmap(&cmap));
         let subtype = font.get::<Name<'_>>("Subtype");
         let subtype = subtype.as_ref().map(Name::as_str).unwrap_or_default();
         let is_wide = subtype == "Type0";
@@ -55,29 +65,53 @@ impl Font {
             _ => (simple_widths(font), 500.0),
         };
         let unit = if subtype == "Type3" { type3_unit(font) } else { 0.001 };
-        let encoding = if is_wide { Vec::new() } else { simple_encoding(font, subtype) };
-        Self { to_unicode, encoding, is_wide, widths, default_width, unit }
+        let encoding = if is_wide {
+            Encoding::Wide(CidEncoding::new(font, descendant.as_ref(), cmaps))
+        } else {
+            Encoding::Single(simple_encoding(font, subtype))
+        };
+        Self { to_unicode, encoding, widths, default_width, unit }
     }
 
     /// Returns the glyphs of a string.
     pub(super) fn glyphs<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = Glyph> + 'a {
-        bytes.chunks(if self.is_wide { 2 } else { 1 }).map(|code| {
-            let number = code.iter().fold(0_u32, |number, byte| (number << 8) | u32::from(*byte));
-            let width = self.widths.get(&number).copied().unwrap_or(self.default_width) * self.unit;
-            Glyph { text: self.text(number), width, is_space: !self.is_wide && number == 32 }
+        let mut rest = bytes;
+        std::iter::from_fn(move || {
+            let first = *rest.first()?;
+            let code = match &self.encoding {
+                Encoding::Single(_) => Code { number: first.into(), bytes: 1, glyph: first.into() },
+                Encoding::Wide(encoding) => encoding.next_code(rest),
+            };
+            rest = rest.get(code.bytes..).unwrap_or_default();
+            let width = self.widths.get(&code.glyph).copied().unwrap_or(self.default_width) * self.unit;
+            let width = if self.is_vertical() { VERTICAL_ADVANCE } else { width };
+            Some(Glyph { text: self.text(code), width, is_space: code.bytes == 1 && code.number == 32 })
         })
     }
 
-    fn text(&self, code: u32) -> String {
-        let mapped = self.to_unicode.as_ref().and_then(|cmap| cmap.lookup_bf_string(code));
-        match mapped {
-            Some(BfString::Char('\0')) => String::new(),
-            Some(BfString::Char(character)) => character.to_string(),
-            Some(BfString::String(text)) => text,
-            None => {
-                let place = usize::try_from(code).ok();
-                place.and_then(|place| self.encoding.get(place)).cloned().unwrap_or_default()
-            }
+    /// Returns true if glyphs follow each other downwards.
+    pub(super) fn is_vertical(&self) -> bool {
+        matches!(&self.encoding, Encoding::Wide(encoding) if encoding.is_vertical)
+    }
+
+    /// Returns the name of the CMap that the font needs and that is not known.
+    pub(super) fn unknown_cmap(&self) -> Option<&str> {
+        match &self.encoding {
+            Encoding::Wide(encoding) => encoding.unknown.as_deref(),
+            Encoding::Single(_) => None,
+        }
+    }
+
+    fn text(&self, code: Code) -> String {
+        match self.to_unicode.as_ref().and_then(|cmap| cmap.lookup_bf_string(code.number)) {
+            Some(mapped) => text_of(mapped),
+            None => match &self.encoding {
+                Encoding::Single(texts) => {
+                    let place = usize::try_from(code.number).ok();
+                    place.and_then(|place| texts.get(place)).cloned().unwrap_or_default()
+                }
+                Encoding::Wide(encoding) => encoding.text(code),
+            },
         }
     }
 }

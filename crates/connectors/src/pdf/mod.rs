@@ -8,8 +8,10 @@
 //! * `page`: the text of a page, `layout`: the lines and spaces between pieces of text, `heading`: its largest text
 //! * `words`: words that are divided at the end of a line
 //! * `font`, `encoding`: the characters of a font, and of encodings by the names of glyphs
+//! * `cid`: the codes and characters of fonts for Chinese, Japanese and Korean
 //! * `worker`: the process that reads a document
 
+mod cid;
 mod encoding;
 mod extract;
 mod font;

@@ -8,6 +8,7 @@ use hayro_syntax::content::ops::TypedInstruction;
 use hayro_syntax::object::{Array, Dict, Name, Number, Object, ObjectIdentifier, Stream};
 use hayro_syntax::page::{Page, Resources};
 
+use super::cid::CMaps;
 use super::font::Font;
 use super::layout::{Layout, PageText, Point};
 
@@ -30,9 +31,12 @@ const MAX_FONTS: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct PageReader {
     fonts: HashMap<ObjectIdentifier, Rc<Font>>,
+    cmaps: CMaps,
     operators: u64,
     /// True if text was shown whose characters are not known.
     pub(super) has_unmapped_text: bool,
+    /// Name of a CMap that such text needs and that is not known.
+    pub(super) unknown_cmap: Option<String>,
 }
 
 /// A transformation: x' = ax + cy + e, y' = bx + dy + f.
@@ -103,7 +107,8 @@ struct Content<'r> {
     saved: Vec<State>,
     text: Matrix,
     line: Matrix,
-    has_unmapped_text: bool,
+    /// Font of text whose characters are not known.
+    unmapped: Option<Rc<Font>>,
 }
 
 impl PageReader {
@@ -125,7 +130,7 @@ impl PageReader {
         level: usize,
     ) -> Result<(), String> {
         let (text, line) = (Matrix::IDENTITY, Matrix::IDENTITY);
-        let mut content = Content { layout, state, saved: Vec::new(), text, line, has_unmapped_text: false };
+        let mut content = Content { layout, state, saved: Vec::new(), text, line, unmapped: None };
         let mut operators = TypedIter::new(bytes);
         while let Some(operator) = operators.next() {
             self.operators += 1;
@@ -148,7 +153,10 @@ impl PageReader {
                 other => content.apply(&other),
             }
         }
-        self.has_unmapped_text |= content.has_unmapped_text;
+        if let Some(font) = content.unmapped {
+            self.has_unmapped_text = true;
+            self.unknown_cmap = self.unknown_cmap.take().or_else(|| font.unknown_cmap().map(str::to_owned));
+        }
         Ok(())
     }
 
@@ -185,7 +193,7 @@ impl PageReader {
         if let Some(known) = id.and_then(|id| self.fonts.get(&id)) {
             return Some(Rc::clone(known));
         }
-        let font = Rc::new(Font::new(&font));
+        let font = Rc::new(Font::new(&font, &mut self.cmaps));
         if let Some(id) = id.filter(|_| self.fonts.len() < MAX_FONTS) {
             self.fonts.insert(id, Rc::clone(&font));
         }
@@ -238,7 +246,7 @@ impl Content<'_> {
                         Object::String(text) => self.show(text.as_bytes()),
                         Object::Number(gap) => {
                             let gap = -gap.as_f64() / 1_000.0 * self.state.size * self.state.stretch;
-                            self.text = self.text.moved(gap, 0.0);
+                            self.advance(gap);
                         }
                         _ => {}
                     }
@@ -256,9 +264,17 @@ impl Content<'_> {
         self.set_line(self.line.moved(0.0, -self.state.leading));
     }
 
+    /// Moves the position in the direction of the writing.
+    fn advance(&mut self, distance: f64) {
+        let is_vertical = self.state.font.as_ref().is_some_and(|font| font.is_vertical());
+        let (x, y) = if is_vertical { (0.0, distance) } else { (distance, 0.0) };
+        self.text = self.text.moved(x, y);
+    }
+
     /// Adds a string, and moves the position behind it.
     fn show(&mut self, bytes: &[u8]) {
         let Some(font) = self.state.font.clone() else { return };
+        let is_vertical = font.is_vertical();
         let start = self.text.then(self.state.matrix);
         let (mut text, mut width) = (String::new(), 0.0);
         for glyph in font.glyphs(bytes) {
@@ -267,10 +283,14 @@ impl Content<'_> {
             width += (glyph.width * self.state.size + spacing) * self.state.stretch;
             text.push_str(&glyph.text);
         }
-        self.has_unmapped_text |= text.is_empty() && width > 0.0;
-        self.text = self.text.moved(width, 0.0);
+        if text.is_empty() && width.abs() > 0.0 {
+            self.unmapped = Some(font);
+        }
+        self.advance(width);
         let end = self.text.then(self.state.matrix).origin();
         let size = (self.state.size * start.scale()).abs();
-        self.layout.add(&text, start.origin(), end, size);
+        // Columns are lines from the right to the left.
+        let turned = |place: Point| if is_vertical { Point { x: -place.y, y: place.x } } else { place };
+        self.layout.add(&text, turned(start.origin()), turned(end), size);
     }
 }

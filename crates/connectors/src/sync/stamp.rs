@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fetchwell_source::contract::Fingerprint;
 use sha2::{Digest, Sha256};
 
+use super::super::exports::listed_names;
 use super::super::item::FileKind;
 
 /// Maximum size in bytes of a file that has a fingerprint. Larger ones are read again if only their times changed.
@@ -26,10 +27,11 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// Reads the state of a file. That of a database includes its write-ahead log.
+    /// Reads the state of a file. That of a database includes its write-ahead log, and that of a day of Slack the lists of
+    /// names in its export.
     pub(super) fn read(file: &Path, metadata: &Metadata) -> Self {
         let (mut text, mut newest) = describe(metadata);
-        if let Some(metadata) = log_of(file).and_then(|log| fs::metadata(log).ok()) {
+        for metadata in log_of(file).into_iter().chain(listed_names(file)).flat_map(fs::metadata) {
             let (log, changed_at) = describe(&metadata);
             text = format!("{text}+{log}");
             newest = newest.max(changed_at);
@@ -67,7 +69,8 @@ fn describe(metadata: &Metadata) -> (String, SystemTime) {
     (format!("{}-{nanoseconds}", metadata.len()), modified)
 }
 
-/// Returns the fingerprint of a file, or `None` for a large one. That of a database includes its write-ahead log.
+/// Returns the fingerprint of a file, or `None` for a large one. That of a database includes its write-ahead log, and that
+/// of a day of Slack sizes and times of the lists of names.
 pub(super) fn fingerprint(file: &Path) -> io::Result<Option<Fingerprint>> {
     let mut hash = Sha256::new();
     if !add_content(&mut hash, file)? {
@@ -80,6 +83,9 @@ pub(super) fn fingerprint(file: &Path) -> io::Result<Option<Fingerprint>> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
+    }
+    for metadata in listed_names(file).into_iter().flat_map(fs::metadata) {
+        hash.update(describe(&metadata).0);
     }
     Ok(hash.finalize().first_chunk().copied())
 }

@@ -1,0 +1,59 @@
+//! The streams of a compound file, within limits.
+
+use std::io::{Cursor, Read};
+
+use cfb::CompoundFile;
+
+/// Start of a compound file.
+const SIGNATURE: &[u8] = b"\xD0\xCF\x11\xE0";
+
+/// Maximum size of a stream in bytes.
+const MAX_STREAM_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Stream of a document in a newer format with a password.
+const ENCRYPTED_PACKAGE: &str = "/EncryptedPackage";
+
+/// Reason why an encrypted document is not read.
+pub(super) const ENCRYPTED: &str = "it is encrypted; save it without a password";
+
+/// Returns true if a file is a compound file.
+pub(in super::super) fn is_compound_file(bytes: &[u8]) -> bool {
+    bytes.starts_with(SIGNATURE)
+}
+
+/// An opened compound file. The crate checks that no chain of sectors and no storage is a cycle.
+pub(super) struct Compound(CompoundFile<Cursor<Vec<u8>>>);
+
+impl Compound {
+    /// Opens a compound file.
+    ///
+    /// # Errors
+    ///
+    /// The file is damaged, or has an encrypted document.
+    pub(super) fn open(bytes: Vec<u8>) -> Result<Self, String> {
+        let file = CompoundFile::open(Cursor::new(bytes)).map_err(|error| broken(&error))?;
+        if file.is_stream(ENCRYPTED_PACKAGE) {
+            return Err(ENCRYPTED.to_owned());
+        }
+        Ok(Self(file))
+    }
+
+    /// Reads a stream of the root storage. Returns `None` if there is none.
+    pub(super) fn read(&mut self, name: &str) -> Result<Option<Vec<u8>>, String> {
+        let path = format!("/{name}");
+        if !self.0.is_stream(&path) {
+            return Ok(None);
+        }
+        let stream = self.0.open_stream(&path).map_err(|error| broken(&error))?;
+        let mut bytes = Vec::new();
+        stream.take(MAX_STREAM_BYTES + 1).read_to_end(&mut bytes).map_err(|error| broken(&error))?;
+        if bytes.len() as u64 > MAX_STREAM_BYTES {
+            return Err(format!("its stream {name} is larger than {MAX_STREAM_BYTES} bytes"));
+        }
+        Ok(Some(bytes))
+    }
+}
+
+fn broken(error: &std::io::Error) -> String {
+    format!("its container is broken: {error}")
+}
