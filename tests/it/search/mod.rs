@@ -11,4 +11,5 @@ mod query_language;
 mod query_operators;
 mod ranking;
 mod rerank;
+mod spellings;
 mod understanding;

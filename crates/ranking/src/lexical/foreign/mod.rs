@@ -18,7 +18,7 @@ use super::hits::hit_of;
 use super::matching::{ExcerptTerms, ScanAllowance};
 use super::selection::Match;
 use super::stems::Inflection;
-use super::terms::{QueryTerms, Slot, share_of};
+use super::terms::{JoinedSlot, QueryTerms, Slot, share_of};
 use super::words::words;
 
 /// Weight of another form of a word, beside 1 for the word itself.
@@ -30,6 +30,7 @@ pub struct ForeignTerms {
     terms: ExcerptTerms,
     /// Share of each word of the query in percent.
     shares: Vec<u8>,
+    joined: Vec<JoinedSlot>,
     excluded: Vec<String>,
     title: Vec<String>,
     scan: ScanAllowance,
@@ -43,7 +44,9 @@ impl ForeignTerms {
         let mut terms = ExcerptTerms::default();
         let forms: Vec<Option<Inflection>> =
             query.slots.iter().map(|slot| Inflection::new(&slot.text)).collect();
-        let shares: Vec<u8> = query.slots.iter().map(Slot::percent).collect();
+        // A result need not have two spellings of a word.
+        let share = |slot: &Slot| if slot.is_joined() { 0 } else { slot.percent() };
+        let shares: Vec<u8> = query.slots.iter().map(share).collect();
         for (number, slot) in query.slots.iter().enumerate() {
             terms.add(&slot.text, number, slot.share());
         }
@@ -65,6 +68,7 @@ impl ForeignTerms {
         Self {
             terms,
             shares,
+            joined: query.joined,
             excluded: search.excluded.iter().map(|text| folded(text)).collect(),
             title: in_title.map(|field| folded(&field.text)).collect(),
             scan: ScanAllowance::default(),
@@ -98,7 +102,15 @@ impl ForeignTerms {
                 4 * u32::from(share)
             }
         };
-        let found = self.terms.weights_in(texts(record));
+        let mut found = self.terms.weights_in(texts(record));
+        for JoinedSlot { slot, parts, .. } in &self.joined {
+            let is_found = found.get(*slot).is_some_and(|weight| *weight > 0.0);
+            for part in parts.iter().filter(|_| is_found) {
+                if let (Some(weight), Some(share)) = (found.get_mut(*part), self.shares.get(*part)) {
+                    *weight = weight.max(FORM_WEIGHT * share_of(*share));
+                }
+            }
+        }
         let part: u32 =
             found.into_iter().zip(&self.shares).map(|(weight, share)| fifths(weight, *share)).sum();
         let whole = self.shares.iter().map(|share| u32::from(*share)).sum::<u32>().saturating_mul(5);
@@ -125,7 +137,7 @@ fn texts(record: &RecordData) -> impl Iterator<Item = &str> {
 /// Returns the folded words of a text with a space around each.
 fn folded(text: &str) -> String {
     let mut folded = String::from(" ");
-    for word in words(text) {
+    for word in words(text).filter(|word| !word.is_joined()) {
         folded.push_str(&word.folded(text));
         folded.push(' ');
     }
@@ -165,6 +177,9 @@ mod tests {
             ("unpaid invoice", fields(&[("title", "Trip")]), Some(80)),
             ("unpaid invoice", fields(&[("text", "Invoices, unpaid")]), Some(90)),
             ("unpaid invoice", fields(&[("url", "https://a.test/unpaid-invoice")]), None),
+            ("wi-fi", fields(&[("text", "Wifi here")]), Some(80)),
+            ("wifi", fields(&[("text", "Wi-Fi here")]), Some(100)),
+            ("wi-fi", fields(&[("text", "Wi-Fi here")]), Some(100)),
             ("***", fields(&[("title", "Invoice 7")]), None),
         ] {
             let terms = ForeignTerms::new(&SearchText::plain(query), std::iter::once(&record));
