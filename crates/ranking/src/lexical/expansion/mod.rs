@@ -24,6 +24,9 @@ pub(super) const ONLY_FORM_QUALITY: f32 = 0.9;
 /// Quality of a word with one edit.
 const EDIT_QUALITY: f32 = 0.7;
 
+/// The same if other words begin with the word, which may be the beginning of one.
+const EDIT_BESIDE_QUALITY: f32 = 0.5;
+
 /// Quality of a word that a misspelt word begins with, such as `comm` for `commn`. Letters are left out more often than a
 /// letter too many is typed at the end, so `common` comes before it.
 const SHORTER_QUALITY: f32 = 0.5;
@@ -70,8 +73,11 @@ const MAX_INFLECTED: usize = 8;
 /// Maximum number of other forms of a word, the most frequent ones.
 const MAX_FORMS: usize = 4;
 
-/// Maximum number of replacements of a word that no record has.
+/// Maximum number of words with one edit that replace a word that no record has.
 const MAX_REPLACEMENTS: usize = 5;
+
+/// Maximum number of words that begin with a word that no record has.
+const MAX_BEGINNINGS: usize = 24;
 
 /// Minimum length in characters of a word that is replaced if no record has it.
 const MIN_REPLACED: usize = 4;
@@ -299,6 +305,15 @@ pub(super) fn importance(slot: &Slot) -> f32 {
     }
 }
 
+/// Adds the words that are not there yet.
+fn add_new(known: &mut Vec<Alternative>, others: Vec<Alternative>) {
+    for other in others {
+        if !known.iter().any(|each| each.text == other.text) {
+            known.push(other);
+        }
+    }
+}
+
 /// Returns the inverse document frequency of a word.
 #[expect(clippy::cast_precision_loss, reason = "a logarithm of numbers of records")]
 fn rarity(frequency: u64, records: u64) -> f32 {
@@ -327,21 +342,20 @@ impl<V: Vocabulary> Expansion<'_, V> {
         if frequency > 0 {
             return self.most_frequent(forms, max_forms, FORM_QUALITY);
         }
-        let forms = self.most_frequent(forms, MAX_FORMS, ONLY_FORM_QUALITY)?;
-        if !forms.is_empty() {
-            return Ok(forms);
-        }
+        let mut others = self.most_frequent(forms, MAX_FORMS, ONLY_FORM_QUALITY)?;
         if word.chars().count() < MIN_REPLACED {
-            return Ok(Vec::new());
+            return Ok(others);
         }
-        let mut edits = self.most_frequent(self.edits(word)?, MAX_REPLACEMENTS, EDIT_QUALITY)?;
+        let edits = if others.is_empty() { self.edits(word)? } else { BTreeMap::new() };
+        let longer = self.vocabulary.beginning_with(word, 0..=usize::MAX, |other| other != word)?;
+        let longer = self.most_frequent(longer, MAX_BEGINNINGS, PREFIX_QUALITY)?;
+        let quality = if longer.is_empty() { EDIT_QUALITY } else { EDIT_BESIDE_QUALITY };
+        let mut edits = self.most_frequent(edits, MAX_REPLACEMENTS, quality)?;
+        add_new(&mut others, longer);
         for shorter in edits.iter_mut().filter(|edit| word.starts_with(&edit.text)) {
             shorter.quality = SHORTER_QUALITY;
         }
-        let longer = self.vocabulary.beginning_with(word, 0..=usize::MAX, |other| other != word)?;
-        let mut others = self.most_frequent(longer, MAX_REPLACEMENTS, PREFIX_QUALITY)?;
-        others.retain(|other| !edits.iter().any(|edit| edit.text == other.text));
-        others.extend(edits);
+        add_new(&mut others, edits);
         Ok(others)
     }
 

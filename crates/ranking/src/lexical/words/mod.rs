@@ -444,6 +444,8 @@ mod tests {
         check("parseConfigFile x", &["parseconfigfile", "parse", "config", "file", "x"]);
         check("HTTPServer", &["httpserver", "http", "server"]);
         check("sha256Sum", &["sha256sum", "sha256", "sum"]);
+        check("OAuthClient", &["oauthclient", "oauth", "client"]);
+        check("getXPosition planB", &["getxposition", "get", "xposition", "planb"]);
         for whole in ["iPhone", "PDFs", "README", "Title", "aB3dEfGh", "IDs"] {
             check(whole, &[&whole.to_lowercase()]);
         }
