@@ -376,9 +376,11 @@ impl<'a> Candidates<'a> {
         let mut matches =
             vec![fetchwell_ranking::lexical::ranking::WordMatches::default(); self.lookups.words.len()];
         let mut in_sequences: HashMap<&[u8], Vec<u32>> = HashMap::new();
-        let sequences = || self.lookups.sequences.iter();
         let is_in_sequence = |word: &[u8]| {
-            sequences().any(|sequence| sequence.words.iter().any(|each| each.as_bytes() == word))
+            self.lookups
+                .sequences
+                .iter()
+                .any(|sequence| sequence.words.iter().any(|each| each.as_bytes() == word))
         };
         let vector = row.try_get::<_, RawVector<'_>>(7);
         if let Ok(vector) = &vector {
@@ -410,10 +412,12 @@ impl<'a> Candidates<'a> {
             matches.positions.sort_unstable();
             matches.positions.dedup();
         }
-        for sequence in sequences() {
-            let places = |word: &String| in_sequences.get(word.as_bytes()).cloned().unwrap_or_default();
-            let places: Vec<Vec<u32>> = sequence.words.iter().map(places).collect();
-            let places: Vec<(u32, &[u32])> = (0..).zip(places.iter().map(Vec::as_slice)).collect();
+        for sequence in &self.lookups.sequences {
+            let places = sequence
+                .words
+                .iter()
+                .map(|word| in_sequences.get(word.as_bytes()).map_or(&[][..], Vec::as_slice));
+            let places: Vec<(u32, &[u32])> = (0..).zip(places).collect();
             if let Some(matches) = matches.get_mut(sequence.slot) {
                 matches.add_sequence(&places, sequence.quality, title_words);
             }

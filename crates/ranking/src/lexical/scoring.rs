@@ -5,7 +5,7 @@
 
 use fetchwell_core::saturate::saturated;
 
-use super::expansion::{ADJACENT_QUALITY, Alternative, Lookup, Lookups, SPELLING_QUALITY};
+use super::expansion::{ADJACENT_QUALITY, Lookup, Lookups, SPELLING_QUALITY};
 use super::ranking::{Neighbours, RankedQuery, RankedRecord, RankedWord, WEIGHTS, WordMatches};
 use super::selection::{Likeness, ScoredCandidate, sort_by_score};
 use super::terms::{JoinedSlot, QueryTerms};
@@ -110,12 +110,13 @@ impl<'a> Raises<'a> {
 
 /// Lowers the matches of words of which a record has only joined forms: `wi-fi` for `wifi`. Such a form is at two places.
 fn lower_joined_forms(lookups: &Lookups, record: &mut RankedRecord) {
-    let is_pair = |pair: &[u32]| matches!(pair, [one, other] if one.checked_add(1) == Some(*other));
-    // Numbers have no joined form, and are often there twice.
-    let has_letter = |word: &Alternative| word.text.chars().any(char::is_alphabetic);
     for (lookup, matches) in lookups.words.iter().zip(&mut record.matches) {
-        let is_joined = !matches.positions.is_empty() && matches.positions.chunks(2).all(is_pair);
-        let may_be_joined = lookup.kind == WordKind::Spaced && lookup.alternatives.iter().any(has_letter);
+        let mut pairs = matches.positions.chunks(2);
+        let is_joined = !matches.positions.is_empty()
+            && pairs.all(|pair| matches!(pair, [one, other] if one.checked_add(1) == Some(*other)));
+        // Numbers have no joined form, and are often there twice.
+        let may_be_joined = lookup.kind == WordKind::Spaced
+            && lookup.alternatives.iter().any(|word| word.text.chars().any(char::is_alphabetic));
         if may_be_joined && is_joined {
             matches.frequency /= 2.0;
             matches.quality *= SPELLING_QUALITY;

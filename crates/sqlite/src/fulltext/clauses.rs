@@ -3,7 +3,7 @@
 //! The words are a flat list of clauses, because the index can skip low-scoring records only for those. Operators and
 //! narrow scopes are required clauses beside that list.
 
-use fetchwell_ranking::lexical::expansion::{Lookup, Lookups, Sequence};
+use fetchwell_ranking::lexical::expansion::{Lookup, Lookups};
 use fetchwell_ranking::lexical::terms::{Phrase, PhraseWord, QueryTerms};
 use tantivy::query::{
     AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery,
@@ -167,16 +167,16 @@ impl Fields {
     /// Returns the clauses for records that have a sequence which stands for a word.
     #[expect(clippy::cast_precision_loss, reason = "a few words")]
     fn sequence_clauses(self, lookups: &Lookups) -> Vec<Clause> {
-        let clause = |sequence: &Sequence| {
+        let clauses = lookups.sequences.iter().filter_map(|sequence| {
             let weight = lookups.words.get(sequence.slot)?.weight * sequence.quality;
-            let term = |(at, word): (usize, &String)| (at, Term::from_field_text(self.text, word));
-            let phrase = PhraseQuery::new_with_offset(sequence.words.iter().enumerate().map(term).collect());
+            let terms = sequence.words.iter().map(|word| Term::from_field_text(self.text, word));
+            let phrase = PhraseQuery::new_with_offset(terms.enumerate().collect());
             // The index adds up the rarities of the words.
             let rarity = lookups.rarity(sequence.frequency) * sequence.words.len() as f32;
             let boosted = BoostQuery::new(Box::new(phrase), weight / rarity.max(f32::MIN_POSITIVE));
             Some((Occur::Should, Box::new(boosted) as Box<dyn Query>))
-        };
-        lookups.sequences.iter().filter_map(clause).collect()
+        });
+        clauses.collect()
     }
 
     fn constraint_clauses(self, constraints: &Constraints<'_>) -> Result<Vec<Clause>, TantivyError> {

@@ -93,8 +93,9 @@ pub(crate) fn possible_groups(number: &str) -> Vec<&str> {
     if !is_grouped_number(number) {
         return Vec::new();
     }
-    let at = |start: usize| GROUP_LENGTHS.filter_map(move |length| number.get(start..start + length));
-    (0..number.len()).flat_map(at).chain(number.get(..1)).collect()
+    let groups = (0..number.len())
+        .flat_map(|start| GROUP_LENGTHS.filter_map(move |length| number.get(start..start + length)));
+    groups.chain(number.get(..1)).collect()
 }
 
 fn is_grouped_number(word: &str) -> bool {
@@ -103,12 +104,9 @@ fn is_grouped_number(word: &str) -> bool {
 
 /// Returns the places between letters and digits.
 fn number_boundaries(word: &str) -> Vec<usize> {
-    let bytes = word.as_bytes().windows(2).enumerate();
-    let is_boundary = |pair: &[u8]| match pair {
-        [one, other] => one.is_ascii_digit() != other.is_ascii_digit(),
-        _ => false,
-    };
-    bytes.filter(|(_, pair)| is_boundary(pair)).map(|(at, _)| at + 1).collect()
+    let pairs = word.bytes().zip(word.bytes().skip(1)).enumerate();
+    let boundaries = pairs.filter(|(_, (one, other))| one.is_ascii_digit() != other.is_ascii_digit());
+    boundaries.map(|(at, _)| at + 1).collect()
 }
 
 #[cfg(test)]
@@ -145,8 +143,7 @@ mod tests {
         let found = groups("5551234567", &is_known, 2).unwrap();
         assert_eq!(found, [vec!["555", "123", "4567"], vec!["5", "5512", "34", "567"]]);
         assert!(groups("123456", &is_known, 2).unwrap().is_empty());
-        let all = |_: &str| Ok::<_, ()>(true);
-        let found = groups("123456789012345", &all, 3).unwrap();
+        let found = groups("123456789012345", &|_: &str| Ok::<_, ()>(true), 3).unwrap();
         assert_eq!((found.len(), found.iter().map(Vec::len).max()), (3, Some(4)));
         let possible = possible_groups("5551234567");
         assert!(known.iter().all(|group| possible.contains(group)), "{possible:?}");

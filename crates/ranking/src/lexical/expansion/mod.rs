@@ -203,8 +203,8 @@ impl Lookups {
             let qualities = word.alternatives.iter().map(|alternative| alternative.quality);
             let qualities = qualities.chain(sequences.map(|sequence| sequence.quality));
             // An identifier is found by its underscores.
-            let least = if word.kind == WordKind::Joined { 1.0 } else { 0.0 };
-            word.ranked_weight() * qualities.fold(least, f32::max)
+            let by_underscores = if word.kind == WordKind::Joined { 1.0 } else { 0.0 };
+            word.ranked_weight() * qualities.fold(by_underscores, f32::max)
         });
         if total > 0.0 { best.sum::<f32>() / total } else { 0.0 }
     }

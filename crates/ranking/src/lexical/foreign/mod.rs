@@ -18,7 +18,7 @@ use super::hits::hit_of;
 use super::matching::{ExcerptTerms, ScanAllowance};
 use super::selection::Match;
 use super::stems::Inflection;
-use super::terms::{JoinedSlot, QueryTerms, Slot, share_of};
+use super::terms::{JoinedSlot, QueryTerms, share_of};
 use super::words::words;
 
 /// Weight of another form of a word, beside 1 for the word itself.
@@ -45,8 +45,8 @@ impl ForeignTerms {
         let forms: Vec<Option<Inflection>> =
             query.slots.iter().map(|slot| Inflection::new(&slot.text)).collect();
         // A result need not have two spellings of a word.
-        let share = |slot: &Slot| if slot.is_joined() { 0 } else { slot.percent() };
-        let shares: Vec<u8> = query.slots.iter().map(share).collect();
+        let shares = query.slots.iter().map(|slot| if slot.is_joined() { 0 } else { slot.percent() });
+        let shares: Vec<u8> = shares.collect();
         for (number, slot) in query.slots.iter().enumerate() {
             terms.add(&slot.text, number, slot.share());
         }

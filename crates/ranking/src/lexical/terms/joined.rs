@@ -53,16 +53,15 @@ impl QueryTerms {
         slots: &mut HashMap<String, usize>,
     ) {
         for joined in words(piece).filter(Word::is_joined) {
-            let is_part = |word: &&WrittenWord| {
-                joined.range.start <= word.range.start && word.range.end <= joined.range.end
-            };
-            let parts: Vec<&WrittenWord> = written.iter().filter(is_part).collect();
+            let parts = written
+                .iter()
+                .filter(|word| joined.range.start <= word.range.start && word.range.end <= joined.range.end);
+            let parts: Vec<&WrittenWord> = parts.collect();
             self.add_joined(&NewSlot::written(&parts, joined.folded(piece)), slots);
         }
-        let is_joined = |one: &WrittenWord, other: &WrittenWord| {
-            piece.get(one.range.end..other.range.start) == Some(UNDERSCORE)
-        };
-        for run in written.chunk_by(is_joined).filter(|run| run.len() > 1) {
+        let runs =
+            written.chunk_by(|one, other| piece.get(one.range.end..other.range.start) == Some(UNDERSCORE));
+        for run in runs.filter(|run| run.len() > 1) {
             let parts: Vec<&WrittenWord> = run.iter().collect();
             let underscore = self.slot(UNDERSCORE.to_owned(), WordKind::Underscore, WHOLE, slots);
             let text =

@@ -49,8 +49,9 @@ impl Compound {
         }
         let Self { start, end, position, words, has_numbers } = std::mem::take(self);
         let is_joined = !has_numbers && words == WORDS && (MIN_BYTES..=MAX_BYTES).contains(&(end - start));
-        let has_letter = || text.get(start..end).is_some_and(|piece| piece.contains(char::is_alphabetic));
-        (is_joined && has_letter()).then_some(WrittenPiece { range: start..end, position })
+        let is_word =
+            is_joined && text.get(start..end).is_some_and(|piece| piece.contains(char::is_alphabetic));
+        is_word.then_some(WrittenPiece { range: start..end, position })
     }
 
     /// Adds a word of a script with spaces, which may begin another piece.
@@ -60,10 +61,9 @@ impl Compound {
             *self = Self { start: word.start, end: word.end, position, words: 1, has_numbers: false };
             return;
         }
-        let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
         let bytes = text.as_bytes();
-        let before = gap.start.checked_sub(1).and_then(|at| bytes.get(at));
-        self.has_numbers |= is_digit(before) && is_digit(bytes.get(gap.end));
+        let around = [gap.start.checked_sub(1).and_then(|at| bytes.get(at)), bytes.get(gap.end)];
+        self.has_numbers |= around.iter().flatten().filter(|byte| byte.is_ascii_digit()).count() == 2;
         self.words += 1;
         self.end = word.end;
     }
@@ -104,10 +104,13 @@ pub(crate) fn with_signs(text: &str, word: &Range<usize>) -> Option<Range<usize>
     let is_letter_or = |sign: u8, byte: Option<u8>| {
         byte.is_some_and(|byte| byte == sign || byte.is_ascii_alphabetic() || !byte.is_ascii())
     };
-    let is_digit = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_digit());
     let end = match (at(word.end), at(word.end + 1)) {
         (Some(b'+'), Some(b'+')) if !is_letter_or(b'+', at(word.end + 2)) => word.end + 2,
-        (Some(b'#'), next) if !is_letter_or(b'#', next) && !is_digit(next) => word.end + 1,
+        (Some(b'#'), next)
+            if !is_letter_or(b'#', next) && !next.is_some_and(|next| next.is_ascii_digit()) =>
+        {
+            word.end + 1
+        }
         _ if before == Some(b'.') => word.end,
         _ => return None,
     };
@@ -131,11 +134,8 @@ pub(crate) fn without_connectors(piece: &str) -> Option<String> {
     }
     let mut characters = piece.chars();
     let first = characters.next()?;
-    let is_left_out = |character: &char| joins(*character) || *character == '.';
-    if !characters.as_str().chars().any(|character| is_left_out(&character)) {
-        return None;
-    }
-    Some(std::iter::once(first).chain(characters.filter(|character| !is_left_out(character))).collect())
+    let rest: String = characters.clone().filter(|other| !joins(*other) && *other != '.').collect();
+    (rest.len() < characters.as_str().len()).then(|| std::iter::once(first).chain(rest.chars()).collect())
 }
 
 #[cfg(test)]

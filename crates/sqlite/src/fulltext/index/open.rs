@@ -87,9 +87,12 @@ pub(super) fn load_commit(index: &Index) -> Result<IndexMeta, IndexFault> {
 /// Returns the version that a commit contains, or 0 for an index without commits.
 pub(super) fn commit_version(commit: &IndexMeta, uuid: &str) -> Result<i64, IndexFault> {
     let Some(payload) = &commit.payload else { return Ok(0) };
-    let is_readable = |layout: u32| layout == LAYOUT || PREVIOUS_LAYOUTS.contains(&layout);
     match serde_json::from_str::<CommitPayload>(payload) {
-        Ok(reflects) if is_readable(reflects.layout) && reflects.store == uuid => Ok(reflects.version),
+        Ok(CommitPayload { layout, store, version })
+            if store == uuid && (layout == LAYOUT || PREVIOUS_LAYOUTS.contains(&layout)) =>
+        {
+            Ok(version)
+        }
         _ => Err(IndexFault::Outdated),
     }
 }
