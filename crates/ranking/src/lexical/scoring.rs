@@ -48,7 +48,7 @@ pub fn score(
     query.words.extend(raises.words());
     let scored = candidates.into_iter().map(|mut evidence| {
         lower_joined_forms(lookups, &mut evidence.record);
-        add_joined_matches(terms, lookups, &mut evidence.record);
+        add_joined_matches(terms, &mut evidence.record);
         evidence.record.matches.extend(raises.matches(&evidence));
         let features = query.features(&evidence.record);
         ScoredCandidate {
@@ -127,19 +127,18 @@ fn lower_joined_forms(lookups: &Lookups, record: &mut RankedRecord) {
 
 /// Adds the matches of identifiers, which are found by their underscores, and those of slots that stand for several words to
 /// these words: a record with `wifi` has the words of `wi-fi`.
-fn add_joined_matches(terms: &QueryTerms, lookups: &Lookups, record: &mut RankedRecord) {
+fn add_joined_matches(terms: &QueryTerms, record: &mut RankedRecord) {
     for joined in &terms.joined {
         if let Some(found) = identifier_matches(joined, record)
             && let Some(matches) = record.matches.get_mut(joined.slot)
         {
             *matches = found;
         }
-        let JoinedSlot { slot, parts, offsets, .. } = joined;
+        let JoinedSlot { slot, parts, offsets, is_certain, .. } = joined;
         let Some(joined) = record.matches.get(*slot).filter(|joined| joined.quality > 0.0).cloned() else {
             continue;
         };
-        let is_adjacent = lookups.words.get(*slot).is_some_and(|word| word.kind == WordKind::Adjacent);
-        let quality = if is_adjacent { ADJACENT_QUALITY } else { SPELLING_QUALITY };
+        let quality = if *is_certain { SPELLING_QUALITY } else { ADJACENT_QUALITY };
         for (part, offset) in parts.iter().zip(offsets) {
             let Some(matches) = record.matches.get_mut(*part) else { continue };
             if matches.quality <= 0.0 {

@@ -41,6 +41,11 @@ pub(crate) fn are_joined(first: &str, second: &str) -> bool {
         || FIRST_LETTERS.contains(&first) && second.len() > MAX_SHORT
 }
 
+/// Returns true if texts that have the words as one hardly mean anything else: not for two short words (`git hub`).
+pub(crate) fn are_certain(words: &[&str]) -> bool {
+    words.iter().any(|word| has_digits(word)) || words.last().is_some_and(|last| PARTICLES.contains(last))
+}
+
 /// Returns the sequences of groups of digits among folded words that may be one number.
 pub(crate) fn grouped_numbers(words: &[&str]) -> Vec<Range<usize>> {
     let mut found = Vec::new();

@@ -6,5 +6,5 @@
 mod adjacent;
 mod separated;
 
-pub(crate) use adjacent::{are_joined, grouped_numbers};
+pub(crate) use adjacent::{are_certain, are_joined, grouped_numbers};
 pub(crate) use separated::{groups, halves, possible_groups};

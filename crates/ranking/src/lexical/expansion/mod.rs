@@ -287,9 +287,11 @@ pub fn look_up<V: Vocabulary>(vocabulary: &V, terms: &QueryTerms) -> Result<Look
 /// Gives an identifier with underscores a weight by its rarest word, whether or not records have it as one word.
 fn weigh_identifiers(terms: &QueryTerms, lookups: &mut [Lookup]) {
     for joined in terms.joined.iter().filter(|joined| joined.underscore.is_some()) {
-        let weights = joined.parts.iter().filter_map(|part| lookups.get(*part)).map(|part| part.weight);
+        let parts = joined.parts.iter().filter_map(|part| lookups.get(*part));
+        let weights = parts
+            .map(|part| if part.kind == WordKind::Part { part.weight / PART_WEIGHT } else { part.weight });
         let rarest = weights.fold(0.0, f32::max);
-        if let Some(lookup) = lookups.get_mut(joined.slot).filter(|lookup| !lookup.is_word()) {
+        if let Some(lookup) = lookups.get_mut(joined.slot) {
             lookup.weight = lookup.weight.max(rarest * IDENTIFIER_WEIGHT);
         }
     }

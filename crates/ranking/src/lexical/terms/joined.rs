@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::{JoinedSlot, Place, QueryTerms, Slot, WrittenWord};
-use crate::lexical::compounds::{are_joined, grouped_numbers};
+use crate::lexical::compounds::{are_certain, are_joined, grouped_numbers};
 use crate::lexical::understanding::request_words::WHOLE;
 use crate::lexical::words::{UNDERSCORE, Word, WordKind, words};
 
@@ -20,6 +20,7 @@ struct NewSlot {
     text: String,
     parts: Vec<usize>,
     offsets: Vec<usize>,
+    is_certain: bool,
     underscore: Option<usize>,
 }
 
@@ -32,6 +33,7 @@ impl NewSlot {
             text,
             parts: words.iter().map(|word| word.slot).collect(),
             offsets: words.iter().map(|word| word.position.saturating_sub(first)).collect(),
+            is_certain: true,
             underscore: None,
         }
     }
@@ -52,24 +54,35 @@ impl QueryTerms {
         written: &[WrittenWord],
         slots: &mut HashMap<String, usize>,
     ) {
+        let spaced = written.iter().filter(|word| word.kind == WordKind::Spaced);
+        let spaced: Vec<&WrittenWord> = spaced.collect();
         for joined in words(piece).filter(Word::is_joined) {
-            let parts = written
+            let parts = spaced
                 .iter()
                 .filter(|word| joined.range.start <= word.range.start && word.range.end <= joined.range.end);
-            let parts: Vec<&WrittenWord> = parts.collect();
+            let parts: Vec<&WrittenWord> = parts.copied().collect();
             self.add_joined(&NewSlot::written(&parts, joined.folded(piece)), slots);
         }
         let runs =
-            written.chunk_by(|one, other| piece.get(one.range.end..other.range.start) == Some(UNDERSCORE));
+            spaced.chunk_by(|one, other| piece.get(one.range.end..other.range.start) == Some(UNDERSCORE));
         for run in runs.filter(|run| run.len() > 1) {
-            let parts: Vec<&WrittenWord> = run.iter().collect();
-            let underscore = self.slot(UNDERSCORE.to_owned(), WordKind::Underscore, WHOLE, slots);
-            let text =
-                parts.iter().filter_map(|word| self.slots.get(word.slot)).map(|slot| slot.text.as_str());
-            let text = text.collect();
-            let new = NewSlot { underscore: Some(underscore), ..NewSlot::written(&parts, text) };
-            self.add_joined(&new, slots);
+            self.add_identifier(run, slots);
         }
+        // Records may have the parts of a word in camel case with underscores between them.
+        let in_parts = written.chunk_by(|_, other| other.kind == WordKind::Part);
+        for word in in_parts.filter(|word| word.len() > 1) {
+            let parts: Vec<&WrittenWord> = word.iter().skip(1).collect();
+            self.add_identifier(&parts, slots);
+        }
+    }
+
+    /// Adds a slot for words that records may have with underscores between them.
+    fn add_identifier(&mut self, parts: &[&WrittenWord], slots: &mut HashMap<String, usize>) {
+        let underscore = self.slot(UNDERSCORE.to_owned(), WordKind::Underscore, WHOLE, slots);
+        let text = parts.iter().filter_map(|word| self.slots.get(word.slot)).map(|slot| slot.text.as_str());
+        let text = text.collect();
+        let new = NewSlot { underscore: Some(underscore), ..NewSlot::written(parts, text) };
+        self.add_joined(&new, slots);
     }
 
     /// Gives each slot for several words the greatest share of these.
@@ -111,17 +124,17 @@ impl QueryTerms {
         found.extend(numbers.map(|places| places.iter().map(|place| place.slot).collect()));
         for parts in found {
             let text = parts.iter().filter_map(|part| self.slots.get(*part)).map(|slot| slot.text.as_str());
-            let (text, offsets) = (text.collect(), (0..parts.len()).collect());
-            self.add_joined(
-                &NewSlot { kind: WordKind::Adjacent, text, parts, offsets, underscore: None },
-                slots,
-            );
+            let texts: Vec<&str> = text.collect();
+            let (is_certain, text) = (are_certain(&texts), texts.concat());
+            let (kind, offsets) = (WordKind::Adjacent, (0..parts.len()).collect());
+            let new = NewSlot { kind, text, parts, offsets, is_certain, underscore: None };
+            self.add_joined(&new, slots);
         }
     }
 
     /// Adds a slot for several words.
     fn add_joined(&mut self, new: &NewSlot, slots: &mut HashMap<String, usize>) {
-        let NewSlot { kind, text, parts, offsets, underscore } = new;
+        let NewSlot { kind, text, parts, offsets, is_certain, underscore } = new;
         if self.joined.len() == MAX_JOINED || parts.is_empty() {
             return;
         }
@@ -130,7 +143,8 @@ impl QueryTerms {
         let is_known = self.joined.iter().any(|known| known.slot == slot && known.parts == *parts);
         if !parts.contains(&slot) && !is_known {
             let (parts, offsets) = (parts.clone(), offsets.clone());
-            self.joined.push(JoinedSlot { slot, parts, offsets, underscore: *underscore });
+            let (is_certain, underscore) = (*is_certain, *underscore);
+            self.joined.push(JoinedSlot { slot, parts, offsets, is_certain, underscore });
         }
     }
 

@@ -81,6 +81,8 @@ pub(crate) struct JoinedSlot {
     pub(crate) parts: Vec<usize>,
     /// Distance of each of these words from the first one.
     pub(crate) offsets: Vec<usize>,
+    /// True if a record that has the words as one hardly means anything else.
+    pub(crate) is_certain: bool,
     /// Slot of the underscores between the words, if the query has them there.
     pub(crate) underscore: Option<usize>,
 }
@@ -89,6 +91,7 @@ pub(crate) struct JoinedSlot {
 #[derive(Debug)]
 struct WrittenWord {
     range: Range<usize>,
+    kind: WordKind,
     slot: usize,
     position: usize,
 }
@@ -249,8 +252,8 @@ impl QueryTerms {
             }
             let slot = self.slot(word.folded(piece), word.kind, WHOLE, slots);
             self.places.push(Place { slot, position: start + word.position, unit });
-            if word.kind == WordKind::Spaced {
-                parts.push(WrittenWord { range: word.range, slot, position: word.position });
+            if matches!(word.kind, WordKind::Spaced | WordKind::Part) {
+                parts.push(WrittenWord { range: word.range, kind: word.kind, slot, position: word.position });
             }
         }
         self.add_written(piece, &parts, slots);

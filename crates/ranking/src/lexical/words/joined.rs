@@ -86,7 +86,7 @@ fn is_connector(text: &str, gap: Range<usize>) -> bool {
         Some([b'.']) => ENDINGS.iter().any(|ending| {
             let rest = text.as_bytes().get(gap.end..).unwrap_or_default();
             rest.get(..ending.len()).is_some_and(|start| start.eq_ignore_ascii_case(ending.as_bytes()))
-                && !rest.get(ending.len()).is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'.')
+                && !rest.get(ending.len()).is_some_and(u8::is_ascii_alphanumeric)
         }),
         Some([_, _, ..]) => text.get(gap).is_some_and(|gap| {
             let mut characters = gap.chars();
@@ -159,7 +159,10 @@ mod tests {
             "Wi\u{2011}Fi, COVID-19 and up-to-date.",
             &[("wifi", 0), ("wifi", 1), ("covid19", 2), ("covid19", 3)],
         );
-        check("node.js Socket.IO main.rs", &[("nodejs", 0), ("nodejs", 1), ("socketio", 2), ("socketio", 3)]);
+        check(
+            "node.js Socket.IO. main.rs",
+            &[("nodejs", 0), ("nodejs", 1), ("socketio", 2), ("socketio", 3)],
+        );
         check("call foo_bar_baz, fooBar_x", &[("_", 1), ("_", 2), ("_", 5)]);
         check("Größen-Tabelle", &[("grossentabelle", 0), ("grossentabelle", 1)]);
         check("fooBar-x y", &[("foobarx", 0), ("foobarx", 1)]);
