@@ -15,7 +15,10 @@ use fetchwell_ranking::lexical::words::{fold_into, words};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 /// Version of the words. Words of earlier versions are replaced by the next import.
-pub(crate) const WORDS_VERSION: i32 = 1;
+pub(crate) const WORDS_VERSION: i32 = 2;
+
+/// First version that has all words of a text. It has no joined forms.
+pub(crate) const FIRST_COMPLETE_VERSION: i32 = 1;
 
 /// Second of a record of which no time is known.
 pub(crate) const NO_TIME: i64 = i64::MIN;

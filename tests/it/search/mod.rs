@@ -12,5 +12,6 @@ mod query_language;
 mod query_operators;
 mod ranking;
 mod rerank;
+mod spellings;
 mod understanding;
 mod ways_in;

@@ -75,10 +75,18 @@ async fn search(source: &BoundSource, query: &SearchQuery) -> (Vec<String>, Opti
 }
 
 /// `fixtures/store-layout-2.zip` has a store with an index of layout 2, in which `alpha` is in eight of twelve records.
+/// `store-layout-3.zip` has the same records in an index of layout 3.
 #[tokio::test]
-async fn index_of_the_previous_layout_answers_until_the_next_takes_its_place() {
+async fn index_of_a_previous_layout_answers_until_the_next_takes_its_place() {
+    for layout in [2, 3] {
+        answers_until_the_next(layout).await;
+    }
+}
+
+async fn answers_until_the_next(previous: u32) {
     let folder = tempfile::tempdir().unwrap();
-    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/store-layout-2.zip");
+    let archive = format!("fixtures/store-layout-{previous}.zip");
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join(archive);
     zip::ZipArchive::new(std::fs::File::open(archive).unwrap()).unwrap().extract(folder.path()).unwrap();
     let file = |name: &str| folder.path().join(name);
     let is_layout = |layout: u32| {
@@ -94,11 +102,11 @@ async fn index_of_the_previous_layout_answers_until_the_next_takes_its_place() {
     let (first, next) = search(&source, &query).await;
     assert_eq!(first.len(), 5);
     assert!(first.iter().take(4).all(|key| ["1", "4", "7", "10"].contains(&key.as_str())), "{first:?}");
-    assert!(is_layout(2));
+    assert!(is_layout(previous));
     lock.unlock().unwrap();
     let (again, _) = search(&source, &query).await;
     assert_eq!(again.len(), 5);
-    assert!(is_layout(3));
+    assert!(is_layout(4));
     // A walk that began in the earlier index continues there.
     let (rest, _) = search(&source, &SearchQuery { position: next, ..query.clone() }).await;
     let walked: BTreeSet<String> = first.into_iter().chain(rest).collect();
@@ -108,7 +116,7 @@ async fn index_of_the_previous_layout_answers_until_the_next_takes_its_place() {
     std::fs::rename(file("store.db-index"), file("store.db-index-next")).unwrap();
     let source = BoundSource::from(SqliteStore::open("store".parse().unwrap(), &file("store.db")).unwrap());
     assert_eq!(search(&source, &query).await.0, again);
-    assert!(is_layout(3));
+    assert!(is_layout(4));
     for left in ["store.db-index-next", "store.db-index-old"] {
         assert!(!file(left).exists(), "{left}");
     }

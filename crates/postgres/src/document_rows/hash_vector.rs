@@ -13,7 +13,7 @@ pub(crate) fn hash_vector(text: &str) -> Vec<f32> {
     let mut numbers = vec![0.0_f32; EMBEDDING_DIMENSIONS];
     // A text without words has a direction of its own.
     add(&mut numbers, "");
-    for word in words(text) {
+    for word in words(text).filter(|word| !word.is_joined()) {
         add(&mut numbers, &word.folded(text));
     }
     let length = numbers.iter().map(|number| number * number).sum::<f32>().sqrt();

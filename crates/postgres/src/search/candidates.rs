@@ -100,6 +100,8 @@ pub(super) struct Candidates<'a> {
     clauses: Vec<Clause>,
     /// Meanings of each word, by its bytes.
     slots: BTreeMap<&'a [u8], Vec<Meaning>>,
+    /// Queries for the sequences that stand for words.
+    sequences: Vec<TextQuery>,
 }
 
 /// Candidates of a search.
@@ -157,6 +159,9 @@ impl<'a> Candidates<'a> {
                 let has_places = lookups.has_places(alternative);
                 let meaning = Meaning { slot, quality: alternative.quality, has_places };
                 slots.entry(alternative.text.as_bytes()).or_default().push(meaning);
+                if !lookup.selects() {
+                    continue;
+                }
                 let frequency = terms.frequency_in_scope(&alternative.text)?;
                 let (text, is_matter) = (alternative.text.clone(), lookup.is_matter());
                 clauses.push(Clause { text, slot, weight, frequency, is_matter });
@@ -165,17 +170,21 @@ impl<'a> Candidates<'a> {
         clauses.sort_by(|one, other| {
             one.frequency.cmp(&other.frequency).then_with(|| one.text.cmp(&other.text))
         });
-        Ok(Self { tables, query, lookups, scope, conditions, clauses, slots })
+        let sequences =
+            lookups.sequences.iter().filter_map(|each| TextQuery::sequence(&each.words)).collect();
+        Ok(Self { tables, query, lookups, scope, conditions, clauses, slots, sequences })
     }
 
     /// Returns the query for records with any word of the search; `None` if no record has one.
     pub(super) fn any(&self) -> Option<TextQuery> {
-        TextQuery::any(self.clauses.iter().map(|clause| TextQuery::word(&clause.text)))
+        let words = self.clauses.iter().map(|clause| TextQuery::word(&clause.text));
+        TextQuery::any(words.chain(self.sequences.iter().cloned()))
     }
 
     /// Returns an upper bound of the number of records with any of the words.
     pub(super) fn max_matches(&self) -> u64 {
         let sum: u64 = self.clauses.iter().map(|clause| clause.frequency).sum();
+        let sum = sum + self.lookups.sequences.iter().map(|sequence| sequence.frequency).sum::<u64>();
         sum.min(self.scope.records_in_scope)
     }
 
@@ -186,7 +195,7 @@ impl<'a> Candidates<'a> {
 
     /// Returns true if all records that match have the same word.
     pub(super) fn is_one_word(&self) -> bool {
-        self.clauses.len() == 1
+        self.clauses.len() == 1 && self.sequences.is_empty()
     }
 
     /// Selects candidates and reads where they have the words.
@@ -273,6 +282,7 @@ impl<'a> Candidates<'a> {
         selections.extend(TextQuery::any(pairs).map(|query| (query, FURTHER)));
         let titles = self.rarest().map(|clause| TextQuery::word(&marked(TITLE, &clause.text)));
         selections.extend(TextQuery::any(titles).map(|query| (query, FURTHER)));
+        selections.extend(TextQuery::any(self.sequences.iter().cloned()).map(|query| (query, FURTHER)));
         selections
     }
 
@@ -300,7 +310,12 @@ impl<'a> Candidates<'a> {
         let (weights, groups) = self.score_groups();
         let Conditions { after, before, .. } = conditions;
         let average = self.scope.average_length();
-        let words: Vec<&str> = self.clauses.iter().map(|clause| clause.text.as_str()).collect();
+        let in_sequences = self.lookups.sequences.iter().flat_map(|sequence| &sequence.words);
+        let unselecting = self.lookups.words.iter().filter(|word| !word.selects());
+        let unselecting =
+            unselecting.flat_map(|word| &word.alternatives).map(|alternative| &alternative.text);
+        let words = self.clauses.iter().map(|clause| &clause.text).chain(in_sequences).chain(unselecting);
+        let words: Vec<&str> = words.map(String::as_str).collect();
         let count = saturated::<i64>(count);
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&query, after, before, &words, &count, &average];
         let mut score = vec!["0::float8".to_owned()];
@@ -346,7 +361,11 @@ impl<'a> Candidates<'a> {
             let weight = group.iter().map(|clause| f64::from(clause.weight)).sum::<f64>();
             Some((weight, TextQuery::any(group.iter().map(|clause| TextQuery::word(&clause.text)))?))
         });
-        weighted.unzip()
+        let sequences = self.lookups.sequences.iter().zip(&self.sequences).map(|(sequence, query)| {
+            let weight = self.lookups.words.get(sequence.slot).map_or(0.0, |lookup| lookup.weight);
+            (f64::from(weight * sequence.quality), query.clone())
+        });
+        weighted.chain(sequences).unzip()
     }
 
     #[expect(clippy::cast_precision_loss, reason = "numbers of words")]
@@ -356,10 +375,25 @@ impl<'a> Candidates<'a> {
         let title_words = count(3);
         let mut matches =
             vec![fetchwell_ranking::lexical::ranking::WordMatches::default(); self.lookups.words.len()];
-        if let Ok(vector) = row.try_get::<_, RawVector<'_>>(7) {
+        let mut in_sequences: HashMap<&[u8], Vec<u32>> = HashMap::new();
+        let is_in_sequence = |word: &[u8]| {
+            self.lookups
+                .sequences
+                .iter()
+                .any(|sequence| sequence.words.iter().any(|each| each.as_bytes() == word))
+        };
+        let vector = row.try_get::<_, RawVector<'_>>(7);
+        if let Ok(vector) = &vector {
             let _truncated = vector.for_each(|word, positions| {
-                let Some(slots) = self.slots.get(word) else { return };
+                let (slots, is_in_sequence) = (self.slots.get(word), is_in_sequence(word));
+                if slots.is_none() && !is_in_sequence {
+                    return;
+                }
                 let positions: Vec<u32> = positions.collect();
+                if is_in_sequence {
+                    in_sequences.insert(word, positions.clone());
+                }
+                let slots = slots.into_iter().flatten();
                 for Meaning { slot, quality, has_places } in slots {
                     let Some(matches) = matches.get_mut(*slot) else { continue };
                     matches.frequency += quality * positions.len().max(1) as f32;
@@ -377,6 +411,16 @@ impl<'a> Candidates<'a> {
         for matches in &mut matches {
             matches.positions.sort_unstable();
             matches.positions.dedup();
+        }
+        for sequence in &self.lookups.sequences {
+            let places = sequence
+                .words
+                .iter()
+                .map(|word| in_sequences.get(word.as_bytes()).map_or(&[][..], Vec::as_slice));
+            let places: Vec<(u32, &[u32])> = (0..).zip(places).collect();
+            if let Some(matches) = matches.get_mut(sequence.slot) {
+                matches.add_sequence(&places, sequence.quality, title_words);
+            }
         }
         Evidence {
             row: number(0),

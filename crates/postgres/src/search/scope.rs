@@ -8,7 +8,7 @@ use fetchwell_source::unknown_place::unknown_place;
 use fetchwell_source::{SearchQuery, SourceError};
 
 use super::super::tables::{PostgresTables, text};
-use super::super::words::{WORDS_VERSION, connection_word, stream_word};
+use super::super::words::{FIRST_COMPLETE_VERSION, connection_word, stream_word};
 
 /// Streams of a store and those that a search covers.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Scope {
             records: sum(4),
             all_words: sum(5),
             is_incomplete: asked.iter().any(|row| {
-                number(row, 4) > 0 && row.try_get::<_, i32>(6).unwrap_or_default() < WORDS_VERSION
+                number(row, 4) > 0 && row.try_get::<_, i32>(6).unwrap_or_default() < FIRST_COMPLETE_VERSION
             }),
         })
     }

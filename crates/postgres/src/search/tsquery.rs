@@ -29,6 +29,11 @@ impl TextQuery {
         Self::joined(queries, " & ")
     }
 
+    /// Returns the query for records that have words one after the other; `None` without words.
+    pub(super) fn sequence(words: &[String]) -> Option<Self> {
+        in_sequence(&words.iter().cloned().enumerate().collect())
+    }
+
     pub(super) fn not(Self(query): Self) -> Self {
         Self(format!("!{query}"))
     }

@@ -12,10 +12,14 @@ use super::selection::Match;
 /// Returns the words of the index that stand for words of a query, each with its importance.
 pub fn excerpt_terms(lookups: &Lookups) -> ExcerptTerms {
     let mut terms = ExcerptTerms::default();
-    for (slot, lookup) in lookups.words.iter().enumerate() {
+    for (slot, lookup) in lookups.words.iter().enumerate().filter(|(_, lookup)| lookup.selects()) {
         for alternative in &lookup.alternatives {
             terms.add(&alternative.text, slot, lookup.weight * alternative.quality);
         }
+    }
+    for sequence in &lookups.sequences {
+        let weight = lookups.words.get(sequence.slot).map_or(0.0, |lookup| lookup.weight);
+        terms.add_sequence(&sequence.words, sequence.slot, weight * sequence.quality);
     }
     terms
 }

@@ -9,6 +9,7 @@ use fetchwell_core::fit::{clip, passage};
 use fetchwell_core::record::{Excerpt, RecordData, attachment_at, own_title};
 use serde_json::Value;
 
+use super::word_sequences::WordSequences;
 use super::words::{fold_into, words};
 
 /// Maximum bytes of one record's text of which all words are compared. The rest is scanned for its first match.
@@ -48,6 +49,9 @@ const REPETITION_SHARE: f32 = 0.2;
 #[derive(Debug, Default)]
 pub struct ExcerptTerms {
     words: HashMap<String, ExcerptTerm>,
+    sequences: WordSequences,
+    /// The word of the query that each sequence stands for.
+    of_sequences: Vec<ExcerptTerm>,
     /// Number of words of the query.
     slots: usize,
 }
@@ -67,10 +71,17 @@ impl ExcerptTerms {
         self.words.entry(word.to_owned()).or_insert(ExcerptTerm { slot, weight });
     }
 
+    /// Adds words that stand for word number `slot` of the query where they follow each other.
+    pub(crate) fn add_sequence(&mut self, words: &[String], slot: usize, weight: f32) {
+        self.slots = self.slots.max(slot + 1);
+        self.sequences.add(words.to_vec());
+        self.of_sequences.push(ExcerptTerm { slot, weight });
+    }
+
     /// Returns the share of the words' weight that a part of a text has, with the headings above it: 0 to 1.
     pub(crate) fn share_of(&self, part: &str, headings: &str) -> f32 {
         let mut weights = vec![0.0_f32; self.slots];
-        for term in self.words.values() {
+        for term in self.words.values().chain(&self.of_sequences) {
             raise(&mut weights, term.slot, term.weight);
         }
         let total: f32 = weights.iter().sum::<f32>() * (1.0 + REPETITION_SHARE);
@@ -111,13 +122,17 @@ impl ExcerptTerms {
 
     /// Returns the words of a text that are looked for, with their places.
     fn matches(&self, text: &str) -> Vec<(ExcerptTerm, Range<usize>)> {
-        let mut folded = String::new();
-        let matches = words(text).filter_map(|word| {
+        let (mut folded, mut sequences) = (String::new(), self.sequences.finder());
+        let mut matches = Vec::new();
+        for word in words(text) {
             folded.clear();
             fold_into(text.get(word.range.clone()).unwrap_or_default(), &mut folded);
-            self.words.get(folded.as_str()).map(|term| (*term, word.range))
-        });
-        matches.collect()
+            let sequence = sequences.take(&folded, word.position, &word.range);
+            matches
+                .extend(sequence.and_then(|(number, range)| Some((*self.of_sequences.get(number)?, range))));
+            matches.extend(self.words.get(folded.as_str()).map(|term| (*term, word.range)));
+        }
+        matches
     }
 }
 
@@ -253,7 +268,8 @@ fn first_match(
     allowance: &mut ScanAllowance,
 ) -> Option<Range<usize>> {
     // A folded word of ASCII letters is in a text of ASCII letters as it is, apart from their case.
-    let ascii: Vec<&str> = terms.words.keys().map(String::as_str).filter(|word| word.is_ascii()).collect();
+    let looked_for = terms.words.keys().map(String::as_str).chain(terms.sequences.first_words());
+    let ascii: Vec<&str> = looked_for.filter(|word| word.is_ascii()).collect();
     let mut at = start;
     while at < text.len() {
         let end = end_of_piece(text, at, PIECE_BYTES).max(text.ceil_char_boundary(at + 1));

@@ -6,10 +6,10 @@
 //! * `words`, `terms`, `question`: words of a text, and the words and phrases of a query
 //! * `stems`, `expansion`, `vocabulary`: forms and misspellings of words, and the words of an index that stand for those
 //!   of a query
-//! * `spelling`: the ways in which records spell a phrase
+//! * `spelling`: the ways in which records spell a phrase; `compounds`: words that texts write joined or separated
 //! * `content`, `similarity`: the searchable content of a record, and its hash
 //! * `ranking`, `scoring`, `selection`: the score of a record, and the order of scored records
-//! * `matching`, `hits`: the passage of a record that matches, and its hit
+//! * `matching`, `word_sequences`, `hits`: the passage of a record that matches, and its hit
 //! * `explanation`: the reasons for the places of hits
 //! * `record_filter`: filters over search results
 //! * `understanding`: words of requests, and dates in plain text
@@ -17,6 +17,7 @@
 //!
 //! **Invariant:** no database and no index is known here.
 
+mod compounds;
 pub mod content;
 pub mod expansion;
 pub mod explanation;
@@ -34,4 +35,5 @@ mod stems;
 pub mod terms;
 pub mod understanding;
 pub mod vocabulary;
+mod word_sequences;
 pub mod words;

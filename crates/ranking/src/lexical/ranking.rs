@@ -100,6 +100,27 @@ pub struct WordMatches {
     pub positions: Vec<u32>,
 }
 
+impl WordMatches {
+    /// Adds the places where a sequence of words begins that stands for the word. `places` has the distance of each word from
+    /// the first one, and its places.
+    pub fn add_sequence(&mut self, places: &[(u32, &[u32])], quality: f32, title_words: u32) {
+        let Some(((_, first), others)) = places.split_first() else { return };
+        let follows = |at: &&u32| {
+            others.iter().all(|(offset, other)| other.binary_search(&at.saturating_add(*offset)).is_ok())
+        };
+        let begins: Vec<u32> = first.iter().filter(follows).copied().collect();
+        let Some(at) = begins.first() else { return };
+        self.frequency += quality * ratio(begins.len(), 1);
+        self.quality = self.quality.max(quality);
+        if *at < title_words {
+            self.title_quality = self.title_quality.max(quality);
+        }
+        self.positions.extend(begins);
+        self.positions.sort_unstable();
+        self.positions.dedup();
+    }
+}
+
 /// Record as the scorer sees it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RankedRecord {

@@ -5,11 +5,11 @@
 
 use fetchwell_core::saturate::saturated;
 
-use super::expansion::{Lookup, Lookups};
+use super::expansion::{ADJACENT_QUALITY, Lookup, Lookups, SPELLING_QUALITY};
 use super::explanation::RankingBreakdown;
 use super::ranking::{Neighbours, RankedQuery, RankedRecord, RankedWord, WEIGHTS, WordMatches};
 use super::selection::{Likeness, ScoredCandidate, sort_by_score};
-use super::terms::QueryTerms;
+use super::terms::{JoinedSlot, QueryTerms};
 use super::words::WordKind;
 
 /// Weight of the kind of records that a query asks for, beside its rarest word.
@@ -63,6 +63,8 @@ pub fn score_noting(
         breakdown.note_raises(raises.time, raises.kind);
     }
     let scored = candidates.into_iter().map(|mut evidence| {
+        lower_joined_forms(lookups, &mut evidence.record);
+        add_joined_matches(terms, &mut evidence.record);
         evidence.record.matches.extend(raises.matches(&evidence));
         let features = query.features(&evidence.record);
         if let Some(breakdown) = &mut breakdown {
@@ -125,12 +127,87 @@ impl<'a> Raises<'a> {
     }
 }
 
+/// Lowers the matches of words of which a record has only joined forms: `wi-fi` for `wifi`. Such a form is at two places.
+fn lower_joined_forms(lookups: &Lookups, record: &mut RankedRecord) {
+    for (lookup, matches) in lookups.words.iter().zip(&mut record.matches) {
+        let mut pairs = matches.positions.chunks(2);
+        let is_joined = !matches.positions.is_empty()
+            && pairs.all(|pair| matches!(pair, [one, other] if one.checked_add(1) == Some(*other)));
+        // Numbers have no joined form, and are often there twice.
+        let may_be_joined = lookup.kind == WordKind::Spaced
+            && lookup.alternatives.iter().any(|word| word.text.chars().any(char::is_alphabetic));
+        if may_be_joined && is_joined {
+            matches.frequency /= 2.0;
+            matches.quality *= SPELLING_QUALITY;
+            matches.title_quality *= SPELLING_QUALITY;
+        }
+    }
+}
+
+/// Adds the matches of identifiers, which are found by their underscores, and those of slots that stand for several words to
+/// these words: a record with `wifi` has the words of `wi-fi`.
+fn add_joined_matches(terms: &QueryTerms, record: &mut RankedRecord) {
+    for joined in &terms.joined {
+        if let Some(found) = identifier_matches(joined, record)
+            && let Some(matches) = record.matches.get_mut(joined.slot)
+        {
+            *matches = found;
+        }
+        let JoinedSlot { slot, parts, offsets, is_certain, .. } = joined;
+        let Some(joined) = record.matches.get(*slot).filter(|joined| joined.quality > 0.0).cloned() else {
+            continue;
+        };
+        let quality = if *is_certain { SPELLING_QUALITY } else { ADJACENT_QUALITY };
+        for (part, offset) in parts.iter().zip(offsets) {
+            let Some(matches) = record.matches.get_mut(*part) else { continue };
+            if matches.quality <= 0.0 {
+                matches.frequency = joined.frequency * quality;
+            }
+            matches.quality = matches.quality.max(joined.quality * quality);
+            matches.title_quality = matches.title_quality.max(joined.title_quality * quality);
+            matches.positions.extend(joined.positions.iter().map(|at| at.saturating_add(saturated(*offset))));
+            matches.positions.sort_unstable();
+            matches.positions.dedup();
+        }
+    }
+}
+
+/// Returns the matches of an identifier with underscores in a record that has it; `None` for another slot or record.
+fn identifier_matches(joined: &JoinedSlot, record: &RankedRecord) -> Option<WordMatches> {
+    let positions = |slot: usize| record.matches.get(slot).map(|matches| matches.positions.as_slice());
+    let underscores = positions(joined.underscore?)?;
+    let mut places: Vec<(u32, &[u32])> = Vec::with_capacity(2 * joined.parts.len());
+    for (number, (part, offset)) in joined.parts.iter().zip(&joined.offsets).enumerate() {
+        let offset = saturated(*offset);
+        places.push((offset, positions(*part)?));
+        if number > 0 {
+            // The one before the word.
+            places.push((u32::checked_sub(offset, 1)?, underscores));
+        }
+    }
+    // An underscore before or behind the words belongs to a longer identifier.
+    let last = saturated::<u32>(joined.offsets.last().copied().unwrap_or_default());
+    let has_underscore = |at: Option<u32>| at.is_some_and(|at| underscores.binary_search(&at).is_ok());
+    let first = positions(*joined.parts.first()?)?.iter().copied();
+    let is_whole = |at: &u32| !has_underscore(at.checked_sub(1)) && !has_underscore(at.checked_add(last));
+    let first: Vec<u32> = first.filter(is_whole).collect();
+    if let Some((_, positions)) = places.first_mut() {
+        *positions = &first;
+    }
+    let mut found = WordMatches::default();
+    found.add_sequence(&places, 1.0, record.title_words);
+    (found.quality > 0.0).then_some(found)
+}
+
 /// Returns the query as the scorer sees it.
 fn ranked_query(terms: &QueryTerms, lookups: &Lookups) -> RankedQuery {
     let word = |lookup: &Lookup| RankedWord {
-        weight: lookup.weight,
+        weight: lookup.ranked_weight(),
         share: lookup.share,
-        counts: lookup.kind != WordKind::Part && lookup.weight > 0.0 && lookup.is_matter(),
+        counts: lookup.kind != WordKind::Part
+            && lookup.is_word()
+            && lookup.weight > 0.0
+            && lookup.is_matter(),
     };
     let is_part = |slot: usize| lookups.words.get(slot).is_some_and(|word| word.kind == WordKind::Part);
     // A word in camel case is represented by its parts, which have the same places.

@@ -208,7 +208,7 @@ mod tests {
             weight: 1.0,
             share: 1.0,
         };
-        Lookups { words: texts.iter().map(lookup).collect(), records: 1 }
+        Lookups { words: texts.iter().map(lookup).collect(), records: 1, ..Lookups::default() }
     }
 
     const LONG: [&str; 5] = ["one", "two", "three", "four", "five"];

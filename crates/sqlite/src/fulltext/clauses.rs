@@ -67,10 +67,12 @@ impl Fields {
     ) -> Result<CandidateQuery, TantivyError> {
         let words = self.word_clauses(lookups);
         let mut clauses = self.constraint_clauses(constraints)?;
-        let any: Box<dyn Query> = match (constraints.terms.is_empty(), clauses.is_empty()) {
-            (false, true) => return Ok(CandidateQuery::AnyWord(words)),
-            (false, false) => any_word(words),
-            (true, _) => Box::new(AllQuery),
+        let any: Box<dyn Query> = if constraints.terms.is_empty() {
+            Box::new(AllQuery)
+        } else if clauses.is_empty() && lookups.sequences.is_empty() {
+            return Ok(CandidateQuery::AnyWord(words));
+        } else {
+            any_word(words, self.sequence_clauses(lookups))
         };
         clauses.insert(0, (Occur::Must, any));
         Ok(CandidateQuery::Other(Box::new(BooleanQuery::new(clauses))))
@@ -94,6 +96,8 @@ impl Fields {
         let matter = || lookups.words.iter().filter(|word| word.is_matter() && !word.alternatives.is_empty());
         let rarest = matter().map(frequency).min().unwrap_or(0);
         rare.words.retain(|word| word.is_matter() && frequency(word) <= rarest.max(MAX_RARE_RECORDS));
+        // They belong to words by number.
+        rare.sequences.clear();
         self.candidates(&rare, constraints)
     }
 
@@ -134,10 +138,10 @@ impl Fields {
     }
 
     fn word_clauses(self, lookups: &Lookups) -> Vec<WordClause> {
-        let matter = lookups.words.iter().filter(|word| word.is_matter()).count();
+        let matter = lookups.words.iter().filter(|word| word.is_matter() && word.is_word()).count();
         let is_short = matter <= MAX_WORDS_WITH_FORMS_IN_TITLES;
         let mut clauses = Vec::new();
-        for lookup in &lookups.words {
+        for lookup in lookups.words.iter().filter(|lookup| lookup.selects()) {
             for alternative in &lookup.alternatives {
                 let rarity = lookups.rarity(alternative.frequency);
                 if rarity <= 0.0 {
@@ -158,6 +162,21 @@ impl Fields {
             }
         }
         clauses
+    }
+
+    /// Returns the clauses for records that have a sequence which stands for a word.
+    #[expect(clippy::cast_precision_loss, reason = "a few words")]
+    fn sequence_clauses(self, lookups: &Lookups) -> Vec<Clause> {
+        let clauses = lookups.sequences.iter().filter_map(|sequence| {
+            let weight = lookups.words.get(sequence.slot)?.weight * sequence.quality;
+            let terms = sequence.words.iter().map(|word| Term::from_field_text(self.text, word));
+            let phrase = PhraseQuery::new_with_offset(terms.enumerate().collect());
+            // The index adds up the rarities of the words.
+            let rarity = lookups.rarity(sequence.frequency) * sequence.words.len() as f32;
+            let boosted = BoostQuery::new(Box::new(phrase), weight / rarity.max(f32::MIN_POSITIVE));
+            Some((Occur::Should, Box::new(boosted) as Box<dyn Query>))
+        });
+        clauses.collect()
     }
 
     fn constraint_clauses(self, constraints: &Constraints<'_>) -> Result<Vec<Clause>, TantivyError> {
@@ -183,11 +202,11 @@ impl Fields {
     }
 }
 
-/// Returns the query for the records with any of some words.
-fn any_word(words: Vec<WordClause>) -> Box<dyn Query> {
+/// Returns the query for the records with any of some words or sequences.
+fn any_word(words: Vec<WordClause>, sequences: Vec<Clause>) -> Box<dyn Query> {
     let clause = |WordClause { term, boost }: WordClause| {
         let term = Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
         (Occur::Should, Box::new(BoostQuery::new(term, boost)) as Box<dyn Query>)
     };
-    Box::new(BooleanQuery::new(words.into_iter().map(clause).collect()))
+    Box::new(BooleanQuery::new(words.into_iter().map(clause).chain(sequences).collect()))
 }

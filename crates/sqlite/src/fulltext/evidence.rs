@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fetchwell_ranking::lexical::expansion::Lookups;
+use fetchwell_ranking::lexical::expansion::{Lookups, Sequence};
 use fetchwell_ranking::lexical::ranking::RankedRecord;
 use fetchwell_ranking::lexical::scoring::Evidence;
 use fetchwell_ranking::lexical::selection::Likeness;
@@ -47,6 +47,9 @@ pub(super) fn read_evidence(
             read.time = times.as_ref().and_then(|times| times.first(*document));
         }
         add_matches(dictionary, segment, fields, lookups, &documents, &mut read)?;
+        for sequence in &lookups.sequences {
+            add_sequence(dictionary, segment, fields, sequence, &documents, &mut read)?;
+        }
         for ((_, number), read) in documents.into_iter().zip(read) {
             if let Some(slot) = evidence.get_mut(number) {
                 *slot = Some(read);
@@ -155,6 +158,41 @@ fn add_matches(
                     matches.positions.dedup();
                 }
             }
+        }
+    }
+    Ok(())
+}
+
+/// Adds the matches of a sequence to the evidence of some documents of a segment.
+fn add_sequence(
+    dictionary: &Dictionary<'_>,
+    segment: SegmentOrdinal,
+    fields: Fields,
+    sequence: &Sequence,
+    documents: &[(u32, usize)],
+    evidence: &mut [Evidence],
+) -> Result<(), TantivyError> {
+    let inverted = dictionary.searcher.segment_reader(segment).inverted_index(fields.text)?;
+    let mut words = Vec::with_capacity(sequence.words.len());
+    for word in &sequence.words {
+        let infos = dictionary.infos(&Term::from_field_text(fields.text, word))?;
+        let Some(info) = infos.get(segment as usize).and_then(Option::as_ref) else { return Ok(()) };
+        words.push(inverted.read_postings_from_terminfo(info, IndexRecordOption::WithFreqsAndPositions)?);
+    }
+    for ((document, _), evidence) in documents.iter().zip(evidence.iter_mut()) {
+        let mut places = vec![Vec::new(); words.len()];
+        let has_words = words.iter_mut().zip(&mut places).all(|(postings, places)| {
+            let at = postings.doc();
+            let is_there = at == *document || at < *document && postings.seek(*document) == *document;
+            if is_there && postings.term_freq() <= MAX_READ_POSITIONS {
+                postings.positions(places);
+            }
+            is_there
+        });
+        let RankedRecord { matches, title_words, .. } = &mut evidence.record;
+        if let Some(matches) = matches.get_mut(sequence.slot).filter(|_| has_words) {
+            let places: Vec<(u32, &[u32])> = (0..).zip(places.iter().map(Vec::as_slice)).collect();
+            matches.add_sequence(&places, sequence.quality, *title_words);
         }
     }
     Ok(())

@@ -183,12 +183,13 @@ impl<'a> RankedList<'a> {
         }
         let has_deletes =
             self.snapshot.searcher.segment_readers().iter().any(|segment| segment.has_deletes());
-        let alternatives = || self.lookups.words.iter().flat_map(|word| &word.alternatives);
+        let words = || self.lookups.words.iter().filter(|word| word.selects());
+        let alternatives = || words().flat_map(|word| &word.alternatives);
         let max_frequency = alternatives().map(|alternative| alternative.frequency).max().unwrap_or(0);
         if !self.has_words_only || has_deletes {
             return Count { value: found, accuracy: Accuracy::LowerBound };
         }
-        let is_one_word = alternatives().count() == 1;
+        let is_one_word = alternatives().count() == 1 && self.lookups.sequences.is_empty();
         let accuracy = if is_one_word { Accuracy::Exact } else { Accuracy::LowerBound };
         Count { value: max_frequency.max(found), accuracy }
     }
@@ -308,7 +309,8 @@ impl<'a> RankedList<'a> {
         match &self.copies {
             CopySource::Known(copies) => copies.clone(),
             CopySource::Texts(read) => {
-                let words = self.lookups.words.iter().flat_map(|word| &word.alternatives);
+                let words = self.lookups.words.iter().filter(|word| word.selects());
+                let words = words.flat_map(|word| &word.alternatives);
                 let asked = words.map(|alternative| alternative.text.clone()).collect();
                 Copies::find(ranked, &Texts { asked, read })
             }

@@ -32,9 +32,9 @@ use crate::database::Database;
 const MAX_RETRIES: usize = 2;
 
 /// First piece of a position in an index of the current layout. Positions of earlier rankings begin otherwise.
-const CURRENT: &str = "r2";
+const CURRENT: &str = "r3";
 
-/// First piece of a position in an index of the previous layout.
+/// First piece of a position in an index of a previous layout.
 const PREVIOUS: &str = "r0";
 
 /// Piece of a position in a list with hits by meaning among hits by words. A list of words alone has none.

@@ -21,7 +21,7 @@ use super::explanation::{MAX_ALL_WORDS, forms_in};
 use super::hits::located;
 use super::matching::{ExcerptTerms, ScanAllowance, locate_match};
 use super::selection::Match;
-use super::terms::{QueryTerms, Slot, share_of};
+use super::terms::{JoinedSlot, QueryTerms, Slot, share_of};
 use super::words::{fold_into, words};
 
 /// Weight of another form of a word, beside 1 for the word itself.
@@ -101,10 +101,20 @@ impl ForeignTerms {
                 4 * u32::from(share)
             }
         };
-        let found = self.terms.weights_in(texts(record));
-        let shares = || self.query.slots.iter().map(Slot::percent);
-        let part: u32 = found.into_iter().zip(shares()).map(|(weight, share)| fifths(weight, share)).sum();
-        let whole = shares().map(u32::from).sum::<u32>().saturating_mul(5);
+        let mut found = self.terms.weights_in(texts(record));
+        // A result need not have two spellings of a word.
+        let share = |slot: &Slot| if slot.is_joined() { 0 } else { slot.percent() };
+        let shares: Vec<u8> = self.query.slots.iter().map(share).collect();
+        for JoinedSlot { slot, parts, .. } in &self.query.joined {
+            let is_found = found.get(*slot).is_some_and(|weight| *weight > 0.0);
+            for part in parts.iter().filter(|_| is_found) {
+                if let (Some(weight), Some(share)) = (found.get_mut(*part), shares.get(*part)) {
+                    *weight = weight.max(FORM_WEIGHT * share_of(*share));
+                }
+            }
+        }
+        let part: u32 = found.into_iter().zip(&shares).map(|(weight, share)| fifths(weight, *share)).sum();
+        let whole = shares.iter().map(|share| u32::from(*share)).sum::<u32>().saturating_mul(5);
         let unseen = if record.contains_key("text") { 0 } else { whole.saturating_sub(part) };
         Coverage::new(
             part.saturating_mul(5).saturating_add(unseen.saturating_mul(4)),
@@ -153,7 +163,7 @@ fn texts_by_name(record: &RecordData) -> impl Iterator<Item = (&String, &str)> {
 /// Returns the folded words of a text with a space around each.
 fn folded(text: &str) -> String {
     let mut folded = String::from(" ");
-    for word in words(text) {
+    for word in words(text).filter(|word| !word.is_joined()) {
         folded.push_str(&word.folded(text));
         folded.push(' ');
     }
@@ -193,6 +203,9 @@ mod tests {
             ("unpaid invoice", fields(&[("title", "Trip")]), Some(80)),
             ("unpaid invoice", fields(&[("text", "Invoices, unpaid")]), Some(90)),
             ("unpaid invoice", fields(&[("url", "https://a.test/unpaid-invoice")]), None),
+            ("wi-fi", fields(&[("text", "Wifi here")]), Some(80)),
+            ("wifi", fields(&[("text", "Wi-Fi here")]), Some(100)),
+            ("wi-fi", fields(&[("text", "Wi-Fi here")]), Some(100)),
             ("***", fields(&[("title", "Invoice 7")]), None),
         ] {
             let terms = ForeignTerms::new(&SearchText::plain(query), std::iter::once(&record));

@@ -13,12 +13,12 @@ use fetchwell_core::saturate::saturated;
 use fetchwell_source::SearchText;
 
 use super::forms::{FoundWord, QueryForms};
-use crate::lexical::expansion::{FORM_QUALITY, Lookup, Lookups, MAX_WORDS, ONLY_FORM_QUALITY, PART_WEIGHT};
+use crate::lexical::expansion::{FORM_QUALITY, Lookup, Lookups, MAX_WORDS, ONLY_FORM_QUALITY, importance};
 use crate::lexical::ranking::{RankedRecord, WordMatches};
 use crate::lexical::scoring::{Evidence, score};
 use crate::lexical::terms::{QueryTerms, Slot};
 use crate::lexical::understanding::request_words::is_listed;
-use crate::lexical::words::{WordKind, fold_into, words};
+use crate::lexical::words::{fold_into, words};
 
 /// Maximum number of bytes of a text whose words are compared.
 pub(super) const MAX_TEXT_BYTES: usize = 64 * 1024;
@@ -193,13 +193,13 @@ impl CountedList {
             let having = texts.iter().filter(|text| text.words.get(number).is_some_and(has));
             having.count() as u64
         };
-        let mut lookups = Lookups { words: Vec::with_capacity(terms.slots.len()), records };
+        let mut lookups =
+            Lookups { words: Vec::with_capacity(terms.slots.len()), records, ..Lookups::default() };
         let mut form_quality = Vec::with_capacity(terms.slots.len());
         for (number, slot) in terms.slots.iter().enumerate() {
             let itself = frequency(&|word| word.itself > 0, number);
             let any = if itself > 0 { itself } else { frequency(&|word| word.forms > 0, number) };
-            let importance = if slot.kind == WordKind::Part { PART_WEIGHT } else { slot.share() };
-            let weight = if any > 0 { lookups.rarity(any) * importance } else { 0.0 };
+            let weight = if any > 0 { lookups.rarity(any) * importance(slot) } else { 0.0 };
             lookups.words.push(Lookup {
                 kind: slot.kind,
                 alternatives: Vec::new(),

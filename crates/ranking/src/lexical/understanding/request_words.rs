@@ -212,7 +212,8 @@ mod tests {
 
     /// Returns the words of a query that are its matter, those of frames in parentheses, and kinds behind a bar.
     fn understood(query: &str) -> String {
-        let texts: Vec<String> = words(query).map(|word| word.folded(query)).collect();
+        let texts = words(query).filter(|word| !word.is_joined());
+        let texts: Vec<String> = texts.map(|word| word.folded(query)).collect();
         let plain = |text| QueryWord { text, role: WordRole::Plain };
         let plain: Vec<QueryWord<'_>> = texts.iter().map(|text| plain(text.as_str())).collect();
         let Shares { shares, kinds, .. } = shares_of(&plain);

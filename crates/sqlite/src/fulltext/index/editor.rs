@@ -207,7 +207,9 @@ fn open_newest(
     let next = IndexFolder::new(next_folder_of(store), store, uuid);
     match OpenIndex::open(&folder, uuid) {
         Ok(open) if open.is_previous && !is_damaged => {
-            let opened = OpenIndex::open(&next, uuid);
+            // One that an earlier release began has a previous layout, too.
+            let opened = OpenIndex::open(&next, uuid)
+                .and_then(|open| if open.is_previous { Err(IndexFault::Outdated) } else { Ok(open) });
             (next, opened, true)
         }
         Err(IndexFault::Missing) => match OpenIndex::open(&next, uuid) {

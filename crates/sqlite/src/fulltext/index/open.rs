@@ -13,7 +13,7 @@ use super::document::Fields;
 use super::fault::{IndexFault, guard};
 use super::file::{IndexFile, Stamp};
 use super::folder::{IndexFolder, Owner};
-use super::payload::{CommitPayload, LAYOUT, PREVIOUS_LAYOUT};
+use super::payload::{CommitPayload, LAYOUT, PREVIOUS_LAYOUTS};
 use super::tokenizer::StoreTokenizer;
 
 /// Opened index of this store.
@@ -23,7 +23,7 @@ pub(super) struct OpenIndex {
     pub(super) fields: Fields,
     /// Version that the last commit contains.
     pub(super) version: i64,
-    /// True if the index has the previous layout. It can be searched, but not written to.
+    /// True if the index has a previous layout. It can be searched, but not written to.
     pub(super) is_previous: bool,
 }
 
@@ -42,14 +42,14 @@ impl OpenIndex {
         let directory = FileDirectory::new(&folder.path);
         let index =
             guard(|| Index::open(directory.clone())).map_err(|error| IndexFault::from_tantivy(&error))?;
-        let layouts = [(Fields::schema(), false), (Fields::previous_schema(), true)];
-        let Some(((_, fields), is_previous)) =
-            layouts.into_iter().find(|((schema, _), _)| *schema == index.schema())
-        else {
+        let schemas = [Fields::schema(), Fields::previous_schema()];
+        let Some((_, fields)) = schemas.into_iter().find(|(schema, _)| *schema == index.schema()) else {
             return Err(IndexFault::Outdated);
         };
         index.tokenizers().register("fetchwell", StoreTokenizer::default());
-        let version = commit_version(&load_commit(&index)?, &index, uuid)?;
+        let commit = load_commit(&index)?;
+        let version = commit_version(&commit, uuid)?;
+        let is_previous = !fields.has_columns() || layout_of(&commit).is_some_and(|layout| layout < LAYOUT);
         Ok(Self { index, directory, fields, version, is_previous })
     }
 
@@ -85,13 +85,22 @@ pub(super) fn load_commit(index: &Index) -> Result<IndexMeta, IndexFault> {
 }
 
 /// Returns the version that a commit contains, or 0 for an index without commits.
-pub(super) fn commit_version(commit: &IndexMeta, index: &Index, uuid: &str) -> Result<i64, IndexFault> {
+pub(super) fn commit_version(commit: &IndexMeta, uuid: &str) -> Result<i64, IndexFault> {
     let Some(payload) = &commit.payload else { return Ok(0) };
-    let layout = if index.schema() == Fields::previous_schema().0 { PREVIOUS_LAYOUT } else { LAYOUT };
     match serde_json::from_str::<CommitPayload>(payload) {
-        Ok(reflects) if reflects.layout == layout && reflects.store == uuid => Ok(reflects.version),
+        Ok(CommitPayload { layout, store, version })
+            if store == uuid && (layout == LAYOUT || PREVIOUS_LAYOUTS.contains(&layout)) =>
+        {
+            Ok(version)
+        }
         _ => Err(IndexFault::Outdated),
     }
+}
+
+/// Returns the layout that a commit names; `None` for an index without commits.
+fn layout_of(commit: &IndexMeta) -> Option<u32> {
+    let payload: CommitPayload = serde_json::from_str(commit.payload.as_ref()?).ok()?;
+    Some(payload.layout)
 }
 
 /// Returns the names of the files of a segment that a commit lists.

@@ -1,13 +1,16 @@
 //! Payload of a commit: the state of the store that an index contains.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 /// Layout version. Increased when the fields, the word segmentation or the file format change, so that older indexes
 /// are rebuilt.
-pub(super) const LAYOUT: u32 = 3;
+pub(super) const LAYOUT: u32 = 4;
 
-/// Layout before the current one. Its indexes answer searches until one of the current layout is complete.
-pub(super) const PREVIOUS_LAYOUT: u32 = 2;
+/// Layouts before the current one. Their indexes answer searches until one of the current layout is complete. Layout 3 has
+/// the fields of the current one and no joined forms of words; layout 2 has other fields.
+pub(super) const PREVIOUS_LAYOUTS: RangeInclusive<u32> = 2..=3;
 
 /// Payload of a commit: the store and the version that the index contains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -23,7 +23,7 @@ pub(crate) struct IndexView {
     directory: FileDirectory,
     reader: IndexReader,
     pub(crate) fields: Fields,
-    /// True if the index has the previous layout.
+    /// True if the index has a previous layout.
     pub(crate) is_previous: bool,
     /// Version that searches see.
     pub(crate) version: i64,
@@ -35,7 +35,7 @@ pub(crate) struct IndexView {
 #[derive(Clone)]
 pub(crate) struct Snapshot {
     pub(crate) version: i64,
-    /// True if the index has the previous layout, which ranks differently.
+    /// True if the index has a previous layout, which ranks differently.
     pub(crate) is_previous: bool,
     pub(crate) fields: Fields,
     pub(crate) searcher: Searcher,
@@ -116,7 +116,7 @@ impl IndexView {
                 .map(|segment| (segment.segment_id(), open_deletes(segment)));
             let listed = commit.segments.iter().map(|segment| (segment.id(), listed_deletes(segment)));
             if open.collect::<BTreeSet<_>>() == listed.collect() {
-                return commit_version(&commit, &self.index, uuid);
+                return commit_version(&commit, uuid);
             }
             guard(|| self.reader.reload()).map_err(|error| IndexFault::from_tantivy(&error))?;
         }

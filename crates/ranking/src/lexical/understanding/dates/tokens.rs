@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::lexical::words::fold_into;
+use crate::lexical::words::fold_as_written;
 
 /// Maximum number of pieces of a text that are looked at.
 const MAX_TOKENS: usize = 400;
@@ -79,7 +79,7 @@ fn token(piece: &str, at: usize) -> Option<Token<'_>> {
     let mut folded = String::new();
     // A longer piece is no part of a date.
     if written.len() <= MAX_TOKEN_BYTES {
-        fold_into(written, &mut folded);
+        fold_as_written(written, &mut folded);
     }
     Some(Token { place: start..start + written.len(), written, folded })
 }

@@ -7,10 +7,18 @@
 //!   `oresund` are one word.
 //! * A word in camel case (`parseConfigFile`) is one word and, at the same place, its parts. Texts that say the
 //!   parts as words of their own are thereby found by it, and it by them.
+//! * Two words that a hyphen joins (`wi-fi`) have their joined form beside them, and words with signs (`C++`, `.NET`) the word
+//!   with its signs. An underscore between words (`foo_bar`) is a word at the place of the first one.
 //! * Chinese, Japanese, Korean, Thai and the other scripts that put no spaces between words are split into single
 //!   characters and overlapping pairs. A query of one character finds every text that contains it; a longer query
 //!   finds texts that contain its pairs in sequence, which is the same as containing the query. No dictionary of
 //!   words is needed.
+//!
+//! * `camel_case`: the parts of a word in camel case
+//! * `joined`: the pieces of a text that are one word beside their words
+
+mod camel_case;
+mod joined;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,11 +26,12 @@ use std::ops::Range;
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 use unicode_script::{Script, UnicodeScript};
 
+use self::camel_case::camel_case_parts;
+pub(crate) use self::joined::UNDERSCORE;
+use self::joined::{Compound, WrittenPiece, with_signs, without_connectors};
+
 /// Maximum number of characters of a word. Longer words are indexed and looked up by their first characters.
 const WORD_CHARS: usize = 64;
-
-/// Maximum number of parts of a word in camel case. Text with more is random rather than an identifier.
-const MAX_PARTS: usize = 8;
 
 /// Scripts written without spaces between words.
 const UNSPACED: [Script; 11] = [
@@ -56,6 +65,12 @@ pub(crate) enum WordKind {
     Spaced,
     /// Part of the word in camel case before it.
     Part,
+    /// Several words before it as one, or the word before it with its signs.
+    Joined,
+    /// Underscores between words of a query.
+    Underscore,
+    /// Adjacent words of a query as one, if texts may have them so.
+    Adjacent,
     /// One character of a script without spaces.
     Single,
     /// Two adjacent characters of a script without spaces.
@@ -63,6 +78,11 @@ pub(crate) enum WordKind {
 }
 
 impl Word {
+    /// Returns true for a word that stands for a piece of the text whose words are there, too.
+    pub fn is_joined(&self) -> bool {
+        self.kind == WordKind::Joined
+    }
+
     /// Returns the folded text of the word.
     pub fn folded(&self, text: &str) -> String {
         let mut folded = String::new();
@@ -71,10 +91,22 @@ impl Word {
     }
 }
 
-/// Returns the words of `text` in order; a pair follows its first character, parts follow their word.
+/// Returns the words of `text` in order; a pair follows its first character, parts follow their word, and a joined form
+/// follows its words.
 pub fn words(text: &str) -> Words<'_> {
     let units = Units { text, at: 0 };
-    Words { text, units, following: None, pair: None, parts: VecDeque::new(), position: 0 }
+    let (parts, compound) = (VecDeque::new(), Compound::default());
+    Words {
+        text,
+        units,
+        following: None,
+        pair: None,
+        parts,
+        compound,
+        position: 0,
+        end: 0,
+        after_underscore: 0,
+    }
 }
 
 /// Returns the number of places that the words of a text take.
@@ -90,9 +122,39 @@ pub struct Words<'a> {
     /// Unit that was read to see what follows a character.
     following: Option<Unit>,
     pair: Option<Word>,
-    /// Parts of the last word that remain, in order.
+    /// Parts of the last word that remain, in order, and its form with signs.
     parts: VecDeque<Word>,
+    compound: Compound,
     position: usize,
+    /// Byte at which the last word ends.
+    end: usize,
+    /// Byte at which a word begins whose underscore was a word; 0 for none.
+    after_underscore: usize,
+}
+
+impl Words<'_> {
+    /// Returns true if one underscore is between a word and the one before it, and was no word yet.
+    fn has_underscore_before(&self, unit: &Unit) -> bool {
+        self.end > 0
+            && unit.range.start == self.end + 1
+            && unit.range.start != self.after_underscore
+            && self.text.as_bytes().get(self.end) == Some(&b'_')
+    }
+
+    /// Returns a word of a script with spaces, and prepares its other forms.
+    fn spaced_word(&mut self, unit: Unit, position: usize) -> Word {
+        if unit.has_later_capital {
+            for (number, part) in camel_case_parts(self.text, &unit.range).into_iter().enumerate() {
+                self.position = position + number + 1;
+                self.parts.push_back(Word { range: part, position: position + number, kind: WordKind::Part });
+            }
+        }
+        if let Some(range) = with_signs(self.text, &unit.range) {
+            self.parts.push_back(Word { range, position, kind: WordKind::Joined });
+        }
+        self.compound.add(self.text, &unit.range, position);
+        Word { range: unit.range, position, kind: WordKind::Spaced }
+    }
 }
 
 impl Iterator for Words<'_> {
@@ -105,22 +167,28 @@ impl Iterator for Words<'_> {
         if let Some(part) = self.parts.pop_front() {
             return Some(part);
         }
-        let unit = match self.following.take() {
-            Some(unit) => unit,
-            None => self.units.next()?,
-        };
+        let unit = self.following.take().or_else(|| self.units.next());
+        let spaced = unit.as_ref().filter(|unit| unit.spaced).map(|unit| &unit.range);
+        if let Some(WrittenPiece { range, position }) = self.compound.take_before(self.text, spaced) {
+            self.following = unit;
+            let kind = WordKind::Joined;
+            self.parts.push_back(Word { range: range.clone(), position: position + 1, kind });
+            return Some(Word { range, position, kind });
+        }
+        let unit = unit?;
+        if self.has_underscore_before(&unit) {
+            let range = unit.range.start - 1..unit.range.start;
+            self.after_underscore = unit.range.start;
+            self.following = Some(unit);
+            return Some(Word { range, position: self.position.saturating_sub(1), kind: WordKind::Joined });
+        }
         let position = self.position;
         self.position += 1;
-        if unit.spaced && !unit.has_later_capital {
-            return Some(Word { range: unit.range, position, kind: WordKind::Spaced });
-        }
+        self.end = unit.range.end;
         if unit.spaced {
-            for (number, part) in camel_case_parts(self.text, &unit.range).into_iter().enumerate() {
-                self.position = position + number + 1;
-                self.parts.push_back(Word { range: part, position: position + number, kind: WordKind::Part });
-            }
-            return Some(Word { range: unit.range, position, kind: WordKind::Spaced });
+            return Some(self.spaced_word(unit, position));
         }
+        self.compound.clear();
         self.following = self.units.next();
         if let Some(next) = &self.following
             && !next.spaced
@@ -131,37 +199,6 @@ impl Iterator for Words<'_> {
         }
         Some(Word { range: unit.range, position, kind: WordKind::Single })
     }
-}
-
-/// Returns the ranges of the parts of a word in camel case, or none for other words.
-///
-/// A part begins at an upper-case letter after a lower-case letter or digit, and at the last letter of an acronym
-/// before a lower-case letter (`HTTPServer`). Words with parts too short to mean something (`iPhone`, `PDFs`, most
-/// random text) have none.
-fn camel_case_parts(text: &str, word: &Range<usize>) -> Vec<Range<usize>> {
-    let bytes = text.as_bytes().get(word.clone()).unwrap_or_default();
-    let has_later_capital = bytes.iter().skip(1).any(u8::is_ascii_uppercase);
-    if bytes.len() > WORD_CHARS || !bytes.is_ascii() || !has_later_capital {
-        return Vec::new();
-    }
-    let mut starts = vec![0];
-    for (at, window) in bytes.windows(2).enumerate() {
-        let [before, letter] = window else { continue };
-        let is_acronym_end = || {
-            bytes.get(at + 2..).is_some_and(|rest| {
-                rest.len() >= 2 && rest.iter().take(2).all(|byte| byte.is_ascii_lowercase())
-            })
-        };
-        if letter.is_ascii_uppercase() && (!before.is_ascii_uppercase() || is_acronym_end()) {
-            starts.push(at + 1);
-        }
-    }
-    let ends = starts.iter().skip(1).copied().chain([bytes.len()]);
-    let parts: Vec<_> = starts.iter().copied().zip(ends).collect();
-    if !(2..=MAX_PARTS).contains(&parts.len()) || !parts.iter().all(|(start, end)| end - start >= 2) {
-        return Vec::new();
-    }
-    parts.into_iter().map(|(start, end)| word.start + start..word.start + end).collect()
 }
 
 /// Complete word of a spaced script, or one character of an unspaced script, each with its combining marks.
@@ -308,8 +345,16 @@ fn class(character: char) -> Class {
     if unspaced { Class::Unspaced } else { Class::Spaced }
 }
 
-/// Appends at most `WORD_CHARS` characters of the folded text.
+/// Appends at most `WORD_CHARS` characters of a folded word. A joined form is without its connectors.
 pub fn fold_into(text: &str, out: &mut String) {
+    match without_connectors(text) {
+        Some(joined) => fold_as_written(&joined, out),
+        None => fold_as_written(text, out),
+    }
+}
+
+/// Appends at most `WORD_CHARS` characters of the folded text.
+pub(crate) fn fold_as_written(text: &str, out: &mut String) {
     if text.len() <= WORD_CHARS && text.is_ascii() {
         let start = out.len();
         out.push_str(text);
@@ -377,7 +422,7 @@ mod tests {
         check("e\u{301}te\u{301} ÉTÉ", &["ete", "ete"]);
         check("ＡＢＣ１２ ﬁne", &["abc12", "fine"]);
         check("ΟΔΟΣ οδος οδός", &["οδοσ", "οδοσ", "οδοσ"]);
-        check("user_123@mail.example", &["user", "123", "mail", "example"]);
+        check("user_123@mail.example", &["user", "_", "123", "mail", "example"]);
     }
 
     #[test]
@@ -399,6 +444,8 @@ mod tests {
         check("parseConfigFile x", &["parseconfigfile", "parse", "config", "file", "x"]);
         check("HTTPServer", &["httpserver", "http", "server"]);
         check("sha256Sum", &["sha256sum", "sha256", "sum"]);
+        check("OAuthClient", &["oauthclient", "oauth", "client"]);
+        check("getXPosition planB", &["getxposition", "get", "xposition", "planb"]);
         for whole in ["iPhone", "PDFs", "README", "Title", "aB3dEfGh", "IDs"] {
             check(whole, &[&whole.to_lowercase()]);
         }

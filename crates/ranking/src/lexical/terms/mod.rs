@@ -5,6 +5,10 @@
 //! are a unit: a record that has them in sequence ranks higher.
 //!
 //! Words of a request and of a date have a share of the importance of others (`understanding`).
+//!
+//! * `joined`: slots that stand for several words, such as `wifi` for `wi-fi`
+
+mod joined;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -68,6 +72,30 @@ pub(crate) struct Place {
     pub(crate) unit: usize,
 }
 
+/// Slot for several words of the query as one, such as `wifi` for `wi-fi` or `set up` as `setup`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JoinedSlot {
+    /// Number of the slot.
+    pub(crate) slot: usize,
+    /// Slots of the words that it stands for, in order.
+    pub(crate) parts: Vec<usize>,
+    /// Distance of each of these words from the first one.
+    pub(crate) offsets: Vec<usize>,
+    /// True if a record that has the words as one hardly means anything else.
+    pub(crate) is_certain: bool,
+    /// Slot of the underscores between the words, if the query has them there.
+    pub(crate) underscore: Option<usize>,
+}
+
+/// Word of a piece of a query with its slot.
+#[derive(Debug)]
+struct WrittenWord {
+    range: Range<usize>,
+    kind: WordKind,
+    slot: usize,
+    position: usize,
+}
+
 /// Words that must follow each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phrase(pub Vec<PhraseWord>);
@@ -90,6 +118,8 @@ pub struct QueryTerms {
     /// Words and phrases of the query, in its order.
     pub slots: Vec<Slot>,
     pub(crate) places: Vec<Place>,
+    /// Slots that stand for several words.
+    pub(crate) joined: Vec<JoinedSlot>,
     /// First units of several words, such as identifiers and quotations.
     pub units: Vec<Phrase>,
     /// Phrases that a record must contain.
@@ -132,6 +162,7 @@ impl QueryTerms {
             }
         }
         terms.weigh(&roles);
+        terms.add_adjacent(&mut slots);
         for phrase in &text.phrases {
             terms.add_unit(phrase, &mut slots);
             terms.required.extend(Phrase::new(phrase));
@@ -174,7 +205,7 @@ impl QueryTerms {
             let mut words = self.required.iter().flat_map(|Phrase(words)| words);
             words.any(|word| word.text == slot.text)
         };
-        !self.slots.is_empty() && self.slots.iter().all(is_required)
+        !self.slots.is_empty() && self.slots.iter().filter(|slot| !slot.is_joined()).all(is_required)
     }
 
     /// Gives each word its share. A word that is there twice has the greater one.
@@ -195,6 +226,7 @@ impl QueryTerms {
                 slot.share = slot.share.max(share);
             }
         }
+        self.weigh_joined();
         (self.kinds, self.has_matter) = (kinds, has_matter);
     }
 
@@ -215,18 +247,19 @@ impl QueryTerms {
     fn add_unit(&mut self, piece: &str, slots: &mut HashMap<String, usize>) {
         let unit = self.places.last().map_or(0, |place| place.unit + 1);
         let start = self.places.last().map_or(0, |place| place.position + 1);
+        let mut parts: Vec<WrittenWord> = Vec::new();
         for word in query_words(piece) {
             if self.places.len() == MAX_PLACES {
                 self.is_cut = true;
                 return;
             }
-            let text = word.folded(piece);
-            let slot = *slots.entry(text).or_insert_with_key(|text| {
-                self.slots.push(Slot { text: text.clone(), kind: word.kind, share: WHOLE });
-                self.slots.len() - 1
-            });
+            let slot = self.slot(word.folded(piece), word.kind, WHOLE, slots);
             self.places.push(Place { slot, position: start + word.position, unit });
+            if matches!(word.kind, WordKind::Spaced | WordKind::Part) {
+                parts.push(WrittenWord { range: word.range, kind: word.kind, slot, position: word.position });
+            }
         }
+        self.add_written(piece, &parts, slots);
     }
 }
 
@@ -249,7 +282,8 @@ impl Piece {
         if let Some(date) = text.dates.iter().find(is_in) {
             return WordRole::Date(word_share(date.precision));
         }
-        let folded: Vec<String> = words(written).map(|word| word.folded(written)).collect();
+        let plain = words(written).filter(|word| !word.is_joined());
+        let folded: Vec<String> = plain.map(|word| word.folded(written)).collect();
         let is_request = folded.iter().all(|word| is_listed(word)) && folded.iter().any(|word| asks(word));
         let is_plain = folded.len() < 2 || written.contains(['\'', '’']) || is_request;
         if is_plain { WordRole::Plain } else { WordRole::Matter }
@@ -311,7 +345,7 @@ pub(crate) fn field_words(text: &str) -> Vec<String> {
 fn query_words(text: &str) -> Vec<Word> {
     let mut kept = Vec::new();
     let mut paired = 0;
-    let mut found = words(text).peekable();
+    let mut found = words(text).filter(|word| !word.is_joined()).peekable();
     while let Some(word) = found.next() {
         let starts_pair = found.peek().is_some_and(|next| next.kind == WordKind::Pair);
         let in_pair = word.kind == WordKind::Single && (starts_pair || word.range.start < paired);
@@ -372,7 +406,7 @@ mod tests {
     fn words_of_requests_and_dates_have_shares() {
         check_shares(
             &SearchText::plain("what's in to_do"),
-            &[("what", 8), ("s", 8), ("in", 8), ("to", 100), ("do", 100)],
+            &[("what", 8), ("s", 8), ("in", 8), ("to", 100), ("do", 100), ("_", 0), ("todo", 100)],
         );
         check_shares(
             &SearchText::plain("find \"me the\" me rye"),

@@ -1,17 +1,19 @@
 //! Looks up the words of a query in the vocabulary of an index, with the words that stand for them.
 //!
 //! A word has its other forms beside it (`invoices` for `invoice`). A word that no record has is replaced: by its
-//! forms, or else by words with one edit or with that beginning. Only words of records in the scope of the search
+//! forms, or else by words with one edit or with that beginning. A word that texts may write as several words is looked up as
+//! a sequence of these, too. Only words of records in the scope of the search
 //! count, so that other records change nothing.
 
 use std::collections::BTreeMap;
 
 use fetchwell_core::fit::characters;
 
+use super::compounds::{groups, halves, possible_groups};
 use super::stems::{Inflection, edits_at_beginning, is_one_edit};
-use super::terms::QueryTerms;
+use super::terms::{QueryTerms, Slot};
 use super::vocabulary::Vocabulary;
-use super::words::WordKind;
+use super::words::{UNDERSCORE, WordKind};
 
 /// Quality of another form of a word that records have.
 pub(super) const FORM_QUALITY: f32 = 0.6;
@@ -22,6 +24,9 @@ pub(super) const ONLY_FORM_QUALITY: f32 = 0.9;
 /// Quality of a word with one edit.
 const EDIT_QUALITY: f32 = 0.7;
 
+/// The same if other words begin with the word, which may be the beginning of one.
+const EDIT_BESIDE_QUALITY: f32 = 0.5;
+
 /// Quality of a word that a misspelt word begins with, such as `comm` for `commn`. Letters are left out more often than a
 /// letter too many is typed at the end, so `common` comes before it.
 const SHORTER_QUALITY: f32 = 0.5;
@@ -31,6 +36,26 @@ const PREFIX_QUALITY: f32 = 0.7;
 
 /// Importance of a part of an identifier beside the identifier.
 pub(super) const PART_WEIGHT: f32 = 0.25;
+
+/// Importance of an identifier as it is written beside its words.
+const JOINED_WEIGHT: f32 = 0.5;
+
+/// The same beside its rarest word, if its words are joined by underscores.
+const IDENTIFIER_WEIGHT: f32 = 0.75;
+
+/// Quality of a word in another spelling: `set up` for `setup`, and the other way round.
+pub(super) const SPELLING_QUALITY: f32 = 0.9;
+
+/// The same for adjacent words of a query in a record that has them as one, and for the words that a word of no record is
+/// separated into.
+pub(super) const ADJACENT_QUALITY: f32 = 0.6;
+const SEPARATED_QUALITY: f32 = 0.6;
+
+/// Maximum number of sequences that a word is looked up as.
+const MAX_SEQUENCES: usize = 3;
+
+/// Maximum number of records that have each word of a sequence. Positions of the words are read in as many.
+const MAX_SEQUENCE_RECORDS: u64 = 20_000;
 
 /// Maximum number of words of a query that are looked up in records: the rarest ones.
 pub(super) const MAX_WORDS: usize = 32;
@@ -48,8 +73,11 @@ const MAX_INFLECTED: usize = 8;
 /// Maximum number of other forms of a word, the most frequent ones.
 const MAX_FORMS: usize = 4;
 
-/// Maximum number of replacements of a word that no record has.
+/// Maximum number of words with one edit that replace a word that no record has.
 const MAX_REPLACEMENTS: usize = 5;
+
+/// Maximum number of words that begin with a word that no record has.
+const MAX_BEGINNINGS: usize = 24;
 
 /// Minimum length in characters of a word that is replaced if no record has it.
 const MIN_REPLACED: usize = 4;
@@ -99,6 +127,34 @@ impl Lookup {
     pub fn is_matter(&self) -> bool {
         self.share >= 1.0
     }
+
+    /// Returns true for a word of the query, and not for one that stands for several of its words.
+    pub fn is_word(&self) -> bool {
+        !matches!(self.kind, WordKind::Joined | WordKind::Adjacent | WordKind::Underscore)
+    }
+
+    /// Returns true for a word that selects records and is shown in them. Underscores only tell where words are joined.
+    pub fn selects(&self) -> bool {
+        self.kind != WordKind::Underscore
+    }
+
+    /// Returns the weight of the word in the score of a record. A word that only selects records has none.
+    pub(crate) fn ranked_weight(&self) -> f32 {
+        if self.kind == WordKind::Adjacent { 0.0 } else { self.weight }
+    }
+}
+
+/// Words that stand for a word of the query where they follow each other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sequence {
+    /// Number of the word of the query.
+    pub slot: usize,
+    /// Words to look up, folded and in order.
+    pub words: Vec<String>,
+    /// Quality of the match.
+    pub quality: f32,
+    /// Maximum number of records that have the sequence.
+    pub frequency: u64,
 }
 
 /// Words of a query, looked up in an index.
@@ -106,6 +162,8 @@ impl Lookup {
 pub struct Lookups {
     /// Lookup of each slot of the query.
     pub words: Vec<Lookup>,
+    /// Sequences that stand for words of the query.
+    pub sequences: Vec<Sequence>,
     /// Number of records in the index.
     pub(crate) records: u64,
 }
@@ -119,7 +177,11 @@ impl Lookups {
     /// Returns the greatest weight of a word that the query is about; of any word if it is about none.
     pub(crate) fn strongest(&self) -> f32 {
         let greatest = |is_counted: fn(&Lookup) -> bool| {
-            self.words.iter().filter(|word| is_counted(word)).map(|word| word.weight).fold(0.0, f32::max)
+            self.words
+                .iter()
+                .filter(|word| word.is_word() && is_counted(word))
+                .map(|word| word.weight)
+                .fold(0.0, f32::max)
         };
         let of_matter = greatest(Lookup::is_matter);
         if of_matter > 0.0 { of_matter } else { greatest(|_| true) }
@@ -127,15 +189,22 @@ impl Lookups {
 
     /// Returns true if the places of a word are compared. In a long query, those of very common words tell little.
     pub fn has_places(&self, alternative: &Alternative) -> bool {
-        self.words.len() < MANY_WORDS || alternative.frequency <= self.records / VERY_COMMON_SHARE
+        let words = self.words.iter().filter(|word| word.is_word()).count();
+        words < MANY_WORDS
+            || alternative.text == UNDERSCORE
+            || alternative.frequency <= self.records / VERY_COMMON_SHARE
     }
 
     /// Returns the greatest share of the query's rarity that a record can have, with the words that some record has.
     pub(crate) fn possible_coverage(&self) -> f32 {
-        let total: f32 = self.words.iter().map(|word| word.weight).sum();
-        let best = self.words.iter().map(|word| {
+        let total: f32 = self.words.iter().map(Lookup::ranked_weight).sum();
+        let best = self.words.iter().enumerate().map(|(slot, word)| {
+            let sequences = self.sequences.iter().filter(|sequence| sequence.slot == slot);
             let qualities = word.alternatives.iter().map(|alternative| alternative.quality);
-            word.weight * qualities.fold(0.0, f32::max)
+            let qualities = qualities.chain(sequences.map(|sequence| sequence.quality));
+            // An identifier is found by its underscores.
+            let by_underscores = if word.kind == WordKind::Joined { 1.0 } else { 0.0 };
+            word.ranked_weight() * qualities.fold(by_underscores, f32::max)
         });
         if total > 0.0 { best.sum::<f32>() / total } else { 0.0 }
     }
@@ -177,11 +246,12 @@ pub fn look_up<V: Vocabulary>(vocabulary: &V, terms: &QueryTerms) -> Result<Look
     rarest.sort_unstable();
     let limit = rarest.get(MAX_WORDS).copied().unwrap_or(u64::MAX);
     let inflected = rarest.get(MAX_INFLECTED).copied().unwrap_or(u64::MAX);
-    let matter = words.iter().filter(|(slot, _)| slot.is_matter()).count();
+    let matter = words.iter().filter(|(slot, _)| slot.is_matter() && !slot.is_joined()).count();
     let max_forms = if matter <= MAX_WORDS_WITH_ALL_FORMS { MAX_FORMS } else { 1 };
     let (mut kept, mut replaced) = (0, 0);
     let mut lookups = Vec::with_capacity(words.len());
-    for (slot, frequency) in words {
+    let mut sequences = Vec::new();
+    for (number, (slot, frequency)) in words.into_iter().enumerate() {
         let mut alternatives = Vec::new();
         // Other forms of words of a request are as unimportant as these.
         let has_forms = matches!(slot.kind, WordKind::Spaced | WordKind::Part) && slot.is_matter();
@@ -195,14 +265,55 @@ pub fn look_up<V: Vocabulary>(vocabulary: &V, terms: &QueryTerms) -> Result<Look
                 alternatives.extend(expansion.others(&slot.text, frequency, max_forms)?);
             }
         }
-        let importance = if slot.kind == WordKind::Part { PART_WEIGHT } else { slot.share() };
-        let max_frequency = alternatives.iter().map(|alternative| alternative.frequency).max().unwrap_or(0);
+        let of_word = if slot.kind == WordKind::Spaced && slot.is_matter() && number < MAX_WORDS {
+            expansion.sequences(number, &slot.text, frequency > 0)?
+        } else {
+            Vec::new()
+        };
+        let importance = importance(slot);
+        let max_frequency = alternatives.iter().map(|alternative| alternative.frequency).max();
+        let max_frequency =
+            max_frequency.or(of_word.iter().map(|sequence| sequence.frequency).max()).unwrap_or(0);
+        sequences.extend(of_word);
         let is_looked_up = frequency > 0 && !alternatives.is_empty();
         let known = if is_looked_up { frequency } else { max_frequency };
         let weight = if known > 0 { rarity(known, expansion.records) * importance } else { 0.0 };
         lookups.push(Lookup { kind: slot.kind, alternatives, weight, share: slot.share() });
     }
-    Ok(Lookups { words: lookups, records: expansion.records })
+    weigh_identifiers(terms, &mut lookups);
+    Ok(Lookups { words: lookups, sequences, records: expansion.records })
+}
+
+/// Gives an identifier with underscores a weight by its rarest word, whether or not records have it as one word.
+fn weigh_identifiers(terms: &QueryTerms, lookups: &mut [Lookup]) {
+    for joined in terms.joined.iter().filter(|joined| joined.underscore.is_some()) {
+        let parts = joined.parts.iter().filter_map(|part| lookups.get(*part));
+        let weights = parts
+            .map(|part| if part.kind == WordKind::Part { part.weight / PART_WEIGHT } else { part.weight });
+        let rarest = weights.fold(0.0, f32::max);
+        if let Some(lookup) = lookups.get_mut(joined.slot) {
+            lookup.weight = lookup.weight.max(rarest * IDENTIFIER_WEIGHT);
+        }
+    }
+}
+
+/// Returns the importance of a slot beside a word that the query is about.
+pub(super) fn importance(slot: &Slot) -> f32 {
+    match slot.kind {
+        WordKind::Part => PART_WEIGHT,
+        WordKind::Joined => JOINED_WEIGHT * slot.share(),
+        WordKind::Underscore => 0.0,
+        _ => slot.share(),
+    }
+}
+
+/// Adds the words that are not there yet.
+fn add_new(known: &mut Vec<Alternative>, others: Vec<Alternative>) {
+    for other in others {
+        if !known.iter().any(|each| each.text == other.text) {
+            known.push(other);
+        }
+    }
 }
 
 /// Returns the inverse document frequency of a word.
@@ -233,22 +344,55 @@ impl<V: Vocabulary> Expansion<'_, V> {
         if frequency > 0 {
             return self.most_frequent(forms, max_forms, FORM_QUALITY);
         }
-        let forms = self.most_frequent(forms, MAX_FORMS, ONLY_FORM_QUALITY)?;
-        if !forms.is_empty() {
-            return Ok(forms);
-        }
+        let mut others = self.most_frequent(forms, MAX_FORMS, ONLY_FORM_QUALITY)?;
         if word.chars().count() < MIN_REPLACED {
-            return Ok(Vec::new());
+            return Ok(others);
         }
-        let mut edits = self.most_frequent(self.edits(word)?, MAX_REPLACEMENTS, EDIT_QUALITY)?;
+        let edits = if others.is_empty() { self.edits(word)? } else { BTreeMap::new() };
+        let longer = self.vocabulary.beginning_with(word, 0..=usize::MAX, |other| other != word)?;
+        let longer = self.most_frequent(longer, MAX_BEGINNINGS, PREFIX_QUALITY)?;
+        let quality = if longer.is_empty() { EDIT_QUALITY } else { EDIT_BESIDE_QUALITY };
+        let mut edits = self.most_frequent(edits, MAX_REPLACEMENTS, quality)?;
+        add_new(&mut others, longer);
         for shorter in edits.iter_mut().filter(|edit| word.starts_with(&edit.text)) {
             shorter.quality = SHORTER_QUALITY;
         }
-        let longer = self.vocabulary.beginning_with(word, 0..=usize::MAX, |other| other != word)?;
-        let mut others = self.most_frequent(longer, MAX_REPLACEMENTS, PREFIX_QUALITY)?;
-        others.retain(|other| !edits.iter().any(|edit| edit.text == other.text));
-        others.extend(edits);
+        add_new(&mut others, edits);
         Ok(others)
+    }
+
+    /// Returns the sequences of words that stand for a word. Of many, those with the most frequent words are taken, and those of
+    /// numbers with the fewest groups.
+    fn sequences(&self, slot: usize, word: &str, is_known: bool) -> Result<Vec<Sequence>, V::Error> {
+        let halves = halves(word, is_known);
+        let parts: Vec<&str> = halves.iter().flatten().copied().chain(possible_groups(word)).collect();
+        if parts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let parts: Vec<String> = parts.into_iter().map(str::to_owned).collect();
+        let is_number = word.bytes().any(|byte| byte.is_ascii_digit());
+        self.vocabulary.prepare_lookups(&parts)?;
+        let is_in_scope = |part: &str| self.vocabulary.is_in_scope(part);
+        let mut found = Vec::new();
+        let halves = halves.iter().map(<[&str; 2]>::as_slice);
+        let groups = groups(word, &is_in_scope, MAX_SEQUENCES)?;
+        for words in halves.chain(groups.iter().map(Vec::as_slice)) {
+            let mut frequency = u64::MAX;
+            for part in words {
+                let is_known = is_in_scope(part)?;
+                frequency = frequency.min(if is_known { self.vocabulary.frequency(part)? } else { 0 });
+            }
+            if (1..=MAX_SEQUENCE_RECORDS).contains(&frequency) {
+                let words = words.iter().map(|part| (*part).to_owned()).collect();
+                let quality = if is_known || is_number { SPELLING_QUALITY } else { SEPARATED_QUALITY };
+                found.push(Sequence { slot, words, quality, frequency });
+            }
+        }
+        if groups.is_empty() {
+            found.sort_by(|one, other| other.frequency.cmp(&one.frequency));
+        }
+        found.truncate(MAX_SEQUENCES);
+        Ok(found)
     }
 
     /// Returns the words that differ from a word by one edit. A word with a digit has none: its neighbours are other
@@ -295,3 +439,6 @@ impl<V: Vocabulary> Expansion<'_, V> {
         Ok(found)
     }
 }
+
+#[cfg(test)]
+mod tests;
