@@ -5,6 +5,7 @@
 //! a sequence of these, too. Only words of records in the scope of the search
 //! count, so that other records change nothing.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use fetchwell_core::fit::characters;
@@ -389,7 +390,7 @@ impl<V: Vocabulary> Expansion<'_, V> {
             }
         }
         if groups.is_empty() {
-            found.sort_by(|one, other| other.frequency.cmp(&one.frequency));
+            found.sort_by_key(|sequence| Reverse(sequence.frequency));
         }
         found.truncate(MAX_SEQUENCES);
         Ok(found)
