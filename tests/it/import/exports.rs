@@ -232,7 +232,11 @@ fn slack_messages_and_github_issues_are_imported() {
     let path = workshop.file("slack.zip", zip);
     let output = workshop.import(&["slack", &path]);
     assert!(stderr(&output).contains("message 3: it has no time `ts`"), "{output:?}");
-    assert_eq!(workshop.search("ocelot"), ["c/messages/general%2F1775037600.000100"]);
+    // A reply names the first message of its thread.
+    assert_eq!(
+        workshop.search("ocelot"),
+        ["c/messages/general%2F1775037600.000100", "c/messages/general%2F1775037700.000200"]
+    );
     let (data, time) = record(&workshop, "general/1775037700.000200");
     assert_eq!((&data["from"], &data["channel"]), (&json!("U2"), &json!("general")));
     assert_eq!((&data["thread_id"], time.is_some()), (&json!("general/1775037600.000100"), true));

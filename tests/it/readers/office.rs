@@ -287,7 +287,7 @@ fn workbooks_of_excel_97_have_their_rows() {
     let workshop = Workshop::new();
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/samples/trips.xls");
     assert_eq!(workshop.counts(&["xlsx", crate::support::text(&file)]), [6, 0, 0, 0, 0]);
-    let (row, time) = record(&workshop, "trips.xls/Trips/3");
+    let (row, _time_of_the_file) = record(&workshop, "trips.xls/Trips/3");
     assert_eq!(
         (&row["Ferry"], &row["Guests"], &row["Price"]),
         (&json!("Łódź 日本"), &json!(7), &json!(1250.5))
@@ -296,7 +296,6 @@ fn workbooks_of_excel_97_have_their_rows() {
         (&row["Day"], &row["Hour"], &row["Open"]),
         (&json!("2026-04-02"), &json!("23:59:00"), &json!(false))
     );
-    assert_eq!(time.as_deref(), Some("2026-04-02"));
     // A text that continues in another record, and one with formats.
     let notes = record(&workshop, "trips.xls/Notes/2").0;
     assert!(notes["Text"].as_str().unwrap().ends_with("xx numbat"), "{notes}");

@@ -42,7 +42,7 @@ const MAX_BROKEN: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct SlackExports(HashMap<String, Export>);
 
-/// What messages need of their export.
+/// Names and threads of an export, by which its messages are read.
 #[derive(Debug, Default)]
 struct Export {
     names: Names,

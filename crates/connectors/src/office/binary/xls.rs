@@ -97,14 +97,14 @@ struct Sheet {
     position: usize,
 }
 
-/// What all sheets share.
+/// The shared parts of a workbook.
 #[derive(Debug, Default)]
 struct Workbook {
     sheets: Vec<Sheet>,
     texts: Vec<String>,
     /// Formats by their numbers.
     formats: Vec<(u16, Option<TimeStyle>)>,
-    /// What the styles of cells show.
+    /// Meaning of numbers in each style of cells.
     styles: Vec<Option<TimeStyle>>,
     starts_in_1904: bool,
 }
