@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 use fetchwell_core::fit::characters;
 
+use super::ranking::WordMatches;
 use super::stems::{Inflection, edits_at_beginning, is_one_edit};
-use super::terms::QueryTerms;
+use super::terms::{QueryTerms, Slot};
+use super::understanding::request_words::is_listed;
 use super::vocabulary::Vocabulary;
 use super::words::WordKind;
 
@@ -31,6 +33,10 @@ const PREFIX_QUALITY: f32 = 0.7;
 
 /// Importance of a part of an identifier beside the identifier.
 pub(super) const PART_WEIGHT: f32 = 0.25;
+
+/// Share of a word of requests, in any language, beside other words in the coverage of a query. Such a word tells little about
+/// what is meant also where it is not known to ask, as in `where was the lease mentioned`.
+const LISTED_SHARE: f32 = 0.2;
 
 /// Maximum number of words of a query that are looked up in records: the rarest ones.
 pub(super) const MAX_WORDS: usize = 32;
@@ -92,9 +98,18 @@ pub struct Lookup {
     pub weight: f32,
     /// Importance beside a word that the query is about, 0 to 1: less for a word of a request or date.
     pub share: f32,
+    /// Weight of the word in the coverage of the query: less than `weight` for a word of requests.
+    pub(crate) covered_weight: f32,
 }
 
 impl Lookup {
+    /// Returns what is known about a slot of a query. `weight` is its rarity, times the importance of its kind and its share.
+    pub(crate) fn new(slot: &Slot, alternatives: Vec<Alternative>, weight: f32) -> Self {
+        let share_of_coverage = if is_listed(&slot.text) { LISTED_SHARE } else { 1.0 };
+        let covered_weight = weight * share_of_coverage;
+        Self { kind: slot.kind, alternatives, weight, share: slot.share(), covered_weight }
+    }
+
     /// Returns true for a word that the query is about.
     pub fn is_matter(&self) -> bool {
         self.share >= 1.0
@@ -130,14 +145,23 @@ impl Lookups {
         self.words.len() < MANY_WORDS || alternative.frequency <= self.records / VERY_COMMON_SHARE
     }
 
-    /// Returns the greatest share of the query's rarity that a record can have, with the words that some record has.
+    /// Returns the share of the query's rarity that a record has, 0 to 1, in which words of requests count less.
+    pub(crate) fn coverage(&self, matches: &[WordMatches]) -> f32 {
+        self.covered(matches.iter().map(|matches| matches.quality))
+    }
+
+    /// Returns the greatest coverage that a record can have, with the words that some record has.
     pub(crate) fn possible_coverage(&self) -> f32 {
-        let total: f32 = self.words.iter().map(|word| word.weight).sum();
-        let best = self.words.iter().map(|word| {
-            let qualities = word.alternatives.iter().map(|alternative| alternative.quality);
-            word.weight * qualities.fold(0.0, f32::max)
-        });
-        if total > 0.0 { best.sum::<f32>() / total } else { 0.0 }
+        let qualities =
+            |word: &Lookup| word.alternatives.iter().map(|other| other.quality).fold(0.0, f32::max);
+        self.covered(self.words.iter().map(qualities))
+    }
+
+    /// Returns the coverage by words with these qualities.
+    fn covered(&self, qualities: impl Iterator<Item = f32>) -> f32 {
+        let total: f32 = self.words.iter().map(|word| word.covered_weight).sum();
+        let covered = self.words.iter().zip(qualities).map(|(word, quality)| word.covered_weight * quality);
+        if total > 0.0 { covered.sum::<f32>() / total } else { 0.0 }
     }
 
     /// Returns the number of different words of the query, with those that no record has. Parts of a word in camel case do not
@@ -200,7 +224,7 @@ pub fn look_up<V: Vocabulary>(vocabulary: &V, terms: &QueryTerms) -> Result<Look
         let is_looked_up = frequency > 0 && !alternatives.is_empty();
         let known = if is_looked_up { frequency } else { max_frequency };
         let weight = if known > 0 { rarity(known, expansion.records) * importance } else { 0.0 };
-        lookups.push(Lookup { kind: slot.kind, alternatives, weight, share: slot.share() });
+        lookups.push(Lookup::new(slot, alternatives, weight));
     }
     Ok(Lookups { words: lookups, records: expansion.records })
 }
@@ -293,5 +317,36 @@ impl<V: Vocabulary> Expansion<'_, V> {
             }
         }
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fetchwell_source::SearchText;
+
+    use super::*;
+
+    /// Returns the coverage of a query of equally rare words by a record with some of them.
+    fn coverage(query: &str, words: &[&str]) -> f32 {
+        let slots = QueryTerms::new(&SearchText::plain(query)).slots;
+        let found = |slot: &Slot| WordMatches {
+            quality: if words.contains(&slot.text.as_str()) { 1.0 } else { 0.0 },
+            ..WordMatches::default()
+        };
+        let matches: Vec<WordMatches> = slots.iter().map(found).collect();
+        let words = slots.iter().map(|slot| Lookup::new(slot, Vec::new(), slot.share())).collect();
+        Lookups { words, records: 1 }.coverage(&matches)
+    }
+
+    #[test]
+    fn words_of_requests_count_less_in_the_coverage() {
+        // No frame at the beginning: all words are searched as they are.
+        assert!(coverage("was the lease of the harbour mentioned", &["lease", "harbour"]) > 0.6);
+        assert!(coverage("was the lease of the harbour mentioned", &["was", "the", "of", "mentioned"]) < 0.4);
+        assert!(coverage("wurde die Pacht im Hafen besprochen", &["pacht", "hafen"]) > 0.6);
+        assert!((coverage("lease harbour", &["lease"]) - 0.5).abs() < 1e-6);
+        // Without another word, they are all that is asked for.
+        assert!((coverage("to be or not to be", &["to", "be", "or", "not"]) - 1.0).abs() < 1e-6);
+        assert_eq!(coverage("", &[]), 0.0);
     }
 }

@@ -47,12 +47,13 @@ pub fn score(
     let raises = Raises::new(terms, lookups, kind_streams);
     query.words.extend(raises.words());
     let scored = candidates.into_iter().map(|mut evidence| {
+        let coverage = lookups.coverage(&evidence.record.matches);
         evidence.record.matches.extend(raises.matches(&evidence));
         let features = query.features(&evidence.record);
         ScoredCandidate {
             row: evidence.row,
             score: features.score(&WEIGHTS),
-            coverage: features.coverage,
+            coverage,
             stream: evidence.stream,
             likeness: evidence.likeness,
         }
