@@ -44,6 +44,9 @@ TEMPLATES = json.loads((Path(__file__).resolve().parent / "templates.json").read
 PARAPHRASES = Path(__file__).resolve().parent / "paraphrases.jsonl"
 """Questions written by hand, one JSON object per line: `set`, `text_digest` of the text that is meant, and `query`."""
 
+REWORDED = PARAPHRASES.with_name("reworded.jsonl")
+"""Questions written by hand as people ask, with or without words of their record."""
+
 STOP = set((Path(__file__).resolve().parents[2] / "crates/lab/src/evaluation/make/stop_words.txt").read_text().split())
 
 
@@ -456,16 +459,26 @@ def text_digest(text):
     return f"{digest(' '.join(text.split())[:400].lower()):016x}"
 
 
-def paraphrase(corpus, random):
-    """A question written by hand that shares no word with its record."""
-    with open(PARAPHRASES) as file:
-        lines = [line for line in map(json.loads, file) if line["set"] == corpus.connection]
+def by_hand(file, corpus, random):
+    """Returns the numbers of the records that questions of a file mean, each with its question."""
+    with open(file) as lines:
+        lines = [line for line in map(json.loads, lines) if line["set"] == corpus.connection]
     queries = {line["text_digest"]: line["query"] for line in lines}
     for number in corpus.shuffled(random, lambda record: text_digest(record.item.text) in queries):
-        record = corpus.records[number]
-        query = queries[text_digest(record.item.text)]
-        if not content(query) & content(record.text):
+        yield number, queries[text_digest(corpus.records[number].item.text)]
+
+
+def paraphrase(corpus, random):
+    """A question written by hand that shares no word with its record."""
+    for number, query in by_hand(PARAPHRASES, corpus, random):
+        if not content(query) & content(corpus.records[number].text):
             yield corpus.question(query, {number})
+
+
+def reworded(corpus, random):
+    """A question written by hand that may share words with its record."""
+    for number, query in by_hand(REWORDED, corpus, random):
+        yield corpus.question(query, {number})
 
 
 def is_other_latin(record):
@@ -542,6 +555,7 @@ KINDS = {
     "accents_left_out": accents_left_out,
     "cjk": cjk,
     "paraphrase": paraphrase,
+    "reworded": reworded,
     "distant_summary": distant_summary,
     "unanswerable": unanswerable,
     "question": question,

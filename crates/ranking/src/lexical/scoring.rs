@@ -65,6 +65,7 @@ pub fn score_noting(
     let scored = candidates.into_iter().map(|mut evidence| {
         lower_joined_forms(lookups, &mut evidence.record);
         add_joined_matches(terms, &mut evidence.record);
+        let coverage = lookups.coverage(&evidence.record.matches);
         evidence.record.matches.extend(raises.matches(&evidence));
         let features = query.features(&evidence.record);
         if let Some(breakdown) = &mut breakdown {
@@ -73,7 +74,7 @@ pub fn score_noting(
         ScoredCandidate {
             row: evidence.row,
             score: features.score(&WEIGHTS),
-            coverage: features.coverage,
+            coverage,
             stream: evidence.stream,
             likeness: evidence.likeness,
         }

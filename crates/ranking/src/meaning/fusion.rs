@@ -21,8 +21,9 @@ use crate::lexical::selection::{Match, by_rank, demoted};
 /// Number of first hits by words of which one has to have most of the query.
 const JUDGED: usize = 3;
 
-/// Share of the query that is most of it: its words weighed by their rarity, without those that no record has. Another form
-/// of a word counts less than the word, so of two words one may be in another form, and of three none may be missing.
+/// Share of the query that is most of it: its words weighed by their rarity, those of requests less, and without those that no
+/// record has. Another form of a word counts less than the word, so of two words one may be in another form, and of three none
+/// may be missing.
 const MIN_COVERAGE: f32 = 0.7;
 
 /// Maximum number of words of a short query. Short queries are mostly names, dates and parts of words, of which a model knows
@@ -207,6 +208,7 @@ mod tests {
             alternatives: vec![Alternative { text: (*text).to_owned(), quality: 1.0, frequency: 1 }],
             weight: 1.0,
             share: 1.0,
+            covered_weight: 1.0,
         };
         Lookups { words: texts.iter().map(lookup).collect(), records: 1, ..Lookups::default() }
     }

@@ -11,8 +11,10 @@ use std::collections::BTreeMap;
 use fetchwell_core::fit::characters;
 
 use super::compounds::{groups, halves, possible_groups};
+use super::ranking::WordMatches;
 use super::stems::{Inflection, edits_at_beginning, is_one_edit};
 use super::terms::{QueryTerms, Slot};
+use super::understanding::request_words::is_listed;
 use super::vocabulary::Vocabulary;
 use super::words::{UNDERSCORE, WordKind};
 
@@ -57,6 +59,9 @@ const MAX_SEQUENCES: usize = 3;
 
 /// Maximum number of records that have each word of a sequence. Positions of the words are read in as many.
 const MAX_SEQUENCE_RECORDS: u64 = 20_000;
+/// Share of a word of requests, in any language, beside other words in the coverage of a query. Such a word tells little about
+/// what is meant also where it is not known to ask, as in `where was the lease mentioned`.
+const LISTED_SHARE: f32 = 0.2;
 
 /// Maximum number of words of a query that are looked up in records: the rarest ones.
 pub(super) const MAX_WORDS: usize = 32;
@@ -121,9 +126,17 @@ pub struct Lookup {
     pub weight: f32,
     /// Importance beside a word that the query is about, 0 to 1: less for a word of a request or date.
     pub share: f32,
+    /// Share of its weight that it has in the coverage of the query: less for a word of requests.
+    pub(crate) share_of_coverage: f32,
 }
 
 impl Lookup {
+    /// Returns what is known about a slot of a query. `weight` is its rarity, times the importance of its kind and its share.
+    pub(crate) fn new(slot: &Slot, alternatives: Vec<Alternative>, weight: f32) -> Self {
+        let share_of_coverage = if is_listed(&slot.text) { LISTED_SHARE } else { 1.0 };
+        Self { kind: slot.kind, alternatives, weight, share: slot.share(), share_of_coverage }
+    }
+
     /// Returns true for a word that the query is about.
     pub fn is_matter(&self) -> bool {
         self.share >= 1.0
@@ -142,6 +155,11 @@ impl Lookup {
     /// Returns the weight of the word in the score of a record. A word that only selects records has none.
     pub(crate) fn ranked_weight(&self) -> f32 {
         if self.kind == WordKind::Adjacent { 0.0 } else { self.weight }
+    }
+
+    /// Returns the weight of the word in the coverage of the query.
+    fn covered_weight(&self) -> f32 {
+        self.ranked_weight() * self.share_of_coverage
     }
 }
 
@@ -196,18 +214,29 @@ impl Lookups {
             || alternative.frequency <= self.records / VERY_COMMON_SHARE
     }
 
-    /// Returns the greatest share of the query's rarity that a record can have, with the words that some record has.
+    /// Returns the share of the query's rarity that a record has, 0 to 1, in which words of requests count less.
+    pub(crate) fn coverage(&self, matches: &[WordMatches]) -> f32 {
+        self.covered(matches.iter().map(|matches| matches.quality))
+    }
+
+    /// Returns the greatest coverage that a record can have, with the words that some record has.
     pub(crate) fn possible_coverage(&self) -> f32 {
-        let total: f32 = self.words.iter().map(Lookup::ranked_weight).sum();
-        let best = self.words.iter().enumerate().map(|(slot, word)| {
+        let qualities = self.words.iter().enumerate().map(|(slot, word)| {
             let sequences = self.sequences.iter().filter(|sequence| sequence.slot == slot);
             let qualities = word.alternatives.iter().map(|alternative| alternative.quality);
             let qualities = qualities.chain(sequences.map(|sequence| sequence.quality));
             // An identifier is found by its underscores.
             let by_underscores = if word.kind == WordKind::Joined { 1.0 } else { 0.0 };
-            word.ranked_weight() * qualities.fold(by_underscores, f32::max)
+            qualities.fold(by_underscores, f32::max)
         });
-        if total > 0.0 { best.sum::<f32>() / total } else { 0.0 }
+        self.covered(qualities)
+    }
+
+    /// Returns the coverage by words with these qualities.
+    fn covered(&self, qualities: impl Iterator<Item = f32>) -> f32 {
+        let total: f32 = self.words.iter().map(Lookup::covered_weight).sum();
+        let covered = self.words.iter().zip(qualities).map(|(word, quality)| word.covered_weight() * quality);
+        if total > 0.0 { covered.sum::<f32>() / total } else { 0.0 }
     }
 
     /// Returns the number of different words of the query, with those that no record has. Parts of a word in camel case do not
@@ -279,7 +308,7 @@ pub fn look_up<V: Vocabulary>(vocabulary: &V, terms: &QueryTerms) -> Result<Look
         let is_looked_up = frequency > 0 && !alternatives.is_empty();
         let known = if is_looked_up { frequency } else { max_frequency };
         let weight = if known > 0 { rarity(known, expansion.records) * importance } else { 0.0 };
-        lookups.push(Lookup { kind: slot.kind, alternatives, weight, share: slot.share() });
+        lookups.push(Lookup::new(slot, alternatives, weight));
     }
     weigh_identifiers(terms, &mut lookups);
     Ok(Lookups { words: lookups, sequences, records: expansion.records })

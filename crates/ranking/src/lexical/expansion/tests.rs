@@ -90,3 +90,27 @@ fn other_spellings_are_looked_up() {
     let ranked: Vec<bool> = lookups.words.iter().map(|word| word.ranked_weight() > 0.0).collect();
     assert_eq!((lookups.words.len(), ranked), (3, vec![true, true, false]));
 }
+
+/// Returns the coverage of a query of equally rare words by a record with some of them.
+fn coverage(query: &str, words: &[&str]) -> f32 {
+    let slots = QueryTerms::new(&SearchText::plain(query)).slots;
+    let found = |slot: &Slot| WordMatches {
+        quality: if words.contains(&slot.text.as_str()) { 1.0 } else { 0.0 },
+        ..WordMatches::default()
+    };
+    let matches: Vec<WordMatches> = slots.iter().map(found).collect();
+    let words = slots.iter().map(|slot| Lookup::new(slot, Vec::new(), importance(slot))).collect();
+    Lookups { words, records: 1, ..Lookups::default() }.coverage(&matches)
+}
+
+#[test]
+fn words_of_requests_count_less_in_the_coverage() {
+    // No frame at the beginning: all words are searched as they are.
+    assert!(coverage("was the lease of the harbour mentioned", &["lease", "harbour"]) > 0.6);
+    assert!(coverage("was the lease of the harbour mentioned", &["was", "the", "of", "mentioned"]) < 0.4);
+    assert!(coverage("wurde die Pacht im Hafen besprochen", &["pacht", "hafen"]) > 0.6);
+    assert!((coverage("lease harbour", &["lease"]) - 0.5).abs() < 1e-6);
+    // Without another word, they are all that is asked for.
+    assert!((coverage("to be or not to be", &["to", "be", "or", "not"]) - 1.0).abs() < 1e-6);
+    assert_eq!(coverage("", &[]), 0.0);
+}

@@ -200,12 +200,7 @@ impl CountedList {
             let itself = frequency(&|word| word.itself > 0, number);
             let any = if itself > 0 { itself } else { frequency(&|word| word.forms > 0, number) };
             let weight = if any > 0 { lookups.rarity(any) * importance(slot) } else { 0.0 };
-            lookups.words.push(Lookup {
-                kind: slot.kind,
-                alternatives: Vec::new(),
-                weight,
-                share: slot.share(),
-            });
+            lookups.words.push(Lookup::new(slot, Vec::new(), weight));
             form_quality.push(if itself > 0 { FORM_QUALITY } else { ONLY_FORM_QUALITY });
         }
         let lengths: f32 = texts.iter().map(|text| to_float(text.length)).sum();

@@ -45,7 +45,7 @@ pub struct ScoredCandidate {
     /// Row id of the record.
     pub(crate) row: i64,
     pub(crate) score: f32,
-    /// Share of the query's rarity that the record has, 0 to 1.
+    /// Share of the query's rarity that the record has, 0 to 1, in which words of requests count less.
     pub(crate) coverage: f32,
     pub(crate) stream: u64,
     /// Likeness to other candidates; `None` if the index does not have it.
@@ -59,7 +59,7 @@ pub struct Match {
     pub row: i64,
     /// Score of the record's words; not a number for a record that was found by meaning.
     pub score: f32,
-    /// Share of the query's rarity that the record has, 0 to 1; 0 if it was not measured.
+    /// Share of the query's rarity that the record has, 0 to 1, in which words of requests count less; 0 if it was not measured.
     pub coverage: f32,
     /// Number of near-copies that are folded into this one and follow later.
     pub copies: u32,
