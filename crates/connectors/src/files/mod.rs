@@ -3,7 +3,7 @@
 //! Every file becomes records of a stream for its kind: documents, messages, events and so on. A file that cannot be
 //! read is rejected with the reason, files of other kinds are counted, and the rest of the folder is imported.
 //!
-//! * `detect`: the kind of a file
+//! * `detect`: the kind of a file, `json_kinds`: the kind of a JSON file
 //! * `folder`: the files of a folder
 //! * `project_documents`: the files of a project of documents
 //! * `parse`: the files that become one record each, parsed on several threads
@@ -13,6 +13,7 @@
 
 mod detect;
 mod folder;
+mod json_kinds;
 mod parse;
 mod project_documents;
 mod read;
