@@ -52,6 +52,8 @@ pub(super) enum FilesCommand {
     Slack(PathArgs),
     /// Import issues or pull requests from `gh issue list --json`, a record per issue
     Github(PathArgs),
+    /// Import RTF documents, a record per file
+    Rtf(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -114,6 +116,7 @@ impl FilesCommand {
             Self::Claude(path) => (path, "claude"),
             Self::Slack(path) => (path, "slack"),
             Self::Github(path) => (path, "github"),
+            Self::Rtf(path) => (path, "rtf"),
             Self::Zip(path) => (path, "zip"),
             Self::Tar(path) => (path, "tar"),
             Self::Takeout(path) => (path, "takeout"),

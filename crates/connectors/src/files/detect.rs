@@ -89,6 +89,10 @@ fn binary_kind(head: &[u8], extension: &str) -> Option<FileKind> {
     if head.starts_with(b"PK\x03\x04") {
         return zip_kind(head, extension);
     }
+    // It may have bytes that are no text, and the extension `.doc`.
+    if head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start().starts_with(b"{\\rtf") {
+        return Some(FileKind::Rtf);
+    }
     // Encrypted office documents have the container of Office 97.
     if head.starts_with(b"\xD0\xCF\x11\xE0") {
         let kind = FileKind::from_extension(extension);
@@ -241,6 +245,8 @@ mod tests {
         check("a.jar", b"PK\x03\x04....META-INF/MANIFEST.MF", None);
         check("a.bin", b"PK\x03\x04....mimetypeapplication/epub+zip", Some(FileKind::Epub));
         check("a", b"SQLite format 3\0", Some(FileKind::Sqlite));
+        check("a.doc", b"{\\rtf1 \\bin1 \0}", Some(FileKind::Rtf));
+        check("a.rtf", b"some text", None);
     }
 
     #[test]

@@ -208,6 +208,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
             | FileKind::Pptx
             | FileKind::Odt
             | FileKind::Epub
+            | FileKind::Rtf
             | FileKind::Pdf => Ok(()),
         }
     }

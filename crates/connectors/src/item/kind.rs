@@ -53,10 +53,12 @@ pub enum FileKind {
     Slack,
     /// Issues or pull requests exported by `gh`.
     Github,
+    /// A document in Rich Text Format.
+    Rtf,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 24] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 25] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -81,6 +83,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 24] = [
     (FileKind::Claude, "claude", "Claude export", &["json", "zip"]),
     (FileKind::Slack, "slack", "Slack export", &["json", "zip"]),
     (FileKind::Github, "github", "list of GitHub issues", &["json"]),
+    (FileKind::Rtf, "rtf", "RTF document", &["rtf"]),
 ];
 
 impl FileKind {

@@ -230,7 +230,7 @@ mod tests {
         };
         let refused = check(None).unwrap_err();
         assert!(refused.contains("a kind that is read (text, markdown, html, eml,"), "{refused}");
-        assert!(refused.ends_with("github); it is empty"), "{refused}");
+        assert!(refused.ends_with("); it is empty"), "{refused}");
         fs::write(folder.path().join("x.rs"), "fn main() {}").unwrap();
         assert!(check(None).unwrap_err().ends_with("found: 1 .rs"));
         fs::write(folder.path().join("a.md"), "# Note\n").unwrap();

@@ -35,7 +35,7 @@ pub struct FileSet {
 }
 
 /// The sets of files by their names, which are those of the subcommands of `fetchwell import` and `gzip`.
-static FILE_SETS: [FileSet; 26] = {
+static FILE_SETS: [FileSet; 27] = {
     const fn set(name: &'static str, kinds: &'static [FileKind]) -> FileSet {
         FileSet { name, kinds }
     }
@@ -63,6 +63,7 @@ static FILE_SETS: [FileSet; 26] = {
         set("claude", &[File::Claude, File::Zip]),
         set("slack", &[File::Slack, File::Zip]),
         set("github", &[File::Github]),
+        set("rtf", &[File::Rtf]),
         set("zip", &[File::Zip]),
         set("tar", &[File::Tar, File::Gzip]),
         set("gzip", &[File::Gzip]),
@@ -80,6 +81,7 @@ const DOCUMENT_KINDS: &[FileKind] = &[
     FileKind::Pptx,
     FileKind::Odt,
     FileKind::Epub,
+    FileKind::Rtf,
 ];
 
 /// The options of an import.
