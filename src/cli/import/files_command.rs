@@ -54,6 +54,8 @@ pub(super) enum FilesCommand {
     Github(PathArgs),
     /// Import RTF documents, a record per file
     Rtf(PathArgs),
+    /// Import Jupyter notebooks, a record per file
+    Notebook(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -117,6 +119,7 @@ impl FilesCommand {
             Self::Slack(path) => (path, "slack"),
             Self::Github(path) => (path, "github"),
             Self::Rtf(path) => (path, "rtf"),
+            Self::Notebook(path) => (path, "notebook"),
             Self::Zip(path) => (path, "zip"),
             Self::Tar(path) => (path, "tar"),
             Self::Takeout(path) => (path, "takeout"),

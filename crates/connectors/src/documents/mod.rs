@@ -1,7 +1,7 @@
 //! Readers of documents: files that become one record each.
 //!
 //! * `document`: the fields of documents of all kinds, `title`: titles that are none
-//! * `text`, `html`, `markdown`, `rtf`: the readers
+//! * `text`, `html`, `markdown`, `rtf`, `notebook`: the readers
 //! * `note_name`, `note_text`, `joplin`: what names and texts of notes hold in the ways of several programs
 
 mod document;
@@ -10,6 +10,7 @@ mod joplin;
 mod markdown;
 mod note_name;
 mod note_text;
+mod notebook;
 mod rtf;
 mod text;
 mod title;
@@ -17,5 +18,6 @@ mod title;
 pub(crate) use document::Document;
 pub(crate) use html::read_html;
 pub(crate) use markdown::read_note;
+pub(crate) use notebook::read_notebook;
 pub(crate) use rtf::read_rtf;
 pub(crate) use text::read_text;

@@ -21,7 +21,7 @@ pub(crate) fn detect_kind(item: &Item<'_>) -> Option<FileKind> {
     }
     let (start, is_utf16) = decoded_start(head.get(..SNIFF_BYTES).unwrap_or(head));
     let start = start.trim_start_matches('\u{FEFF}').trim_start();
-    if extension == "json" {
+    if is_json(start, &extension) {
         return json_kind(&String::from_utf8_lossy(head), item);
     }
     // Messages have their own encodings.
@@ -73,6 +73,11 @@ fn decoded_start(head: &[u8]) -> (Cow<'_, str>, bool) {
         Some((encoding, _)) => (encoding.decode_with_bom_removal(head).0, true),
         None => (String::from_utf8_lossy(head), false),
     }
+}
+
+/// Returns true if a text is JSON: by its extension, or its first character where it has none.
+fn is_json(start: &str, extension: &str) -> bool {
+    matches!(extension, "ipynb" | "json") || extension.is_empty() && start.starts_with(['{', '['])
 }
 
 /// Returns true if a file is where a Maildir has its messages.

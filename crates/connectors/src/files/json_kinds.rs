@@ -4,7 +4,8 @@ use super::super::item::{FileKind, Item};
 
 /// Returns the kind of a JSON file by the keys of its first object.
 pub(super) fn json_kind(start: &str, item: &Item<'_>) -> Option<FileKind> {
-    let list = start.trim_start_matches('\u{FEFF}').trim_start().strip_prefix('[')?;
+    let start = start.trim_start_matches('\u{FEFF}').trim_start();
+    let Some(list) = start.strip_prefix('[') else { return object_kind(start) };
     let keys = first_keys(list);
     let has = |key: &str| keys.contains(&key);
     if has("mapping") && has("create_time") {
@@ -19,6 +20,17 @@ pub(super) fn json_kind(start: &str, item: &Item<'_>) -> Option<FileKind> {
     let has_address = || ["/issues/", "/pull/"].iter().any(|part| list.contains(part));
     let is_github = has("number") && has("title") && (has("state") || (has("url") && has_address()));
     is_github.then_some(FileKind::Github)
+}
+
+/// Returns the kind of a file that is one object.
+fn object_kind(start: &str) -> Option<FileKind> {
+    let keys = first_keys(start);
+    let has = |key: &str| keys.contains(&key);
+    // The version of a notebook comes last.
+    if has("nbformat") || has("cells") && start.contains("\"cell_type\"") {
+        return Some(FileKind::Notebook);
+    }
+    None
 }
 
 /// Returns the keys of the first object of a list, without those of objects in it. The text may end anywhere.
@@ -94,6 +106,8 @@ mod tests {
         check("a.json", b"[{\"number\":1},{\"title\":\"x\",\"state\":1}]", None);
         check("a.json", b"[{\"a\":[{\"mapping\":1,\"create_time\":1}],\"number\":1,\"tit", None);
         check("a.json", b"[[{\"chat_messages\":[]}]]", None);
+        check("a.ipynb", b"{\"cells\":[{\"cell_type\":\"code\"", Some(FileKind::Notebook));
+        check("a.json", b"{\"worksheets\":[],\"nbformat\":3}", Some(FileKind::Notebook));
         check("a.json", b"{\"a\":1}", None);
     }
 }

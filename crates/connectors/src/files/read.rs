@@ -209,6 +209,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
             | FileKind::Odt
             | FileKind::Epub
             | FileKind::Rtf
+            | FileKind::Notebook
             | FileKind::Pdf => Ok(()),
         }
     }

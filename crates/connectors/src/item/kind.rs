@@ -55,10 +55,12 @@ pub enum FileKind {
     Github,
     /// A document in Rich Text Format.
     Rtf,
+    /// A Jupyter notebook.
+    Notebook,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 25] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 26] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -84,6 +86,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 25] = [
     (FileKind::Slack, "slack", "Slack export", &["json", "zip"]),
     (FileKind::Github, "github", "list of GitHub issues", &["json"]),
     (FileKind::Rtf, "rtf", "RTF document", &["rtf"]),
+    (FileKind::Notebook, "notebook", "Jupyter notebook", &["ipynb"]),
 ];
 
 impl FileKind {

@@ -35,7 +35,7 @@ pub struct FileSet {
 }
 
 /// The sets of files by their names, which are those of the subcommands of `fetchwell import` and `gzip`.
-static FILE_SETS: [FileSet; 27] = {
+static FILE_SETS: [FileSet; 28] = {
     const fn set(name: &'static str, kinds: &'static [FileKind]) -> FileSet {
         FileSet { name, kinds }
     }
@@ -64,6 +64,7 @@ static FILE_SETS: [FileSet; 27] = {
         set("slack", &[File::Slack, File::Zip]),
         set("github", &[File::Github]),
         set("rtf", &[File::Rtf]),
+        set("notebook", &[File::Notebook]),
         set("zip", &[File::Zip]),
         set("tar", &[File::Tar, File::Gzip]),
         set("gzip", &[File::Gzip]),
@@ -82,6 +83,7 @@ const DOCUMENT_KINDS: &[FileKind] = &[
     FileKind::Odt,
     FileKind::Epub,
     FileKind::Rtf,
+    FileKind::Notebook,
 ];
 
 /// The options of an import.
