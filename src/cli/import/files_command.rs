@@ -56,6 +56,8 @@ pub(super) enum FilesCommand {
     Rtf(PathArgs),
     /// Import Jupyter notebooks, a record per file
     Notebook(PathArgs),
+    /// Import subtitles, a record per file
+    Subtitles(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -120,6 +122,7 @@ impl FilesCommand {
             Self::Github(path) => (path, "github"),
             Self::Rtf(path) => (path, "rtf"),
             Self::Notebook(path) => (path, "notebook"),
+            Self::Subtitles(path) => (path, "subtitles"),
             Self::Zip(path) => (path, "zip"),
             Self::Tar(path) => (path, "tar"),
             Self::Takeout(path) => (path, "takeout"),

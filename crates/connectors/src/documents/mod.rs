@@ -1,7 +1,7 @@
 //! Readers of documents: files that become one record each.
 //!
 //! * `document`: the fields of documents of all kinds, `title`: titles that are none
-//! * `text`, `html`, `markdown`, `rtf`, `notebook`: the readers
+//! * `text`, `html`, `markdown`, `rtf`, `notebook`, `subtitles`: the readers
 //! * `note_name`, `note_text`, `joplin`: what names and texts of notes hold in the ways of several programs
 
 mod document;
@@ -12,6 +12,7 @@ mod note_name;
 mod note_text;
 mod notebook;
 mod rtf;
+mod subtitles;
 mod text;
 mod title;
 
@@ -20,4 +21,5 @@ pub(crate) use html::read_html;
 pub(crate) use markdown::read_note;
 pub(crate) use notebook::read_notebook;
 pub(crate) use rtf::read_rtf;
+pub(crate) use subtitles::{is_subtitles, read_subtitles};
 pub(crate) use text::read_text;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8};
 
+use super::super::documents::is_subtitles;
 use super::super::item::{FileKind, Item};
 use super::json_kinds::json_kind;
 
@@ -154,6 +155,9 @@ fn zip_kind(head: &[u8], extension: &str) -> Option<FileKind> {
 
 /// Returns the kind of a text by its first lines.
 fn text_kind(start: &str) -> Option<FileKind> {
+    if is_subtitles(start) {
+        return Some(FileKind::Subtitles);
+    }
     let lower = start.to_ascii_lowercase();
     if lower.starts_with("begin:vcalendar") {
         return Some(FileKind::Ics);
@@ -280,6 +284,9 @@ mod tests {
         check("a", b"Return-Path: <a@x>\nReceived: by x\n  more\nSubject: x\n\n", Some(FileKind::Eml));
         check("box/cur/1.host:2,S", b"X-Only: one\n\n", Some(FileKind::Eml));
         check("a", b"Note: this\nis text", None);
+        check("a.srt", b"1\n00:00:01,000 --> 00:00:03,000\nx\n", Some(FileKind::Subtitles));
+        check("a", b"WEBVTT\n\n", Some(FileKind::Subtitles));
+        check("a.srt", b"a letter\n", None);
     }
 
     #[test]

@@ -210,6 +210,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
             | FileKind::Epub
             | FileKind::Rtf
             | FileKind::Notebook
+            | FileKind::Subtitles
             | FileKind::Pdf => Ok(()),
         }
     }

@@ -57,10 +57,12 @@ pub enum FileKind {
     Rtf,
     /// A Jupyter notebook.
     Notebook,
+    /// Subtitles in SubRip or WebVTT.
+    Subtitles,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 26] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 27] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -87,6 +89,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 26] = [
     (FileKind::Github, "github", "list of GitHub issues", &["json"]),
     (FileKind::Rtf, "rtf", "RTF document", &["rtf"]),
     (FileKind::Notebook, "notebook", "Jupyter notebook", &["ipynb"]),
+    (FileKind::Subtitles, "subtitles", "subtitle file", &["srt", "vtt"]),
 ];
 
 impl FileKind {

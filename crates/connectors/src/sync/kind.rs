@@ -35,7 +35,7 @@ pub struct FileSet {
 }
 
 /// The sets of files by their names, which are those of the subcommands of `fetchwell import` and `gzip`.
-static FILE_SETS: [FileSet; 28] = {
+static FILE_SETS: [FileSet; 29] = {
     const fn set(name: &'static str, kinds: &'static [FileKind]) -> FileSet {
         FileSet { name, kinds }
     }
@@ -65,6 +65,7 @@ static FILE_SETS: [FileSet; 28] = {
         set("github", &[File::Github]),
         set("rtf", &[File::Rtf]),
         set("notebook", &[File::Notebook]),
+        set("subtitles", &[File::Subtitles]),
         set("zip", &[File::Zip]),
         set("tar", &[File::Tar, File::Gzip]),
         set("gzip", &[File::Gzip]),
@@ -84,6 +85,7 @@ const DOCUMENT_KINDS: &[FileKind] = &[
     FileKind::Epub,
     FileKind::Rtf,
     FileKind::Notebook,
+    FileKind::Subtitles,
 ];
 
 /// The options of an import.
