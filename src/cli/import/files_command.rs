@@ -58,6 +58,8 @@ pub(super) enum FilesCommand {
     Notebook(PathArgs),
     /// Import subtitles, a record per file
     Subtitles(PathArgs),
+    /// Import source code and plain configuration, a record per file
+    Code(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -123,6 +125,7 @@ impl FilesCommand {
             Self::Rtf(path) => (path, "rtf"),
             Self::Notebook(path) => (path, "notebook"),
             Self::Subtitles(path) => (path, "subtitles"),
+            Self::Code(path) => (path, "code"),
             Self::Zip(path) => (path, "zip"),
             Self::Tar(path) => (path, "tar"),
             Self::Takeout(path) => (path, "takeout"),

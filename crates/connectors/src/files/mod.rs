@@ -4,7 +4,7 @@
 //! read is rejected with the reason, files of other kinds are counted, and the rest of the folder is imported.
 //!
 //! * `detect`: the kind of a file, `json_kinds`: the kind of a JSON file
-//! * `folder`: the files of a folder
+//! * `folder`: the files of a folder, `ignored`: what it leaves out
 //! * `project_documents`: the files of a project of documents
 //! * `parse`: the files that become one record each, parsed on several threads
 //! * `read`: the readers of all kinds, and archives, `record`: those of files that are one record each
@@ -13,6 +13,7 @@
 
 mod detect;
 mod folder;
+mod ignored;
 mod json_kinds;
 mod parse;
 mod project_documents;
@@ -95,6 +96,7 @@ pub fn import_files(
                 }
             }
             ListEntry::Other(FolderEntry::Hidden) => reader.skipped.count_hidden(),
+            ListEntry::Other(FolderEntry::Ignored) => reader.skipped.count_ignored(),
             ListEntry::Other(FolderEntry::Link) => reader.skipped.count_link(),
             ListEntry::Other(FolderEntry::Unreadable { place, reason }) => reader.reject(&place, &reason),
         }

@@ -211,6 +211,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
             | FileKind::Rtf
             | FileKind::Notebook
             | FileKind::Subtitles
+            | FileKind::Code
             | FileKind::Pdf => Ok(()),
         }
     }

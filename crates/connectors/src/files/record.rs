@@ -1,6 +1,8 @@
 //! The readers of files that are one record each.
 
-use super::super::documents::{read_html, read_note, read_notebook, read_rtf, read_subtitles, read_text};
+use super::super::documents::{
+    read_code, read_html, read_note, read_notebook, read_rtf, read_subtitles, read_text,
+};
 use super::super::item::{FileKind, FileRecord, Item};
 use super::super::mail::read_mail;
 use super::super::office::{read_docx, read_epub, read_odt, read_pptx};
@@ -26,6 +28,7 @@ pub(super) fn read_record(
         FileKind::Rtf => read_rtf(item),
         FileKind::Notebook => read_notebook(item),
         FileKind::Subtitles => read_subtitles(item),
+        FileKind::Code => read_code(item),
         _ => return None,
     })
 }

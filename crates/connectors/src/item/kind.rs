@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use super::languages::language_of_extension;
+
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileKind {
@@ -59,10 +61,12 @@ pub enum FileKind {
     Notebook,
     /// Subtitles in SubRip or WebVTT.
     Subtitles,
+    /// Source code or plain configuration.
+    Code,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 27] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 28] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -90,6 +94,12 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 27] = [
     (FileKind::Rtf, "rtf", "RTF document", &["rtf"]),
     (FileKind::Notebook, "notebook", "Jupyter notebook", &["ipynb"]),
     (FileKind::Subtitles, "subtitles", "subtitle file", &["srt", "vtt"]),
+    (
+        FileKind::Code,
+        "code",
+        "source or configuration file",
+        &["py", "js", "ts", "java", "go", "rs", "c", "sh", "yaml", "toml", "ini"],
+    ),
 ];
 
 impl FileKind {
@@ -127,7 +137,8 @@ impl FileKind {
             return None;
         }
         let mut rows = KINDS.iter();
-        rows.find(|(_, _, _, endings)| endings.contains(&extension)).map(|(kind, ..)| *kind)
+        let found = rows.find(|(_, _, _, endings)| endings.contains(&extension)).map(|(kind, ..)| *kind);
+        found.or_else(|| language_of_extension(extension).map(|_| Self::Code))
     }
 
     fn row(self) -> (Self, &'static str, &'static str, &'static [&'static str]) {

@@ -35,7 +35,7 @@ pub struct FileSet {
 }
 
 /// The sets of files by their names, which are those of the subcommands of `fetchwell import` and `gzip`.
-static FILE_SETS: [FileSet; 29] = {
+static FILE_SETS: [FileSet; 30] = {
     const fn set(name: &'static str, kinds: &'static [FileKind]) -> FileSet {
         FileSet { name, kinds }
     }
@@ -66,6 +66,7 @@ static FILE_SETS: [FileSet; 29] = {
         set("rtf", &[File::Rtf]),
         set("notebook", &[File::Notebook]),
         set("subtitles", &[File::Subtitles]),
+        set("code", &[File::Code]),
         set("zip", &[File::Zip]),
         set("tar", &[File::Tar, File::Gzip]),
         set("gzip", &[File::Gzip]),
