@@ -86,7 +86,8 @@ fn code_kind(head: &[u8], name: &str) -> Option<FileKind> {
 
 /// Returns true if a text is JSON: by its extension, or its first character where it has none.
 fn is_json(start: &str, extension: &str) -> bool {
-    matches!(extension, "ipynb" | "json") || extension.is_empty() && start.starts_with(['{', '['])
+    matches!(extension, "ipynb" | "json" | "ndjson" | "jsonl")
+        || extension.is_empty() && start.starts_with(['{', '['])
 }
 
 /// Returns true if a file is where a Maildir has its messages.

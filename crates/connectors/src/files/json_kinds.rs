@@ -1,10 +1,23 @@
 //! The kinds of JSON files: exports of programs, by the keys of their first object.
 
+use super::super::documents::is_generated;
 use super::super::item::{FileKind, Item};
+
+/// Lists of people and channels beside the messages of an export, which are no records of their own.
+const SIDE_FILES: [&str; 6] =
+    ["users.json", "channels.json", "groups.json", "dms.json", "mpims.json", "integration_logs.json"];
 
 /// Returns the kind of a JSON file by the keys of its first object.
 pub(super) fn json_kind(start: &str, item: &Item<'_>) -> Option<FileKind> {
     let start = start.trim_start_matches('\u{FEFF}').trim_start();
+    if is_generated(item.name(), "") {
+        return None;
+    }
+    // Configuration with comments is no JSON.
+    if start.starts_with("//") || start.starts_with("/*") || start.lines().take(COMMENT_LINES).any(is_comment)
+    {
+        return Some(FileKind::Code);
+    }
     let Some(list) = start.strip_prefix('[') else { return object_kind(start) };
     let keys = first_keys(list);
     let has = |key: &str| keys.contains(&key);
@@ -19,7 +32,20 @@ pub(super) fn json_kind(start: &str, item: &Item<'_>) -> Option<FileKind> {
     }
     let has_address = || ["/issues/", "/pull/"].iter().any(|part| list.contains(part));
     let is_github = has("number") && has("title") && (has("state") || (has("url") && has_address()));
-    is_github.then_some(FileKind::Github)
+    if is_github {
+        return Some(FileKind::Github);
+    }
+    let is_list_of_names = SIDE_FILES.contains(&item.name());
+    (!keys.is_empty() && !is_list_of_names).then_some(FileKind::Json)
+}
+
+/// Number of lines at the start of a file in which comments are looked for.
+const COMMENT_LINES: usize = 200;
+
+/// Returns true for a line of comment in configuration that is nearly JSON.
+fn is_comment(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("//") || line.starts_with("/*")
 }
 
 /// Returns the kind of a file that is one object.
@@ -30,7 +56,7 @@ fn object_kind(start: &str) -> Option<FileKind> {
     if has("nbformat") || has("cells") && start.contains("\"cell_type\"") {
         return Some(FileKind::Notebook);
     }
-    None
+    (!keys.is_empty()).then_some(FileKind::Json)
 }
 
 /// Returns the keys of the first object of a list, without those of objects in it. The text may end anywhere.
@@ -101,13 +127,26 @@ mod tests {
         check("a.json", b"[{\"number\":1,\"title\":\"x\",\"state\":\"OPEN\"}]", Some(FileKind::Github));
         let address = b"[{\"number\":1,\"title\":\"x\",\"url\":\"https://git.test/o/r/pull/1\"}]";
         check("a.json", address, Some(FileKind::Github));
-        check("a.json", b"[{\"number\":1,\"title\":\"x\",\"url\":\"https://books.test/1\"}]", None);
-        check("a.json", b"[{\"number\":{\"title\":\"x\\\"\",\"state\":1}}]", None);
-        check("a.json", b"[{\"number\":1},{\"title\":\"x\",\"state\":1}]", None);
-        check("a.json", b"[{\"a\":[{\"mapping\":1,\"create_time\":1}],\"number\":1,\"tit", None);
+        check(
+            "a.json",
+            b"[{\"number\":1,\"title\":\"x\",\"url\":\"https://books.test/1\"}]",
+            Some(FileKind::Json),
+        );
+        check("a.json", b"[{\"number\":{\"title\":\"x\\\"\",\"state\":1}}]", Some(FileKind::Json));
+        check("a.json", b"[{\"number\":1},{\"title\":\"x\",\"state\":1}]", Some(FileKind::Json));
+        check(
+            "a.json",
+            b"[{\"a\":[{\"mapping\":1,\"create_time\":1}],\"number\":1,\"tit",
+            Some(FileKind::Json),
+        );
         check("a.json", b"[[{\"chat_messages\":[]}]]", None);
         check("a.ipynb", b"{\"cells\":[{\"cell_type\":\"code\"", Some(FileKind::Notebook));
         check("a.json", b"{\"worksheets\":[],\"nbformat\":3}", Some(FileKind::Notebook));
-        check("a.json", b"{\"a\":1}", None);
+        check("a.json", b"{\"a\":1}", Some(FileKind::Json));
+        check("package-lock.json", b"{\"a\":1}", None);
+        check("export/users.json", b"[{\"id\":1}]", None);
+        check("tsconfig.json", b"{\n  // strict\n  \"a\": 1}", Some(FileKind::Code));
+        check("a.json", b"[1, 2]", None);
+        check("a.json", b"{}", None);
     }
 }

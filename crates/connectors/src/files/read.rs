@@ -11,6 +11,7 @@ use super::super::exports::{read_chatgpt, read_claude, read_github, read_slack};
 use super::super::feed::read_feed;
 use super::super::intake::Intake;
 use super::super::item::{CHANGED, FileKind, FileRecord, Item, ReadError};
+use super::super::json::read_json;
 use super::super::mail::read_mailbox;
 use super::super::office::{read_ods, read_xlsx};
 use super::super::sqlite::read_sqlite;
@@ -199,6 +200,10 @@ impl<'r, 'i> FileReader<'r, 'i> {
             FileKind::Claude => read_claude(item, self.intake),
             FileKind::Slack => read_slack(item, self.intake),
             FileKind::Github => read_github(item, self.intake),
+            FileKind::Json => {
+                let path = item.path.clone();
+                Ok(read_json(item.into_reader(), &path, self.intake)?)
+            }
             // Files of one record, which are read above.
             FileKind::Text
             | FileKind::Markdown

@@ -63,10 +63,12 @@ pub enum FileKind {
     Subtitles,
     /// Source code or plain configuration.
     Code,
+    /// Objects in a JSON file of any other kind.
+    Json,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 28] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 29] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -100,6 +102,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 28] = [
         "source or configuration file",
         &["py", "js", "ts", "java", "go", "rs", "c", "sh", "yaml", "toml", "ini"],
     ),
+    (FileKind::Json, "json", "JSON file", &["json", "ndjson", "jsonl"]),
 ];
 
 impl FileKind {
@@ -133,7 +136,7 @@ impl FileKind {
 
     /// Returns the kind that an extension in lower case suggests. JSON and XML files need a look at their content.
     pub(crate) fn from_extension(extension: &str) -> Option<Self> {
-        if matches!(extension, "json" | "xml") {
+        if matches!(extension, "json" | "ndjson" | "jsonl" | "xml") {
             return None;
         }
         let mut rows = KINDS.iter();

@@ -178,8 +178,8 @@ fn file_kind(path: &Path) -> Result<Option<ImportKind>, ImportError> {
     match detect_kind(&item) {
         // A mailbox or an archive.
         Some(FileKind::Gzip) => return Ok("files".parse().ok()),
+        Some(FileKind::Json) | None => {}
         Some(kind) => return Ok(ImportKind::for_files(kind)),
-        None => {}
     }
     let start = item.head().trim_ascii_start();
     if ["json", "ndjson", "jsonl"].contains(&ending.as_str())
