@@ -60,6 +60,8 @@ pub(super) enum FilesCommand {
     Subtitles(PathArgs),
     /// Import source code and plain configuration, a record per file
     Code(PathArgs),
+    /// Import messages of Apple Mail, a record per file
+    Emlx(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -126,6 +128,7 @@ impl FilesCommand {
             Self::Notebook(path) => (path, "notebook"),
             Self::Subtitles(path) => (path, "subtitles"),
             Self::Code(path) => (path, "code"),
+            Self::Emlx(path) => (path, "emlx"),
             Self::Zip(path) => (path, "zip"),
             Self::Tar(path) => (path, "tar"),
             Self::Takeout(path) => (path, "takeout"),

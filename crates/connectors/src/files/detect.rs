@@ -6,6 +6,7 @@ use encoding_rs::{Encoding, UTF_8};
 
 use super::super::documents::{is_generated, is_subtitles};
 use super::super::item::{FileKind, Item, language_of_name, language_of_script};
+use super::super::mail::begins_with_count;
 use super::json_kinds::json_kind;
 
 /// Number of bytes at the start of a file in which the content is searched for signs of its kind.
@@ -16,6 +17,9 @@ pub(crate) fn detect_kind(item: &Item<'_>) -> Option<FileKind> {
     let (head, extension) = (item.head(), item.extension());
     if let Some(kind) = binary_kind(head, &extension) {
         return Some(kind);
+    }
+    if extension == "emlx" && begins_with_count(head) {
+        return Some(FileKind::Emlx);
     }
     if !is_text(head) {
         return mail_kind(head, &extension).or_else(|| named_text(head, &extension));
@@ -320,6 +324,8 @@ mod tests {
         check("box/cur/photo", b"\xFF\xD8\xFF\0\n\n", None);
         check("a.eml", b"\0\0\0\x01", None);
         check("a.log", b"bell \x07 and back\x08", Some(FileKind::Text));
+        check("1.emlx", b"20  \nFrom: a\nTo: b\n\n\0", Some(FileKind::Emlx));
+        check("1.emlx", b"From: a\nTo: b\n\n", Some(FileKind::Eml));
         check("a.log", b"\x01\xFF\xFE\x02", None);
         check("a.rs", b"bell \x07", None);
     }

@@ -217,6 +217,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
             | FileKind::Notebook
             | FileKind::Subtitles
             | FileKind::Code
+            | FileKind::Emlx
             | FileKind::Pdf => Ok(()),
         }
     }

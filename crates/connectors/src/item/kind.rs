@@ -65,10 +65,12 @@ pub enum FileKind {
     Code,
     /// Objects in a JSON file of any other kind.
     Json,
+    /// A message that Apple Mail keeps in a file.
+    Emlx,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 29] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 30] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -103,6 +105,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 29] = [
         &["py", "js", "ts", "java", "go", "rs", "c", "sh", "yaml", "toml", "ini"],
     ),
     (FileKind::Json, "json", "JSON file", &["json", "ndjson", "jsonl"]),
+    (FileKind::Emlx, "emlx", "message of Apple Mail", &["emlx"]),
 ];
 
 impl FileKind {

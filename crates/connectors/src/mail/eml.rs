@@ -11,9 +11,18 @@ const STREAM: &str = "messages";
 /// Reads a message. Its key is the message id, as in a mailbox, because programs rename the files of a Maildir.
 pub(crate) fn read_mail(item: &mut Item<'_>) -> Result<FileRecord, String> {
     let raw = item.read_all()?;
-    let MailRecord { key, mut data, identity, emitted_at } = read_message(&raw)?;
+    message_record(&raw, maildir_folder(&item.path), item)
+}
+
+/// Returns the record of a message in a file, with the folder of the mail program that it is in.
+pub(super) fn message_record(
+    raw: &[u8],
+    folder: Option<String>,
+    item: &Item<'_>,
+) -> Result<FileRecord, String> {
+    let MailRecord { key, mut data, identity, emitted_at } = read_message(raw)?;
     data.shift_insert(0, "path".to_owned(), Value::from(path_without_flags(&item.path)));
-    if let Some(folder) = maildir_folder(&item.path) {
+    if let Some(folder) = folder {
         data.shift_insert(1, "folder".to_owned(), Value::from(folder));
     }
     let emitted_at = emitted_at.or_else(|| item.changed_at.clone());

@@ -1,6 +1,6 @@
 //! E-mails as records: decoded headers, the text, and the names and texts of attachments.
 //!
-//! * `eml`: the reader of single messages, `mbox`: the importer of mailbox files, `separator`: the lines between messages
+//! * `eml`: the reader of single messages, `emlx`: of those of Apple Mail, `mbox`: the importer of mailbox files, `separator`: the lines between messages
 //! * `limits`: limits that are checked before parsing
 //! * `headers`: values of single headers, `header_bytes`: headers in UTF-8 for the parser
 //! * `identity`: the fields that distinguish two messages with the same message id
@@ -11,6 +11,7 @@
 mod alternatives;
 mod charset;
 mod eml;
+mod emlx;
 mod flowed;
 mod header_bytes;
 mod headers;
@@ -22,6 +23,7 @@ mod separator;
 mod text;
 
 pub(crate) use eml::read_mail;
+pub(crate) use emlx::{begins_with_count, read_emlx};
 pub use mbox::import_mbox;
 pub(crate) use mbox::read_mailbox;
 
