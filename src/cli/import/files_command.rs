@@ -62,6 +62,8 @@ pub(super) enum FilesCommand {
     Code(PathArgs),
     /// Import messages of Apple Mail, a record per file
     Emlx(PathArgs),
+    /// Import messages that Outlook saved, a record per file
+    Msg(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -129,6 +131,7 @@ impl FilesCommand {
             Self::Subtitles(path) => (path, "subtitles"),
             Self::Code(path) => (path, "code"),
             Self::Emlx(path) => (path, "emlx"),
+            Self::Msg(path) => (path, "msg"),
             Self::Zip(path) => (path, "zip"),
             Self::Tar(path) => (path, "tar"),
             Self::Takeout(path) => (path, "takeout"),

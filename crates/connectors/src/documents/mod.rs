@@ -22,7 +22,7 @@ pub(crate) use document::Document;
 pub(crate) use html::read_html;
 pub(crate) use markdown::read_note;
 pub(crate) use notebook::read_notebook;
-pub(crate) use rtf::read_rtf;
+pub(crate) use rtf::{read_rtf, rtf_document};
 pub(crate) use source_code::{is_generated, read_code};
 pub(crate) use subtitles::{is_subtitles, read_subtitles};
 pub(crate) use text::read_text;

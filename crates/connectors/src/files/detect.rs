@@ -114,8 +114,12 @@ fn binary_kind(head: &[u8], extension: &str) -> Option<FileKind> {
     }
     // Encrypted office documents have the container of Office 97.
     if head.starts_with(b"\xD0\xCF\x11\xE0") {
+        if is_outlook_message(head) {
+            return Some(FileKind::Msg);
+        }
         let kind = FileKind::from_extension(extension);
-        return kind.filter(|kind| matches!(kind, FileKind::Docx | FileKind::Pptx | FileKind::Xlsx));
+        return kind
+            .filter(|kind| matches!(kind, FileKind::Docx | FileKind::Msg | FileKind::Pptx | FileKind::Xlsx));
     }
     let signatures: [(&[u8], usize, FileKind); 3] = [
         (b"\x1F\x8B", 0, FileKind::Gzip),
@@ -126,6 +130,13 @@ fn binary_kind(head: &[u8], extension: &str) -> Option<FileKind> {
     found
         .find(|(signature, at, _)| head.get(*at..).is_some_and(|rest| rest.starts_with(signature)))
         .map(|(_, _, kind)| kind)
+}
+
+/// Returns true if the container of Office 97 has the properties of a message of Outlook.
+fn is_outlook_message(head: &[u8]) -> bool {
+    const NAME: &str = "__properties_version1.0";
+    let name: Vec<u8> = NAME.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    head.windows(name.len()).any(|bytes| bytes == name)
 }
 
 /// Returns the kind of a file in a ZIP container by the names of its first parts.
@@ -268,6 +279,7 @@ mod tests {
         check("a.bin", b"PK\x03\x04....mimetypeapplication/epub+zip", Some(FileKind::Epub));
         check("a", b"SQLite format 3\0", Some(FileKind::Sqlite));
         check("a.doc", b"{\\rtf1 \\bin1 \0}", Some(FileKind::Rtf));
+        check("a.msg", b"\xD0\xCF\x11\xE0", Some(FileKind::Msg));
         check("a.rtf", b"some text", None);
     }
 

@@ -218,6 +218,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
             | FileKind::Subtitles
             | FileKind::Code
             | FileKind::Emlx
+            | FileKind::Msg
             | FileKind::Pdf => Ok(()),
         }
     }

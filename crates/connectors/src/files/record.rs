@@ -4,7 +4,7 @@ use super::super::documents::{
     read_code, read_html, read_note, read_notebook, read_rtf, read_subtitles, read_text,
 };
 use super::super::item::{FileKind, FileRecord, Item};
-use super::super::mail::{read_emlx, read_mail};
+use super::super::mail::{read_emlx, read_mail, read_msg};
 use super::super::office::{read_docx, read_epub, read_odt, read_pptx};
 use super::super::pdf::read_pdf;
 use super::selection::FileSelection;
@@ -30,6 +30,7 @@ pub(super) fn read_record(
         FileKind::Subtitles => read_subtitles(item),
         FileKind::Code => read_code(item),
         FileKind::Emlx => read_emlx(item),
+        FileKind::Msg => read_msg(item),
         _ => return None,
     })
 }

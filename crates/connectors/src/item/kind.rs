@@ -67,10 +67,12 @@ pub enum FileKind {
     Json,
     /// A message that Apple Mail keeps in a file.
     Emlx,
+    /// A message that Outlook saved.
+    Msg,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 30] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 31] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -106,6 +108,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 30] = [
     ),
     (FileKind::Json, "json", "JSON file", &["json", "ndjson", "jsonl"]),
     (FileKind::Emlx, "emlx", "message of Apple Mail", &["emlx"]),
+    (FileKind::Msg, "msg", "message of Outlook", &["msg"]),
 ];
 
 impl FileKind {
