@@ -64,6 +64,8 @@ pub(super) enum FilesCommand {
     Emlx(PathArgs),
     /// Import messages that Outlook saved, a record per file
     Msg(PathArgs),
+    /// Import notes that Evernote exported, a record per note
+    Enex(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -132,6 +134,7 @@ impl FilesCommand {
             Self::Code(path) => (path, "code"),
             Self::Emlx(path) => (path, "emlx"),
             Self::Msg(path) => (path, "msg"),
+            Self::Enex(path) => (path, "enex"),
             Self::Zip(path) => (path, "zip"),
             Self::Tar(path) => (path, "tar"),
             Self::Takeout(path) => (path, "takeout"),

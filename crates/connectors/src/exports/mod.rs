@@ -1,15 +1,18 @@
-//! Readers of what other programs export as JSON.
+//! Readers of what other programs export.
 //!
 //! * `objects`: the objects of an array, one by one
 //! * `chatgpt`, `claude`: conversations, `slack`: a day of a channel, `github`: issues and pull requests
+//! * `evernote`: notes
 
 mod chatgpt;
 mod claude;
+mod evernote;
 mod github;
 mod objects;
 mod slack;
 
 pub(crate) use self::chatgpt::read_chatgpt;
 pub(crate) use self::claude::read_claude;
+pub(crate) use self::evernote::read_enex;
 pub(crate) use self::github::read_github;
 pub(crate) use self::slack::read_slack;

@@ -196,6 +196,7 @@ fn text_kind(start: &str) -> Option<FileKind> {
         return match root_element(&lower)? {
             "html" => Some(FileKind::Html),
             "rss" | "feed" => Some(FileKind::Feed),
+            "en-export" => Some(FileKind::Enex),
             // Other documents in RDF are no feeds.
             "rdf" => ["/rss/", "netscape.com/rdf"]
                 .iter()
@@ -302,6 +303,11 @@ mod tests {
         check("a", b"<?xml version=\"1.0\"?>\n<rss version=\"2.0\">", Some(FileKind::Feed));
         check("a.xml", b"<feed xmlns=\"http://www.w3.org/2005/Atom\">", Some(FileKind::Feed));
         check("a.xml", b"<config/>", None);
+        check(
+            "a.enex",
+            b"<?xml version=\"1.0\"?><!DOCTYPE en-export SYSTEM \"x\"><en-export>",
+            Some(FileKind::Enex),
+        );
         let drawing = b"<?xml version='1.0'?>\n<!-- <rss> --><svg><metadata><rdf:RDF><cc:Work/></rdf:RDF></metadata></svg>";
         check("logo.svg", drawing, None);
         check("a.rdf", b"<rdf:RDF xmlns:owl='http://www.w3.org/2002/07/owl#'>", None);

@@ -69,10 +69,12 @@ pub enum FileKind {
     Emlx,
     /// A message that Outlook saved.
     Msg,
+    /// Notes exported by Evernote.
+    Enex,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 31] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 32] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -109,6 +111,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 31] = [
     (FileKind::Json, "json", "JSON file", &["json", "ndjson", "jsonl"]),
     (FileKind::Emlx, "emlx", "message of Apple Mail", &["emlx"]),
     (FileKind::Msg, "msg", "message of Outlook", &["msg"]),
+    (FileKind::Enex, "enex", "Evernote export", &["enex"]),
 ];
 
 impl FileKind {
