@@ -66,6 +66,9 @@ pub(super) enum FilesCommand {
     Msg(PathArgs),
     /// Import notes that Evernote exported, a record per note
     Enex(PathArgs),
+    /// Import a chat that WhatsApp exported, a record per message
+    #[command(name = "whatsapp")]
+    WhatsApp(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -135,6 +138,7 @@ impl FilesCommand {
             Self::Emlx(path) => (path, "emlx"),
             Self::Msg(path) => (path, "msg"),
             Self::Enex(path) => (path, "enex"),
+            Self::WhatsApp(path) => (path, "whatsapp"),
             Self::Zip(path) => (path, "zip"),
             Self::Tar(path) => (path, "tar"),
             Self::Takeout(path) => (path, "takeout"),

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use encoding_rs::{Encoding, UTF_8};
 
 use super::super::documents::{is_generated, is_subtitles};
+use super::super::exports::is_whatsapp;
 use super::super::item::{FileKind, Item, language_of_name, language_of_script};
 use super::super::mail::begins_with_count;
 use super::json_kinds::json_kind;
@@ -31,6 +32,9 @@ pub(crate) fn detect_kind(item: &Item<'_>) -> Option<FileKind> {
     }
     // Messages have their own encodings.
     let by_content = text_kind(start).filter(|kind| !is_utf16 || !is_mail(*kind));
+    if let Some(kind) = export_kind(head, item.name(), &extension) {
+        return Some(kind);
+    }
     match FileKind::from_extension(&extension) {
         // These extensions say what the text is meant to be.
         Some(
@@ -78,6 +82,16 @@ fn decoded_start(head: &[u8]) -> (Cow<'_, str>, bool) {
     match Encoding::for_bom(head).filter(|(encoding, _)| *encoding != UTF_8) {
         Some((encoding, _)) => (encoding.decode_with_bom_removal(head).0, true),
         None => (String::from_utf8_lossy(head), false),
+    }
+}
+
+/// Returns the kind of an export with the extension of a text.
+fn export_kind(head: &[u8], name: &str, extension: &str) -> Option<FileKind> {
+    let (text, _) = decoded_start(head);
+    let start = text.trim_start_matches('\u{FEFF}');
+    match extension {
+        "txt" if is_whatsapp(start, name) => Some(FileKind::WhatsApp),
+        _ => None,
     }
 }
 
@@ -296,6 +310,7 @@ mod tests {
         check("run", b"#!/bin/sh\n", Some(FileKind::Code));
         check("a.ts", b"G\x40\0\x10", None);
         check("README", b"hello", None);
+        check("_chat.txt", b"[05/03/2024, 14:05:12] Ana: x\n", Some(FileKind::WhatsApp));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::super::ImportError;
 use super::super::archive::{ArchiveLimits, Entry, gzip_entry, tar_entries, zip_entries};
 use super::super::calendar::{read_ics, read_vcard};
-use super::super::exports::{read_chatgpt, read_claude, read_enex, read_github, read_slack};
+use super::super::exports::{read_chatgpt, read_claude, read_enex, read_github, read_slack, read_whatsapp};
 use super::super::feed::read_feed;
 use super::super::intake::Intake;
 use super::super::item::{CHANGED, FileKind, FileRecord, Item, ReadError};
@@ -205,6 +205,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
                 Ok(read_json(item.into_reader(), &path, self.intake)?)
             }
             FileKind::Enex => read_enex(item, self.intake),
+            FileKind::WhatsApp => read_whatsapp(item, self.intake),
             // Files of one record, which are read above.
             FileKind::Text
             | FileKind::Markdown
@@ -271,6 +272,8 @@ pub(crate) fn detect_selected(
     selection: &FileSelection,
     is_named: bool,
 ) -> Option<FileKind> {
-    let detected = detect_kind(item).filter(|kind| selection.has(*kind));
-    detected.or(selection.kinds.first().copied().filter(|_| is_named))
+    let detected = detect_kind(item);
+    let general = detected.and_then(FileKind::general);
+    let read = [detected, general].into_iter().flatten().find(|kind| selection.has(*kind));
+    read.or(selection.kinds.first().copied().filter(|_| is_named))
 }

@@ -71,10 +71,12 @@ pub enum FileKind {
     Msg,
     /// Notes exported by Evernote.
     Enex,
+    /// A chat exported by WhatsApp.
+    WhatsApp,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 32] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 33] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -112,6 +114,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 32] = [
     (FileKind::Emlx, "emlx", "message of Apple Mail", &["emlx"]),
     (FileKind::Msg, "msg", "message of Outlook", &["msg"]),
     (FileKind::Enex, "enex", "Evernote export", &["enex"]),
+    (FileKind::WhatsApp, "whatsapp", "WhatsApp chat", &["txt", "zip"]),
 ];
 
 impl FileKind {
@@ -134,6 +137,14 @@ impl FileKind {
     /// Returns true for archives, which have files as entries.
     pub(crate) fn is_archive(self) -> bool {
         matches!(self, Self::Zip | Self::Tar | Self::Gzip)
+    }
+
+    /// Returns the kind as which a file is read if its own is not selected: a chat is a text, too.
+    pub(crate) fn general(self) -> Option<Self> {
+        match self {
+            Self::WhatsApp => Some(Self::Text),
+            _ => None,
+        }
     }
 
     /// Returns a phrase for errors, such as `PDF document (.pdf)`.
