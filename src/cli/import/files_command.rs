@@ -69,6 +69,8 @@ pub(super) enum FilesCommand {
     /// Import a chat that WhatsApp exported, a record per message
     #[command(name = "whatsapp")]
     WhatsApp(PathArgs),
+    /// Import chats that Telegram exported, a record per message
+    Telegram(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -139,6 +141,7 @@ impl FilesCommand {
             Self::Msg(path) => (path, "msg"),
             Self::Enex(path) => (path, "enex"),
             Self::WhatsApp(path) => (path, "whatsapp"),
+            Self::Telegram(path) => (path, "telegram"),
             Self::Zip(path) => (path, "zip"),
             Self::Tar(path) => (path, "tar"),
             Self::Takeout(path) => (path, "takeout"),

@@ -3,7 +3,7 @@
 //! * `objects`: the objects of an array, one by one
 //! * `chatgpt`, `claude`: conversations, `slack`: a day of a channel, `github`: issues and pull requests
 //! * `evernote`: notes
-//! * `whatsapp`: messages of chats, `chat_time`: times as programs write them for people
+//! * `whatsapp`, `telegram`: messages of chats, `chat_time`: times as programs write them for people
 
 mod chat_time;
 mod chatgpt;
@@ -12,6 +12,7 @@ mod evernote;
 mod github;
 mod objects;
 mod slack;
+mod telegram;
 mod whatsapp;
 
 pub(crate) use self::chatgpt::read_chatgpt;
@@ -19,4 +20,5 @@ pub(crate) use self::claude::read_claude;
 pub(crate) use self::evernote::read_enex;
 pub(crate) use self::github::read_github;
 pub(crate) use self::slack::read_slack;
+pub(crate) use self::telegram::read_telegram;
 pub(crate) use self::whatsapp::{is_whatsapp, read_whatsapp};

@@ -56,6 +56,12 @@ fn object_kind(start: &str) -> Option<FileKind> {
     if has("nbformat") || has("cells") && start.contains("\"cell_type\"") {
         return Some(FileKind::Notebook);
     }
+    let is_chat = ["_chat\"", "_group\"", "_supergroup\"", "_channel\"", "\"saved_messages\""];
+    let is_chat = has("messages") && has("type") && is_chat.iter().any(|part| start.contains(part));
+    // An export of all chats says first what it is.
+    if is_chat || keys.first() == Some(&"about") && start.contains("Telegram") {
+        return Some(FileKind::Telegram);
+    }
     (!keys.is_empty()).then_some(FileKind::Json)
 }
 
@@ -147,6 +153,9 @@ mod tests {
         check("export/users.json", b"[{\"id\":1}]", None);
         check("tsconfig.json", b"{\n  // strict\n  \"a\": 1}", Some(FileKind::Code));
         check("a.json", b"[1, 2]", None);
+        let chat = b"{\"name\":\"Ana\",\"type\":\"personal_chat\",\"id\":1,\"messages\":[";
+        check("result.json", chat, Some(FileKind::Telegram));
+        check("result.json", b"{\"about\":\"Data from Telegram\",\"contacts\":{", Some(FileKind::Telegram));
         check("a.json", b"{}", None);
     }
 }

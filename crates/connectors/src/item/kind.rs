@@ -73,10 +73,12 @@ pub enum FileKind {
     Enex,
     /// A chat exported by WhatsApp.
     WhatsApp,
+    /// Chats exported by Telegram.
+    Telegram,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 33] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 34] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -115,6 +117,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 33] = [
     (FileKind::Msg, "msg", "message of Outlook", &["msg"]),
     (FileKind::Enex, "enex", "Evernote export", &["enex"]),
     (FileKind::WhatsApp, "whatsapp", "WhatsApp chat", &["txt", "zip"]),
+    (FileKind::Telegram, "telegram", "Telegram export", &["json", "zip"]),
 ];
 
 impl FileKind {

@@ -35,7 +35,7 @@ pub struct FileSet {
 }
 
 /// The sets of files by their names, which are those of the subcommands of `fetchwell import` and `gzip`.
-static FILE_SETS: [FileSet; 34] = {
+static FILE_SETS: [FileSet; 35] = {
     const fn set(name: &'static str, kinds: &'static [FileKind]) -> FileSet {
         FileSet { name, kinds }
     }
@@ -71,6 +71,7 @@ static FILE_SETS: [FileSet; 34] = {
         set("msg", &[File::Msg]),
         set("enex", &[File::Enex]),
         set("whatsapp", &[File::WhatsApp, File::Zip]),
+        set("telegram", &[File::Telegram, File::Zip]),
         set("zip", &[File::Zip]),
         set("tar", &[File::Tar, File::Gzip]),
         set("gzip", &[File::Gzip]),
