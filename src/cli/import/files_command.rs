@@ -71,6 +71,8 @@ pub(super) enum FilesCommand {
     WhatsApp(PathArgs),
     /// Import chats that Telegram exported, a record per message
     Telegram(PathArgs),
+    /// Import notes that Google Keep exported, a record per note
+    Keep(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -142,6 +144,7 @@ impl FilesCommand {
             Self::Enex(path) => (path, "enex"),
             Self::WhatsApp(path) => (path, "whatsapp"),
             Self::Telegram(path) => (path, "telegram"),
+            Self::Keep(path) => (path, "keep"),
             Self::Zip(path) => (path, "zip"),
             Self::Tar(path) => (path, "tar"),
             Self::Takeout(path) => (path, "takeout"),

@@ -56,6 +56,10 @@ fn object_kind(start: &str) -> Option<FileKind> {
     if has("nbformat") || has("cells") && start.contains("\"cell_type\"") {
         return Some(FileKind::Notebook);
     }
+    let keep = ["isTrashed", "isArchived", "textContent", "listContent", "userEditedTimestampUsec"];
+    if has("isTrashed") && keep.iter().filter(|key| has(key)).count() > 1 {
+        return Some(FileKind::Keep);
+    }
     let is_chat = ["_chat\"", "_group\"", "_supergroup\"", "_channel\"", "\"saved_messages\""];
     let is_chat = has("messages") && has("type") && is_chat.iter().any(|part| start.contains(part));
     // An export of all chats says first what it is.
@@ -153,6 +157,7 @@ mod tests {
         check("export/users.json", b"[{\"id\":1}]", None);
         check("tsconfig.json", b"{\n  // strict\n  \"a\": 1}", Some(FileKind::Code));
         check("a.json", b"[1, 2]", None);
+        check("Keep/a.json", b"{\"isTrashed\":false,\"textContent\":\"x", Some(FileKind::Keep));
         let chat = b"{\"name\":\"Ana\",\"type\":\"personal_chat\",\"id\":1,\"messages\":[";
         check("result.json", chat, Some(FileKind::Telegram));
         check("result.json", b"{\"about\":\"Data from Telegram\",\"contacts\":{", Some(FileKind::Telegram));

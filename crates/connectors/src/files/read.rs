@@ -224,6 +224,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
             | FileKind::Code
             | FileKind::Emlx
             | FileKind::Msg
+            | FileKind::Keep
             | FileKind::Pdf => Ok(()),
         }
     }

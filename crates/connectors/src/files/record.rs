@@ -3,6 +3,7 @@
 use super::super::documents::{
     read_code, read_html, read_note, read_notebook, read_rtf, read_subtitles, read_text,
 };
+use super::super::exports::read_keep;
 use super::super::item::{FileKind, FileRecord, Item};
 use super::super::mail::{read_emlx, read_mail, read_msg};
 use super::super::office::{read_docx, read_epub, read_odt, read_pptx};
@@ -31,6 +32,7 @@ pub(super) fn read_record(
         FileKind::Code => read_code(item),
         FileKind::Emlx => read_emlx(item),
         FileKind::Msg => read_msg(item),
+        FileKind::Keep => read_keep(item),
         _ => return None,
     })
 }

@@ -75,10 +75,12 @@ pub enum FileKind {
     WhatsApp,
     /// Chats exported by Telegram.
     Telegram,
+    /// A note exported by Google Keep.
+    Keep,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 34] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 35] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -118,6 +120,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 34] = [
     (FileKind::Enex, "enex", "Evernote export", &["enex"]),
     (FileKind::WhatsApp, "whatsapp", "WhatsApp chat", &["txt", "zip"]),
     (FileKind::Telegram, "telegram", "Telegram export", &["json", "zip"]),
+    (FileKind::Keep, "keep", "Google Keep note", &["json", "zip"]),
 ];
 
 impl FileKind {

@@ -35,7 +35,7 @@ pub struct FileSet {
 }
 
 /// The sets of files by their names, which are those of the subcommands of `fetchwell import` and `gzip`.
-static FILE_SETS: [FileSet; 35] = {
+static FILE_SETS: [FileSet; 36] = {
     const fn set(name: &'static str, kinds: &'static [FileKind]) -> FileSet {
         FileSet { name, kinds }
     }
@@ -72,6 +72,7 @@ static FILE_SETS: [FileSet; 35] = {
         set("enex", &[File::Enex]),
         set("whatsapp", &[File::WhatsApp, File::Zip]),
         set("telegram", &[File::Telegram, File::Zip]),
+        set("keep", &[File::Keep, File::Zip]),
         set("zip", &[File::Zip]),
         set("tar", &[File::Tar, File::Gzip]),
         set("gzip", &[File::Gzip]),
