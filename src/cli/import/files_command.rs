@@ -73,6 +73,8 @@ pub(super) enum FilesCommand {
     Telegram(PathArgs),
     /// Import notes that Google Keep exported, a record per note
     Keep(PathArgs),
+    /// Import the highlights and notes of a Kindle, a record for each
+    Kindle(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -145,6 +147,7 @@ impl FilesCommand {
             Self::WhatsApp(path) => (path, "whatsapp"),
             Self::Telegram(path) => (path, "telegram"),
             Self::Keep(path) => (path, "keep"),
+            Self::Kindle(path) => (path, "kindle"),
             Self::Zip(path) => (path, "zip"),
             Self::Tar(path) => (path, "tar"),
             Self::Takeout(path) => (path, "takeout"),

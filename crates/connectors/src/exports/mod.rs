@@ -3,6 +3,7 @@
 //! * `objects`: the objects of an array, one by one
 //! * `chatgpt`, `claude`: conversations, `slack`: a day of a channel, `github`: issues and pull requests
 //! * `evernote`, `keep`: notes
+//! * `kindle`: highlights
 //! * `whatsapp`, `telegram`: messages of chats, `chat_time`: times as programs write them for people
 
 mod chat_time;
@@ -11,6 +12,7 @@ mod claude;
 mod evernote;
 mod github;
 mod keep;
+mod kindle;
 mod objects;
 mod slack;
 mod telegram;
@@ -21,6 +23,7 @@ pub(crate) use self::claude::read_claude;
 pub(crate) use self::evernote::read_enex;
 pub(crate) use self::github::read_github;
 pub(crate) use self::keep::read_keep;
+pub(crate) use self::kindle::{is_kindle, read_kindle};
 pub(crate) use self::slack::read_slack;
 pub(crate) use self::telegram::read_telegram;
 pub(crate) use self::whatsapp::{is_whatsapp, read_whatsapp};

@@ -77,10 +77,12 @@ pub enum FileKind {
     Telegram,
     /// A note exported by Google Keep.
     Keep,
+    /// Highlights and notes of a Kindle.
+    Kindle,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 35] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 36] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -121,6 +123,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 35] = [
     (FileKind::WhatsApp, "whatsapp", "WhatsApp chat", &["txt", "zip"]),
     (FileKind::Telegram, "telegram", "Telegram export", &["json", "zip"]),
     (FileKind::Keep, "keep", "Google Keep note", &["json", "zip"]),
+    (FileKind::Kindle, "kindle", "Kindle clippings", &["txt"]),
 ];
 
 impl FileKind {
@@ -148,7 +151,7 @@ impl FileKind {
     /// Returns the kind as which a file is read if its own is not selected: a chat is a text, too.
     pub(crate) fn general(self) -> Option<Self> {
         match self {
-            Self::WhatsApp => Some(Self::Text),
+            Self::WhatsApp | Self::Kindle => Some(Self::Text),
             _ => None,
         }
     }
