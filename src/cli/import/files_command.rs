@@ -75,6 +75,8 @@ pub(super) enum FilesCommand {
     Keep(PathArgs),
     /// Import the highlights and notes of a Kindle, a record for each
     Kindle(PathArgs),
+    /// Import bookmarks of a browser, a record for each
+    Bookmarks(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -148,6 +150,7 @@ impl FilesCommand {
             Self::Telegram(path) => (path, "telegram"),
             Self::Keep(path) => (path, "keep"),
             Self::Kindle(path) => (path, "kindle"),
+            Self::Bookmarks(path) => (path, "bookmarks"),
             Self::Zip(path) => (path, "zip"),
             Self::Tar(path) => (path, "tar"),
             Self::Takeout(path) => (path, "takeout"),

@@ -3,9 +3,10 @@
 //! * `objects`: the objects of an array, one by one
 //! * `chatgpt`, `claude`: conversations, `slack`: a day of a channel, `github`: issues and pull requests
 //! * `evernote`, `keep`: notes
-//! * `kindle`: highlights
+//! * `kindle`: highlights, `bookmarks`: bookmarks of browsers
 //! * `whatsapp`, `telegram`: messages of chats, `chat_time`: times as programs write them for people
 
+mod bookmarks;
 mod chat_time;
 mod chatgpt;
 mod claude;
@@ -18,6 +19,7 @@ mod slack;
 mod telegram;
 mod whatsapp;
 
+pub(crate) use self::bookmarks::{is_bookmarks, read_bookmarks};
 pub(crate) use self::chatgpt::read_chatgpt;
 pub(crate) use self::claude::read_claude;
 pub(crate) use self::evernote::read_enex;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use encoding_rs::{Encoding, UTF_8};
 
 use super::super::documents::{is_generated, is_subtitles};
-use super::super::exports::{is_kindle, is_whatsapp};
+use super::super::exports::{is_bookmarks, is_kindle, is_whatsapp};
 use super::super::item::{FileKind, Item, language_of_name, language_of_script};
 use super::super::mail::begins_with_count;
 use super::json_kinds::json_kind;
@@ -92,6 +92,7 @@ fn export_kind(head: &[u8], name: &str, extension: &str) -> Option<FileKind> {
     match extension {
         "txt" if is_whatsapp(start, name) => Some(FileKind::WhatsApp),
         "txt" if is_kindle(start) => Some(FileKind::Kindle),
+        "html" | "htm" | "" if is_bookmarks(start) => Some(FileKind::Bookmarks),
         _ => None,
     }
 }
@@ -311,6 +312,7 @@ mod tests {
         check("run", b"#!/bin/sh\n", Some(FileKind::Code));
         check("a.ts", b"G\x40\0\x10", None);
         check("README", b"hello", None);
+        check("a.html", b"<!DOCTYPE NETSCAPE-Bookmark-file-1>\n", Some(FileKind::Bookmarks));
         let clipping = b"Book\n- Highlight | 1 March 2024 10:00\n\nx\n==========\n";
         check("My Clippings.txt", clipping, Some(FileKind::Kindle));
         check("_chat.txt", b"[05/03/2024, 14:05:12] Ana: x\n", Some(FileKind::WhatsApp));

@@ -56,6 +56,9 @@ fn object_kind(start: &str) -> Option<FileKind> {
     if has("nbformat") || has("cells") && start.contains("\"cell_type\"") {
         return Some(FileKind::Notebook);
     }
+    if has("roots") && start.contains("\"bookmark_bar\"") {
+        return Some(FileKind::Bookmarks);
+    }
     let keep = ["isTrashed", "isArchived", "textContent", "listContent", "userEditedTimestampUsec"];
     if has("isTrashed") && keep.iter().filter(|key| has(key)).count() > 1 {
         return Some(FileKind::Keep);
@@ -157,6 +160,7 @@ mod tests {
         check("export/users.json", b"[{\"id\":1}]", None);
         check("tsconfig.json", b"{\n  // strict\n  \"a\": 1}", Some(FileKind::Code));
         check("a.json", b"[1, 2]", None);
+        check("Bookmarks", b"{\"checksum\":\"x\",\"roots\":{\"bookmark_bar\":{", Some(FileKind::Bookmarks));
         check("Keep/a.json", b"{\"isTrashed\":false,\"textContent\":\"x", Some(FileKind::Keep));
         let chat = b"{\"name\":\"Ana\",\"type\":\"personal_chat\",\"id\":1,\"messages\":[";
         check("result.json", chat, Some(FileKind::Telegram));

@@ -8,7 +8,8 @@ use super::super::ImportError;
 use super::super::archive::{ArchiveLimits, Entry, gzip_entry, tar_entries, zip_entries};
 use super::super::calendar::{read_ics, read_vcard};
 use super::super::exports::{
-    read_chatgpt, read_claude, read_enex, read_github, read_kindle, read_slack, read_telegram, read_whatsapp,
+    read_bookmarks, read_chatgpt, read_claude, read_enex, read_github, read_kindle, read_slack,
+    read_telegram, read_whatsapp,
 };
 use super::super::feed::read_feed;
 use super::super::intake::Intake;
@@ -210,6 +211,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
             FileKind::WhatsApp => read_whatsapp(item, self.intake),
             FileKind::Telegram => read_telegram(item, self.intake),
             FileKind::Kindle => read_kindle(item, self.intake),
+            FileKind::Bookmarks => read_bookmarks(item, self.intake),
             // Files of one record, which are read above.
             FileKind::Text
             | FileKind::Markdown

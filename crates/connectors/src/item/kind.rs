@@ -79,10 +79,12 @@ pub enum FileKind {
     Keep,
     /// Highlights and notes of a Kindle.
     Kindle,
+    /// Bookmarks exported by a browser.
+    Bookmarks,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 36] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 37] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -124,6 +126,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 36] = [
     (FileKind::Telegram, "telegram", "Telegram export", &["json", "zip"]),
     (FileKind::Keep, "keep", "Google Keep note", &["json", "zip"]),
     (FileKind::Kindle, "kindle", "Kindle clippings", &["txt"]),
+    (FileKind::Bookmarks, "bookmarks", "file of bookmarks", &["html", "json"]),
 ];
 
 impl FileKind {
@@ -152,6 +155,7 @@ impl FileKind {
     pub(crate) fn general(self) -> Option<Self> {
         match self {
             Self::WhatsApp | Self::Kindle => Some(Self::Text),
+            Self::Bookmarks => Some(Self::Html),
             _ => None,
         }
     }

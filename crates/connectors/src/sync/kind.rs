@@ -35,7 +35,7 @@ pub struct FileSet {
 }
 
 /// The sets of files by their names, which are those of the subcommands of `fetchwell import` and `gzip`.
-static FILE_SETS: [FileSet; 37] = {
+static FILE_SETS: [FileSet; 38] = {
     const fn set(name: &'static str, kinds: &'static [FileKind]) -> FileSet {
         FileSet { name, kinds }
     }
@@ -74,6 +74,7 @@ static FILE_SETS: [FileSet; 37] = {
         set("telegram", &[File::Telegram, File::Zip]),
         set("keep", &[File::Keep, File::Zip]),
         set("kindle", &[File::Kindle]),
+        set("bookmarks", &[File::Bookmarks]),
         set("zip", &[File::Zip]),
         set("tar", &[File::Tar, File::Gzip]),
         set("gzip", &[File::Gzip]),
