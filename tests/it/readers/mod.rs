@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 mod damaged;
+mod kinds;
 mod mail;
 mod samples;
 mod shapes;
