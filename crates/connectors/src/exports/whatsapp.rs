@@ -103,7 +103,7 @@ fn read_messages(text: &str) -> Vec<ChatMessage<'_>> {
                 message.text.push('\n');
                 message.text.push_str(line);
             }
-            // What precedes the first message is none.
+            // Lines before the first message are none.
             (None, None) => {}
         }
     }

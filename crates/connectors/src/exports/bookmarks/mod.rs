@@ -35,7 +35,7 @@ fn folder_name(name: &str) -> &str {
     first_characters(name.trim(), MAX_FOLDER_NAME)
 }
 
-/// A bookmark.
+/// A bookmark of a browser.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Bookmark {
     title: String,
