@@ -18,6 +18,7 @@ use super::depth::{MAX_DEPTH, is_deeper, too_deep};
 use super::field_names::{FieldNames, KEY_FIELDS, list_names, value_at};
 use super::intake::{Draft, DuplicatePolicy, Intake, Piece, PieceSink, parse_ahead};
 use super::json_line::{GRAPH, read_record_line};
+use super::json_target::JsonTarget;
 use super::lines::{Lines, NumberedLine};
 use super::meter::Meter;
 use super::records::json_problem;
@@ -43,6 +44,22 @@ pub fn import_json(
     names: &FieldNames,
     intake: &mut Intake<'_>,
 ) -> Result<(), ImportError> {
+    import_into(reader, path, JsonTarget { stream, origin: None }, names, intake)
+}
+
+/// Imports the objects of a file in a folder or archive. Its path precedes their keys, which are unique only in it.
+pub(crate) fn read_json(reader: impl Read, path: &str, intake: &mut Intake<'_>) -> Result<(), ImportError> {
+    let target = JsonTarget { stream: "items", origin: Some(path) };
+    import_into(reader, Path::new(path), target, &FieldNames::default(), intake)
+}
+
+fn import_into(
+    reader: impl Read,
+    path: &Path,
+    target: JsonTarget<'_>,
+    names: &FieldNames,
+    intake: &mut Intake<'_>,
+) -> Result<(), ImportError> {
     let text = TextInput::read(reader, path)
         .map_err(|error| ImportError::Unreadable { path: path.to_owned(), problem: error.to_string() })?;
     let has_lines = has_object_lines(path, &text);
@@ -58,7 +75,7 @@ pub fn import_json(
         Ok(())
     };
     let stop = intake.stop_flag();
-    let mut items = Items { stream, names, intake, number: 0, tables: HashMap::new(), unkeyed: None };
+    let mut items = Items { target, names, intake, number: 0, tables: HashMap::new(), unkeyed: None };
     let parse = |content: Content| Ok(content.parse(names));
     let imported = parse_ahead(stop, &parse, read, &mut |place, parsed| items.take(place, parsed));
     items.reject_unkeyed();
@@ -267,7 +284,7 @@ fn send_lines(
 
 /// Numbers the items and passes them to the intake.
 struct Items<'a, 'b> {
-    stream: &'a str,
+    target: JsonTarget<'a>,
     names: &'a FieldNames,
     intake: &'a mut Intake<'b>,
     number: u64,
@@ -315,9 +332,9 @@ impl Items<'_, '_> {
         let is_empty = items.is_empty();
         items.into_iter().try_for_each(|item| self.take_item(item))?;
         if let (Some(reason), Place::Line(number, has_items)) = (problem, place) {
-            self.intake.reject(&number, &reason);
+            self.intake.reject(&self.target.place(&number), &reason);
             if is_empty && !has_items {
-                self.tables.entry(self.stream.to_owned()).or_default().items += 1;
+                self.tables.entry(self.target.stream.to_owned()).or_default().items += 1;
             }
         }
         Ok(())
@@ -325,20 +342,23 @@ impl Items<'_, '_> {
 
     fn take_item(&mut self, ParsedItem { stream, item }: ParsedItem) -> Result<(), ImportError> {
         self.number += 1;
-        let place = format_args!("item {}", self.number);
-        let stream = stream.as_deref().unwrap_or(self.stream);
+        let target = self.target;
+        let number = format_args!("item {}", self.number);
+        let place = target.place(&number);
+        let stream = stream.as_deref().unwrap_or(target.stream);
         let table = match self.tables.get_mut(stream) {
             Some(table) => table,
             None => self.tables.entry(stream.to_owned()).or_default(),
         };
         table.items += 1;
         match item {
-            Ok(Item { data, emitted_at, bytes, usual_key, named_key }) => {
+            Ok(Item { mut data, emitted_at, bytes, usual_key, named_key }) => {
                 let key = table.key(usual_key);
                 let Some(key) = (if self.names.key.is_empty() { key } else { named_key }) else {
                     self.note_unkeyed(&data);
                     return Ok(());
                 };
+                let key = target.own_key(key, &mut data);
                 let (key, data, repeated) = (Some(key), Some(data), DuplicatePolicy::Refused);
                 self.intake.take_ahead(&place, Draft { stream, key, data, emitted_at, bytes, repeated })
             }
@@ -372,7 +392,7 @@ impl Items<'_, '_> {
                 ),
             ),
         };
-        self.intake.reject_many(count, &place, &reason);
+        self.intake.reject_many(count, &self.target.place(&place), &reason);
     }
 }
 

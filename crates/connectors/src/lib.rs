@@ -4,7 +4,7 @@
 //! can be addressed by a handle, writes it, and reports rejected input with its position and the reason. A rejected
 //! line never stops an import.
 //!
-//! * `records`, `json`, `json_line`: the importers of record envelopes and JSON, `tables`: of CSV files
+//! * `records`, `json`, `json_line`, `json_target`: the importers of record envelopes and JSON, `tables`: of CSV files
 //! * `files`: the importer of folders and archives, `item`: a file in them, `archive`: ZIP, tar and gzip files
 //! * `documents`, `office`, `pdf`: documents and spreadsheets
 //! * `calendar`, `feed`, `exports`, `sqlite`, `git`: calendars and contacts, feeds, exports, databases, repositories
@@ -31,6 +31,7 @@ pub mod intake;
 mod item;
 mod json;
 mod json_line;
+mod json_target;
 mod key;
 mod lines;
 mod mail;

@@ -141,6 +141,29 @@ fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
     (encoding.is_ascii_compatible() && encoding != UTF_8).then_some(encoding)
 }
 
+/// Returns the encoding of a code page of Windows, or `None` for one that is not known.
+pub(crate) fn encoding_of_code_page(page: u32) -> Option<&'static Encoding> {
+    let label = match page {
+        866 => "ibm866",
+        932 => "shift_jis",
+        936 | 54_936 => "gb18030",
+        949 | 51_949 => "euc-kr",
+        950 => "big5",
+        10_000 => "macintosh",
+        10_007 => "x-mac-cyrillic",
+        20_127 | 28_591 => "windows-1252",
+        20_866 => "koi8-r",
+        21_866 => "koi8-u",
+        20_932 | 51_932 => "euc-jp",
+        50_220..=50_222 => "iso-2022-jp",
+        65_001 => "utf-8",
+        28_592..=28_606 => return Encoding::for_label(format!("iso-8859-{}", page - 28_590).as_bytes()),
+        874 | 1_250..=1_258 => return Encoding::for_label(format!("windows-{page}").as_bytes()),
+        _ => return None,
+    };
+    Encoding::for_label(label.as_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,5 +243,19 @@ mod tests {
     fn a_field_after_ascii_may_be_latin_1() {
         assert_eq!(field_text(b"Ren\xE9", true).as_deref(), Some("René"));
         assert_eq!(field_text(b"Ren\xE9", false), None);
+    }
+
+    #[test]
+    fn code_pages_have_encodings() {
+        for (page, expect) in [
+            (1_252, "windows-1252"),
+            (28_605, "ISO-8859-15"),
+            (932, "Shift_JIS"),
+            (874, "windows-874"),
+            (65_001, "UTF-8"),
+        ] {
+            assert_eq!(encoding_of_code_page(page).map(Encoding::name), Some(expect));
+        }
+        assert_eq!(encoding_of_code_page(437), None);
     }
 }

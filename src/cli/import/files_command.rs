@@ -52,6 +52,31 @@ pub(super) enum FilesCommand {
     Slack(PathArgs),
     /// Import issues or pull requests from `gh issue list --json`, a record per issue
     Github(PathArgs),
+    /// Import RTF documents, a record per file
+    Rtf(PathArgs),
+    /// Import Jupyter notebooks, a record per file
+    Notebook(PathArgs),
+    /// Import subtitles, a record per file
+    Subtitles(PathArgs),
+    /// Import source code and plain configuration, a record per file
+    Code(PathArgs),
+    /// Import messages of Apple Mail, a record per file
+    Emlx(PathArgs),
+    /// Import messages that Outlook saved, a record per file
+    Msg(PathArgs),
+    /// Import notes that Evernote exported, a record per note
+    Enex(PathArgs),
+    /// Import a chat that WhatsApp exported, a record per message
+    #[command(name = "whatsapp")]
+    WhatsApp(PathArgs),
+    /// Import chats that Telegram exported, a record per message
+    Telegram(PathArgs),
+    /// Import notes that Google Keep exported, a record per note
+    Keep(PathArgs),
+    /// Import the highlights and notes of a Kindle, a record for each
+    Kindle(PathArgs),
+    /// Import bookmarks of a browser, a record for each
+    Bookmarks(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -114,6 +139,18 @@ impl FilesCommand {
             Self::Claude(path) => (path, "claude"),
             Self::Slack(path) => (path, "slack"),
             Self::Github(path) => (path, "github"),
+            Self::Rtf(path) => (path, "rtf"),
+            Self::Notebook(path) => (path, "notebook"),
+            Self::Subtitles(path) => (path, "subtitles"),
+            Self::Code(path) => (path, "code"),
+            Self::Emlx(path) => (path, "emlx"),
+            Self::Msg(path) => (path, "msg"),
+            Self::Enex(path) => (path, "enex"),
+            Self::WhatsApp(path) => (path, "whatsapp"),
+            Self::Telegram(path) => (path, "telegram"),
+            Self::Keep(path) => (path, "keep"),
+            Self::Kindle(path) => (path, "kindle"),
+            Self::Bookmarks(path) => (path, "bookmarks"),
             Self::Zip(path) => (path, "zip"),
             Self::Tar(path) => (path, "tar"),
             Self::Takeout(path) => (path, "takeout"),

@@ -140,16 +140,16 @@ fn a_folder_without_files_that_are_read_is_refused() {
         check(arguments, ["a kind that is read (text, markdown, html, ", "; it is empty"]);
     }
     check(&["add", origin, "--kind", "pdf"], ["it has no PDF document (.pdf)", "; it is empty"]);
-    place.write("main.rs", "fn main() {}");
+    place.write("main.bin", "a thing");
     for arguments in [&add[..], &import[..]] {
-        check(arguments, ["a kind that is read (text, markdown, html, ", "; found: 1 .rs"]);
+        check(arguments, ["a kind that is read (text, markdown, html, ", "; found: 1 .bin"]);
     }
     fs::create_dir(place.origin().join(".git")).unwrap();
-    check(&add, ["found: 1 .rs", "it is a repository, so `--kind git` imports its commits"]);
+    check(&add, ["found: 1 .bin", "it is a repository, so `--kind git` imports its commits"]);
     assert!(!Path::new(&place.store()).exists());
     stdout(&place.run(&["project", "create", "handbook"]));
     let docs = ["import", "docs", origin, "--project", "handbook"];
-    check(&docs, ["a kind that is read (markdown, text, html, pdf, ", "; found: 1 .rs"]);
+    check(&docs, ["a kind that is read (markdown, text, html, pdf, ", "; found: 1 .bin"]);
     let sync = place.run(&["sync"]);
     assert!(stderr(&sync).contains("the store remembers no import"), "{sync:?}");
     place.notes(0..1);

@@ -4,6 +4,7 @@ mod attachments;
 #[cfg(unix)]
 mod damaged;
 mod hostile_attachments;
+mod kinds;
 mod mail;
 mod office;
 mod samples;

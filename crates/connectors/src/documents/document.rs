@@ -60,8 +60,8 @@ impl Document {
     /// Returns the title in the properties, or that in the text if a program filled the properties. `None` without either.
     fn shown_title(&self, kind: FileKind) -> Option<String> {
         let (own, heading) = (one_line(&self.title), one_line(&self.heading));
-        // Authors of books and pages choose their titles.
-        let is_chosen = matches!(kind, FileKind::Epub | FileKind::Html);
+        // Authors of books and pages choose their titles; that of code is the name of its file.
+        let is_chosen = matches!(kind, FileKind::Code | FileKind::Epub | FileKind::Html);
         match own.as_str() {
             "" => None,
             title if is_chosen || is_title(title) => Some(own),

@@ -4,7 +4,11 @@ use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8};
 
-use super::super::item::{FileKind, Item};
+use super::super::documents::{is_generated, is_subtitles};
+use super::super::exports::{is_bookmarks, is_kindle, is_whatsapp};
+use super::super::item::{FileKind, Item, language_of_name, language_of_script};
+use super::super::mail::begins_with_count;
+use super::json_kinds::json_kind;
 
 /// Number of bytes at the start of a file in which the content is searched for signs of its kind.
 const SNIFF_BYTES: usize = 4 * 1024;
@@ -15,25 +19,32 @@ pub(crate) fn detect_kind(item: &Item<'_>) -> Option<FileKind> {
     if let Some(kind) = binary_kind(head, &extension) {
         return Some(kind);
     }
+    if extension == "emlx" && begins_with_count(head) {
+        return Some(FileKind::Emlx);
+    }
     if !is_text(head) {
         return mail_kind(head, &extension).or_else(|| named_text(head, &extension));
     }
     let (start, is_utf16) = decoded_start(head.get(..SNIFF_BYTES).unwrap_or(head));
     let start = start.trim_start_matches('\u{FEFF}').trim_start();
-    if extension == "json" {
-        return export_kind(&String::from_utf8_lossy(head), &item.path);
+    if is_json(start, &extension) {
+        return json_kind(&String::from_utf8_lossy(head), item);
     }
     // Messages have their own encodings.
     let by_content = text_kind(start).filter(|kind| !is_utf16 || !is_mail(*kind));
+    if let Some(kind) = export_kind(head, item.name(), &extension) {
+        return Some(kind);
+    }
     match FileKind::from_extension(&extension) {
         // These extensions say what the text is meant to be.
         Some(
             kind @ (FileKind::Text | FileKind::Markdown | FileKind::Html | FileKind::Eml | FileKind::Csv),
         ) => Some(kind),
+        Some(FileKind::Code) => code_kind(head, item.name()),
         Some(_wrong_extension) => by_content,
         // A message of a Maildir has no extension, or one with its flags.
         None if is_in_maildir(&item.path) => by_content.or(Some(FileKind::Eml)),
-        None => by_content,
+        None => by_content.or_else(|| code_kind(head, item.name())),
     }
 }
 
@@ -74,6 +85,31 @@ fn decoded_start(head: &[u8]) -> (Cow<'_, str>, bool) {
     }
 }
 
+/// Returns the kind of an export with the extension of a text.
+fn export_kind(head: &[u8], name: &str, extension: &str) -> Option<FileKind> {
+    let (text, _) = decoded_start(head);
+    let start = text.trim_start_matches('\u{FEFF}');
+    match extension {
+        "txt" if is_whatsapp(start, name) => Some(FileKind::WhatsApp),
+        "txt" if is_kindle(start) => Some(FileKind::Kindle),
+        "html" | "htm" | "" if is_bookmarks(start) => Some(FileKind::Bookmarks),
+        _ => None,
+    }
+}
+
+/// Returns the kind of source code and plain configuration, without what was generated.
+fn code_kind(head: &[u8], name: &str) -> Option<FileKind> {
+    let (text, _) = decoded_start(head);
+    let language = language_of_name(name).or_else(|| language_of_script(&text));
+    (language.is_some() && !is_generated(name, &text)).then_some(FileKind::Code)
+}
+
+/// Returns true if a text is JSON: by its extension, or its first character where it has none.
+fn is_json(start: &str, extension: &str) -> bool {
+    matches!(extension, "ipynb" | "json" | "ndjson" | "jsonl")
+        || extension.is_empty() && start.starts_with(['{', '['])
+}
+
 /// Returns true if a file is where a Maildir has its messages.
 fn is_in_maildir(path: &str) -> bool {
     let mut folders = path.rsplit('/').skip(1);
@@ -88,10 +124,18 @@ fn binary_kind(head: &[u8], extension: &str) -> Option<FileKind> {
     if head.starts_with(b"PK\x03\x04") {
         return zip_kind(head, extension);
     }
+    // It may have bytes that are no text, and the extension `.doc`.
+    if head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start().starts_with(b"{\\rtf") {
+        return Some(FileKind::Rtf);
+    }
     // Documents of Office 97 to 2003, and encrypted ones of later programs.
     if head.starts_with(b"\xD0\xCF\x11\xE0") {
+        if is_outlook_message(head) {
+            return Some(FileKind::Msg);
+        }
         let kind = FileKind::from_extension(extension);
-        return kind.filter(|kind| matches!(kind, FileKind::Docx | FileKind::Pptx | FileKind::Xlsx));
+        return kind
+            .filter(|kind| matches!(kind, FileKind::Docx | FileKind::Msg | FileKind::Pptx | FileKind::Xlsx));
     }
     let signatures: [(&[u8], usize, FileKind); 3] = [
         (b"\x1F\x8B", 0, FileKind::Gzip),
@@ -102,6 +146,13 @@ fn binary_kind(head: &[u8], extension: &str) -> Option<FileKind> {
     found
         .find(|(signature, at, _)| head.get(*at..).is_some_and(|rest| rest.starts_with(signature)))
         .map(|(_, _, kind)| kind)
+}
+
+/// Returns true if the container of Office 97 has the properties of a message of Outlook.
+fn is_outlook_message(head: &[u8]) -> bool {
+    const NAME: &str = "__properties_version1.0";
+    let name: Vec<u8> = NAME.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    head.windows(name.len()).any(|bytes| bytes == name)
 }
 
 /// Returns the kind of a file in a ZIP container by the names of its first parts.
@@ -144,6 +195,9 @@ fn zip_kind(head: &[u8], extension: &str) -> Option<FileKind> {
 
 /// Returns the kind of a text by its first lines.
 fn text_kind(start: &str) -> Option<FileKind> {
+    if is_subtitles(start) {
+        return Some(FileKind::Subtitles);
+    }
     let lower = start.to_ascii_lowercase();
     if lower.starts_with("begin:vcalendar") {
         return Some(FileKind::Ics);
@@ -158,6 +212,7 @@ fn text_kind(start: &str) -> Option<FileKind> {
         return match root_element(&lower)? {
             "html" => Some(FileKind::Html),
             "rss" | "feed" => Some(FileKind::Feed),
+            "en-export" => Some(FileKind::Enex),
             // Other documents in RDF are no feeds.
             "rdf" => ["/rss/", "netscape.com/rdf"]
                 .iter()
@@ -212,72 +267,6 @@ fn is_message(lower: &str) -> bool {
     names.filter(|name| NAMES.contains(name)).take(2).count() == 2
 }
 
-/// Returns the kind of a JSON file by the keys of its first object.
-fn export_kind(start: &str, path: &str) -> Option<FileKind> {
-    let list = start.trim_start_matches('\u{FEFF}').trim_start().strip_prefix('[')?;
-    let keys = first_keys(list);
-    let has = |key: &str| keys.contains(&key);
-    if has("mapping") && has("create_time") {
-        return Some(FileKind::ChatGpt);
-    }
-    if has("chat_messages") {
-        return Some(FileKind::Claude);
-    }
-    if is_slack_day(path) && has("ts") {
-        return Some(FileKind::Slack);
-    }
-    let has_address = || ["/issues/", "/pull/"].iter().any(|part| list.contains(part));
-    let is_github = has("number") && has("title") && (has("state") || (has("url") && has_address()));
-    is_github.then_some(FileKind::Github)
-}
-
-/// Returns the keys of the first object of a list, without those of objects in it. The text may end anywhere.
-fn first_keys(list: &str) -> Vec<&str> {
-    let (mut keys, mut depth, mut rest) = (Vec::new(), 0_usize, list.trim_start());
-    if !rest.starts_with('{') {
-        return keys;
-    }
-    while let Some(at) = rest.find(['"', '{', '[', '}', ']']) {
-        let mut characters = rest.get(at..).unwrap_or_default().chars();
-        match characters.next() {
-            Some('{' | '[') => depth += 1,
-            Some('}' | ']') if depth <= 1 => break,
-            Some('}' | ']') => depth -= 1,
-            _ => {
-                let text = characters.as_str();
-                let Some(end) = end_of_string(text) else { break };
-                let (string, after) =
-                    (text.get(..end).unwrap_or_default(), text.get(end + 1..).unwrap_or_default());
-                if depth == 1 && after.trim_start().starts_with(':') {
-                    keys.push(string);
-                }
-                rest = after;
-                continue;
-            }
-        }
-        rest = characters.as_str();
-    }
-    keys
-}
-
-/// Returns the position of the quote that ends a string of JSON.
-fn end_of_string(text: &str) -> Option<usize> {
-    let mut is_escaped = false;
-    let mut bytes = text.bytes();
-    bytes.position(|byte| {
-        let ends = byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-        ends
-    })
-}
-
-/// Returns true if a file is named as a day of a Slack channel: `CHANNEL/2026-04-01.json`.
-fn is_slack_day(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let day = name.strip_suffix(".json").unwrap_or_default();
-    path.contains('/') && day.len() == 10 && day.parse::<jiff::civil::Date>().is_ok()
-}
-
 /// Returns true if the start of a file is text: without control characters, or UTF-16 with a byte order mark.
 pub(super) fn is_text(head: &[u8]) -> bool {
     let is_utf16 = head.starts_with(b"\xFF\xFE") || head.starts_with(b"\xFE\xFF");
@@ -306,6 +295,9 @@ mod tests {
         check("a.jar", b"PK\x03\x04....META-INF/MANIFEST.MF", None);
         check("a.bin", b"PK\x03\x04....mimetypeapplication/epub+zip", Some(FileKind::Epub));
         check("a", b"SQLite format 3\0", Some(FileKind::Sqlite));
+        check("a.doc", b"{\\rtf1 \\bin1 \0}", Some(FileKind::Rtf));
+        check("a.msg", b"\xD0\xCF\x11\xE0", Some(FileKind::Msg));
+        check("a.rtf", b"some text", None);
     }
 
     #[test]
@@ -314,8 +306,16 @@ mod tests {
         check("a.txt", b"From: a\nTo: b\n\n", Some(FileKind::Text));
         check("a.txt", b"\0\0\0\x01", None);
         check("a.txt", b"\xFF\xFEa\0", Some(FileKind::Text));
-        check("a.rs", b"fn main() {}", None);
+        check("a.rs", b"fn main() {}", Some(FileKind::Code));
+        check("a.rs", b"// @generated by x\nfn main() {}", None);
+        check("Makefile", b"all:\n", Some(FileKind::Code));
+        check("run", b"#!/bin/sh\n", Some(FileKind::Code));
+        check("a.ts", b"G\x40\0\x10", None);
         check("README", b"hello", None);
+        check("a.html", b"<!DOCTYPE NETSCAPE-Bookmark-file-1>\n", Some(FileKind::Bookmarks));
+        let clipping = b"Book\n- Highlight | 1 March 2024 10:00\n\nx\n==========\n";
+        check("My Clippings.txt", clipping, Some(FileKind::Kindle));
+        check("_chat.txt", b"[05/03/2024, 14:05:12] Ana: x\n", Some(FileKind::WhatsApp));
     }
 
     #[test]
@@ -323,6 +323,11 @@ mod tests {
         check("a", b"<?xml version=\"1.0\"?>\n<rss version=\"2.0\">", Some(FileKind::Feed));
         check("a.xml", b"<feed xmlns=\"http://www.w3.org/2005/Atom\">", Some(FileKind::Feed));
         check("a.xml", b"<config/>", None);
+        check(
+            "a.enex",
+            b"<?xml version=\"1.0\"?><!DOCTYPE en-export SYSTEM \"x\"><en-export>",
+            Some(FileKind::Enex),
+        );
         let drawing = b"<?xml version='1.0'?>\n<!-- <rss> --><svg><metadata><rdf:RDF><cc:Work/></rdf:RDF></metadata></svg>";
         check("logo.svg", drawing, None);
         check("a.rdf", b"<rdf:RDF xmlns:owl='http://www.w3.org/2002/07/owl#'>", None);
@@ -334,6 +339,9 @@ mod tests {
         check("a", b"Return-Path: <a@x>\nReceived: by x\n  more\nSubject: x\n\n", Some(FileKind::Eml));
         check("box/cur/1.host:2,S", b"X-Only: one\n\n", Some(FileKind::Eml));
         check("a", b"Note: this\nis text", None);
+        check("a.srt", b"1\n00:00:01,000 --> 00:00:03,000\nx\n", Some(FileKind::Subtitles));
+        check("a", b"WEBVTT\n\n", Some(FileKind::Subtitles));
+        check("a.srt", b"a letter\n", None);
     }
 
     #[test]
@@ -354,6 +362,8 @@ mod tests {
         check("box/cur/photo", b"\xFF\xD8\xFF\0\n\n", None);
         check("a.eml", b"\0\0\0\x01", None);
         check("a.log", b"bell \x07 and back\x08", Some(FileKind::Text));
+        check("1.emlx", b"20  \nFrom: a\nTo: b\n\n\0", Some(FileKind::Emlx));
+        check("1.emlx", b"From: a\nTo: b\n\n", Some(FileKind::Eml));
         check("a.log", b"\x01\xFF\xFE\x02", None);
         check("a.rs", b"bell \x07", None);
     }
@@ -370,21 +380,5 @@ mod tests {
             check("a", &utf16("From: a\nTo: b\n\n", to_bytes), None);
             check("a.xml", &utf16("<config/>", to_bytes), None);
         }
-    }
-
-    #[test]
-    fn exports_are_recognized_by_their_keys() {
-        check("a.json", b"[{\"title\":\"x\",\"create_time\":1,\"mapping\":{}}]", Some(FileKind::ChatGpt));
-        check("a.json", b"[{\"uuid\":\"x\",\"chat_messages\":[]}]", Some(FileKind::Claude));
-        check("general/2026-04-01.json", b"[{\"type\":\"message\",\"ts\":\"1\"}]", Some(FileKind::Slack));
-        check("a.json", b"[{\"number\":1,\"title\":\"x\",\"state\":\"OPEN\"}]", Some(FileKind::Github));
-        let address = b"[{\"number\":1,\"title\":\"x\",\"url\":\"https://git.test/o/r/pull/1\"}]";
-        check("a.json", address, Some(FileKind::Github));
-        check("a.json", b"[{\"number\":1,\"title\":\"x\",\"url\":\"https://books.test/1\"}]", None);
-        check("a.json", b"[{\"number\":{\"title\":\"x\\\"\",\"state\":1}}]", None);
-        check("a.json", b"[{\"number\":1},{\"title\":\"x\",\"state\":1}]", None);
-        check("a.json", b"[{\"a\":[{\"mapping\":1,\"create_time\":1}],\"number\":1,\"tit", None);
-        check("a.json", b"[[{\"chat_messages\":[]}]]", None);
-        check("a.json", b"{\"a\":1}", None);
     }
 }

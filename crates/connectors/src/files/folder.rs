@@ -1,15 +1,17 @@
 //! The files of a folder, in the order of their names.
 //!
-//! Hidden files and folders are skipped, except the folders of a Maildir, which have names that begin with a dot. Links
-//! are not followed; only a file that the user named may be one.
+//! Hidden files and folders are skipped, except the folders of a Maildir, which have names that begin with a dot. So is
+//! what `.gitignore` names, and folders that programs generate. Links are not followed; only a file that the user named
+//! may be one.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
 use super::super::ImportError;
+use super::ignored::IgnoreRules;
 
 /// An entry of a folder.
 pub(crate) enum FolderEntry {
@@ -22,6 +24,8 @@ pub(crate) enum FolderEntry {
     },
     /// A hidden file or folder.
     Hidden,
+    /// A file or folder that `.gitignore` names or a program generated.
+    Ignored,
     /// A link, which is not followed.
     Link,
     /// A file or folder that cannot be read.
@@ -44,12 +48,15 @@ pub(crate) fn walk(
         return Err(ImportError::Unsuitable { path: path.to_owned(), problem });
     }
     let folder = if metadata.is_dir() { path } else { path.parent().unwrap_or(path) };
-    let hidden = Cell::new(0_u64);
+    let (hidden, ignored) = (Cell::new(0_u64), Cell::new(0_u64));
+    let rules = RefCell::new(IgnoreRules::new(path));
     let is_visible = |entry: &DirEntry| {
         let is_dotted = entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.');
         let is_visible = !is_dotted || is_maildir(entry.path());
         hidden.set(hidden.get() + u64::from(!is_visible));
-        is_visible
+        let is_ignored = is_visible && rules.borrow_mut().is_ignored(entry);
+        ignored.set(ignored.get() + u64::from(is_ignored));
+        is_visible && !is_ignored
     };
     for entry in WalkDir::new(path).sort_by_file_name().into_iter().filter_entry(is_visible) {
         let entry = match entry {
@@ -70,6 +77,9 @@ pub(crate) fn walk(
     }
     for _ in 0..hidden.get() {
         visit(FolderEntry::Hidden)?;
+    }
+    for _ in 0..ignored.get() {
+        visit(FolderEntry::Ignored)?;
     }
     Ok(())
 }

@@ -3,9 +3,9 @@
 //! Every file becomes records of a stream for its kind: documents, messages, events and so on. A file that cannot be
 //! read is rejected with the reason, files of other kinds are counted, and the rest of the folder is imported.
 //!
-//! * `detect`: the kind of a file
+//! * `detect`: the kind of a file, `json_kinds`: the kind of a JSON file
 //! * `attachments`: the reader of attachments of messages, `attachment_text`: their records as one text
-//! * `folder`: the files of a folder
+//! * `folder`: the files of a folder, `ignored`: what it leaves out
 //! * `project_documents`: the files of a project of documents
 //! * `parse`: the files that become one record each, parsed on several threads
 //! * `read`: the readers of all kinds, and archives, `record`: those of files that are one record each
@@ -16,6 +16,8 @@ mod attachment_text;
 mod attachments;
 mod detect;
 mod folder;
+mod ignored;
+mod json_kinds;
 mod parse;
 mod project_documents;
 mod read;
@@ -121,6 +123,7 @@ pub fn import_files(
                 }
             }
             ListEntry::Other(FolderEntry::Hidden) => reader.skipped.count_hidden(),
+            ListEntry::Other(FolderEntry::Ignored) => reader.skipped.count_ignored(),
             ListEntry::Other(FolderEntry::Link) => reader.skipped.count_link(),
             ListEntry::Other(FolderEntry::Unreadable { place, reason }) => reader.reject(&place, &reason),
         }

@@ -8,10 +8,14 @@ use super::super::ImportError;
 use super::super::archive::{ArchiveLimits, Entry, gzip_entry, tar_entries, zip_entries};
 use super::super::attached::{AttachmentBounds, AttachmentReader};
 use super::super::calendar::{read_ics, read_vcard};
-use super::super::exports::{SlackExports, is_name_list, read_chatgpt, read_claude, read_github, read_slack};
+use super::super::exports::{
+    SlackExports, is_name_list, read_bookmarks, read_chatgpt, read_claude, read_enex, read_github,
+    read_kindle, read_slack, read_telegram, read_whatsapp,
+};
 use super::super::feed::read_feed;
 use super::super::intake::Intake;
 use super::super::item::{CHANGED, FileKind, FileRecord, Item, ReadError};
+use super::super::json::read_json;
 use super::super::mail::read_mailbox;
 use super::super::office::{read_ods, read_xlsx};
 use super::super::sqlite::read_sqlite;
@@ -226,6 +230,15 @@ impl<'r, 'i> FileReader<'r, 'i> {
             FileKind::Claude => read_claude(item, self.intake),
             FileKind::Slack => read_slack(item, &mut self.slack, self.intake),
             FileKind::Github => read_github(item, self.intake),
+            FileKind::Json => {
+                let path = item.path.clone();
+                Ok(read_json(item.into_reader(), &path, self.intake)?)
+            }
+            FileKind::Enex => read_enex(item, self.intake),
+            FileKind::WhatsApp => read_whatsapp(item, self.intake),
+            FileKind::Telegram => read_telegram(item, self.intake),
+            FileKind::Kindle => read_kindle(item, self.intake),
+            FileKind::Bookmarks => read_bookmarks(item, self.intake),
             // Files of one record, which are read above.
             FileKind::Text
             | FileKind::Markdown
@@ -235,6 +248,13 @@ impl<'r, 'i> FileReader<'r, 'i> {
             | FileKind::Pptx
             | FileKind::Odt
             | FileKind::Epub
+            | FileKind::Rtf
+            | FileKind::Notebook
+            | FileKind::Subtitles
+            | FileKind::Code
+            | FileKind::Emlx
+            | FileKind::Msg
+            | FileKind::Keep
             | FileKind::Pdf => Ok(()),
         }
     }
@@ -297,6 +317,8 @@ pub(crate) fn detect_selected(
     selection: &FileSelection,
     is_named: bool,
 ) -> Option<FileKind> {
-    let detected = detect_kind(item).filter(|kind| selection.has(*kind));
-    detected.or(selection.kinds.first().copied().filter(|_| is_named))
+    let detected = detect_kind(item);
+    let general = detected.and_then(FileKind::general);
+    let read = [detected, general].into_iter().flatten().find(|kind| selection.has(*kind));
+    read.or(selection.kinds.first().copied().filter(|_| is_named))
 }

@@ -1,9 +1,12 @@
 //! The readers of files that are one record each.
 
 use super::super::attached::AttachmentReader;
-use super::super::documents::{read_html, read_note, read_text};
+use super::super::documents::{
+    read_code, read_html, read_note, read_notebook, read_rtf, read_subtitles, read_text,
+};
+use super::super::exports::read_keep;
 use super::super::item::{FileKind, FileRecord, Item};
-use super::super::mail::read_mail;
+use super::super::mail::{read_emlx, read_mail, read_msg};
 use super::super::office::{read_docx, read_epub, read_odt, read_pptx};
 use super::super::pdf::read_pdf;
 use super::selection::FileSelection;
@@ -25,6 +28,13 @@ pub(super) fn read_record(
         FileKind::Odt => read_odt(item),
         FileKind::Epub => read_epub(item),
         FileKind::Pdf => read_pdf(item, selection.program.as_deref()),
+        FileKind::Rtf => read_rtf(item),
+        FileKind::Notebook => read_notebook(item),
+        FileKind::Subtitles => read_subtitles(item),
+        FileKind::Code => read_code(item),
+        FileKind::Emlx => read_emlx(item, attachments),
+        FileKind::Msg => read_msg(item, attachments),
+        FileKind::Keep => read_keep(item),
         _ => return None,
     })
 }

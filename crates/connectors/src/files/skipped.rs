@@ -10,6 +10,7 @@ const MAX_ENDINGS_LISTED: usize = 5;
 #[derive(Debug, Default)]
 pub(crate) struct SkippedFiles {
     hidden: u64,
+    ignored: u64,
     links: u64,
     others: BTreeMap<String, u64>,
 }
@@ -17,6 +18,11 @@ pub(crate) struct SkippedFiles {
 impl SkippedFiles {
     pub(crate) fn count_hidden(&mut self) {
         self.hidden += 1;
+    }
+
+    /// Counts a file or folder that `.gitignore` names or a program generated.
+    pub(crate) fn count_ignored(&mut self) {
+        self.ignored += 1;
     }
 
     pub(crate) fn count_link(&mut self) {
@@ -48,6 +54,10 @@ impl fmt::Display for SkippedFiles {
         }
         if self.hidden > 0 {
             found.push(format!("{} hidden, which are passed over", self.hidden));
+        }
+        if self.ignored > 0 {
+            let ignored = self.ignored;
+            found.push(format!("{ignored} generated or named by .gitignore, which are passed over"));
         }
         if self.links > 0 {
             found.push(format!("{} links, which are not followed", self.links));

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use super::languages::language_of_extension;
+
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileKind {
@@ -53,10 +55,36 @@ pub enum FileKind {
     Slack,
     /// Issues or pull requests exported by `gh`.
     Github,
+    /// A document in Rich Text Format.
+    Rtf,
+    /// A Jupyter notebook.
+    Notebook,
+    /// Subtitles in SubRip or WebVTT.
+    Subtitles,
+    /// Source code or plain configuration.
+    Code,
+    /// Objects in a JSON file of any other kind.
+    Json,
+    /// A message that Apple Mail keeps in a file.
+    Emlx,
+    /// A message that Outlook saved.
+    Msg,
+    /// Notes exported by Evernote.
+    Enex,
+    /// A chat exported by WhatsApp.
+    WhatsApp,
+    /// Chats exported by Telegram.
+    Telegram,
+    /// A note exported by Google Keep.
+    Keep,
+    /// Highlights and notes of a Kindle.
+    Kindle,
+    /// Bookmarks exported by a browser.
+    Bookmarks,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 24] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 37] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -81,6 +109,24 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 24] = [
     (FileKind::Claude, "claude", "Claude export", &["json", "zip"]),
     (FileKind::Slack, "slack", "Slack export", &["json", "zip"]),
     (FileKind::Github, "github", "list of GitHub issues", &["json"]),
+    (FileKind::Rtf, "rtf", "RTF document", &["rtf"]),
+    (FileKind::Notebook, "notebook", "Jupyter notebook", &["ipynb"]),
+    (FileKind::Subtitles, "subtitles", "subtitle file", &["srt", "vtt"]),
+    (
+        FileKind::Code,
+        "code",
+        "source or configuration file",
+        &["py", "js", "ts", "java", "go", "rs", "c", "sh", "yaml", "toml", "ini"],
+    ),
+    (FileKind::Json, "json", "JSON file", &["json", "ndjson", "jsonl"]),
+    (FileKind::Emlx, "emlx", "message of Apple Mail", &["emlx"]),
+    (FileKind::Msg, "msg", "message of Outlook", &["msg"]),
+    (FileKind::Enex, "enex", "Evernote export", &["enex"]),
+    (FileKind::WhatsApp, "whatsapp", "WhatsApp chat", &["txt", "zip"]),
+    (FileKind::Telegram, "telegram", "Telegram export", &["json", "zip"]),
+    (FileKind::Keep, "keep", "Google Keep note", &["json", "zip"]),
+    (FileKind::Kindle, "kindle", "Kindle clippings", &["txt"]),
+    (FileKind::Bookmarks, "bookmarks", "file of bookmarks", &["html", "json"]),
 ];
 
 impl FileKind {
@@ -105,6 +151,15 @@ impl FileKind {
         matches!(self, Self::Zip | Self::Tar | Self::Gzip)
     }
 
+    /// Returns the kind as which a file is read if its own is not selected: a chat is a text, too.
+    pub(crate) fn general(self) -> Option<Self> {
+        match self {
+            Self::WhatsApp | Self::Kindle => Some(Self::Text),
+            Self::Bookmarks => Some(Self::Html),
+            _ => None,
+        }
+    }
+
     /// Returns a phrase for errors, such as `PDF document (.pdf)`.
     pub(crate) fn description(self) -> String {
         let (_, _, phrase, endings) = self.row();
@@ -114,11 +169,12 @@ impl FileKind {
 
     /// Returns the kind that an extension in lower case suggests. JSON and XML files need a look at their content.
     pub(crate) fn from_extension(extension: &str) -> Option<Self> {
-        if matches!(extension, "json" | "xml") {
+        if matches!(extension, "json" | "ndjson" | "jsonl" | "xml") {
             return None;
         }
         let mut rows = KINDS.iter();
-        rows.find(|(_, _, _, endings)| endings.contains(&extension)).map(|(kind, ..)| *kind)
+        let found = rows.find(|(_, _, _, endings)| endings.contains(&extension)).map(|(kind, ..)| *kind);
+        found.or_else(|| language_of_extension(extension).map(|_| Self::Code))
     }
 
     fn row(self) -> (Self, &'static str, &'static str, &'static [&'static str]) {

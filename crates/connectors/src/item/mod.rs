@@ -1,9 +1,10 @@
 //! A file to read, on disk or in an archive, with its start buffered.
 //!
-//! * `kind`: the kinds of files, with their names and extensions
+//! * `kind`: the kinds of files, with their names and extensions, `languages`: the languages of source code
 //! * `record`: a record that a reader makes of a file, and the errors of readers
 
 mod kind;
+mod languages;
 mod record;
 
 use std::fs::File;
@@ -14,6 +15,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 pub use self::kind::FileKind;
+pub(crate) use self::languages::{language_of_name, language_of_script};
 pub(crate) use self::record::{FileRecord, ReadError, text_bytes_of};
 
 /// Maximum size in bytes of a file that is read as a whole.

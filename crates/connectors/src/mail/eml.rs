@@ -15,9 +15,19 @@ pub(crate) fn read_mail(
     attachments: &dyn AttachmentReader,
 ) -> Result<FileRecord, String> {
     let raw = item.read_all()?;
-    let MailRecord { key, mut data, identity, emitted_at } = read_message(&raw, attachments)?;
+    message_record(&raw, maildir_folder(&item.path), item, attachments)
+}
+
+/// Returns the record of a message in a file, with the folder of the mail program that it is in.
+pub(super) fn message_record(
+    raw: &[u8],
+    folder: Option<String>,
+    item: &Item<'_>,
+    attachments: &dyn AttachmentReader,
+) -> Result<FileRecord, String> {
+    let MailRecord { key, mut data, identity, emitted_at } = read_message(raw, attachments)?;
     data.shift_insert(0, "path".to_owned(), Value::from(path_without_flags(&item.path)));
-    if let Some(folder) = maildir_folder(&item.path) {
+    if let Some(folder) = folder {
         data.shift_insert(1, "folder".to_owned(), Value::from(folder));
     }
     let emitted_at = emitted_at.or_else(|| item.changed_at.clone());

@@ -1,6 +1,6 @@
 //! E-mails as records: decoded headers, the text, and the names and texts of attachments.
 //!
-//! * `eml`: the reader of single messages, `mbox`: the importer of mailbox files, `separator`: the lines between messages
+//! * `eml`: the reader of single messages, `emlx`: of those of Apple Mail, `outlook`: of Outlook, `mbox`: the importer of mailbox files, `separator`: the lines between messages
 //! * `limits`: limits that are checked before parsing
 //! * `headers`: values of single headers, `header_bytes`: headers in UTF-8 for the parser
 //! * `identity`: the fields that distinguish two messages with the same message id
@@ -12,18 +12,22 @@ mod alternatives;
 mod attachments;
 mod charset;
 mod eml;
+mod emlx;
 mod flowed;
 mod header_bytes;
 mod headers;
 mod identity;
 mod limits;
 mod mbox;
+mod outlook;
 mod protected;
 mod separator;
 mod text;
 
 pub(crate) use eml::read_mail;
+pub(crate) use emlx::{begins_with_count, read_emlx};
 pub(crate) use mbox::{import_mailbox, read_mailbox};
+pub(crate) use outlook::read_msg;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -122,6 +122,7 @@ impl<'a> ReadableSearch<'a> {
             },
             FolderEntry::Unreadable { .. } => self.is_found = true,
             FolderEntry::Hidden => self.skipped.count_hidden(),
+            FolderEntry::Ignored => self.skipped.count_ignored(),
             FolderEntry::Link => self.skipped.count_link(),
         }
     }
@@ -177,8 +178,8 @@ fn file_kind(path: &Path) -> Result<Option<ImportKind>, ImportError> {
     match detect_kind(&item) {
         // A mailbox or an archive.
         Some(FileKind::Gzip) => return Ok("files".parse().ok()),
+        Some(FileKind::Json) | None => {}
         Some(kind) => return Ok(ImportKind::for_files(kind)),
-        None => {}
     }
     let start = item.head().trim_ascii_start();
     if ["json", "ndjson", "jsonl"].contains(&ending.as_str())
@@ -230,13 +231,13 @@ mod tests {
         };
         let refused = check(None).unwrap_err();
         assert!(refused.contains("a kind that is read (text, markdown, html, eml,"), "{refused}");
-        assert!(refused.ends_with("github); it is empty"), "{refused}");
-        fs::write(folder.path().join("x.rs"), "fn main() {}").unwrap();
-        assert!(check(None).unwrap_err().ends_with("found: 1 .rs"));
+        assert!(refused.ends_with("); it is empty"), "{refused}");
+        fs::write(folder.path().join("x.bin"), "a thing").unwrap();
+        assert!(check(None).unwrap_err().ends_with("found: 1 .bin"));
         fs::write(folder.path().join("a.md"), "# Note\n").unwrap();
         assert_eq!(check(None), Ok(()));
         assert!(
-            check(Some("pdf")).unwrap_err().contains("it has no PDF document (.pdf); found: 1 .md, 1 .rs")
+            check(Some("pdf")).unwrap_err().contains("it has no PDF document (.pdf); found: 1 .bin, 1 .md")
         );
         // A project names a file with a wrong extension.
         fs::write(folder.path().join("a.md"), "a\0b").unwrap();
@@ -266,8 +267,8 @@ mod tests {
         let store = StoreFiles::new(&folder.path().join("notes.db"), folder.path());
         let guess = guess_kind(folder.path(), None, &store).unwrap();
         assert_eq!((guess.kind.as_str(), guess.files, guess.has_repository), ("files", 9, false));
-        fs::write(folder.path().join("x.rs"), "fn main() {}").unwrap();
-        let refused = guess_kind(&folder.path().join("x.rs"), None, &none).unwrap_err().to_string();
+        fs::write(folder.path().join("x.bin"), "a thing").unwrap();
+        let refused = guess_kind(&folder.path().join("x.bin"), None, &none).unwrap_err().to_string();
         assert!(refused.contains("is not known; if it is text, add `--kind text`"), "{refused}");
         let folder_of_tables = guess_kind(folder.path(), Some(ImportKind::Csv), &none).unwrap_err();
         assert!(

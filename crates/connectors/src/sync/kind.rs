@@ -35,7 +35,7 @@ pub struct FileSet {
 }
 
 /// The sets of files by their names, which are those of the subcommands of `fetchwell import` and `gzip`.
-static FILE_SETS: [FileSet; 26] = {
+static FILE_SETS: [FileSet; 38] = {
     const fn set(name: &'static str, kinds: &'static [FileKind]) -> FileSet {
         FileSet { name, kinds }
     }
@@ -63,6 +63,18 @@ static FILE_SETS: [FileSet; 26] = {
         set("claude", &[File::Claude, File::Zip]),
         set("slack", &[File::Slack, File::Zip]),
         set("github", &[File::Github]),
+        set("rtf", &[File::Rtf]),
+        set("notebook", &[File::Notebook]),
+        set("subtitles", &[File::Subtitles]),
+        set("code", &[File::Code]),
+        set("emlx", &[File::Emlx]),
+        set("msg", &[File::Msg]),
+        set("enex", &[File::Enex]),
+        set("whatsapp", &[File::WhatsApp, File::Zip]),
+        set("telegram", &[File::Telegram, File::Zip]),
+        set("keep", &[File::Keep, File::Zip]),
+        set("kindle", &[File::Kindle]),
+        set("bookmarks", &[File::Bookmarks]),
         set("zip", &[File::Zip]),
         set("tar", &[File::Tar, File::Gzip]),
         set("gzip", &[File::Gzip]),
@@ -80,6 +92,9 @@ const DOCUMENT_KINDS: &[FileKind] = &[
     FileKind::Pptx,
     FileKind::Odt,
     FileKind::Epub,
+    FileKind::Rtf,
+    FileKind::Notebook,
+    FileKind::Subtitles,
 ];
 
 /// The options of an import.

@@ -75,6 +75,7 @@ impl Scan {
                     Err(error) => scan.unreadable.push((path, error.to_string())),
                 },
                 FolderEntry::Hidden => scan.skipped.count_hidden(),
+                FolderEntry::Ignored => scan.skipped.count_ignored(),
                 FolderEntry::Link => scan.skipped.count_link(),
                 FolderEntry::Unreadable { place, reason } => {
                     let within = Path::new(&place).strip_prefix(origin).map(Path::to_path_buf);

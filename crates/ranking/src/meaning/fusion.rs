@@ -208,7 +208,7 @@ mod tests {
             alternatives: vec![Alternative { text: (*text).to_owned(), quality: 1.0, frequency: 1 }],
             weight: 1.0,
             share: 1.0,
-            covered_weight: 1.0,
+            share_of_coverage: 1.0,
         };
         Lookups { words: texts.iter().map(lookup).collect(), records: 1, ..Lookups::default() }
     }

@@ -1,0 +1,214 @@
+//! The reader of Jupyter notebooks: texts and code of the cells, and the text of their outputs.
+//!
+//! Only known fields are kept while the JSON is read, so pictures in outputs take no memory beyond the file.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::super::item::{FileKind, FileRecord, Item};
+use super::document::Document;
+
+/// Reads a notebook. Its title is that in its metadata, or its first heading.
+pub(crate) fn read_notebook(item: &mut Item<'_>) -> Result<FileRecord, String> {
+    let bytes = item.read_all()?;
+    let json = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
+    let notebook: Notebook = serde_json::from_slice(json)
+        .map_err(|error| format!("its JSON is not that of a notebook: {error}"))?;
+    Ok(notebook.into_document().into_record(FileKind::Notebook, item))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Notebook {
+    cells: Vec<Cell>,
+    /// The cells of notebooks before version 4.
+    worksheets: Vec<Worksheet>,
+    metadata: Metadata,
+}
+
+#[derive(Debug, Deserialize)]
+struct Worksheet {
+    #[serde(default)]
+    cells: Vec<Cell>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    title: Option<Text>,
+    authors: Vec<Author>,
+    kernelspec: Kernel,
+    language_info: Kernel,
+}
+
+#[derive(Debug, Deserialize)]
+struct Author {
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Kernel {
+    language: Option<String>,
+    name: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Cell {
+    #[serde(default)]
+    cell_type: String,
+    /// `input` before version 4.
+    #[serde(default, alias = "input")]
+    source: Text,
+    #[serde(default)]
+    outputs: Vec<Output>,
+    /// Level of a heading before version 4.
+    level: Option<u8>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Output {
+    text: Text,
+    data: Data,
+    ename: String,
+    evalue: String,
+}
+
+/// An output in several formats, of which the text is kept.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Data {
+    #[serde(rename = "text/plain")]
+    plain: Text,
+    #[serde(rename = "text/markdown")]
+    markdown: Text,
+}
+
+/// A text, also as a list of its lines. A value of another type, such as a number, is an empty text.
+#[derive(Debug, Default)]
+struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match Value::deserialize(deserializer)? {
+            Value::String(text) => text,
+            Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
+            _ => String::new(),
+        }))
+    }
+}
+
+impl Notebook {
+    fn into_document(self) -> Document {
+        let Self { cells, worksheets, metadata } = self;
+        let Metadata { title, authors, kernelspec, language_info } = metadata;
+        let language = language_info.name.or(kernelspec.language).unwrap_or_default();
+        let cells: Vec<Cell> =
+            cells.into_iter().chain(worksheets.into_iter().flat_map(|sheet| sheet.cells)).collect();
+        let mut texts = Vec::new();
+        let mut heading = String::new();
+        for cell in &cells {
+            let text = cell.text(&language);
+            if heading.is_empty() && cell.cell_type != "code" {
+                heading = first_heading(&text);
+            }
+            texts.extend((!text.is_empty()).then_some(text));
+            texts.extend(cell.outputs.iter().map(Output::text).filter(|text| !text.is_empty()));
+        }
+        let title = title.map(|Text(title)| title).filter(|title| !title.trim().is_empty());
+        Document {
+            title: title.unwrap_or_else(|| heading.clone()),
+            heading,
+            authors: authors.into_iter().map(|author| author.name).filter(|name| !name.is_empty()).collect(),
+            count: Some(("cells", cells.len())),
+            text: texts.join("\n\n"),
+            ..Document::default()
+        }
+    }
+}
+
+impl Cell {
+    /// Returns the text of the cell: Markdown as it is, and code between fences.
+    fn text(&self, language: &str) -> String {
+        let source = self.source.0.trim_matches(['\n', '\r']).trim_end();
+        match self.cell_type.as_str() {
+            _ if source.is_empty() => String::new(),
+            "code" => format!("```{language}\n{source}\n```"),
+            "heading" => format!("{} {source}", "#".repeat(usize::from(self.level.unwrap_or(1)).min(6))),
+            _ => source.to_owned(),
+        }
+    }
+}
+
+impl Output {
+    /// Returns the text of an output. That of a data frame is in the plain text, too.
+    fn text(&self) -> String {
+        let texts = [&self.text, &self.data.markdown, &self.data.plain];
+        let shown = texts.into_iter().map(|Text(text)| text.trim_end()).find(|text| !text.is_empty());
+        let shown = shown.unwrap_or_default();
+        let error = match (self.ename.as_str(), self.evalue.as_str()) {
+            ("", "") => String::new(),
+            (name, value) => format!("{name}: {value}"),
+        };
+        without_escapes([shown, error.trim()].into_iter().find(|text| !text.is_empty()).unwrap_or_default())
+    }
+}
+
+/// Returns the text of the first heading of a cell.
+fn first_heading(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| line.starts_with('#'));
+    lines.next().map(|line| line.trim_matches(['#', ' ', '*']).to_owned()).unwrap_or_default()
+}
+
+/// Returns a text without the escape sequences of terminals (`ESC [ 31 m`).
+fn without_escapes(text: &str) -> String {
+    let mut pieces = text.split("\u{1B}[");
+    let mut written = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let end = piece.find(|character: char| character.is_ascii_alphabetic());
+        written.push_str(end.and_then(|end| piece.get(end + 1..)).unwrap_or_default());
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn document(notebook: Value) -> Document {
+        serde_json::from_value::<Notebook>(notebook).unwrap().into_document()
+    }
+
+    #[test]
+    fn cells_and_the_text_of_outputs_are_read() {
+        let read = document(
+            json!({"nbformat": 4, "metadata": {"language_info": {"name": "python"}, "authors": [{"name": "Ann"}]}, "cells": [
+                {"cell_type": "markdown", "source": ["# Analysis of *condors*\n", "By wing"]},
+                {"cell_type": "code", "source": "x = wingspan()\n", "execution_count": 1, "outputs": [
+                    {"output_type": "stream", "name": "stdout", "text": ["3.2\n", "3.3\n"]},
+                    {"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo=", "text/plain": ["<Figure>"], "application/json": {"a": [1]}}},
+                    {"output_type": "error", "ename": "KeyError", "evalue": "\u{1B}[31m'wing'\u{1B}[0m", "traceback": ["long"]},
+                ]},
+                {"cell_type": "code", "source": [], "outputs": [], "metadata": {"text": 1}},
+            ]}),
+        );
+        assert_eq!(
+            read.text,
+            "# Analysis of *condors*\nBy wing\n\n```python\nx = wingspan()\n```\n\n3.2\n3.3\n\n<Figure>\n\nKeyError: 'wing'"
+        );
+        assert_eq!((read.title.as_str(), read.count), ("Analysis of *condors", Some(("cells", 3))));
+        assert_eq!(read.authors, ["Ann"]);
+    }
+
+    #[test]
+    fn notebooks_of_version_3_are_read() {
+        let read = document(json!({"nbformat": 3, "worksheets": [{"cells": [
+            {"cell_type": "heading", "level": 2, "source": "Kites"}, {"cell_type": "code", "input": "y", "outputs": [{"text": 5}]},
+        ]}]}));
+        assert_eq!((read.title.as_str(), read.text.as_str()), ("Kites", "## Kites\n\n```\ny\n```"));
+    }
+}

@@ -1,0 +1,268 @@
+//! A message of Outlook in MIME.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use encoding_rs::Encoding;
+use fetchwell_core::fit::first_bytes;
+use jiff::Timestamp;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::super::super::documents::rtf_document;
+use super::super::super::text_input::encoding_of_code_page;
+use super::compressed_rtf::decompress;
+use super::storage::{Compound, Storage, open};
+
+/// Maximum nesting of attached messages.
+const MAX_LEVELS: usize = 5;
+
+/// Maximum bytes of an attachment that is read. Of a larger one, the name is kept.
+const MAX_ATTACHMENT_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Maximum bytes of all attachments that are read.
+const MAX_ATTACHED_BYTES: usize = 32 * 1024 * 1024;
+
+/// Maximum number of attachments of a message and of those attached to it.
+const MAX_ATTACHMENTS: usize = 5_000;
+
+/// Maximum bytes of a header.
+const MAX_HEADER_BYTES: usize = 2_000;
+
+/// Bytes of an attachment in a line of base64.
+const LINE_BYTES: usize = 57;
+
+/// Type of the storage of an attachment that is a message.
+const MESSAGE_METHOD: u32 = 5;
+
+/// Headers of the transport that are kept. The others describe parts that are written anew.
+const KEPT_HEADERS: [&str; 9] =
+    ["from", "to", "cc", "date", "subject", "message-id", "in-reply-to", "references", "reply-to"];
+
+/// Converts a message to MIME.
+///
+/// # Errors
+///
+/// The container is damaged, or has no message.
+pub(super) fn mime_of(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let mut file = open(bytes)?;
+    let mut writer = Writer { file: &mut file, written: String::new(), attached: 0, attachments: 0 };
+    let message = Storage::read(writer.file, Path::new("/"), 32, None);
+    if !writer.is_message(&message) {
+        return Err("it has no message in the form of Outlook".to_owned());
+    }
+    writer.message(&message, 0);
+    Ok(writer.written.into_bytes())
+}
+
+struct Writer<'f, 'b> {
+    file: &'f mut Compound<'b>,
+    written: String,
+    /// Bytes of attachments so far.
+    attached: usize,
+    attachments: usize,
+}
+
+impl Writer<'_, '_> {
+    fn is_message(&mut self, message: &Storage) -> bool {
+        let has_class = !message.text(self.file, 0x001A).is_empty();
+        has_class
+            || !message.text(self.file, 0x0037).is_empty()
+            || !message.text(self.file, 0x1000).is_empty()
+    }
+
+    /// Writes the headers, the body and the attachments of a message.
+    fn message(&mut self, message: &Storage, level: usize) {
+        self.headers(message);
+        let boundary = format!("fetchwell-{level}-{:012}", self.written.len());
+        self.line(&format!("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"{boundary}\"\n"));
+        self.body(message, &boundary);
+        for path in message.children(self.file, "__attach_version1.0_") {
+            self.attachments += 1;
+            if self.attachments <= MAX_ATTACHMENTS {
+                let attachment = Storage::read(self.file, &path, 8, Some(message.code_page()));
+                self.attachment(&attachment, &boundary, level);
+            }
+        }
+        self.line(&format!("--{boundary}--"));
+    }
+
+    /// Writes the headers of the transport that are kept, and those that the properties have.
+    fn headers(&mut self, message: &Storage) {
+        let transport = message.text(self.file, 0x007D);
+        let kept = kept_headers(&transport);
+        let has = |name: &str| kept.iter().any(|(known, _)| known == name);
+        let mut headers: Vec<(&str, String)> = Vec::new();
+        headers.push(("subject", message.text(self.file, 0x0037)));
+        headers.push(("from", self.sender(message)));
+        headers.extend(self.recipients(message));
+        let date = [0x0039, 0x0E06, 0x3007].into_iter().find_map(|tag| message.time(tag));
+        headers.push(("date", date.map(rfc_2822).unwrap_or_default()));
+        for (name, tag) in [("message-id", 0x1035), ("references", 0x1039), ("in-reply-to", 0x1042)] {
+            headers.push((name, message.text(self.file, tag)));
+        }
+        for (name, value) in &kept {
+            self.line(&format!("{name}: {value}"));
+        }
+        for (name, value) in headers {
+            let value = one_line(&value);
+            if !value.is_empty() && !has(name) {
+                self.line(&format!("{name}: {}", first_bytes(&value, MAX_HEADER_BYTES)));
+            }
+        }
+    }
+
+    fn sender(&mut self, message: &Storage) -> String {
+        let mut first = |tags: &[u16]| {
+            let mut texts = tags.iter().map(|tag| message.text(self.file, *tag));
+            texts.find(|text| !text.is_empty()).unwrap_or_default()
+        };
+        let name = first(&[0x0C1A, 0x0042]);
+        // Addresses within an organization are X.500 names.
+        let address = first(&[0x5D01, 0x5D02, 0x0C1F, 0x0065]);
+        address_line(&name, &address)
+    }
+
+    /// Returns the headers of the recipients.
+    fn recipients(&mut self, message: &Storage) -> Vec<(&'static str, String)> {
+        let (mut to, mut cc) = (Vec::new(), Vec::new());
+        for path in message.children(self.file, "__recip_version1.0_") {
+            let recipient = Storage::read(self.file, &path, 8, Some(message.code_page()));
+            let name = recipient.text(self.file, 0x3001);
+            let mut address = recipient.text(self.file, 0x39FE);
+            if address.is_empty() {
+                address = recipient.text(self.file, 0x3003);
+            }
+            let list = match recipient.number(0x0C15) {
+                Some(1) | None => &mut to,
+                Some(2) => &mut cc,
+                // Hidden recipients.
+                Some(_) => continue,
+            };
+            list.push(address_line(&name, &address));
+        }
+        // Drafts may have names only.
+        if to.is_empty() {
+            to.extend(message.text(self.file, 0x0E04).split(';').map(|name| address_line(name, "")));
+        }
+        for list in [&mut to, &mut cc] {
+            list.retain(|line| !line.is_empty());
+        }
+        vec![("to", to.join(", ")), ("cc", cc.join(", "))]
+    }
+
+    /// Writes the body in plain text and HTML. One in RTF alone becomes plain text.
+    fn body(&mut self, message: &Storage, boundary: &str) {
+        let mut plain = message.text(self.file, 0x1000);
+        let (html, charset) = self.html(message);
+        if plain.trim().is_empty() && html.is_empty() {
+            let rtf =
+                message.binary(self.file, 0x1009, MAX_ATTACHMENT_BYTES).and_then(|rtf| decompress(&rtf));
+            plain =
+                rtf.and_then(|rtf| rtf_document(&rtf).ok()).map(|document| document.text).unwrap_or_default();
+        }
+        // A boundary must not begin as another one.
+        let inner = format!("fetchwell-body-{:012}", self.written.len());
+        self.line(&format!("--{boundary}\nContent-Type: multipart/alternative; boundary=\"{inner}\"\n"));
+        if !plain.is_empty() {
+            self.part(&format!("--{inner}\nContent-Type: text/plain; charset=utf-8"), plain.as_bytes());
+        }
+        if !html.is_empty() {
+            self.part(&format!("--{inner}\nContent-Type: text/html; charset={charset}"), &html);
+        }
+        self.line(&format!("--{inner}--"));
+    }
+
+    /// Returns the body in HTML and its character set.
+    fn html(&mut self, message: &Storage) -> (Vec<u8>, &'static str) {
+        let page = message.number(0x3FDE).unwrap_or(message.code_page());
+        match message.binary(self.file, 0x1013, MAX_ATTACHMENT_BYTES) {
+            Some(html) => (html, encoding_of_code_page(page).map_or("utf-8", Encoding::name)),
+            None => (message.text(self.file, 0x1013).into_bytes(), "utf-8"),
+        }
+    }
+
+    fn attachment(&mut self, attachment: &Storage, boundary: &str, level: usize) {
+        let mut names = [0x3707, 0x3704, 0x3001].into_iter().map(|tag| attachment.text(self.file, tag));
+        let name = one_line(&names.find(|name| !name.is_empty()).unwrap_or_default());
+        let name = utf8_percent_encode(first_bytes(&name, MAX_HEADER_BYTES), NON_ALPHANUMERIC);
+        let disposition = format!("Content-Disposition: attachment; filename*=utf-8''{name}");
+        if attachment.number(0x3705) == Some(MESSAGE_METHOD) && level < MAX_LEVELS {
+            let path = attachment.path().join("__substg1.0_3701000D");
+            let inner = Storage::read(self.file, &path, 24, Some(attachment.code_page()));
+            self.line(&format!("--{boundary}\nContent-Type: message/rfc822\n{disposition}\n"));
+            return self.message(&inner, level + 1);
+        }
+        let bytes = attachment.binary(self.file, 0x3701, MAX_ATTACHMENT_BYTES).unwrap_or_default();
+        let is_kept = self.attached + bytes.len() <= MAX_ATTACHED_BYTES;
+        let bytes = if is_kept { bytes } else { Vec::new() };
+        self.attached += bytes.len();
+        let declared = one_line(&attachment.text(self.file, 0x370E));
+        let kind = if is_media_type(&declared) { declared.as_str() } else { "application/octet-stream" };
+        self.part(&format!("--{boundary}\nContent-Type: {kind}\n{disposition}"), &bytes);
+    }
+
+    fn part(&mut self, headers: &str, content: &[u8]) {
+        self.line(&format!("{headers}\nContent-Transfer-Encoding: base64\n"));
+        for chunk in content.chunks(LINE_BYTES) {
+            STANDARD.encode_string(chunk, &mut self.written);
+            self.written.push('\n');
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.written.push_str(text);
+        self.written.push('\n');
+    }
+}
+
+/// Returns the headers of the transport that are kept, with names in lower case and continued lines joined.
+fn kept_headers(transport: &str) -> Vec<(String, String)> {
+    let mut headers: Vec<(String, String)> = Vec::new();
+    for line in transport.lines() {
+        if line.starts_with([' ', '\t']) {
+            if let Some((_, value)) = headers.last_mut() {
+                value.push(' ');
+                value.push_str(&one_line(line));
+            }
+        } else if let Some((name, value)) = line.split_once(':') {
+            headers.push((name.to_ascii_lowercase(), one_line(value)));
+        }
+    }
+    headers.retain(|(name, value)| KEPT_HEADERS.contains(&name.as_str()) && !value.is_empty());
+    headers
+}
+
+/// Returns a person as a header has them. An address that is none is left out.
+fn address_line(name: &str, address: &str) -> String {
+    let (name, address) = (one_line(name).replace(['"', '\\'], ""), one_line(address));
+    let address =
+        if address.contains('@') && !address.contains([' ', '<', '>']) { address } else { String::new() };
+    let name = name.trim_matches(['\'', ' ']);
+    match (name, address.as_str()) {
+        ("", "") => String::new(),
+        ("", address) => format!("<{address}>"),
+        (name, "") => format!("\"{name}\" <>"),
+        (name, address) if name == address => format!("<{address}>"),
+        (name, address) => format!("\"{name}\" <{address}>"),
+    }
+}
+
+/// Returns true for a type such as `image/png`, without parameters, which is no type of a message.
+fn is_media_type(text: &str) -> bool {
+    let is_token = |part: &str| {
+        !part.is_empty()
+            && part.len() < 80
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-+._".contains(&byte))
+    };
+    let is_type = text.split_once('/').is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype));
+    is_type && !text.starts_with("multipart/") && !text.starts_with("message/")
+}
+
+fn one_line(text: &str) -> String {
+    text.split(|character: char| character.is_control()).collect::<Vec<_>>().join(" ").trim().to_owned()
+}
+
+fn rfc_2822(time: Timestamp) -> String {
+    time.strftime("%a, %d %b %Y %H:%M:%S +0000").to_string()
+}

@@ -1,0 +1,133 @@
+//! The properties of a message, a recipient or an attachment: a storage of the compound file.
+//!
+//! Texts and bytes are streams with the tag of the property in their name (`__substg1.0_0037001F`); numbers and times
+//! are in one stream of 16 bytes for each.
+
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use cfb::CompoundFile;
+use encoding_rs::{UTF_16LE, WINDOWS_1252};
+use jiff::Timestamp;
+
+use super::super::super::text_input::encoding_of_code_page;
+
+/// Maximum bytes of a text or body.
+const MAX_TEXT_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Maximum bytes of the numbers and times of a storage.
+const MAX_NUMBERS_BYTES: u64 = 1024 * 1024;
+
+/// Maximum number of recipients or attachments of a message.
+const MAX_CHILDREN: usize = 5_000;
+
+/// Types of properties.
+const UNICODE: u16 = 0x001F;
+const ANSI: u16 = 0x001E;
+const BINARY: u16 = 0x0102;
+
+/// Seconds from 1601, in which Windows counts, to 1970.
+const SECONDS_TO_1970: i64 = 11_644_473_600;
+
+/// A compound file in memory.
+pub(super) type Compound<'b> = CompoundFile<Cursor<&'b [u8]>>;
+
+/// Opens a compound file.
+///
+/// # Errors
+///
+/// It is damaged: among others, a chain of sectors or a storage leads back to itself.
+pub(super) fn open(bytes: &[u8]) -> Result<Compound<'_>, String> {
+    CompoundFile::open(Cursor::new(bytes)).map_err(|error| format!("its container is damaged: {error}"))
+}
+
+/// A storage with the numbers and times of its properties.
+pub(super) struct Storage {
+    path: PathBuf,
+    numbers: Vec<u8>,
+    /// Code page of texts that are not in Unicode.
+    code_page: u32,
+}
+
+impl Storage {
+    /// Reads the properties of a storage. `header` is the size in bytes of what precedes the numbers: 32 in the outermost
+    /// message, 24 in an attached one, and 8 elsewhere.
+    pub(super) fn read(file: &mut Compound<'_>, path: &Path, header: usize, code_page: Option<u32>) -> Self {
+        let numbers =
+            stream(file, &path.join("__properties_version1.0"), MAX_NUMBERS_BYTES).unwrap_or_default();
+        let numbers = numbers.get(header..).unwrap_or_default().to_vec();
+        let mut storage = Self { path: path.to_owned(), numbers, code_page: 0 };
+        let own =
+            [0x3FFD, 0x3FDE].into_iter().find_map(|tag| storage.number(tag)).filter(|page| *page != 1_200);
+        storage.code_page = own.or(code_page).unwrap_or(1_252);
+        storage
+    }
+
+    /// Returns the path of the storage.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the code page of its texts.
+    pub(super) fn code_page(&self) -> u32 {
+        self.code_page
+    }
+
+    /// Returns a property that is a text, or an empty text.
+    pub(super) fn text(&self, file: &mut Compound<'_>, tag: u16) -> String {
+        let unicode = self.bytes(file, tag, UNICODE, MAX_TEXT_BYTES);
+        let text = unicode.map(|bytes| UTF_16LE.decode_without_bom_handling(&bytes).0.into_owned());
+        let text = text.or_else(|| {
+            let bytes = self.bytes(file, tag, ANSI, MAX_TEXT_BYTES)?;
+            let encoding = encoding_of_code_page(self.code_page).unwrap_or(WINDOWS_1252);
+            Some(encoding.decode_without_bom_handling(&bytes).0.into_owned())
+        });
+        text.unwrap_or_default().trim_end_matches('\0').to_owned()
+    }
+
+    /// Returns a property that is bytes of at most this length.
+    pub(super) fn binary(&self, file: &mut Compound<'_>, tag: u16, max: u64) -> Option<Vec<u8>> {
+        self.bytes(file, tag, BINARY, max)
+    }
+
+    fn bytes(&self, file: &mut Compound<'_>, tag: u16, kind: u16, max: u64) -> Option<Vec<u8>> {
+        stream(file, &self.path.join(format!("__substg1.0_{tag:04X}{kind:04X}")), max)
+    }
+
+    /// Returns a property that is a number.
+    pub(super) fn number(&self, tag: u16) -> Option<u32> {
+        self.value(tag, 0x0003).and_then(|value| value.first_chunk::<4>().copied()).map(u32::from_le_bytes)
+    }
+
+    /// Returns a property that is a time.
+    pub(super) fn time(&self, tag: u16) -> Option<Timestamp> {
+        let ticks = i64::from_le_bytes(self.value(tag, 0x0040)?);
+        Timestamp::from_second(ticks / 10_000_000 - SECONDS_TO_1970).ok().filter(|_| ticks > 0)
+    }
+
+    fn value(&self, tag: u16, kind: u16) -> Option<[u8; 8]> {
+        let [low, high] = tag.to_le_bytes();
+        let [kind, _] = kind.to_le_bytes();
+        let mut entries = self.numbers.chunks_exact(16);
+        let entry = entries.find(|entry| entry.starts_with(&[kind, 0, low, high]))?;
+        entry.last_chunk::<8>().copied()
+    }
+
+    /// Returns the paths of the storages in this one with names that begin so, in the order of their numbers.
+    pub(super) fn children(&self, file: &Compound<'_>, prefix: &str) -> Vec<PathBuf> {
+        let entries = file.read_storage(&self.path).into_iter().flatten();
+        let storages = entries.filter(|entry| entry.is_storage() && entry.name().starts_with(prefix));
+        let mut paths: Vec<PathBuf> =
+            storages.take(MAX_CHILDREN).map(|entry| self.path.join(entry.name())).collect();
+        paths.sort();
+        paths
+    }
+}
+
+/// Reads a stream of at most this many bytes. Returns `None` for a missing, longer or damaged one.
+fn stream(file: &mut Compound<'_>, path: &Path, max: u64) -> Option<Vec<u8>> {
+    let stream = file.open_stream(path).ok().filter(|stream| stream.len() <= max)?;
+    let mut bytes = Vec::new();
+    stream.take(max).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
