@@ -140,9 +140,10 @@ async fn only_words_in_scope_stand_for_a_word() {
         json!({"stream": "s", "key": key.to_string(), "data": {"body": body}}).to_string()
     };
     // The misspelling is a word of another connection, which also has more frequent words with the same beginning.
-    let other = "invocie part101 part102 part103 part104 part105 part106";
-    import_records(&path, "a", &[line(1, other), line(2, other)].join("\n"));
-    import_records(&path, "b", &[line(3, "an invoice"), line(4, "only part109")].join("\n"));
+    let parts: String = (1_000..1_030).map(|number| format!(" part{number}")).collect();
+    let other = format!("invocie{parts}");
+    import_records(&path, "a", &[line(1, &other), line(2, &other)].join("\n"));
+    import_records(&path, "b", &[line(3, "an invoice"), line(4, "only part1099")].join("\n"));
     let within =
         |words: &str| SearchQuery { connection: Some("b".parse().unwrap()), ..SearchQuery::new(words, 10) };
     for (words, expect) in [("invocie", "3"), ("part10", "4")] {
