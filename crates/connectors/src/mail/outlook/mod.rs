@@ -22,16 +22,18 @@ use super::super::attached::AttachmentReader;
 use super::super::item::{FileRecord, Item};
 use super::eml::message_record;
 use mime::mime_of;
+use storage::pad;
 
 /// Reads a message. One without a message id has the hash of the file as its key.
 pub(crate) fn read_msg(
     item: &mut Item<'_>,
     attachments: &dyn AttachmentReader,
 ) -> Result<FileRecord, String> {
-    let bytes = item.read_all()?;
+    let mut bytes = item.read_all()?;
+    let own_key = format!("sha256-{}", hexadecimal(&Sha256::digest(&bytes)));
+    pad(&mut bytes);
     let mime = catch_unwind(|| mime_of(&bytes))
         .unwrap_or_else(|_panic| Err("an internal error stopped its parser; please report it".to_owned()))?;
-    let own_key = format!("sha256-{}", hexadecimal(&Sha256::digest(&bytes)));
     drop(bytes);
     let mut record = message_record(&mime, None, item, attachments)?;
     if record.key.starts_with("sha256-") {
@@ -41,4 +43,40 @@ pub(crate) fn read_msg(
         record.key = own_key;
     }
     Ok(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Result<FileRecord, String> {
+        read_msg(&mut Item::from_reader("a.msg".to_owned(), None, Box::new(bytes)).unwrap())
+    }
+
+    #[test]
+    fn a_message_is_read_and_a_cyclic_container_is_refused() {
+        let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/samples/kinds/bittern.msg");
+        let bytes = std::fs::read(sample).unwrap();
+        let record = read(&bytes).unwrap();
+        assert_eq!(record.data["subject"], "The bittern Ünder the reeds");
+        assert_eq!(
+            (&record.data["from"], &record.data["to"]),
+            (&"Ann Berg <ann@x.test>".into(), &"Bob <bob@x.test>".into())
+        );
+        assert_eq!(record.data["body"].as_str().map(str::trim), Some("A bittern booms.\nSee the file."));
+        assert_eq!(record.data["attachments"][0], "notes ü.txt");
+        assert_eq!(record.emitted_at.as_deref(), Some("2024-03-01T10:00:00Z"));
+        let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let (table, directory) = (number(76) as usize, number(48));
+        for (at, value) in [
+            ((table + 1) * 512 + 4 * directory as usize, directory),
+            ((directory as usize + 1) * 512 + 76, 0),
+        ] {
+            let mut cyclic = bytes.clone();
+            cyclic[at..at + 4].copy_from_slice(&value.to_le_bytes());
+            assert!(read(&cyclic).unwrap_err().contains("its container is damaged"), "{at}");
+        }
+    }
 }

@@ -41,6 +41,23 @@ pub(super) fn open(bytes: &[u8]) -> Result<Compound<'_>, String> {
     CompoundFile::open(Cursor::new(bytes)).map_err(|error| format!("its container is damaged: {error}"))
 }
 
+/// Adds empty sectors to a container whose table of sectors is longer than the file, as some programs write it.
+pub(super) fn pad(bytes: &mut Vec<u8>) {
+    // A table sector has a number of four bytes for each sector.
+    const SECTOR_BYTES: usize = 512;
+    const ENTRIES: usize = SECTOR_BYTES / 4;
+    let tables =
+        bytes.get(44..48).and_then(|count| count.first_chunk::<4>().copied()).map(u32::from_le_bytes);
+    let covered =
+        tables.and_then(|tables| usize::try_from(tables).ok()?.checked_mul(ENTRIES)?.checked_add(1));
+    let length = covered.and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)).unwrap_or_default();
+    // Only the last table sector may be partly empty. Version 4 has larger sectors.
+    let is_version_3 = bytes.get(26) == Some(&3);
+    if is_version_3 && length > bytes.len() && length - bytes.len() <= ENTRIES * SECTOR_BYTES {
+        bytes.resize(length, 0);
+    }
+}
+
 /// A storage with the numbers and times of its properties.
 pub(super) struct Storage {
     path: PathBuf,
