@@ -7,15 +7,19 @@ use crate::support::{
     CREDENTIAL, FakeServer, HttpServer, Model, Reply, connect, fetchwell, get, import_records, stdout, text,
 };
 
-/// Returns a store of messages: `bill` and `late` are by Alice, `now` was written today.
+/// Returns a store of messages: `bill` and `late` are by Alice and have attachments, `now` was written today.
 fn store_of_messages() -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let store = new_store(&folder);
     let today = jiff::Timestamp::now().to_string();
     let message = |key: &str, subject: &str, from: &str, body: &str, sent_at: &str| {
-        json!({"stream": "messages", "key": key,
-            "data": {"subject": subject, "from": from, "body": body, "sent_at": sent_at}})
-        .to_string()
+        let attachments = match key {
+            "bill" => json!(["Annual report 2026.pdf", "photo.png"]),
+            "late" => json!([{"filename": "photo.png"}]),
+            _ => json!([]),
+        };
+        let data = json!({"subject": subject, "from": from, "attachments": attachments, "body": body, "sent_at": sent_at});
+        json!({"stream": "messages", "key": key, "data": data}).to_string()
     };
     let lines = [
         message(
@@ -67,6 +71,13 @@ async fn a_store_applies_every_operator() {
             ("title:\"draft invoice\"", &["draft"]),
             ("invoice from:alice", &["bill", "late"]),
             ("author:\"alice smith\"", &["late"]),
+            ("invoice has:attachment", &["bill", "late"]),
+            ("has:attachment -photo", &[]),
+            ("has:attachment after:2026", &["bill"]),
+            ("filename:photo.png", &["bill", "late"]),
+            ("invoice filename:\"annual report\"", &["bill"]),
+            ("filename:\"annual photo\"", &[]),
+            ("filename:invoice", &[]),
             ("invoice after:2026-05-01 before:2026-06-01", &["bill"]),
             ("invoice before:2026", &["late"]),
             ("invoice since:1d", &["now"]),
@@ -88,6 +99,7 @@ async fn operators_alone_list_the_newest_records() {
         ("stream:messages", &["now", "draft", "bill", "late"][..]),
         ("stream:messages -draft", &["now", "bill", "late"]),
         ("after:2026-01-01", &["now", "draft", "bill"]),
+        ("has:attachment", &["bill", "late"]),
         ("account:cin_mail before:2026-05-15", &["bill", "late"]),
     ] {
         let found = model.call("search", json!({"query": query})).await;
@@ -126,6 +138,11 @@ async fn a_store_beside_a_record_server_applies_all_operators() {
     let found = model.call("search", json!({"query": "invoice -draft from:alice"})).await;
     assert_eq!(sorted(&found), ["bill", "late", "remote"]);
     assert_eq!(found["warnings"].as_array().map(Vec::len), Some(1), "{found}");
+    let found = model.call("search", json!({"query": "invoice has:attachment filename:report.pdf"})).await;
+    assert_eq!(sorted(&found), ["bill", "remote"]);
+    let warning =
+        "record servers and MCP servers take plain words; not applied there: has:attachment, filename:";
+    assert_eq!(found["warnings"], json!([warning]), "{found}");
 }
 
 #[test]
