@@ -135,7 +135,7 @@ impl Reranking {
         }
         let wide = SearchQuery { limit: query.limit.max(CANDIDATES), ..query.clone() };
         let mut page = source.search(context, &wide).await?;
-        let mut clock = StageClock::start(query);
+        let mut clock = StageClock::start(query.explains);
         let scored = page.hits.len().min(CANDIDATES);
         if scored > 1 {
             let hits = page.hits.get(..scored).unwrap_or_default();

@@ -251,7 +251,7 @@ impl Source for SqliteStore {
 
     async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let query = query.clone();
-        let mut clock = StageClock::start(&query);
+        let mut clock = StageClock::start(query.explains);
         let SearchMeaning { vector, problem, .. } = self.meaning_of(&query).await;
         clock.end("embedding");
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {

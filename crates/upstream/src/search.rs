@@ -127,7 +127,7 @@ pub(crate) async fn search(
         }
     };
     let is_first = query.position.is_none();
-    let mut clock = StageClock::start(query);
+    let mut clock = StageClock::start(query.explains);
     let tools = server.tools(limits).await.map_err(|problem| server.error(problem))?;
     clock.end("tools");
     let asked = if is_first { result_limit(&tools, query.limit) } else { start.asked };

@@ -208,7 +208,7 @@ fn a_project_has_documents_of_all_text_kinds() {
     let import = ["import", "docs", text(&samples), "--project", "default", "--store", text(&store)];
     // Four files are encrypted.
     let imported = fetchwell(import);
-    assert!(String::from_utf8_lossy(&imported.stdout).contains("6 added, 0 changed, 0 deleted, 4 rejected"));
+    assert!(String::from_utf8_lossy(&imported.stdout).contains("12 added, 0 changed, 0 deleted, 4 rejected"));
     let exported = stdout(&fetchwell(["export", "default", "--format", "ndjson", "--store", text(&store)]));
     let documents = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut formats: Vec<(String, bool)> = documents
@@ -219,6 +219,20 @@ fn a_project_has_documents_of_all_text_kinds() {
         })
         .collect();
     formats.sort();
-    let expected = ["docx", "html", "md", "md", "pdf", "pptx"].map(|format| (format.to_owned(), true));
+    let expected = [
+        "docx",
+        "html",
+        "html",
+        "md",
+        "md",
+        "notebook",
+        "pdf",
+        "pptx",
+        "rtf",
+        "subtitles",
+        "subtitles",
+        "subtitles",
+    ];
+    let expected = expected.map(|format| (format.to_owned(), true));
     assert_eq!(formats, expected);
 }

@@ -102,7 +102,7 @@ fn documents_of_every_kind_are_found_by_their_text() {
         ),
         ("utf8.csv", b"id,animal\n1,dassie".to_vec(), "dassie", "id,animal\n1,dassie"),
         ("plans.ics", fixture("samples/plans.ics"), "VEVENT", ""),
-        ("card.vcf", b"BEGIN:VCARD\nFN:Zo\xEB Dassie\nEND:VCARD\n".to_vec(), "dassie", "name: Zoë Dassie"),
+        ("card.vcf", b"BEGIN:VCARD\nFN:Zo\xEB Dassie\nEND:VCARD\n".to_vec(), "dassie", "Zoë Dassie"),
         (
             "papers.zip",
             zip_of(&[("a/one.txt", b"a dassie"), ("b.png", b"\x89PNG\0")]),

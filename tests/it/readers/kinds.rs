@@ -51,7 +51,7 @@ fn messages_of_apple_mail_and_outlook_are_mail() {
     assert_eq!((&mail["subject"], &mail["folder"]), (&json!("The dipper"), &json!("Archive")));
     assert_eq!(
         (&mail["body"], time.as_deref()),
-        (&json!("A dipper sat below the weir.\n"), Some("2024-03-01T10:00:00Z"))
+        (&json!("A dipper sat below the weir."), Some("2024-03-01T10:00:00Z"))
     );
 
     assert_eq!(workshop.counts(&["msg", text(&sample("bittern.msg"))]), [1, 0, 0, 0, 0]);

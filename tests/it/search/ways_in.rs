@@ -135,7 +135,8 @@ async fn searches_of_documents_weigh_words_of_requests_and_read_no_dates() {
             let results = answer["results"].as_array().unwrap_or_else(|| panic!("{answer}"));
             results.iter().map(|result| result[name].as_str().unwrap_or_default().to_owned()).collect()
         };
-        let tool = docs.call("search_docs", json!({"query": query, "top_k": 5})).await;
+        let tool =
+            docs.call("search_docs", json!({"query": query, "project_id": "handbook", "top_k": 5})).await;
         let found = paths(&api, "document_path");
         assert_eq!(found[0], first, "{query} {api}");
         assert_eq!(paths(&tool, "path"), found, "{query}");

@@ -10,9 +10,9 @@ pub struct AuthorizationReply {
     pub state: Option<String>,
     /// Code, which can be exchanged for a token once.
     pub code: Option<SecretString>,
-    /// Parameter `iss`.
+    /// Issuer of the reply, parameter `iss`.
     pub issuer: Option<String>,
-    /// Parameter `error`.
+    /// Code of the error, parameter `error`.
     pub error: Option<String>,
 }
 

@@ -136,7 +136,7 @@ pub struct ExplainedWord {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MatchedForm {
-    /// Word, folded.
+    /// The folded word.
     pub form: String,
     /// Fields of the record that have it, in the order of the record.
     pub fields: Vec<String>,

@@ -36,7 +36,7 @@ impl Client<'_> {
         if !has_words(query) {
             return Ok(page_without_words(query));
         }
-        let mut clock = StageClock::start(query);
+        let mut clock = StageClock::start(query.explains);
         let mut page = self.search_in_mode(query).await?;
         clock.end("server");
         if query.explains {

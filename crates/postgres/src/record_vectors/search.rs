@@ -50,7 +50,7 @@ impl SearchMeaning {
 impl PostgresStore {
     /// Searches by words, and by meaning if possible. That needs the mode, a configured model and its vectors.
     pub(crate) async fn search_records(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        let mut clock = StageClock::start(query);
+        let mut clock = StageClock::start(query.explains);
         let meaning = self.meaning_of_search(query).await;
         clock.end("embedding");
         let has_vectors = meaning.nearest.is_some();

@@ -6,7 +6,7 @@ use fetchwell_core::record::{
     RecordData, author_values, authored_at, own_title, parse_timestamp, start_of_day,
 };
 
-use super::matching::collect_texts;
+use super::field_texts::collect_texts;
 use super::similarity::SimilarityHash;
 use super::words::position_count;
 

@@ -1,14 +1,13 @@
 //! Finds the passage of a record that matches a search, for the excerpt of a hit.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use fetchwell_core::fit::{clip, passage};
 use fetchwell_core::record::{Excerpt, RecordData, attachment_at, own_title};
-use serde_json::Value;
 
+use super::field_texts::texts_of;
 use super::word_sequences::WordSequences;
 use super::words::{fold_into, words};
 
@@ -344,30 +343,6 @@ fn file_stem(name: &str) -> Option<&str> {
     (is_extension && !stem.is_empty()).then_some(stem)
 }
 
-/// Returns the texts of a record with the names of their fields. The index has numbers of fields, too.
-pub(super) fn texts_of(data: &RecordData) -> Vec<(&str, Cow<'_, str>)> {
-    let mut texts: Vec<(&str, Cow<'_, str>)> = Vec::new();
-    for (name, value) in data {
-        let mut inside = Vec::new();
-        collect_texts(value, &mut inside);
-        texts.extend(inside.into_iter().map(|text| (name.as_str(), Cow::Borrowed(text))));
-        if let Value::Number(number) = value {
-            texts.push((name.as_str(), Cow::Owned(number.to_string())));
-        }
-    }
-    texts
-}
-
-/// Collects every string inside a value, in order.
-pub(crate) fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
-    match value {
-        Value::String(text) => texts.push(text),
-        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
-        Value::Object(fields) => fields.values().for_each(|field| collect_texts(field, texts)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
 /// Returns the first cluster with the greatest weight of distinct words: the weight and the byte range of the cluster.
 fn best_cluster(text: &str, terms: &ExcerptTerms) -> Option<(f32, Range<usize>)> {
     let matches = terms.matches(text);
@@ -398,7 +373,7 @@ fn best_cluster(text: &str, terms: &ExcerptTerms) -> Option<(f32, Range<usize>)>
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

@@ -7,7 +7,7 @@
 //! * `stems`, `expansion`, `vocabulary`: forms and misspellings of words, and the words of an index that stand for those
 //!   of a query
 //! * `spelling`: the ways in which records spell a phrase; `compounds`: words that texts write joined or separated
-//! * `content`, `similarity`: the searchable content of a record, and its hash
+//! * `content`, `field_texts`, `similarity`: the searchable content of a record, its texts, and its hash
 //! * `ranking`, `scoring`, `selection`: the score of a record, and the order of scored records
 //! * `matching`, `word_sequences`, `hits`: the passage of a record that matches, and its hit
 //! * `explanation`: the reasons for the places of hits
@@ -21,6 +21,7 @@ mod compounds;
 pub mod content;
 pub mod expansion;
 pub mod explanation;
+mod field_texts;
 pub mod foreign;
 pub mod hits;
 pub mod matching;

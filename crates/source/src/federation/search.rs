@@ -33,7 +33,7 @@ pub(super) async fn search(
     };
     let limit = query.limit.max(1);
     fusion.explains = query.explains;
-    let mut clock = StageClock::start(query);
+    let mut clock = StageClock::start(query.explains);
     let each = members.share_of(limit);
     let mut facts = SearchFacts::default();
     let mut outcomes = SourceOutcomes { answered: query.position.is_some(), ..SourceOutcomes::default() };

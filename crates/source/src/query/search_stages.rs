@@ -4,8 +4,6 @@ use std::time::Instant;
 
 use fetchwell_core::handle::SourceName;
 
-use super::SearchQuery;
-
 /// A stage of a search. Stages of several sources overlap, because sources are searched at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct TimedStage {
@@ -27,10 +25,10 @@ pub struct StageClock {
 }
 
 impl StageClock {
-    /// Starts the first stage of a query.
+    /// Starts the first stage of a query, which is measured if `explains`.
     #[must_use]
-    pub fn start(query: &SearchQuery) -> Self {
-        Self { last: query.explains.then(Instant::now), stages: Vec::new() }
+    pub fn start(explains: bool) -> Self {
+        Self { last: explains.then(Instant::now), stages: Vec::new() }
     }
 
     /// Ends a stage and starts the next one. The times of stages with one name are added.
@@ -58,11 +56,8 @@ mod tests {
 
     #[test]
     fn stages_are_measured_on_request() {
-        let plain = SearchQuery::new("x", 1);
-        for (query, expect) in
-            [(SearchQuery { explains: true, ..plain.clone() }, vec!["words", "score"]), (plain, vec![])]
-        {
-            let mut clock = StageClock::start(&query);
+        for (explains, expect) in [(true, vec!["words", "score"]), (false, vec![])] {
+            let mut clock = StageClock::start(explains);
             ["words", "score", "words"].into_iter().for_each(|name| clock.end(name));
             let names: Vec<&str> = clock.into_stages().iter().map(|stage| stage.name).collect();
             assert_eq!(names, expect);

@@ -101,7 +101,7 @@ async fn search(
         ParsedQuery::read(&request.criteria.text, &toolbox.local(started), &source).await.map_err(failed)?;
     let query = request.criteria.query(&parsed, wanted.min(MAX_LIMIT))?;
     let query = SearchQuery { explains: request.explains, ..query };
-    let mut clock = StageClock::start(&query);
+    let mut clock = StageClock::start(query.explains);
     let reader = SearchReader { source: &source, query };
     let count = rest.count.map(|(value, accuracy)| Count { value, accuracy });
     let mut found =

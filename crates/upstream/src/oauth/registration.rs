@@ -38,7 +38,7 @@ pub struct LoginSettings {
 pub enum ClientKind {
     /// The operator has registered it.
     Configured {
-        /// Its id.
+        /// Id of the client.
         client_id: String,
     },
     /// A metadata document describes it.

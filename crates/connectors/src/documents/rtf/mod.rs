@@ -72,6 +72,7 @@ pub(crate) fn rtf_document(bytes: &[u8]) -> Result<Document, String> {
         fonts: HashMap::new(),
         code_page: WINDOWS_1252,
         pending: Vec::new(),
+        has_code: false,
         units: Vec::new(),
         fallback: 0,
         texts: Texts::default(),
@@ -178,6 +179,8 @@ struct Parser<'a> {
     code_page: &'static Encoding,
     /// Text in the encoding of the font.
     pending: Vec<u8>,
+    /// True if one of these bytes is written as a code (`\'xx`).
+    has_code: bool,
     /// Text in UTF-16.
     units: Vec<u16>,
     /// Number of characters to skip, which stand for the one before them.
@@ -241,6 +244,7 @@ impl Parser<'_> {
                 if let Some(byte) = code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
                     self.rest = self.rest.get(2..).unwrap_or_default();
                     self.text_byte(byte);
+                    self.has_code = !self.pending.is_empty();
                 }
             }
             b'\\' | b'{' | b'}' => self.text_byte(symbol),
@@ -382,8 +386,12 @@ impl Parser<'_> {
         }
         let bytes = std::mem::take(&mut self.pending);
         let own = self.group.font.and_then(|font| self.fonts.get(&font).copied());
-        let text = own.unwrap_or(self.code_page).decode_without_bom_handling(&bytes).0;
-        self.write(&text);
+        // Some libraries write UTF-8 and declare another code page.
+        match std::str::from_utf8(&bytes) {
+            Ok(text) if !self.has_code => self.write(text),
+            _ => self.write(&own.unwrap_or(self.code_page).decode_without_bom_handling(&bytes).0),
+        }
+        self.has_code = false;
         self.pending = bytes;
         self.pending.clear();
     }

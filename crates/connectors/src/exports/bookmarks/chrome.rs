@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::super::super::intake::Intake;
 use super::super::super::item::{Item, ReadError};
-use super::{Bookmark, folder_name};
+use super::bookmark::{Bookmark, folder_name};
 
 /// Seconds from 1601, in which the browser counts, to 1970.
 const SECONDS_TO_1970: i64 = 11_644_473_600;

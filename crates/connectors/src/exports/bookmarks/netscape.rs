@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::super::intake::Intake;
 use super::super::super::item::{Item, ReadError};
 use super::super::super::values::time_of_value;
-use super::{Bookmark, folder_name};
+use super::bookmark::{Bookmark, folder_name};
 
 /// Maximum nesting of folders.
 const MAX_FOLDERS: usize = 100;

@@ -49,10 +49,11 @@ pub(crate) fn read_msg(
 mod tests {
     use std::path::Path;
 
+    use super::super::super::attached::NoAttachments;
     use super::*;
 
     fn read(bytes: &[u8]) -> Result<FileRecord, String> {
-        read_msg(&mut Item::from_reader("a.msg".to_owned(), None, Box::new(bytes)).unwrap())
+        read_msg(&mut Item::from_reader("a.msg".to_owned(), None, Box::new(bytes)).unwrap(), &NoAttachments)
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use fetchwell_core::fit::first_bytes;
 use fetchwell_core::record::{MatchedForm, RecordData};
 
-use crate::lexical::matching::{ExcerptTerms, SCAN_BYTES, texts_of};
+use crate::lexical::field_texts::texts_of;
+use crate::lexical::matching::{ExcerptTerms, SCAN_BYTES};
 use crate::lexical::words::{fold_into, words};
 
 /// Maximum number of words of a record that are named for one word of a query.

@@ -40,7 +40,7 @@ impl SearchTrace {
     #[must_use]
     pub fn start(query: &SearchQuery) -> Self {
         let breakdown = query.explains.then(RankingBreakdown::default);
-        Self { breakdown, clock: StageClock::start(query) }
+        Self { breakdown, clock: StageClock::start(query.explains) }
     }
 }
 
@@ -48,7 +48,7 @@ impl SearchTrace {
 #[derive(Debug, Default)]
 pub struct RankingBreakdown {
     words: Vec<NotedWord>,
-    /// What the query asks for beside its words, in the order in which the scorer has them.
+    /// Times and kinds of records that the query asks for, in the order in which the scorer has them.
     raises: Vec<NotedRaise>,
     /// Scored records by their rows.
     records: HashMap<i64, NotedRecord>,
@@ -56,12 +56,13 @@ pub struct RankingBreakdown {
     near: HashMap<i64, ExplainedMeaning>,
 }
 
-/// A word of the query.
+/// A word of the query, or another spelling of some.
 #[derive(Debug)]
 struct NotedWord {
     text: String,
     percent: u8,
     weight: f32,
+    is_own: bool,
 }
 
 /// A time or kind of records that raises a score.
@@ -87,6 +88,7 @@ impl RankingBreakdown {
             text: slot.text.clone(),
             percent: slot.percent(),
             weight: lookup.weight,
+            is_own: lookup.is_word(),
         });
         self.words = word.collect();
     }
@@ -117,12 +119,15 @@ impl RankingBreakdown {
         is_placed: bool,
     ) -> HitExplanation {
         let noted = self.records.get(&found.row);
-        let mut forms = forms_in(data, terms);
+        let forms = forms_in(data, terms);
         let has_all = self.words.len() <= MAX_ALL_WORDS;
-        let named = self.words.iter().enumerate().filter(|(_, word)| has_all || word.weight > 0.0);
+        // Another spelling of words of the query is named where the record has it.
+        let named = self.words.iter().enumerate().filter(|(slot, word)| {
+            if word.is_own { has_all || word.weight > 0.0 } else { forms.contains_key(slot) }
+        });
         let words = named.map(|(slot, word)| {
             let found = noted.and_then(|noted| noted.matches.get(slot));
-            word.explained(found, forms.remove(&slot).unwrap_or_default())
+            word.explained(found, forms.get(&slot).cloned().unwrap_or_default())
         });
         let near = self.near.get(&found.row).cloned();
         let meaning = if is_placed { Some(near.unwrap_or_default()) } else { near };

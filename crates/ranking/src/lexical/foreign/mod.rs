@@ -131,7 +131,8 @@ impl ForeignTerms {
         let mut forms = forms_in(&shown, &self.terms);
         let has_all = self.query.slots.len() <= MAX_ALL_WORDS;
         let words = self.query.slots.iter().zip(found).enumerate();
-        let words = words.filter(|(_, (_, weight))| has_all || *weight > 0.0);
+        // Another spelling of words of the query is named where the result has it.
+        let words = words.filter(|(_, (slot, weight))| *weight > 0.0 || (has_all && !slot.is_joined()));
         let word = words.map(|(number, (slot, weight))| ExplainedWord {
             word: slot.text.clone(),
             importance_percent: slot.percent(),
