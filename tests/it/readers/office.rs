@@ -136,7 +136,7 @@ fn doc(pieces: &[Piece], lengths: [u32; 3], flags: u16) -> Vec<u8> {
         let (place, count) = match piece {
             Piece::Narrow(piece) => {
                 text.extend(encoding_rs::WINDOWS_1252.encode(piece).0.iter());
-                (at * 2 | 1 << 30, piece.chars().count())
+                ((at * 2) | (1 << 30), piece.chars().count())
             }
             Piece::Wide(piece) => {
                 text.extend(piece.encode_utf16().flat_map(u16::to_le_bytes));

@@ -31,9 +31,9 @@ const MONTHS: [&[&str]; 12] = [
 /// The order of the numbers of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DateOrder {
-    DayFirst,
-    MonthFirst,
-    YearFirst,
+    DayMonthYear,
+    MonthDayYear,
+    YearMonthDay,
 }
 
 /// Numbers of a date and a time in the order in which they are written.
@@ -107,9 +107,9 @@ impl Stamp {
     pub(super) fn to_time(self, order: DateOrder) -> Option<DateTime> {
         let [first, second, third] = self.date;
         let (year, month, day) = match order {
-            DateOrder::DayFirst => (third, second, first),
-            DateOrder::MonthFirst => (third, first, second),
-            DateOrder::YearFirst => (first, second, third),
+            DateOrder::DayMonthYear => (third, second, first),
+            DateOrder::MonthDayYear => (third, first, second),
+            DateOrder::YearMonthDay => (first, second, third),
         };
         let year = if year < 100 { year + 2_000 } else { year };
         let date = Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?);
@@ -263,17 +263,17 @@ mod tests {
     #[test]
     fn stamps_of_several_countries_are_read() {
         for (text, order, expect) in [
-            ("05/03/2024, 14:05:12", DateOrder::DayFirst, "2024-03-05T14:05:12"),
-            ("3/5/24, 2:05\u{202F}PM", DateOrder::MonthFirst, "2024-03-05T14:05:00"),
-            ("05.03.24, 14:05", DateOrder::DayFirst, "2024-03-05T14:05:00"),
-            ("5/3/2024, 2:05 p.\u{A0}m.", DateOrder::DayFirst, "2024-03-05T14:05:00"),
-            ("5/3/2024 12:05 a. m.", DateOrder::DayFirst, "2024-03-05T00:05:00"),
-            ("2024/3/5 下午2:05", DateOrder::YearFirst, "2024-03-05T14:05:00"),
-            ("2024. 3. 5. 오후 2:05", DateOrder::YearFirst, "2024-03-05T14:05:00"),
-            ("2024-03-05, 14:05", DateOrder::YearFirst, "2024-03-05T14:05:00"),
-            ("5.3.2024 klo 14.05", DateOrder::DayFirst, "2024-03-05T14:05:00"),
-            ("05.03.24 um 14:05", DateOrder::DayFirst, "2024-03-05T14:05:00"),
-            ("٥/٣/٢٠٢٤، ٢:٠٥ م", DateOrder::DayFirst, "2024-03-05T14:05:00"),
+            ("05/03/2024, 14:05:12", DateOrder::DayMonthYear, "2024-03-05T14:05:12"),
+            ("3/5/24, 2:05\u{202F}PM", DateOrder::MonthDayYear, "2024-03-05T14:05:00"),
+            ("05.03.24, 14:05", DateOrder::DayMonthYear, "2024-03-05T14:05:00"),
+            ("5/3/2024, 2:05 p.\u{A0}m.", DateOrder::DayMonthYear, "2024-03-05T14:05:00"),
+            ("5/3/2024 12:05 a. m.", DateOrder::DayMonthYear, "2024-03-05T00:05:00"),
+            ("2024/3/5 下午2:05", DateOrder::YearMonthDay, "2024-03-05T14:05:00"),
+            ("2024. 3. 5. 오후 2:05", DateOrder::YearMonthDay, "2024-03-05T14:05:00"),
+            ("2024-03-05, 14:05", DateOrder::YearMonthDay, "2024-03-05T14:05:00"),
+            ("5.3.2024 klo 14.05", DateOrder::DayMonthYear, "2024-03-05T14:05:00"),
+            ("05.03.24 um 14:05", DateOrder::DayMonthYear, "2024-03-05T14:05:00"),
+            ("٥/٣/٢٠٢٤، ٢:٠٥ م", DateOrder::DayMonthYear, "2024-03-05T14:05:00"),
         ] {
             let time = Stamp::parse(text).and_then(|stamp| stamp.to_time(order));
             assert_eq!(time.map(|time| time.to_string()).as_deref(), Some(expect), "{text}");
@@ -282,7 +282,7 @@ mod tests {
         {
             assert_eq!(Stamp::parse(text), None, "{text}");
         }
-        assert_eq!(Stamp::parse("13/13/2024, 14:05").unwrap().to_time(DateOrder::DayFirst), None);
+        assert_eq!(Stamp::parse("13/13/2024, 14:05").unwrap().to_time(DateOrder::DayMonthYear), None);
     }
 
     #[test]

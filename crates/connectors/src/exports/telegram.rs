@@ -112,7 +112,7 @@ impl<'de> Visitor<'de> for Reader<'_, '_, '_> {
                 (Place::Chat, "id") => self.export.chat.id = name_of(&fields.next_value()?),
                 (Place::Chat, "messages") => fields.next_value_seed(Place::Messages.seed(self.export))?,
                 (Place::Chat, "chats" | "left_chats") => {
-                    fields.next_value_seed(Place::List.seed(self.export))?
+                    fields.next_value_seed(Place::List.seed(self.export))?;
                 }
                 (Place::List, "list") => fields.next_value_seed(Place::Chats.seed(self.export))?,
                 _ => {

@@ -97,7 +97,7 @@ fn read_messages(text: &str) -> Vec<ChatMessage<'_>> {
     for line in text.lines() {
         match (split_message(line), messages.last_mut()) {
             (Some((stamp, sender, text)), _) => {
-                messages.push(ChatMessage { stamp, sender, text: text.to_owned() })
+                messages.push(ChatMessage { stamp, sender, text: text.to_owned() });
             }
             (None, Some(message)) => {
                 message.text.push('\n');
@@ -115,13 +115,13 @@ fn read_messages(text: &str) -> Vec<ChatMessage<'_>> {
 fn order_of(messages: &[ChatMessage<'_>]) -> Option<DateOrder> {
     let first = messages.first()?.stamp;
     if first.has_year_first {
-        return Some(DateOrder::YearFirst);
+        return Some(DateOrder::YearMonthDay);
     }
     let is_american = first.has_half && first.separator == '/';
     let usual = if is_american {
-        [DateOrder::MonthFirst, DateOrder::DayFirst, DateOrder::YearFirst]
+        [DateOrder::MonthDayYear, DateOrder::DayMonthYear, DateOrder::YearMonthDay]
     } else {
-        [DateOrder::DayFirst, DateOrder::MonthFirst, DateOrder::YearFirst]
+        [DateOrder::DayMonthYear, DateOrder::MonthDayYear, DateOrder::YearMonthDay]
     };
     let ranked = usual.into_iter().map(|order| {
         let times: Vec<DateTime> =

@@ -87,7 +87,7 @@ fn text_of(xml: &str, footers: &mut HashSet<String>) -> Result<String, String> {
             Node::Start(tag) => match tag.name {
                 "sp" => (shape, is_repeated) = (text.len(), false),
                 "ph" => {
-                    is_repeated = tag.attribute("type").is_some_and(|kind| REPEATED.contains(&kind.as_str()))
+                    is_repeated = tag.attribute("type").is_some_and(|kind| REPEATED.contains(&kind.as_str()));
                 }
                 "t" => is_text = fields == 0,
                 "fld" => fields += 1,

@@ -33,9 +33,9 @@ impl Locale {
     /// decimal mark, or of any other table.
     pub(crate) fn for_table(has_semicolons: bool) -> Self {
         if has_semicolons {
-            Self { mark: DecimalMark::Comma, order: DateOrder::DayFirst }
+            Self { mark: DecimalMark::Comma, order: DateOrder::DayMonthYear }
         } else {
-            Self { mark: DecimalMark::Point, order: DateOrder::MonthFirst }
+            Self { mark: DecimalMark::Point, order: DateOrder::MonthDayYear }
         }
     }
 }
@@ -78,8 +78,8 @@ impl Column {
 
     fn from_times(values: &[&str], locale: Locale) -> Option<Self> {
         let other = match locale.order {
-            DateOrder::DayFirst => DateOrder::MonthFirst,
-            DateOrder::MonthFirst => DateOrder::DayFirst,
+            DateOrder::DayMonthYear => DateOrder::MonthDayYear,
+            DateOrder::MonthDayYear => DateOrder::DayMonthYear,
         };
         let order = [locale.order, other]
             .into_iter()

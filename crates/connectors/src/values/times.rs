@@ -14,8 +14,8 @@ const MAX_TIME_BYTES: usize = 40;
 /// The meaning of the first number in `04/05/2026`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DateOrder {
-    DayFirst,
-    MonthFirst,
+    DayMonthYear,
+    MonthDayYear,
 }
 
 /// Date formats that are the same in every country.
@@ -78,8 +78,8 @@ fn read_day(text: &str, order: DateOrder) -> Option<Date> {
         _ => text,
     };
     let numeric = match order {
-        DateOrder::DayFirst => DAYS_DAY_FIRST,
-        DateOrder::MonthFirst => DAYS_MONTH_FIRST,
+        DateOrder::DayMonthYear => DAYS_DAY_FIRST,
+        DateOrder::MonthDayYear => DAYS_MONTH_FIRST,
     };
     let runs: Vec<usize> =
         text.split(|c: char| !c.is_ascii_digit()).map(str::len).filter(|len| *len > 0).collect();
@@ -122,7 +122,7 @@ fn split_offset(text: &str) -> (&str, Offset) {
 /// Converts a value of a record to a time: a string, or seconds or milliseconds since 1970.
 pub(crate) fn time_of_value(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) => read_time(text, DateOrder::MonthFirst),
+        Value::String(text) => read_time(text, DateOrder::MonthDayYear),
         Value::Number(number) => {
             #[expect(clippy::cast_possible_truncation, reason = "times are far from the limits")]
             let number = number.as_i64().or_else(|| number.as_f64().map(|number| number as i64))?;
@@ -172,11 +172,11 @@ mod tests {
             ("Wed, 1 Apr 2026 10:00:00 -0330", "2026-04-01T10:00:00-03:30"),
             ("Wed Apr 01 10:00:00 +0000 2026", "2026-04-01T10:00:00Z"),
         ] {
-            assert_eq!(read_time(text, DateOrder::MonthFirst).as_deref(), Some(expect), "{text}");
+            assert_eq!(read_time(text, DateOrder::MonthDayYear).as_deref(), Some(expect), "{text}");
         }
-        assert_eq!(read_time("13/04/2026", DateOrder::DayFirst).as_deref(), Some("2026-04-13"));
+        assert_eq!(read_time("13/04/2026", DateOrder::DayMonthYear).as_deref(), Some("2026-04-13"));
         assert_eq!(
-            read_time("02-04-2026 9:05", DateOrder::DayFirst).as_deref(),
+            read_time("02-04-2026 9:05", DateOrder::DayMonthYear).as_deref(),
             Some("2026-04-02T09:05:00Z")
         );
     }
@@ -203,7 +203,7 @@ mod tests {
             "a:b",
             "1.2.2026:5",
         ] {
-            assert_eq!(read_time(text, DateOrder::MonthFirst), None, "{text}");
+            assert_eq!(read_time(text, DateOrder::MonthDayYear), None, "{text}");
         }
     }
 

@@ -135,8 +135,10 @@ mod tests {
             "attachments: [\"a.txt\",\"b\\n.txt\",\"c.txt\"]\nattachment_1 (a.txt): short\n\nbody:\nx\ny\n\n\
              attachment_2:\none\ntwo\n\nattachment_3 (c.txt):\nthree\nfour"
         );
-        let found: Vec<_> =
-            attachments.iter().map(|found| (found.field.as_str(), &text[found.range.clone()])).collect();
+        let found: Vec<_> = attachments
+            .iter()
+            .map(|found| (found.field.as_str(), text.get(found.range.clone()).unwrap()))
+            .collect();
         let expect = [
             ("attachment_2", "attachment_2:\none\ntwo\n\n"),
             ("attachment_3", "attachment_3 (c.txt):\nthree\nfour"),

@@ -85,8 +85,7 @@ pub(super) async fn search(
         ));
     }
     let (notes, unavailable) = outcomes.into_unavailable();
-    let is_doubtful = members.routes.collision().is_some();
-    let count = if is_doubtful { page.count.map(Count::about) } else { page.count };
+    let count = if members.routes.collision().is_some() { page.count.map(Count::about) } else { page.count };
     Ok(facts.of_page(SearchPage { notes, unavailable, count, ..page }))
 }
 

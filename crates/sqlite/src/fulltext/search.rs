@@ -271,9 +271,8 @@ impl SqliteSearch {
         let count = post_filter.is_none().then(|| counted(&list, next.meaning.as_ref()));
         let windowed = next.meaning.as_ref().is_some_and(|meaning| meaning.is_alone && meaning.is_cut);
         let lexical_instead = next.meaning.is_none() && is_lexical_instead(query);
-        let next = found.more.then(|| next.write());
         let page = SearchPage {
-            next,
+            next: found.more.then(|| next.write()),
             notes,
             count,
             windowed,

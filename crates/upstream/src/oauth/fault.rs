@@ -201,15 +201,11 @@ impl OAuthError {
 impl fmt::Display for OAuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.source_name;
+        let server = format!("the authorization server of source `{name}`");
         match &self.fault {
             OAuthFault::NotSignedIn => write!(f, "source `{name}` is not signed in"),
             OAuthFault::Expired => write!(f, "the sign-in to source `{name}` has expired"),
-            OAuthFault::Rejected { code } => {
-                write!(
-                    f,
-                    "the authorization server of source `{name}` no longer accepts the sign-in ({code})"
-                )
-            }
+            OAuthFault::Rejected { code } => write!(f, "{server} no longer accepts the sign-in ({code})"),
             OAuthFault::Damaged { path, problem } => {
                 write!(f, "the tokens of source `{name}` in {} are damaged ({problem})", path.display())
             }
@@ -247,21 +243,13 @@ impl fmt::Display for OAuthError {
                 write!(f, "source `{name}` offers no sign-in that fetchwell can use: {problem}")
             }
             OAuthFault::NoRegistration { problem } => {
-                write!(
-                    f,
-                    "the authorization server of source `{name}` does not register fetchwell ({problem})"
-                )
+                write!(f, "{server} does not register fetchwell ({problem})")
             }
             OAuthFault::TooManyRegistrations => {
-                write!(
-                    f,
-                    "fetchwell has registered too often at the authorization server of source `{name}` within an hour"
-                )
+                write!(f, "fetchwell has registered too often at {server} within an hour")
             }
             OAuthFault::AccessDenied => write!(f, "the sign-in to source `{name}` was cancelled or refused"),
-            OAuthFault::Refused { code } => {
-                write!(f, "the authorization server of source `{name}` refused the sign-in ({code})")
-            }
+            OAuthFault::Refused { code } => write!(f, "{server} refused the sign-in ({code})"),
             OAuthFault::NoReply { minutes } => {
                 write!(
                     f,
@@ -291,9 +279,9 @@ impl From<OAuthError> for SourceError {
     fn from(error: OAuthError) -> Self {
         let is_of_caller = error.sign_in_page.is_some();
         match error.fault {
-            OAuthFault::RateLimited { .. } | OAuthFault::TooManyRegistrations => {
-                Self::RateLimited { retry_after: None }
-            }
+            OAuthFault::RateLimited { .. } => Self::RateLimited { retry_after: None },
+            // The limit is ours: the source answers those who are signed in.
+            OAuthFault::TooManyRegistrations => Self::StateUnavailable { problem: error.to_string() },
             // Files and addresses of the server are no business of its callers. The source has not failed.
             OAuthFault::Storage { .. } | OAuthFault::OpenToOthers { .. } | OAuthFault::SharedState { .. }
                 if is_of_caller =>
@@ -368,6 +356,6 @@ mod tests {
         let unreachable = OAuthFault::Unreachable { origin: origin(), problem: problem() };
         check(unreachable, false, "source_unavailable", "later");
         check(OAuthFault::RateLimited { origin: origin() }, false, "source_rate_limited", "later");
-        check(OAuthFault::TooManyRegistrations, true, "source_rate_limited", "in an hour");
+        check(OAuthFault::TooManyRegistrations, true, "source_unavailable", "in an hour");
     }
 }

@@ -288,7 +288,7 @@ impl Parser<'_> {
             "mac" => self.code_page = encoding_rs::MACINTOSH,
             "ansicpg" => self.code_page = encoding_of(number).unwrap_or(self.code_page),
             "fcharset" if self.group.target == Target::Fonts => {
-                self.set_font(number.and_then(page_of_charset))
+                self.set_font(number.and_then(page_of_charset));
             }
             "cpg" if self.group.target == Target::Fonts => self.set_font(number),
             _ if self.set_time(word, number.unwrap_or_default()) => {}

@@ -22,7 +22,7 @@ struct Entry {
     name: String,
     url: String,
     date_added: String,
-    children: Vec<Entry>,
+    children: Vec<Self>,
 }
 
 /// Reads the bookmarks of a file.
