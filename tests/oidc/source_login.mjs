@@ -43,11 +43,12 @@ class Client {
   /** Searches with the server that runs. */
   search = () => call(`${this.url}/mcp`, undefined, 'search', { query: 'invoice' });
 
-  /** Returns the path of the file with the tokens. */
-  file() {
+  /** Returns the path of the file with the tokens, or of the one with the registered clients. */
+  file(isOfClients = false) {
     const names = readdirSync(this.tokens).filter((name) => name.endsWith('.json'));
-    assert.equal(names.length, 1, String(names));
-    return join(this.tokens, names[0]);
+    const wanted = names.filter((name) => name.endsWith('.clients.json') === isOfClients);
+    assert.equal(wanted.length, 1, String(names));
+    return join(this.tokens, wanted[0]);
   }
 
   /** Returns the stored tokens, which no log may have. */
@@ -147,7 +148,7 @@ async function signsIn(client, fetchwell) {
   assert.equal(url.searchParams.get('code_challenge_method'), 'S256');
   const redirect = new URL(url.searchParams.get('redirect_uri'));
   assert.equal(redirect.hostname, '127.0.0.1');
-  assert.equal(statSync(client.file()).mode & 0o777, 0o600);
+  for (const file of [client.file(), client.file(true)]) assert.equal(statSync(file).mode & 0o777, 0o600);
   assert.equal(statSync(client.tokens).mode & 0o777, 0o700);
   const { access_token, refresh_token } = client.stored();
   assert.ok(access_token && refresh_token);

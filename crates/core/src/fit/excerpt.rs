@@ -103,7 +103,7 @@ mod tests {
     fn a_label_stays_if_there_is_room_for_words() {
         let excerpt = Excerpt::new(LETTER, 24..31).with_label("a.pdf");
         assert_eq!(shorten(&excerpt, 57), "a.pdf: …please pay the invoice number four…");
-        assert_eq!(shorten(&excerpt, 38), "…pay the invoice number…");
+        assert_eq!(shorten(&excerpt, 38), "…pay the invoice number four…");
         assert_eq!(shorten(&excerpt, 200), format!("a.pdf: {LETTER}"));
     }
 

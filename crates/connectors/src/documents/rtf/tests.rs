@@ -18,7 +18,7 @@ fn text_is_decoded_in_the_code_page_of_its_font() {
         (r"{\rtf1\ansi\ansicpg932 \'93\'fa\'96{\b \'7b}}", "日�{"),
         (r"{\rtf1\ansi\ansicpg932 \'93\'fa\'96\'7b}", "日本"),
         (r"{\rtf1\mac caf\'8e}", "café"),
-        (r"{\rtf1\ansi\ansicpg1252 über {\b 5} €, \'c3\'bc}", "über 5 €, Ã¼"),
+        (r"{\rtf1\ansi\ansicpg1252 über {\b 5} €{\b , \'c3\'bc}}", "über 5 €, Ã¼"),
         (r"{\rtf1\uc1 \u8364?5 \uc0\u-10179\u-8704 x}", "€5 😀x"),
         (r"{\rtf1\uc2 \u26085\'93\'fa{\uc0 \u26412}!}", "日本!"),
         (r"{\rtf1 {\upr{Lost?}{\*\ud{Found \u8364?}}}}", "Found €"),
