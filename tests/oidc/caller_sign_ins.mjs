@@ -127,7 +127,9 @@ export async function callerSignIns(binary, folder) {
     await ann.finds(server, 'cin_');
     const tokens = join(folder, 'callers-state', 'mcp-tokens');
     const files = readdirSync(tokens).filter((name) => name.endsWith('.json'));
-    assert.equal(files.length, 2, String(files));
+    // One of each caller, and one of the registered client.
+    const clients = files.filter((name) => name.endsWith('.clients.json'));
+    assert.deepEqual([files.length, clients.length], [3, 1], String(files));
     for (const name of files) assert.ok(!readFileSync(join(tokens, name), 'utf8').includes('token'), name);
   });
   await check('a caller who signs out reads nothing, and the other still does', async () => {
