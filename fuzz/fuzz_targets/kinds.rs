@@ -3,14 +3,9 @@
 //! text that this target detects.
 #![no_main]
 
-use std::fmt;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
+mod support;
 
-use fetchwell_connectors::{ImportError, Intake, Report, import_content};
-use fetchwell_source::Manifest;
-use fetchwell_source::contract::NewConnection;
-use fetchwell_sqlite::SqliteTarget;
+use fetchwell_connectors::{ImportError, import_content};
 use libfuzzer_sys::fuzz_target;
 
 /// Names by which an input is read. Its first byte chooses one; add new ones at the end, so that the corpus keeps its
@@ -33,9 +28,6 @@ const NAMES: [&str; 15] = [
     "Bookmarks",
 ];
 
-/// A manifest without the streams that are imported: each record is made and then rejected, and no store is written.
-const OTHER_STREAM: &str = r#"{"streams": [{"name": "other", "primary_key": ["id"]}]}"#;
-
 fuzz_target!(|input: &[u8]| {
     let Some((first, content)) = input.split_first() else { return };
     let Some(name) = NAMES.get(usize::from(*first)) else { return };
@@ -44,28 +36,8 @@ fuzz_target!(|input: &[u8]| {
     {
         return;
     }
-    let connection = NewConnection {
-        connection_id: "c".parse().unwrap(),
-        connector_key: String::new(),
-        display_name: None,
-        manifest: None,
-    };
-    let (mut reasons, stop) = (Reasons, AtomicBool::new(false));
-    let manifest = Some(Manifest::parse(OTHER_STREAM).unwrap());
-    let store = Path::new("/dev/null/store.db");
-    let target = SqliteTarget::new(store);
-    let mut intake = Intake::new(&target, connection, manifest, &mut reasons, &stop);
-    match import_content(&format!("folder/{name}"), content, &mut intake) {
+    match support::import(|intake| import_content(&format!("folder/{name}"), content, intake)) {
         Ok(()) | Err(ImportError::Nothing { .. }) => {}
         Err(error) => panic!("{error}"),
     }
 });
-
-/// Checks the reasons of rejections.
-struct Reasons;
-
-impl Report for Reasons {
-    fn rejected(&mut self, _place: &dyn fmt::Display, reason: &str) {
-        assert!(!reason.is_empty() && !reason.contains("internal error"), "{reason}");
-    }
-}
