@@ -11,6 +11,9 @@ use serde_json::Value;
 /// Maximum length of a time in bytes.
 const MAX_TIME_BYTES: usize = 40;
 
+/// Seconds from 1601 to 1970.
+const SECONDS_TO_1970: i64 = 11_644_473_600;
+
 /// The meaning of the first number in `04/05/2026`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DateOrder {
@@ -117,6 +120,11 @@ fn split_offset(text: &str) -> (&str, Offset) {
         Some(offset) => (clock, offset),
         None => (text, Offset::UTC),
     }
+}
+
+/// Returns the time that is so many seconds after the beginning of 1601, in which Windows and Chrome count.
+pub(crate) fn time_since_1601(seconds: i64) -> Option<Timestamp> {
+    Timestamp::from_second(seconds.checked_sub(SECONDS_TO_1970)?).ok()
 }
 
 /// Converts a value of a record to a time: a string, or seconds or milliseconds since 1970.

@@ -1,14 +1,11 @@
 //! The reader of the file `Bookmarks` of Chrome, Edge, Brave and others.
 
-use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::super::super::intake::Intake;
 use super::super::super::item::{Item, ReadError};
+use super::super::super::values::time_since_1601;
 use super::bookmark::{Bookmark, folder_name};
-
-/// Seconds from 1601, in which the browser counts, to 1970.
-const SECONDS_TO_1970: i64 = 11_644_473_600;
 
 #[derive(Debug, Deserialize)]
 struct File {
@@ -63,7 +60,7 @@ fn bookmarks(text: &str) -> Result<Vec<Bookmark>, String> {
 /// Returns a number of microseconds since 1601 in RFC 3339.
 fn time_of(text: &str) -> Option<String> {
     let micros: i64 = text.parse().ok().filter(|micros| *micros > 0)?;
-    Timestamp::from_second(micros / 1_000_000 - SECONDS_TO_1970).ok().map(|time| time.to_string())
+    time_since_1601(micros / 1_000_000).map(|time| time.to_string())
 }
 
 #[cfg(test)]

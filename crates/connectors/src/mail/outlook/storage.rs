@@ -11,6 +11,7 @@ use encoding_rs::{UTF_16LE, WINDOWS_1252};
 use jiff::Timestamp;
 
 use super::super::super::text_input::encoding_of_code_page;
+use super::super::super::values::time_since_1601;
 
 /// Maximum bytes of a text or body.
 const MAX_TEXT_BYTES: u64 = 16 * 1024 * 1024;
@@ -25,9 +26,6 @@ const MAX_CHILDREN: usize = 5_000;
 const UNICODE: u16 = 0x001F;
 const ANSI: u16 = 0x001E;
 const BINARY: u16 = 0x0102;
-
-/// Seconds from 1601, in which Windows counts, to 1970.
-const SECONDS_TO_1970: i64 = 11_644_473_600;
 
 /// A compound file in memory.
 pub(super) type Compound<'b> = CompoundFile<Cursor<&'b [u8]>>;
@@ -119,7 +117,7 @@ impl Storage {
     /// Returns a property that is a time.
     pub(super) fn time(&self, tag: u16) -> Option<Timestamp> {
         let ticks = i64::from_le_bytes(self.value(tag, 0x0040)?);
-        Timestamp::from_second(ticks / 10_000_000 - SECONDS_TO_1970).ok().filter(|_| ticks > 0)
+        time_since_1601(ticks / 10_000_000).filter(|_| ticks > 0)
     }
 
     fn value(&self, tag: u16, kind: u16) -> Option<[u8; 8]> {

@@ -1,8 +1,7 @@
 //! Title, author and times of a document (MS-OLEPS).
 
-use jiff::{SignedDuration, Timestamp};
-
 use super::super::super::documents::Document;
+use super::super::super::values::time_since_1601;
 use super::bytes::{code_page_text, slice_at, u16_at, u32_at, u64_at, usize_at, utf16_text};
 use super::compound::Compound;
 
@@ -25,9 +24,6 @@ const CODE_PAGE: u32 = 1;
 const TEXT: u32 = 0x1E;
 const WIDE_TEXT: u32 = 0x1F;
 const TIME: u32 = 0x40;
-
-/// Seconds from 1601, when the times of Windows begin, to 1970.
-const SECONDS_TO_1970: i64 = 11_644_473_600;
 
 /// Sets the fields that a document has in its properties. A document without any, or with broken ones, has none.
 pub(super) fn read_properties(file: &mut Compound, document: &mut Document) {
@@ -64,8 +60,7 @@ fn value_of(value: &[u8], code_page: u16) -> Option<String> {
     let kind = u32_at(value, 0)?;
     if kind == TIME {
         let seconds = i64::try_from(u64_at(value, 4)? / 10_000_000).ok()?;
-        let since_1970 = SignedDuration::from_secs(seconds.checked_sub(SECONDS_TO_1970)?);
-        let time = Timestamp::from_duration(since_1970).ok()?;
+        let time = time_since_1601(seconds)?;
         return (seconds > 0).then(|| time.to_string());
     }
     let length = usize_at(value, 4)?.min(MAX_TEXT_BYTES);
