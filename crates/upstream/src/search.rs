@@ -208,21 +208,15 @@ fn data(item: &ResultItem) -> RecordData {
 }
 
 fn hit(place: &Address, item: &ResultItem, data: RecordData, terms: &mut ForeignTerms) -> Hit {
-    let coverage = terms.coverage(&data);
     let key = item.id.as_deref().and_then(|id| id.parse().ok());
     // An id that no handle can hold counts as omitted.
     let address = key.map(|key| place.address_of(key)).filter(|address| Handle::mint(address).is_some());
     let id = address.clone().map_or(HitId::Nameless, HitId::Record);
     let address = address.unwrap_or_else(|| place.address_of(place.no_record.clone()));
-    // A link and a time are no passage.
-    let has_text = item.text.as_deref().is_some_and(|text| !text.trim().is_empty());
-    let is_passage = |name: &str| name == "title" || (name == "text" && has_text);
-    let passages = data.iter().filter(|(name, _)| is_passage(name));
-    let passages: RecordData = passages.map(|(name, value)| (name.clone(), value.clone())).collect();
     let record = Record { display_name: place.label.clone(), ..Record::new(address, data) };
-    let hit = terms.hit(record, &passages);
+    let hit = terms.hit(record);
     let excerpt = if hit.excerpt.text().is_empty() { Excerpt::new(&hit.title, 0..0) } else { hit.excerpt };
-    Hit { id, coverage, excerpt, ..hit }
+    Hit { id, excerpt, ..hit }
 }
 
 /// Words of a search, and the place to go on from.

@@ -46,7 +46,7 @@ pub(super) fn located(record: Record, found: &Match, location: MatchLocation) ->
     let Record { address, data, emitted_at, display_name, .. } = record;
     let when = authored_at(&data).or(emitted_at.as_deref());
     let fallback = || fallback_title(display_name.as_deref(), Some(address.stream.as_str()), when);
-    let MatchLocation { excerpt, field, fields, title_match } = location;
+    let MatchLocation { excerpt, field, fields, title_match, .. } = location;
     let time = when.map(str::to_owned);
     let title = own_title(&data).map_or_else(fallback, str::to_owned);
     Hit {

@@ -1,5 +1,6 @@
 //! Finds the passage of a record that matches a search, for the excerpt of a hit.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,7 +10,7 @@ use fetchwell_core::record::{Excerpt, RecordData, attachment_at, own_title};
 
 use super::field_texts::texts_of;
 use super::word_sequences::WordSequences;
-use super::words::{fold_into, words};
+use super::words::{PossibleWords, fold_into, words};
 
 /// Maximum bytes of one record's text of which all words are compared. The rest is scanned for its first match.
 pub(super) const SCAN_BYTES: usize = 512 * 1024;
@@ -48,6 +49,8 @@ const REPETITION_SHARE: f32 = 0.2;
 #[derive(Debug, Default)]
 pub struct ExcerptTerms {
     words: HashMap<String, ExcerptTerm>,
+    /// Filter of the words, also those of sequences.
+    possible: PossibleWords,
     sequences: WordSequences,
     /// The word of the query that each sequence stands for.
     of_sequences: Vec<ExcerptTerm>,
@@ -67,12 +70,14 @@ impl ExcerptTerms {
     /// Adds a word that stands for word number `slot` of the query.
     pub(crate) fn add(&mut self, word: &str, slot: usize, weight: f32) {
         self.slots = self.slots.max(slot + 1);
+        self.possible.add(word);
         self.words.entry(word.to_owned()).or_insert(ExcerptTerm { slot, weight });
     }
 
     /// Adds words that stand for word number `slot` of the query where they follow each other.
     pub(crate) fn add_sequence(&mut self, words: &[String], slot: usize, weight: f32) {
         self.slots = self.slots.max(slot + 1);
+        words.iter().for_each(|word| self.possible.add(word));
         self.sequences.add(words.to_vec());
         self.of_sequences.push(ExcerptTerm { slot, weight });
     }
@@ -123,7 +128,7 @@ impl ExcerptTerms {
     fn matches(&self, text: &str) -> Vec<(ExcerptTerm, Range<usize>)> {
         let (mut folded, mut sequences) = (String::new(), self.sequences.finder());
         let mut matches = Vec::new();
-        for word in words(text) {
+        for word in words(text).filter(|word| self.possible.may_have(text, word)) {
             folded.clear();
             fold_into(text.get(word.range.clone()).unwrap_or_default(), &mut folded);
             let sequence = sequences.take(&folded, word.position, &word.range);
@@ -154,6 +159,8 @@ pub(crate) struct MatchLocation {
     pub(crate) fields: Vec<String>,
     /// Title field with its matching passage, if nothing else matches.
     pub(crate) title_match: Option<(String, Excerpt)>,
+    /// Weight of each word of the query, by its number, that it has in the texts as far as all their words are compared.
+    pub(crate) weights: Vec<f32>,
 }
 
 /// Bytes of the rests of long texts that may be scanned for the hits of a page, times the number of words.
@@ -173,12 +180,22 @@ pub(crate) fn locate_match(
     terms: &ExcerptTerms,
     allowance: &mut ScanAllowance,
 ) -> MatchLocation {
+    locate_texts(data, texts_of(data), terms, allowance)
+}
+
+/// Finds the fields and the best passage of some texts of a record, which have the names of their fields.
+pub(super) fn locate_texts(
+    data: &RecordData,
+    texts: Vec<(&str, Cow<'_, str>)>,
+    terms: &ExcerptTerms,
+    allowance: &mut ScanAllowance,
+) -> MatchLocation {
     let title = own_title(data);
-    let texts = texts_of(data);
     let mut fields: Vec<&str> = Vec::new();
     let mut budget = SCAN_BYTES;
     let mut best: Option<BestText<'_>> = None;
     let mut of_title = None;
+    let mut weights = vec![0.0_f32; terms.slots];
     let mut rests: Vec<(&str, &str, usize)> = Vec::new();
     for (name, text) in &texts {
         let is_title = title.is_some_and(|title| repeats_title(text, title));
@@ -187,7 +204,9 @@ pub(crate) fn locate_match(
         if scanned.len() < text.len() {
             rests.push((*name, &**text, scanned.len()));
         }
-        let Some((weight, range)) = best_cluster(scanned, terms) else {
+        let matches = terms.matches(scanned);
+        matches.iter().for_each(|(term, _)| raise(&mut weights, term.slot, term.weight));
+        let Some((weight, range)) = best_cluster(&matches, terms.slots) else {
             budget -= if is_title { 0 } else { scanned.len().min(budget) };
             continue;
         };
@@ -231,6 +250,7 @@ pub(crate) fn locate_match(
         excerpt,
         field,
         fields: fields.into_iter().map(str::to_owned).collect(),
+        weights,
         title_match: title_match.map(|(name, text, range)| (name.to_owned(), excerpt_of(text, range))),
     }
 }
@@ -281,7 +301,7 @@ fn first_match(
         }
         if has_word {
             allowance.0 = allowance.0.checked_sub(piece.len() * WORDS_COST)?;
-            if let Some((_, range)) = best_cluster(piece, terms) {
+            if let Some((_, range)) = best_cluster(&terms.matches(piece), terms.slots) {
                 return Some(at + range.start..at + range.end);
             }
         }
@@ -343,11 +363,11 @@ fn file_stem(name: &str) -> Option<&str> {
     (is_extension && !stem.is_empty()).then_some(stem)
 }
 
-/// Returns the first cluster with the greatest weight of distinct words: the weight and the byte range of the cluster.
-fn best_cluster(text: &str, terms: &ExcerptTerms) -> Option<(f32, Range<usize>)> {
-    let matches = terms.matches(text);
+/// Returns the first cluster of matches with the greatest weight of distinct words: the weight and the byte range of the
+/// cluster. `slots` is the number of words of the query.
+fn best_cluster(matches: &[(ExcerptTerm, Range<usize>)], slots: usize) -> Option<(f32, Range<usize>)> {
     let mut best: Option<(f32, Range<usize>)> = None;
-    let mut weights = vec![0.0_f32; terms.slots];
+    let mut weights = vec![0.0_f32; slots];
     for (at, (_, first)) in matches.iter().enumerate() {
         let close = matches.iter().skip(at).take_while(|(_, range)| range.end <= first.start + CLOSE);
         weights.fill(0.0);

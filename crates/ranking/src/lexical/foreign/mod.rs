@@ -9,6 +9,7 @@
 mod forms;
 mod order;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use fetchwell_core::record::{Coverage, ExplainedWord, Hit, Measure, Record, RecordData, own_title};
@@ -19,7 +20,7 @@ use self::order::MAX_TEXT_BYTES;
 pub use self::order::{ListedText, order_by_words};
 use super::explanation::{MAX_ALL_WORDS, forms_in};
 use super::hits::located;
-use super::matching::{ExcerptTerms, ScanAllowance, locate_match};
+use super::matching::{ExcerptTerms, ScanAllowance, locate_texts};
 use super::selection::Match;
 use super::terms::{JoinedSlot, QueryTerms, Slot, share_of};
 use super::words::{fold_into, words};
@@ -49,10 +50,10 @@ impl ForeignTerms {
         }
         let (mut seen, mut folded_word): (HashSet<String>, String) = Default::default();
         for text in records.flat_map(texts) {
-            for word in words(text) {
+            for word in words(text).filter(|word| forms.may_have(text, word)) {
                 folded_word.clear();
                 fold_into(text.get(word.range).unwrap_or_default(), &mut folded_word);
-                if !forms.may_have(&folded_word) || seen.contains(&folded_word) {
+                if !forms.may_have_folded(&folded_word) || seen.contains(&folded_word) {
                     continue;
                 }
                 for FoundWord { number, .. } in
@@ -91,6 +92,11 @@ impl ForeignTerms {
     /// Returns `None` if the result has neither title nor text, or the query has no words.
     #[must_use]
     pub fn coverage(&self, record: &RecordData) -> Option<Coverage> {
+        self.coverage_by(self.terms.weights_in(texts(record)), record)
+    }
+
+    /// Returns the share by the weight of each word of the query that the result has.
+    fn coverage_by(&self, mut found: Vec<f32>, record: &RecordData) -> Option<Coverage> {
         texts(record).next()?;
         let fifths = |weight: f32, share: u8| {
             if weight <= 0.0 {
@@ -101,7 +107,6 @@ impl ForeignTerms {
                 4 * u32::from(share)
             }
         };
-        let mut found = self.terms.weights_in(texts(record));
         // A result need not have two spellings of a word.
         let share = |slot: &Slot| if slot.is_joined() { 0 } else { slot.percent() };
         let shares: Vec<u8> = self.query.slots.iter().map(share).collect();
@@ -143,10 +148,16 @@ impl ForeignTerms {
         word.collect()
     }
 
-    /// Returns the hit of a result. Its excerpt is the part of the passages that has most of the words.
-    pub fn hit(&mut self, record: Record, passages: &RecordData) -> Hit {
-        let location = locate_match(passages, &self.terms, &mut self.scan);
-        located(record, &Match::new(0, f32::NAN), location)
+    /// Returns the hit of a result, with its share of the query's words. Its excerpt is the part of its title and its text that
+    /// has most of the words.
+    pub fn hit(&mut self, record: Record) -> Hit {
+        // A link and a time are no passage.
+        let passages =
+            texts_by_name(&record.data).filter(|(name, text)| *name == "title" || !text.trim().is_empty());
+        let passages = passages.map(|(name, text)| (name.as_str(), Cow::Borrowed(text))).collect();
+        let location = locate_texts(&record.data, passages, &self.terms, &mut self.scan);
+        let coverage = self.coverage_by(location.weights.clone(), &record.data);
+        Hit { coverage, ..located(record, &Match::new(0, f32::NAN), location) }
     }
 }
 

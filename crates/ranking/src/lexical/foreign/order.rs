@@ -134,7 +134,7 @@ impl KnownWords {
 
     /// Returns the words of the query that a folded word stands for.
     fn found(&mut self, word: &str) -> &[FoundWord] {
-        if !self.forms.may_have(word) {
+        if !self.forms.may_have_folded(word) {
             return &[];
         }
         if !self.known.contains_key(word) {
@@ -229,6 +229,9 @@ impl CountedText {
         for word in words(text) {
             let position = start.saturating_add(saturated(word.position));
             self.length = self.length.max(position.saturating_add(1));
+            if !known.forms.may_have(text, &word) {
+                continue;
+            }
             folded.clear();
             fold_into(text.get(word.range.clone()).unwrap_or_default(), &mut folded);
             for FoundWord { number, is_itself } in known.found(&folded).iter().copied() {

@@ -8,7 +8,7 @@ use std::fmt;
 
 use fetchwell_core::record::RecordData;
 
-use super::near_text::NearText;
+use super::near_text::{AskedWords, NearText};
 use super::{Likeness, ScoredCandidate};
 
 /// Maximum number of different bits in the similarity hashes of near-copies of which the texts are not compared.
@@ -87,8 +87,9 @@ impl Copies {
             return Self::default();
         }
         let records = (texts.read)(&rows);
+        let asked = AskedWords::new(&texts.asked);
         let read: HashMap<i64, NearText> =
-            records.iter().map(|(row, data)| (*row, NearText::new(data, &texts.asked))).collect();
+            records.iter().map(|(row, data)| (*row, NearText::new(data, &asked))).collect();
         let mut copies = Self::default();
         for (copy, originals) in &suspects {
             let Some(candidate) = candidates.get(*copy) else { continue };

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use fetchwell_core::record::{RecordData, is_author_field, is_same_name, is_time_field};
 use serde_json::Value;
 
-use super::super::words::{WordKind, fold_into, words};
+use super::super::words::{PossibleWords, WordKind, fold_into, words};
 use super::dates::without_dates;
 
 /// Number of words of a sequence.
@@ -54,6 +54,22 @@ const UNCOMPARED: [&str; 25] = [
     "category",
 ];
 
+/// Words of texts that stand for words of a query.
+#[derive(Debug)]
+pub(super) struct AskedWords<'a> {
+    words: &'a HashSet<String>,
+    possible: PossibleWords,
+}
+
+impl<'a> AskedWords<'a> {
+    /// Takes folded words.
+    pub(super) fn new(words: &'a HashSet<String>) -> Self {
+        let mut possible = PossibleWords::default();
+        words.iter().for_each(|word| possible.add(word));
+        Self { words, possible }
+    }
+}
+
 /// Text of a record as it is compared with others.
 #[derive(Debug, Default)]
 pub(super) struct NearText {
@@ -70,8 +86,8 @@ pub(super) struct NearText {
 }
 
 impl NearText {
-    /// Reads the text of a record. `asked` has the words that stand for those of the query, folded.
-    pub(super) fn new(data: &RecordData, asked: &HashSet<String>) -> Self {
+    /// Reads the text of a record. `asked` has the words that stand for those of the query.
+    pub(super) fn new(data: &RecordData, asked: &AskedWords<'_>) -> Self {
         let mut text = Self::default();
         let mut folded = String::new();
         for (name, value) in data {
@@ -109,7 +125,7 @@ impl NearText {
         name: &str,
         value: &Value,
         is_compared: bool,
-        asked: &HashSet<String>,
+        asked: &AskedWords<'_>,
         folded: &mut String,
     ) {
         let is_compared = is_compared && is_field_compared(name);
@@ -133,8 +149,8 @@ impl NearText {
         }
     }
 
-    fn add_text(&mut self, text: &str, is_compared: bool, asked: &HashSet<String>, folded: &mut String) {
-        for word in words(text) {
+    fn add_text(&mut self, text: &str, is_compared: bool, asked: &AskedWords<'_>, folded: &mut String) {
+        for word in words(text).filter(|word| asked.possible.may_have(text, word)) {
             folded.clear();
             fold_into(text.get(word.range).unwrap_or_default(), folded);
             self.note_asked(folded, asked);
@@ -160,8 +176,8 @@ impl NearText {
         self.sequences.extend(added.windows(SEQUENCE).map(hash));
     }
 
-    fn note_asked(&mut self, word: &str, asked: &HashSet<String>) {
-        if asked.contains(word) && !self.asked.contains(word) {
+    fn note_asked(&mut self, word: &str, asked: &AskedWords<'_>) {
+        if asked.words.contains(word) && !self.asked.contains(word) {
             self.asked.insert(word.to_owned());
         }
     }
@@ -200,7 +216,7 @@ mod tests {
     #[track_caller]
     fn check(one: &Value, other: &Value, query: &str, expect: bool) {
         let asked: HashSet<String> = query.split(' ').map(str::to_owned).collect();
-        let text = |value: &Value| NearText::new(value.as_object().unwrap(), &asked);
+        let text = |value: &Value| NearText::new(value.as_object().unwrap(), &AskedWords::new(&asked));
         let (one_text, other_text) = (text(one), text(other));
         assert_eq!(one_text.is_near(&other_text), expect, "{query}: {one} {other}");
         assert_eq!(other_text.is_near(&one_text), expect, "{query}: {other} {one}");

@@ -16,9 +16,11 @@
 //!
 //! * `camel_case`: the parts of a word in camel case
 //! * `joined`: the pieces of a text that are one word beside their words
+//! * `possible`: which words of a text may be among those to look for
 
 mod camel_case;
 mod joined;
+mod possible;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -29,6 +31,7 @@ use unicode_script::{Script, UnicodeScript};
 use self::camel_case::camel_case_parts;
 pub(crate) use self::joined::UNDERSCORE;
 use self::joined::{Compound, WrittenPiece, with_signs, without_connectors};
+pub(crate) use self::possible::PossibleWords;
 
 /// Maximum number of characters of a word. Longer words are indexed and looked up by their first characters.
 const WORD_CHARS: usize = 64;
