@@ -10,6 +10,7 @@ use tantivy::schema::Field;
 use tantivy::{InvertedIndexReader, Searcher, TantivyError, Term};
 
 use super::index::{TermFilter, warm_up};
+use super::known_terms::term_info;
 
 /// Maximum number of dictionary entries of one segment that are examined for one word.
 const MAX_SCANNED: usize = 20_000;
@@ -61,9 +62,9 @@ impl<'a> Dictionary<'a> {
         let mut infos = Vec::with_capacity(self.segments.len());
         for (segment, words) in self.searcher.segment_readers().iter().zip(&self.segments) {
             infos.push(if term.field() != self.text {
-                segment.inverted_index(term.field())?.get_term_info(term)?
+                term_info(segment.segment_id(), term, &*segment.inverted_index(term.field())?)?
             } else if words.may_contain(term) {
-                words.index.get_term_info(term)?
+                term_info(segment.segment_id(), term, &words.index)?
             } else {
                 None
             });

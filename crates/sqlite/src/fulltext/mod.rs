@@ -5,7 +5,7 @@
 //! `lexical`.
 //!
 //! * `search`: runs a search from query to hits
-//! * `dictionary`, `scoped_dictionary`: the words of the index
+//! * `dictionary`, `scoped_dictionary`, `known_terms`: the words of the index
 //! * `clauses`, `scope`: the query of the index, and the part of the store that it covers
 //! * `phrase`: the records of a segment that have a phrase
 //! * `candidates`, `evidence`: the records with the best scores of the index, and where they have the words
@@ -21,6 +21,7 @@ mod dictionary;
 mod evidence;
 mod hits;
 pub(crate) mod index;
+mod known_terms;
 mod meaning;
 mod phrase;
 mod post_filter;
