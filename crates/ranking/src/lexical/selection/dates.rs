@@ -127,7 +127,8 @@ fn kind_of(piece: &str) -> Kind {
         return if is_zone { Kind::Zone } else { kind_of_number(core) };
     }
     let is_capital = core.starts_with(char::is_uppercase);
-    if core.len() > 12 || core.len() < 2 {
+    let is_any = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(core));
+    if core.len() > 12 || core.len() < 2 || (!is_capital && !is_any(&BEFORE_TIME) && !is_any(&BEHIND_TIME)) {
         return Kind::Other;
     }
     let word = core.to_lowercase();
