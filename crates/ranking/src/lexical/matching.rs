@@ -52,8 +52,8 @@ pub struct ExcerptTerms {
     /// Filter of the words, also those of sequences.
     possible: PossibleWords,
     sequences: WordSequences,
-    /// The word of the query that each sequence stands for.
-    of_sequences: Vec<ExcerptTerm>,
+    /// The word of the query that each sequence stands for, and the words of the sequence with spaces between them.
+    of_sequences: Vec<(ExcerptTerm, String)>,
     /// Number of words of the query.
     slots: usize,
 }
@@ -79,13 +79,13 @@ impl ExcerptTerms {
         self.slots = self.slots.max(slot + 1);
         words.iter().for_each(|word| self.possible.add(word));
         self.sequences.add(words.to_vec());
-        self.of_sequences.push(ExcerptTerm { slot, weight });
+        self.of_sequences.push((ExcerptTerm { slot, weight }, words.join(" ")));
     }
 
     /// Returns the share of the words' weight that a part of a text has, with the headings above it: 0 to 1.
     pub(crate) fn share_of(&self, part: &str, headings: &str) -> f32 {
         let mut weights = vec![0.0_f32; self.slots];
-        for term in self.words.values().chain(&self.of_sequences) {
+        for term in self.words.values().chain(self.of_sequences.iter().map(|(term, _)| term)) {
             raise(&mut weights, term.slot, term.weight);
         }
         let total: f32 = weights.iter().sum::<f32>() * (1.0 + REPETITION_SHARE);
@@ -119,24 +119,34 @@ impl ExcerptTerms {
         found
     }
 
-    /// Returns the number of the query's word that a folded word stands for.
-    pub(super) fn slot_of(&self, folded: &str) -> Option<usize> {
-        self.words.get(folded).map(|term| term.slot)
+    /// Reads the words and sequences of a text that are looked for: the number of the query's word that each stands for, and its
+    /// folded form.
+    pub(super) fn each_form(&self, text: &str, mut read: impl FnMut(usize, &str)) {
+        self.each_match(text, |term, form, _| read(term.slot, form));
     }
 
     /// Returns the words of a text that are looked for, with their places.
     fn matches(&self, text: &str) -> Vec<(ExcerptTerm, Range<usize>)> {
-        let (mut folded, mut sequences) = (String::new(), self.sequences.finder());
         let mut matches = Vec::new();
+        self.each_match(text, |term, _, range| matches.push((term, range)));
+        matches
+    }
+
+    /// Reads the words and sequences of a text that are looked for, with their folded forms and their places.
+    fn each_match(&self, text: &str, mut read: impl FnMut(ExcerptTerm, &str, Range<usize>)) {
+        let (mut folded, mut sequences) = (String::new(), self.sequences.finder());
         for word in words(text).filter(|word| self.possible.may_have(text, word)) {
             folded.clear();
             fold_into(text.get(word.range.clone()).unwrap_or_default(), &mut folded);
-            let sequence = sequences.take(&folded, word.position, &word.range);
-            matches
-                .extend(sequence.and_then(|(number, range)| Some((*self.of_sequences.get(number)?, range))));
-            matches.extend(self.words.get(folded.as_str()).map(|term| (*term, word.range)));
+            if let Some((number, range)) = sequences.take(&folded, word.position, &word.range)
+                && let Some((term, form)) = self.of_sequences.get(number)
+            {
+                read(*term, form, range);
+            }
+            if let Some(term) = self.words.get(folded.as_str()) {
+                read(*term, &folded, word.range);
+            }
         }
-        matches
     }
 }
 

@@ -1,4 +1,4 @@
-//! The words of a record that stand for those of a query, with the fields that have them.
+//! The words and sequences of words of a record that stand for those of a query, with the fields that have them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,6 @@ use fetchwell_core::record::{MatchedForm, RecordData};
 
 use crate::lexical::field_texts::texts_of;
 use crate::lexical::matching::{ExcerptTerms, SCAN_BYTES};
-use crate::lexical::words::{fold_into, words};
 
 /// Maximum number of words of a record that are named for one word of a query.
 const MAX_FORMS: usize = 5;
@@ -22,16 +21,11 @@ pub(in crate::lexical) fn forms_in(
     terms: &ExcerptTerms,
 ) -> BTreeMap<usize, Vec<MatchedForm>> {
     let mut found: BTreeMap<usize, Vec<MatchedForm>> = BTreeMap::new();
-    let (mut left, mut folded) = (SCAN_BYTES, String::new());
+    let mut left = SCAN_BYTES;
     for (name, text) in texts_of(data) {
         let text = first_bytes(&text, left);
         left -= text.len();
-        for word in words(text) {
-            folded.clear();
-            fold_into(text.get(word.range).unwrap_or_default(), &mut folded);
-            let Some(slot) = terms.slot_of(&folded) else { continue };
-            add(found.entry(slot).or_default(), &folded, name);
-        }
+        terms.each_form(text, |slot, form| add(found.entry(slot).or_default(), form, name));
     }
     found
 }
@@ -60,18 +54,26 @@ mod tests {
         for (word, slot) in [("lease", 0), ("leases", 0), ("harbour", 1), ("7731", 2)] {
             terms.add(word, slot, 1.0);
         }
+        terms.add_sequence(&["berth".to_owned(), "7".to_owned()], 3, 0.9);
         let data = json!({
             "subject": "Lease of the harbour",
             "body": "The leases end. Lease, lease!",
             "number": 7731,
             "tags": ["HARBOUR", "other"],
+            "title": "Berth 7",
         });
         let data: RecordData = serde_json::from_value(data).unwrap();
         let mut found = Vec::new();
         for (slot, forms) in forms_in(&data, &terms) {
             found.extend(forms.iter().map(|form| format!("{slot} {}: {}", form.form, form.fields.join(" "))));
         }
-        let expect = ["0 lease: subject body", "0 leases: body", "1 harbour: subject tags", "2 7731: number"];
+        let expect = [
+            "0 lease: subject body",
+            "0 leases: body",
+            "1 harbour: subject tags",
+            "2 7731: number",
+            "3 berth 7: title",
+        ];
         assert_eq!(found, expect);
     }
 
