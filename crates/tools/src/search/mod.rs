@@ -24,7 +24,7 @@ pub use explanation::{ExplainedSearch, ExplanationLine, SearchExplanation, expla
 use fetchwell_core::record::RecordData;
 use fetchwell_source::{Count, SearchMode, SearchOperator, SearchPage, SearchQuery, StageClock};
 pub use operator_times::parse_since;
-use page::{SearchNotes, SearchState, build_page};
+use page::{SearchNotes, SearchState, build_page, has_room};
 pub use query_language::{ParsedQuery, parse_query};
 pub use reader::{SearchReader, dated_position, parse_dated};
 use request::{PAGING, Request, resolve_openai};
@@ -99,10 +99,11 @@ async fn search(
     let started = rest.started().unwrap_or_else(|| toolbox.now());
     let parsed =
         ParsedQuery::read(&request.criteria.text, &toolbox.local(started), &source).await.map_err(failed)?;
-    let query = request.criteria.query(&parsed, wanted.min(MAX_LIMIT))?;
+    let first_hits = request.first_hits(source.is_federation());
+    let query = request.criteria.query(&parsed, first_hits.min(MAX_LIMIT))?;
     let query = SearchQuery { explains: request.explains, ..query };
     let mut clock = StageClock::start(query.explains);
-    let reader = SearchReader { source: &source, query };
+    let mut reader = SearchReader { source: &source, query };
     let count = rest.count.map(|(value, accuracy)| Count { value, accuracy });
     let mut found =
         SearchPage { hits: rest.hits, next: rest.position, count, notes: warnings, ..SearchPage::default() };
@@ -111,8 +112,18 @@ async fn search(
     let is_full = |found: &mut SearchPage| {
         found.hits.len() >= wanted || found.hits.iter().any(|hit| fetchable_id(hit).is_some())
     };
-    if is_first_page || (found.next.is_some() && found.hits.len() < wanted) {
+    if is_first_page || (found.next.is_some() && found.hits.len() < first_hits) {
         reader.read(&mut found, MAX_READS, is_full).await.map_err(failed)?;
+    }
+    if let Some(position) = found.next.clone()
+        && (first_hits..wanted).contains(&found.hits.len())
+        && has_room(toolbox, &request, &found.hits)
+    {
+        reader.query.limit = wanted - found.hits.len();
+        // The next page says why it cannot be read.
+        if reader.read(&mut found, MAX_READS, is_full).await.is_err() {
+            found.next = Some(position);
+        }
     }
     clock.end("whole search");
     found.stages.extend(clock.into_stages());

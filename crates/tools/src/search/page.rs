@@ -195,6 +195,17 @@ pub(super) async fn build_page(
     Ok(ExplainedSearch { payload, explanation })
 }
 
+/// Returns true if a page without `limit` may have room for more than some hits.
+pub(super) fn has_room(toolbox: &Toolbox, request: &Request, hits: &[Hit]) -> bool {
+    let room = request.budget(toolbox).bytes;
+    let limits = ResultLimits { room, title: ROOMY.title, link: ROOMY.link };
+    let results: Vec<_> =
+        hits.iter().map(|hit| SearchResult::from_hit(hit, request.profile, limits)).collect();
+    let items: Vec<PageItem<'_>> =
+        hits.iter().zip(&results).map(|(hit, result)| page_item(hit, result.as_ref())).collect();
+    plan_page(&items, room, ROOMY.pressure).shown.len() >= hits.len()
+}
+
 /// Plans the results of an answer, with the labels of their accounts if there is room.
 fn plan_labelled(
     request: &Request,
@@ -306,6 +317,11 @@ fn plan_results(
     best.map_or_else(|| plan(ROOMY), |(_, planned)| Ok(planned))
 }
 
+/// Returns a hit as it is planned, with its result if it has one.
+fn page_item<'a>(hit: &'a Hit, result: Option<&SearchResult>) -> PageItem<'a> {
+    PageItem { bare: result.map_or(usize::MAX, SearchResult::bare_len), excerpt: &hit.excerpt }
+}
+
 /// Plans the hits of a page in one layout.
 fn plan_layout(
     request: &Request,
@@ -323,13 +339,8 @@ fn plan_layout(
         let limits = ResultLimits { room, title: layout.title, link: layout.link };
         let results: Vec<Option<SearchResult>> =
             candidates.clone().map(|hit| SearchResult::from_hit(hit, request.profile, limits)).collect();
-        let items: Vec<PageItem<'_>> = candidates
-            .zip(&results)
-            .map(|(hit, result)| PageItem {
-                bare: result.as_ref().map_or(usize::MAX, SearchResult::bare_len),
-                excerpt: &hit.excerpt,
-            })
-            .collect();
+        let items: Vec<PageItem<'_>> =
+            candidates.zip(&results).map(|(hit, result)| page_item(hit, result.as_ref())).collect();
         let plan = plan_page(&items, room, layout.pressure);
         // A token has at least one byte.
         if budget.bytes <= budget.tokens {

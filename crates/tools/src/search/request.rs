@@ -24,6 +24,9 @@ const MAX_QUERY_CHARS: usize = 1_000;
 /// Maximum number of hits on a page without `limit`.
 const DEFAULT_LIMIT: usize = 25;
 
+/// Number of hits that are read at first for a page without `limit`. Few pages have room for more.
+const FIRST_HITS: usize = 12;
+
 /// Maximum number of hits in the `openai` profile, which has no `limit`.
 const OPENAI_HITS: usize = 50;
 
@@ -173,6 +176,13 @@ impl Request {
             (Profile::Standard | Profile::Docs, None) => DEFAULT_LIMIT,
             (Profile::OpenAi, None) => OPENAI_HITS,
         }
+    }
+
+    /// Returns the number of hits that are read at first of a source. Of several sources, those that are not shown decide the
+    /// order.
+    pub(super) fn first_hits(&self, is_federation: bool) -> usize {
+        let is_short = self.limit.is_none() && self.profile != Profile::OpenAi && !is_federation;
+        if is_short { FIRST_HITS.min(self.max_hits()) } else { self.max_hits() }
     }
 
     /// Returns the budget, which grows with `limit`.
