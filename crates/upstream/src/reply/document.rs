@@ -4,7 +4,7 @@ use fetchwell_core::record::{RecordData, WebLink};
 use serde_json::Value;
 
 use super::content::{Content, ToolError, error_inside};
-use super::fields::{DATE, TEXT, TITLE, URL, named, text_of, time_of};
+use super::fields::{DATE, TEXT, TITLE, URL, named, named_as, text_of, time_of};
 use crate::mapping::{FetchMapping, Pointer};
 
 /// Fields that records have in the order in which they are shown.
@@ -41,24 +41,23 @@ pub(crate) fn document(content: Content, mapping: &FetchMapping) -> Result<Recor
     let FetchMapping { title, text, url, date, .. } = mapping;
     let places: [(&Option<Pointer>, &[&str]); 4] = [(title, TITLE), (url, URL), (date, DATE), (text, TEXT)];
     for (field, (pointer, names)) in FIELDS.iter().zip(places) {
-        let value = match pointer {
-            Some(pointer) => {
-                if let Some(name) = pointer.field() {
-                    rest.shift_remove(name);
-                }
-                pointer.value_in(&whole).and_then(text_of)
-            }
-            None => named(&whole, names).and_then(|(name, value)| {
-                // A field of the object itself is not shown twice; one of an object in it stays in its place.
-                rest.shift_remove(name);
-                text_of(value)
-            }),
+        let read = |value| match *field {
+            "date" => time_of(&text_of(value)?),
+            "url" => text_of(value).filter(|url| url.parse::<WebLink>().is_ok()),
+            _ => text_of(value),
         };
-        let value = value.and_then(|value| if *field == "date" { time_of(&value) } else { Some(value) });
-        // Some servers repeat the id as the link.
-        let value = value.filter(|value| *field != "url" || value.parse::<WebLink>().is_ok());
-        data.extend(value.map(|value| ((*field).to_owned(), Value::from(value))));
+        let found = match pointer {
+            Some(pointer) => pointer.value_in(&whole).and_then(read).map(|value| (pointer.field(), value)),
+            None => named_as(&whole, names, read).map(|(name, value)| (Some(name), value)),
+        };
+        if let Some((name, value)) = found {
+            // A field of the object itself is not shown twice; one of an object in it stays in its place.
+            name.map(|name| rest.shift_remove(name));
+            data.insert((*field).to_owned(), Value::from(value));
+        }
     }
+    // Some servers repeat the id as the link.
+    rest.retain(|name, value| !URL.contains(&name.as_str()) || Some(&*value) != whole.get("id"));
     for (name, value) in rest {
         let is_empty = match &value {
             Value::Null => true,
@@ -129,6 +128,13 @@ mod tests {
         check(json!({"document": {"heading": "T", "body": "x"}}), &auto, &json!({"title": "T", "text": "x"}));
         let mapping = FetchMapping { text: "/a/b".parse().ok(), ..FetchMapping::default() };
         check(json!({"a": {"b": "x"}, "text": "no"}), &mapping, &json!({"text": "x", "a": {"b": "x"}}));
+        // What is no time and no link stays as it is.
+        check(
+            json!({"title": "T", "text": "x", "date": "in May", "updated_at": "2026-01-02", "url": "notes://7"}),
+            &auto,
+            &json!({"title": "T", "date": "2026-01-02", "text": "x", "url": "notes://7"}),
+        );
+        check(json!({"id": "a/7", "text": "x", "url": "a/7"}), &auto, &json!({"text": "x"}));
         check(json!([1, 2]), &auto, &json!({"text": "[1,2]"}));
     }
 

@@ -68,12 +68,19 @@ pub(super) fn text_at(object: &Value, pointer: Option<&Pointer>, names: &[&str])
 
 /// Returns the first value with one of some names that has a text, with the name.
 pub(super) fn named<'a>(object: &'a Value, names: &[&'a str]) -> Option<(&'a str, &'a Value)> {
+    named_as(object, names, |value| text_of(value).map(|_| value))
+}
+
+/// Returns the first value with one of some names that can be read, with the name.
+pub(super) fn named_as<'a, T>(
+    object: &'a Value,
+    names: &[&'a str],
+    read: impl Fn(&'a Value) -> Option<T>,
+) -> Option<(&'a str, T)> {
     let fields = object.as_object()?;
     let inner = || WRAPPERS.iter().filter_map(|name| fields.get(*name)?.as_object());
     let find = |fields: &'a Map<String, Value>| {
-        let found =
-            |name: &&'a str| Some((*name, fields.get(*name).filter(|value| text_of(value).is_some())?));
-        names.iter().find_map(found)
+        names.iter().find_map(|name| Some((*name, read(fields.get(*name)?)?)))
     };
     find(fields).or_else(|| inner().find_map(find))
 }
