@@ -22,8 +22,8 @@ use super::explanation::{MAX_ALL_WORDS, forms_in};
 use super::hits::located;
 use super::matching::{ExcerptTerms, ScanAllowance, locate_texts};
 use super::selection::Match;
-use super::terms::{JoinedSlot, QueryTerms, Slot, share_of};
-use super::words::{fold_into, words};
+use super::terms::{JoinedSlot, QueryTerms, Slot, field_words, share_of};
+use super::words::{Word, WordKind, fold_into, words};
 
 /// Weight of another form of a word, beside 1 for the word itself.
 const FORM_WEIGHT: f32 = 0.8;
@@ -69,8 +69,8 @@ impl ForeignTerms {
         Self {
             terms,
             query,
-            excluded: search.excluded.iter().map(|text| folded(text)).collect(),
-            title: in_title.map(|field| folded(&field.text)).collect(),
+            excluded: search.excluded.iter().map(|text| folded(text, false)).collect(),
+            title: in_title.flat_map(|field| field_words(&field.text)).collect(),
             scan: ScanAllowance::default(),
         }
     }
@@ -78,13 +78,12 @@ impl ForeignTerms {
     /// Returns true if a result has no excluded word where its text is known, and the words that its title must have.
     #[must_use]
     pub fn passes(&self, record: &RecordData) -> bool {
-        let has = |text: &str, words: &String| folded(text).contains(words.as_str());
+        let has = |text: &str, words: &str| {
+            [false, true].into_iter().any(|with_parts| folded(text, with_parts).contains(words))
+        };
         let title = own_title(record).unwrap_or_default();
         !self.excluded.iter().any(|words| texts(record).any(|text| has(text, words)))
-            && self
-                .title
-                .iter()
-                .all(|words| words.split_whitespace().all(|word| has(title, &format!(" {word} "))))
+            && self.title.iter().all(|word| has(title, &format!(" {word} ")))
     }
 
     /// Returns the share of the query's words that a result has in its title and its text; words of a request count little.
@@ -172,10 +171,11 @@ fn texts_by_name(record: &RecordData) -> impl Iterator<Item = (&String, &str)> {
     texts.map(|(name, text)| (name, fetchwell_core::fit::first_bytes(text, MAX_TEXT_BYTES)))
 }
 
-/// Returns the folded words of a text with a space around each.
-fn folded(text: &str) -> String {
+/// Returns the folded words of a text with a space around each, those in camel case as they are or also with their parts.
+fn folded(text: &str, with_parts: bool) -> String {
     let mut folded = String::from(" ");
-    for word in words(text).filter(|word| !word.is_joined()) {
+    let is_shown = |word: &Word| !word.is_joined() && (with_parts || word.kind != WordKind::Part);
+    for word in words(text).filter(is_shown) {
         folded.push_str(&word.folded(text));
         folded.push(' ');
     }
@@ -240,5 +240,28 @@ mod tests {
         let terms = ForeignTerms::new(&search, records.iter());
         let passes: Vec<bool> = records.iter().map(|record| terms.passes(record)).collect();
         assert_eq!(passes, [false, true, false]);
+    }
+
+    #[test]
+    fn words_in_camel_case_are_compared_as_they_are() {
+        let field = fetchwell_source::FieldText { field: SearchField::Title, text: "GitHub".to_owned() };
+        let titled = SearchText { fields: vec![field], ..SearchText::plain("x") };
+        let without = |text: &str| SearchText { excluded: vec![text.to_owned()], ..SearchText::plain("x") };
+        for (search, title, expect) in [
+            (&titled, "Tips for github", true),
+            (&titled, "Tips for GITHUB", true),
+            (&titled, "Tips for git", false),
+            (&without("GitHub"), "github tips", false),
+            (&without("GitHub actions"), "All GitHub Actions", false),
+            (&without("git hub"), "All GitHub actions", false),
+            (&without("GitHub"), "git hub", true),
+        ] {
+            let record = record(title, "");
+            assert_eq!(
+                ForeignTerms::new(search, std::iter::once(&record)).passes(&record),
+                expect,
+                "{title}"
+            );
+        }
     }
 }

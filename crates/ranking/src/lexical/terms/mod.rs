@@ -335,9 +335,11 @@ impl Phrase {
     }
 }
 
-/// Returns the words that a field must contain, as they are folded.
+/// Returns the words that a field must contain, as they are folded. A word in camel case need not have its parts:
+/// `from:McDonald` finds `mcdonald`.
 pub(crate) fn field_words(text: &str) -> Vec<String> {
-    query_words(text).into_iter().map(|word| word.folded(text)).collect()
+    let whole = query_words(text).into_iter().filter(|word| word.kind != WordKind::Part);
+    whole.map(|word| word.folded(text)).collect()
 }
 
 /// Returns the words of a text that are looked up. A character that belongs to a pair is looked up as that pair, which
