@@ -25,7 +25,7 @@ const MAX_QUERY_CHARS: usize = 1_000;
 const DEFAULT_LIMIT: usize = 25;
 
 /// Number of hits that are read at first for a page without `limit`. Few pages have room for more.
-const FIRST_HITS: usize = 12;
+const FIRST_HITS: usize = 16;
 
 /// Maximum number of hits in the `openai` profile, which has no `limit`.
 const OPENAI_HITS: usize = 50;
