@@ -57,6 +57,9 @@ const LAYOUTS: [Layout; 3] = [
     Layout { title: 72, link: 100, pressure: Pressure::KeepHits, hits: MIN_HITS },
 ];
 
+/// Bytes of an answer without results and cursor: names of its fields and a count.
+const OVERHEAD: usize = 100;
+
 /// Maximum tokens of a cursor and its key. Its letters are random, and a token has at least one byte.
 const CURSOR_TOKENS: usize = MAX_CURSOR_CHARS + 20;
 
@@ -197,7 +200,7 @@ pub(super) async fn build_page(
 
 /// Returns true if a page without `limit` may have room for more than some hits.
 pub(super) fn has_room(toolbox: &Toolbox, request: &Request, hits: &[Hit]) -> bool {
-    let room = request.budget(toolbox).bytes;
+    let room = request.budget(toolbox).bytes.saturating_sub(MAX_CURSOR_CHARS + OVERHEAD);
     let limits = ResultLimits { room, title: ROOMY.title, link: ROOMY.link };
     let results: Vec<_> =
         hits.iter().map(|hit| SearchResult::from_hit(hit, request.profile, limits)).collect();
