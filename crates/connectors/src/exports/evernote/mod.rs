@@ -187,7 +187,7 @@ mod tests {
         });
         match read {
             Ok(()) => Ok(notes),
-            Err(ReadError::Rejected(reason)) => Err(reason),
+            Err(ReadError::Rejected(problem)) => Err(problem.text),
             Err(ReadError::Ended(error)) => Err(error.to_string()),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::io::{Cursor, Read};
 
+use super::super::super::skips::Problem;
 use cfb::CompoundFile;
 
 /// Start of a compound file.
@@ -13,8 +14,10 @@ const MAX_STREAM_BYTES: u64 = 64 * 1024 * 1024;
 /// Stream of a document in a newer format with a password.
 const ENCRYPTED_PACKAGE: &str = "/EncryptedPackage";
 
-/// Reason why an encrypted document is not read.
-pub(super) const ENCRYPTED: &str = "it is encrypted; save it without a password";
+/// Returns the problem of an encrypted document.
+pub(super) fn encrypted() -> Problem {
+    Problem::encrypted("it is encrypted; save it without a password")
+}
 
 /// Returns true if a file is a compound file.
 pub(in super::super) fn is_compound_file(bytes: &[u8]) -> bool {
@@ -30,16 +33,16 @@ impl Compound {
     /// # Errors
     ///
     /// The file is damaged, or has an encrypted document.
-    pub(super) fn open(bytes: Vec<u8>) -> Result<Self, String> {
+    pub(super) fn open(bytes: Vec<u8>) -> Result<Self, Problem> {
         let file = CompoundFile::open(Cursor::new(bytes)).map_err(|error| broken(&error))?;
         if file.is_stream(ENCRYPTED_PACKAGE) {
-            return Err(ENCRYPTED.to_owned());
+            return Err(encrypted());
         }
         Ok(Self(file))
     }
 
     /// Reads a stream of the root storage. Returns `None` if there is none.
-    pub(super) fn read(&mut self, name: &str) -> Result<Option<Vec<u8>>, String> {
+    pub(super) fn read(&mut self, name: &str) -> Result<Option<Vec<u8>>, Problem> {
         let path = format!("/{name}");
         if !self.0.is_stream(&path) {
             return Ok(None);
@@ -48,7 +51,9 @@ impl Compound {
         let mut bytes = Vec::new();
         stream.take(MAX_STREAM_BYTES + 1).read_to_end(&mut bytes).map_err(|error| broken(&error))?;
         if bytes.len() as u64 > MAX_STREAM_BYTES {
-            return Err(format!("its stream {name} is larger than {MAX_STREAM_BYTES} bytes"));
+            return Err(Problem::too_large(format!(
+                "its stream {name} is larger than {MAX_STREAM_BYTES} bytes"
+            )));
         }
         Ok(Some(bytes))
     }
