@@ -31,4 +31,4 @@ pub(crate) use self::ods::read_ods;
 pub(crate) use self::odt::read_odt;
 pub(crate) use self::pptx::read_pptx;
 pub(crate) use self::xlsx::read_xlsx;
-pub(crate) use self::xml::{Node, Tag, walk_xml};
+pub(crate) use self::xml::{Node, Tag, referenced_character, walk_xml};
