@@ -248,9 +248,9 @@ fn hostile_files_are_named_and_skipped() {
             "its JSON is not that of a notebook",
         ),
         ("subtitles", "a.srt", b"no times".to_vec(), "it has no lines with times"),
-        ("msg", "chain.msg", chain, "its container is damaged"),
-        ("msg", "storage.msg", storage, "its container is damaged"),
-        ("msg", "text.msg", b"no message".to_vec(), "its container is damaged"),
+        ("msg", "chain.msg", chain, "its container is broken"),
+        ("msg", "storage.msg", storage, "its container is broken"),
+        ("msg", "text.msg", b"no message".to_vec(), "its container is broken"),
         (
             "enex",
             "deep.enex",

@@ -77,7 +77,7 @@ mod tests {
         ] {
             let mut cyclic = bytes.clone();
             cyclic[at..at + 4].copy_from_slice(&value.to_le_bytes());
-            assert!(read(&cyclic).unwrap_err().text.contains("its container is damaged"), "{at}");
+            assert!(read(&cyclic).unwrap_err().text.contains("its container is broken"), "{at}");
         }
     }
 }
