@@ -34,7 +34,7 @@ pub(super) struct Summary {
 pub(super) struct Counts {
     /// Records by effect.
     pub(super) tally: Tally,
-    /// What was left out by design or could not be read.
+    /// Files and records that were left out by design or could not be read.
     pub(super) skips: SkipCounts,
     /// Attachments of accepted messages, and files in them, that could not be read.
     pub(super) unread_attachments: u64,

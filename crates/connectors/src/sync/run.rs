@@ -169,13 +169,7 @@ impl Synchronization<'_> {
         let (mut skips, unread_attachments) = (intake.skips().clone(), intake.unread_attachments());
         let (imported, _rejected) = intake.finish()?;
         let (tally, index_problem) = (imported.tally, imported.index_problem);
-        for (path, stored) in store.unreadable(import.id)? {
-            if !run.counts.unreadable.contains(&path) {
-                let problem = Problem::from_stored(&stored);
-                skips.add(problem.reason, 1);
-                report.still_rejected(&path, &problem.text);
-            }
-        }
+        run.add_earlier_problems(&mut skips, report)?;
         Ok(SyncOutcome {
             tally,
             read,
@@ -249,6 +243,22 @@ impl Run<'_> {
             files.clear();
             if items.is_empty() {
                 return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts and reports the files that an earlier synchronization could not read, and that have not changed since.
+    fn add_earlier_problems(
+        &self,
+        skips: &mut SkipCounts,
+        report: &mut dyn Report,
+    ) -> Result<(), ImportError> {
+        for (path, stored) in self.store.unreadable(self.import.id)? {
+            if !self.counts.unreadable.contains(&path) {
+                let problem = Problem::from_stored(&stored);
+                skips.add(problem.reason, 1);
+                report.still_rejected(&path, &problem.text);
             }
         }
         Ok(())
