@@ -138,6 +138,12 @@ pub(crate) fn store_or_database_to_fill(
     }
 }
 
+/// Returns the path or the URL of the store that [`store_or_database_to_fill`] returns. Creates nothing and prints nothing.
+pub(crate) fn planned_store(named: Option<&Path>, environment: &Environment) -> Result<PathBuf, Failure> {
+    let named = named.map(Path::to_owned).or_else(|| default_store(environment));
+    named.ok_or_else(unknown_folder)
+}
+
 /// Returns a note if a configuration has sources and the default store is none of them, so that no command reads it.
 pub(crate) fn unread_store_note(settings: &FileSettings, store: &Path) -> Option<String> {
     let is_read = settings.sources.iter().any(|source| is_store_at(source, store));

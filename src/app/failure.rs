@@ -31,6 +31,9 @@ pub(crate) struct Failure {
 /// Exit code of failures without a specific one.
 const GENERAL: u8 = 1;
 
+/// Exit code of an import that could not read a part: everything else is imported.
+const PARTIAL: u8 = 3;
+
 /// Exit code of an invalid command line.
 const USAGE: u8 = 2;
 
@@ -71,6 +74,16 @@ impl Failure {
     /// Creates the failure of a command that has said all there is to say.
     pub(crate) fn without_message() -> Self {
         Self { message: String::new(), exit_code: GENERAL, unavailable: Vec::new() }
+    }
+
+    /// Creates the failure of an import that could not read a part. The message is empty if all was said.
+    pub(crate) fn partial(message: &str) -> Self {
+        Self::with_code(message, PARTIAL)
+    }
+
+    /// Returns true if everything that could be read is imported.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.exit_code == PARTIAL
     }
 
     /// Creates the failure of a command that the user stopped.

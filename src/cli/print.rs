@@ -6,7 +6,7 @@
 use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style};
-use fetchwell_core::terminal::{self, Line, escape_json, escape_line, escape_lines, note};
+use fetchwell_core::terminal::{self, Line, escape_json, escape_line, escape_lines};
 use serde::Serialize;
 
 /// Output format of a command.
@@ -109,12 +109,6 @@ pub(super) fn grouped(number: impl Into<u64>) -> String {
 /// Formats a number with its noun, in the plural unless it is one.
 pub(super) fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
-}
-
-/// Prints the number of files of an import that are of no kind that is read.
-pub(super) fn note_skipped(files: u64, description: &str) {
-    let others = if files == 1 { "1 file is" } else { &format!("{} files are", grouped(files)) };
-    note(&format_args!("{others} of no kind that is read; {description}"));
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 //! * `values`, `field_names`, `key`: typed values, the fields with a role, canonical keys
 //! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds
 //! * `intake`: the checks and writes of every importer
+//! * `skips`: what an import does not take, by reason
 //! * `sync`: imports that follow their origin
 //!
 //! Uses `core` and `source`.
@@ -39,6 +40,7 @@ mod meter;
 mod office;
 mod pdf;
 mod records;
+mod skips;
 mod sqlite;
 mod sync;
 mod tables;
@@ -53,7 +55,8 @@ pub use archive::unzip_input;
 pub use depth::PARSER_STACK_BYTES;
 pub use field_names::FieldNames;
 pub use files::{
-    CategoryFrom, FileSelection, InvalidCategoryFrom, import_content, import_files, import_mbox, special_file,
+    CategoryFrom, FileSelection, InvalidCategoryFrom, import_content, import_files, import_mbox,
+    is_generated, special_file,
 };
 pub use git::{import_git, import_git_log};
 pub use input::Input;
@@ -62,9 +65,11 @@ pub use item::FileKind;
 pub use json::import_json;
 pub use pdf::{extract_pdf, limit_pdf_memory};
 pub use records::import_records;
+pub use skips::{Problem, SkipCounts, SkipReason};
 pub use sync::{
-    Guess, ImportKind, ImportOptions, StoreFiles, SyncOutcome, Synchronization, connection_name,
-    describe_held_records, file_kinds, guess_kind, watched_folder, without_links,
+    DryRun, DryRunOutcome, Guess, ImportKind, ImportOptions, StoreFiles, SyncOutcome, Synchronization,
+    UnknownKind, connection_name, describe_held_records, file_kinds, guess_kind, watched_folder,
+    without_links,
 };
 pub use tables::import_csv;
 

@@ -19,7 +19,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::intake::Intake;
-use super::item::{FileRecord, Item, ReadError};
+use super::item::{FileRecord, Item, ReadError, changed};
 use super::values::{SizeLimits, time_of_value};
 
 /// Maximum number of tables.
@@ -58,16 +58,14 @@ fn read_tables(file: &Path, item: &Item<'_>, intake: &mut Intake<'_>) -> Result<
     let mut limits = SizeLimits::new(fs::metadata(&file).map_or(0, |metadata| metadata.len()));
     for table in tables {
         match read_table(&database, &table, item, &mut limits, intake) {
-            Err(ReadError::Rejected(reason)) => {
-                intake.reject(&format!("{}: table {table}", item.path), &reason);
+            Err(ReadError::Rejected(problem)) => {
+                intake.reject_file(&format!("{}: table {table}", item.path), &problem);
             }
             other => other?,
         }
     }
     match access {
-        Access::Frozen(before) if !before.is_current(original) => {
-            Err("it was changed while it was read; import it again".into())
-        }
+        Access::Frozen(before) if !before.is_current(original) => Err(changed().into()),
         Access::Locked | Access::Copied | Access::Frozen(_) => Ok(()),
     }
 }

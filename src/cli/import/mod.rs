@@ -30,8 +30,8 @@ use tokio::sync::oneshot;
 use self::kind::Kind;
 use self::lease::wait_for_others;
 use self::report::{Counts, Summary};
-use super::print::Printer;
-use super::rejections::{Progress, Rejections, ReportFile};
+use super::print::{Printer, counted};
+use super::rejections::{EXIT_CODES, Progress, Rejections, ReportFile, note_skips};
 use super::sync::ImportDocs;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
@@ -40,6 +40,7 @@ use crate::config::Environment;
 
 /// Import files into a store. A repeated import changes nothing.
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(super) struct Import {
     #[command(subcommand)]
     command: Command,
@@ -163,32 +164,27 @@ impl RecordImport {
         let stopped = matches!(ended, Err(ImportError::Stopped));
         // Records read before a stop or an error are kept. Records written before the disk was full are counted.
         let ended = ended.and_then(|()| intake.flush());
-        let (skipped, unread_attachments) = (intake.skipped(), intake.unread_attachments());
+        let (skips, unread_attachments) = (intake.skips().clone(), intake.unread_attachments());
         let (ImportResult { tally, index_problem }, rejected) = intake.finish()?;
         progress.finish();
         report.finish();
         let reported = report_file.map_or(Ok(()), ReportFile::finish);
-        let counts = Counts { tally, rejected, skipped, unread_attachments, stopped };
-        let summary = Summary::new(&into.connection, counts);
+        let counts = Counts { tally, skips, unread_attachments, stopped };
+        let summary = Summary::new(&into.connection, &counts);
         let has_summary = ended.is_ok() || stopped || tally != Tally::default() || rejected > 0;
         // With --json there is one value, after the records are embedded.
         if has_summary && (!printer.json || ended.is_err()) {
             summary.print(printer);
         }
+        note_skips(&counts.skips);
         if let Some(problem) = &index_problem {
             note(&format!("the imported records cannot be searched: {problem}"));
         }
         ended?;
-        let failure = match rejected {
-            0 if index_problem.is_some() => {
-                Some(Failure::new("the records are imported but cannot be searched; see above"))
-            }
-            0 => reported.err(),
-            1 => Some(Failure::new("1 item was rejected, see above; everything else is imported")),
-            more => Some(Failure::new(format!(
-                "{more} items were rejected, see above; everything else is imported"
-            ))),
-        };
+        let unsearchable =
+            index_problem.map(|_| "the records are imported but cannot be searched; see above");
+        let failure =
+            unsearchable.map(Failure::new).or(reported.err()).or_else(|| incomplete(rejected, tally));
         Ok(Outcome { summary, failure })
     }
 }
@@ -208,8 +204,22 @@ impl Outcome {
             let message = format!("the records are imported but not embedded: {}", failure.message);
             Failure { message, ..failure }
         };
-        self.failure.or(failed.map(unembedded)).map_or(Ok(()), Err)
+        let whole_failure = self.failure.take_if(|failure| !failure.is_partial());
+        whole_failure.or(failed.map(unembedded)).or(self.failure).map_or(Ok(()), Err)
     }
+}
+
+/// Returns the failure of an import that rejected records or files.
+fn incomplete(rejected: u64, tally: Tally) -> Option<Failure> {
+    let (items, were) = (counted(rejected, "item"), if rejected == 1 { "was" } else { "were" });
+    let rejection = format!("{items} {were} rejected, see above");
+    let failure = || {
+        if tally == Tally::default() {
+            return Failure::new(format!("{rejection}; nothing is imported"));
+        }
+        Failure::partial(&format!("{rejection}; everything else is imported"))
+    };
+    (rejected > 0).then(failure)
 }
 
 /// Returns true for a pipe, which ends when its writer does, and for standard input.

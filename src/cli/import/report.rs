@@ -1,9 +1,11 @@
 //! The counts of an import, as one line or one JSON value.
 
+use fetchwell_connectors::SkipCounts;
 use fetchwell_source::contract::Tally;
 use serde::Serialize;
 
 use super::super::print::{Printer, counted, grouped};
+use super::super::rejections::SkipFields;
 
 /// The result of an import.
 #[derive(Serialize)]
@@ -14,7 +16,10 @@ pub(super) struct Summary {
     unchanged: u64,
     deleted: u64,
     rejected: u64,
+    /// Number of files of kinds that are not read.
     skipped: u64,
+    #[serde(flatten)]
+    by_reason: SkipFields,
     /// Number of attachments, and of files in them, that could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     unread_attachments: Option<u64>,
@@ -25,14 +30,12 @@ pub(super) struct Summary {
 }
 
 /// The counts of an import.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Counts {
     /// Records by effect.
     pub(super) tally: Tally,
-    /// Rejected records and files.
-    pub(super) rejected: u64,
-    /// Files of kinds that are not read.
-    pub(super) skipped: u64,
+    /// Files and records that were left out by design or could not be read.
+    pub(super) skips: SkipCounts,
     /// Attachments of accepted messages, and files in them, that could not be read.
     pub(super) unread_attachments: u64,
     /// True if the user stopped the import.
@@ -40,19 +43,20 @@ pub(super) struct Counts {
 }
 
 impl Summary {
-    pub(super) fn new(connection: &str, counts: Counts) -> Self {
-        let Counts { tally, rejected, skipped, unread_attachments, stopped } = counts;
-        let Tally { added, changed, unchanged, deleted } = tally;
+    pub(super) fn new(connection: &str, counts: &Counts) -> Self {
+        let Counts { tally, skips, unread_attachments, stopped } = counts;
+        let Tally { added, changed, unchanged, deleted } = *tally;
         Self {
             connection_id: connection.to_owned(),
             added,
             changed,
             unchanged,
             deleted,
-            rejected,
-            skipped,
-            unread_attachments: Some(unread_attachments).filter(|count| *count > 0),
-            stopped,
+            rejected: skips.not_read(),
+            skipped: skips.other_kinds(),
+            by_reason: skips.into(),
+            unread_attachments: Some(*unread_attachments).filter(|count| *count > 0),
+            stopped: *stopped,
             embedded_chunks: None,
         }
     }

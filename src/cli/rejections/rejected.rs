@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fetchwell_connectors as connectors;
-use fetchwell_connectors::Report;
+use fetchwell_connectors::{Report, SkipReason};
 use fetchwell_core::saturate::saturated;
 use fetchwell_core::terminal::output::note;
 use fetchwell_state::{not_a_file, private_options};
 use serde_json::json;
 
-use super::super::print::{counted, grouped, note_skipped};
+use super::super::print::{counted, grouped};
 use super::progress::Progress;
 use crate::app::failure::Failure;
 
@@ -198,13 +198,10 @@ impl Report for Rejections<'_> {
         }
     }
 
-    fn skipped(&mut self, files: u64, description: &str) {
-        self.progress.bar.suspend(|| note_skipped(files, description));
-    }
-
-    fn skipped_file(&mut self, path: &str) {
+    fn skipped(&mut self, path: &str, reason: SkipReason) {
         if let Some(report) = &mut self.report {
-            report.write(&json!({ "skipped": path, "reason": "it is of no kind that is read" }));
+            let (text, code) = (reason.phrase(1), reason.as_str());
+            report.write(&json!({ "skipped": path, "reason": text, "code": code }));
         }
     }
 

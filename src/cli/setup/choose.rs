@@ -41,19 +41,32 @@ impl Chooser {
         self == Self::Unanswered
     }
 
-    /// Returns the imports to do.
+    /// Returns the imports to do. Folders of files are imported only if the user names them.
     pub(super) fn imports(self, imports: Vec<Candidate>) -> Result<Vec<Candidate>, Failure> {
-        self.choose(imports, "Import which? Enter for all, `none`, or numbers such as 1,3")
+        let defaults = imports.iter().filter(|import| import.is_default()).count();
+        let question = match defaults {
+            0 => "Import which? Enter for none, `all`, or numbers such as 1,3",
+            all if all == imports.len() => "Import which? Enter for all, `none`, or numbers such as 1,3",
+            _ => "Import which? Enter for all but the folders, `all`, `none`, or numbers such as 1,3",
+        };
+        self.choose(imports, question, Candidate::is_default)
     }
 
-    /// Returns the items that the user chooses on a terminal, or all of them elsewhere.
-    pub(super) fn choose<Item>(self, items: Vec<Item>, question: &str) -> Result<Vec<Item>, Failure> {
+    /// Returns the items that the user chooses on a terminal, or all defaults elsewhere.
+    pub(super) fn choose<Item>(
+        self,
+        items: Vec<Item>,
+        question: &str,
+        is_default: impl Fn(&Item) -> bool,
+    ) -> Result<Vec<Item>, Failure> {
         if self != Self::Terminal || items.is_empty() {
-            return Ok(items);
+            return Ok(items.into_iter().filter(is_default).collect());
         }
+        let defaults: Vec<usize> =
+            items.iter().enumerate().filter(|(_, item)| is_default(item)).map(|(at, _)| at).collect();
         loop {
             note(&question);
-            match parse_choice(&answer()?, items.len()) {
+            match parse_choice(&answer()?, items.len(), &defaults) {
                 Ok(chosen) => {
                     let numbered = items.into_iter().enumerate();
                     return Ok(numbered
@@ -107,9 +120,10 @@ fn answer() -> Result<String, Failure> {
 }
 
 /// Parses numbers that begin with 1, and returns them beginning with 0.
-fn parse_choice(answer: &str, count: usize) -> Result<Vec<usize>, String> {
+fn parse_choice(answer: &str, count: usize, defaults: &[usize]) -> Result<Vec<usize>, String> {
     match answer.to_lowercase().as_str() {
-        "" | "all" | "y" | "yes" => return Ok((0..count).collect()),
+        "" | "y" | "yes" => return Ok(defaults.to_vec()),
+        "all" => return Ok((0..count).collect()),
         "none" | "n" | "no" => return Ok(Vec::new()),
         _ => {}
     }
@@ -128,9 +142,9 @@ mod tests {
     #[test]
     fn choices_are_numbers_of_the_list() {
         for (answer, expect) in [
-            ("", Ok(vec![0, 1, 2])),
+            ("", Ok(vec![0, 1])),
             ("all", Ok(vec![0, 1, 2])),
-            ("y", Ok(vec![0, 1, 2])),
+            ("y", Ok(vec![0, 1])),
             ("None", Ok(vec![])),
             ("1,3", Ok(vec![0, 2])),
             ("2, 1", Ok(vec![1, 0])),
@@ -138,7 +152,7 @@ mod tests {
             ("4", Err("`4` is not a number from 1 to 3".to_owned())),
             ("1-2", Err("`1-2` is not a number from 1 to 3".to_owned())),
         ] {
-            assert_eq!(parse_choice(answer, 3), expect, "{answer}");
+            assert_eq!(parse_choice(answer, 3, &[0, 1]), expect, "{answer}");
         }
     }
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::super::print::{FAINT, Printer};
 use super::super::sync::{Add, SyncReport};
-use super::find::{Group, Home, Origin, find_origins};
+use super::find::{FileCounts, Group, Home, Origin, count_files, find_origins};
 use crate::app::default_store::{default_store, store_to_fill};
 use crate::app::failure::Failure;
 use crate::config::Environment;
@@ -27,6 +27,11 @@ pub(super) struct Candidate {
     path: PathBuf,
     connection_id: ConnectionId,
     is_imported: bool,
+    /// False for a folder of files, which is imported only if the user names it.
+    is_default: bool,
+    /// Files of the folder by kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<FileCounts>,
     #[serde(skip)]
     kind: Option<ImportKind>,
 }
@@ -51,13 +56,38 @@ impl Candidate {
     pub(super) fn is_imported(&self) -> bool {
         self.is_imported
     }
+
+    /// Returns true unless it is a folder of files, which is imported only if the user names it.
+    pub(super) fn is_default(&self) -> bool {
+        self.is_default
+    }
+
+    /// Returns the files of a folder by kind as a phrase.
+    pub(super) fn files(&self) -> Option<String> {
+        self.files.as_ref().map(FileCounts::describe)
+    }
 }
 
 /// The results of imports.
 pub(super) struct ImportOutcome {
     pub(super) reports: Vec<SyncReport>,
-    /// True if everything was imported.
-    pub(super) is_complete: bool,
+    /// True if an import failed.
+    pub(super) has_failed: bool,
+    /// True if files or records of an import could not be read.
+    pub(super) is_partial: bool,
+}
+
+impl ImportOutcome {
+    /// Returns the failure with which the command ends. What is wrong was printed.
+    pub(super) fn ended(&self, has_other_failure: bool) -> Result<(), Failure> {
+        if self.has_failed || has_other_failure {
+            Err(Failure::without_message())
+        } else if self.is_partial {
+            Err(Failure::partial(""))
+        } else {
+            Ok(())
+        }
+    }
 }
 
 /// Returns what was found with a connection for each. No two have the same, and those that the store has keep theirs.
@@ -76,10 +106,42 @@ pub(super) fn candidates(origins: Vec<Origin>, store: &Path) -> Result<Vec<Candi
             path: origin.path,
             connection_id,
             is_imported: import.is_some(),
+            is_default: origin.group != Group::Folder,
+            files: None,
             kind: origin.kind,
         })
     };
     Ok(origins.into_iter().filter_map(candidate).collect())
+}
+
+/// Counts the files of the folders, and removes empty folders.
+pub(super) fn with_counts(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let folders = candidates.iter_mut().filter(|candidate| !candidate.is_default);
+    let folders: Vec<&mut Candidate> = folders.collect();
+    let counts = count_files(folders.iter().map(|folder| folder.path.clone()).collect());
+    for (folder, counts) in folders.into_iter().zip(counts) {
+        folder.files = Some(counts);
+    }
+    candidates.retain(|candidate| {
+        candidate.is_imported || !candidate.files.as_ref().is_some_and(FileCounts::is_empty)
+    });
+    candidates
+}
+
+/// Removes candidates that are in a chosen folder, which is imported with them.
+pub(super) fn without_nested(chosen: Vec<Candidate>) -> Vec<Candidate> {
+    let folders: Vec<PathBuf> =
+        chosen.iter().filter(|candidate| !candidate.is_default).map(|folder| folder.path.clone()).collect();
+    let is_apart = |candidate: &Candidate| {
+        let around =
+            folders.iter().find(|folder| candidate.path != **folder && candidate.path.starts_with(folder));
+        if let Some(folder) = around {
+            let (path, folder) = (candidate.path.display(), folder.display());
+            note(&format_args!("{path} is imported as a part of {folder}"));
+        }
+        around.is_none()
+    };
+    chosen.into_iter().filter(is_apart).collect()
 }
 
 /// Returns the files and folders that the user named.
@@ -122,7 +184,7 @@ pub(super) fn import_all(
     printer: Printer,
     environment: &Environment,
 ) -> Result<ImportOutcome, Failure> {
-    let mut outcome = ImportOutcome { reports: Vec::new(), is_complete: true };
+    let mut outcome = ImportOutcome { reports: Vec::new(), has_failed: false, is_partial: false };
     if chosen.is_empty() {
         return Ok(outcome);
     }
@@ -146,7 +208,8 @@ pub(super) fn import_all(
         let add = Add::new(candidate.path.clone(), store.clone(), candidate.kind, connection);
         match add.import_into(&store, environment) {
             Ok(report) => {
-                outcome.is_complete &= report.is_complete();
+                outcome.is_partial |= report.is_partial();
+                outcome.has_failed |= !report.is_complete() && !report.is_partial();
                 if !printer.json {
                     report.print(printer);
                 }
@@ -154,7 +217,7 @@ pub(super) fn import_all(
             }
             Err(failure) if failure.is_stop() => return Err(failure),
             Err(failure) => {
-                outcome.is_complete = false;
+                outcome.has_failed = true;
                 note(&format_args!("{} is not imported: {failure}", candidate.path.display()));
             }
         }

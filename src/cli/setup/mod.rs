@@ -4,7 +4,7 @@
 //! asked. Only the home folder is read, nothing is sent anywhere but to MCP servers that were chosen, a model is downloaded
 //! only if it was chosen, and a second run changes nothing.
 //!
-//! * `find`: mail, notes and exports in the home folder
+//! * `find`: mail, notes, exports and folders of files in the home folder
 //! * `imports`: the imports of what was chosen
 //! * `servers`: MCP servers in the files of clients, `sources`: those that become sources
 //! * `clients`: the clients and their files, `configure`: the changes of these files
@@ -31,7 +31,9 @@ use self::choose::Chooser;
 use self::clients::CLIENTS;
 use self::configure::configure;
 use self::find::{Home, find_origins};
-use self::imports::{Candidate, candidates, import_all, named_candidates, without_imported};
+use self::imports::{
+    Candidate, candidates, import_all, named_candidates, with_counts, without_imported, without_nested,
+};
 use self::model::{DefaultModel, install_model};
 use self::page::{PageActions, serve_page};
 use self::sources::SourceSetup;
@@ -47,7 +49,7 @@ use crate::config::{Environment, FoundFile, default_file};
 /// changes only what --yes, --import, --source, --client or --model allow. Only MCP servers that you choose are started or called.
 #[derive(Debug, Args)]
 pub(super) struct Setup {
-    /// Import everything, add every MCP server and configure every client that is found, without a question.
+    /// Import all mail, notes and exports, add every MCP server and configure every client that is found, without a question.
     #[arg(long)]
     yes: bool,
     /// Import this file or folder, and nothing that is not named; may be repeated.
@@ -85,7 +87,9 @@ pub(super) struct Setup {
 impl Setup {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         self.check_clients()?;
-        let home = Home::of_user().ok_or_else(|| Failure::new("your home folder is unknown; set HOME"))?;
+        let home = Home::of_user().ok_or_else(|| {
+            Failure::new("your home folder is unknown or does not exist; set HOME to a folder that exists")
+        })?;
         let store = self.store_path(environment)?;
         let subjects = match (self.no_import, self.skips_sources()) {
             (true, true) => "clients",
@@ -108,6 +112,7 @@ impl Setup {
         }
         let imports = without_imported(&found);
         let chosen = if self.import.is_empty() { chooser.imports(imports)? } else { imports };
+        let chosen = without_nested(chosen);
         let mut sources = SourceSetup::read(&store);
         let outcome = import_all(&chosen, &store, chooser.is_dry(), printer, environment)?;
         if !chooser.is_dry() {
@@ -145,9 +150,8 @@ impl Setup {
                 &"nothing was changed, because there is no terminal to ask on; add --yes, or choose with --import PATH and --client NAME",
             ));
         }
-        let has_failed = sources.has_failed() || model.has_failed;
-        let is_complete = outcome.is_complete && configured.is_complete && !has_failed;
-        if is_complete { Ok(()) } else { Err(Failure::without_message()) }
+        let has_failed = sources.has_failed() || model.has_failed || !configured.is_complete;
+        outcome.ended(has_failed)
     }
 
     /// Shows the MCP servers of clients, and adds the chosen ones as sources.
@@ -209,7 +213,7 @@ impl Setup {
             return Ok(Vec::new());
         }
         if self.import.is_empty() {
-            return candidates(find_origins(home), store);
+            return candidates(find_origins(home), store).map(with_counts);
         }
         named_candidates(&self.import, home, store)
     }
@@ -242,7 +246,9 @@ fn print_found(printer: Printer, home: &Home, found: &[Candidate]) {
         );
         return;
     }
-    let mut rows = vec![["", "records", "of", "path", "connection"].map(str::to_owned).to_vec()];
+    let mut heading = ["", "records", "of", "path", "connection"].map(str::to_owned).to_vec();
+    heading.extend(found.iter().any(|candidate| !candidate.is_default()).then(|| "files".to_owned()));
+    let mut rows = vec![heading];
     let mut number = 0;
     for candidate in found {
         let path = candidate.path().strip_prefix(home.root()).map_or_else(
@@ -256,7 +262,8 @@ fn print_found(printer: Printer, home: &Home, found: &[Candidate]) {
             (number.to_string(), candidate.connection().to_owned())
         };
         let (group, program) = (candidate.group().to_owned(), candidate.program().to_owned());
-        rows.push(vec![first, group, program, path, connection]);
+        let files = candidate.files();
+        rows.push([first, group, program, path, connection].into_iter().chain(files).collect());
     }
     printer.table(&rows);
 }

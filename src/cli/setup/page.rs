@@ -21,7 +21,7 @@ use super::choose::Chooser;
 use super::clients::{ServerEntry, find_clients};
 use super::configure::configure;
 use super::find::{Home, find_origins};
-use super::imports::{Candidate, candidates, import_all, without_imported};
+use super::imports::{Candidate, candidates, import_all, with_counts, without_imported, without_nested};
 use super::servers::McpCandidate;
 use super::sources::SourceSetup;
 use crate::app::failure::Failure;
@@ -89,6 +89,7 @@ impl PageActions {
     /// Imports the chosen records into the store.
     fn import(&self, mut chosen: Vec<Candidate>, choice: &SetupChoice) -> Result<SetupOutcome, String> {
         chosen.retain(|candidate| choice.imports.contains(candidate.connection()));
+        let chosen = without_nested(chosen);
         let imported = import_all(&chosen, &self.store, false, SILENT, &self.environment);
         let imported = imported.map_err(|failure| failure.to_string())?;
         let done: BTreeSet<&str> = imported.reports.iter().map(|report| report.connection()).collect();
@@ -120,7 +121,7 @@ impl PageActions {
 
 impl SetupActions for PageActions {
     fn plan(&self) -> Result<SetupPlan, String> {
-        let imports = self.candidates()?;
+        let imports = with_counts(self.candidates()?);
         let mut sources = SourceSetup::read(&self.store);
         self.find_servers(&mut sources, &imports);
         let open = sources.open(&[]).map_err(|failure| failure.to_string())?;
@@ -175,6 +176,8 @@ fn planned_import(candidate: &Candidate) -> PlannedImport {
         path: candidate.path().display().to_string(),
         connection: candidate.connection().to_owned(),
         is_imported: candidate.is_imported(),
+        is_default: candidate.is_default(),
+        files: candidate.files(),
     }
 }
 

@@ -234,6 +234,6 @@ impl Chooser {
     pub(super) fn servers(self, servers: Vec<McpCandidate>) -> Result<Vec<McpCandidate>, Failure> {
         let question = "Search which of them, too? They are started or called to see what they have. Enter for all, `none`, or \
                         numbers such as 1,3";
-        self.choose(servers, question)
+        self.choose(servers, question, |_server| true)
     }
 }

@@ -11,14 +11,14 @@ use fetchwell_core::handle::ConnectionId;
 use fetchwell_core::terminal::output::note;
 use fetchwell_source::contract::{NewConnection, NewImport, RememberedImport, StoreError};
 use fetchwell_source::{Manifest, SyncStore};
-use serde::Serialize;
 
 use super::super::embeddings::EmbedArgs;
 use super::super::print::{Printer, grouped};
-use super::super::rejections::ReportFile;
-use super::report::SyncReport;
+use super::super::rejections::{EXIT_CODES, ReportFile};
+use super::dry_run::{DryRunTarget, dry_run};
+use super::report::{SyncReport, ended};
 use super::run::{note_lock, run_stoppable, synchronize};
-use crate::app::default_store::store_or_database_to_fill;
+use crate::app::default_store::{planned_store, store_or_database_to_fill};
 use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
 use crate::app::open::runtime;
@@ -26,6 +26,7 @@ use crate::config::Environment;
 
 /// Import a file or folder of any kind, and remember it for `fetchwell sync`.
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct Add {
     /// The file or folder.
     path: PathBuf,
@@ -63,7 +64,7 @@ pub(crate) struct Add {
     /// Write every rejected record and file and every skipped file to this file, a line of JSON each.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Print what would be imported, and import nothing.
+    /// Read everything and print what would be imported and what could not be read, and import nothing.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -83,35 +84,17 @@ enum Target {
     Known(Box<RememberedImport>),
 }
 
-/// The plan that `--dry-run` prints as JSON.
-#[derive(Serialize)]
-struct Plan<'a> {
-    connection_id: &'a str,
-    origin: &'a Path,
-    kind: &'a str,
-    /// True if the store has the import already.
-    is_known: bool,
-    /// Number of files, and their size. Those of a known import or of a repository are not counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    files: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<u64>,
-}
-
-impl Target {
-    fn plan(&self) -> Plan<'_> {
-        let (connection_id, import, guess) = match self {
-            Self::New { connection, import, guess } => (&connection.connection_id, import, Some(guess)),
-            Self::Known(known) => (&known.connection_id, &known.settings, None),
-        };
-        let counted = guess.filter(|guess| guess.kind != ImportKind::Git);
-        Plan {
-            connection_id: connection_id.as_str(),
-            origin: &import.origin,
-            kind: &import.kind,
-            is_known: guess.is_none(),
-            files: counted.map(|guess| guess.files),
-            bytes: counted.map(|guess| guess.bytes),
+impl From<Target> for DryRunTarget {
+    fn from(target: Target) -> Self {
+        match target {
+            Target::New { connection, import, guess } => {
+                Self { connection: *connection, import, guess: Some(guess) }
+            }
+            Target::Known(known) => {
+                let RememberedImport { connection_id, connector_key, manifest, settings, .. } = *known;
+                let connection = NewConnection { connection_id, connector_key, display_name: None, manifest };
+                Self { connection, import: settings, guess: None }
+            }
         }
     }
 }
@@ -145,18 +128,16 @@ impl Add {
     pub(crate) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         // A path that cannot be read creates no store.
         self.origin()?;
-        let store = store_or_database_to_fill(self.store.as_deref(), environment)?;
         if self.dry_run {
+            let store = planned_store(self.store.as_deref(), environment)?;
             let target = self.target(&store, environment)?;
-            if printer.json {
-                printer.value(&target.plan());
-            }
-            return Ok(());
+            return dry_run(target.into(), &store, self.report.as_deref(), printer);
         }
+        let store = store_or_database_to_fill(self.store.as_deref(), environment)?;
         let report = self.import_into(&store, environment)?;
         report.print(printer);
         runtime()?.block_on(self.embed.embed_imported(&ImportStore::from_place(&store)?, environment))?;
-        if report.is_complete() { Ok(()) } else { Err(Failure::without_message()) }
+        ended([&report])
     }
 
     /// Imports into a store and remembers the import. Nothing is embedded.
@@ -260,7 +241,7 @@ impl Add {
         guess.check_readable(origin)?;
         let connection_id = self.connection_id(origin, known)?;
         note_overlaps(origin, guess.kind, known);
-        describe(origin, &guess, &connection_id);
+        describe(origin, &guess, &connection_id, self.dry_run);
         let key =
             manifest.as_ref().and_then(Manifest::connector_key).unwrap_or(guess.kind.as_str()).to_owned();
         let connection = NewConnection {
@@ -335,14 +316,15 @@ fn note_overlaps(origin: &Path, kind: ImportKind, known: &[RememberedImport]) {
 }
 
 /// Prints what will be imported.
-fn describe(origin: &Path, guess: &Guess, connection: &ConnectionId) {
+fn describe(origin: &Path, guess: &Guess, connection: &ConnectionId, is_dry: bool) {
     let Guess { kind, files, bytes, has_repository, .. } = guess;
     let size = match (kind, files) {
         (ImportKind::Git, _) => String::new(),
         (_, 1) => format!(" (1 file, {})", indicatif::HumanBytes(*bytes)),
         (_, files) => format!(" ({} files, {})", grouped(*files), indicatif::HumanBytes(*bytes)),
     };
-    note(&format_args!("importing {}{size} as {kind} into the connection `{connection}`", origin.display()));
+    let action = if is_dry { "reading" } else { "importing" };
+    note(&format_args!("{action} {}{size} as {kind} into the connection `{connection}`", origin.display()));
     if *has_repository {
         note(&"it is also a repository; add it with `--kind git --connection NAME` to import its commits");
     }

@@ -15,6 +15,7 @@ use fetchwell_source::{SyncStore, is_database};
 use super::super::embeddings::EmbedArgs;
 use super::super::print::Printer;
 use super::super::rejections::ReportFile;
+use super::report::ended;
 use super::run::{run_stoppable, synchronize};
 use crate::app::default_store::{default_store, store_or_database_to_fill};
 use crate::app::failure::Failure;
@@ -73,7 +74,7 @@ impl ImportDocs {
                 report.print(printer);
             }
             self.embed.embed_imported(&place, environment).await.map_err(unembedded)?;
-            if report.is_complete() { Ok(()) } else { Err(Failure::without_message()) }
+            ended([&report])
         })
     }
 

@@ -1,11 +1,13 @@
 //! `fetchwell add` and `fetchwell sync`: imports that the store remembers and keeps current.
 //!
 //! * `add`: remembers an import, and synchronizes it for the first time, `docs`: one of documents
+//! * `dry_run`: what `add --dry-run` prints
 //! * `run`: synchronizes imports on a thread that signals stop, `watch`: follows them
 //! * `report`: what a synchronization prints
 
 mod add;
 mod docs;
+mod dry_run;
 mod report;
 mod run;
 mod watch;
@@ -18,13 +20,13 @@ use fetchwell_source::contract::RememberedImport;
 pub(super) use self::add::Add;
 pub(super) use self::docs::ImportDocs;
 pub(super) use self::report::SyncReport;
-use self::report::print_total;
+use self::report::{ended, print_total};
 pub(super) use self::run::note_lock;
 use self::run::{run_stoppable, synchronize};
 use self::watch::watch;
 use super::embeddings::EmbedArgs;
 use super::print::Printer;
-use super::rejections::ReportFile;
+use super::rejections::{EXIT_CODES, ReportFile};
 use crate::app::default_store::store_of_imports;
 use crate::app::failure::Failure;
 use crate::app::imports::ImportStore;
@@ -33,6 +35,7 @@ use crate::config::Environment;
 
 /// Bring imports up to date with their files and folders: new, changed, moved and deleted records.
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(super) struct Sync {
     /// The import, by the id of its connection [default: all imports]
     name: Option<String>,
@@ -87,7 +90,7 @@ impl Sync {
                 print_total(printer, &reports);
             }
             self.embed.embed_imported(&place, environment).await?;
-            if reports.iter().all(SyncReport::is_complete) { Ok(()) } else { Err(Failure::without_message()) }
+            ended(&reports)
         })
     }
 }

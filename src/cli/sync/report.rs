@@ -1,11 +1,13 @@
 //! Output of synchronizations.
 
-use fetchwell_connectors::{ImportError, SyncOutcome, describe_held_records};
+use fetchwell_connectors::{ImportError, SkipCounts, SyncOutcome, describe_held_records};
 use fetchwell_core::terminal::output::note;
 use fetchwell_source::contract::RememberedImport;
 use serde::Serialize;
 
 use super::super::print::{Printer, counted, grouped};
+use super::super::rejections::{SkipFields, note_skips};
+use crate::app::failure::Failure;
 
 /// State of an import: its error, and the numbers of records and files that it does not have as the origin has them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,6 +27,14 @@ pub(crate) struct SyncReport {
     changed: u64,
     deleted: u64,
     rejected: u64,
+    #[serde(flatten)]
+    by_reason: SkipFields,
+    /// True if records or files are as they were.
+    #[serde(skip)]
+    has_unchanged: bool,
+    /// Counts that are printed: of what was left out by design only if files were read.
+    #[serde(skip)]
+    printed: SkipCounts,
     /// Number of attachments, and of files in them, that could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     unread_attachments: Option<u64>,
@@ -48,6 +58,7 @@ impl SyncReport {
             }
             Err(error) => (&nothing, Some(error.to_string())),
         };
+        let skips = outcome.skips.clone();
         Self {
             connection_id: import.connection_id.to_string(),
             origin: import.settings.origin.display().to_string(),
@@ -56,6 +67,9 @@ impl SyncReport {
             changed: outcome.tally.changed,
             deleted: outcome.tally.deleted,
             rejected: outcome.rejected,
+            by_reason: (&skips).into(),
+            has_unchanged: outcome.tally.unchanged > 0 || outcome.unchanged > 0,
+            printed: if outcome.read > 0 { skips } else { skips.only_not_read() },
             unread_attachments: Some(outcome.unread_attachments).filter(|count| *count > 0),
             files_read: outcome.read,
             files_unchanged: outcome.unchanged,
@@ -73,6 +87,12 @@ impl SyncReport {
     /// Returns true if everything was read, and nothing is missing.
     pub(crate) fn is_complete(&self) -> bool {
         self.health() == ImportHealth::default()
+    }
+
+    /// Returns true if everything but some files or records is imported.
+    pub(crate) fn is_partial(&self) -> bool {
+        let is_wrong = self.error.is_some() || self.held > 0;
+        self.rejected > 0 && !is_wrong && (self.has_changes() || self.has_unchanged)
     }
 
     /// Returns true if records were changed.
@@ -118,12 +138,25 @@ impl SyncReport {
             return;
         }
         let Self { connection_id, .. } = self;
+        note_skips(&self.printed);
         if let Some(warning) = &self.warning {
             note(&format_args!("{connection_id}: {warning}"));
         }
         if self.held > 0 {
             note(&describe_held_records(connection_id, &grouped(self.held)));
         }
+    }
+}
+
+/// Returns the failure with which a command ends if imports are not completely up to date. What is wrong was printed.
+pub(super) fn ended<'r>(reports: impl IntoIterator<Item = &'r SyncReport>) -> Result<(), Failure> {
+    let incomplete: Vec<&SyncReport> = reports.into_iter().filter(|report| !report.is_complete()).collect();
+    if incomplete.is_empty() {
+        Ok(())
+    } else if incomplete.iter().all(|report| report.is_partial()) {
+        Err(Failure::partial(""))
+    } else {
+        Err(Failure::without_message())
     }
 }
 

@@ -152,7 +152,7 @@ fn a_file_that_is_parsed_on_several_threads_keeps_its_order_and_its_line_numbers
         let arguments =
             ["import", kind, text(file), "--connection", kind, "--stream", "s", "--report", text(&rejected)];
         let output = place.run(&arguments);
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
         let listed = fs::read_to_string(&rejected).unwrap();
         let places: Vec<Value> = listed
             .lines()

@@ -160,7 +160,7 @@ fn every_bad_line_is_reported_with_its_number_and_reason() {
     let file = workshop.file("bad.ndjson", lines.join(&b'\n'));
     let list = workshop.store() + ".report";
     let output = workshop.import(&["records", &file, "--report", &list]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(3));
     let list = std::fs::read_to_string(list).unwrap();
     let listed: Vec<Value> = list.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
     for (line, reason) in &expect {

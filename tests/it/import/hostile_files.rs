@@ -66,7 +66,7 @@ fn a_message_over_a_limit_is_named_and_skipped() {
     ];
     let file = workshop.file("mail.mbox", mailbox(&hostile));
     let output = workshop.import(&["mbox", &file]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
     let said = stderr(&output);
     for expect in [
         "mail.mbox:8: it has too many multipart parts for its size (20001)",

@@ -10,6 +10,7 @@ mod notes;
 mod order;
 mod real_mail;
 mod report;
+mod skips;
 mod stalled_imports;
 pub(crate) mod sync;
 mod sync_states;

@@ -210,7 +210,7 @@ fn a_wrong_key_is_reported_in_one_line() {
         said.contains("a.json:item 1 and 2999 more: they have no field `nope`; name their key with --key; the fields of item 1 are nr, name"),
         "{said}"
     );
-    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 2), "{said}");
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 3), "{said}");
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&summary["added"], &summary["rejected"]), (&json!(0), &json!(3_000)));
     assert!(!Path::new(&workshop.store()).exists());

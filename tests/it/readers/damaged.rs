@@ -39,7 +39,7 @@ impl Damaged {
     fn check(&self, expect: &[(&str, &str)]) -> Value {
         let report = self.folder.with_file_name("report.ndjson");
         let output = self.workshop.import(&["files", text(&self.folder), "--report", text(&report)]);
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
         let report = std::fs::read_to_string(report).unwrap();
         let lines: Vec<Value> = report.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let mut rejected: Vec<(&str, &str)> = lines

@@ -2,6 +2,7 @@
 //!
 //! * `end_to_end`: from nothing to a client that answers
 //! * `choices`: flags, questions on a terminal, and runs without one
+//! * `folders`: documents, notes, desktop and downloads
 //! * `page`: the same in a browser
 //! * `model`: a model for search by meaning
 //! * `servers`: MCP servers in files of clients, which become sources
@@ -11,6 +12,8 @@ mod choices;
 #[cfg(unix)]
 mod client_files;
 mod end_to_end;
+#[cfg(target_os = "linux")]
+mod folders;
 mod model;
 mod page;
 mod servers;

@@ -105,6 +105,9 @@ fn nothing_is_shown_or_done_without_the_key_and_from_other_sites() {
         assert!(shown.text.contains(part), "{part}: {}", shown.text);
     }
     assert!(!shown.text.contains("s3cret"), "tokens of other servers are not shown: {}", shown.text);
+    for checkbox in ["value=\"vault\" checked>", "value=\"documents\">", "2 files: 2 markdown"] {
+        assert!(shown.text.contains(checkbox), "{checkbox}: {}", shown.text);
+    }
     for origin in ["", "https://evil.example", "null", "http://localhost:1"] {
         let refused = page.submit(origin, &[("client", "Cursor")]);
         assert_eq!(refused.status, 403, "{origin}: {refused:?}");

@@ -1,5 +1,6 @@
 //! Limits of all archives in one file.
 
+use super::super::skips::Problem;
 use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
@@ -37,17 +38,18 @@ impl ArchiveLimits {
     }
 
     /// Returns the limits of an archive in this one.
-    pub(crate) fn nested(&self) -> Result<Self, String> {
+    pub(crate) fn nested(&self) -> Result<Self, Problem> {
         if self.level >= MAX_LEVELS {
-            return Err(format!("it is in more than {MAX_LEVELS} archives"));
+            return Err(Problem::too_large(format!("it is in more than {MAX_LEVELS} archives")));
         }
         Ok(Self { level: self.level + 1, ..self.clone() })
     }
 
     /// Counts an entry.
-    pub(super) fn count_entry(&self) -> Result<(), String> {
+    pub(super) fn count_entry(&self) -> Result<(), Problem> {
         let left = self.entries.get().checked_sub(1);
-        self.entries.set(left.ok_or_else(|| format!("it has more than {MAX_ENTRIES} entries"))?);
+        self.entries
+            .set(left.ok_or_else(|| Problem::too_large(format!("it has more than {MAX_ENTRIES} entries")))?);
         Ok(())
     }
 
@@ -63,8 +65,8 @@ impl ArchiveLimits {
 }
 
 /// The reason to reject an archive that expands too much.
-pub(super) fn expands_too_much() -> String {
-    format!("it expands to more than {MAX_RATIO} times its size")
+pub(super) fn expands_too_much() -> Problem {
+    Problem::too_large(format!("it expands to more than {MAX_RATIO} times its size"))
 }
 
 /// A reader of decompressed bytes that counts them.
@@ -79,7 +81,7 @@ impl<R: Read> Read for LimitedReader<R> {
         let left = self.bytes.get().checked_sub(count as u64);
         self.bytes.set(left.unwrap_or(0));
         if left.is_none() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, expands_too_much()));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, expands_too_much().text));
         }
         Ok(count)
     }

@@ -18,13 +18,14 @@ pub(crate) use self::zip::zip_entries;
 
 use super::ImportError;
 use super::item::Item;
+use super::skips::Problem;
 
 /// An entry of an archive.
 pub(crate) enum Entry<'a> {
     /// A file that can be read.
     File(Item<'a>),
     /// An entry that cannot be read, with its path and the reason.
-    Rejected(String, String),
+    Rejected(String, Problem),
 }
 
 /// A receiver of the entries of an archive.

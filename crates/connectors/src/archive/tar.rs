@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use tar::{Archive, EntryType};
 
 use super::super::item::{Item, ReadError, written};
+use super::super::skips::Problem;
 use super::limits::{ArchiveLimits, expands_too_much};
 use super::{Entry, Visitor, entry_path, is_system_file};
 
@@ -42,7 +43,7 @@ pub(crate) fn tar_entries(
                         let file = Item::from_reader(path, changed_at, Box::new(entry));
                         visit(Entry::File(file.map_err(|error| error.to_string())?))?;
                     }
-                    Err(reason) => visit(Entry::Rejected(format!("{path}/{name}"), reason))?,
+                    Err(reason) => visit(Entry::Rejected(format!("{path}/{name}"), reason.into()))?,
                 }
             }
             _folder_or_link => long_name = None,
@@ -54,11 +55,11 @@ pub(crate) fn tar_entries(
     Ok(())
 }
 
-fn read_extension(entry: &mut impl Read) -> Result<Vec<u8>, String> {
+fn read_extension(entry: &mut impl Read) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     entry.take(MAX_EXTENSION_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > MAX_EXTENSION_BYTES {
-        return Err(format!("a name in it is longer than {MAX_EXTENSION_BYTES} bytes"));
+        return Err(Problem::too_large(format!("a name in it is longer than {MAX_EXTENSION_BYTES} bytes")));
     }
     Ok(bytes)
 }

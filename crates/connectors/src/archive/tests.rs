@@ -35,10 +35,10 @@ fn entries(archive: Vec<u8>, limits: &ArchiveLimits) -> (Vec<(String, String)>, 
     let result = zip_entries(item("a.zip", archive), limits, &mut |entry| {
         seen.push(match entry {
             Entry::File(mut item) => {
-                let text = item.read_text().unwrap_or_else(|reason| reason);
+                let text = item.read_text().unwrap_or_else(|problem| problem.text);
                 (item.path.clone(), text)
             }
-            Entry::Rejected(path, reason) => (path, reason),
+            Entry::Rejected(path, problem) => (path, problem.text),
         });
         Ok(())
     });
@@ -73,11 +73,11 @@ fn an_archive_that_expands_too_much_is_rejected() {
     let (seen, result) = entries(bomb.clone(), &ArchiveLimits::new(bomb.len() as u64));
     assert_eq!(seen.len(), 2);
     assert!(seen[1].1.contains("it expands to more than 100 times its size"));
-    assert!(matches!(result, Err(ReadError::Rejected(reason)) if reason.contains("100 times")));
+    assert!(matches!(result, Err(ReadError::Rejected(problem)) if problem.text.contains("100 times")));
     let limits = ArchiveLimits::new(1);
     let bomb = gzip_of(&vec![0; 100 << 20]);
     let mut inner = gzip_entry(item("a.txt.gz", bomb), &limits).unwrap();
-    assert!(inner.read_all().unwrap_err().contains("is larger than"));
+    assert!(inner.read_all().unwrap_err().text.contains("is larger than"));
     assert!(inner.into_reader().read_to_end(&mut Vec::new()).is_err());
 }
 
@@ -87,7 +87,7 @@ fn archives_are_nested_a_few_levels_only() {
     for _ in 0..4 {
         limits = limits.nested().unwrap();
     }
-    assert!(limits.nested().unwrap_err().contains("more than 4 archives"));
+    assert!(limits.nested().unwrap_err().text.contains("more than 4 archives"));
 }
 
 #[test]
@@ -167,5 +167,7 @@ fn a_name_in_a_tar_archive_has_a_limit() {
     let mut bytes = header.as_bytes().to_vec();
     bytes.resize(512 + (1 << 20), b'a');
     let result = tar_entries(item("a.tar", bytes), &ArchiveLimits::new(1), &mut |_entry| Ok(()));
-    assert!(matches!(result, Err(ReadError::Rejected(reason)) if reason.contains("longer than 65536 bytes")));
+    assert!(
+        matches!(result, Err(ReadError::Rejected(problem)) if problem.text.contains("longer than 65536 bytes"))
+    );
 }

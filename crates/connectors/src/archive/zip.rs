@@ -8,6 +8,7 @@ use zip::result::ZipError;
 
 use super::super::exports::is_name_list;
 use super::super::item::{Item, ReadError};
+use super::super::skips::Problem;
 use super::limits::{ArchiveLimits, expands_too_much};
 use super::{Entry, Visitor, entry_path, is_system_file};
 
@@ -50,7 +51,7 @@ fn entry_name(archive: &ZipArchive<Box<dyn ReadSeek>>, index: usize) -> String {
     archive.name_for_index(index).and_then(Result::ok).unwrap_or_default().into_owned()
 }
 
-type RejectedEntry = (String, String);
+type RejectedEntry = (String, Problem);
 
 /// Opens an entry. Returns `None` for folders, links and files of operating systems.
 fn entry<'a>(
@@ -60,13 +61,13 @@ fn entry<'a>(
     limits: &ArchiveLimits,
 ) -> Result<Option<Item<'a>>, RejectedEntry> {
     let name = entry_name(archive, index);
-    let path = entry_path(path, &name).map_err(|reason| (format!("{path}/{name}"), reason))?;
+    let path = entry_path(path, &name).map_err(|reason| (format!("{path}/{name}"), reason.into()))?;
     let rejected = |error: ZipError| {
         let reason = match error {
             ZipError::UnsupportedArchive(problem) if problem.contains("assword") => {
-                "it is encrypted".to_owned()
+                Problem::encrypted("it is encrypted")
             }
-            other => other.to_string(),
+            other => other.to_string().into(),
         };
         (path.clone(), reason)
     };
@@ -80,5 +81,5 @@ fn entry<'a>(
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     });
     let item = Item::from_reader(path.clone(), changed_at, Box::new(limits.limit(file)));
-    item.map(Some).map_err(|error| (path, error.to_string()))
+    item.map(Some).map_err(|error| (path, error.to_string().into()))
 }

@@ -4,13 +4,14 @@ use fetchwell_core::record::html_to_text;
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 
 use super::super::item::{FileKind, FileRecord, Item};
+use super::super::skips::Problem;
 use super::document::Document;
 
 /// Maximum length of a title in bytes.
 const MAX_TITLE_BYTES: usize = 1_000;
 
 /// Reads a web page: its visible text, and the title, author and time of its head.
-pub(crate) fn read_html(item: &mut Item<'_>) -> Result<FileRecord, String> {
+pub(crate) fn read_html(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
     let html = item.read_markup()?;
     Ok(html_document(&html).into_record(FileKind::Html, item))
 }

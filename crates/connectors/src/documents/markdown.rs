@@ -11,6 +11,7 @@ use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 use serde_json::Value;
 
 use super::super::item::{FileRecord, Item};
+use super::super::skips::Problem;
 use super::super::values::time_of_value;
 use super::joplin::{JoplinItem, read_joplin};
 use super::note_name::{time_of_name, title_of_name};
@@ -29,7 +30,7 @@ const MAX_BLOCK_DEPTH: usize = 100;
 const TIME_FIELDS: [&str; 3] = ["created", "modified", "date"];
 
 /// Reads a note.
-pub(crate) fn read_note(item: &mut Item<'_>) -> Result<FileRecord, String> {
+pub(crate) fn read_note(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
     let note = String::from_utf8(item.read_all()?)
         .map_err(|error| format!("it is not UTF-8 at byte {}", error.utf8_error().valid_up_to() + 1))?;
     let mut record = FileRecord::for_item(STREAM, item);

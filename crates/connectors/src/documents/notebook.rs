@@ -6,10 +6,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::super::item::{FileKind, FileRecord, Item};
+use super::super::skips::Problem;
 use super::document::Document;
 
 /// Reads a notebook. Its title is that in its metadata, or its first heading.
-pub(crate) fn read_notebook(item: &mut Item<'_>) -> Result<FileRecord, String> {
+pub(crate) fn read_notebook(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
     let bytes = item.read_all()?;
     let json = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
     let notebook: Notebook = serde_json::from_slice(json)

@@ -1,6 +1,7 @@
 //! The reader of source code and plain configuration, and the signs of generated files, which are not read.
 
 use super::super::item::{FileKind, FileRecord, Item, language_of_name, language_of_script};
+use super::super::skips::Problem;
 use super::document::Document;
 
 /// Files that programs generate, in lower case.
@@ -37,7 +38,7 @@ const MIN_MEASURED_BYTES: usize = 8 * 1024;
 const MAX_AVERAGE_LINE: usize = 400;
 
 /// Reads a source file or a plain configuration file. Its title is its name.
-pub(crate) fn read_code(item: &mut Item<'_>) -> Result<FileRecord, String> {
+pub(crate) fn read_code(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
     let text = item.read_text()?;
     let language = language_of_name(item.name()).or_else(|| language_of_script(&text)).unwrap_or_default();
     let (title, language) = (item.name().to_owned(), language.to_owned());

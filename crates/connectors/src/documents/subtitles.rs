@@ -1,17 +1,18 @@
 //! The reader of subtitles (SubRip and WebVTT): the text of each cue after the time at which it is shown.
 
 use super::super::item::{FileKind, FileRecord, Item};
+use super::super::skips::Problem;
 use super::document::Document;
 
 /// Maximum number of lines of a cue that the next one may repeat.
 const MAX_ROLLING_LINES: usize = 8;
 
 /// Reads subtitles. Their language is the one that the name ends with (`talk.de.srt`).
-pub(crate) fn read_subtitles(item: &mut Item<'_>) -> Result<FileRecord, String> {
+pub(crate) fn read_subtitles(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
     let text = item.read_text()?;
     let cues = read_cues(&text);
     if cues.is_empty() {
-        return Err("it has no lines with times, as subtitles have".to_owned());
+        return Err("it has no lines with times, as subtitles have".into());
     }
     let lines: Vec<String> = cues
         .iter()

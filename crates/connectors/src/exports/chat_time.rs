@@ -2,6 +2,8 @@
 
 use jiff::civil::{Date, DateTime};
 
+use super::super::values::DateOrder;
+
 /// Words around a time that say nothing of it, in lower case.
 const FILLERS: [&str; 10] = ["at", "um", "a las", "à", "às", "alle", "om", "klo", "kl", "da"];
 
@@ -27,14 +29,6 @@ const MONTHS: [&[&str]; 12] = [
     &["nov", "ноя", "lis", "kas"],
     &["dec", "dez", "déc", "dic", "дек", "gru", "pro", "ara"],
 ];
-
-/// The order of the numbers of a date.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DateOrder {
-    DayMonthYear,
-    MonthDayYear,
-    YearMonthDay,
-}
 
 /// Numbers of a date and a time in the order in which they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,13 +5,14 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::super::item::{FileKind, FileRecord, Item};
+use super::super::skips::Problem;
 use super::objects::text_at;
 
 /// Stream of notes.
 const STREAM: &str = "documents";
 
 /// Reads a note. Notes in the archive and the trash are marked.
-pub(crate) fn read_keep(item: &mut Item<'_>) -> Result<FileRecord, String> {
+pub(crate) fn read_keep(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
     let text = item.read_text()?;
     let note: RecordData =
         serde_json::from_str(&text).map_err(|error| format!("its JSON is broken: {error}"))?;

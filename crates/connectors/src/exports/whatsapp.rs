@@ -10,7 +10,8 @@ use jiff::civil::DateTime;
 
 use super::super::intake::Intake;
 use super::super::item::{FileRecord, Item, ReadError};
-use super::chat_time::{DateOrder, Stamp};
+use super::super::values::DateOrder;
+use super::chat_time::Stamp;
 
 /// Stream of messages.
 const STREAM: &str = "messages";

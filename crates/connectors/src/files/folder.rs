@@ -4,13 +4,14 @@
 //! what `.gitignore` names, and folders that programs generate. Links are not followed; only a file that the user named
 //! may be one.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
 use super::super::ImportError;
+use super::super::skips::{Problem, SkipReason};
 use super::ignored::IgnoreRules;
 
 /// An entry of a folder.
@@ -22,18 +23,19 @@ pub(crate) enum FolderEntry {
         /// Path in the folder, with `/`.
         path: String,
     },
-    /// A hidden file or folder.
-    Hidden,
-    /// A file or folder that `.gitignore` names or a program generated.
-    Ignored,
-    /// A link, which is not followed.
-    Link,
+    /// A file or folder that is left out by design.
+    Skipped {
+        /// Path in the folder, with `/`. Bytes that are no UTF-8 are replaced.
+        path: String,
+        /// Reason: hidden, ignored, generated, or a link.
+        reason: SkipReason,
+    },
     /// A file or folder that cannot be read.
     Unreadable {
         /// Path on disk.
         place: String,
-        /// Reason for people.
-        reason: String,
+        /// Reason with a text for people.
+        problem: Problem,
     },
 }
 
@@ -48,40 +50,42 @@ pub(crate) fn walk(
         return Err(ImportError::Unsuitable { path: path.to_owned(), problem });
     }
     let folder = if metadata.is_dir() { path } else { path.parent().unwrap_or(path) };
-    let (hidden, ignored) = (Cell::new(0_u64), Cell::new(0_u64));
+    let skipped = RefCell::new(Vec::new());
     let rules = RefCell::new(IgnoreRules::new(path));
     let is_visible = |entry: &DirEntry| {
         let is_dotted = entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.');
-        let is_visible = !is_dotted || is_maildir(entry.path());
-        hidden.set(hidden.get() + u64::from(!is_visible));
-        let is_ignored = is_visible && rules.borrow_mut().is_ignored(entry);
-        ignored.set(ignored.get() + u64::from(is_ignored));
-        is_visible && !is_ignored
+        let is_hidden = is_dotted && !is_maildir(entry.path());
+        let hidden = is_hidden.then_some(SkipReason::Hidden);
+        let reason = hidden.or_else(|| rules.borrow_mut().skip_reason(entry));
+        skipped.borrow_mut().extend(reason.map(|reason| skipped_entry(entry.path(), folder, reason)));
+        reason.is_none()
     };
     for entry in WalkDir::new(path).sort_by_file_name().into_iter().filter_entry(is_visible) {
+        skipped.take().into_iter().try_for_each(&mut *visit)?;
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) if error.depth() == 0 => return Err(unreadable(error.to_string())),
             Err(error) => {
                 let place = error.path().unwrap_or(folder).display().to_string();
-                let reason = "it cannot be read; check its permissions".to_owned();
-                visit(FolderEntry::Unreadable { place, reason })?;
+                let text = "it cannot be read; check its permissions";
+                let problem = Problem::new(SkipReason::Unreadable, text);
+                visit(FolderEntry::Unreadable { place, problem })?;
                 continue;
             }
         };
         if entry.file_type().is_symlink() && entry.depth() > 0 {
-            visit(FolderEntry::Link)?;
+            visit(skipped_entry(entry.path(), folder, SkipReason::Link))?;
         } else if entry.file_type().is_file() || entry.depth() == 0 && metadata.is_file() {
             visit(found_file(&entry, folder))?;
         }
     }
-    for _ in 0..hidden.get() {
-        visit(FolderEntry::Hidden)?;
-    }
-    for _ in 0..ignored.get() {
-        visit(FolderEntry::Ignored)?;
-    }
-    Ok(())
+    skipped.take().into_iter().try_for_each(visit)
+}
+
+fn skipped_entry(path: &Path, folder: &Path, reason: SkipReason) -> FolderEntry {
+    let within = path.strip_prefix(folder).unwrap_or(path);
+    let pieces: Vec<_> = within.iter().map(|piece| piece.to_string_lossy()).collect();
+    FolderEntry::Skipped { path: pieces.join("/"), reason }
 }
 
 /// Returns the end of the error for what is neither a file nor a folder. Reading it can wait for ever.
@@ -114,7 +118,7 @@ fn found_file(entry: &DirEntry, folder: &Path) -> FolderEntry {
         Some(pieces) => FolderEntry::File { file: entry.path().to_owned(), path: pieces.join("/") },
         None => FolderEntry::Unreadable {
             place: within.display().to_string(),
-            reason: "its name is not UTF-8".to_owned(),
+            problem: Problem::new(SkipReason::Unreadable, "its name is not UTF-8; rename it"),
         },
     }
 }

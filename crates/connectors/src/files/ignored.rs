@@ -12,6 +12,8 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use walkdir::DirEntry;
 
+use super::super::skips::SkipReason;
+
 /// Name of the files with rules.
 const RULES_FILE: &str = ".gitignore";
 
@@ -69,22 +71,25 @@ impl IgnoreRules {
         Self { root: root.to_owned(), canonical, layers }
     }
 
-    /// Returns true if an entry of the walk is left out. Entries are asked in the order of the walk.
-    pub(super) fn is_ignored(&mut self, entry: &DirEntry) -> bool {
+    /// Returns the reason why an entry of the walk is left out. Entries are asked in the order of the walk.
+    pub(super) fn skip_reason(&mut self, entry: &DirEntry) -> Option<SkipReason> {
         let (depth, is_folder) = (entry.depth(), entry.file_type().is_dir());
         let within = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
         let path = self.canonical.join(within);
         if depth > 0 {
             // Those of folders that the walk has left.
             self.layers.retain(|(layer, _)| *layer < depth);
-            if self.is_named(&path, is_folder) || is_folder && is_generated(&path) {
-                return true;
+            if is_folder && is_generated(&path) {
+                return Some(SkipReason::Generated);
+            }
+            if self.is_named(&path, is_folder) {
+                return Some(SkipReason::Gitignore);
             }
         }
         if is_folder {
             self.layers.extend(read_rules(&path).map(|rules| (depth, rules)));
         }
-        false
+        None
     }
 
     /// Returns true if the innermost rule for a path leaves it out.
@@ -116,8 +121,9 @@ fn read_rules(folder: &Path) -> Option<Gitignore> {
     rules.build().ok()
 }
 
-/// Returns true for a folder that a program made.
-fn is_generated(folder: &Path) -> bool {
+/// Returns true for a folder that a program made, such as `node_modules`. An import of the folder around it leaves it out.
+#[must_use]
+pub fn is_generated(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let beside = GENERATED_BESIDE.iter().find(|(known, _)| *known == name);
     let is_beside = |files: &&[&str]| files.iter().any(|file| folder.with_file_name(file).is_file());
@@ -144,7 +150,7 @@ mod tests {
         let walk = WalkDir::new(&root)
             .sort_by_file_name()
             .into_iter()
-            .filter_entry(|entry| !rules.is_ignored(entry));
+            .filter_entry(|entry| rules.skip_reason(entry).is_none());
         let files = walk.map(|entry| entry.unwrap()).filter(|entry| entry.file_type().is_file());
         let names = files.map(|entry| entry.path().strip_prefix(&root).unwrap().to_str().unwrap().to_owned());
         names.filter(|name| !name.ends_with(RULES_FILE)).collect()

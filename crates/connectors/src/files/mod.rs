@@ -10,7 +10,6 @@
 //! * `parse`: the files that become one record each, parsed on several threads
 //! * `read`: the readers of all kinds, and archives, `record`: those of files that are one record each
 //! * `selection`: the kinds to import
-//! * `skipped`: counts of files of other kinds
 
 mod attachment_text;
 mod attachments;
@@ -23,7 +22,6 @@ mod project_documents;
 mod read;
 mod record;
 mod selection;
-mod skipped;
 
 use std::io::BufRead;
 use std::path::Path;
@@ -32,16 +30,17 @@ pub(crate) use self::attachments::Attachments;
 pub(crate) use self::detect::detect_kind;
 pub use self::folder::special_file;
 pub(crate) use self::folder::{FolderEntry, walk};
+pub use self::ignored::is_generated;
 pub(crate) use self::parse::{ListEntry, ParseInput, parse_all};
 pub use self::project_documents::{CategoryFrom, InvalidCategoryFrom};
 pub(crate) use self::project_documents::{DocumentIds, DocumentReader};
-pub(crate) use self::read::{FileReader, detect_selected};
+pub(crate) use self::read::{FileReader, detect_selected, other_kind};
 pub use self::selection::FileSelection;
-pub(crate) use self::skipped::SkippedFiles;
 use super::ImportError;
 use super::intake::Intake;
 use super::item::Item;
 use super::mail::import_mailbox;
+use super::skips::Problem;
 
 /// Imports every message of a mailbox file into `stream`. `path` names the file in errors. `program` reads PDF documents that are
 /// attached in a process of its own; without it, this process does.
@@ -72,7 +71,7 @@ pub fn import_content(name: &str, content: &[u8], intake: &mut Intake<'_>) -> Re
     let mut reader = FileReader::new(&selection, intake, &attachments);
     match Item::from_reader(name.to_owned(), None, Box::new(content)) {
         Ok(item) => reader.read_file(item, false)?,
-        Err(error) => reader.reject(name, &error.to_string()),
+        Err(error) => reader.reject(name, &error.to_string().into()),
     }
     reader.finish(Path::new(name))
 }
@@ -109,23 +108,21 @@ pub fn import_files(
             }
             ListEntry::Unopened { path, error, bytes } => {
                 progress.read(bytes);
-                reader.reject(&path, &error.to_string());
+                reader.reject(&path, &Problem::unreadable(&error));
             }
-            ListEntry::Rejected { path, reason, bytes } => {
+            ListEntry::Rejected { path, problem, bytes } => {
                 progress.read(bytes);
-                reader.reject(&path, &reason);
+                reader.reject(&path, &problem);
             }
             ListEntry::Other(FolderEntry::File { file, path: name }) => {
                 progress.read(file.metadata().map_or(0, |metadata| metadata.len()));
                 match Item::open(name.clone(), &file) {
                     Ok(item) => reader.read_file(item, file == path)?,
-                    Err(error) => reader.reject(&name, &error.to_string()),
+                    Err(error) => reader.reject(&name, &Problem::unreadable(&error)),
                 }
             }
-            ListEntry::Other(FolderEntry::Hidden) => reader.skipped.count_hidden(),
-            ListEntry::Other(FolderEntry::Ignored) => reader.skipped.count_ignored(),
-            ListEntry::Other(FolderEntry::Link) => reader.skipped.count_link(),
-            ListEntry::Other(FolderEntry::Unreadable { place, reason }) => reader.reject(&place, &reason),
+            ListEntry::Other(FolderEntry::Skipped { path, reason }) => reader.skip(&path, reason),
+            ListEntry::Other(FolderEntry::Unreadable { place, problem }) => reader.reject(&place, &problem),
         }
         Ok(())
     })?;

@@ -17,6 +17,7 @@ use super::super::ImportError;
 use super::super::attached::AttachmentReader;
 use super::super::depth::PARSER_STACK_BYTES;
 use super::super::item::{FileRecord, Item};
+use super::super::skips::Problem;
 use super::folder::FolderEntry;
 use super::read::detect_selected;
 use super::record::read_record;
@@ -53,8 +54,8 @@ pub(crate) enum ListEntry {
     Rejected {
         /// Path in the folder.
         path: String,
-        /// Reason for people.
-        reason: String,
+        /// Reason with a text for people.
+        problem: Problem,
         /// Size of the file in bytes.
         bytes: u64,
     },
@@ -210,15 +211,14 @@ fn parse<State>(file: PathBuf, path: String, bytes: u64, input: &ParseInput<'_, 
     match parsed {
         Ok(Ok(Some(record))) => ListEntry::Record { record: Box::new(record), bytes },
         Ok(Ok(None)) => ListEntry::Other(FolderEntry::File { file, path }),
-        Ok(Err(reason)) => ListEntry::Rejected { path, reason, bytes },
+        Ok(Err(problem)) => ListEntry::Rejected { path, problem, bytes },
         Err(_panic) => panicked(path, bytes),
     }
 }
 
 /// Returns the result for a file that caused a panic of its reader.
 fn panicked(path: String, bytes: u64) -> ListEntry {
-    let reason = "an internal error stopped its reader; please report it".to_owned();
-    ListEntry::Rejected { path, reason, bytes }
+    ListEntry::Rejected { path, problem: Problem::internal(), bytes }
 }
 
 /// Bytes of the files between the walk and the writer.

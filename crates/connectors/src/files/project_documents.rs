@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::super::attached::NoAttachments;
 use super::super::item::{FileKind, FileRecord, Item};
+use super::super::skips::Problem;
 use super::super::text_input::decode;
 use super::record::read_record;
 use super::selection::FileSelection;
@@ -132,7 +133,7 @@ impl DocumentReader {
         kind: FileKind,
         item: &mut Item<'_>,
         selection: &FileSelection,
-    ) -> Result<FileRecord, String> {
+    ) -> Result<FileRecord, Problem> {
         let (mut record, text) = match kind {
             FileKind::Text | FileKind::Markdown => {
                 let bytes = item.read_all()?;
@@ -183,10 +184,10 @@ impl DocumentReader {
     }
 }
 
-fn read_one(kind: FileKind, item: &mut Item<'_>, selection: &FileSelection) -> Result<FileRecord, String> {
+fn read_one(kind: FileKind, item: &mut Item<'_>, selection: &FileSelection) -> Result<FileRecord, Problem> {
     // Messages are no documents of a project.
     let read = read_record(kind, item, selection, &NoAttachments);
-    read.unwrap_or_else(|| Err("it has more than one record".to_owned()))
+    read.unwrap_or_else(|| Err("it has more than one record".into()))
 }
 
 /// Returns the text of a file with its byte order mark and its line ends. Text that is not UTF-8 is decoded.
@@ -206,7 +207,7 @@ mod tests {
         DocumentReader::new(DocumentIds::default(), category_from)
     }
 
-    fn read(reader: &mut DocumentReader, path: &str, bytes: &[u8]) -> Result<FileRecord, String> {
+    fn read(reader: &mut DocumentReader, path: &str, bytes: &[u8]) -> Result<FileRecord, Problem> {
         let mut item = Item::from_reader(path.to_owned(), None, Box::new(bytes)).unwrap();
         let kind = if path.ends_with(".md") { FileKind::Markdown } else { FileKind::Text };
         reader.read(kind, &mut item, &FileSelection::default())
@@ -224,10 +225,15 @@ mod tests {
         assert!(record.key.parse::<Uuid>().is_ok());
         let latin = read(&mut reader(CategoryFrom::General), "a.txt", b"Ren\xE9").unwrap();
         assert_eq!(latin.data.get("text"), Some(&json!("René")));
-        assert!(read(&mut reader(CategoryFrom::General), "a.md", b"a\0b").unwrap_err().contains("U+0000"));
+        assert!(
+            read(&mut reader(CategoryFrom::General), "a.md", b"a\0b").unwrap_err().text.contains("U+0000")
+        );
         let long = format!("{}.md", "x".repeat(1_000));
         assert!(
-            read(&mut reader(CategoryFrom::General), &long, b"a").unwrap_err().contains("1,000 characters")
+            read(&mut reader(CategoryFrom::General), &long, b"a")
+                .unwrap_err()
+                .text
+                .contains("1,000 characters")
         );
     }
 

@@ -14,17 +14,17 @@ use super::super::exports::{
 };
 use super::super::feed::read_feed;
 use super::super::intake::Intake;
-use super::super::item::{CHANGED, FileKind, FileRecord, Item, ReadError};
+use super::super::item::{FileKind, FileRecord, Item, ReadError, changed};
 use super::super::json::read_json;
 use super::super::mail::read_mailbox;
 use super::super::office::{read_ods, read_xlsx};
+use super::super::skips::{Problem, SkipCounts, SkipReason};
 use super::super::sqlite::read_sqlite;
 use super::super::tables::read_table;
 use super::detect::detect_kind;
 use super::project_documents::DocumentReader;
 use super::record::read_record;
 use super::selection::FileSelection;
-use super::skipped::SkippedFiles;
 
 /// The reader of one import, with its counts.
 pub(crate) struct FileReader<'r, 'i> {
@@ -38,12 +38,12 @@ pub(crate) struct FileReader<'r, 'i> {
     documents: Option<&'r mut DocumentReader>,
     /// Names and threads of the exports of Slack in the import.
     slack: SlackExports,
-    /// Files that are not read.
-    pub(crate) skipped: SkippedFiles,
+    /// Files and folders that are left out.
+    skipped: SkipCounts,
     /// Number of files that were read or rejected.
     files: u64,
     /// First reason why a file or an entry of an archive was rejected, since it was taken.
-    problem: Option<String>,
+    problem: Option<Problem>,
 }
 
 impl<'r, 'i> FileReader<'r, 'i> {
@@ -53,7 +53,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
         attachments: &'r dyn AttachmentReader,
     ) -> Self {
         let (bounds, documents) = (None, None);
-        let (slack, skipped) = (SlackExports::default(), SkippedFiles::default());
+        let (slack, skipped) = (SlackExports::default(), SkipCounts::default());
         Self { selection, intake, attachments, bounds, documents, slack, skipped, files: 0, problem: None }
     }
 
@@ -72,9 +72,9 @@ impl<'r, 'i> FileReader<'r, 'i> {
         if self.intake.is_stopped() { Err(ImportError::Stopped) } else { Ok(()) }
     }
 
-    pub(crate) fn reject(&mut self, path: &str, reason: &str) {
+    pub(crate) fn reject(&mut self, path: &str, problem: &Problem) {
         self.files += 1;
-        self.reject_content(path, reason);
+        self.reject_content(path, problem);
     }
 
     /// Returns the checks and the store of the import.
@@ -83,14 +83,14 @@ impl<'r, 'i> FileReader<'r, 'i> {
     }
 
     /// Returns and clears the first reason why a file, or a file in it, could not be read.
-    pub(crate) fn take_problem(&mut self) -> Option<String> {
+    pub(crate) fn take_problem(&mut self) -> Option<Problem> {
         self.problem.take()
     }
 
     /// Rejects a file that was counted.
-    fn reject_content(&mut self, path: &str, reason: &str) {
-        self.problem.get_or_insert_with(|| reason.to_owned());
-        self.intake.reject(&path, reason);
+    fn reject_content(&mut self, path: &str, problem: &Problem) {
+        self.problem.get_or_insert_with(|| problem.clone());
+        self.intake.reject_file(path, problem);
     }
 
     /// Reads a file of the folder, if it is of a selected kind. A file that the user named is read as the selected
@@ -105,18 +105,18 @@ impl<'r, 'i> FileReader<'r, 'i> {
                 let (path, rejected) = (item.path.clone(), self.problem.is_some());
                 self.read_kind(kind, item, &limits)?;
                 if check.is_some_and(|check| check.is_changed()) && rejected == self.problem.is_some() {
-                    self.reject_content(&path, CHANGED);
+                    self.reject_content(&path, &changed());
                 }
                 Ok(())
             }
             // Skipping it would delete the document that it was.
             None if self.documents.is_some() && self.is_selected_by_name(&item) => {
                 let path = item.path.clone();
-                self.reject(&path, "its content is not of the kind that its extension names");
+                self.reject(&path, &"its content is not of the kind that its extension names".into());
                 Ok(())
             }
             None => {
-                self.skip(&item);
+                self.skip_file(&item);
                 Ok(())
             }
         }
@@ -133,11 +133,15 @@ impl<'r, 'i> FileReader<'r, 'i> {
             let (expected, found) = (self.selection.description(), self.skipped.to_string());
             return Err(ImportError::Nothing { path: path.to_owned(), expected, found });
         }
-        let others = self.skipped.others();
-        if others > 0 && self.selection.kinds.is_empty() {
-            self.intake.skip(others, &self.skipped.to_string());
-        }
+        let is_of_one_kind = !self.selection.kinds.is_empty();
+        self.add_skips(is_of_one_kind);
         Ok(())
+    }
+
+    /// Counts what was left out. An import of one kind passes over files of others.
+    pub(crate) fn add_skips(self, is_of_one_kind: bool) {
+        let skipped = if is_of_one_kind { self.skipped.without_other_kinds() } else { self.skipped };
+        self.intake.add_skips(&skipped);
     }
 
     /// Reads a file that is the whole input.
@@ -163,20 +167,20 @@ impl<'r, 'i> FileReader<'r, 'i> {
         match read {
             Ok(Ok(())) => Ok(()),
             Ok(Err(ReadError::Ended(ImportError::Unreadable { problem, .. }))) => {
-                self.reject_content(&path, &problem);
+                self.reject_content(&path, &problem.into());
                 Ok(())
             }
             Ok(Err(ReadError::Ended(ImportError::WrongKind { expected, problem, .. }))) => {
-                self.reject_content(&path, &format!("it is not {expected}: {problem}"));
+                self.reject_content(&path, &format!("it is not {expected}: {problem}").into());
                 Ok(())
             }
             Ok(Err(ReadError::Ended(error))) => Err(error),
-            Ok(Err(ReadError::Rejected(reason))) => {
-                self.reject_content(&path, &reason);
+            Ok(Err(ReadError::Rejected(problem))) => {
+                self.reject_content(&path, &problem);
                 Ok(())
             }
             Err(_panic) => {
-                self.reject_content(&path, "an internal error stopped its reader; please report it");
+                self.reject_content(&path, &Problem::internal());
                 Ok(())
             }
         }
@@ -264,7 +268,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
         self.files += 1;
         let path = record.path().to_owned();
         match self.take(record) {
-            Err(ReadError::Rejected(reason)) => self.intake.reject(&path, &reason),
+            Err(ReadError::Rejected(problem)) => self.intake.reject_file(&path, &problem),
             Err(ReadError::Ended(error)) => return Err(error),
             Ok(()) => {}
         }
@@ -275,17 +279,17 @@ impl<'r, 'i> FileReader<'r, 'i> {
     fn read_entry(&mut self, entry: Entry<'_>, limits: &ArchiveLimits) -> Result<(), ImportError> {
         self.check_stop()?;
         match entry {
-            Entry::Rejected(path, reason) => self.reject(&path, &reason),
+            Entry::Rejected(path, problem) => self.reject(&path, &problem),
             Entry::File(item) => match detect_kind(&item) {
                 Some(kind) if self.selection.has_entry(kind) => {
                     if let Some(Err(reason)) = self.bounds.map(AttachmentBounds::count_file) {
-                        self.reject(&item.path, &reason);
+                        self.reject(&item.path, &Problem::too_large(reason));
                         return Err(ImportError::Stopped);
                     }
                     self.read_kind(kind, item, limits)?;
                 }
                 _ => {
-                    self.skip(&item);
+                    self.skip_file(&item);
                     if is_name_list(&item.path) {
                         self.slack.read_names(item);
                     }
@@ -295,10 +299,17 @@ impl<'r, 'i> FileReader<'r, 'i> {
         Ok(())
     }
 
+    /// Counts a file or folder that is left out by design.
+    pub(crate) fn skip(&mut self, path: &str, reason: SkipReason) {
+        self.skipped.add(reason, 1);
+        self.intake.skip_file(path, reason);
+    }
+
     /// Counts a file of a kind that is not read.
-    fn skip(&mut self, item: &Item<'_>) {
-        self.skipped.count(&item.extension());
-        self.intake.skip_file(&item.path);
+    fn skip_file(&mut self, item: &Item<'_>) {
+        let (extension, reason) = (item.extension(), other_kind(item));
+        self.skipped.add_file(reason, &extension);
+        self.intake.skip_file(&item.path, reason);
     }
 
     /// Passes a record to the store. Its place in a report is the path of the file.
@@ -307,6 +318,19 @@ impl<'r, 'i> FileReader<'r, 'i> {
         let place = record.path().to_owned();
         let record = FileRecord { stream: stream.unwrap_or_else(|| record.stream.clone()), ..record };
         Ok(record.take_into(&place, self.intake)?)
+    }
+}
+
+/// Returns the reason why a file of no known kind is left out.
+pub(crate) fn other_kind(item: &Item<'_>) -> SkipReason {
+    // Source code that a program generated is of no kind, whatever its extension.
+    let named = FileKind::from_extension(&item.extension()).filter(|kind| *kind != FileKind::Code);
+    if item.head().is_empty() {
+        SkipReason::Empty
+    } else if named.is_some() && detect_kind(item).is_none() {
+        SkipReason::Unrecognized
+    } else {
+        SkipReason::Unsupported
     }
 }
 

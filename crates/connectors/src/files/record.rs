@@ -9,6 +9,7 @@ use super::super::item::{FileKind, FileRecord, Item};
 use super::super::mail::{read_emlx, read_mail, read_msg};
 use super::super::office::{read_docx, read_epub, read_odt, read_pptx};
 use super::super::pdf::read_pdf;
+use super::super::skips::Problem;
 use super::selection::FileSelection;
 
 /// Reads a file that is one record. Returns `None` for kinds that can have any number of them.
@@ -17,7 +18,7 @@ pub(super) fn read_record(
     item: &mut Item<'_>,
     selection: &FileSelection,
     attachments: &dyn AttachmentReader,
-) -> Option<Result<FileRecord, String>> {
+) -> Option<Result<FileRecord, Problem>> {
     Some(match kind {
         FileKind::Text => read_text(item),
         FileKind::Markdown => read_note(item),

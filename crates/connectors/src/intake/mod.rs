@@ -6,7 +6,7 @@
 mod ahead;
 mod report;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -28,6 +28,7 @@ pub use self::report::{NoProgress, Progress, Report};
 use super::ImportError;
 use super::key::canonical_key;
 use super::lines::MAX_LINE_BYTES;
+use super::skips::{Problem, SkipCounts, SkipReason};
 
 /// The checks and the store of one import. The store and its connection are created with the first record, so an
 /// import that fails earlier leaves nothing behind.
@@ -41,8 +42,7 @@ pub struct Intake<'a> {
     /// Hashes of the keys of this import, each with the hash of its record.
     seen: HashMap<u64, u64>,
     taken: u64,
-    rejected: u64,
-    skipped: u64,
+    skips: SkipCounts,
     unread_attachments: u64,
 }
 
@@ -60,6 +60,8 @@ enum Writer<'a> {
     Open(ImportWriter),
     /// The records of an attachment, which become its text.
     Sink(&'a mut dyn RecordSink),
+    /// Hashes of the keys of records that are checked and not written.
+    DryRun(HashSet<u64>),
 }
 
 impl Writer<'_> {
@@ -78,6 +80,15 @@ impl Writer<'_> {
         match self {
             Self::Unopened(_) | Self::Sink(_) => Ok(()),
             Self::Open(writer) => writer.write(record, bytes),
+            Self::DryRun(keys) => {
+                let key = hash_of(&(&record.stream, &record.key));
+                if matches!(record.change, Change::Put { .. }) {
+                    keys.insert(key)
+                } else {
+                    keys.remove(&key)
+                };
+                Ok(())
+            }
         }
     }
 }
@@ -149,6 +160,21 @@ impl<'a> Intake<'a> {
         Self::with_writer(Writer::Sink(sink), None, None, report, stop)
     }
 
+    /// Creates an import that checks and counts records, and writes none.
+    pub(crate) fn dry_run(
+        connection: NewConnection,
+        manifest: Option<Manifest>,
+        report: &'a mut dyn Report,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        Self::with_writer(Writer::DryRun(HashSet::new()), Some(connection), manifest, report, stop)
+    }
+
+    /// Returns the number of records that a dry run would write.
+    pub(crate) fn dry_records(&self) -> usize {
+        if let Writer::DryRun(keys) = &self.writer { keys.len() } else { 0 }
+    }
+
     fn with_writer(
         writer: Writer<'a>,
         connection: Option<NewConnection>,
@@ -156,26 +182,15 @@ impl<'a> Intake<'a> {
         report: &'a mut dyn Report,
         stop: &'a AtomicBool,
     ) -> Self {
-        let (seen, taken, rejected, skipped, unread_attachments) = (HashMap::new(), 0, 0, 0, 0);
-        Self {
-            connection,
-            writer,
-            manifest,
-            report,
-            stop,
-            seen,
-            taken,
-            rejected,
-            skipped,
-            unread_attachments,
-        }
+        let (seen, taken, skips, unread_attachments) = (HashMap::new(), 0, SkipCounts::default(), 0);
+        Self { connection, writer, manifest, report, stop, seen, taken, skips, unread_attachments }
     }
 
     /// Returns the writer, which a synchronization has from its start.
     pub(crate) fn writer(&mut self) -> Option<&mut ImportWriter> {
         match &mut self.writer {
             Writer::Open(writer) => Some(writer),
-            Writer::Unopened(_) | Writer::Sink(_) => None,
+            Writer::Unopened(_) | Writer::Sink(_) | Writer::DryRun(_) => None,
         }
     }
 
@@ -205,12 +220,12 @@ impl<'a> Intake<'a> {
         let progress = self.report.progress();
         let index = |added, missing| progress.index(added, missing);
         let imported = match self.writer {
-            Writer::Unopened(_) | Writer::Sink(_) => {
+            Writer::Unopened(_) | Writer::Sink(_) | Writer::DryRun(_) => {
                 ImportResult { tally: Tally::default(), index_problem: None }
             }
             Writer::Open(writer) => writer.finish(&index)?,
         };
-        Ok((imported, self.rejected))
+        Ok((imported, self.skips.not_read()))
     }
 
     /// Returns the receiver of the progress.
@@ -224,8 +239,15 @@ impl<'a> Intake<'a> {
         self.taken
     }
 
+    /// Counts and reports a record that is not valid.
     pub(crate) fn reject(&mut self, place: &dyn fmt::Display, reason: &str) {
         self.reject_many(1, place, reason);
+    }
+
+    /// Counts and reports a file that cannot be read.
+    pub(crate) fn reject_file(&mut self, path: &str, problem: &Problem) {
+        self.skips.add(problem.reason, 1);
+        self.report.rejected(&path, &problem.text);
     }
 
     /// Returns the flag that stops the import.
@@ -238,15 +260,14 @@ impl<'a> Intake<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Counts files of kinds that are not read and describes them to the report.
-    pub(crate) fn skip(&mut self, files: u64, description: &str) {
-        self.skipped += files;
-        self.report.skipped(files, description);
+    /// Adds the counts of what is skipped. Each file and folder is reported by [`Intake::skip_file`].
+    pub(crate) fn add_skips(&mut self, counts: &SkipCounts) {
+        self.skips.merge(counts);
     }
 
-    /// Returns the number of files of kinds that are not read.
-    pub fn skipped(&self) -> u64 {
-        self.skipped
+    /// Returns the counts of what was not taken so far.
+    pub fn skips(&self) -> &SkipCounts {
+        &self.skips
     }
 
     /// Counts and reports the attachments of a message that could not be read completely.
@@ -264,9 +285,9 @@ impl<'a> Intake<'a> {
         self.unread_attachments
     }
 
-    /// Reports a file of a kind that is not read. The files are counted by [`Intake::skip`].
-    pub(crate) fn skip_file(&mut self, path: &str) {
-        self.report.skipped_file(path);
+    /// Reports a file or folder that is skipped by design. They are counted by [`Intake::add_skips`].
+    pub(crate) fn skip_file(&mut self, path: &str, reason: SkipReason) {
+        self.report.skipped(path, reason);
     }
 
     /// Reports how a table or file was understood, where that is not obvious.
@@ -274,9 +295,9 @@ impl<'a> Intake<'a> {
         self.report.noted(place, note);
     }
 
-    /// Counts several rejected pieces and reports them once.
+    /// Counts several records that are not valid, and reports them once.
     pub(crate) fn reject_many(&mut self, count: u64, place: &dyn fmt::Display, reason: &str) {
-        self.rejected += count;
+        self.skips.add(SkipReason::Invalid, count);
         self.report.rejected(place, reason);
     }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::super::skips::SkipReason;
+
 /// A receiver of an import's rejections.
 pub trait Report {
     /// Reports a rejected piece of the file. `place` is a line number, an item number or a file name.
@@ -13,11 +15,8 @@ pub trait Report {
     /// Reports a file that an earlier synchronization rejected, and that has not changed since.
     fn still_rejected(&mut self, _path: &str, _reason: &str) {}
 
-    /// Reports the number of files of kinds that are not read, with a description of them.
-    fn skipped(&mut self, _files: u64, _description: &str) {}
-
-    /// Reports a file of a kind that is not read.
-    fn skipped_file(&mut self, _path: &str) {}
+    /// Reports a file or folder that is skipped by design.
+    fn skipped(&mut self, _path: &str, _reason: SkipReason) {}
 
     /// Reports how a table or file was understood, where that is not obvious. Nothing was rejected.
     fn noted(&mut self, _place: &str, _note: &str) {}

@@ -167,6 +167,16 @@ impl FileKind {
         format!("{phrase} ({})", endings.join(", "))
     }
 
+    /// Returns the kind that the name of a file suggests. The content decides when the file is read.
+    #[must_use]
+    pub fn from_name(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_string_lossy().to_ascii_lowercase();
+        match extension.as_str() {
+            "json" | "ndjson" | "jsonl" => Some(Self::Json),
+            other => Self::from_extension(other),
+        }
+    }
+
     /// Returns the kind that an extension in lower case suggests. JSON and XML files need a look at their content.
     pub(crate) fn from_extension(extension: &str) -> Option<Self> {
         if matches!(extension, "json" | "ndjson" | "jsonl" | "xml") {

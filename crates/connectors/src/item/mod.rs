@@ -14,6 +14,8 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 
+use super::skips::{Problem, SkipReason};
+
 pub use self::kind::FileKind;
 pub(crate) use self::languages::{language_of_name, language_of_script};
 pub(crate) use self::record::{FileRecord, ReadError, text_bytes_of};
@@ -37,8 +39,10 @@ pub(crate) struct Item<'a> {
     opened: Option<(File, Version)>,
 }
 
-/// Reason why a file is rejected that was written while it was read.
-pub(crate) const CHANGED: &str = "it was changed while it was read; import it again";
+/// Returns the problem of a file that was written while it was read.
+pub(crate) fn changed() -> Problem {
+    Problem::new(SkipReason::Changed, "it was changed while it was read; import it again")
+}
 
 /// A file on disk with its version at the start of the read.
 #[derive(Debug)]
@@ -110,18 +114,18 @@ impl<'a> Item<'a> {
     /// # Errors
     ///
     /// The file is too large, cannot be read, or was changed during the read.
-    pub(crate) fn read_all(&mut self) -> Result<Vec<u8>, String> {
+    pub(crate) fn read_all(&mut self) -> Result<Vec<u8>, Problem> {
         let mut bytes = std::mem::take(&mut self.head);
         self.rest
             .by_ref()
             .take(MAX_FILE_BYTES + 1)
             .read_to_end(&mut bytes)
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| Problem::from(error.to_string()))?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
-            return Err(format!("it is larger than {MAX_FILE_BYTES} bytes"));
+            return Err(Problem::too_large(format!("it is larger than {MAX_FILE_BYTES} bytes")));
         }
         match self.change_check() {
-            Some(check) if check.is_changed() => Err(CHANGED.to_owned()),
+            Some(check) if check.is_changed() => Err(changed()),
             _ => Ok(bytes),
         }
     }
@@ -133,15 +137,15 @@ impl<'a> Item<'a> {
     }
 
     /// Reads the whole file as text: UTF-8, UTF-16 with a byte order mark, or otherwise Windows-1252.
-    pub(crate) fn read_text(&mut self) -> Result<String, String> {
+    pub(crate) fn read_text(&mut self) -> Result<String, Problem> {
         let bytes = self.read_all()?;
-        super::text_input::decode(bytes).ok_or_else(|| "it is not text".to_owned())
+        super::text_input::decode(bytes).ok_or_else(|| "it is not text".into())
     }
 
     /// Reads the whole file as text like [`Self::read_text`], or in the encoding that a document declares.
-    pub(crate) fn read_markup(&mut self) -> Result<String, String> {
+    pub(crate) fn read_markup(&mut self) -> Result<String, Problem> {
         let bytes = self.read_all()?;
-        super::text_input::decode_declared(bytes).ok_or_else(|| "it is not text".to_owned())
+        super::text_input::decode_declared(bytes).ok_or_else(|| "it is not text".into())
     }
 
     /// Returns a reader of the whole file.
@@ -174,7 +178,7 @@ mod tests {
         assert_eq!(same.read_all().unwrap().len(), 100_000);
         let mut changed = Item::open("a.txt".to_owned(), file.path()).unwrap();
         file.write_all(b"more").unwrap();
-        assert!(changed.read_all().unwrap_err().contains("it was changed while it was read"));
+        assert!(changed.read_all().unwrap_err().text.contains("it was changed while it was read"));
     }
 
     #[test]

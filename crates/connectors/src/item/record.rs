@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::super::ImportError;
 use super::super::intake::{Draft, DuplicatePolicy, Intake};
+use super::super::skips::Problem;
 use super::Item;
 
 /// A record of a file.
@@ -84,20 +85,26 @@ fn text_bytes(value: &Value) -> usize {
 #[derive(Debug)]
 pub(crate) enum ReadError {
     /// The file cannot be read, for this reason. It is skipped.
-    Rejected(String),
+    Rejected(Problem),
     /// The whole import ends.
     Ended(ImportError),
 }
 
 impl From<String> for ReadError {
     fn from(reason: String) -> Self {
-        Self::Rejected(reason)
+        Self::Rejected(reason.into())
     }
 }
 
 impl From<&str> for ReadError {
     fn from(reason: &str) -> Self {
-        Self::Rejected(reason.to_owned())
+        Self::Rejected(reason.into())
+    }
+}
+
+impl From<Problem> for ReadError {
+    fn from(problem: Problem) -> Self {
+        Self::Rejected(problem)
     }
 }
 

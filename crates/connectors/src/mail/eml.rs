@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::super::attached::AttachmentReader;
 use super::super::item::{FileRecord, Item};
+use super::super::skips::Problem;
 use super::{MailRecord, read_message};
 
 /// Stream of messages.
@@ -13,7 +14,7 @@ const STREAM: &str = "messages";
 pub(crate) fn read_mail(
     item: &mut Item<'_>,
     attachments: &dyn AttachmentReader,
-) -> Result<FileRecord, String> {
+) -> Result<FileRecord, Problem> {
     let raw = item.read_all()?;
     message_record(&raw, maildir_folder(&item.path), item, attachments)
 }
@@ -24,7 +25,7 @@ pub(super) fn message_record(
     folder: Option<String>,
     item: &Item<'_>,
     attachments: &dyn AttachmentReader,
-) -> Result<FileRecord, String> {
+) -> Result<FileRecord, Problem> {
     let MailRecord { key, mut data, identity, emitted_at } = read_message(raw, attachments)?;
     data.shift_insert(0, "path".to_owned(), Value::from(path_without_flags(&item.path)));
     if let Some(folder) = folder {

@@ -3,6 +3,7 @@
 
 use super::super::attached::AttachmentReader;
 use super::super::item::{FileRecord, Item};
+use super::super::skips::Problem;
 use super::eml::message_record;
 
 /// Maximum length of the line with the number of bytes.
@@ -12,7 +13,7 @@ const MAX_COUNT_BYTES: usize = 24;
 pub(crate) fn read_emlx(
     item: &mut Item<'_>,
     attachments: &dyn AttachmentReader,
-) -> Result<FileRecord, String> {
+) -> Result<FileRecord, Problem> {
     let bytes = item.read_all()?;
     let message = message_of(&bytes).ok_or("it does not begin with the number of bytes of its message")?;
     let mut mailboxes = item.path.rsplit('/').filter_map(|segment| segment.strip_suffix(".mbox"));

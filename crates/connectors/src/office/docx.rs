@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::documents::Document;
 use super::super::item::{FileKind, FileRecord, Item};
+use super::super::skips::Problem;
 use super::binary::{is_compound_file, read_doc};
 use super::package::Package;
 use super::properties::{Relationship, read_properties, relationships};
@@ -17,7 +18,7 @@ const KINDS: [&str; 6] = ["footnotes", "endnotes", "comments", "diagramData", "h
 
 /// Reads a Word document: its text with tables and text boxes, then notes, comments, diagrams, headers and footers. Each
 /// section can have the same header again, which counts once. A document of Word 97 is read, too.
-pub(crate) fn read_docx(item: &mut Item<'_>) -> Result<FileRecord, String> {
+pub(crate) fn read_docx(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
     let bytes = item.read_all()?;
     if is_compound_file(&bytes) {
         return read_doc(item, bytes);
@@ -50,7 +51,7 @@ pub(crate) fn read_docx(item: &mut Item<'_>) -> Result<FileRecord, String> {
 }
 
 /// Returns the name of the main part.
-fn main_part(package: &mut Package) -> Result<String, String> {
+fn main_part(package: &mut Package) -> Result<String, Problem> {
     let related = relationships(package, "")?;
     let found = related.into_values().find(|related| related.kind == "officeDocument");
     Ok(found.map_or_else(|| MAIN_PART.to_owned(), |related| related.part))

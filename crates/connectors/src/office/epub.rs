@@ -6,12 +6,13 @@ use fetchwell_core::record::html_text::html_to_text;
 
 use super::super::documents::Document;
 use super::super::item::{FileKind, FileRecord, Item};
+use super::super::skips::Problem;
 use super::package::{Package, resolve};
 use super::properties::read_properties;
 use super::xml::{Node, walk_xml};
 
 /// Reads a book: the text of its chapters in the order of reading.
-pub(crate) fn read_epub(item: &mut Item<'_>) -> Result<FileRecord, String> {
+pub(crate) fn read_epub(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
     let mut package = Package::open(item.read_all()?)?;
     let encryption = package.read("META-INF/encryption.xml")?.unwrap_or_default();
     let main = main_part(&package.require("META-INF/container.xml")?)?;
@@ -25,7 +26,7 @@ pub(crate) fn read_epub(item: &mut Item<'_>) -> Result<FileRecord, String> {
     for chapter in chapters {
         // Fonts are often encrypted, chapters only if the book is protected.
         if encryption.contains(&chapter) {
-            return Err("it is encrypted (a book with copy protection)".to_owned());
+            return Err(Problem::encrypted("it is encrypted (a book with copy protection)"));
         }
         let Some(html) = package.read(&percent_decoded(&chapter))? else { continue };
         let text = html_to_text(&html);

@@ -25,10 +25,11 @@ mod word;
 mod xlsx;
 mod xml;
 
+pub(crate) use self::binary::{open_compound, read_stream};
 pub(crate) use self::docx::read_docx;
 pub(crate) use self::epub::read_epub;
 pub(crate) use self::ods::read_ods;
 pub(crate) use self::odt::read_odt;
 pub(crate) use self::pptx::read_pptx;
 pub(crate) use self::xlsx::read_xlsx;
-pub(crate) use self::xml::{Node, Tag, walk_xml};
+pub(crate) use self::xml::{Node, Tag, referenced_character, walk_xml};

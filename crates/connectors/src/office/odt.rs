@@ -2,6 +2,7 @@
 
 use super::super::documents::Document;
 use super::super::item::{FileKind, FileRecord, Item};
+use super::super::skips::Problem;
 use super::package::Package;
 use super::properties::read_properties;
 use super::xml::{Node, Tag, walk_xml};
@@ -10,7 +11,7 @@ use super::xml::{Node, Tag, walk_xml};
 const MAX_SPACES: usize = 100;
 
 /// Reads an OpenDocument text.
-pub(crate) fn read_odt(item: &mut Item<'_>) -> Result<FileRecord, String> {
+pub(crate) fn read_odt(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
     let mut package = Package::open(item.read_all()?)?;
     let mut document = Document::default();
     let content = open_document(&mut package, &mut document)?;
@@ -33,9 +34,9 @@ pub(crate) fn read_odt(item: &mut Item<'_>) -> Result<FileRecord, String> {
 }
 
 /// Reads the properties of an OpenDocument file. Returns its content.
-pub(super) fn open_document(package: &mut Package, document: &mut Document) -> Result<String, String> {
+pub(super) fn open_document(package: &mut Package, document: &mut Document) -> Result<String, Problem> {
     if package.read("META-INF/manifest.xml")?.is_some_and(|xml| xml.contains("encryption-data")) {
-        return Err("it is encrypted".to_owned());
+        return Err(Problem::encrypted("it is encrypted"));
     }
     if let Some(xml) = package.read("meta.xml")? {
         read_properties(&xml, document)?;

@@ -5,6 +5,7 @@ use std::io::{Cursor, Read};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
+use super::super::skips::Problem;
 use super::super::text_input::decode;
 
 /// Maximum size of a part in bytes.
@@ -25,25 +26,25 @@ pub(super) struct Package {
 
 impl Package {
     /// Opens a container.
-    pub(super) fn open(bytes: Vec<u8>) -> Result<Self, String> {
+    pub(super) fn open(bytes: Vec<u8>) -> Result<Self, Problem> {
         let archive = ZipArchive::new(Cursor::new(bytes))
             .map_err(|error| format!("its container is broken: {error}"))?;
         if archive.len() > MAX_PARTS {
-            return Err(format!("it has more than {MAX_PARTS} parts"));
+            return Err(Problem::too_large(format!("it has more than {MAX_PARTS} parts")));
         }
         Ok(Self { archive, left: MAX_BYTES })
     }
 
     /// Reads a part as text. Returns `None` if there is none.
-    pub(super) fn read(&mut self, name: &str) -> Result<Option<String>, String> {
+    pub(super) fn read(&mut self, name: &str) -> Result<Option<String>, Problem> {
         let name = name.trim_start_matches('/');
         let part = match self.archive.by_name(name) {
             Ok(part) => part,
             Err(ZipError::FileNotFound) => return Ok(None),
             Err(ZipError::UnsupportedArchive(problem)) if problem.contains("assword") => {
-                return Err("it is encrypted".to_owned());
+                return Err(Problem::encrypted("it is encrypted"));
             }
-            Err(error) => return Err(format!("its part {name} is broken: {error}")),
+            Err(error) => return Err(format!("its part {name} is broken: {error}").into()),
         };
         let max_bytes = self.left.min(MAX_PART_BYTES);
         let mut bytes = Vec::new();
@@ -52,14 +53,14 @@ impl Package {
             .map_err(|error| format!("its part {name} is broken: {error}"))?;
         self.left = self.left.saturating_sub(bytes.len() as u64);
         if bytes.len() as u64 > max_bytes {
-            return Err(format!("its parts are larger than {MAX_PART_BYTES} bytes"));
+            return Err(Problem::too_large(format!("its parts are larger than {MAX_PART_BYTES} bytes")));
         }
-        decode(bytes).map(Some).ok_or_else(|| format!("its part {name} is not text"))
+        decode(bytes).map(Some).ok_or_else(|| format!("its part {name} is not text").into())
     }
 
     /// Reads a part that must exist.
-    pub(super) fn require(&mut self, name: &str) -> Result<String, String> {
-        self.read(name)?.ok_or_else(|| format!("it has no part {name}"))
+    pub(super) fn require(&mut self, name: &str) -> Result<String, Problem> {
+        self.read(name)?.ok_or_else(|| format!("it has no part {name}").into())
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::super::documents::Document;
 use super::super::item::{FileKind, FileRecord, Item};
+use super::super::skips::Problem;
 use super::alternatives::Alternatives;
 use super::binary::{is_compound_file, read_ppt};
 use super::package::Package;
@@ -23,7 +24,7 @@ const KINDS: [&str; 2] = ["diagramData", "notesSlide"];
 
 /// Reads a presentation: the text of each slide with its diagrams and notes, in the order of the slides. Footers that
 /// stand on several slides count once.
-pub(crate) fn read_pptx(item: &mut Item<'_>) -> Result<FileRecord, String> {
+pub(crate) fn read_pptx(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
     let bytes = item.read_all()?;
     if is_compound_file(&bytes) {
         return read_ppt(item, bytes);
@@ -59,7 +60,7 @@ pub(crate) fn read_pptx(item: &mut Item<'_>) -> Result<FileRecord, String> {
 }
 
 /// Returns the parts of the slides in their order.
-fn slides(package: &mut Package) -> Result<Vec<String>, String> {
+fn slides(package: &mut Package) -> Result<Vec<String>, Problem> {
     let xml = package.require(MAIN_PART)?;
     let related = relationships(package, MAIN_PART)?;
     let mut slides = Vec::new();

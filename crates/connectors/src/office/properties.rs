@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::documents::Document;
+use super::super::skips::Problem;
 use super::package::{Package, resolve};
 use super::xml::{Node, walk_xml};
 
@@ -56,7 +57,7 @@ pub(super) struct Relationship {
 pub(super) fn relationships(
     package: &mut Package,
     part: &str,
-) -> Result<HashMap<String, Relationship>, String> {
+) -> Result<HashMap<String, Relationship>, Problem> {
     let (folder, name) = part.rsplit_once('/').unwrap_or(("", part));
     let Some(xml) = package.read(&format!("{folder}/_rels/{name}.rels"))? else { return Ok(HashMap::new()) };
     let mut found = HashMap::new();

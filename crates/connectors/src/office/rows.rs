@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::super::ImportError;
 use super::super::intake::Intake;
 use super::super::item::{FileRecord, Item, ReadError};
+use super::super::skips::Problem;
 use super::super::tables::{MAX_COMPARED_ROWS, RowShape, TableNote, find_header, note_text, unique_names};
 use super::super::values::{SizeLimits, check_row, time_of_value};
 
@@ -159,7 +160,7 @@ impl<'r, 'i> Rows<'r, 'i> {
         let cells = row.cells.as_slice();
         self.cells += cells.iter().flatten().count();
         if self.cells > MAX_CELLS {
-            return Err(format!("it has more than {MAX_CELLS} cells").into());
+            return Err(Problem::too_large(format!("it has more than {MAX_CELLS} cells")).into());
         }
         if row.is_cut && !self.is_cut {
             self.is_cut = true;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::super::intake::Intake;
 use super::super::item::{Item, ReadError};
+use super::super::skips::Problem;
 use super::binary::{is_compound_file, read_xls};
 use super::ods::number;
 use super::package::Package;
@@ -55,7 +56,7 @@ struct Sheet {
 }
 
 /// Returns the sheets of a workbook, and whether its days count from 1904.
-fn sheets(package: &mut Package) -> Result<(Vec<Sheet>, bool), String> {
+fn sheets(package: &mut Package) -> Result<(Vec<Sheet>, bool), Problem> {
     let xml = package.require(MAIN_PART)?;
     let related = relationships(package, MAIN_PART)?;
     let (mut sheets, mut starts_in_1904) = (Vec::new(), false);

@@ -5,7 +5,7 @@
 
 use quick_xml::Reader;
 use quick_xml::XmlVersion;
-use quick_xml::events::{BytesStart, Event};
+use quick_xml::events::{BytesRef, BytesStart, Event};
 
 /// Maximum nesting of elements.
 const MAX_DEPTH: usize = 1_000;
@@ -89,16 +89,7 @@ pub(crate) fn walk_xml<Error: From<String>>(
             Event::Text(text) => visit(Node::Text(&text.xml10_content()))?,
             Event::CData(text) => visit(Node::Text(&text.xml10_content()))?,
             Event::GeneralRef(reference) => {
-                let character = match &*reference.xml10_content() {
-                    "amp" => Some('&'),
-                    "lt" => Some('<'),
-                    "gt" => Some('>'),
-                    "quot" => Some('"'),
-                    "apos" => Some('\''),
-                    "nbsp" => Some('\u{A0}'),
-                    _ => reference.resolve_char_ref().ok().flatten(),
-                };
-                if let Some(character) = character {
+                if let Some(character) = referenced_character(&reference) {
                     visit(Node::Text(character.encode_utf8(&mut [0; 4])))?;
                 }
             }
@@ -106,6 +97,19 @@ pub(crate) fn walk_xml<Error: From<String>>(
             Event::Eof => return Ok(()),
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
         }
+    }
+}
+
+/// Returns the character that a reference stands for. One to an entity of the document stands for none.
+pub(crate) fn referenced_character(reference: &BytesRef<'_>) -> Option<char> {
+    match &*reference.xml10_content() {
+        "amp" => Some('&'),
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        "nbsp" => Some('\u{A0}'),
+        _ => reference.resolve_char_ref().ok().flatten(),
     }
 }
 

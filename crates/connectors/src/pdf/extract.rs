@@ -5,6 +5,7 @@ use hayro_syntax::object::DateTime;
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use serde::{Deserialize, Serialize};
 
+use super::super::skips::{Problem, SkipReason};
 use super::layout::PageText;
 use super::page::PageReader;
 use super::words::join_divided_words;
@@ -47,18 +48,18 @@ pub struct PdfText {
 /// # Errors
 ///
 /// The text says why it cannot be read: it is encrypted, broken, too long, or has no text.
-pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, String> {
+pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, Problem> {
     let has_end = has_end(&bytes);
     let pdf = Pdf::new(bytes).map_err(|error| match error {
         LoadPdfError::Decryption(DecryptionError::PasswordProtected) => {
-            "it is encrypted: it needs a password".to_owned()
+            Problem::encrypted("it is encrypted: it needs a password")
         }
-        LoadPdfError::Decryption(_) => "it is encrypted in an unknown way".to_owned(),
-        LoadPdfError::Invalid => "it is no complete PDF document".to_owned(),
+        LoadPdfError::Decryption(_) => Problem::encrypted("it is encrypted in an unknown way"),
+        LoadPdfError::Invalid => "it is no complete PDF document".into(),
     })?;
     let pages = pdf.pages();
     if pages.len() > MAX_PAGES {
-        return Err(format!("it has more than {MAX_PAGES} pages"));
+        return Err(Problem::too_large(format!("it has more than {MAX_PAGES} pages")));
     }
     let metadata = pdf.metadata();
     let mut document = PdfText {
@@ -82,7 +83,7 @@ pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, String> {
         }
         document.text.push_str(&text);
         if document.text.len() > MAX_TEXT_BYTES {
-            return Err(format!("its text is longer than {MAX_TEXT_BYTES} bytes"));
+            return Err(Problem::too_large(format!("its text is longer than {MAX_TEXT_BYTES} bytes")));
         }
     }
     if document.text.is_empty() {
@@ -93,23 +94,24 @@ pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, String> {
 }
 
 /// Returns the reason why a document has no text.
-fn empty_document(pages: usize, reader: &PageReader, has_end: bool) -> String {
+fn empty_document(pages: usize, reader: &PageReader, has_end: bool) -> Problem {
     let pages = if pages == 1 { "1 page".to_owned() } else { format!("{pages} pages") };
     if reader.has_unmapped_text {
         let reason = match &reader.unknown_cmap {
             Some(name) => format!("its fonts need the CMap {name}, which is broken or not known"),
             None => "its fonts do not say which characters they show".to_owned(),
         };
-        return format!(
+        let text = format!(
             "the text on its {pages} cannot be read: {reason}; print it to a new PDF file, or export it from its program again"
         );
+        return Problem::new(SkipReason::NoText, text);
     }
-    let reason = if has_end {
-        "text recognition (OCR) is not supported"
+    let (class, reason) = if has_end {
+        (SkipReason::NoText, "text recognition (OCR) is not supported")
     } else {
-        "the end of the file is missing, so it is damaged or incomplete"
+        (SkipReason::Damaged, "the end of the file is missing, so it is damaged or incomplete")
     };
-    format!("it has no text layer on its {pages}; {reason}")
+    Problem::new(class, format!("it has no text layer on its {pages}; {reason}"))
 }
 
 /// Returns true if a document ends as it should: with the position of its table of references.
@@ -250,13 +252,13 @@ mod tests {
             long.as_str(),
         ] {
             let read = extract_pdf(pdf(content, &wide_font(" 7 0 R", "Japan1", &own_cmap(broken))));
-            let said = read.map(|read| read.text).unwrap_or_else(|error| error);
+            let said = read.map(|read| read.text).unwrap_or_else(|error| error.text);
             assert!(said.len() < 300, "{said}");
         }
         for (encoding, reason) in
             [("/Some-Unknown-H", "its fonts need the CMap Some-Unknown-H,"), ("/A#1B#5B2J", "the CMap A2J,")]
         {
-            let error = extract_pdf(pdf(content, &wide_font(encoding, "Japan1", ""))).unwrap_err();
+            let error = extract_pdf(pdf(content, &wide_font(encoding, "Japan1", ""))).unwrap_err().text;
             assert!(error.contains(reason) && error.contains("print it to a new PDF"), "{error:?}");
             assert!(!error.contains('\u{1b}'), "{error:?}");
         }
@@ -268,7 +270,7 @@ mod tests {
         let whole = [cut.as_slice(), b"startxref\n0\n%%EOF\n"].concat();
         for (document, reason) in [(whole, "(OCR) is not supported"), (cut, "the end of the file is missing")]
         {
-            let error = extract_pdf(document).unwrap_err();
+            let error = extract_pdf(document).unwrap_err().text;
             assert!(error.contains("no text layer on its 1 page;") && error.contains(reason), "{error}");
         }
         for broken in [&b"%PDF-1.4"[..], b"", b"%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 1 0 R>>\nendobj"] {

@@ -8,6 +8,7 @@ use hayro_syntax::content::ops::TypedInstruction;
 use hayro_syntax::object::{Array, Dict, Name, Number, Object, ObjectIdentifier, Stream};
 use hayro_syntax::page::{Page, Resources};
 
+use super::super::skips::Problem;
 use super::cid::CMaps;
 use super::font::Font;
 use super::layout::{Layout, PageText, Point};
@@ -113,7 +114,7 @@ struct Content<'r> {
 
 impl PageReader {
     /// Returns the text of a page.
-    pub(super) fn read(&mut self, page: &Page<'_>) -> Result<PageText, String> {
+    pub(super) fn read(&mut self, page: &Page<'_>) -> Result<PageText, Problem> {
         let mut layout = Layout::default();
         if let Some(bytes) = page.page_stream() {
             self.read_content(bytes, page.resources(), State::default(), &mut layout, 0)?;
@@ -128,17 +129,19 @@ impl PageReader {
         state: State,
         layout: &mut Layout,
         level: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), Problem> {
         let (text, line) = (Matrix::IDENTITY, Matrix::IDENTITY);
         let mut content = Content { layout, state, saved: Vec::new(), text, line, unmapped: None };
         let mut operators = TypedIter::new(bytes);
         while let Some(operator) = operators.next() {
             self.operators += 1;
             if self.operators > MAX_OPERATORS {
-                return Err(format!("it has more than {MAX_OPERATORS} operators"));
+                return Err(Problem::too_large(format!("it has more than {MAX_OPERATORS} operators")));
             }
             if content.layout.len() > MAX_PAGE_BYTES {
-                return Err(format!("the text of a page is longer than {MAX_PAGE_BYTES} bytes"));
+                return Err(Problem::too_large(format!(
+                    "the text of a page is longer than {MAX_PAGE_BYTES} bytes"
+                )));
             }
             match operator {
                 TypedInstruction::TextFont(font) => {
@@ -167,7 +170,7 @@ impl PageReader {
         outer: &Resources<'_>,
         content: &mut Content<'_>,
         level: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), Problem> {
         let dictionary = form.dict();
         if dictionary.get::<Name<'_>>("Subtype").is_none_or(|subtype| subtype.as_str() != "Form") {
             return Ok(());

@@ -14,6 +14,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::super::documents::Document;
 use super::super::item::{FileKind, FileRecord, Item};
+use super::super::skips::{Problem, SkipReason};
 use super::extract::{PdfText, extract_pdf};
 
 /// Maximum time for one document.
@@ -61,7 +62,7 @@ impl Drop for ProcessPermit<'_> {
 }
 
 /// Reads a document. `program` is the program that reads it in a process of its own; without it, this process does.
-pub(crate) fn read_pdf(item: &mut Item<'_>, program: Option<&Path>) -> Result<FileRecord, String> {
+pub(crate) fn read_pdf(item: &mut Item<'_>, program: Option<&Path>) -> Result<FileRecord, Problem> {
     let bytes = item.read_all()?;
     let pdf = match program {
         Some(program) => read_in_process(program, bytes)?,
@@ -95,7 +96,7 @@ pub fn limit_pdf_memory() {
     }
 }
 
-fn read_in_process(program: &Path, bytes: Vec<u8>) -> Result<PdfText, String> {
+fn read_in_process(program: &Path, bytes: Vec<u8>) -> Result<PdfText, Problem> {
     let _permit = PROCESSES.acquire();
     let mut child = Command::new(program)
         .arg("read-pdf")
@@ -103,20 +104,27 @@ fn read_in_process(program: &Path, bytes: Vec<u8>) -> Result<PdfText, String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|error| format!("the process that reads it cannot be started ({error})"))?;
+        .map_err(|error| {
+            Problem::new(
+                SkipReason::Internal,
+                format!("the process that reads it cannot be started ({error})"),
+            )
+        })?;
     let output = exchange(&mut child, bytes);
     // The process has ended, or is not needed any more.
     let _ = child.kill();
     let _ = child.wait();
     let output = output?;
-    let answer: Result<PdfText, String> = serde_json::from_slice(&output).map_err(|_error| {
-        "the process that reads it ended: it needs too much memory, or is broken in a new way".to_owned()
+    let answer: Result<PdfText, Problem> = serde_json::from_slice(&output).map_err(|_error| {
+        Problem::too_large(
+            "the process that reads it ended: it needs too much memory, or is broken in a new way",
+        )
     })?;
     answer
 }
 
 /// Sends a document and receives the output, within the maximum time.
-fn exchange(child: &mut Child, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+fn exchange(child: &mut Child, bytes: Vec<u8>) -> Result<Vec<u8>, Problem> {
     let (mut input, output) =
         child.stdin.take().zip(child.stdout.take()).ok_or("the process that reads it has no pipes")?;
     let (sender, received) = channel();
@@ -130,11 +138,13 @@ fn exchange(child: &mut Child, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     let _ = child.kill();
     let _ = (writing.join(), reading.join());
     match answer {
-        Ok(read) => read.map_err(|error| error.to_string()),
+        Ok(read) => read.map_err(|error| Problem::new(SkipReason::Internal, error.to_string())),
         Err(RecvTimeoutError::Timeout) => {
-            Err(format!("it takes longer than {} s to read", MAX_TIME.as_secs()))
+            Err(Problem::too_large(format!("it takes longer than {} s to read", MAX_TIME.as_secs())))
         }
-        Err(RecvTimeoutError::Disconnected) => Err("the process that reads it ended".to_owned()),
+        Err(RecvTimeoutError::Disconnected) => {
+            Err(Problem::new(SkipReason::Internal, "the process that reads it ended"))
+        }
     }
 }
 

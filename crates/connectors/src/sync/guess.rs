@@ -9,9 +9,10 @@ use serde_json::Value;
 
 use super::super::ImportError;
 use super::super::files::{
-    FileSelection, FolderEntry, SkippedFiles, detect_kind, detect_selected, special_file, walk,
+    FileSelection, FolderEntry, detect_kind, detect_selected, other_kind, special_file, walk,
 };
 use super::super::item::{FileKind, Item};
+use super::super::skips::SkipCounts;
 use super::kind::ImportKind;
 use super::store_files::StoreFiles;
 
@@ -55,7 +56,7 @@ struct ReadableSearch<'a> {
     kind: ImportKind,
     selection: FileSelection,
     is_found: bool,
-    skipped: SkippedFiles,
+    skipped: SkipCounts,
 }
 
 /// Returns the kind of a file or folder. With `kind`, only its size is determined. The files of the store are not counted.
@@ -107,7 +108,7 @@ impl<'a> ReadableSearch<'a> {
         let selection = selection_of(kind);
         // The other kinds read one named file, or a repository.
         let is_found = selection.is_none();
-        let (selection, skipped) = (selection.unwrap_or_default(), SkippedFiles::default());
+        let (selection, skipped) = (selection.unwrap_or_default(), SkipCounts::default());
         Self { path, kind, selection, is_found, skipped }
     }
 
@@ -116,14 +117,12 @@ impl<'a> ReadableSearch<'a> {
             FolderEntry::File { .. } if self.is_found => {}
             FolderEntry::File { file, path } => match Item::open(path, &file) {
                 Ok(item) if self.reads(&item, &file) => self.is_found = true,
-                Ok(item) => self.skipped.count(&item.extension()),
+                Ok(item) => self.skipped.add_file(other_kind(&item), &item.extension()),
                 // An import names it with the error.
                 Err(_unreadable) => self.is_found = true,
             },
             FolderEntry::Unreadable { .. } => self.is_found = true,
-            FolderEntry::Hidden => self.skipped.count_hidden(),
-            FolderEntry::Ignored => self.skipped.count_ignored(),
-            FolderEntry::Link => self.skipped.count_link(),
+            FolderEntry::Skipped { reason, .. } => self.skipped.add(reason, 1),
         }
     }
 

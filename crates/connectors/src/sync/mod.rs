@@ -8,8 +8,9 @@
 //! * `guess`: the kind of a path
 //! * `scan`: the files of an origin, `stamp`: their states, `store_files`: those of the store, which are left out
 //! * `plan`: the files to read
-//! * `read`: reads them, `run`: a whole synchronization
+//! * `read`: reads them, `run`: a whole synchronization, `dry_run`: one that writes nothing
 
+mod dry_run;
 mod guess;
 mod kind;
 mod plan;
@@ -19,8 +20,9 @@ mod scan;
 mod stamp;
 mod store_files;
 
+pub use dry_run::{DryRun, DryRunOutcome};
 pub use guess::{Guess, connection_name, guess_kind};
-pub use kind::{ImportKind, ImportOptions, file_kinds};
+pub use kind::{ImportKind, ImportOptions, UnknownKind, file_kinds};
 pub use run::{SyncOutcome, Synchronization, describe_held_records};
 pub use scan::watched_folder;
 pub use store_files::{StoreFiles, without_links};

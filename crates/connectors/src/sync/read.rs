@@ -22,6 +22,7 @@ use super::super::intake::Intake;
 use super::super::item::Item;
 use super::super::json::import_json;
 use super::super::records::import_records;
+use super::super::skips::Problem;
 use super::super::tables::import_csv;
 use super::kind::{FileSet, ImportKind, ImportOptions};
 use super::scan::ScannedFile;
@@ -103,11 +104,7 @@ impl OriginReader<'_> {
                 None => Ok(()),
             }
         })?;
-        let (others, description) = (reader.skipped.others(), reader.skipped.to_string());
-        // An import of one kind passes over files of others.
-        if set.kinds.len() != 1 && others > 0 {
-            reader.intake().skip(others, &description);
-        }
+        reader.add_skips(set.kinds.len() == 1);
         Ok(())
     }
 
@@ -124,9 +121,9 @@ impl OriginReader<'_> {
             Ok(()) => {}
             Err(_stopped) if self.stop.load(Ordering::Relaxed) => return Err(ImportError::Stopped),
             Err(error @ (ImportError::Unreadable { .. } | ImportError::WrongKind { .. })) => {
-                let problem = error.to_string();
-                intake.reject(&file.path, &problem);
-                (state.stamp, state.problem) = (None, Some(problem));
+                let problem = Problem::from(error.to_string());
+                intake.reject_file(&file.path, &problem);
+                (state.stamp, state.problem) = (None, Some(problem.to_stored()));
             }
             Err(error) => return Err(error),
         }
@@ -183,15 +180,15 @@ fn take(
     begin(reader.intake(), file);
     match (parsed, opened) {
         (ListEntry::Record { record, .. }, _) => reader.take_parsed(*record)?,
-        (ListEntry::Rejected { path, reason, .. }, _) => reader.reject(&path, &reason),
+        (ListEntry::Rejected { path, problem, .. }, _) => reader.reject(&path, &problem),
         (ListEntry::Unopened { error, .. }, _) | (_, Some(Err(error))) => {
             state.stamp = None;
-            reader.reject(&file.path, &error.to_string());
+            reader.reject(&file.path, &Problem::unreadable(&error));
         }
         (ListEntry::Other(_), Some(Ok(item))) => reader.read_file(item, file.file == origin)?,
         (ListEntry::Other(_), None) => {}
     }
-    state.problem = reader.take_problem();
+    state.problem = reader.take_problem().as_ref().map(Problem::to_stored);
     end(reader.intake(), file, state, counts)
 }
 

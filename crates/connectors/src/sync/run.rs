@@ -14,6 +14,7 @@ use jiff::Timestamp;
 
 use super::super::files::{DocumentIds, DocumentReader};
 use super::super::intake::{Intake, Report};
+use super::super::skips::{Problem, SkipCounts};
 use super::super::{ImportError, item};
 use super::kind::{ImportKind, ImportOptions};
 use super::plan::Plan;
@@ -51,8 +52,9 @@ pub struct SyncOutcome {
     pub unchanged: u64,
     /// Number of rejected records and files, with the files that were rejected before and have not changed since.
     pub rejected: u64,
-    /// Number of files of kinds that are not read.
-    pub skipped: u64,
+    /// Counts of what was left out by design or could not be read. Files of other kinds are counted when they are new or
+    /// changed.
+    pub skips: SkipCounts,
     /// Number of attachments of messages, and of files in them, that could not be read.
     pub unread_attachments: u64,
     /// Missing items and records that were kept, if there are any.
@@ -145,9 +147,7 @@ impl Synchronization<'_> {
             if has_changes { writer.present(!plan.missing.is_empty())? } else { MissingCounts::default() };
         let manifest = manifest.and_then(Manifest::from_stored);
         let mut intake = Intake::synchronize(writer, connection, manifest, &mut *report, stop);
-        for (place, reason) in &scan.unreadable {
-            intake.reject(place, reason);
-        }
+        scan.report_into(&mut intake);
         let documents =
             if kind.is_docs() { Some(document_reader(store, import, &scan, &options)?) } else { None };
         let origin = &settings.origin;
@@ -166,21 +166,16 @@ impl Synchronization<'_> {
         let unchanged = scan.files.len() as u64;
         let (unchanged, read) = (unchanged.saturating_sub(run.counts.read), run.counts.read);
         let warning = run.reader.documents.as_ref().and_then(DocumentReader::warning);
-        let (skipped, unread_attachments) = (intake.skipped(), intake.unread_attachments());
-        let (imported, mut rejected) = intake.finish()?;
+        let (mut skips, unread_attachments) = (intake.skips().clone(), intake.unread_attachments());
+        let (imported, _rejected) = intake.finish()?;
         let (tally, index_problem) = (imported.tally, imported.index_problem);
-        for (path, reason) in store.unreadable(import.id)? {
-            if !run.counts.unreadable.contains(&path) {
-                rejected += 1;
-                report.still_rejected(&path, &reason);
-            }
-        }
+        run.add_earlier_problems(&mut skips, report)?;
         Ok(SyncOutcome {
             tally,
             read,
             unchanged,
-            rejected,
-            skipped,
+            rejected: skips.not_read(),
+            skips,
             unread_attachments,
             held,
             warning,
@@ -248,6 +243,22 @@ impl Run<'_> {
             files.clear();
             if items.is_empty() {
                 return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts and reports the files that an earlier synchronization could not read, and that have not changed since.
+    fn add_earlier_problems(
+        &self,
+        skips: &mut SkipCounts,
+        report: &mut dyn Report,
+    ) -> Result<(), ImportError> {
+        for (path, stored) in self.store.unreadable(self.import.id)? {
+            if !self.counts.unreadable.contains(&path) {
+                let problem = Problem::from_stored(&stored);
+                skips.add(problem.reason, 1);
+                report.still_rejected(&path, &problem.text);
             }
         }
         Ok(())

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::ImportError;
-use super::super::files::{FolderEntry, SkippedFiles, walk};
+use super::super::files::{FolderEntry, walk};
 use super::super::git::refs_digest;
+use super::super::intake::Intake;
+use super::super::skips::{Problem, SkipCounts, SkipReason};
 use super::kind::ImportKind;
 use super::stamp::Stamp;
 use super::store_files::StoreFiles;
@@ -18,9 +20,9 @@ const REPOSITORY: &str = "HEAD";
 pub(super) struct Scan {
     pub(super) files: Vec<ScannedFile>,
     /// Paths of files and folders that cannot be read. Items there are kept.
-    pub(super) unreadable: Vec<(String, String)>,
-    /// Hidden files and links.
-    pub(super) skipped: SkippedFiles,
+    pub(super) unreadable: Vec<(String, Problem)>,
+    /// Paths of files and folders that are left out by design.
+    pub(super) skipped: Vec<(String, SkipReason)>,
 }
 
 /// A file of an origin.
@@ -72,19 +74,17 @@ impl Scan {
                     }
                     // It was deleted a moment ago.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                    Err(error) => scan.unreadable.push((path, error.to_string())),
+                    Err(error) => scan.unreadable.push((path, Problem::unreadable(&error))),
                 },
-                FolderEntry::Hidden => scan.skipped.count_hidden(),
-                FolderEntry::Ignored => scan.skipped.count_ignored(),
-                FolderEntry::Link => scan.skipped.count_link(),
-                FolderEntry::Unreadable { place, reason } => {
+                FolderEntry::Skipped { path, reason } => scan.skipped.push((path, reason)),
+                FolderEntry::Unreadable { place, problem } => {
                     let within = Path::new(&place).strip_prefix(origin).map(Path::to_path_buf);
                     let pieces: Vec<String> = within
                         .unwrap_or_else(|_relative| PathBuf::from(&place))
                         .iter()
                         .map(|piece| piece.to_string_lossy().into_owned())
                         .collect();
-                    scan.unreadable.push((pieces.join("/"), reason));
+                    scan.unreadable.push((pieces.join("/"), problem));
                 }
             }
             Ok(())
@@ -92,10 +92,23 @@ impl Scan {
         Ok(scan)
     }
 
+    /// Reports and counts what is not read of the origin.
+    pub(super) fn report_into(&self, intake: &mut Intake<'_>) {
+        for (place, problem) in &self.unreadable {
+            intake.reject_file(place, problem);
+        }
+        let mut counts = SkipCounts::default();
+        for (path, reason) in &self.skipped {
+            counts.add(*reason, 1);
+            intake.skip_file(path, *reason);
+        }
+        intake.add_skips(&counts);
+    }
+
     /// Returns true if an item is or may be at a path that cannot be read.
     pub(super) fn is_unreadable(&self, path: &str) -> bool {
         // An error without a path is one of the whole origin.
-        let covers = |(place, _): &(String, String)| {
+        let covers = |(place, _): &(String, Problem)| {
             let within = path.strip_prefix(place.as_str());
             place.is_empty() || within.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
@@ -119,11 +132,11 @@ mod tests {
 
     #[test]
     fn items_below_an_unreadable_folder_are_unreadable() {
-        let scan = Scan { unreadable: vec![("a/b".to_owned(), String::new())], ..Scan::default() };
+        let scan = Scan { unreadable: vec![("a/b".to_owned(), "".into())], ..Scan::default() };
         for (path, expect) in [("a/b", true), ("a/b/c.md", true), ("a/bc.md", false), ("a", false)] {
             assert_eq!(scan.is_unreadable(path), expect, "{path}");
         }
-        let scan = Scan { unreadable: vec![(String::new(), String::new())], ..Scan::default() };
+        let scan = Scan { unreadable: vec![(String::new(), "".into())], ..Scan::default() };
         assert!(scan.is_unreadable("a/b.md"));
     }
 

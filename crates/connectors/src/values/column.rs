@@ -79,7 +79,7 @@ impl Column {
     fn from_times(values: &[&str], locale: Locale) -> Option<Self> {
         let other = match locale.order {
             DateOrder::DayMonthYear => DateOrder::MonthDayYear,
-            DateOrder::MonthDayYear => DateOrder::DayMonthYear,
+            DateOrder::MonthDayYear | DateOrder::YearMonthDay => DateOrder::DayMonthYear,
         };
         let order = [locale.order, other]
             .into_iter()

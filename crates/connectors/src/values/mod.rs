@@ -12,4 +12,4 @@ mod times;
 
 pub(crate) use column::{Column, Locale};
 pub(crate) use size_limits::{SizeLimits, check_row};
-pub(crate) use times::{time_of_value, time_since_1601};
+pub(crate) use times::{DateOrder, time_of_value, time_since_1601};

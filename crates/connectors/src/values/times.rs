@@ -14,11 +14,12 @@ const MAX_TIME_BYTES: usize = 40;
 /// Seconds from 1601 to 1970.
 const SECONDS_TO_1970: i64 = 11_644_473_600;
 
-/// The meaning of the first number in `04/05/2026`.
+/// The order of the numbers of a date, such as `04/05/2026`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DateOrder {
+pub(crate) enum DateOrder {
     DayMonthYear,
     MonthDayYear,
+    YearMonthDay,
 }
 
 /// Date formats that are the same in every country.
@@ -81,15 +82,17 @@ fn read_day(text: &str, order: DateOrder) -> Option<Date> {
         _ => text,
     };
     let numeric = match order {
-        DateOrder::DayMonthYear => DAYS_DAY_FIRST,
-        DateOrder::MonthDayYear => DAYS_MONTH_FIRST,
+        DateOrder::DayMonthYear => DAYS_DAY_FIRST.as_slice(),
+        DateOrder::MonthDayYear => DAYS_MONTH_FIRST.as_slice(),
+        // Dates with the year first are among those of every country.
+        DateOrder::YearMonthDay => &[],
     };
     let runs: Vec<usize> =
         text.split(|c: char| !c.is_ascii_digit()).map(str::len).filter(|len| *len > 0).collect();
     let has_year = runs.contains(&4) && runs.iter().all(|len| matches!(len, 1 | 2 | 4));
     let is_short = runs == [2, 2, 2];
     let formats =
-        DAYS.iter().chain(&numeric).filter(|format| if format.ends_with("%y") { is_short } else { has_year });
+        DAYS.iter().chain(numeric).filter(|format| if format.ends_with("%y") { is_short } else { has_year });
     formats.into_iter().find_map(|format| Date::strptime(format, text).ok())
 }
 

@@ -1,12 +1,15 @@
-//! The search for records in the home folder: mail, notes and exports.
+//! The search for records in the home folder: mail, notes, exports, and folders of files.
 //!
 //! Only names are listed, and the first bytes of files that can be mailboxes or exports are read.
 //!
 //! * `home`: the home folder and its listings, `origin`: what was found
 //! * `mail`: mailboxes of Thunderbird, Maildir and mbox, `notes`: Obsidian vaults and folders of Markdown
-//! * `exports`: exports in the download folder
+//! * `exports`: exports in the download folder, `folders`: documents, notes, desktop and downloads
+//! * `count`: the files of folders by kind
 
+mod count;
 mod exports;
+mod folders;
 mod home;
 mod mail;
 mod notes;
@@ -14,18 +17,23 @@ mod origin;
 
 use std::path::{Path, PathBuf};
 
+pub(super) use self::count::{FileCounts, count_files};
 pub(super) use self::home::Home;
 use self::home::Listing;
 pub(super) use self::origin::{Group, Origin};
 
-/// Returns the records in the home folder: mail, notes, and exports in the download folder.
+/// Returns the records in the home folder: mail, notes, and exports in the download folder. Folders of files are the last.
 pub(super) fn find_origins(home: &Home) -> Vec<Origin> {
     let mut listing = Listing::default();
     let mut origins = mail::mailboxes(home, &mut listing);
     origins.extend(exports::exports(home, &mut listing));
     origins.extend(notes::notes(home, &mut listing));
     origins.sort_by_key(|origin| origin.group as u8);
-    without_nested(origins)
+    let mut origins = without_nested(origins);
+    let mut folders = folders::folders(home);
+    folders.retain(|folder| !origins.iter().any(|origin| folder.path.starts_with(&origin.path)));
+    origins.extend(folders);
+    origins
 }
 
 /// Removes origins that are in a folder that is an origin itself, and repeated ones.

@@ -10,6 +10,8 @@ pub(crate) enum Group {
     Mail,
     Notes,
     Export,
+    /// A folder of files of all kinds, which is imported only if the user chooses it.
+    Folder,
 }
 
 impl Group {
@@ -18,6 +20,7 @@ impl Group {
             Self::Mail => "mail",
             Self::Notes => "notes",
             Self::Export => "export",
+            Self::Folder => "folder",
         }
     }
 }

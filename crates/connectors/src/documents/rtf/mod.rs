@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use encoding_rs::{Encoding, WINDOWS_1252};
 
 use super::super::item::{FileKind, FileRecord, Item};
+use super::super::skips::Problem;
 use super::super::text_input::encoding_of_code_page;
 use super::document::Document;
 
@@ -50,7 +51,7 @@ const NOTES: [&str; 10] = [
 ];
 
 /// Reads an RTF document: its text with footnotes, comments, headers and footers, and its properties.
-pub(crate) fn read_rtf(item: &mut Item<'_>) -> Result<FileRecord, String> {
+pub(crate) fn read_rtf(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
     let bytes = item.read_all()?;
     Ok(rtf_document(&bytes)?.into_record(FileKind::Rtf, item))
 }

@@ -19,6 +19,7 @@ use self::resources::WithoutResources;
 use super::super::intake::Intake;
 use super::super::item::{FileKind, FileRecord, Item, ReadError};
 use super::super::meter::Meter;
+use super::super::office::referenced_character;
 
 /// Stream of notes.
 const STREAM: &str = "documents";
@@ -91,17 +92,7 @@ fn each_note(
             }
             Event::Text(piece) => text.push_str(&piece.xml10_content()),
             Event::CData(piece) => text.push_str(&piece.xml10_content()),
-            Event::GeneralRef(reference) => {
-                let character = match &*reference.xml10_content() {
-                    "amp" => Some('&'),
-                    "lt" => Some('<'),
-                    "gt" => Some('>'),
-                    "quot" => Some('"'),
-                    "apos" => Some('\''),
-                    _ => reference.resolve_char_ref().ok().flatten(),
-                };
-                text.extend(character);
-            }
+            Event::GeneralRef(reference) => text.extend(referenced_character(&reference)),
             Event::Eof if open.is_empty() => return Ok(()),
             Event::Eof => {
                 return Err("its XML ends within an element; notes before that place are imported".into());
@@ -187,7 +178,7 @@ mod tests {
         });
         match read {
             Ok(()) => Ok(notes),
-            Err(ReadError::Rejected(reason)) => Err(reason),
+            Err(ReadError::Rejected(problem)) => Err(problem.text),
             Err(ReadError::Ended(error)) => Err(error.to_string()),
         }
     }

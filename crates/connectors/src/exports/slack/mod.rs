@@ -83,10 +83,10 @@ impl Export {
 
     fn read_list(&mut self, item: Item<'_>) {
         let path = item.path.clone();
-        if let Err(ReadError::Rejected(reason)) = self.names.read(item)
+        if let Err(ReadError::Rejected(problem)) = self.names.read(item)
             && self.broken.len() < MAX_BROKEN
         {
-            self.broken.push((path, format!("{reason}; messages have ids in place of names that it lists")));
+            self.broken.push((path, format!("{problem}; messages have ids in place of names that it lists")));
         }
     }
 }

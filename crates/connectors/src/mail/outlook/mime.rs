@@ -10,9 +10,11 @@ use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::super::super::documents::rtf_document;
+use super::super::super::office::open_compound;
+use super::super::super::skips::Problem;
 use super::super::super::text_input::encoding_of_code_page;
 use super::compressed_rtf::decompress;
-use super::storage::{Compound, Storage, open};
+use super::storage::{Compound, Storage};
 
 /// Maximum nesting of attached messages.
 const MAX_LEVELS: usize = 5;
@@ -44,12 +46,12 @@ const KEPT_HEADERS: [&str; 9] =
 /// # Errors
 ///
 /// The container is damaged, or has no message.
-pub(super) fn mime_of(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let mut file = open(bytes)?;
+pub(super) fn mime_of(bytes: &[u8]) -> Result<Vec<u8>, Problem> {
+    let mut file = open_compound(bytes)?;
     let mut writer = Writer { file: &mut file, written: String::new(), attached: 0, attachments: 0 };
     let message = Storage::read(writer.file, Path::new("/"), 32, None);
     if !writer.is_message(&message) {
-        return Err("it has no message in the form of Outlook".to_owned());
+        return Err("it has no message in the form of Outlook".into());
     }
     writer.message(&message, 0);
     Ok(writer.written.into_bytes())

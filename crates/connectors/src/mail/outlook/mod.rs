@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::attached::AttachmentReader;
 use super::super::item::{FileRecord, Item};
+use super::super::skips::Problem;
 use super::eml::message_record;
 use mime::mime_of;
 use storage::pad;
@@ -28,12 +29,11 @@ use storage::pad;
 pub(crate) fn read_msg(
     item: &mut Item<'_>,
     attachments: &dyn AttachmentReader,
-) -> Result<FileRecord, String> {
+) -> Result<FileRecord, Problem> {
     let mut bytes = item.read_all()?;
     let own_key = format!("sha256-{}", hexadecimal(&Sha256::digest(&bytes)));
     pad(&mut bytes);
-    let mime = catch_unwind(|| mime_of(&bytes))
-        .unwrap_or_else(|_panic| Err("an internal error stopped its parser; please report it".to_owned()))?;
+    let mime = catch_unwind(|| mime_of(&bytes)).map_err(|_panic| Problem::internal())??;
     drop(bytes);
     let mut record = message_record(&mime, None, item, attachments)?;
     if record.key.starts_with("sha256-") {
@@ -52,7 +52,7 @@ mod tests {
     use super::super::super::attached::NoAttachments;
     use super::*;
 
-    fn read(bytes: &[u8]) -> Result<FileRecord, String> {
+    fn read(bytes: &[u8]) -> Result<FileRecord, Problem> {
         read_msg(&mut Item::from_reader("a.msg".to_owned(), None, Box::new(bytes)).unwrap(), &NoAttachments)
     }
 
@@ -77,7 +77,7 @@ mod tests {
         ] {
             let mut cyclic = bytes.clone();
             cyclic[at..at + 4].copy_from_slice(&value.to_le_bytes());
-            assert!(read(&cyclic).unwrap_err().contains("its container is damaged"), "{at}");
+            assert!(read(&cyclic).unwrap_err().text.contains("its container is broken"), "{at}");
         }
     }
 }

@@ -3,13 +3,14 @@
 //! Texts and bytes are streams with the tag of the property in their name (`__substg1.0_0037001F`); numbers and times
 //! are in one stream of 16 bytes for each.
 
-use std::io::{Cursor, Read};
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use cfb::CompoundFile;
 use encoding_rs::{UTF_16LE, WINDOWS_1252};
 use jiff::Timestamp;
 
+use super::super::super::office::read_stream;
 use super::super::super::text_input::encoding_of_code_page;
 use super::super::super::values::time_since_1601;
 
@@ -29,15 +30,6 @@ const BINARY: u16 = 0x0102;
 
 /// A compound file in memory.
 pub(super) type Compound<'b> = CompoundFile<Cursor<&'b [u8]>>;
-
-/// Opens a compound file.
-///
-/// # Errors
-///
-/// It is damaged: among others, a chain of sectors or a storage leads back to itself.
-pub(super) fn open(bytes: &[u8]) -> Result<Compound<'_>, String> {
-    CompoundFile::open(Cursor::new(bytes)).map_err(|error| format!("its container is damaged: {error}"))
-}
 
 /// Adds empty sectors to a container whose table of sectors is longer than the file, as some programs write it.
 pub(super) fn pad(bytes: &mut Vec<u8>) {
@@ -69,7 +61,7 @@ impl Storage {
     /// message, 24 in an attached one, and 8 elsewhere.
     pub(super) fn read(file: &mut Compound<'_>, path: &Path, header: usize, code_page: Option<u32>) -> Self {
         let numbers =
-            stream(file, &path.join("__properties_version1.0"), MAX_NUMBERS_BYTES).unwrap_or_default();
+            read_stream(file, &path.join("__properties_version1.0"), MAX_NUMBERS_BYTES).unwrap_or_default();
         let numbers = numbers.get(header..).unwrap_or_default().to_vec();
         let mut storage = Self { path: path.to_owned(), numbers, code_page: 0 };
         let own =
@@ -106,7 +98,8 @@ impl Storage {
     }
 
     fn bytes(&self, file: &mut Compound<'_>, tag: u16, kind: u16, max: u64) -> Option<Vec<u8>> {
-        stream(file, &self.path.join(format!("__substg1.0_{tag:04X}{kind:04X}")), max)
+        // A missing, larger or damaged property is none.
+        read_stream(file, &self.path.join(format!("__substg1.0_{tag:04X}{kind:04X}")), max).ok()
     }
 
     /// Returns a property that is a number.
@@ -137,12 +130,4 @@ impl Storage {
         paths.sort();
         paths
     }
-}
-
-/// Reads a stream of at most this many bytes. Returns `None` for a missing, longer or damaged one.
-fn stream(file: &mut Compound<'_>, path: &Path, max: u64) -> Option<Vec<u8>> {
-    let stream = file.open_stream(path).ok().filter(|stream| stream.len() <= max)?;
-    let mut bytes = Vec::new();
-    stream.take(max).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
 }

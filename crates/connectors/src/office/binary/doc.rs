@@ -10,9 +10,10 @@ use encoding_rs::WINDOWS_1252;
 
 use super::super::super::documents::Document;
 use super::super::super::item::{FileKind, FileRecord, Item};
+use super::super::super::skips::Problem;
 use super::super::word::is_page_number;
 use super::bytes::{slice_at, u16_at, u32_at, usize_at};
-use super::compound::{Compound, ENCRYPTED};
+use super::compound::{Compound, encrypted};
 use super::properties::read_properties;
 use super::{MAX_TEXT_BYTES, older_format, too_long};
 
@@ -39,7 +40,7 @@ const IS_COMPRESSED: u32 = 1 << 30;
 const PIECE_BYTES: usize = 8;
 
 /// Reads a document.
-pub(in super::super) fn read_doc(item: &Item<'_>, bytes: Vec<u8>) -> Result<FileRecord, String> {
+pub(in super::super) fn read_doc(item: &Item<'_>, bytes: Vec<u8>) -> Result<FileRecord, Problem> {
     let mut file = Compound::open(bytes)?;
     let mut document = Document::default();
     let main =
@@ -49,7 +50,7 @@ pub(in super::super) fn read_doc(item: &Item<'_>, bytes: Vec<u8>) -> Result<File
         return Err(older_format("Word", "docx"));
     }
     if flags & IS_ENCRYPTED != 0 {
-        return Err(ENCRYPTED.to_owned());
+        return Err(encrypted());
     }
     read_properties(&mut file, &mut document);
     let name = if flags & IS_TABLE_1 != 0 { "1Table" } else { "0Table" };
@@ -78,7 +79,7 @@ pub(in super::super) fn read_doc(item: &Item<'_>, bytes: Vec<u8>) -> Result<File
 }
 
 /// Returns the text of all parts in UTF-16, from its pieces.
-fn text_units(main: &[u8], table: &[u8]) -> Result<Vec<u16>, String> {
+fn text_units(main: &[u8], table: &[u8]) -> Result<Vec<u16>, Problem> {
     let place = usize_at(main, CLX_AT).zip(usize_at(main, CLX_AT + 4));
     let pieces = place.and_then(|(at, length)| slice_at(table, at, length)).and_then(piece_list);
     let pieces = pieces.ok_or("its list of pieces of text is broken")?;

@@ -7,6 +7,8 @@
 //!
 //! **Invariant:** no macro and no embedded object is opened; every position in a file is checked before it is read.
 
+use super::super::skips::{Problem, SkipReason};
+
 mod bytes;
 mod compound;
 mod doc;
@@ -16,6 +18,7 @@ mod shared_strings;
 mod xls;
 
 pub(super) use self::compound::is_compound_file;
+pub(crate) use self::compound::{open_compound, read_stream};
 pub(super) use self::doc::read_doc;
 pub(super) use self::ppt::read_ppt;
 pub(super) use self::xls::read_xls;
@@ -24,14 +27,15 @@ pub(super) use self::xls::read_xls;
 const MAX_TEXT_BYTES: usize = 32 * 1024 * 1024;
 
 /// Returns the reason why a file of an older format is not read, with the command that converts it.
-fn older_format(program: &str, extension: &str) -> String {
-    format!(
+fn older_format(program: &str, extension: &str) -> Problem {
+    let text = format!(
         "it was written by {program} 95 or earlier; convert it with `soffice --headless --convert-to {extension} FILE` \
          (LibreOffice)"
-    )
+    );
+    Problem::new(SkipReason::OldFormat, text)
 }
 
 /// Returns the reason why a text is not read.
-fn too_long() -> String {
-    format!("its text is longer than {MAX_TEXT_BYTES} bytes")
+fn too_long() -> Problem {
+    Problem::too_large(format!("its text is longer than {MAX_TEXT_BYTES} bytes"))
 }

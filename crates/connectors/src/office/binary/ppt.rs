@@ -8,8 +8,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::super::documents::Document;
 use super::super::super::item::{FileKind, FileRecord, Item};
+use super::super::super::skips::Problem;
 use super::bytes::{latin_text, u16_at, u32_at, usize_at, utf16_text};
-use super::compound::{Compound, ENCRYPTED};
+use super::compound::{Compound, encrypted};
 use super::properties::read_properties;
 use super::{MAX_TEXT_BYTES, older_format, too_long};
 
@@ -49,7 +50,7 @@ const PLACEHOLDER: &str = "*";
 const BROKEN: &str = "its directory of slides is broken";
 
 /// Reads a presentation.
-pub(in super::super) fn read_ppt(item: &Item<'_>, bytes: Vec<u8>) -> Result<FileRecord, String> {
+pub(in super::super) fn read_ppt(item: &Item<'_>, bytes: Vec<u8>) -> Result<FileRecord, Problem> {
     let mut file = Compound::open(bytes)?;
     let mut document = Document::default();
     let user = file.read("Current User")?.unwrap_or_default();
@@ -57,7 +58,7 @@ pub(in super::super) fn read_ppt(item: &Item<'_>, bytes: Vec<u8>) -> Result<File
         return Err(older_format("PowerPoint", "pptx"));
     };
     if u32_at(&user, 12) == Some(ENCRYPTED_MARK) {
-        return Err(ENCRYPTED.to_owned());
+        return Err(encrypted());
     }
     read_properties(&mut file, &mut document);
     let mut reader = Reader { stream: &stream, parts: HashMap::new(), records: 0, bytes: 0 };
@@ -130,7 +131,7 @@ struct Reader<'s> {
 
 impl<'s> Reader<'s> {
     /// Returns the slides with their notes. `edit` is the position of the last save.
-    fn slides(&mut self, edit: usize) -> Result<Vec<Slide>, String> {
+    fn slides(&mut self, edit: usize) -> Result<Vec<Slide>, Problem> {
         let document = self.directories(edit)?;
         let document = self.part(document).ok_or(BROKEN)?;
         let mut slides = self.list(document, SLIDES_LIST)?;
@@ -155,7 +156,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Reads the directories of all saves, the last one first. Returns the number of the document's part.
-    fn directories(&mut self, mut edit: usize) -> Result<u32, String> {
+    fn directories(&mut self, mut edit: usize) -> Result<u32, Problem> {
         let (mut document, mut known) = (None, HashSet::new());
         while edit > 0 || document.is_none() {
             let record = self.stream.get(edit..).and_then(first_record).filter(|record| record.kind == EDIT);
@@ -166,11 +167,11 @@ impl<'s> Reader<'s> {
             document = document.or_else(|| u32_at(record.content, 16));
             edit = usize_at(record.content, 8).unwrap_or(0);
         }
-        document.ok_or_else(|| BROKEN.to_owned())
+        document.ok_or_else(|| BROKEN.into())
     }
 
     /// Reads a directory: runs of positions, each after the number of its first part.
-    fn directory(&mut self, mut directory: &[u8]) -> Result<(), String> {
+    fn directory(&mut self, mut directory: &[u8]) -> Result<(), Problem> {
         while let Some(run) = u32_at(directory, 0) {
             let (first, count) = (run & 0xF_FFFF, run >> 20);
             directory = directory.get(4..).unwrap_or_default();
@@ -189,7 +190,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Returns the slides or notes in the list of a document, with the texts of their placeholders.
-    fn list(&mut self, document: Record<'s>, list: u16) -> Result<Vec<Slide>, String> {
+    fn list(&mut self, document: Record<'s>, list: u16) -> Result<Vec<Slide>, Problem> {
         let mut slides: Vec<Slide> = Vec::new();
         let lists = records(document.content).filter(|record| record.kind == LIST && record.instance == list);
         for record in lists.flat_map(|list| records(list.content)) {
@@ -207,7 +208,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Returns the texts in a part.
-    fn texts(&mut self, part: Record<'s>) -> Result<Vec<String>, String> {
+    fn texts(&mut self, part: Record<'s>) -> Result<Vec<String>, Problem> {
         let (mut texts, mut pending) = (Vec::new(), vec![records(part.content)]);
         while let Some(level) = pending.last_mut() {
             let Some(record) = level.next() else {
@@ -224,7 +225,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Returns the text of a record that is one.
-    fn text(&mut self, record: Record<'_>) -> Result<Option<String>, String> {
+    fn text(&mut self, record: Record<'_>) -> Result<Option<String>, Problem> {
         let text = match record.kind {
             WIDE_TEXT => utf16_text(record.content),
             TEXT => latin_text(record.content),
@@ -241,10 +242,10 @@ impl<'s> Reader<'s> {
         Ok((!text.is_empty() && text != PLACEHOLDER).then(|| text.to_owned()))
     }
 
-    fn count_record(&mut self) -> Result<(), String> {
+    fn count_record(&mut self) -> Result<(), Problem> {
         self.records += 1;
         if self.records > MAX_RECORDS {
-            return Err(format!("it has more than {MAX_RECORDS} records"));
+            return Err(Problem::too_large(format!("it has more than {MAX_RECORDS} records")));
         }
         Ok(())
     }

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use super::super::super::intake::Intake;
 use super::super::super::item::{Item, ReadError};
+use super::super::super::skips::Problem;
 use super::super::ods::number;
 use super::super::rows::{Row, Rows};
 use super::super::serial::TimeStyle;
 use super::bytes::{u16_at, u32_at, u64_at, usize_at};
-use super::compound::{Compound, ENCRYPTED};
+use super::compound::{Compound, encrypted};
 use super::older_format;
 use super::shared_strings::{shared_strings, text_in};
 
@@ -110,7 +111,7 @@ struct Workbook {
 }
 
 impl Workbook {
-    fn read(stream: &[u8]) -> Result<Self, String> {
+    fn read(stream: &[u8]) -> Result<Self, Problem> {
         let mut workbook = Self::default();
         let mut is_shared = false;
         let mut shared = Vec::new();
@@ -120,8 +121,8 @@ impl Workbook {
                 START if number == 0 && u16_at(content, 0) != Some(EXCEL_97) => {
                     return Err(older_format("Excel", "xlsx"));
                 }
-                _ if number == 0 && kind != START => return Err("its stream Workbook is broken".to_owned()),
-                PASSWORD => return Err(ENCRYPTED.to_owned()),
+                _ if number == 0 && kind != START => return Err("its stream Workbook is broken".into()),
+                PASSWORD => return Err(encrypted()),
                 DAYS_1904 => workbook.starts_in_1904 = u16_at(content, 0) == Some(1),
                 FORMAT => workbook.add_format(content),
                 STYLE => workbook.add_style(content),

@@ -70,6 +70,11 @@ pub struct PlannedImport {
     pub connection: String,
     /// True if the store has the import.
     pub is_imported: bool,
+    /// True if it is chosen unless the user removes it.
+    pub is_default: bool,
+    /// Description of the files of a folder. It changes with the time to count them, so it is not in the hash of the plan.
+    #[serde(skip)]
+    pub files: Option<String>,
 }
 
 /// The file of a client, before or after its change.

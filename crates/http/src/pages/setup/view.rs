@@ -62,12 +62,13 @@ fn imports(plan: &SetupPlan) -> Markup {
 fn import_choice(import: &PlannedImport) -> Markup {
     let text = html! {
         bdi { (import.path) } span class="soft" { " (" (import.group) ", " (import.program) ")" } " as " code { (import.connection) }
+        @if let Some(files) = &import.files { span class="soft" { ": " (files) } }
     };
     html! {
         @if import.is_imported {
             (text) span class="good" { ": imported" }
         } @else {
-            label class="choice" { input type="checkbox" name="import" value=(import.connection) checked; " " (text) }
+            label class="choice" { input type="checkbox" name="import" value=(import.connection) checked[import.is_default]; " " (text) }
         }
     }
 }
