@@ -43,6 +43,8 @@ pub struct Intake<'a> {
     taken: u64,
     rejected: u64,
     skipped: u64,
+    /// Number of notes.
+    noted: u64,
     unread_attachments: u64,
 }
 
@@ -167,6 +169,7 @@ impl<'a> Intake<'a> {
             taken,
             rejected,
             skipped,
+            noted: 0,
             unread_attachments,
         }
     }
@@ -217,6 +220,11 @@ impl<'a> Intake<'a> {
     #[must_use]
     pub fn progress(&self) -> Arc<dyn Progress> {
         self.report.progress()
+    }
+
+    /// Returns the number of accepted records, rejected pieces and notes so far. A file that changes it is not lost.
+    pub(crate) fn accounted(&self) -> u64 {
+        self.taken + self.rejected + self.noted
     }
 
     /// Returns the number of accepted records so far.
@@ -271,6 +279,7 @@ impl<'a> Intake<'a> {
 
     /// Reports how a table or file was understood, where that is not obvious.
     pub(crate) fn note(&mut self, place: &str, note: &str) {
+        self.noted += 1;
         self.report.noted(place, note);
     }
 
