@@ -162,6 +162,7 @@ fn zip_kind(head: &[u8], extension: &str) -> Option<FileKind> {
         ("application/epub+zip", FileKind::Epub),
         ("application/vnd.oasis.opendocument.spreadsheet", FileKind::Ods),
         ("application/vnd.oasis.opendocument.text", FileKind::Odt),
+        ("application/vnd.oasis.opendocument.presentation", FileKind::Odt),
     ];
     // The first part has the type as its text.
     let start = head.get(..256).unwrap_or(head);
