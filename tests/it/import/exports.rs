@@ -32,7 +32,7 @@ fn events_and_contacts_are_imported() {
     assert_eq!((&data["kind"], time.as_deref()), (&json!("task"), Some("2026-03-31")));
 
     let contacts = "BEGIN:VCARD\nVERSION:3.0\nFN:Ann Berg\nN:Berg;Ann;;;\nitem1.EMAIL;TYPE=WORK:ann@x.test\nTEL:+47 1\n\
-        ORG:Harbour;Ferries\nNOTE:Keeps an axolotl\nUID:u1\nREV:20260401T100000Z\nEND:VCARD\n\
+        ORG:Harbour;Ferries\nNOTE:Keeps an axolotl\nNOTE:Likes fog\nTITLE:Captain\nROLE:Pilot\nUID:u1\nREV:20260401T100000Z\nEND:VCARD\n\
         BEGIN:VCARD\nVERSION:2.1\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Gar=C3=A7on;Ren=C3=A9\nEND:VCARD\n";
     let path = workshop.file("people.vcf", contacts);
     assert_eq!(workshop.counts(&["vcard", &path]), [2, 0, 0, 0, 0]);
@@ -42,6 +42,8 @@ fn events_and_contacts_are_imported() {
         (&data["organization"], time.as_deref()),
         (&json!("Harbour, Ferries"), Some("2026-04-01T10:00:00Z"))
     );
+    assert_eq!(data["body"], "Keeps an axolotl\nLikes fog");
+    assert_eq!((&data["job_title"], &data["role"]), (&json!("Captain"), &json!("Pilot")));
     assert_eq!(workshop.search("axolotl"), ["c/contacts:u1"]);
 }
 
