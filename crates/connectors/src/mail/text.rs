@@ -179,7 +179,12 @@ impl<'r> Texts<'r> {
         if !lines.is_empty() {
             append(&mut self.body, &format!("{FORWARDED}{lines}"));
         }
+        let before = self.body.len();
         self.add(&inner, level + 1, allowance);
+        // Programs put a text such as `Message removed` in the place of a message.
+        if self.body.len() == before && inner.headers().is_empty() {
+            append(&mut self.body, &String::from_utf8_lossy(&prepared));
+        }
     }
 }
 
