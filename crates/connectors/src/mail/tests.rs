@@ -82,6 +82,8 @@ fn forwarded_messages_are_read_five_levels_deep() {
     for level in 1..=8 {
         assert_eq!(body.contains(&format!("level {level}")), level <= 6, "{level} {body}");
     }
+    let problems = read.data.get("attachment_problems").unwrap();
+    assert_eq!((&problems[0]["type"], &problems[0]["name"]), (&json!("message/rfc822"), &json!("message")));
 }
 
 #[test]
