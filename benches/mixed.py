@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Imports a folder of mixed files and prints its counts and its peak memory.
 
-    benches/mixed.py FETCHWELL [FILES]
+    benches/mixed.py FETCHWELL [FILES [FOLDER]]
 
 FILES (default: 10,000) files of every kind that `fetchwell import files` reads are made from fixtures/samples, fixtures/files
-and generated content. One in four is damaged: truncated, empty, with changed bytes, or with the extension of another kind. The
-files are the same on every run. Fails if a reader panicked.
+and generated content. With FOLDER, every third file is one of that folder, such as target/readers/work/files, which
+tests/readers/run makes of packages. One in four is damaged: truncated, empty, with changed bytes, or with the extension of another
+kind; of the files of FOLDER it is one in two. The files are the same on every run. Fails if a reader panicked, if the import took
+more than 400 MB, or if a file is neither imported nor named.
 """
 
 import collections
@@ -29,6 +31,14 @@ SAMPLES = FIXTURES / "samples"
 # Extensions of files that are recognized by their folders.
 MAILDIR, SLACK = ":2,S", " slack"
 WORDS = "harbour lighthouse invoice meeting garden letter report winter summary ticket platform river".split()
+MAX_MEMORY_BYTES = 400_000_000
+# Runs a program and writes its status, CPU time and peak memory. A process begins with the peak of the one that starts it, so that
+# this one has to be small.
+LAUNCH = """
+import json, os, sys
+_pid, status, usage = os.wait4(os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ), 0)
+print(json.dumps([status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss]), file=open(sys.argv[1], "w"))
+"""
 MAIN_PARTS = re.compile(r"word/document\.xml|content\.xml|slide1\.xml|sharedStrings\.xml|\.xhtml$")
 
 
@@ -153,12 +163,50 @@ def sample_files():
     add(SLACK, lambda n: re.sub(rb"\b17750(?=\d{5}\.)", b"%d" % (10_000 + n % 8_000), day.read_bytes()))
     for path in sorted((SAMPLES / "encrypted").iterdir()):
         add(path.suffix, lambda n, path=path: path.read_bytes())
+    for path in sorted((SAMPLES / "kinds").rglob("*.*")):
+        if path.is_file():
+            add(path.suffix, lambda n, path=path: path.read_bytes().replace(b"2021", b"%d" % (2000 + n % 26)))
+    add(".xls", lambda n: (SAMPLES / "trips.xls").read_bytes())
+    for ending, make in chats_and_notes():
+        add(ending, make)
     # Kinds that are not read.
     add(".json", lambda n: json.dumps({"number": n, "words": words(n, 9)}).encode())
     add(".rs", lambda n: f"fn main() {{ println!(\"{n}\"); }}\n".encode())
     add(".jpg", lambda n: b"\xff\xd8\xff\xe0" + random.Random(n).randbytes(2_000))
     add("", lambda n: random.Random(n).randbytes(500))
     return makers
+
+
+def chats_and_notes():
+    """Yields makers of the exports of chats and notes."""
+    yield ".enex", lambda n: (
+        f"<?xml version='1.0'?><en-export><note><title>{words(n, 4)}</title><created>20260401T100000Z</created><content><![CDATA["
+        f"<en-note><div>{words(n, 90)}</div></en-note>]]></content></note></en-export>"
+    ).encode()
+    yield " WhatsApp.txt", lambda n: "".join(
+        f"[{day:02}/03/2024, 14:05:{day:02}] Ann {n}: {words(n + day, 12)}\n" for day in range(1, 28)).encode()
+    yield " My Clippings.txt", lambda n: "".join(
+        f"Book {n} (Ann)\n- Your Highlight on page {at} | Added on Friday, March 1, 2024 10:00:{at:02} AM\n\n{words(n + at, 20)}\n"
+        "==========\n" for at in range(1, 9)).encode()
+    yield " result.json", lambda n: json.dumps({"name": f"Chat {n}", "type": "personal_chat", "id": n, "messages": [
+        {"id": at, "type": "message", "date": f"2024-03-05T14:05:{at:02}", "from": "Ann", "text": words(n + at, 12)}
+        for at in range(9)]}).encode()
+    yield ".json", lambda n: json.dumps({
+        "title": words(n, 4), "textContent": words(n, 60), "isTrashed": False, "isPinned": False, "isArchived": False,
+        "color": "DEFAULT", "userEditedTimestampUsec": 1_709_647_512_000_000 + n}).encode()
+    yield ".html", lambda n: (
+        "<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<TITLE>Bookmarks</TITLE><DL><p>"
+        + "".join(f'<DT><A HREF="https://x.test/{n}/{at}" ADD_DATE="1709647512">{words(n + at, 4)}</A>' for at in range(9))
+        + "</DL>").encode()
+    yield ".py", lambda n: f"# {words(n, 9)}\ndef f{n}():\n    return '{words(n, 30)}'\n".encode()
+    yield ".yaml", lambda n: f"name: {words(n, 3)}\nvalue: {n}\n".encode()
+
+
+def real_files(folder):
+    """Returns makers of the files of a folder."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    random.Random(11).shuffle(paths)
+    return [(path.suffix, lambda n, path=path: path.read_bytes()) for path in paths]
 
 
 def damaged(data, ending, chance, endings):
@@ -178,12 +226,18 @@ def damaged(data, ending, chance, endings):
     return data, ending, "intact"
 
 
-def make(folder, count):
+def make(folder, count, real):
     makers, chance, kinds = sample_files(), random.Random(7), collections.Counter()
+    reals = real_files(real) if real else []
     endings = sorted({ending for ending, _make in makers if ending.startswith(".")})
     for number in range(count):
         ending, make_content = makers[number % len(makers)]
+        is_real = bool(reals) and number % 3 == 0
+        if is_real:
+            ending, make_content = reals[number // 3 % len(reals)]
         data, ending, damage = damaged(make_content(number), ending, chance, endings)
+        if is_real and damage == "intact":
+            data, ending, damage = damaged(data, ending, chance, endings)
         file = folder / f"d{number // 250:03}" / f"f{number:05}{ending}"
         if ending == MAILDIR:
             file = folder / "maildir" / "cur" / file.name
@@ -202,11 +256,40 @@ def reason_of(line):
     return re.sub(r"\d[\d,.]*", "N", reason)[:110]
 
 
+def lost_files(folder, files, store, lines):
+    """Returns the files of which neither a record nor a line of the report has the name, apart from equal and empty ones."""
+    seen = [line.get("rejected") or line.get("skipped") or line.get("noted") or "" for line in lines]
+    with sqlite3.connect(store) as connection:
+        for data, key in connection.execute("SELECT data, key FROM records WHERE data IS NOT NULL"):
+            seen += [json.loads(data).get("path") or "", key]
+    numbers = {number for name in seen for number in re.findall(r"f\d{5}", name)}
+    contents = collections.Counter(path.read_bytes() for path in files)
+    lost = []
+    for path in files:
+        data = path.read_bytes()
+        if not set(re.findall(r"f\d{5}", str(path.relative_to(folder)))) & numbers and data.strip() and contents[data] == 1:
+            lost.append(str(path.relative_to(folder)))
+    return lost
+
+
+def is_read(program, path):
+    """Returns true if a file by itself is imported or named. Another file may have a message or bookmark with the same id."""
+    with tempfile.TemporaryDirectory() as place:
+        alone = pathlib.Path(place) / "files" / path.relative_to(path.parents[1])
+        alone.parent.mkdir(parents=True)
+        alone.write_bytes(path.read_bytes())
+        command = [program, "import", "files", str(alone.parents[1]), "--connection", "alone", "--json", "--no-embed"]
+        output = subprocess.run([*command, "--store", os.path.join(place, "store.db")], capture_output=True, text=True)
+    summary = json.loads(output.stdout or "{}")
+    return sum(summary.get(key, 0) for key in ["added", "rejected", "skipped"]) > 0 or output.returncode == 1
+
+
 def main():
     program, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
+    real = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place) / "files"
-        kinds = make(folder, count)
+        kinds = make(folder, count, real)
         files = [path for path in folder.rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files)
         report, output, errors = (os.path.join(place, name) for name in ["report", "output", "errors"])
@@ -214,26 +297,32 @@ def main():
         command += ["--store", os.path.join(place, "store.db"), "--report", report, "--no-embed"]
         with open(output, "wb") as out, open(errors, "wb") as problems:
             started = time.monotonic()
-            process = subprocess.Popen(command, stdout=out, stderr=problems)
-            _pid, status, usage = os.wait4(process.pid, 0)
+            used = os.path.join(place, "used")
+            subprocess.run([sys.executable, "-c", LAUNCH, used, *command], stdout=out, stderr=problems, check=True)
             seconds = time.monotonic() - started
-        process.returncode = os.waitstatus_to_exitcode(status)
+        status, cpu, memory = json.loads(pathlib.Path(used).read_text())
+        returncode = os.waitstatus_to_exitcode(status)
         summary = json.loads(pathlib.Path(output).read_text() or "{}")
         lines = [json.loads(line) for line in open(report, encoding="utf-8")]
         said = pathlib.Path(errors).read_text()
+        lost = lost_files(folder, files, os.path.join(place, "store.db"), lines)
+        lost = [name for name in lost if not is_read(program, folder / name)]
     rejected = collections.Counter(reason_of(line) for line in lines if "rejected" in line)
     skipped = collections.Counter(pathlib.Path(line["skipped"]).suffix for line in lines if "skipped" in line)
     panics = sum("internal error" in line.get("reason", "") for line in lines) + said.count("panicked at")
     print(f"files     {len(files):,} ({size / 2**20:.0f} MiB): {dict(kinds)}")
-    print(f"records   {summary.get('added')}, exit code {process.returncode}")
-    print(f"time      {seconds:.1f} s, CPU {usage.ru_utime + usage.ru_stime:.1f} s, peak {usage.ru_maxrss / 1024:.0f} MiB")
+    print(f"records   {summary.get('added')}, exit code {returncode}")
+    print(f"time      {seconds:.1f} s, CPU {cpu:.1f} s, peak {memory / 1024:.0f} MiB")
     print(f"panics    {panics}")
+    print(f"lost      {len(lost)} {lost[:9]}")
     print(f"rejected  {summary.get('rejected')} files and pieces, by reason:")
     for reason, number in rejected.most_common():
         print(f"  {number:6,}  {reason}")
     print(f"skipped   {summary.get('skipped')} files of no kind that is read, by extension: {dict(skipped.most_common())}")
-    if panics or process.returncode not in (0, 1):
+    if panics or returncode not in (0, 1):
         sys.exit(said[-2_000:] or "a reader panicked")
+    if lost or memory * 1024 > MAX_MEMORY_BYTES:
+        sys.exit("files are neither imported nor named, or it took too much memory")
 
 
 main()

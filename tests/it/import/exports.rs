@@ -32,7 +32,7 @@ fn events_and_contacts_are_imported() {
     assert_eq!((&data["kind"], time.as_deref()), (&json!("task"), Some("2026-03-31")));
 
     let contacts = "BEGIN:VCARD\nVERSION:3.0\nFN:Ann Berg\nN:Berg;Ann;;;\nitem1.EMAIL;TYPE=WORK:ann@x.test\nTEL:+47 1\n\
-        ORG:Harbour;Ferries\nNOTE:Keeps an axolotl\nUID:u1\nREV:20260401T100000Z\nEND:VCARD\n\
+        ORG:Harbour;Ferries\nNOTE:Keeps an axolotl\nNOTE:Likes fog\nTITLE:Captain\nROLE:Pilot\nUID:u1\nREV:20260401T100000Z\nEND:VCARD\n\
         BEGIN:VCARD\nVERSION:2.1\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Gar=C3=A7on;Ren=C3=A9\nEND:VCARD\n";
     let path = workshop.file("people.vcf", contacts);
     assert_eq!(workshop.counts(&["vcard", &path]), [2, 0, 0, 0, 0]);
@@ -42,6 +42,8 @@ fn events_and_contacts_are_imported() {
         (&data["organization"], time.as_deref()),
         (&json!("Harbour, Ferries"), Some("2026-04-01T10:00:00Z"))
     );
+    assert_eq!(data["body"], "Keeps an axolotl\nLikes fog");
+    assert_eq!((&data["job_title"], &data["role"]), (&json!("Captain"), &json!("Pilot")));
     assert_eq!(workshop.search("axolotl"), ["c/contacts:u1"]);
 }
 
@@ -253,4 +255,26 @@ fn slack_messages_and_github_issues_are_imported() {
     let (data, time) = record(&workshop, "o/r/12");
     assert_eq!((&data["labels"], &data["comments"]), (&json!(["bug"]), &json!("bob: Seen")));
     assert_eq!((&data["state"], time.as_deref()), (&json!("open"), Some("2026-04-01T10:00:00Z")));
+}
+
+#[test]
+fn names_that_every_record_has_are_truncated() {
+    let (workshop, long) = (Workshop::new(), "N".repeat(9_000));
+    let event = "BEGIN:VEVENT\nUID:long\nSUMMARY:s\nDTSTART:20260401\nEND:VEVENT\n";
+    let calendar = format!("BEGIN:VCALENDAR\nX-WR-CALNAME:{long}\n{event}END:VCALENDAR\n");
+    let feed = format!("<rss><channel><title>{long}</title><item><guid>entry</guid></item></channel></rss>");
+    for (kind, content, key, field) in
+        [("ics", calendar, "long", "calendar"), ("feed", feed, "entry", "feed")]
+    {
+        let path = workshop.file(kind, content);
+        assert_eq!(workshop.counts(&[kind, &path]), [1, 0, 0, 0, 0], "{kind}");
+        assert_eq!(record(&workshop, key).0[field], "N".repeat(200), "{kind}");
+    }
+    // An event without a calendar around it, and an entry of a Kindle that is damaged.
+    workshop.file("f/event.ics", event);
+    let clipping = "Book (A)\n- Highlight | Friday, March 1, 2024 10:00:00 AM\n\nThe curlew\n==========\ncut\n==========\n";
+    workshop.file("f/My Clippings.txt", clipping);
+    let folder = std::path::Path::new(&workshop.store()).with_file_name("f");
+    let [added, changed, _, _, rejected] = workshop.counts(&["files", folder.to_str().unwrap()]);
+    assert_eq!((added, changed, rejected), (1, 1, 1));
 }

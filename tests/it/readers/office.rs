@@ -324,3 +324,33 @@ fn workbooks_of_excel_97_have_their_rows() {
     let file = workshop.file("loop.xls", book(&[sheet(0), sheet(u32::MAX)].concat()));
     assert_eq!(workshop.counts(&["xlsx", &file]), [0, 0, 0, 0, 0]);
 }
+
+#[test]
+fn open_document_presentations_and_other_forms_of_books_are_read() {
+    let workshop = Workshop::new();
+    let slide = |text: &str| format!("<draw:page><text:p>{text}</text:p></draw:page>");
+    let content = format!(
+        "<office:document-content xmlns:office='o' xmlns:draw='d' xmlns:text='t'><office:body><office:presentation>{}{}\
+         </office:presentation></office:body></office:document-content>",
+        slide("A quokka"),
+        slide("Its diet"),
+    );
+    let kind = "application/vnd.oasis.opendocument.presentation";
+    let file = zip_of(&[("mimetype", kind.as_bytes()), ("content.xml", content.as_bytes())]);
+    let deck = import(&workshop, "odt", "deck.odp", file);
+    assert_eq!(
+        (&deck["format"], &deck["slides"], &deck["body"]),
+        (&json!("odp"), &json!(2), &json!("A quokka\n\nIts diet"))
+    );
+
+    let container = "<container><rootfiles><rootfile full-path='other.pdf' media-type='application/pdf'/><rootfile full-path=\
+        'book.opf' media-type='application/oebps-package+xml'/></rootfiles></container>";
+    let package = "<package><manifest><item id='a' href='a.xhtml'/></manifest><spine><itemref idref='a'/></spine></package>";
+    let file = zip_of(&[
+        ("mimetype", b"application/epub+zip"),
+        ("META-INF/container.xml", container.as_bytes()),
+        ("book.opf", package.as_bytes()),
+        ("a.xhtml", b"<html><body>A numbat</body></html>"),
+    ]);
+    assert_eq!(import(&workshop, "epub", "book.epub", file)["body"], "A numbat");
+}

@@ -159,3 +159,29 @@ fn tables_of_thousands_of_columns_are_bounded() {
     let said = import(&workshop, "ods", &path, 1);
     assert!(said.contains("it has more than 900 columns; the others are left out"), "{said}");
 }
+
+#[test]
+fn the_only_row_of_a_table_is_a_record_and_empty_files_are_named() {
+    let workshop = Workshop::new();
+    let sheet = "<worksheet><sheetData><row><c t='inlineStr'><is><t>Only a caracal</t></is></c></row></sheetData></worksheet>";
+    let book = zip_of(&[
+        ("[Content_Types].xml", b"<Types/>"),
+        ("xl/workbook.xml", b"<workbook xmlns:r='r'><sheets><sheet name='One' r:id='r1'/></sheets></workbook>"),
+        (
+            "xl/_rels/workbook.xml.rels",
+            b"<Relationships><Relationship Id='r1' Type='x/worksheet' Target='worksheets/sheet1.xml'/></Relationships>",
+        ),
+        ("xl/worksheets/sheet1.xml", sheet.as_bytes()),
+    ]);
+    workshop.file("tables/book.xlsx", book);
+    workshop.file("tables/names.csv", "numbat,quokka\n");
+    workshop.file("tables/marks.html", "<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<TITLE>Bookmarks</TITLE>");
+    let folder = Path::new(&workshop.store()).with_file_name("tables");
+    let output = workshop.import(&["files", text(&folder)]);
+    let said = stderr(&output);
+    for (key, body) in [("book.xlsx/One", "Only a caracal"), ("names.csv", "numbat, quokka")] {
+        assert_eq!(record(&workshop, key).0["body"], body);
+        assert!(said.contains(&format!("{key}: it has no rows below the first one")), "{said}");
+    }
+    assert!(said.contains("marks.html: it has no records"), "{said}");
+}

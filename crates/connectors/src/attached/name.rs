@@ -14,7 +14,7 @@ const MAX_NAME_CHARS: usize = 200;
 const MAX_EXTENSION_CHARS: usize = 10;
 
 /// Extensions of the files of some types, for attachments with a name that has no known extension.
-const TYPES: [(&str, &str); 20] = [
+const TYPES: [(&str, &str); 21] = [
     ("application/pdf", "pdf"),
     ("application/x-pdf", "pdf"),
     ("application/msword", "doc"),
@@ -24,6 +24,7 @@ const TYPES: [(&str, &str); 20] = [
     ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"),
     ("application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"),
     ("application/vnd.oasis.opendocument.text", "odt"),
+    ("application/vnd.oasis.opendocument.presentation", "odp"),
     ("application/vnd.oasis.opendocument.spreadsheet", "ods"),
     ("application/epub+zip", "epub"),
     ("application/rtf", "rtf"),

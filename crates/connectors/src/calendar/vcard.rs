@@ -57,7 +57,7 @@ impl Card {
     fn set(&mut self, line: &ContentLine) {
         let record = &mut self.record;
         match line.name.as_str() {
-            "FN" => record.put_text("name", &line.text()),
+            "FN" if !record.data.contains_key("name") => record.put_text("name", &line.text()),
             "N" => {
                 let mut parts = line.pieces(';');
                 // The family name is first.
@@ -65,9 +65,10 @@ impl Card {
                 parts.rotate_left(parts_after_family);
                 self.name = parts.join(" ");
             }
-            "NICKNAME" => record.put_text("nickname", &line.text()),
-            "ORG" => record.put_text("organization", &line.pieces(';').join(", ")),
-            "TITLE" | "ROLE" => record.put_text("job_title", &line.text()),
+            "NICKNAME" => append(record, "nickname", &line.text(), ", "),
+            "ORG" => append(record, "organization", &line.pieces(';').join(", "), ", "),
+            "TITLE" => append(record, "job_title", &line.text(), ", "),
+            "ROLE" => append(record, "role", &line.text(), ", "),
             "EMAIL" => self.emails.push(line.text().trim().to_owned()),
             "TEL" => self.phones.push(line.text().trim().trim_start_matches("tel:").to_owned()),
             "ADR" => self.addresses.push(line.pieces(';').join(", ")),
@@ -76,7 +77,7 @@ impl Card {
                 record.put_text("birthday", &Zones::default().time(line).unwrap_or_else(|| line.text()));
             }
             "CATEGORIES" => record.put_list("categories", line.pieces(',')),
-            "NOTE" => record.put_text("body", &line.text()),
+            "NOTE" => append(record, "body", &line.text(), "\n"),
             "REV" => record.put_text("modified_at", &Zones::default().time(line).unwrap_or_default()),
             "UID" => line.text().trim().clone_into(&mut self.uid),
             _ => {}
@@ -98,5 +99,14 @@ impl Card {
         record.emitted_at = modified.or(record.emitted_at);
         record.identity = Some(record.data.clone());
         record
+    }
+}
+
+/// Adds a text to a field that a contact may have several times.
+fn append(record: &mut FileRecord, field: &str, text: &str, separator: &str) {
+    let known = record.data.get(field).and_then(serde_json::Value::as_str).map(str::to_owned);
+    match known {
+        Some(known) => record.put_text(field, &format!("{known}{separator}{text}")),
+        None => record.put_text(field, text),
     }
 }

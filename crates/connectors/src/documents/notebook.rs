@@ -2,6 +2,7 @@
 //!
 //! Only known fields are kept while the JSON is read, so pictures in outputs take no memory beyond the file.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -24,6 +25,7 @@ struct Notebook {
     cells: Vec<Cell>,
     /// The cells of notebooks before version 4.
     worksheets: Vec<Worksheet>,
+    #[serde(deserialize_with = "lenient")]
     metadata: Metadata,
 }
 
@@ -37,8 +39,11 @@ struct Worksheet {
 #[serde(default)]
 struct Metadata {
     title: Option<Text>,
+    #[serde(deserialize_with = "lenient")]
     authors: Vec<Author>,
+    #[serde(deserialize_with = "lenient")]
     kernelspec: Kernel,
+    #[serde(deserialize_with = "lenient")]
     language_info: Kernel,
 }
 
@@ -65,6 +70,7 @@ struct Cell {
     #[serde(default)]
     outputs: Vec<Output>,
     /// Level of a heading before version 4.
+    #[serde(default, deserialize_with = "lenient")]
     level: Option<u8>,
 }
 
@@ -72,8 +78,11 @@ struct Cell {
 #[serde(default)]
 struct Output {
     text: Text,
+    #[serde(deserialize_with = "lenient")]
     data: Data,
+    #[serde(deserialize_with = "lenient")]
     ename: String,
+    #[serde(deserialize_with = "lenient")]
     evalue: String,
 }
 
@@ -87,6 +96,11 @@ struct Data {
     markdown: Text,
 }
 
+/// Reads a value whose type may be wrong, since its text is not needed: the default then counts.
+fn lenient<'de, D: Deserializer<'de>, T: Default + DeserializeOwned>(deserializer: D) -> Result<T, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
+}
+
 /// A text, also as a list of its lines. A value of another type, such as a number, is an empty text.
 #[derive(Debug, Default)]
 struct Text(String);
@@ -95,7 +109,7 @@ impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(match Value::deserialize(deserializer)? {
             Value::String(text) => text,
-            Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
+            Value::Array(lines) => joined(lines.iter().filter_map(Value::as_str)),
             _ => String::new(),
         }))
     }
@@ -157,6 +171,18 @@ impl Output {
     }
 }
 
+/// Joins lines. Those of version 2 have no line breaks.
+fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let mut text = String::new();
+    for line in lines {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(line);
+    }
+    text
+}
+
 /// Returns the text of the first heading of a cell.
 fn first_heading(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| line.starts_with('#'));
@@ -206,10 +232,21 @@ mod tests {
     }
 
     #[test]
+    fn values_of_other_types_do_not_reject_a_notebook() {
+        let read = document(
+            json!({"nbformat": 4, "metadata": {"kernelspec": "x", "language_info": 3, "authors": "Ann"}, "cells": [
+                {"cell_type": "heading", "level": -1, "source": "Kites"},
+                {"cell_type": "code", "source": "y", "outputs": [{"ename": null, "data": "x", "text": "z"}]},
+            ]}),
+        );
+        assert_eq!(read.text, "# Kites\n\n```\ny\n```\n\nz");
+    }
+
+    #[test]
     fn notebooks_of_version_3_are_read() {
         let read = document(json!({"nbformat": 3, "worksheets": [{"cells": [
-            {"cell_type": "heading", "level": 2, "source": "Kites"}, {"cell_type": "code", "input": "y", "outputs": [{"text": 5}]},
+            {"cell_type": "heading", "level": 2, "source": "Kites"}, {"cell_type": "code", "input": ["y", "z"], "outputs": [{"text": 5}]},
         ]}]}));
-        assert_eq!((read.title.as_str(), read.text.as_str()), ("Kites", "## Kites\n\n```\ny\n```"));
+        assert_eq!((read.title.as_str(), read.text.as_str()), ("Kites", "## Kites\n\n```\ny\nz\n```"));
     }
 }

@@ -37,7 +37,8 @@ pub(crate) fn is_subtitles(start: &str) -> bool {
         }
         Some(first) => {
             let has_number = first.len() < 8 && first.bytes().all(|byte| byte.is_ascii_digit());
-            has_number && lines.next().is_some_and(|line| times_of(line).is_some())
+            let times = if has_number { lines.next() } else { Some(first) };
+            times.is_some_and(|line| times_of(line).is_some())
         }
         None => false,
     }
@@ -101,25 +102,29 @@ fn clock(time: &str) -> Option<String> {
 fn plain_text(line: &str) -> String {
     let mut written = String::with_capacity(line.len());
     let mut rest = line;
+    // A search for the end of markup that found none is not repeated, so that the time is linear.
+    let (mut has_tags, mut has_styles) = (true, true);
     while let Some(at) = rest.find(['<', '{']) {
         let (before, markup) = rest.split_at_checked(at).unwrap_or((rest, ""));
         written.push_str(before);
-        let is_style = markup.starts_with("{\\");
-        let close = if markup.starts_with('<') { '>' } else { '}' };
-        match markup.split_once(close).filter(|_| is_style || close == '>') {
-            Some((tag, after)) => {
-                if let Some(speaker) = tag.strip_prefix("<v ") {
-                    written.push_str(speaker.trim());
-                    written.push_str(": ");
-                }
-                rest = after;
+        let is_style = has_styles && markup.starts_with("{\\");
+        // A sign before a space is no markup, as in `1 < 2`.
+        let is_tag = has_tags && markup.starts_with('<') && !markup.starts_with("< ");
+        let close = if is_style { '}' } else { '>' };
+        let found = if is_style || is_tag { markup.split_once(close) } else { None };
+        if let Some((tag, after)) = found {
+            if let Some(speaker) = tag.strip_prefix("<v ") {
+                written.push_str(speaker.trim());
+                written.push_str(": ");
             }
-            None => {
-                let mut characters = markup.chars();
-                written.extend(characters.next());
-                rest = characters.as_str();
-            }
+            rest = after;
+            continue;
         }
+        has_styles &= !is_style;
+        has_tags &= !is_tag;
+        let mut characters = markup.chars();
+        written.extend(characters.next());
+        rest = characters.as_str();
     }
     written.push_str(rest);
     let text = written.replace("\\N", " ").replace("&nbsp;", " ").replace("&lt;", "<").replace("&gt;", ">");
@@ -146,15 +151,20 @@ mod tests {
     #[test]
     fn cues_have_times_and_plain_text() {
         let srt = "1\r\n00:00:01,000 --> 00:00:03,000\r\n<i>Welcome</i> to\r\nthe {\\an8}heron talk\r\n\r\n2\r\n\
-            01:00:04,500 --> 01:00:06,000\r\n2024 {was} a < year\r\n3\r\n01:00:07,000 --> 01:00:08,000\r\nEnd\r\n";
+            01:00:04,500 --> 01:00:06,000\r\n2024 {was} a < year > now\r\n3\r\n01:00:07,000 --> 01:00:08,000\r\nEnd\r\n";
         assert_eq!(
             lines(srt),
-            ["00:00:01 Welcome to the heron talk", "01:00:04 2024 {was} a < year", "01:00:07 End"]
+            ["00:00:01 Welcome to the heron talk", "01:00:04 2024 {was} a < year > now", "01:00:07 End"]
         );
         let vtt = "WEBVTT - talk\n\nNOTE a remark\nSTYLE\n::cue {}\n\nintro\n00:01.000 --> 00:02.500 align:start\n\
             <v Ann>Hi &amp; <00:00:01.500><c>bye</c>\n\n00:03.000 --> 00:04.000\nHi &amp; bye\nnext\n\n00:04.000 --> 00:05.000\nnext\nlast\n";
         assert_eq!(lines(vtt), ["00:00:01 Ann: Hi & bye", "00:00:03 Hi & bye next", "00:00:04 last"]);
         assert!(lines("no --> times\n1\n2:3:4:5 --> 6").is_empty());
+        // A megabyte of signs takes linear time.
+        for sign in ["<", "{\\", "{"] {
+            let text = sign.repeat(1 << 20);
+            assert_eq!(plain_text(&text), text);
+        }
     }
 
     #[test]
@@ -163,6 +173,7 @@ mod tests {
             ("\u{FEFF}WEBVTT\n", true),
             ("WEBVTTX\n", false),
             ("\n1\n00:00:01,000 --> 00:00:03,000\n", true),
+            ("00:00:01,000 --> 00:00:03,000\nx\n", true),
             ("1\n2\n", false),
             ("", false),
         ] {

@@ -33,8 +33,13 @@ const BOOKMARK_WORDS: [&str; 9] = [
 /// Reads the entries of a file.
 pub(crate) fn read_kindle(mut item: Item<'_>, intake: &mut Intake<'_>) -> Result<(), ReadError> {
     let text = item.read_text()?;
-    for (number, clipping) in (1_u64..).zip(text.split(SEPARATOR).filter_map(Clipping::read)) {
+    let entries = text.split(SEPARATOR).filter(|entry| !entry.trim().is_empty());
+    for (number, entry) in (1_u64..).zip(entries) {
         let place = format!("{}: entry {number}", item.path);
+        let Some(clipping) = Clipping::read(entry) else {
+            intake.reject(&place, "it has no line with its place and time");
+            continue;
+        };
         // A bookmark has no text.
         if !clipping.text.is_empty() {
             clipping.into_record(&item).take_into(&place, intake)?;

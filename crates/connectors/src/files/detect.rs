@@ -162,6 +162,7 @@ fn zip_kind(head: &[u8], extension: &str) -> Option<FileKind> {
         ("application/epub+zip", FileKind::Epub),
         ("application/vnd.oasis.opendocument.spreadsheet", FileKind::Ods),
         ("application/vnd.oasis.opendocument.text", FileKind::Odt),
+        ("application/vnd.oasis.opendocument.presentation", FileKind::Odt),
     ];
     // The first part has the type as its text.
     let start = head.get(..256).unwrap_or(head);
@@ -199,7 +200,10 @@ fn text_kind(start: &str) -> Option<FileKind> {
         return Some(FileKind::Subtitles);
     }
     let lower = start.to_ascii_lowercase();
-    if lower.starts_with("begin:vcalendar") {
+    // Some programs save an event without a calendar around it.
+    let components = ["vcalendar", "vevent", "vtodo", "vjournal"];
+    let component = lower.strip_prefix("begin:");
+    if component.is_some_and(|rest| components.iter().any(|name| rest.starts_with(name))) {
         return Some(FileKind::Ics);
     }
     if lower.starts_with("begin:vcard") {
@@ -290,6 +294,7 @@ mod tests {
         check("a.txt", b"%PDF-1.7\n", Some(FileKind::Pdf));
         check("a.docx", b"\x1F\x8B\x08", Some(FileKind::Gzip));
         check("a.pdf", b"BEGIN:VCALENDAR\r\n", Some(FileKind::Ics));
+        check("a.ics", b"BEGIN:VEVENT\r\n", Some(FileKind::Ics));
         check("a.pdf", b"some text", None);
         check("a.zip", b"PK\x03\x04....[Content_Types].xml...word/document.xml", Some(FileKind::Docx));
         check("a.jar", b"PK\x03\x04....META-INF/MANIFEST.MF", None);

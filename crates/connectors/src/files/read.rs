@@ -163,9 +163,16 @@ impl<'r, 'i> FileReader<'r, 'i> {
     ) -> Result<(), ImportError> {
         let path = item.path.clone();
         self.files += 1;
+        let accounted = self.intake.accounted();
         let read = catch_unwind(AssertUnwindSafe(|| self.dispatch(kind, item, limits)));
         match read {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(())) => {
+                // A day of a channel in which people only joined is complete.
+                if accounted == self.intake.accounted() && !kind.is_archive() && kind != FileKind::Slack {
+                    self.intake.note(&path, "it has no records");
+                }
+                Ok(())
+            }
             Ok(Err(ReadError::Ended(ImportError::Unreadable { problem, .. }))) => {
                 self.reject_content(&path, &problem.into());
                 Ok(())

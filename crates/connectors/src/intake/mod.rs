@@ -43,6 +43,8 @@ pub struct Intake<'a> {
     seen: HashMap<u64, u64>,
     taken: u64,
     skips: SkipCounts,
+    /// Number of notes.
+    noted: u64,
     unread_attachments: u64,
 }
 
@@ -183,7 +185,7 @@ impl<'a> Intake<'a> {
         stop: &'a AtomicBool,
     ) -> Self {
         let (seen, taken, skips, unread_attachments) = (HashMap::new(), 0, SkipCounts::default(), 0);
-        Self { connection, writer, manifest, report, stop, seen, taken, skips, unread_attachments }
+        Self { connection, writer, manifest, report, stop, seen, taken, skips, noted: 0, unread_attachments }
     }
 
     /// Returns the writer, which a synchronization has from its start.
@@ -232,6 +234,11 @@ impl<'a> Intake<'a> {
     #[must_use]
     pub fn progress(&self) -> Arc<dyn Progress> {
         self.report.progress()
+    }
+
+    /// Returns the number of accepted records, rejected pieces and notes so far. A file that changes it is not lost.
+    pub(crate) fn accounted(&self) -> u64 {
+        self.taken + self.rejected + self.noted
     }
 
     /// Returns the number of accepted records so far.
@@ -292,6 +299,7 @@ impl<'a> Intake<'a> {
 
     /// Reports how a table or file was understood, where that is not obvious.
     pub(crate) fn note(&mut self, place: &str, note: &str) {
+        self.noted += 1;
         self.report.noted(place, note);
     }
 

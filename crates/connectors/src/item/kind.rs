@@ -27,7 +27,7 @@ pub enum FileKind {
     Xlsx,
     /// An OpenDocument spreadsheet.
     Ods,
-    /// An OpenDocument text.
+    /// An OpenDocument text or presentation.
     Odt,
     /// An electronic book.
     Epub,
@@ -95,7 +95,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 37] = [
     (FileKind::Csv, "csv", "table", &["csv", "tsv"]),
     (FileKind::Xlsx, "xlsx", "Excel workbook", &["xlsx", "xlsm", "xls"]),
     (FileKind::Ods, "ods", "OpenDocument spreadsheet", &["ods"]),
-    (FileKind::Odt, "odt", "OpenDocument text", &["odt"]),
+    (FileKind::Odt, "odt", "OpenDocument text or presentation", &["odt", "odp"]),
     (FileKind::Epub, "epub", "EPUB book", &["epub"]),
     (FileKind::Pdf, "pdf", "PDF document", &["pdf"]),
     (FileKind::Zip, "zip", "ZIP archive", &["zip"]),

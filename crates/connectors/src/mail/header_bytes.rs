@@ -70,18 +70,20 @@ fn repair_words(head: &str) -> Option<String> {
     while let Some(first) = next_word(head, at) {
         at = first.place.end;
         let (start, charset) = (first.place.start, first.charset);
-        let (mut bytes, mut is_cut) = (first.bytes, false);
+        let (mut last, mut bytes, mut is_cut) = (first.bytes.len(), first.bytes, false);
         // Words of one character set with only white space between them are one text.
         while let Some(next) = next_word(head, at).filter(|next| {
             let between = head.get(at..next.place.start).unwrap_or("x");
             between.trim_ascii().is_empty() && next.charset.eq_ignore_ascii_case(charset)
         }) {
-            is_cut |= std::str::from_utf8(&bytes).is_err();
+            // The words before the last one are UTF-8, unless one is cut.
+            is_cut = is_cut || !is_utf8(bytes.get(bytes.len().saturating_sub(last)..));
+            last = next.bytes.len();
             bytes.extend(next.bytes);
             at = next.place.end;
         }
-        let is_utf8 = charset.eq_ignore_ascii_case("utf-8") || charset.eq_ignore_ascii_case("utf8");
-        let is_repaired = if is_utf8 {
+        let names_utf8 = charset.eq_ignore_ascii_case("utf-8") || charset.eq_ignore_ascii_case("utf8");
+        let is_repaired = if names_utf8 {
             is_cut && std::str::from_utf8(&bytes).is_ok()
         } else {
             is_utf8_word(&bytes, charset)
@@ -93,6 +95,10 @@ fn repair_words(head: &str) -> Option<String> {
         }
     }
     (copied > 0).then(|| written + head.get(copied..).unwrap_or_default())
+}
+
+fn is_utf8(bytes: Option<&[u8]>) -> bool {
+    bytes.is_some_and(|bytes| std::str::from_utf8(bytes).is_ok())
 }
 
 /// Returns the first encoded word from a position on.
@@ -199,9 +205,16 @@ mod tests {
 
     #[test]
     fn headers_of_any_shape_take_linear_time() {
-        for shape in
-            ["=?", "=?a?Q?", "=?utf-8?Q?=C3?= ", "=?us-ascii?B?w7Y=?=\n ", "\u{E9}", "=?utf-8?q?a", "?="]
-        {
+        for shape in [
+            "=?",
+            "=?a?Q?",
+            "=?utf-8?Q?a?= ",
+            "=?utf-8?Q?=C3?= ",
+            "=?us-ascii?B?w7Y=?=\n ",
+            "\u{E9}",
+            "=?utf-8?q?a",
+            "?=",
+        ] {
             let raw = format!("Subject: {}\n\nx", shape.repeat(1_000_000 / shape.len()));
             let _ = headers_in_utf8(raw.as_bytes());
         }

@@ -54,6 +54,12 @@ fn the_text_of_an_attached_message_stands_below_its_headers() {
          ---------- Forwarded message ----------\nSubject: other\n\nother text",
     );
     check_body(&format!("Subject: x\n{attached}"), &json!(["rfc822.eml"]), shown);
+    let removed = "Content-Type: message/rfc822\n\nMessage removed\n";
+    check_body(
+        &outer("mixed", &format!("{text}--b\n{removed}")),
+        &Value::Null,
+        "Content-Type: message/rfc822\n\nMessage removed",
+    );
     // `From: a`, an empty line and `x` in base64.
     let encoded = "Content-Type: message/global\nContent-Transfer-Encoding: base64\n\nRnJvbTogYQoKeA==\n";
     check_body(
@@ -76,6 +82,8 @@ fn forwarded_messages_are_read_five_levels_deep() {
     for level in 1..=8 {
         assert_eq!(body.contains(&format!("level {level}")), level <= 6, "{level} {body}");
     }
+    let problems = read.data.get("attachment_problems").unwrap();
+    assert_eq!((&problems[0]["type"], &problems[0]["name"]), (&json!("message/rfc822"), &json!("message")));
 }
 
 #[test]

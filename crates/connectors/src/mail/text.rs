@@ -12,6 +12,7 @@ use mail_parser::{ContentType, Encoding, Message, MessageParser, MessagePart, Mi
 
 use super::super::attached::{AttachmentReader, file_name};
 use super::super::calendar::invitation_text;
+use super::super::intake::AttachmentProblem;
 use super::alternatives::Bodies;
 use super::attachments::{AttachedPart, AttachmentFields, Attachments, append};
 use super::charset::{body_bytes, decoded};
@@ -145,7 +146,15 @@ impl<'r> Texts<'r> {
         self.attachments.add_names(name);
     }
 
-    /// Adds an attached message below its headers. Skips one that exceeds a limit.
+    /// Adds the reason why an attached message was not read.
+    fn add_unread_message(&mut self, part: &MessagePart<'_>, reason: String) {
+        let name =
+            part.attachment_name().map_or_else(|| "message".to_owned(), |name| file_name(&unmask(name)));
+        let (media_type, bytes) = (media_type(part), part.contents().len());
+        self.attachments.add_problem(AttachmentProblem { name, media_type, bytes, reason });
+    }
+
+    /// Adds an attached message below its headers, or the reason why it exceeds a limit.
     fn add_forwarded(
         &mut self,
         message: &Message<'_>,
@@ -154,7 +163,8 @@ impl<'r> Texts<'r> {
         allowance: &mut SearchAllowance,
     ) {
         if level == MAX_FORWARDED_LEVELS {
-            return;
+            let reason = format!("it is attached to more than {MAX_FORWARDED_LEVELS} messages in each other");
+            return self.add_unread_message(part, reason);
         }
         let prepared = if part.encoding == Encoding::None {
             // This part was prepared together with its message.
@@ -162,8 +172,10 @@ impl<'r> Texts<'r> {
             let body = start.ok().zip(end.ok()).and_then(|(start, end)| message.raw_message.get(start..end));
             Cow::Borrowed(body.unwrap_or_default())
         } else {
-            let Ok(prepared) = prepare(part.contents(), allowance) else { return };
-            prepared
+            match prepare(part.contents(), allowance) {
+                Ok(prepared) => prepared,
+                Err(reason) => return self.add_unread_message(part, reason),
+            }
         };
         let prepared = headers_in_utf8(&prepared).map_or(prepared, Cow::Owned);
         let Some(inner) = MessageParser::default().parse(&*prepared) else { return };
@@ -179,7 +191,12 @@ impl<'r> Texts<'r> {
         if !lines.is_empty() {
             append(&mut self.body, &format!("{FORWARDED}{lines}"));
         }
+        let before = self.body.len();
         self.add(&inner, level + 1, allowance);
+        // Programs put a text such as `Message removed` in the place of a message.
+        if self.body.len() == before && inner.headers().is_empty() {
+            append(&mut self.body, &String::from_utf8_lossy(&prepared));
+        }
     }
 }
 

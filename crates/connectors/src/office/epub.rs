@@ -41,13 +41,19 @@ pub(crate) fn read_epub(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
 
 /// Returns the name of the part that lists the others.
 fn main_part(container: &str) -> Result<String, String> {
-    let mut found = None;
+    let (mut found, mut is_found) = (None, false);
     walk_xml(container, &mut |node| {
         if let Node::Start(tag) = node
             && tag.name == "rootfile"
-            && found.is_none()
+            && let Some(path) = tag.attribute("full-path")
         {
-            found = tag.attribute("full-path");
+            // Other forms of the book have other types.
+            let is_book =
+                tag.attribute("media-type").is_some_and(|kind| kind == "application/oebps-package+xml");
+            if found.is_none() || is_book && !is_found {
+                found = Some(path);
+            }
+            is_found |= is_book;
         }
         Ok::<(), String>(())
     })?;

@@ -7,7 +7,9 @@ use super::super::ImportError;
 use super::super::intake::Intake;
 use super::super::item::{FileRecord, Item, ReadError};
 use super::super::skips::Problem;
-use super::super::tables::{MAX_COMPARED_ROWS, RowShape, TableNote, find_header, note_text, unique_names};
+use super::super::tables::{
+    MAX_COMPARED_ROWS, NO_ROWS, RowShape, TableNote, find_header, note_text, unique_names,
+};
 use super::super::values::{SizeLimits, check_row, time_of_value};
 
 /// Stream of rows.
@@ -176,14 +178,23 @@ impl<'r, 'i> Rows<'r, 'i> {
         self.held.push(HeldRow { number, cells: cells.to_vec(), bytes: row.bytes });
         self.held_bytes = self.held_bytes.saturating_add(row.bytes);
         if self.held.len() >= MAX_COMPARED_ROWS || self.held_bytes > MAX_HELD_BYTES {
-            self.end_sheet()?;
+            self.take_held()?;
         }
         Ok(())
     }
 
-    /// Finds the header among the rows that are held, and takes the rows below it. A sheet has to be ended also after an error,
-    /// so that its rows before the error are kept.
+    /// Takes the rows that are held. A sheet has to be ended also after an error, so that its rows before the error are kept.
     pub(super) fn end_sheet(&mut self) -> Result<(), ReadError> {
+        if self.held.len() > 1 {
+            return self.take_held();
+        }
+        self.held_bytes = 0;
+        let alone = std::mem::take(&mut self.held);
+        if alone.is_empty() { Ok(()) } else { self.take_note(&alone, NO_ROWS) }
+    }
+
+    /// Finds the header among the rows that are held, and takes the rows below it.
+    fn take_held(&mut self) -> Result<(), ReadError> {
         let mut held = std::mem::take(&mut self.held);
         self.held_bytes = 0;
         let shapes: Vec<RowShape> = held.iter().map(|row| RowShape::from_cells(&row.cells)).collect();
@@ -198,7 +209,7 @@ impl<'r, 'i> Rows<'r, 'i> {
         self.names = names.names;
         self.name_bytes = self.names.iter().map(String::len).sum();
         if !held.is_empty() {
-            self.take_note(&held, header_row)?;
+            self.take_note(&held, &TableNote::above(&format!("row {header_row}")))?;
         }
         below.into_iter().try_for_each(|row| self.take(row.number, &row.cells, row.bytes))
     }
@@ -208,8 +219,8 @@ impl<'r, 'i> Rows<'r, 'i> {
         format!("{}/{}", self.path, self.sheet)
     }
 
-    /// Stores the rows above the header.
-    fn take_note(&mut self, above: &[HeldRow], header: usize) -> Result<(), ReadError> {
+    /// Stores rows that are no records of their own, such as those above the header.
+    fn take_note(&mut self, above: &[HeldRow], reason: &str) -> Result<(), ReadError> {
         above.iter().try_for_each(|row| self.limits.take_row(row.bytes))?;
         let text = |cell: &Value| cell.as_str().map_or_else(|| cell.to_string(), str::to_owned);
         let rows: Vec<Vec<String>> =
@@ -222,7 +233,7 @@ impl<'r, 'i> Rows<'r, 'i> {
             text: note_text(rows.iter().map(|row| row.iter().map(String::as_str))),
             changed_at: self.changed_at.clone(),
         };
-        Ok(note.take_into(&format!("row {header}"), self.intake)?)
+        Ok(note.take_into(reason, self.intake)?)
     }
 
     fn take(&mut self, number: usize, cells: &[Option<Value>], bytes: usize) -> Result<(), ReadError> {

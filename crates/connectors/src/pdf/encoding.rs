@@ -123,11 +123,23 @@ const NAMES: &[(&str, &str)] = &[
     ("Gamma", "Γ"),
     ("Delta", "Δ"),
     ("Epsilon", "Ε"),
+    ("Zeta", "Ζ"),
+    ("Eta", "Η"),
     ("Theta", "Θ"),
+    ("Iota", "Ι"),
+    ("Kappa", "Κ"),
     ("Lambda", "Λ"),
+    ("Mu", "Μ"),
+    ("Nu", "Ν"),
+    ("Xi", "Ξ"),
+    ("Omicron", "Ο"),
     ("Pi", "Π"),
+    ("Rho", "Ρ"),
     ("Sigma", "Σ"),
+    ("Tau", "Τ"),
+    ("Upsilon", "Υ"),
     ("Phi", "Φ"),
+    ("Chi", "Χ"),
     ("Psi", "Ψ"),
     ("Omega", "Ω"),
     ("alpha", "α"),
@@ -137,19 +149,27 @@ const NAMES: &[(&str, &str)] = &[
     ("epsilon", "ε"),
     ("zeta", "ζ"),
     ("eta", "η"),
+    ("eta", "η"),
     ("theta", "θ"),
+    ("theta1", "ϑ"),
+    ("iota", "ι"),
     ("kappa", "κ"),
     ("lambda", "λ"),
     ("nu", "ν"),
     ("xi", "ξ"),
+    ("omicron", "ο"),
     ("pi", "π"),
     ("rho", "ρ"),
     ("sigma", "σ"),
+    ("sigma1", "ς"),
     ("tau", "τ"),
+    ("upsilon", "υ"),
     ("phi", "φ"),
+    ("phi1", "ϕ"),
     ("chi", "χ"),
     ("psi", "ψ"),
     ("omega", "ω"),
+    ("omega1", "ϖ"),
     ("infinity", "∞"),
     ("arrowright", "→"),
     ("arrowleft", "←"),
@@ -248,6 +268,21 @@ pub(super) fn standard_text(code: u8) -> String {
     }
 }
 
+/// Characters of the font Symbol from code 0x20. A space stands for pieces of brackets, too.
+const SYMBOL: &str =
+    " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼";
+
+/// Characters of the font Symbol from code 0xA0.
+const SYMBOL_ABOVE: &str =
+    "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑          〉∫";
+
+/// Returns the text of a code in the font Symbol, which has an encoding of its own.
+pub(super) fn symbol_text(code: u8) -> String {
+    let (first, characters) = if code < 0xA0 { (0x20, SYMBOL) } else { (0xA0, SYMBOL_ABOVE) };
+    let place = code.checked_sub(first).map(usize::from);
+    place.and_then(|place| characters.chars().nth(place)).map(String::from).unwrap_or_default()
+}
+
 /// Returns the text of a glyph, or an empty text if its name is unknown.
 pub(super) fn glyph_text(name: &str) -> String {
     // `A.sc` is a variant of `A`.
@@ -286,6 +321,7 @@ mod tests {
             ("uni0416", "Ж"),
             ("u1F600", "😀"),
             ("fi", "fi"),
+            ("eta", "η"),
             ("space", " "),
             ("g123", ""),
             ("uniZZZZ", ""),
@@ -297,5 +333,14 @@ mod tests {
             (standard_text(b'\''), standard_text(b'a'), standard_text(0)),
             ("’".into(), "a".into(), String::new())
         );
+    }
+    #[test]
+    fn symbol_has_its_own_encoding() {
+        assert_eq!((SYMBOL.chars().count(), SYMBOL_ABOVE.chars().count()), (0x7F - 0x20, 0xF3 - 0xA0));
+        for (code, expect) in
+            [(b'a', "α"), (b'W', "Ω"), (b'7', "7"), (0xB7, "•"), (0xF2, "∫"), (0, ""), (0xFF, "")]
+        {
+            assert_eq!(symbol_text(code), expect, "{code}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use hayro_cmap::CMap;
 use hayro_syntax::object::{Array, Dict, Name, Number, Object, Stream};
 
 use super::cid::{CMaps, CidEncoding, Code, document_cmap, text_of};
-use super::encoding::{glyph_text, standard_text};
+use super::encoding::{glyph_text, standard_text, symbol_text};
 
 /// Maximum number of widths of a font that are read.
 const MAX_WIDTHS: usize = 70_000;
@@ -124,7 +124,10 @@ fn simple_encoding(font: &Dict<'_>, subtype: &str) -> Vec<String> {
         None => font.get::<Name<'_>>("Encoding"),
     };
     let base = base.as_ref().map(Name::as_str).unwrap_or_default();
+    let font_name = font.get::<Name<'_>>("BaseFont");
+    let is_symbol = font_name.as_ref().is_some_and(|name| is_symbol(name.as_str()));
     let decode = |code: u8| match base {
+        "" if is_symbol => symbol_text(code),
         "WinAnsiEncoding" => WINDOWS_1252.decode_without_bom_handling(&[code]).0.into_owned(),
         "MacRomanEncoding" => MACINTOSH.decode_without_bom_handling(&[code]).0.into_owned(),
         _ if subtype == "TrueType" => WINDOWS_1252.decode_without_bom_handling(&[code]).0.into_owned(),
@@ -146,6 +149,12 @@ fn simple_encoding(font: &Dict<'_>, subtype: &str) -> Vec<String> {
         }
     }
     texts
+}
+
+/// Returns true for the font Symbol, also in a subset (`ABCDEF+Symbol`).
+fn is_symbol(font_name: &str) -> bool {
+    let name = font_name.rsplit_once('+').map_or(font_name, |(_subset, name)| name);
+    matches!(name.split_once(['-', ',']).map_or(name, |(family, _style)| family), "Symbol" | "SymbolMT")
 }
 
 fn simple_widths(font: &Dict<'_>) -> HashMap<u32, f64> {

@@ -20,7 +20,7 @@ use super::super::text_input::{TextInput, field_text};
 use super::super::values::Locale;
 use super::columns::{Columns, has_row_names};
 use super::names::{ColumnNames, unique_names};
-use super::note::{TableNote, note_text};
+use super::note::{NO_ROWS, TableNote, note_text};
 use super::sample::{Sample, detect_delimiter};
 
 /// Imports every row into `stream`. The key is the text of the key columns: those in `names`, else a column such as
@@ -189,8 +189,10 @@ struct Top {
     names: Vec<String>,
     /// Line of the header, from 1.
     line: u64,
-    /// Text above the header, or `None` if the header is the first row.
+    /// Text above the header, or that of a header without rows; otherwise `None`.
     note: Option<String>,
+    /// True if the table has only a header.
+    is_alone: bool,
 }
 
 impl Top {
@@ -216,12 +218,20 @@ impl Top {
             return Err(wrong_kind(path, "it is empty".to_owned()));
         };
         let mut names = text(&header)?;
+        if sample.rows.is_empty()
+            && above.is_empty()
+            && !sample.is_longer
+            && names.iter().any(|name| !name.is_empty())
+        {
+            let note = note_text(std::iter::once(names.iter().map(String::as_str)));
+            return Ok(Self { names, line, note: Some(note), is_alone: true });
+        }
         if has_row_names(&header, &sample.rows) {
             names.insert(0, String::new());
         }
         let above = above.iter().map(|row| row.iter().map(String::as_str));
         let note = (sample.rows_above > 0).then(|| note_text(above));
-        Ok(Self { names, line, note })
+        Ok(Self { names, line, note, is_alone: false })
     }
 
     /// Stores the note, and reports the header that is not the first row and the columns with a number.
@@ -239,7 +249,8 @@ impl Top {
         let title = path.file_stem().and_then(OsStr::to_str).unwrap_or(target.name());
         let (key, path) = (target.name().to_owned(), target.origin.unwrap_or_default());
         let note = TableNote { key, title, path, sheet: "", text, changed_at: None };
-        note.take_into(&format!("line {}", self.line), intake)
+        let above = TableNote::above(&format!("line {}", self.line));
+        note.take_into(if self.is_alone { NO_ROWS } else { &above }, intake)
     }
 }
 

@@ -7,7 +7,7 @@
 //! * `sample`: the delimiter, the header and the first rows of a CSV file
 //! * `header`: the row that names the columns of any table
 //! * `names`: a name of its own for every column
-//! * `note`: what stands above a header, as a record
+//! * `note`: what stands above a header, or a header without rows, as a record
 
 mod columns;
 mod csv;
@@ -20,4 +20,4 @@ pub use self::csv::import_csv;
 pub(crate) use self::csv::read_table;
 pub(crate) use self::header::{MAX_COMPARED_ROWS, RowShape, find_header};
 pub(crate) use self::names::unique_names;
-pub(crate) use self::note::{TableNote, note_text};
+pub(crate) use self::note::{NO_ROWS, TableNote, note_text};

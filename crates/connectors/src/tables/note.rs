@@ -1,4 +1,5 @@
-//! The title and notes that stand above the header of a table, as a record.
+//! Rows of a table that are no records of their own, as one record: the title and notes above the header, or the header of
+//! a table without other rows.
 
 use fetchwell_core::record::RecordData;
 use serde_json::Value;
@@ -10,7 +11,10 @@ use super::super::item::FileRecord;
 /// Stream of the notes of tables.
 const STREAM: &str = "tables";
 
-/// The rows above the header of a table.
+/// Reason for a note of a table that has only a header.
+pub(crate) const NO_ROWS: &str = "it has no rows below the first one, which is a record of `tables`";
+
+/// Rows that are no records of their own.
 #[derive(Debug)]
 pub(crate) struct TableNote<'a> {
     /// Key of the record, unique among the tables of an import.
@@ -21,17 +25,22 @@ pub(crate) struct TableNote<'a> {
     pub(crate) path: &'a str,
     /// Name of the sheet, or an empty string.
     pub(crate) sheet: &'a str,
-    /// Text of the rows above the header.
+    /// Text of the rows.
     pub(crate) text: String,
     /// Modification time of the file, if it is known.
     pub(crate) changed_at: Option<String>,
 }
 
 impl TableNote<'_> {
-    /// Passes the note to the store, and reports the row that is the header.
-    pub(crate) fn take_into(self, header: &str, intake: &mut Intake<'_>) -> Result<(), ImportError> {
+    /// Returns the reason for a note of the rows above a header, which is at this place.
+    pub(crate) fn above(header: &str) -> String {
+        format!("its header is {header}; what stands above is a record of `{STREAM}`")
+    }
+
+    /// Passes the note to the store, and reports the reason.
+    pub(crate) fn take_into(self, reason: &str, intake: &mut Intake<'_>) -> Result<(), ImportError> {
         let Self { key, title, path, sheet, text, changed_at } = self;
-        intake.note(&key, &format!("its header is {header}; what stands above is a record of `{STREAM}`"));
+        intake.note(&key, reason);
         if text.is_empty() {
             return Ok(());
         }

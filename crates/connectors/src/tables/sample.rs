@@ -21,6 +21,8 @@ pub(super) struct Sample {
     pub(super) rows_above: usize,
     /// Rows below the header.
     pub(super) rows: Vec<ByteRecord>,
+    /// True if the table goes on behind these rows.
+    pub(super) is_longer: bool,
 }
 
 impl Sample {
@@ -38,7 +40,7 @@ impl Sample {
         let shapes: Vec<RowShape> = rows.iter().take(MAX_COMPARED_ROWS).map(shape).collect();
         let rows_above = find_header(&shapes);
         rows.drain(..rows.len().min(rows_above + 1));
-        Self { rows_above, rows }
+        Self { rows_above, rows, is_longer: text.is_longer }
     }
 }
 
