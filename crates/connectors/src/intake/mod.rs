@@ -238,7 +238,7 @@ impl<'a> Intake<'a> {
 
     /// Returns the number of accepted records, rejected pieces and notes so far. A file that changes it is not lost.
     pub(crate) fn accounted(&self) -> u64 {
-        self.taken + self.rejected + self.noted
+        self.taken + self.skips.not_read() + self.noted
     }
 
     /// Returns the number of accepted records so far.
