@@ -245,7 +245,10 @@ impl Top {
         if let Some(note) = header.note() {
             intake.note(target.name(), &note);
         }
-        let Some(text) = self.note else { return Ok(()) };
+        // A table that a command names may have no rows yet.
+        let Some(text) = self.note.filter(|_| !self.is_alone || target.origin.is_some()) else {
+            return Ok(());
+        };
         let title = path.file_stem().and_then(OsStr::to_str).unwrap_or(target.name());
         let (key, path) = (target.name().to_owned(), target.origin.unwrap_or_default());
         let note = TableNote { key, title, path, sheet: "", text, changed_at: None };
