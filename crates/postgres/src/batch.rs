@@ -1,22 +1,14 @@
 //! The rows that a batch of an import changes, decided from the rows that exist.
 
 use std::collections::HashMap;
-use std::num::NonZero;
-use std::panic::resume_unwind;
-use std::thread::{Builder, available_parallelism, scope};
 
 use fetchwell_core::record::{RecordData, SortValue};
 use fetchwell_source::contract::{Change, Tally};
 use sha2::{Digest, Sha256};
 
+use super::preparation::{Prepared, compute, without_nul};
 use super::sort_key::SortKey;
 use super::words::{Place, RecordWords};
-
-/// Minimum number of records for a thread that computes their words.
-const MIN_RECORDS_PER_THREAD: usize = 250;
-
-/// Maximum number of threads that compute words. Words take most of the processor time of an import.
-const MAX_THREADS: usize = 4;
 
 /// Place of a record: the row id of its stream, and its key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -69,6 +61,8 @@ struct Row<'c> {
     /// Fields and text of the record; `None` if it is deleted.
     data: Option<(&'c RecordData, String)>,
     emitted_at: Option<String>,
+    /// Words, if they were computed before.
+    words: Option<RecordWords>,
     sort_value: Vec<u8>,
     version: i64,
     is_known: bool,
@@ -87,48 +81,68 @@ impl<'c> Batch<'c> {
     }
 
     /// Applies a change of a record, which takes the next version if it changes anything.
-    pub(crate) fn apply(&mut self, place: RecordPlace, change: &'c Change, cursor_field: Option<&str>) {
-        let before = self.states.get(&place).cloned().unwrap_or_default();
+    pub(crate) fn apply(
+        &mut self,
+        place: RecordPlace,
+        change: &'c Change,
+        prepared: Prepared,
+        cursor_field: Option<&str>,
+    ) {
+        let own = self.rows.get(&place);
+        let state = self.states.get(&place);
+        let exists =
+            own.map_or_else(|| state.is_some_and(|state| state.digest.is_some()), |own| own.data.is_some());
         let stream = place.stream;
         match change {
-            Change::Delete { .. } if before.digest.is_none() => self.tally.unchanged += 1,
+            Change::Delete { .. } if !exists => self.tally.unchanged += 1,
             Change::Delete { deleted_at } => {
                 self.tally.deleted += 1;
                 *self.counts.entry(stream).or_default() -= 1;
                 let emitted_at = deleted_at.as_deref().map(without_nul);
-                let row = Row { emitted_at, is_known: true, ..Row::new(&SortValue::Missing) };
-                self.put(place, row, None);
+                self.put(place, Row { emitted_at, is_known: true, ..Row::new(&SortValue::Missing) });
             }
             Change::Put { data, emitted_at } => {
-                let text = serde_json::to_string(data).unwrap_or_default();
-                let digest = Sha256::digest(&text).to_vec();
-                if before.digest.as_ref() == Some(&digest) {
+                let text = prepared.text.unwrap_or_else(|| serde_json::to_string(data).unwrap_or_default());
+                let is_same = match own {
+                    Some(own) => own.data.as_ref().is_some_and(|(_, before)| *before == text),
+                    None => state
+                        .and_then(|state| state.digest.as_deref())
+                        .is_some_and(|digest| digest == Sha256::digest(&text).as_slice()),
+                };
+                if is_same {
                     self.tally.unchanged += 1;
                     return;
                 }
-                // A record without a time keeps its previous time, unless it had been deleted: a deletion's time is not
-                // the record's.
-                let kept = before.emitted_at.filter(|_| before.digest.is_some());
-                let emitted_at = emitted_at.as_deref().map(without_nul).or(kept);
-                if before.digest.is_some() {
+                let mut words = prepared.words;
+                let emitted_at = emitted_at.as_deref().map(without_nul).or_else(|| {
+                    // A record without a time keeps its previous time, unless it had been deleted: a deletion's time is
+                    // not the record's.
+                    let before = match own {
+                        Some(own) => &own.emitted_at,
+                        None => &state?.emitted_at,
+                    };
+                    let kept = before.clone().filter(|_| exists)?;
+                    // They have no time.
+                    words = None;
+                    Some(kept)
+                });
+                if exists {
                     self.tally.changed += 1;
                 } else {
                     self.tally.added += 1;
                     *self.counts.entry(stream).or_default() += 1;
                 }
                 let value = sort_value(cursor_field, data, emitted_at.as_deref());
-                let is_known = before.digest.is_some();
-                let row = Row { data: Some((data, text)), emitted_at, is_known, ..Row::new(&value) };
-                self.put(place, row, Some(digest));
+                let row = Row { data: Some((data, text)), emitted_at, words, ..Row::new(&value) };
+                self.put(place, Row { is_known: exists, ..row });
             }
         }
     }
 
-    fn put(&mut self, place: RecordPlace, row: Row<'c>, digest: Option<Vec<u8>>) {
+    fn put(&mut self, place: RecordPlace, row: Row<'c>) {
         self.version += 1;
         let is_new =
             self.rows.get(&place).map_or_else(|| !self.states.contains_key(&place), |before| before.is_new);
-        self.states.insert(place.clone(), RecordState { digest, emitted_at: row.emitted_at.clone() });
         // A record that the batch itself has changed before may have had words before the batch.
         let is_known = row.is_known || self.rows.get(&place).is_some_and(|before| before.is_known);
         self.rows.insert(place, Row { version: self.version, is_known, is_new, ..row });
@@ -140,8 +154,9 @@ impl<'c> Batch<'c> {
         // The order of changes: rows that are inserted together get their ids in it.
         let mut rows: Vec<(RecordPlace, Row<'_>)> = self.rows.drain().collect();
         rows.sort_unstable_by_key(|(_, row)| row.version);
-        columns.words = words_of(&rows, self.connection);
-        for (place, row) in rows {
+        let missing = missing_words(&rows, self.connection);
+        for ((place, row), words) in rows.into_iter().zip(missing) {
+            columns.words.push(row.words.or(words));
             columns.stream.push(place.stream);
             columns.key.push(place.key);
             columns.data.push(row.data.map(|(_, text)| text));
@@ -155,39 +170,27 @@ impl<'c> Batch<'c> {
     }
 }
 
-/// Returns the words of records, computed by several threads if there are many records.
-fn words_of(rows: &[(RecordPlace, Row<'_>)], connection: i64) -> Vec<Option<RecordWords>> {
-    let words = |(place, row): &(RecordPlace, Row<'_>)| {
-        let (data, _) = row.data.as_ref()?;
+/// Returns the words of records that have none yet.
+fn missing_words(rows: &[(RecordPlace, Row<'_>)], connection: i64) -> Vec<Option<RecordWords>> {
+    compute(rows, |(place, row)| {
+        let (data, _) = row.data.as_ref().filter(|_| row.words.is_none())?;
         let of = Place { stream: place.stream, connection };
         Some(RecordWords::new(of, &place.key, data, row.emitted_at.as_deref()))
-    };
-    let threads = available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
-    let size = rows.len().div_ceil(threads).max(MIN_RECORDS_PER_THREAD);
-    let (own, others) = rows.split_at(size.min(rows.len()));
-    scope(|scope| {
-        let words = &words;
-        let others = others.chunks(size).map(|chunk| {
-            let compute = move || chunk.iter().map(words).collect::<Vec<_>>();
-            (chunk, Builder::new().name("words".to_owned()).spawn_scoped(scope, compute))
-        });
-        let others: Vec<_> = others.collect();
-        let mut found: Vec<Option<RecordWords>> = own.iter().map(words).collect();
-        for (chunk, thread) in others {
-            match thread {
-                Ok(thread) => found.extend(thread.join().unwrap_or_else(|panicked| resume_unwind(panicked))),
-                // The thread could not be started.
-                Err(_) => found.extend(chunk.iter().map(words)),
-            }
-        }
-        found
     })
 }
 
 impl Row<'_> {
     fn new(value: &SortValue) -> Self {
         let sort_value = SortKey::new(value).bytes;
-        Self { data: None, emitted_at: None, sort_value, version: 0, is_known: false, is_new: false }
+        Self {
+            data: None,
+            emitted_at: None,
+            words: None,
+            sort_value,
+            version: 0,
+            is_known: false,
+            is_new: false,
+        }
     }
 }
 
@@ -201,11 +204,6 @@ pub(crate) fn sort_value(
         Some(field) => SortValue::from_value(data.get(field)),
         None => emitted_at.map_or(SortValue::Missing, SortValue::text),
     }
-}
-
-/// Returns a text without NUL characters, which PostgreSQL does not store. In the text of a record they are escaped.
-pub(crate) fn without_nul(text: &str) -> String {
-    text.replace('\0', "")
 }
 
 #[cfg(test)]
@@ -235,7 +233,7 @@ mod tests {
             ("c", Change::Delete { deleted_at: None }),
         ];
         for (key, change) in &changes {
-            batch.apply(place(key), change, None);
+            batch.apply(place(key), change, Prepared::default(), None);
         }
         let expect = Tally { added: 2, changed: 1, unchanged: 2, deleted: 1 };
         assert_eq!((batch.tally, batch.version, batch.counts.get(&1)), (expect, 11, Some(&1)));
@@ -260,13 +258,15 @@ mod tests {
         let changes: Vec<Change> = (0..1_203).map(|number| put(&format!("word{number}"), None)).collect();
         let mut batch = Batch::new(3, HashMap::new(), Tally::default(), 0);
         for (number, change) in changes.iter().enumerate() {
-            batch.apply(place(&format!("k{number}")), change, None);
+            batch.apply(place(&format!("k{number}")), change, Prepared::default(), None);
         }
         let rows = batch.take_rows();
         assert_eq!((rows.key.len(), rows.words.len()), (1_203, 1_203));
         for (key, words) in rows.key.iter().zip(&rows.words) {
             let word = key.replace('k', "word");
-            assert!(words.as_ref().unwrap().words.plain_words().any(|found| found == word), "{key}");
+            let mut is_found = false;
+            words.as_ref().unwrap().words.for_each_plain(|found| is_found |= found == word);
+            assert!(is_found, "{key}");
         }
     }
 }

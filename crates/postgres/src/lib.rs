@@ -8,10 +8,11 @@
 //! * `url`: the URL of a database, `password_file`: PGPASSFILE, `tls`: encryption as `sslmode` says
 //! * `pool`: connections, `transaction`: the beginning of transactions, `migrations`: the tables and their versions, `failure`: errors of the server
 //! * `replicas`: the choice between the primary and its replicas
-//! * `search`: search by words, `words`: the words of a record as a vector
+//! * `search`: search by words, `words`: the words of a record as a vector, `terms`: the numbers of records of words
 //! * `extension`: pgvector and the tables that need it, `document_rows`: the rows of documents that imports write
 //! * `documents`: projects and their documents, `vectors`: searches and builds of their vectors, `record_vectors`: those of records
-//! * `sync`: imports, `writer`: the records of a batch, `batch`: the rows that it changes, `bulk`: loading of many rows
+//! * `sync`: imports, `preparation`: what is computed of records before they are written, `writer`: the records of a batch,
+//!   `batch`: the rows that it changes, `bulk`: loading of many rows
 //! * `administration`: leases of jobs, `commands`: what commands do with the store as a whole
 //!
 //! Uses `callers`, `core`, `embedding`, `ranking` and `source`.
@@ -29,6 +30,7 @@ mod failure;
 mod migrations;
 mod password_file;
 mod pool;
+mod preparation;
 mod read;
 mod record_vectors;
 mod replicas;
@@ -37,6 +39,7 @@ mod sort_key;
 mod store;
 mod sync;
 mod tables;
+mod terms;
 mod tls;
 mod transaction;
 mod url;

@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_search.sql"),
     include_str!("migrations/0003_imports.sql"),
     include_str!("migrations/0004_large_stores.sql"),
+    include_str!("migrations/0005_term_runs.sql"),
 ];
 
 /// Key of the advisory lock: `fwel` and `migr`.

@@ -4,7 +4,7 @@
 //! author, the stream and the connection. A mark is no letter and no digit, so that it is in no word. The index of the
 //! server then selects by field and by stream without reading records.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
 use std::error::Error;
 
 use bytes::BytesMut;
@@ -42,12 +42,18 @@ const MAX_POSITIONS: usize = 255;
 /// Maximum bytes of a vector: the server takes less than 1 MiB. Later words of a record are not found.
 const MAX_BYTES: usize = 1_000_000;
 
+/// Bytes that a word takes beside its own: the number of its positions takes two, one aligns it, and a position takes two.
+const BYTES_BESIDE_WORD: usize = 5;
+
 /// Bits of a position that mark the words of the title, as the server weighs them.
 const TITLE_WEIGHT: u16 = 3 << 14;
 
-/// Words with their positions, by their bytes.
+/// Words with their positions in ascending order, as the server receives them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct WordVector(BTreeMap<String, Vec<u16>>);
+pub(crate) struct WordVector {
+    count: usize,
+    bytes: Vec<u8>,
+}
 
 /// Row of the table of words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,29 +97,25 @@ impl RecordWords {
     pub(crate) fn new(place: Place, key: &str, data: &RecordData, emitted_at: Option<&str>) -> Self {
         let content = RecordContent::new(&RecordText { key, data, emitted_at });
         let mut vector = Builder::default();
-        vector.add_mark(stream_word(place.stream));
-        vector.add_mark(connection_word(place.connection));
-        let mut folded = String::new();
-        let mut marks = BTreeSet::new();
-        for (mark, text) in content
-            .title
-            .map(|title| (TITLE, title))
-            .into_iter()
-            .chain(content.authors.iter().map(|author| (AUTHOR, *author)))
-        {
+        vector.add(None, |out| out.push_str(&stream_word(place.stream)));
+        vector.add(None, |out| out.push_str(&connection_word(place.connection)));
+        let titles = content.title.map(|title| (TITLE, title));
+        let authors = content.authors.iter().map(|author| (AUTHOR, *author));
+        for (mark, text) in titles.into_iter().chain(authors) {
             for word in words(text) {
-                marks.insert(marked(mark, &word.folded(text)));
+                vector.add(None, |out| {
+                    out.push(mark);
+                    fold_into(text.get(word.range).unwrap_or_default(), out);
+                });
             }
         }
-        marks.into_iter().for_each(|mark| vector.add_mark(mark));
         let (mut start, mut length) = (0, 0_usize);
         for text in &content.texts {
             let mut end = start;
             for word in words(text) {
-                folded.clear();
-                fold_into(text.get(word.range).unwrap_or_default(), &mut folded);
                 let position = start + word.position;
-                vector.add(&folded, position, position < content.title_words);
+                let placed = Some((position, position < content.title_words));
+                vector.add(placed, |out| fold_into(text.get(word.range).unwrap_or_default(), out));
                 end = position + 1;
                 length += 1;
             }
@@ -121,7 +123,7 @@ impl RecordWords {
             start = end + 1;
         }
         Self {
-            words: vector.words,
+            words: vector.finish(),
             length: saturated::<i32>(length),
             title_words: saturated::<i32>(content.title_words),
             time: content.time.unwrap_or(NO_TIME),
@@ -133,65 +135,116 @@ impl RecordWords {
 /// Vector in progress.
 #[derive(Debug, Default)]
 struct Builder {
-    words: WordVector,
-    bytes: usize,
+    /// All words one after the other.
+    text: String,
+    occurrences: Vec<Occurrence>,
+}
+
+/// Occurrence of a word. Those with equal first bytes are compared by the word and then by their order.
+#[derive(Debug, Clone, Copy)]
+struct Occurrence {
+    first_bytes: u64,
+    start: usize,
+    end: usize,
+    /// Position as the server counts it; `None` for a word without one.
+    position: Option<u16>,
 }
 
 impl Builder {
-    fn add_mark(&mut self, word: String) {
-        let bytes = word.len();
-        if self.bytes + bytes <= MAX_BYTES && self.words.0.insert(word, Vec::new()).is_none() {
-            self.bytes += bytes;
-        }
+    /// Adds a word that a function writes, with its position from 0, and true for one of the title.
+    fn add(&mut self, placed: Option<(usize, bool)>, write: impl FnOnce(&mut String)) {
+        let start = self.text.len();
+        write(&mut self.text);
+        let word = self.text.as_bytes().get(start..).unwrap_or_default();
+        let mut first_bytes = [0; 8];
+        first_bytes.iter_mut().zip(word).for_each(|(to, byte)| *to = *byte);
+        let position = placed.and_then(|(position, is_title)| {
+            // The server counts positions from 1.
+            let position = u16::try_from(position + 1).ok()?;
+            let weight = if is_title { TITLE_WEIGHT } else { 0 };
+            (usize::from(position) <= MAX_POSITION).then_some(position | weight)
+        });
+        let first_bytes = u64::from_be_bytes(first_bytes);
+        self.occurrences.push(Occurrence { first_bytes, start, end: self.text.len(), position });
     }
 
-    fn add(&mut self, word: &str, position: usize, is_title: bool) {
-        if let Some(positions) = self.words.0.get_mut(word) {
-            self.bytes += add_position(positions, position, is_title, MAX_BYTES.saturating_sub(self.bytes));
-            return;
+    /// Returns the vector: each word once, with its positions in ascending order.
+    fn finish(mut self) -> WordVector {
+        if self.text.len() + self.occurrences.len() * BYTES_BESIDE_WORD > MAX_BYTES {
+            self.limit();
         }
-        // The number of positions takes two bytes, and one aligns it.
-        let bytes = self.bytes + word.len() + 3;
-        if bytes > MAX_BYTES {
-            return;
+        let Self { text, mut occurrences } = self;
+        let word = |of: &Occurrence| text.as_bytes().get(of.start..of.end).unwrap_or_default();
+        occurrences.sort_unstable_by(|a, b| {
+            (a.first_bytes, word(a), a.start).cmp(&(b.first_bytes, word(b), b.start))
+        });
+        let mut vector =
+            WordVector { count: 0, bytes: Vec::with_capacity(text.len() + occurrences.len() * 5) };
+        for same in occurrences.chunk_by(|a, b| a.first_bytes == b.first_bytes && word(a) == word(b)) {
+            vector.bytes.extend(same.first().map(word).unwrap_or_default());
+            vector.bytes.extend([0_u8; 3]);
+            let at = vector.bytes.len();
+            let mut last = 0;
+            for position in same.iter().filter_map(|of| of.position) {
+                // Words at the same place are one.
+                if position & !TITLE_WEIGHT > last && (vector.bytes.len() - at) / 2 < MAX_POSITIONS {
+                    last = position & !TITLE_WEIGHT;
+                    vector.bytes.extend(position.to_be_bytes());
+                }
+            }
+            let positions = u16::try_from((vector.bytes.len() - at) / 2).unwrap_or_default();
+            if let Some(count) = vector.bytes.get_mut(at - 2..at) {
+                count.copy_from_slice(&positions.to_be_bytes());
+            }
+            vector.count += 1;
         }
-        let mut positions = Vec::new();
-        self.bytes = bytes + add_position(&mut positions, position, is_title, MAX_BYTES - bytes);
-        self.words.0.insert(word.to_owned(), positions);
+        vector
     }
-}
 
-/// Adds a position if the limits of the server and `room` allow it. Returns the bytes that it takes.
-fn add_position(positions: &mut Vec<u16>, position: usize, is_title: bool, room: usize) -> usize {
-    // The server counts positions from 1.
-    let position = position + 1;
-    if position > MAX_POSITION || positions.len() >= MAX_POSITIONS || room < 2 {
-        return 0;
+    /// Leaves out words and positions that a vector has no room for, in the order of the text.
+    fn limit(&mut self) {
+        let Self { text, occurrences } = self;
+        let mut known: HashMap<&str, (usize, u16)> = HashMap::new();
+        let mut bytes = 0;
+        occurrences.retain_mut(|of| {
+            let word = text.get(of.start..of.end).unwrap_or_default();
+            let added = if known.contains_key(word) { 0 } else { word.len() + BYTES_BESIDE_WORD - 2 };
+            if bytes + added > MAX_BYTES {
+                return false;
+            }
+            bytes += added;
+            let (positions, last) = known.entry(word).or_default();
+            of.position = of.position.filter(|position| {
+                bytes + 2 <= MAX_BYTES && *positions < MAX_POSITIONS && position & !TITLE_WEIGHT > *last
+            });
+            if let Some(position) = of.position {
+                (*positions, *last) = (*positions + 1, position & !TITLE_WEIGHT);
+                bytes += 2;
+            }
+            added > 0 || of.position.is_some()
+        });
     }
-    let position = u16::try_from(position).unwrap_or_default();
-    if positions.last().is_some_and(|last| last & !TITLE_WEIGHT >= position) {
-        return 0;
-    }
-    positions.push(if is_title { position | TITLE_WEIGHT } else { position });
-    2
 }
 
 impl WordVector {
-    /// Returns the words without marks.
-    pub(crate) fn plain_words(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str).filter(|word| is_plain(word))
+    /// Calls a function with each word without a mark.
+    pub(crate) fn for_each_plain<'v>(&'v self, mut with: impl FnMut(&'v str)) {
+        let mut rest = self.bytes.as_slice();
+        while let Some(end) = rest.iter().position(|byte| *byte == 0) {
+            let Some((word, after)) = rest.split_at_checked(end) else { return };
+            if let Some(word) = str::from_utf8(word).ok().filter(|word| is_plain(word)) {
+                with(word);
+            }
+            let Some((&[_, high, low], after)) = after.split_first_chunk() else { return };
+            rest = after.get(usize::from(u16::from_be_bytes([high, low])) * 2..).unwrap_or_default();
+        }
     }
 }
 
 impl ToSql for WordVector {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        out.extend_from_slice(&i32::try_from(self.0.len())?.to_be_bytes());
-        for (word, positions) in &self.0 {
-            out.extend_from_slice(word.as_bytes());
-            out.extend_from_slice(&[0]);
-            out.extend_from_slice(&u16::try_from(positions.len())?.to_be_bytes());
-            positions.iter().for_each(|position| out.extend_from_slice(&position.to_be_bytes()));
-        }
+        out.extend_from_slice(&i32::try_from(self.count)?.to_be_bytes());
+        out.extend_from_slice(&self.bytes);
         Ok(IsNull::No)
     }
 
@@ -280,7 +333,9 @@ mod tests {
         ];
         assert_eq!(found, expect.map(|(word, positions)| (word.to_owned(), positions)));
         assert_eq!((words.length, words.title_words, words.time), (7, 2, NO_TIME));
-        assert_eq!(words.words.plain_words().count(), 6);
+        let mut plain = Vec::new();
+        words.words.for_each_plain(|word| plain.push(word));
+        assert_eq!(plain, ["12", "ann", "bob", "k1", "pay", "pays"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use tokio_postgres::Error;
 use super::batch::{Batch, RecordPlace, sort_value};
 use super::bulk::rows::{existing, put_rows};
 use super::document_rows::DocumentRows;
+use super::preparation::Prepared;
 use super::search::index::put_words;
 use super::sort_key::SortKey;
 use super::words::WORDS_VERSION;
@@ -39,12 +40,14 @@ pub(crate) struct OpenBatch<'a> {
 }
 
 impl OpenBatch<'_> {
-    /// Writes records in a transaction that has the lock of the store's version. Returns the counts of the import.
+    /// Writes records in a transaction that has the lock of the store's version. `prepared` has what was computed of the first
+    /// ones. Returns the counts of the import.
     pub(crate) async fn apply(
         &mut self,
         transaction: &Transaction<'_>,
         version: i64,
         incoming: &[IncomingRecord],
+        prepared: Vec<Prepared>,
         tally: Tally,
     ) -> Result<Tally, Error> {
         for record in incoming {
@@ -53,13 +56,14 @@ impl OpenBatch<'_> {
         let places: Vec<RecordPlace> = incoming.iter().filter_map(|record| self.place(record)).collect();
         let states = existing(transaction, &places).await?;
         let mut batch = Batch::new(self.connection, states, tally, version);
-        for (record, place) in incoming.iter().zip(places) {
+        let prepared = prepared.into_iter().chain(std::iter::repeat_with(Prepared::default));
+        for ((record, place), prepared) in incoming.iter().zip(places).zip(prepared) {
             let Some(stream) = self.streams.get_mut(&record.stream) else { continue };
             // Done for unchanged records too: an older import may have known fewer types.
             if let Change::Put { data, .. } = &record.change {
                 stream.fields.observe(data);
             }
-            batch.apply(place, &record.change, stream.cursor_field.as_deref());
+            batch.apply(place, &record.change, prepared, stream.cursor_field.as_deref());
         }
         let rows = batch.take_rows();
         put_rows(transaction, &rows).await?;
@@ -71,10 +75,11 @@ impl OpenBatch<'_> {
             documents.commit(transaction).await?;
         }
         put_words(transaction, rows).await?;
-        for (stream, by) in &batch.counts {
-            let sql = "UPDATE fetchwell.streams SET record_count = record_count + $2 WHERE id = $1";
-            transaction.execute(sql, &[stream, by]).await?;
-        }
+        let (streams, counts): (Vec<i64>, Vec<i64>) = batch.counts.iter().unzip();
+        let sql = "UPDATE fetchwell.streams s SET record_count = record_count + n.records
+             FROM unnest($1::bigint[], $2::bigint[]) AS n (stream, records) WHERE s.id = n.stream";
+        let statement = transaction.prepare_cached(sql).await?;
+        transaction.execute(&statement, &[&streams, &counts]).await?;
         for stream in self.streams.values_mut() {
             stream.save_fields(transaction).await?;
         }

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::documents::has_pgvector;
+use super::search::TERMS;
 use crate::support::stores::postgres::{Database, connect};
 use crate::support::{binary, fetchwell, handbook, stderr, stdout, text};
 
@@ -90,8 +91,8 @@ async fn removed_records_leave_no_rows_and_no_words() {
         client.query_one("SELECT uuid FROM fetchwell.store", &[]).await.unwrap().get(0)
     };
     let words = async || -> i64 {
-        let sql = "SELECT coalesce(sum(records), 0)::bigint FROM fetchwell.terms WHERE word = 'zeppelin'";
-        client.query_one(sql, &[]).await.unwrap().get(0)
+        let sql = format!("SELECT coalesce(sum(records), 0)::bigint FROM {TERMS} t WHERE word = 'zeppelin'");
+        client.query_one(&sql, &[]).await.unwrap().get(0)
     };
     let (before, of_all) = (uuid().await, words().await);
     assert!(remove("work/notes:a", "--yes").status.success());
@@ -99,9 +100,11 @@ async fn removed_records_leave_no_rows_and_no_words() {
     assert_ne!(uuid().await, before);
     assert!(remove("work", "--yes").status.success());
     assert_eq!(words().await, of_all / 2);
-    let left = "SELECT (SELECT count(*) FROM fetchwell.records), (SELECT count(*) FROM fetchwell.texts),
-        (SELECT count(*) FROM fetchwell.connections), (SELECT count(DISTINCT stream) FROM fetchwell.terms)";
-    let left = client.query_one(left, &[]).await.unwrap();
+    let left = format!(
+        "SELECT (SELECT count(*) FROM fetchwell.records), (SELECT count(*) FROM fetchwell.texts),
+        (SELECT count(*) FROM fetchwell.connections), (SELECT count(DISTINCT stream) FROM {TERMS} t)"
+    );
+    let left = client.query_one(&left, &[]).await.unwrap();
     let left: [i64; 4] = std::array::from_fn(|at| left.get(at));
     assert_eq!(left, [3, 3, 1, 2]);
     let gone = remove("work", "--yes");

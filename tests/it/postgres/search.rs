@@ -47,18 +47,27 @@ async fn walk(source: &BoundSource, query: &SearchQuery, mut between: impl FnMut
     keys
 }
 
+/// The number of records of each word and stream, as a table of SQL.
+pub(super) const TERMS: &str = "(SELECT split_part(line, chr(9), 1) AS word, split_part(number, ':', 1)::bigint AS stream,
+             sum(split_part(number, ':', 2)::bigint) AS records
+         FROM fetchwell.term_blocks JOIN fetchwell.term_runs ON run = id, string_to_table(terms, chr(10)) AS line,
+             string_to_table(split_part(line, chr(9), 2), ' ') AS number
+         WHERE line <> '' GROUP BY 1, 2 HAVING sum(split_part(number, ':', 2)::bigint) <> 0)";
+
 /// Checks the statistics of words against the words of the records.
 pub(super) async fn check_statistics(database: &Database) {
-    let wrong = "SELECT count(*) FROM (
+    let wrong = format!(
+        "SELECT count(*) FROM (
              SELECT w.word, t.stream, count(*) AS records FROM fetchwell.texts t, unnest(tsvector_to_array(t.words)) AS w (word)
              WHERE left(w.word, 1) NOT IN ('=', '@', '/') GROUP BY 1, 2
-         ) real FULL JOIN (SELECT * FROM fetchwell.terms WHERE records <> 0) known USING (word, stream)
-         WHERE real.records IS DISTINCT FROM known.records";
+         ) real FULL JOIN {TERMS} known USING (word, stream)
+         WHERE real.records IS DISTINCT FROM known.records"
+    );
     let lengths = "SELECT count(*) FROM fetchwell.streams s
          WHERE s.word_count <> (SELECT coalesce(sum(length), 0) FROM fetchwell.texts WHERE stream = s.id)
             OR s.record_count <> (SELECT count(*) FROM fetchwell.texts WHERE stream = s.id)";
     let client = database.client().await;
-    for sql in [wrong, lengths] {
+    for sql in [&*wrong, lengths] {
         assert_eq!(client.query_one(sql, &[]).await.unwrap().get::<_, i64>(0), 0, "{sql}");
     }
 }

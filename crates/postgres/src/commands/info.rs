@@ -13,8 +13,8 @@ pub(super) async fn postgres_info(pool: &PostgresPool) -> Result<StoreInfo, Post
     let transaction = begin_read(&mut connection, pool.url()).await.map_err(failed)?;
     let sql = "SELECT current_setting('server_version'), (SELECT max(version) FROM fetchwell.migrations),
             (SELECT version FROM fetchwell.store), pg_total_relation_size('fetchwell.records'),
-            pg_total_relation_size('fetchwell.texts') + pg_total_relation_size('fetchwell.terms')
-                + pg_total_relation_size('fetchwell.term_changes'),
+            pg_total_relation_size('fetchwell.texts') + pg_total_relation_size('fetchwell.term_runs')
+                + pg_total_relation_size('fetchwell.term_blocks'),
             (SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
              WHERE n.nspname = 'fetchwell' AND c.relkind = 'r')";
     let store = transaction.query_one(sql, &[]).await.map_err(failed)?;

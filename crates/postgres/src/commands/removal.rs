@@ -14,7 +14,7 @@ use crate::batch::ChangedRows;
 use crate::document_rows::DocumentRows;
 use crate::pool::PostgresPool;
 use crate::search::index::put_words;
-use crate::search::terms::{delete_terms, merge_terms, warn_unmerged};
+use crate::terms::{delete_terms, merge_terms, warn_unmerged};
 use crate::transaction::{begin_read, begin_write};
 
 /// Note about positions of lists, which have records that were read and not shown.

@@ -5,7 +5,7 @@ use fetchwell_source::contract::{PostgresError, TableVersions};
 use crate::bulk::indexes::build_missing_indexes;
 use crate::migrations::{applied_versions, known_version};
 use crate::pool::PostgresPool;
-use crate::search::terms::merge_terms;
+use crate::terms::{drop_earlier_tables, merge_terms};
 use crate::transaction::begin_read;
 
 /// Reads the versions of the tables, and changes nothing.
@@ -17,8 +17,8 @@ pub(super) async fn table_versions(pool: &PostgresPool) -> Result<TableVersions,
     Ok(TableVersions { found: applied.last().map(|(version, _)| *version), known: known_version(), applied })
 }
 
-/// Creates the tables, or brings them to the version of this release. Also builds missing indexes, and merges the pending
-/// changes of words. Returns the versions before and after.
+/// Creates the tables, or brings them to the version of this release. Also builds missing indexes, merges numbers of
+/// words, and drops tables that only processes of an earlier release use, if nothing else was to be migrated. Returns the versions before and after.
 pub(super) async fn migrate_tables(
     pool: &PostgresPool,
 ) -> Result<(TableVersions, TableVersions), PostgresError> {
@@ -26,6 +26,9 @@ pub(super) async fn migrate_tables(
     let mut connection = pool.connection().await?;
     build_missing_indexes(&mut connection, pool.url()).await.map_err(|error| pool.failure(&error))?;
     merge_terms(&mut connection, pool).await?;
+    if before.found == Some(before.known) {
+        drop_earlier_tables(&mut connection, pool).await?;
+    }
     drop(connection);
     Ok((before, table_versions(pool).await?))
 }

@@ -32,7 +32,7 @@ pub(super) async fn commit(
     let documents = documents.as_mut();
     let mut batch = OpenBatch { connection, manifest: None, streams: &mut streams, documents };
     let Tally { added, changed, deleted, .. } =
-        Box::pin(batch.apply(transaction, version, &incoming, Tally::default())).await?;
+        Box::pin(batch.apply(transaction, version, &incoming, Vec::new(), Tally::default())).await?;
     let after = find(transaction, &ProjectRef::Id(id)).await?;
     Ok(after.map(|after| CommitSummary { added, changed, deleted, corpus_version: after.corpus_version }))
 }

@@ -8,7 +8,7 @@ use tokio_postgres::Error;
 
 use super::history::delete_expired_of;
 use super::read::{DIALECT, find, rows_in};
-use crate::search::terms::delete_terms;
+use crate::terms::delete_terms;
 use crate::transaction::lock_version;
 use crate::words::WORDS_VERSION;
 

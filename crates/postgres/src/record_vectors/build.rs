@@ -19,7 +19,7 @@ use super::generations::{Generation, remove_replaced};
 use super::status::{count_chunks, count_missing};
 use crate::pool::PostgresPool;
 use crate::search::backfill::add_missing_words;
-use crate::search::terms::{merge_terms, warn_unmerged};
+use crate::terms::{merge_terms, warn_unmerged};
 use crate::transaction::{begin_read, begin_write};
 
 /// Minimum number of missing records for dropping the index. The second is their share of all chunks, as a divisor.

@@ -9,7 +9,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::super::batch::ChangedRows;
 use super::super::bulk::copy::{CopyRow, copy_rows};
 use super::super::words::{RecordWords, is_plain};
-use super::terms::{TermChanges, write_terms};
+use crate::terms::{TermChanges, write_terms};
 
 /// Changes of the statistics of streams.
 #[derive(Debug, Default)]
@@ -20,21 +20,27 @@ struct Statistics<'w> {
 }
 
 impl<'w> Statistics<'w> {
-    fn count(&mut self, stream: i64, words: impl Iterator<Item = &'w str>, length: i32, by: i32) {
+    /// Counts the words of a record that is removed.
+    fn remove(&mut self, stream: i64, words: impl Iterator<Item = &'w str>, length: i32) {
         let terms = self.terms.entry(stream).or_default();
-        for word in words {
-            *terms.entry(word).or_default() += by;
-        }
-        *self.words.entry(stream).or_default() += i64::from(by) * i64::from(length);
+        words.for_each(|word| *terms.entry(word).or_default() -= 1);
+        *self.words.entry(stream).or_default() -= i64::from(length);
+    }
+
+    /// Counts the words of a record that is added.
+    fn add(&mut self, stream: i64, words: &'w RecordWords) {
+        let terms = self.terms.entry(stream).or_default();
+        words.words.for_each_plain(|word| *terms.entry(word).or_default() += 1);
+        *self.words.entry(stream).or_default() += i64::from(words.length);
     }
 
     async fn write(self, transaction: &Transaction<'_>) -> Result<(), Error> {
         write_terms(transaction, self.terms).await?;
-        for (stream, by) in &self.words {
-            let sql = "UPDATE fetchwell.streams SET word_count = word_count + $2 WHERE id = $1";
-            transaction.execute(sql, &[stream, by]).await?;
-        }
-        Ok(())
+        let (streams, words): (Vec<i64>, Vec<i64>) = self.words.into_iter().unzip();
+        let sql = "UPDATE fetchwell.streams s SET word_count = word_count + n.words
+             FROM unnest($1::bigint[], $2::bigint[]) AS n (stream, words) WHERE s.id = n.stream";
+        let statement = transaction.prepare_cached(sql).await?;
+        transaction.execute(&statement, &[&streams, &words]).await.map(drop)
     }
 }
 
@@ -85,11 +91,11 @@ async fn write_statistics(transaction: &Transaction<'_>, rows: &ChangedRows) -> 
     let mut statistics = Statistics::default();
     for row in &before {
         let words: Vec<&str> = row.get(2);
-        statistics.count(row.get(0), words.into_iter().filter(|word| is_plain(word)), row.get(1), -1);
+        statistics.remove(row.get(0), words.into_iter().filter(|word| is_plain(word)), row.get(1));
     }
     for (stream, words) in stream.iter().zip(words) {
         if let Some(words) = words {
-            statistics.count(*stream, words.words.plain_words(), words.length, 1);
+            statistics.add(*stream, words);
         }
     }
     statistics.write(transaction).await

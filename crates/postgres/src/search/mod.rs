@@ -4,7 +4,6 @@
 //! candidates by the index of these words, and `lexical` ranks them as it does for the embedded store.
 //!
 //! * `index`, `backfill`: writes the words of changed records, and of those that an earlier release imported
-//! * `terms`: writes the number of records of each word (document frequency), for large imports in large steps
 //! * `scope`, `vocabulary`: the streams that a search covers, and their words
 //! * `tsquery`, `candidates`: queries of the index, and the records that are ranked
 //! * `list`, `position`: the records of a search in their order, and the place of a page
@@ -17,6 +16,5 @@ mod list;
 mod position;
 pub(crate) mod run;
 pub(crate) mod scope;
-pub(crate) mod terms;
 pub(crate) mod tsquery;
 mod vocabulary;

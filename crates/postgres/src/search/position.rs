@@ -12,6 +12,9 @@ const CURRENT: &str = "p1";
 /// Units of a score in a position. The greatest score is less than 6.
 const SCORE_UNITS: f32 = 10_000.0;
 
+/// Units of the share of a query's rarity in a position.
+const COVERAGE_UNITS: f32 = 10_000.0;
+
 /// Place in the list of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
@@ -53,15 +56,14 @@ impl Position {
             Some(Count { value, .. }) => format!("+{value}"),
         };
         let matches = matches.iter().map(|found| {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "scores are small and not negative"
-            )]
             // A record without a score of words has 0.
-            let score = (found.score * SCORE_UNITS).round() as u16;
+            let score = in_units(found.score, SCORE_UNITS);
             let copies = if found.copies > 0 { format!("/{}", found.copies) } else { String::new() };
-            format!("{}:{score}{copies}", found.row)
+            let coverage = match in_units(found.coverage, COVERAGE_UNITS) {
+                0 => String::new(),
+                coverage => format!(":{coverage}"),
+            };
+            format!("{}:{score}{copies}{coverage}", found.row)
         });
         let matches: Vec<String> = matches.collect();
         SearchPosition(format!("{CURRENT}.{ranked}.{rest}.{count}.{}", matches.join(",")))
@@ -92,15 +94,29 @@ impl Position {
         };
         let matches = pieces.next()?.split(',').filter(|found| !found.is_empty()).map(|found| {
             let (row, score) = found.split_once(':')?;
+            // Positions of an earlier release have no coverage.
+            let (score, coverage) = score.split_once(':').unwrap_or((score, "0"));
             let (score, copies) = score.split_once('/').unwrap_or((score, "0"));
-            let score: u16 = score.parse().ok()?;
-            let score = f32::from(score) / SCORE_UNITS;
-            Some(Match { copies: copies.parse().ok()?, ..Match::new(row.parse().ok()?, score) })
+            let units = |text: &str| text.parse::<u16>().ok().map(f32::from);
+            let found = Match::new(row.parse().ok()?, units(score)? / SCORE_UNITS);
+            let coverage = units(coverage)? / COVERAGE_UNITS;
+            Some(Match { copies: copies.parse().ok()?, coverage, ..found })
         });
         let matches = matches.collect::<Option<Vec<Match>>>()?;
         let is_whole = pieces.next().is_none();
         is_whole.then_some(Self { place: Place { ranked, rest }, ranked: matches, count })
     }
+}
+
+/// Returns a number that is small and not negative in units. One that is not a number gives 0.
+fn in_units(number: f32, units: f32) -> u16 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "scores and shares are small and not negative"
+    )]
+    let units = (number * units).round() as u16;
+    units
 }
 
 #[cfg(test)]
@@ -122,11 +138,12 @@ mod tests {
         fn positions_round_trip(
             ranked in 0_usize..500,
             rest in any_rest(),
-            matches in prop::collection::vec((any::<i64>(), any::<u16>(), 0_u32..9), 0..9),
+            matches in prop::collection::vec((any::<i64>(), any::<u16>(), 0_u16..=10_000, 0_u32..9), 0..9),
             count in prop::option::of((any::<u64>(), any::<bool>())),
         ) {
-            let ranked_match = |(row, score, copies)| {
-                Match { copies, ..Match::new(row, f32::from(score) / SCORE_UNITS) }
+            let ranked_match = |(row, score, coverage, copies)| {
+                let coverage = f32::from(coverage) / COVERAGE_UNITS;
+                Match { copies, coverage, ..Match::new(row, f32::from(score) / SCORE_UNITS) }
             };
             let count = count.map(|(value, is_exact)| {
                 if is_exact { Count::exact(value) } else { Count::exact(value).at_least() }

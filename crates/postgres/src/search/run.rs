@@ -37,10 +37,6 @@ const SETTINGS: &str = "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL
 const INCOMPLETE: &str =
     "records that an earlier release imported are found after the next `fetchwell import` into this store";
 
-/// Note of a search while numbers of records with each word are behind.
-const BEHIND: &str = "an import into this store runs or was interrupted, and words that only its records have are found at its end; \
-     `fetchwell store migrate` completes an interrupted one";
-
 /// Matches of one page.
 struct MatchPage {
     rows: Vec<Match>,
@@ -164,12 +160,7 @@ pub(crate) fn rank(
 
 /// Returns the notes of a search.
 fn notes(scope: &Scope, terms: &QueryTerms) -> Vec<String> {
-    [(scope.is_incomplete, INCOMPLETE), (scope.is_behind, BEHIND)]
-        .into_iter()
-        .filter(|(applies, _)| *applies)
-        .map(|(_, note)| note.to_owned())
-        .chain(terms.cut_note())
-        .collect()
+    scope.is_incomplete.then(|| INCOMPLETE.to_owned()).into_iter().chain(terms.cut_note()).collect()
 }
 
 /// Candidates of a search, and what they are scored by.
@@ -198,11 +189,7 @@ impl Selection<'_, '_> {
             }
             None => {
                 let (scored, is_complete) = self.scored(trace)?;
-                let mut position = first_position(self.candidates, scored, is_complete, self.query);
-                if self.scope.is_behind {
-                    position.count = position.count.map(Count::at_least);
-                }
-                Ok(position)
+                Ok(first_position(self.candidates, scored, is_complete, self.query))
             }
         }
     }

@@ -26,15 +26,12 @@ pub(crate) struct Scope {
     names: Vec<(i64, String)>,
     /// True if words of records in scope are missing.
     pub(super) is_incomplete: bool,
-    /// True if an import runs or was interrupted, so that numbers of records with each word are behind.
-    pub(super) is_behind: bool,
 }
 
 impl Scope {
     /// Resolves a connection and stream names; each of them must exist.
     pub(super) fn resolve(tables: &PostgresTables<'_>, query: &SearchQuery) -> Result<Self, SourceError> {
-        let sql = "SELECT s.id, s.name, c.id, c.connection_id, s.record_count, s.word_count, s.indexed,
-                 EXISTS (SELECT 1 FROM fetchwell.term_changes t WHERE t.stream = s.id)
+        let sql = "SELECT s.id, s.name, c.id, c.connection_id, s.record_count, s.word_count, s.indexed
              FROM fetchwell.streams s JOIN fetchwell.connections c ON c.id = s.connection";
         let rows = tables.query(sql, &[])?;
         let number =
@@ -67,7 +64,6 @@ impl Scope {
         };
         let sum = |column: usize| rows.iter().map(|row| number(row, column).unsigned_abs()).sum();
         Ok(Self {
-            is_behind: asked.iter().any(|row| row.try_get::<_, bool>(7).unwrap_or_default()),
             streams: is_limited.then(|| asked.iter().map(|row| number(row, 0)).collect()),
             words,
             records_in_scope: asked.iter().map(|row| number(row, 4).unsigned_abs()).sum(),

@@ -1,37 +1,25 @@
-//! The words of all records, from the table of terms. Each word is looked up once in a search.
+//! The words of all records with their numbers. Each word is looked up once in a search.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
-use fetchwell_core::saturate::saturated;
 use fetchwell_ranking::lexical::vocabulary::Vocabulary;
 use fetchwell_source::SourceError;
-use tokio_postgres::Row;
 
-use super::super::tables::{PostgresTables, text};
+use super::super::tables::PostgresTables;
 use super::scope::Scope;
+use crate::terms::{Numbers, numbers_beginning_with, numbers_of};
 
 /// Maximum number of words that begin with a text and are examined.
-const MAX_EXAMINED: i64 = 20_000;
-
-/// Numbers of records that have a word.
-#[derive(Debug, Clone, Copy, Default)]
-struct Frequencies {
-    all: u64,
-    in_scope: u64,
-}
+const MAX_EXAMINED: usize = 20_000;
 
 /// Vocabulary of one search.
 pub(super) struct Terms<'a> {
     tables: &'a PostgresTables<'a>,
     scope: &'a Scope,
-    known: RefCell<HashMap<String, Frequencies>>,
+    known: RefCell<HashMap<String, Numbers>>,
 }
-
-/// Columns of the number of records in all streams and in those of `$1`.
-const COUNTS: &str = "sum(records)::bigint,
-    coalesce(sum(records) FILTER (WHERE $1::bigint[] IS NULL OR stream = ANY ($1)), 0)::bigint";
 
 impl<'a> Terms<'a> {
     pub(super) fn new(tables: &'a PostgresTables<'a>, scope: &'a Scope) -> Self {
@@ -44,33 +32,27 @@ impl<'a> Terms<'a> {
         if unknown.is_empty() {
             return Ok(());
         }
-        // Without statistics the server would scan the table.
-        let sql = format!(
-            "SELECT w.word, t.* FROM unnest($2::text[]) AS w (word) CROSS JOIN LATERAL
-                 (SELECT {COUNTS} FROM fetchwell.terms WHERE word = w.word AND records > 0 OFFSET 0) t
-             WHERE t.sum IS NOT NULL"
-        );
-        let rows = self.tables.query(&sql, &[&self.scope.streams, &unknown])?;
+        let numbers = numbers_of(self.tables, &unknown, self.scope.streams.as_deref())?;
         let mut known = self.known.borrow_mut();
-        known.extend(unknown.iter().map(|word| ((*word).to_owned(), Frequencies::default())));
-        known.extend(rows.iter().map(|row| (text(row, 0).to_owned(), frequencies(row))));
+        known.extend(unknown.iter().map(|word| ((*word).to_owned(), Numbers::default())));
+        known.extend(numbers);
         Ok(())
     }
 
-    fn frequencies(&self, word: &str) -> Result<Frequencies, SourceError> {
+    fn numbers(&self, word: &str) -> Result<Numbers, SourceError> {
         self.load(std::iter::once(word))?;
         Ok(self.known.borrow().get(word).copied().unwrap_or_default())
     }
 
     /// Returns the number of records in scope that have a word.
     pub(super) fn frequency_in_scope(&self, word: &str) -> Result<u64, SourceError> {
-        Ok(self.frequencies(word)?.in_scope)
+        Ok(count(self.numbers(word)?.in_scope))
     }
 }
 
-fn frequencies(row: &Row) -> Frequencies {
-    let count = |column| u64::try_from(row.try_get::<_, i64>(column).unwrap_or_default()).unwrap_or_default();
-    Frequencies { all: count(1), in_scope: count(2) }
+/// Returns a number of records, which is not negative in a whole store.
+fn count(records: i64) -> u64 {
+    u64::try_from(records).unwrap_or_default()
 }
 
 impl Vocabulary for Terms<'_> {
@@ -81,11 +63,11 @@ impl Vocabulary for Terms<'_> {
     }
 
     fn frequency(&self, word: &str) -> Result<u64, SourceError> {
-        Ok(self.frequencies(word)?.all)
+        Ok(count(self.numbers(word)?.all))
     }
 
     fn is_in_scope(&self, word: &str) -> Result<bool, SourceError> {
-        Ok(self.frequencies(word)?.in_scope > 0)
+        Ok(self.numbers(word)?.in_scope > 0)
     }
 
     fn beginning_with(
@@ -94,24 +76,12 @@ impl Vocabulary for Terms<'_> {
         lengths: RangeInclusive<usize>,
         accepts: impl Fn(&str) -> bool,
     ) -> Result<BTreeMap<String, u64>, SourceError> {
-        // No character is as great as this one.
-        let end = format!("{prefix}{}", char::MAX);
-        let bound = |length: usize| saturated::<i32>(length);
-        let sql = format!(
-            "SELECT word, {COUNTS} FROM fetchwell.terms
-             WHERE word >= $2 AND word < $3 AND octet_length(word) BETWEEN $4 AND $5 AND records > 0
-             GROUP BY word ORDER BY word LIMIT {MAX_EXAMINED}"
-        );
-        let (shortest, longest) = (bound(*lengths.start()), bound(*lengths.end()));
-        let rows = self.tables.query(&sql, &[&self.scope.streams, &prefix, &end, &shortest, &longest])?;
-        let mut known = self.known.borrow_mut();
-        let mut found = BTreeMap::new();
-        for row in rows.iter().filter(|row| accepts(text(row, 0))) {
-            let frequencies = frequencies(row);
-            known.insert(text(row, 0).to_owned(), frequencies);
-            found.insert(text(row, 0).to_owned(), frequencies.all);
-        }
-        Ok(found)
+        let streams = self.scope.streams.as_deref();
+        let is_read = |word: &str| lengths.contains(&word.len());
+        let mut found = numbers_beginning_with(self.tables, prefix, streams, MAX_EXAMINED, is_read)?;
+        found.retain(|word, _| accepts(word));
+        self.known.borrow_mut().extend(found.iter().map(|(word, numbers)| (word.clone(), *numbers)));
+        Ok(found.into_iter().map(|(word, numbers)| (word, count(numbers.all))).collect())
     }
 
     fn prepare_lookups(&self, words: &[String]) -> Result<(), SourceError> {

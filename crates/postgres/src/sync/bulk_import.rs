@@ -11,12 +11,14 @@ use crate::bulk::indexes::{build_missing_indexes, drop_indexes_of_empty_tables, 
 /// Number of records after which the server gets new statistics.
 const MANY_RECORDS: u64 = 1_000;
 
-/// Statements after an import of many records. New words are in a list until they are sorted into the index, and merged
-/// changes of terms leave empty space.
+/// Statement after merges of the numbers of words, which leave empty space.
+const FREE_MERGED_ROWS: &str = "VACUUM fetchwell.term_runs, fetchwell.term_blocks";
+
+/// Statements after an import of many records. New words are in a list until they are sorted into the index.
 const AFTER_MANY_RECORDS: [&str; 2] = [
     "SELECT gin_clean_pending_list('fetchwell.texts_by_word');
-     ANALYZE fetchwell.records, fetchwell.texts, fetchwell.terms",
-    "VACUUM fetchwell.term_changes",
+     ANALYZE fetchwell.records, fetchwell.texts, fetchwell.term_runs, fetchwell.term_blocks",
+    FREE_MERGED_ROWS,
 ];
 
 /// Indexes around one import.
@@ -74,6 +76,13 @@ impl BulkImport {
             }
             Ok(())
         })
+    }
+
+    /// Frees the space of merged runs for the next ones. Only the owner of the tables may do this.
+    pub(super) fn free_merged_rows(waiter: &Waiter, database: &Object) {
+        let _refused = waiter.wait(async {
+            database.batch_execute(FREE_MERGED_ROWS).await.map_err(|error| waiter.pool().failure(&error))
+        });
     }
 
     /// Updates the statistics of the server after many records. Only the owner of the tables may do this. The server does it by

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row};
 
-use crate::batch::without_nul;
 use crate::pool::PostgresPool;
+use crate::preparation::without_nul;
 use crate::tables::{optional_text, text};
 use crate::transaction::begin_read;
 

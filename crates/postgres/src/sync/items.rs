@@ -6,7 +6,7 @@ use deadpool_postgres::Transaction;
 use fetchwell_source::contract::{ImportId, ItemId, ItemState, KnownItem, Role};
 use tokio_postgres::{Client, Error, Row};
 
-use crate::batch::without_nul;
+use crate::preparation::without_nul;
 use crate::tables::{optional_text, text};
 
 /// Returns the items of an import by path.
@@ -62,44 +62,60 @@ pub(super) async fn read_removed_again(client: &Client, import: ImportId) -> Res
     client.execute(sql, &[&import.0, &gives]).await.map(drop)
 }
 
-/// Begins an item: all of its records become stale.
-pub(super) async fn begin_item(
+/// Begins items with different paths: all of their records become stale. Returns the items in the order of the paths.
+pub(super) async fn begin_items(
     transaction: &Transaction<'_>,
     import: Option<ImportId>,
-    path: &str,
-) -> Result<ItemId, Error> {
-    let sql = "INSERT INTO fetchwell.import_items (import, path) VALUES ($1, $2)
-         ON CONFLICT (import, path) DO UPDATE SET stamp = NULL, absence = 0 RETURNING id";
+    paths: &[&str],
+) -> Result<Vec<ItemId>, Error> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = "INSERT INTO fetchwell.import_items (import, path) SELECT $1, path FROM unnest($2::text[]) AS p (path)
+         ON CONFLICT (import, path) DO UPDATE SET stamp = NULL, absence = 0 RETURNING path, id";
     let statement = transaction.prepare_cached(sql).await?;
     let import = import.map(|import| import.0);
-    let item: i64 = transaction.query_one(&statement, &[&import, &path]).await?.get(0);
-    let stale = "UPDATE fetchwell.item_records SET role = $2 WHERE item = $1";
+    let rows = transaction.query(&statement, &[&import, &paths]).await?;
+    let ids: HashMap<&str, i64> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let items: Vec<i64> = paths.iter().filter_map(|path| ids.get(path).copied()).collect();
+    let stale = "UPDATE fetchwell.item_records SET role = $2 WHERE item = ANY ($1)";
     let statement = transaction.prepare_cached(stale).await?;
-    transaction.execute(&statement, &[&item, &role(Role::Stale)]).await?;
-    Ok(ItemId(item))
+    transaction.execute(&statement, &[&items, &role(Role::Stale)]).await?;
+    Ok(items.into_iter().map(ItemId).collect())
 }
 
-/// Ends an item. With a problem, the records that it gave before are no longer stale.
-pub(super) async fn end_item(
+/// Ends items. The records that one with a problem gave before are no longer stale.
+pub(super) async fn end_items(
     transaction: &Transaction<'_>,
-    item: ItemId,
-    state: &ItemState,
+    states: &[(ItemId, &ItemState)],
 ) -> Result<(), Error> {
-    if state.problem.is_some() {
-        let sql = "UPDATE fetchwell.item_records SET role = $2 WHERE item = $1 AND role = $3";
-        transaction.execute(sql, &[&item.0, &role(Role::Gives), &role(Role::Stale)]).await?;
+    let problems = states.iter().filter(|(_, state)| state.problem.is_some());
+    let problems: Vec<i64> = problems.map(|(item, _)| item.0).collect();
+    if !problems.is_empty() {
+        let sql = "UPDATE fetchwell.item_records SET role = $2 WHERE item = ANY ($1) AND role = $3";
+        transaction.execute(sql, &[&problems, &role(Role::Gives), &role(Role::Stale)]).await?;
     }
-    save_state(transaction.client(), item, state).await
+    save_states(transaction.client(), states).await
 }
 
-/// Saves the state of an item.
-pub(super) async fn save_state(client: &Client, item: ItemId, state: &ItemState) -> Result<(), Error> {
-    let ItemState { stamp, fingerprint, is_recent, problem } = state;
-    let fingerprint = fingerprint.as_ref().map(|bytes| bytes.as_slice());
-    let problem = problem.as_deref().map(without_nul);
-    let sql = "UPDATE fetchwell.import_items SET stamp = $2, fingerprint = $3, is_recent = $4, problem = $5, absence = 0
-         WHERE id = $1";
-    client.execute(sql, &[&item.0, stamp, &fingerprint, is_recent, &problem]).await.map(drop)
+/// Saves the states of different items.
+pub(super) async fn save_states(client: &Client, states: &[(ItemId, &ItemState)]) -> Result<(), Error> {
+    if states.is_empty() {
+        return Ok(());
+    }
+    let sql = "UPDATE fetchwell.import_items i SET stamp = n.stamp, fingerprint = n.fingerprint, is_recent = n.is_recent,
+             problem = n.problem, absence = 0
+         FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::boolean[], $5::text[])
+             AS n (id, stamp, fingerprint, is_recent, problem)
+         WHERE i.id = n.id";
+    let ids: Vec<i64> = states.iter().map(|(item, _)| item.0).collect();
+    let stamps: Vec<Option<&str>> = states.iter().map(|(_, state)| state.stamp.as_deref()).collect();
+    let fingerprints: Vec<Option<&[u8]>> =
+        states.iter().map(|(_, state)| state.fingerprint.as_ref().map(|bytes| bytes.as_slice())).collect();
+    let are_recent: Vec<bool> = states.iter().map(|(_, state)| state.is_recent).collect();
+    let problems: Vec<Option<String>> =
+        states.iter().map(|(_, state)| state.problem.as_deref().map(without_nul)).collect();
+    client.execute(sql, &[&ids, &stamps, &fingerprints, &are_recent, &problems]).await.map(drop)
 }
 
 /// Returns the number of a role in the tables.

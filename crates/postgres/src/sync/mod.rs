@@ -2,9 +2,12 @@
 //!
 //! * `store`: `PostgresSyncStore`, a database with synchronized imports, `target`: the database of an import to its end
 //! * `imports`: the imports that a database remembers, `items`: the items of one, `relations`: their relations to records
-//! * `tables`: writes batches, `bulk_import`: indexes and statistics around an import to its end
+//! * `tables`: the tables as one import writes them, `batch_writer`: writes batches, `behind`: on a thread of its own
+//! * `bulk_import`: indexes and statistics around an import to its end
 //! * `waiter`: waits for steps on threads without a runtime
 
+mod batch_writer;
+mod behind;
 mod bulk_import;
 mod imports;
 mod items;

@@ -1,40 +1,33 @@
-//! Writes the batches of an import.
-//!
-//! A batch is one transaction. It locks the row of the store's version, so the batches of several imports follow each other and
-//! versions become visible in their order.
+//! The tables of a database as one import writes them.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use deadpool_postgres::{Object, Transaction};
-use fetchwell_core::handle::StreamName;
+use deadpool_postgres::Object;
 use fetchwell_source::contract::{
-    BATCH_BYTES, BATCH_RECORDS, Change, Fingerprint, ImportId, IncomingRecord, IndexProgress, ItemId,
-    ItemState, NewConnection, PostgresError, RememberedImport, Role, StoreError, Tally,
+    Change, Fingerprint, IncomingRecord, IndexProgress, ItemId, ItemState, NewConnection, PostgresError,
+    RememberedImport, StoreError, Tally,
 };
 use fetchwell_source::documents::ChunkIds;
 use fetchwell_source::manifest::Manifest;
 use fetchwell_source::sync::{
-    ImportTables, ImportWriter, ItemChange, ItemPart, ItemSql, ItemStart, RecordBatch, Relation, Removal,
-    TableNames, WrittenBatch,
+    ImportTables, ImportWriter, ItemChange, ItemSql, RecordBatch, Removal, TableNames, WrittenBatch,
 };
-use tokio_postgres::{Error, Row};
+use tokio_postgres::Row;
 
+use super::batch_writer::{BatchWriter, State, is_full};
+use super::behind::Behind;
 use super::bulk_import::BulkImport;
 use super::imports::put_connection;
-use super::items::{begin_item, end_item, save_state};
-use super::relations::Relations;
-use super::waiter::{STEP_TIMEOUT, Waiter};
+use super::items::save_states;
+use super::waiter::Waiter;
 use crate::administration::{Lease, import_lease};
-use crate::batch::RecordPlace;
 use crate::document_rows::{DocumentRows, is_project};
 use crate::search::backfill::add_missing_words;
-use crate::search::terms::{merge_many_terms, merge_terms, warn_unmerged};
 use crate::tables::text;
-use crate::transaction::lock_version;
+use crate::terms::{merge_terms, warn_unmerged};
 use crate::vectors::index::{create_index, drop_empty_index};
-use crate::writer::{OpenBatch, OpenStream};
 
 /// Names in the SQL about items.
 const NAMES: TableNames = TableNames {
@@ -46,23 +39,16 @@ const NAMES: TableNames = TableNames {
 
 /// Tables of a database as one import writes them.
 pub(super) struct PostgresImportTables {
-    database: Object,
-    state: State,
-    /// Right to import into the connection.
-    lease: Arc<Lease>,
-    bulk: BulkImport,
+    /// Writer of the batches; `None` only after a thread was lost.
+    writer: Option<Place>,
     waiter: Waiter,
 }
 
-/// State of batches.
-struct State {
-    /// Import that is synchronized; `None` for an import to its end.
-    import: Option<ImportId>,
-    connection: i64,
-    manifest: Option<Manifest>,
-    streams: HashMap<StreamName, OpenStream>,
-    /// Writer of the documents, if the connection is a project.
-    documents: Option<DocumentRows>,
+/// Place of the writer of batches.
+enum Place {
+    Here(Box<BatchWriter>),
+    /// A large import to its end has it on a thread.
+    Behind(Behind),
 }
 
 impl fmt::Debug for PostgresImportTables {
@@ -90,9 +76,8 @@ impl PostgresImportTables {
         let manifest = import.manifest.as_deref().and_then(Manifest::from_stored);
         let streams = HashMap::new();
         let state = State { import: Some(import.id), connection, manifest, streams, documents };
-        let mut tables = Self { database, state, lease, bulk: BulkImport::default(), waiter };
-        tables.drop_empty_index()?;
-        Ok(tables)
+        let writer = BatchWriter { database, state, lease, bulk: BulkImport::default(), waiter };
+        Self::open(writer)
     }
 
     /// Opens the connection for an import to its end, creating it and the tables if they do not exist.
@@ -122,42 +107,63 @@ impl PostgresImportTables {
         let (connection, manifest, documents) = opened?;
         let manifest = manifest.and_then(|manifest| Manifest::from_stored(&manifest));
         let state = State { import: None, connection, manifest, streams: HashMap::new(), documents };
-        let mut tables = Self { database, state, lease, bulk: BulkImport::default(), waiter };
-        tables.drop_empty_index()?;
-        complete_words(&tables.waiter, &mut tables.database)?;
-        Ok(tables)
+        complete_words(&waiter, &mut database)?;
+        Self::open(BatchWriter { database, state, lease, bulk: BulkImport::default(), waiter })
+    }
+
+    /// Returns the tables with a writer. Drops the index of vectors before the first documents.
+    fn open(mut writer: BatchWriter) -> Result<Self, StoreError> {
+        let BatchWriter { database, state, waiter, .. } = &mut writer;
+        let pool = waiter.pool();
+        if state.documents.is_some() {
+            waiter.wait(async {
+                drop_empty_index(database, pool.url()).await.map_err(|error| pool.failure(&error))
+            })?;
+        }
+        let waiter = waiter.clone();
+        Ok(Self { writer: Some(Place::Here(Box::new(writer))), waiter })
     }
 
     /// Returns the writer into these tables.
     pub(super) fn into_writer(self) -> ImportWriter {
-        let import = self.state.import;
-        let has_documents_only = import.is_some() && self.state.documents.is_some();
+        let (import, has_documents) = match &self.writer {
+            Some(Place::Here(writer)) => (writer.state.import, writer.state.documents.is_some()),
+            Some(Place::Behind(_)) | None => (None, false),
+        };
+        let has_documents_only = import.is_some() && has_documents;
         ImportWriter::new(Box::new(self), ItemSql::new(&NAMES, import), has_documents_only)
     }
 
-    /// Drops the index of vectors before the first documents.
-    fn drop_empty_index(&mut self) -> Result<(), StoreError> {
-        let Self { database, state, waiter, .. } = self;
-        if state.documents.is_none() {
-            return Ok(());
-        }
-        let pool = waiter.pool();
-        waiter.wait(async {
-            drop_empty_index(database, pool.url()).await.map_err(|error| pool.failure(&error))
-        })
+    /// Waits until all batches are written. Returns the records of those that a thread wrote, by effect.
+    fn end_thread(&mut self) -> Result<Tally, StoreError> {
+        let behind = match self.writer.take() {
+            Some(Place::Behind(behind)) => behind,
+            other => {
+                self.writer = other;
+                return Ok(Tally::default());
+            }
+        };
+        let ended = behind.end().ok_or_else(|| self.lost())?;
+        self.writer = Some(Place::Here(ended.writer));
+        ended.error.map_or(Ok(ended.tally), Err)
     }
 
-    /// Builds the indexes that are missing.
-    fn build_indexes(&mut self) -> Result<(), StoreError> {
-        let Self { database, state, bulk, waiter, .. } = self;
-        let pool = waiter.pool();
-        if state.documents.is_some() {
-            waiter.wait_long(async {
-                create_index(database, pool.url()).await.map_err(|error| pool.failure(&error))
-            })?;
-        }
-        if state.import.is_some() { Ok(()) } else { bulk.build_indexes(waiter, database) }
+    /// Returns the error of an import that has lost its writer.
+    fn lost(&self) -> StoreError {
+        PostgresError::LeaseLost { database: self.waiter.address() }.into()
     }
+}
+
+/// Builds the indexes that are missing.
+fn build_indexes(writer: &mut BatchWriter) -> Result<(), StoreError> {
+    let BatchWriter { database, state, bulk, waiter, .. } = writer;
+    let pool = waiter.pool();
+    if state.documents.is_some() {
+        waiter.wait_long(async {
+            create_index(database, pool.url()).await.map_err(|error| pool.failure(&error))
+        })?;
+    }
+    if state.import.is_some() { Ok(()) } else { bulk.build_indexes(waiter, database) }
 }
 
 /// Adds words that records lack and merges those that wait. Each step is a transaction of its own, so that an import can be
@@ -174,29 +180,30 @@ fn complete_words(waiter: &Waiter, database: &mut Object) -> Result<(), StoreErr
 
 impl ImportTables for PostgresImportTables {
     fn write(&mut self, batch: RecordBatch) -> Result<WrittenBatch, StoreError> {
-        let Self { database, state, lease, bulk, waiter } = self;
-        let is_full = batch.records.len() >= BATCH_RECORDS || batch.bytes >= BATCH_BYTES;
-        if is_full && state.import.is_none() {
-            bulk.begin(waiter, database)?;
-        }
-        if !lease.is_held() {
-            return Err(PostgresError::LeaseLost { database: waiter.address() }.into());
-        }
-        let written = waiter.wait(
-            waiter.transact(database, async |transaction| Box::pin(state.write(transaction, batch)).await),
-        );
-        match written {
-            Ok(Some(written)) => {
-                warn_unmerged(waiter.wait_long(merge_many_terms(database, waiter.pool())));
-                Ok(written)
+        let is_large = is_full(&batch);
+        match self.writer.take().ok_or_else(|| self.lost())? {
+            Place::Here(mut writer) => {
+                let written = writer.write(batch, Vec::new());
+                let ends = writer.state.import.is_none() && writer.state.documents.is_none();
+                self.writer = Some(if ends && is_large && written.is_ok() {
+                    Behind::start(writer).map_or_else(Place::Here, Place::Behind)
+                } else {
+                    Place::Here(writer)
+                });
+                written
             }
-            Ok(None) => Err(StoreError::ImportRemoved(waiter.place())),
-            Err(error) => {
-                // A stream created in this transaction is rolled back with it.
-                state.streams.clear();
-                Err(error)
+            Place::Behind(behind) => {
+                let is_given = behind.write(batch);
+                self.writer = Some(Place::Behind(behind));
+                // An earlier batch failed.
+                let tally = if is_given { Tally::default() } else { self.end_thread()? };
+                Ok(WrittenBatch { tally, ..WrittenBatch::default() })
             }
         }
+    }
+
+    fn complete(&mut self) -> Result<Tally, StoreError> {
+        self.end_thread()
     }
 
     /// No other process writes to the connection meanwhile, so the records are as they were.
@@ -206,12 +213,8 @@ impl ImportTables for PostgresImportTables {
     }
 
     fn save_states(&self, states: &[(ItemId, ItemState)]) -> Result<(), StoreError> {
-        self.waiter.run(async |database| {
-            for (item, state) in states {
-                save_state(database.client(), *item, state).await?;
-            }
-            Ok(())
-        })
+        let states: Vec<(ItemId, &ItemState)> = states.iter().map(|(item, state)| (*item, state)).collect();
+        self.waiter.run(async |database| save_states(database.client(), &states).await)
     }
 
     fn count(&self, sql: &str, numbers: usize) -> Result<Vec<u64>, StoreError> {
@@ -255,80 +258,16 @@ impl ImportTables for PostgresImportTables {
     }
 
     fn finish(mut self: Box<Self>, tally: Tally, _progress: IndexProgress<'_>) -> Option<StoreError> {
-        let Self { database, waiter, .. } = &mut *self;
+        if let Err(error) = self.end_thread() {
+            return Some(error);
+        }
+        let Some(Place::Here(mut writer)) = self.writer.take() else { return Some(self.lost()) };
+        let BatchWriter { database, waiter, .. } = &mut *writer;
         let merged = waiter.wait_long(merge_terms(database, waiter.pool()));
-        let built = self.build_indexes();
-        if self.state.import.is_none() {
-            BulkImport::update_statistics(&self.waiter, &self.database, tally);
+        let built = build_indexes(&mut writer);
+        if writer.state.import.is_none() {
+            BulkImport::update_statistics(&writer.waiter, &writer.database, tally);
         }
         built.and(merged).err()
-    }
-}
-
-impl State {
-    /// Writes a batch in a transaction. Returns `None` if the import was removed.
-    async fn write(
-        &mut self,
-        transaction: &Transaction<'_>,
-        batch: RecordBatch,
-    ) -> Result<Option<WrittenBatch>, Error> {
-        // A synchronization has the timeout of its role.
-        if self.import.is_none() {
-            let milliseconds = STEP_TIMEOUT.as_millis();
-            transaction.batch_execute(&format!("SET LOCAL statement_timeout = {milliseconds}")).await?;
-        }
-        let version = lock_version(transaction).await?;
-        if let Some(import) = self.import {
-            let sql = "SELECT 1 FROM fetchwell.imports WHERE id = $1 AND connection = $2";
-            if transaction.query_opt(sql, &[&import.0, &self.connection]).await?.is_none() {
-                return Ok(None);
-            }
-            // Another process may have removed a stream.
-            self.streams.clear();
-        }
-        let RecordBatch { records, items, finds_sharing, .. } = batch;
-        let mut written = WrittenBatch::default();
-        if !records.is_empty() {
-            let mut open = OpenBatch {
-                connection: self.connection,
-                manifest: self.manifest.as_ref(),
-                streams: &mut self.streams,
-                documents: self.documents.as_mut(),
-            };
-            written.tally = Box::pin(open.apply(transaction, version, &records, Tally::default())).await?;
-        }
-        let mut rows: HashMap<&StreamName, i64> =
-            self.streams.iter().map(|(name, stream)| (name, stream.row)).collect();
-        let sharing_in = self.import.filter(|_| finds_sharing);
-        for ItemPart { start, relations, end } in &items {
-            let item = match start {
-                ItemStart::Path(path) => begin_item(transaction, self.import, path).await?,
-                ItemStart::Known(item) => *item,
-            };
-            let mut places = Relations::default();
-            for relation in relations {
-                let (stream, key, role) = match relation {
-                    Relation::Depends { stream, key } => (stream, key, Role::Depends),
-                    Relation::Written { at, role } => {
-                        let Some(IncomingRecord { stream, key, .. }) = records.get(*at) else { continue };
-                        (stream, key, *role)
-                    }
-                };
-                if !rows.contains_key(stream) {
-                    let sql = "SELECT id FROM fetchwell.streams WHERE connection = $1 AND name = $2";
-                    let found = transaction.query_opt(sql, &[&self.connection, &stream.as_str()]).await?;
-                    rows.extend(found.map(|row| (stream, row.get(0))));
-                }
-                let Some(row) = rows.get(stream) else { continue };
-                places.add(RecordPlace { stream: *row, key: key.as_str().to_owned() }, role);
-            }
-            let others = places.write(transaction, item, sharing_in).await?;
-            written.items.push(item);
-            written.sharing.extend(others.into_iter().map(|other| (item, other)));
-            if let Some(state) = end {
-                end_item(transaction, item, state).await?;
-            }
-        }
-        Ok(Some(written))
     }
 }

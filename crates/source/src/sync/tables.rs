@@ -103,6 +103,15 @@ pub trait ImportTables: fmt::Debug + Send {
     /// The batch cannot be written. Earlier batches stay written.
     fn write(&mut self, batch: RecordBatch) -> Result<WrittenBatch, StoreError>;
 
+    /// Waits until all batches are written. Returns the records that [`Self::write`] did not count yet, by effect.
+    ///
+    /// # Errors
+    ///
+    /// A batch could not be written. Earlier batches stay written.
+    fn complete(&mut self) -> Result<Tally, StoreError> {
+        Ok(Tally::default())
+    }
+
     /// Deletes records that no item gives, in one transaction.
     ///
     /// # Errors

@@ -134,6 +134,7 @@ impl ImportWriter {
     /// The last batch could not be written. Earlier batches stay written, and the next import or search completes the index.
     pub fn finish(mut self, progress: IndexProgress<'_>) -> Result<ImportResult, StoreError> {
         self.flush()?;
+        self.tally += self.tables.complete()?;
         Ok(ImportResult { tally: self.tally, index_problem: self.tables.finish(self.tally, progress) })
     }
 
