@@ -10,7 +10,7 @@
 //! * `calendar`, `feed`, `exports`, `sqlite`, `git`: calendars and contacts, feeds, exports, databases, repositories
 //! * `mail`: e-mails as records, and mailboxes, `attached`: readers of their attachments
 //! * `values`, `field_names`, `key`: typed values, the fields with a role, canonical keys
-//! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds
+//! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds, `measured`: checks of their time in tests
 //! * `intake`: the checks and writes of every importer
 //! * `sync`: imports that follow their origin
 //!
@@ -35,6 +35,8 @@ mod json_target;
 mod key;
 mod lines;
 mod mail;
+#[cfg(test)]
+mod measured;
 mod meter;
 mod office;
 mod pdf;
