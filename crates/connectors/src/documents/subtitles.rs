@@ -100,12 +100,15 @@ fn clock(time: &str) -> Option<String> {
 fn plain_text(line: &str) -> String {
     let mut written = String::with_capacity(line.len());
     let mut rest = line;
+    // Marks that do not occur any more.
+    let mut absent = Vec::new();
     while let Some(at) = rest.find(['<', '{']) {
         let (before, markup) = rest.split_at_checked(at).unwrap_or((rest, ""));
         written.push_str(before);
         let is_style = markup.starts_with("{\\");
         let close = if markup.starts_with('<') { '>' } else { '}' };
-        match markup.split_once(close).filter(|_| is_style || close == '>') {
+        let is_markup = (is_style || close == '>') && !absent.contains(&close);
+        match is_markup.then(|| markup.split_once(close)).flatten() {
             Some((tag, after)) => {
                 if let Some(speaker) = tag.strip_prefix("<v ") {
                     written.push_str(speaker.trim());
@@ -114,6 +117,9 @@ fn plain_text(line: &str) -> String {
                 rest = after;
             }
             None => {
+                if is_markup {
+                    absent.push(close);
+                }
                 let mut characters = markup.chars();
                 written.extend(characters.next());
                 rest = characters.as_str();
@@ -154,6 +160,16 @@ mod tests {
             <v Ann>Hi &amp; <00:00:01.500><c>bye</c>\n\n00:03.000 --> 00:04.000\nHi &amp; bye\nnext\n\n00:04.000 --> 00:05.000\nnext\nlast\n";
         assert_eq!(lines(vtt), ["00:00:01 Ann: Hi & bye", "00:00:03 Hi & bye next", "00:00:04 last"]);
         assert!(lines("no --> times\n1\n2:3:4:5 --> 6").is_empty());
+        assert_eq!(plain_text("<i>a</i> {\\y}b {\\z <i>c <d {x} 1"), "a b {\\z c <d {x} 1");
+    }
+
+    #[test]
+    fn marks_without_an_end_take_linear_time() {
+        for shape in ["<", "{", "{\\", "<{\\"] {
+            crate::measured::assert_linear(20_000, &|count| {
+                assert!(!plain_text(&shape.repeat(count)).is_empty())
+            });
+        }
     }
 
     #[test]
