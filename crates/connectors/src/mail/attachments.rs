@@ -116,7 +116,8 @@ impl<'r> Attachments<'r> {
         }
     }
 
-    fn add_problem(&mut self, problem: AttachmentProblem) {
+    /// Adds a part that is missing in the texts.
+    pub(super) fn add_problem(&mut self, problem: AttachmentProblem) {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);
         } else {
