@@ -115,6 +115,9 @@ pub enum ImportError {
         /// Names of the columns, separated by commas.
         columns: String,
     },
+    /// The bounds of the attachments of a message are reached, as the problems of the message say.
+    #[error("the bounds of the attachments of a message are reached")]
+    AttachmentBounds,
     /// The folder has no file to import.
     #[error("there is nothing to import in {}: it has no {expected}; {found}", .path.display())]
     Nothing {
@@ -184,7 +187,7 @@ impl ImportError {
             Self::Synchronizing(_) => "synchronizing",
             Self::OtherOrigin { .. } => "other_origin",
             Self::UnusedOption { .. } => "unused_option",
-            Self::BrokenSample { .. } | Self::Panicked => "internal_error",
+            Self::BrokenSample { .. } | Self::Panicked | Self::AttachmentBounds => "internal_error",
             Self::NoGit => "no_git",
             Self::Stopped => "stopped",
         }
