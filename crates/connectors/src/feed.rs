@@ -1,5 +1,6 @@
 //! The reader of RSS and Atom feeds that were saved: a record for each entry.
 
+use fetchwell_core::fit::first_characters;
 use fetchwell_core::record::html_text::html_to_text;
 use quick_xml::escape::escape;
 use serde_json::Value;
@@ -11,6 +12,12 @@ use super::values::time_of_value;
 
 /// Stream of entries.
 const STREAM: &str = "entries";
+
+/// Maximum length of the title of a feed in characters. Every entry has it.
+const MAX_FEED_TITLE: usize = 200;
+
+/// Maximum number of authors of an entry, which are compared with each other.
+const MAX_AUTHORS: usize = 100;
 
 /// Reads a feed.
 pub(crate) fn read_feed(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<(), ReadError> {
@@ -146,7 +153,7 @@ impl Feed<'_, '_, '_> {
         let Some(entry) = &mut self.entry else {
             self.depth = self.depth.saturating_sub(1);
             if name == "title" && self.feed_title.is_empty() {
-                self.text.trim().clone_into(&mut self.feed_title);
+                first_characters(self.text.trim(), MAX_FEED_TITLE).clone_into(&mut self.feed_title);
             }
             self.text.clear();
             return Ok(());
@@ -217,7 +224,9 @@ impl Entry {
             "title" if self.title.is_empty() => self.title = html_to_text(&text),
             "link" if self.url.is_empty() => self.url = text,
             "guid" | "id" => self.id = text,
-            "author" | "creator" if !self.authors.contains(&text) => self.authors.push(text),
+            "author" | "creator" if self.authors.len() < MAX_AUTHORS && !self.authors.contains(&text) => {
+                self.authors.push(text);
+            }
             "pubDate" | "published" | "date" | "issued" => self.published = text,
             "updated" | "modified" => self.updated = text,
             "category" | "subject" => self.categories.push(text),

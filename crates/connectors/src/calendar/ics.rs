@@ -1,5 +1,7 @@
 //! The reader of calendars: a record for each event, task and journal entry.
 
+use fetchwell_core::fit::first_characters;
+
 use super::super::intake::Intake;
 use super::super::item::{FileRecord, Item, ReadError};
 use super::content_line::{ContentLine, content_lines};
@@ -7,6 +9,9 @@ use super::zones::{Zones, is_calendar};
 
 /// Stream of events, tasks and journal entries.
 const STREAM: &str = "events";
+
+/// Maximum length of the name of a calendar in characters. Every event has it.
+const MAX_NAME: usize = 200;
 
 /// Reads a calendar.
 pub(crate) fn read_ics(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<(), ReadError> {
@@ -29,7 +34,7 @@ pub(crate) fn read_ics(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<(
                 component = Some(Component::new(item, &value(), &calendar));
             }
             ("BEGIN", None) if is_calendar(&line) => zones.next_calendar(),
-            ("X-WR-CALNAME", None) => calendar = line.text(),
+            ("X-WR-CALNAME", None) => calendar = first_characters(&line.text(), MAX_NAME).to_owned(),
             // Lines of alarms belong to them.
             (_, Some(component)) if inner == 0 => component.set(&line, &zones),
             _ => {}
