@@ -16,6 +16,9 @@ const STREAM: &str = "entries";
 /// Maximum length of the title of a feed in characters. Every entry has it.
 const MAX_FEED_TITLE: usize = 200;
 
+/// Maximum number of authors of an entry, which are compared with each other.
+const MAX_AUTHORS: usize = 100;
+
 /// Reads a feed.
 pub(crate) fn read_feed(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<(), ReadError> {
     let xml = item.read_markup()?;
@@ -221,7 +224,9 @@ impl Entry {
             "title" if self.title.is_empty() => self.title = html_to_text(&text),
             "link" if self.url.is_empty() => self.url = text,
             "guid" | "id" => self.id = text,
-            "author" | "creator" if !self.authors.contains(&text) => self.authors.push(text),
+            "author" | "creator" if self.authors.len() < MAX_AUTHORS && !self.authors.contains(&text) => {
+                self.authors.push(text);
+            }
             "pubDate" | "published" | "date" | "issued" => self.published = text,
             "updated" | "modified" => self.updated = text,
             "category" | "subject" => self.categories.push(text),

@@ -10,7 +10,7 @@
 //! * `calendar`, `feed`, `exports`, `sqlite`, `git`: calendars and contacts, feeds, exports, databases, repositories
 //! * `mail`: e-mails as records, and mailboxes, `attached`: readers of their attachments
 //! * `values`, `field_names`, `key`: typed values, the fields with a role, canonical keys
-//! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds
+//! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds, `measured`: checks of their time in tests
 //! * `intake`: the checks and writes of every importer
 //! * `skips`: what an import does not take, by reason
 //! * `sync`: imports that follow their origin
@@ -36,6 +36,8 @@ mod json_target;
 mod key;
 mod lines;
 mod mail;
+#[cfg(test)]
+mod measured;
 mod meter;
 mod office;
 mod pdf;
@@ -118,6 +120,9 @@ pub enum ImportError {
         /// Names of the columns, separated by commas.
         columns: String,
     },
+    /// The bounds of the attachments of a message are reached, as the problems of the message say.
+    #[error("the bounds of the attachments of a message are reached")]
+    AttachmentBounds,
     /// The folder has no file to import.
     #[error("there is nothing to import in {}: it has no {expected}; {found}", .path.display())]
     Nothing {
@@ -187,7 +192,7 @@ impl ImportError {
             Self::Synchronizing(_) => "synchronizing",
             Self::OtherOrigin { .. } => "other_origin",
             Self::UnusedOption { .. } => "unused_option",
-            Self::BrokenSample { .. } | Self::Panicked => "internal_error",
+            Self::BrokenSample { .. } | Self::Panicked | Self::AttachmentBounds => "internal_error",
             Self::NoGit => "no_git",
             Self::Stopped => "stopped",
         }

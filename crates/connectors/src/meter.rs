@@ -20,10 +20,37 @@ struct State {
     read: u64,
     /// Start of the current record, or a position shortly before. There is no limit while it is `None`.
     record: Option<u64>,
-    /// Line breaks that were read but not counted yet: their position, and true if they end a line.
-    breaks: VecDeque<(u64, bool)>,
+    /// True if the lines of records are asked for. Line breaks that are never asked for would fill memory.
+    counts_lines: bool,
+    /// Line breaks that were read but not counted yet.
+    breaks: VecDeque<Breaks>,
     /// Number of line ends before those.
     lines: u64,
+}
+
+/// Line breaks that follow each other without other bytes between them.
+#[derive(Debug)]
+struct Breaks {
+    start: u64,
+    /// Number of bytes.
+    length: u32,
+    /// Number of those that end a line: `\n`.
+    lines: u32,
+}
+
+impl State {
+    fn add_break(&mut self, at: u64, byte: u8) {
+        let is_end = u32::from(byte == b'\n');
+        if let Some(last) = self.breaks.back_mut()
+            && last.start + u64::from(last.length) == at
+            && last.length < u32::MAX
+        {
+            last.length += 1;
+            last.lines += is_end;
+            return;
+        }
+        self.breaks.push_back(Breaks { start: at, length: 1, lines: is_end });
+    }
 }
 
 /// A reader that updates a [`Meter`].
@@ -33,6 +60,11 @@ pub(crate) struct MeteredReader<R> {
 }
 
 impl Meter {
+    /// Creates a meter that counts the lines before records.
+    pub(crate) fn counting_lines() -> Self {
+        Self(Rc::new(RefCell::new(State { counts_lines: true, ..State::default() })))
+    }
+
     /// Wraps a reader so that it updates this meter.
     pub(crate) fn watch<R: Read>(&self, reader: R) -> MeteredReader<R> {
         MeteredReader { reader, meter: self.clone() }
@@ -51,15 +83,14 @@ impl Meter {
     }
 
     /// Returns the line number, from 1, of the record that starts at `byte` or after line breaks there. Earlier line
-    /// breaks are dropped, so records must be looked up in order.
+    /// breaks are dropped, so records must be looked up in order. The meter must be one that counts lines.
     pub(crate) fn line_of_record(&self, byte: u64) -> u64 {
         let mut state = self.0.borrow_mut();
         state.record = Some(byte);
         let mut start = byte;
-        while let Some((at, ends_line)) = state.breaks.front().copied().filter(|(at, _)| *at <= start) {
-            start += u64::from(at == start);
-            state.lines += u64::from(ends_line);
-            state.breaks.pop_front();
+        while let Some(breaks) = state.breaks.pop_front_if(|breaks| breaks.start <= start) {
+            start = start.max(breaks.start + u64::from(breaks.length));
+            state.lines += u64::from(breaks.lines);
         }
         state.lines + 1
     }
@@ -75,10 +106,12 @@ impl<R: Read> Read for MeteredReader<R> {
         }
         let count = self.reader.read(buffer)?;
         let start = state.read;
-        if state.record.is_some() {
-            let bytes = buffer.iter().take(count).zip(start..);
-            let breaks = bytes.filter(|(byte, _)| matches!(byte, b'\n' | b'\r'));
-            state.breaks.extend(breaks.map(|(byte, at)| (at, *byte == b'\n')));
+        if state.record.is_some() && state.counts_lines {
+            for (byte, at) in buffer.iter().take(count).zip(start..) {
+                if matches!(byte, b'\n' | b'\r') {
+                    state.add_break(at, *byte);
+                }
+            }
         }
         state.read += count as u64;
         Ok(count)
@@ -99,10 +132,19 @@ mod tests {
             ("a\r\n\r\nb\r\nc", [0, 2, 7], [1, 3, 4]),
             ("\"x\ny\"\n1\n2", [0, 6, 8], [1, 3, 4]),
         ] {
-            let meter = Meter::default();
+            let meter = Meter::counting_lines();
             meter.record_starts();
             io::copy(&mut meter.watch(text.as_bytes()), &mut io::sink()).unwrap();
             assert_eq!(starts.map(|start| meter.line_of_record(start)), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn line_breaks_take_bounded_memory() {
+        for (meter, expect) in [(Meter::default(), 0), (Meter::counting_lines(), 1)] {
+            meter.record_starts();
+            io::copy(&mut meter.watch("\n".repeat(100_000).as_bytes()), &mut io::sink()).unwrap();
+            assert_eq!(meter.0.borrow().breaks.len(), expect);
         }
     }
 

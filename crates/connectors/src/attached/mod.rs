@@ -17,6 +17,11 @@ pub(crate) trait AttachmentReader: Sync {
     /// Returns the bounds of the attachments of a message with this size in bytes.
     fn begin(&self, message_bytes: usize) -> AttachmentBounds;
 
+    /// Returns true if the user stopped the import. A message whose attachments were read meanwhile may lack their texts.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+
     /// Reads an attachment as text. Never fails: what cannot be read is among the problems. The text of one of a kind that is
     /// not read is empty.
     fn read(&self, file: &AttachedFile<'_>, bounds: &AttachmentBounds) -> AttachedText;

@@ -11,7 +11,7 @@ use super::zones::{Zones, is_calendar};
 const STREAM: &str = "events";
 
 /// Maximum length of the name of a calendar in characters. Every event has it.
-const MAX_CALENDAR_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// Reads a calendar.
 pub(crate) fn read_ics(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<(), ReadError> {
@@ -34,9 +34,7 @@ pub(crate) fn read_ics(item: &mut Item<'_>, intake: &mut Intake<'_>) -> Result<(
                 component = Some(Component::new(item, &value(), &calendar));
             }
             ("BEGIN", None) if is_calendar(&line) => zones.next_calendar(),
-            ("X-WR-CALNAME", None) => {
-                first_characters(&line.text(), MAX_CALENDAR_NAME).clone_into(&mut calendar);
-            }
+            ("X-WR-CALNAME", None) => calendar = first_characters(&line.text(), MAX_NAME).to_owned(),
             // Lines of alarms belong to them.
             (_, Some(component)) if inner == 0 => component.set(&line, &zones),
             _ => {}

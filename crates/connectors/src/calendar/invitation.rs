@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fetchwell_core::record::html_text::html_to_text;
-use jiff::civil::Date;
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
@@ -63,10 +63,11 @@ struct Event {
 impl Event {
     fn set(&mut self, line: &ContentLine, zones: &Zones) {
         let text = || line.text().trim().to_owned();
+        let time = || zones.calendar_time(line).map(|time| time.shown().to_owned()).unwrap_or_default();
         match line.name.as_str() {
             "SUMMARY" => self.title = text(),
-            "DTSTART" => self.start = zones.time(line).unwrap_or_default(),
-            "DTEND" | "DUE" => self.end = zones.time(line).unwrap_or_default(),
+            "DTSTART" => self.start = time(),
+            "DTEND" | "DUE" => self.end = time(),
             "DURATION" => self.duration = line.raw.trim().parse().ok(),
             "LOCATION" => self.place = text().replace('\n', ", "),
             "URL" | "X-GOOGLE-CONFERENCE" | "X-MICROSOFT-SKYPETEAMSMEETINGURL" => self.link = text(),
@@ -119,15 +120,15 @@ impl Event {
     /// Returns the end of an event that has a duration, or an empty text.
     fn end_after_duration(&self) -> String {
         let Some(duration) = self.duration else { return String::new() };
-        let end = match self.start.parse::<Timestamp>() {
-            Ok(start) => {
+        let is_day = !self.start.contains('T');
+        let end = match (self.start.parse::<Timestamp>(), self.start.parse::<DateTime>()) {
+            (Ok(start), _) => {
                 let end = start.to_zoned(TimeZone::UTC).checked_add(duration);
                 end.ok().map(|end| end.timestamp().to_string())
             }
-            Err(_day) => {
-                let day = self.start.parse::<Date>().ok();
-                day.and_then(|day| day.checked_add(duration).ok()).map(|end| end.to_string())
-            }
+            (Err(_), Ok(day)) if is_day => day.date().checked_add(duration).ok().map(|end| end.to_string()),
+            (Err(_), Ok(floating)) => floating.checked_add(duration).ok().map(|end| end.to_string()),
+            (Err(_), Err(_)) => None,
         };
         end.unwrap_or_default()
     }
@@ -184,6 +185,12 @@ mod tests {
                 "REQUEST",
                 "DTSTART:20240308T140000Z\r\nDURATION:PT1H30M\r\nX-GOOGLE-CONFERENCE:https://meet.test/a",
                 "Invitation: (no title)\nStart: 2024-03-08T14:00:00Z\nEnd: 2024-03-08T15:30:00Z\nLink: https://meet.test/a",
+            ),
+            // A time without a zone is the same hour in every zone.
+            (
+                "REQUEST",
+                "SUMMARY:Tea\r\nDTSTART:20240308T140000\r\nDURATION:PT1H30M",
+                "Invitation: Tea\nStart: 2024-03-08T14:00:00\nEnd: 2024-03-08T15:30:00",
             ),
             (
                 "PUBLISH",

@@ -15,7 +15,8 @@ const STREAM: &str = "documents";
 pub(crate) struct Document {
     /// Title in the properties of the document.
     pub(crate) title: String,
-    /// Title in its text, which counts if that in the properties is none.
+    /// Title in its text, which counts in place of one that a program wrote into the properties. That of a notebook also
+    /// counts without a title.
     pub(crate) heading: String,
     pub(crate) authors: Vec<String>,
     pub(crate) subject: String,
@@ -57,14 +58,17 @@ impl Document {
         record
     }
 
-    /// Returns the title in the properties, or that in the text if a program filled the properties. `None` without either.
+    /// Returns the title in the properties, or that in the text if a program filled the properties. `None` without either:
+    /// the name of the file says more than the largest text of a page.
     fn shown_title(&self, kind: FileKind) -> Option<String> {
         let (own, heading) = (one_line(&self.title), one_line(&self.heading));
         // Authors of books and pages choose their titles; that of code is the name of its file.
         let is_chosen = matches!(kind, FileKind::Code | FileKind::Epub | FileKind::Html);
+        // The heading of a notebook is marked as one.
+        let is_marked = kind == FileKind::Notebook;
         match own.as_str() {
-            "" => None,
-            title if is_chosen || is_title(title) => Some(own),
+            "" if !is_marked => None,
+            title if is_title(title) || is_chosen && !title.is_empty() => Some(own),
             _ => Some(heading).filter(|heading| is_title(heading)),
         }
     }
@@ -73,4 +77,27 @@ impl Document {
 /// Returns a title without line breaks and repeated spaces.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_take_the_place_of_false_titles() {
+        for (kind, title, heading, expect) in [
+            (FileKind::Pdf, "Annual report", "The river", Some("Annual report")),
+            (FileKind::Pdf, "Untitled", "The  river", Some("The river")),
+            (FileKind::Pdf, "Untitled", "", None),
+            (FileKind::Pdf, " ", "The river", None),
+            (FileKind::Notebook, "", "The river", Some("The river")),
+            (FileKind::Notebook, "Untitled", "The river", Some("The river")),
+            (FileKind::Notebook, "", "Untitled", None),
+            (FileKind::Html, "Untitled", "", Some("Untitled")),
+        ] {
+            let (title, heading) = (title.to_owned(), heading.to_owned());
+            let document = Document { title, heading, ..Document::default() };
+            assert_eq!(document.shown_title(kind).as_deref(), expect);
+        }
+    }
 }

@@ -26,7 +26,7 @@ struct Notebook {
     /// The cells of notebooks before version 4.
     worksheets: Vec<Worksheet>,
     #[serde(deserialize_with = "lenient")]
-    metadata: Metadata,
+    metadata: Option<Metadata>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -35,29 +35,29 @@ struct Worksheet {
     cells: Vec<Cell>,
 }
 
+/// Fields that programs write in several forms. One in another form is left out.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Metadata {
-    title: Option<Text>,
-    #[serde(deserialize_with = "lenient")]
-    authors: Vec<Author>,
-    #[serde(deserialize_with = "lenient")]
-    kernelspec: Kernel,
-    #[serde(deserialize_with = "lenient")]
-    language_info: Kernel,
+    title: Text,
+    authors: Value,
+    kernelspec: Value,
+    language_info: Value,
 }
 
-#[derive(Debug, Deserialize)]
-struct Author {
-    #[serde(default)]
-    name: String,
-}
+impl Metadata {
+    /// Returns the language of the code, or an empty text.
+    fn language(&self) -> &str {
+        let own = self.language_info.get("name").and_then(Value::as_str);
+        own.or_else(|| self.kernelspec.get("language")?.as_str()).unwrap_or_default()
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Kernel {
-    language: Option<String>,
-    name: Option<String>,
+    /// Returns the names of the authors: texts, or objects with a name.
+    fn authors(&self) -> Vec<String> {
+        let authors = self.authors.as_array().into_iter().flatten();
+        let names = authors.filter_map(|author| author.as_str().or_else(|| author.get("name")?.as_str()));
+        names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -118,27 +118,26 @@ impl<'de> Deserialize<'de> for Text {
 impl Notebook {
     fn into_document(self) -> Document {
         let Self { cells, worksheets, metadata } = self;
-        let Metadata { title, authors, kernelspec, language_info } = metadata;
-        let language = language_info.name.or(kernelspec.language).unwrap_or_default();
+        let metadata = metadata.unwrap_or_default();
+        let language = metadata.language();
         let cells: Vec<Cell> =
             cells.into_iter().chain(worksheets.into_iter().flat_map(|sheet| sheet.cells)).collect();
         let mut texts = Vec::new();
         let mut heading = String::new();
         for cell in &cells {
-            let text = cell.text(&language);
+            let text = cell.text(language);
             if heading.is_empty() && cell.cell_type != "code" {
                 heading = first_heading(&text);
             }
             texts.extend((!text.is_empty()).then_some(text));
             texts.extend(cell.outputs.iter().map(Output::text).filter(|text| !text.is_empty()));
         }
-        let title = title.map(|Text(title)| title).filter(|title| !title.trim().is_empty());
         Document {
-            title: title.unwrap_or_else(|| heading.clone()),
             heading,
-            authors: authors.into_iter().map(|author| author.name).filter(|name| !name.is_empty()).collect(),
+            authors: metadata.authors(),
             count: Some(("cells", cells.len())),
             text: texts.join("\n\n"),
+            title: metadata.title.0,
             ..Document::default()
         }
     }
@@ -227,7 +226,7 @@ mod tests {
             read.text,
             "# Analysis of *condors*\nBy wing\n\n```python\nx = wingspan()\n```\n\n3.2\n3.3\n\n<Figure>\n\nKeyError: 'wing'"
         );
-        assert_eq!((read.title.as_str(), read.count), ("Analysis of *condors", Some(("cells", 3))));
+        assert_eq!((read.heading.as_str(), read.count), ("Analysis of *condors", Some(("cells", 3))));
         assert_eq!(read.authors, ["Ann"]);
     }
 
@@ -243,10 +242,26 @@ mod tests {
     }
 
     #[test]
+    fn metadata_of_any_form_is_read() {
+        for (metadata, authors) in [
+            (json!({"authors": ["Ann", {"name": "Bo"}, 1], "kernelspec": null}), &["Ann", "Bo"][..]),
+            (json!({"authors": null, "language_info": "r", "title": null}), &[]),
+            (Value::Null, &[]),
+        ] {
+            let read =
+                document(json!({"metadata": metadata, "cells": [{"cell_type": "code", "source": "x"}]}));
+            assert_eq!(
+                (read.authors, read.text.as_str()),
+                (authors.iter().map(ToString::to_string).collect(), "```\nx\n```")
+            );
+        }
+    }
+
+    #[test]
     fn notebooks_of_version_3_are_read() {
         let read = document(json!({"nbformat": 3, "worksheets": [{"cells": [
             {"cell_type": "heading", "level": 2, "source": "Kites"}, {"cell_type": "code", "input": ["y", "z"], "outputs": [{"text": 5}]},
         ]}]}));
-        assert_eq!((read.title.as_str(), read.text.as_str()), ("Kites", "## Kites\n\n```\ny\nz\n```"));
+        assert_eq!((read.heading.as_str(), read.text.as_str()), ("Kites", "## Kites\n\n```\ny\nz\n```"));
     }
 }

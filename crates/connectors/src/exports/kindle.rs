@@ -1,20 +1,17 @@
 //! The reader of the highlights and notes of a Kindle (`My Clippings.txt`): a record for each.
 
-use fetchwell_core::fit::first_characters;
 use fetchwell_core::record::RecordData;
 
 use super::super::intake::Intake;
 use super::super::item::{FileRecord, Item, ReadError};
 use super::chat_time::read_written_time;
+use super::objects::title_from;
 
 /// Stream of highlights.
 const STREAM: &str = "highlights";
 
 /// Line between two entries.
 const SEPARATOR: &str = "==========";
-
-/// Maximum length of a title in characters.
-const MAX_TITLE: usize = 80;
 
 /// Words for notes and bookmarks in the languages of the device, in lower case. Anything else is a highlight.
 const NOTE_WORDS: [&str; 8] = ["note", "nota", "notiz", "notitie", "メモ", "笔记", "заметка", "anotação"];
@@ -92,7 +89,7 @@ impl<'t> Clipping<'t> {
             emitted_at: added.as_ref().map(|time| format!("{time}Z")).or_else(|| item.changed_at.clone()),
             identity: None,
         };
-        record.put_text("title", first_characters(text.lines().next().unwrap_or_default(), MAX_TITLE));
+        record.put_text("title", title_from(text, ""));
         record.put_text("book", book);
         record.put_text("author", author);
         record.put_text("kind", kind);

@@ -26,6 +26,6 @@ pub(crate) use self::evernote::read_enex;
 pub(crate) use self::github::read_github;
 pub(crate) use self::keep::read_keep;
 pub(crate) use self::kindle::{is_kindle, read_kindle};
-pub(crate) use self::slack::{SlackExports, is_name_list, listed_names, read_slack};
+pub(crate) use self::slack::{SlackExports, is_day as is_slack_day, is_name_list, listed_names, read_slack};
 pub(crate) use self::telegram::read_telegram;
 pub(crate) use self::whatsapp::{is_whatsapp, read_whatsapp};

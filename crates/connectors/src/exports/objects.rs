@@ -2,6 +2,7 @@
 
 use std::io::BufReader;
 
+use fetchwell_core::fit::first_characters;
 use fetchwell_core::record::RecordData;
 use jiff::Timestamp;
 use serde::de::{Deserializer, SeqAccess, Visitor};
@@ -58,6 +59,13 @@ impl<'de> Visitor<'de> for &mut Objects<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the first line of a text that is not blank, or the name of its first file, truncated as a title.
+pub(super) fn title_from<'a>(text: &'a str, file: &'a str) -> &'a str {
+    const MAX_TITLE: usize = 80;
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty());
+    first_characters(first.unwrap_or(file), MAX_TITLE)
 }
 
 /// Returns a text of an object, or an empty text.

@@ -14,13 +14,10 @@ use serde_json::Value;
 use super::super::intake::Intake;
 use super::super::item::{FileRecord, Item, ReadError};
 use super::super::meter::Meter;
-use super::objects::{text_at, time_of_seconds};
+use super::objects::{text_at, time_of_seconds, title_from};
 
 /// Stream of messages.
 const STREAM: &str = "messages";
-
-/// Maximum length of a title in characters.
-const MAX_TITLE: usize = 80;
 
 /// Value of a file that the export left out.
 const NOT_INCLUDED: &str = "(File";
@@ -56,7 +53,20 @@ struct Export<'e, 'i> {
 #[derive(Debug, Default)]
 struct Chat {
     id: String,
+    /// Name, which is missing for the own notes and for accounts that were deleted.
     name: String,
+    /// Kind of chat, such as `personal_chat`.
+    kind: String,
+}
+
+impl Chat {
+    fn shown_name(&self) -> &str {
+        match (self.name.as_str(), self.kind.as_str()) {
+            ("", "saved_messages") => "Saved Messages",
+            ("", _) => "Deleted account",
+            (name, _) => name,
+        }
+    }
 }
 
 /// A place in an export.
@@ -109,6 +119,7 @@ impl<'de> Visitor<'de> for Reader<'_, '_, '_> {
             self.export.meter.record_starts();
             match (self.place, name.as_str()) {
                 (Place::Chat, "name") => self.export.chat.name = name_of(&fields.next_value()?),
+                (Place::Chat, "type") => self.export.chat.kind = name_of(&fields.next_value()?),
                 (Place::Chat, "id") => self.export.chat.id = name_of(&fields.next_value()?),
                 (Place::Chat, "messages") => fields.next_value_seed(Place::Messages.seed(self.export))?,
                 (Place::Chat, "chats" | "left_chats") => {
@@ -174,10 +185,8 @@ impl Export<'_, '_> {
             identity: None,
         };
         let (text, files) = (message_text(message), attachments(message));
-        let first = text.lines().next().or(files.first().map(String::as_str)).unwrap_or_default();
-        record.put_text("title", first_characters(first, MAX_TITLE));
-        record
-            .put_text("channel", if self.chat.name.is_empty() { "Saved Messages" } else { &self.chat.name });
+        record.put_text("title", title_from(&text, files.first().map(String::as_str).unwrap_or_default()));
+        record.put_text("channel", self.chat.shown_name());
         record.put_text("from", text_at(message, "from"));
         record.put_text("date", time);
         record.put_text("edited_at", &seconds_at(message, "edited_unixtime").unwrap_or_default());
@@ -286,6 +295,18 @@ mod tests {
                 (message_text(message).as_str(), attachments(message)),
                 (text, files.into_iter().map(str::to_owned).collect())
             );
+        }
+    }
+
+    #[test]
+    fn chats_without_a_name_are_named_by_their_type() {
+        for (name, kind, expect) in [
+            ("Ana", "personal_chat", "Ana"),
+            ("", "personal_chat", "Deleted account"),
+            ("", "saved_messages", "Saved Messages"),
+        ] {
+            let chat = Chat { id: String::new(), name: name.to_owned(), kind: kind.to_owned() };
+            assert_eq!(chat.shown_name(), expect);
         }
     }
 

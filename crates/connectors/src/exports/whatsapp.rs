@@ -4,7 +4,6 @@
 //! The date has the form of the telephone's country, which the file does not name: the numbers of all messages tell
 //! their order.
 
-use fetchwell_core::fit::first_characters;
 use fetchwell_core::record::RecordData;
 use jiff::civil::DateTime;
 
@@ -12,6 +11,7 @@ use super::super::intake::Intake;
 use super::super::item::{FileRecord, Item, ReadError};
 use super::super::values::DateOrder;
 use super::chat_time::Stamp;
+use super::objects::title_from;
 
 /// Stream of messages.
 const STREAM: &str = "messages";
@@ -22,8 +22,23 @@ const SIGN_LINES: usize = 20;
 /// Maximum length of the name of a sender in bytes.
 const MAX_NAME_BYTES: usize = 120;
 
-/// Maximum length of a title in characters.
-const MAX_TITLE: usize = 80;
+/// Notes behind the name of a file, in several languages and in lower case.
+const FILE_NOTES: [&str; 14] = [
+    "file attached",
+    "datei angehängt",
+    "archivo adjunto",
+    "fichier joint",
+    "file allegato",
+    "arquivo anexado",
+    "ficheiro anexado",
+    "bestand bijgevoegd",
+    "plik załączony",
+    "bifogad fil",
+    "fil vedhæftet",
+    "fil vedlagt",
+    "файл добавлен",
+    "dosya ekli",
+];
 
 /// Words after the name of a chat in the name of its file (`WhatsApp Chat with Ann`), in several languages.
 const CHAT_WORDS: [&str; 9] = [" with ", " mit ", " con ", " avec ", " com ", " met ", " med ", " - ", " z "];
@@ -153,11 +168,7 @@ impl ChatMessage<'_> {
             emitted_at: Some(format!("{date}Z")),
             identity: None,
         };
-        let first = text.lines().next().unwrap_or_default();
-        record.put_text(
-            "title",
-            first_characters(if first.is_empty() { &attachment } else { first }, MAX_TITLE),
-        );
+        record.put_text("title", title_from(&text, &attachment));
         record.put_text("channel", chat);
         record.put_text("from", self.sender);
         record.put_text("date", &date);
@@ -184,7 +195,8 @@ fn split_attachment(text: &str) -> (String, String) {
         }
     }
     if let Some((name, note)) = first.rsplit_once(" (")
-        && note.ends_with(')')
+        && let Some(note) = note.strip_suffix(')')
+        && (is_notice || FILE_NOTES.contains(&note.to_lowercase().as_str()))
         && is_file_name(name)
     {
         return (plain(name), plain(rest));
@@ -198,7 +210,10 @@ fn split_attachment(text: &str) -> (String, String) {
 /// Returns true for a name such as `IMG-20240305-WA0001.jpg` or `Plan 2.pdf`.
 fn is_file_name(name: &str) -> bool {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension).unwrap_or_default();
-    matches!(extension.len(), 2..=5) && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    // The extension of a video may be `3gp`.
+    matches!(extension.len(), 2..=5)
+        && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && extension.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
 /// Returns the name of a chat: that in the name of its file, or of the archive of a `_chat.txt`.
@@ -206,7 +221,10 @@ fn chat_name(path: &str) -> &str {
     let mut segments = path.rsplit('/');
     let name = segments.next().unwrap_or(path);
     let name = if name.eq_ignore_ascii_case("_chat.txt") { segments.next().unwrap_or(name) } else { name };
-    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    // The name of a person may have a dot.
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    let is_known = extension.is_some_and(|extension| matches!(extension.as_str(), "txt" | "zip"));
+    let stem = if is_known { name.get(..name.len() - 4).unwrap_or(name) } else { name };
     let word = CHAT_WORDS.iter().filter(|_| stem.to_ascii_lowercase().contains("whatsapp"));
     let named = word.filter_map(|word| stem.split_once(word)).min_by_key(|(before, _)| before.len());
     named.map_or(stem, |(_, name)| name).trim()
@@ -280,6 +298,8 @@ mod tests {
             ("WhatsApp-Chat mit Ana.txt", "Ana"),
             ("Chat de WhatsApp con Ana.txt", "Ana"),
             ("chat - ana.txt", "chat - ana"),
+            ("WhatsApp Chat with Dr. Smith/_chat.txt", "Dr. Smith"),
+            ("WhatsApp Chat with Dr. Smith.TXT", "Dr. Smith"),
         ] {
             assert_eq!(chat_name(path), expect);
         }
@@ -295,6 +315,10 @@ mod tests {
             ("\u{200E}Bild weggelassen", "Bild weggelassen", ""),
             ("a <b> c", "", "a <b> c"),
             ("see you (at noon)", "", "see you (at noon)"),
+            ("Wir treffen uns um 9.30 (pünktlich)", "", "Wir treffen uns um 9.30 (pünktlich)"),
+            ("I like node.js (really)", "", "I like node.js (really)"),
+            ("\u{200E}VID-1.3gp (arquivo novo)", "VID-1.3gp", ""),
+            ("\u{200E}um 9.30 (file attached)", "", "um 9.30 (file attached)"),
             ("", "", ""),
         ] {
             assert_eq!(split_attachment(text), (attachment.to_owned(), body.to_owned()), "{text}");

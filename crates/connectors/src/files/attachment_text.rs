@@ -72,7 +72,7 @@ impl AttachmentText {
             self.text.push_str(piece);
         }
         self.is_full |= piece.len() < text.len();
-        if self.is_full { Err(ImportError::Stopped) } else { Ok(()) }
+        if self.is_full { Err(ImportError::AttachmentBounds) } else { Ok(()) }
     }
 
     /// Begins the text of another file in the attachment.
@@ -183,7 +183,7 @@ mod tests {
     fn a_text_that_is_too_long_is_cut() {
         let mut text = AttachmentText::new("a.pdf", 10);
         let ended = take(&mut text, DOCUMENTS, json!({"title": "a", "path": "a.pdf", "body": "öööööööö"}));
-        assert!(matches!(ended, Err(ImportError::Stopped)) && text.is_full());
+        assert!(matches!(ended, Err(ImportError::AttachmentBounds)) && text.is_full());
         assert_eq!(text.into_text(), "ööööö");
     }
 }

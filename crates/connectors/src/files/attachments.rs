@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io::Cursor;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::ImportError;
 use super::super::archive::ArchiveLimits;
@@ -42,6 +42,10 @@ impl AttachmentReader for Attachments<'_> {
         self.outer.map_or_else(|| AttachmentBounds::for_message(message_bytes), AttachmentBounds::nested)
     }
 
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     fn read(&self, file: &AttachedFile<'_>, bounds: &AttachmentBounds) -> AttachedText {
         let mut problems = Problems::default();
         let item = match Item::from_reader(file.name.to_owned(), None, Box::new(Cursor::new(file.bytes))) {
@@ -64,12 +68,14 @@ impl AttachmentReader for Attachments<'_> {
         };
         match ended {
             Ok(()) => {}
-            Err(ImportError::Stopped) if text.is_full() => {
+            Err(ImportError::AttachmentBounds) if text.is_full() => {
                 let max = bounds.text_left();
                 let reason =
                     format!("its text is cut: {max} bytes are left for the attachments of the message");
                 problems.add(file.name, &reason);
             }
+            // The file beyond the bounds was rejected, and the message of a stop is not written.
+            Err(ImportError::AttachmentBounds | ImportError::Stopped) => {}
             Err(error) => problems.add(file.name, &error.to_string()),
         }
         problems.into_text(text.into_text())
@@ -114,5 +120,41 @@ impl Report for Problems {
 
     fn unread_attachment(&mut self, place: &str, name: &str, reason: &str) {
         self.add(&format!("{place}/{name}"), reason);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+
+    #[test]
+    fn an_archive_beyond_the_bounds_has_one_problem() {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        for name in ["a.txt", "b.txt", "c.txt"] {
+            zip.start_file(name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(b"text").unwrap();
+        }
+        let bytes = zip.finish().unwrap().into_inner();
+        let file = AttachedFile { name: "a.zip", bytes: &bytes };
+        let stop = AtomicBool::new(false);
+        let reader = Attachments::new(None, &stop);
+        let bounds = reader.begin(10_000);
+        // The archive and one file in it may be read.
+        for _ in 2..1_000 {
+            bounds.count_file().unwrap();
+        }
+        let AttachedText { text, problems } = reader.read(&file, &bounds);
+        assert_eq!(text, "[a.txt]\n\ntext");
+        let names: Vec<_> = problems.iter().map(|problem| problem.name.as_str()).collect();
+        assert_eq!(names, ["a.zip/b.txt"]);
+        // What the user stopped is no problem of the attachment.
+        stop.store(true, Ordering::Relaxed);
+        let stopped = reader.read(&file, &reader.begin(10_000));
+        assert!(stopped.is_empty() && reader.is_stopped(), "{stopped:?}");
     }
 }

@@ -130,12 +130,16 @@ fn binary_kind(head: &[u8], extension: &str) -> Option<FileKind> {
     }
     // Documents of Office 97 to 2003, and encrypted ones of later programs.
     if head.starts_with(b"\xD0\xCF\x11\xE0") {
-        if is_outlook_message(head) {
-            return Some(FileKind::Msg);
-        }
         let kind = FileKind::from_extension(extension);
-        return kind
-            .filter(|kind| matches!(kind, FileKind::Docx | FileKind::Msg | FileKind::Pptx | FileKind::Xlsx));
+        let is_office = |kind: &FileKind| matches!(kind, FileKind::Docx | FileKind::Pptx | FileKind::Xlsx);
+        // A document may contain a message, and a message a document.
+        return match kind {
+            Some(FileKind::Msg) => kind,
+            Some(office) if is_office(&office) && (has_office_stream(head) || !is_outlook_message(head)) => {
+                kind
+            }
+            _ => is_outlook_message(head).then_some(FileKind::Msg),
+        };
     }
     let signatures: [(&[u8], usize, FileKind); 3] = [
         (b"\x1F\x8B", 0, FileKind::Gzip),
@@ -150,8 +154,17 @@ fn binary_kind(head: &[u8], extension: &str) -> Option<FileKind> {
 
 /// Returns true if the container of Office 97 has the properties of a message of Outlook.
 fn is_outlook_message(head: &[u8]) -> bool {
-    const NAME: &str = "__properties_version1.0";
-    let name: Vec<u8> = NAME.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    has_entry(head, "__properties_version1.0")
+}
+
+/// Returns true if the container of Office 97 has the stream of a document, a workbook or a presentation.
+fn has_office_stream(head: &[u8]) -> bool {
+    ["WordDocument", "Workbook", "PowerPoint Document"].iter().any(|name| has_entry(head, name))
+}
+
+/// Returns true if the start of a compound file has an entry with this name.
+fn has_entry(head: &[u8], name: &str) -> bool {
+    let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
     head.windows(name.len()).any(|bytes| bytes == name)
 }
 
@@ -302,6 +315,21 @@ mod tests {
         check("a", b"SQLite format 3\0", Some(FileKind::Sqlite));
         check("a.doc", b"{\\rtf1 \\bin1 \0}", Some(FileKind::Rtf));
         check("a.msg", b"\xD0\xCF\x11\xE0", Some(FileKind::Msg));
+        let compound = |names: &str| {
+            let names: Vec<u8> = names.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            [&b"\xD0\xCF\x11\xE0\0\0"[..], &names].concat()
+        };
+        for (name, entries, expect) in [
+            ("a.doc", "__properties_version1.0", Some(FileKind::Msg)),
+            ("a.doc", "__properties_version1.0 WordDocument", Some(FileKind::Docx)),
+            ("a.xls", "Workbook __properties_version1.0", Some(FileKind::Xlsx)),
+            ("a.ppt", "", Some(FileKind::Pptx)),
+            ("a.msg", "__properties_version1.0 WordDocument", Some(FileKind::Msg)),
+            ("a", "__properties_version1.0", Some(FileKind::Msg)),
+            ("a.db", "other", None),
+        ] {
+            check(name, &compound(entries), expect);
+        }
         check("a.rtf", b"some text", None);
     }
 

@@ -1,7 +1,7 @@
 //! The kinds of JSON files: exports of programs, by the keys of their first object.
 
 use super::super::documents::is_generated;
-use super::super::exports::is_name_list;
+use super::super::exports::{is_name_list, is_slack_day};
 use super::super::item::{FileKind, Item};
 
 /// Log beside the messages of an export of Slack, which is no record.
@@ -27,7 +27,8 @@ pub(super) fn json_kind(start: &str, item: &Item<'_>) -> Option<FileKind> {
     if has("chat_messages") {
         return Some(FileKind::Claude);
     }
-    if is_slack_day(&item.path) && has("ts") {
+    // `CHANNEL/2026-04-01.json`
+    if item.path.contains('/') && is_slack_day(item.name()) && has("ts") {
         return Some(FileKind::Slack);
     }
     let has_address = || ["/issues/", "/pull/"].iter().any(|part| list.contains(part));
@@ -111,13 +112,6 @@ fn end_of_string(text: &str) -> Option<usize> {
         is_escaped = byte == b'\\' && !is_escaped;
         ends
     })
-}
-
-/// Returns true if a file is named as a day of a Slack channel: `CHANNEL/2026-04-01.json`.
-fn is_slack_day(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let day = name.strip_suffix(".json").unwrap_or_default();
-    path.contains('/') && day.len() == 10 && day.parse::<jiff::civil::Date>().is_ok()
 }
 
 #[cfg(test)]

@@ -291,7 +291,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
                 Some(kind) if self.selection.has_entry(kind) => {
                     if let Some(Err(reason)) = self.bounds.map(AttachmentBounds::count_file) {
                         self.reject(&item.path, &Problem::too_large(reason));
-                        return Err(ImportError::Stopped);
+                        return Err(ImportError::AttachmentBounds);
                     }
                     self.read_kind(kind, item, limits)?;
                 }

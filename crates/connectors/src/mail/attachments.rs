@@ -116,7 +116,7 @@ impl<'r> Attachments<'r> {
         }
     }
 
-    /// Adds the reason why an attachment was not read completely.
+    /// Adds a part that is missing in the texts.
     pub(super) fn add_problem(&mut self, problem: AttachmentProblem) {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);

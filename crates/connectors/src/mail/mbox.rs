@@ -67,9 +67,10 @@ impl MailboxImport<'_> {
         }
         let parse = |raw: Vec<u8>| {
             let record = read_message(&raw, attachments)?;
+            let is_complete = !attachments.is_stopped() || !record.data.contains_key("attachments");
             // Texts of attachments may be longer than the message.
             let bytes = raw.len().max(text_bytes_of(&record.data));
-            Ok((record, bytes))
+            Ok((record, bytes, is_complete))
         };
         let read = |send: &mut PieceSink<'_, u64, Vec<u8>>| {
             while let Some((line, message)) = mailbox.next_message(reader).map_err(unreadable)? {
@@ -82,7 +83,9 @@ impl MailboxImport<'_> {
         };
         let stop = intake.stop_flag();
         parse_ahead(stop, &parse, read, &mut |line, message| match message {
-            Ok((MailRecord { key, mut data, identity, emitted_at }, bytes)) => {
+            // The next import reads it again.
+            Ok((_half_read, _, false)) => Err(ImportError::Stopped),
+            Ok((MailRecord { key, mut data, identity, emitted_at }, bytes, true)) => {
                 if let Some(origin) = origin {
                     data.shift_insert(0, "path".to_owned(), Value::from(origin));
                 }
@@ -223,7 +226,12 @@ fn append(mut message: Vec<u8>, line: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
+    use std::sync::atomic::AtomicBool;
 
+    use fetchwell_core::record::RecordData;
+
+    use super::super::super::attached::{AttachedFile, AttachedText, AttachmentBounds};
+    use super::super::super::intake::{RecordSink, Report};
     use super::*;
 
     fn messages(text: &str) -> Vec<(u64, String)> {
@@ -279,5 +287,52 @@ mod tests {
         let text = format!("From \nSubject: 1\n\nFrom a@x\n{headers}Date: x\n\nend\n");
         let expect = text.split_once('\n').unwrap().1;
         assert_eq!(messages(&text), [(1, expect.to_owned())]);
+    }
+
+    /// A reader that the user stopped.
+    struct Stopped;
+
+    impl AttachmentReader for Stopped {
+        fn begin(&self, message_bytes: usize) -> AttachmentBounds {
+            AttachmentBounds::for_message(message_bytes)
+        }
+
+        fn is_stopped(&self) -> bool {
+            true
+        }
+
+        fn read(&self, _file: &AttachedFile<'_>, _bounds: &AttachmentBounds) -> AttachedText {
+            AttachedText::default()
+        }
+    }
+
+    /// A receiver that counts records.
+    struct Count(usize);
+
+    impl RecordSink for Count {
+        fn take(&mut self, _stream: &str, _data: RecordData) -> Result<(), ImportError> {
+            self.0 += 1;
+            Ok(())
+        }
+    }
+
+    struct NoReport;
+
+    impl Report for NoReport {
+        fn rejected(&mut self, _place: &dyn std::fmt::Display, _reason: &str) {}
+    }
+
+    #[test]
+    fn a_message_is_not_written_if_its_attachments_were_stopped() {
+        let plain = "From a@x Mon Apr  6 09:00:00 2026\nSubject: 1\n\ntext\n\n";
+        let attached =
+            "From a@x Mon Apr  6 09:00:00 2026\nSubject: 2\nContent-Type: application/pdf; name=a.pdf\n\nx\n";
+        let stop = AtomicBool::new(false);
+        let (mut sink, mut report) = (Count(0), NoReport);
+        let mut intake = Intake::collect(&mut sink, &mut report, &stop);
+        let mailbox = format!("{plain}{attached}");
+        let read = read_mailbox(&mut mailbox.as_bytes(), "a.mbox", "messages", &Stopped, &mut intake);
+        drop(intake);
+        assert!(matches!(read, Err(ImportError::Stopped)) && sink.0 == 1, "{read:?}");
     }
 }

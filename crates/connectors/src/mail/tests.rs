@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::super::attached::NoAttachments;
+use super::super::intake::ATTACHMENT_PROBLEMS;
 use super::*;
 
 fn read_message(raw: &[u8]) -> Result<MailRecord, String> {
@@ -319,4 +320,26 @@ fn headers_in_other_bytes_keep_the_identity() {
     assert_eq!(read.data.get("subject"), Some(&json!("Größe")));
     assert_eq!(read.data.get("labels"), Some(&json!(["Café"])));
     assert_eq!(read.identity.get("subject"), Some(&json!("Gr\u{FFFD}\u{FFFD}e")));
+}
+
+#[test]
+fn attached_messages_that_are_left_out_are_named() {
+    let mut raw = "Subject: innermost\n\ntext\n".to_owned();
+    for level in 0..7 {
+        raw = format!("Subject: {level}\nContent-Type: message/rfc822; name=m{level}.eml\n\n{raw}");
+    }
+    let shown = |raw: &str| {
+        let data = read_message(raw.as_bytes()).unwrap().data;
+        let problem = data[ATTACHMENT_PROBLEMS][0].clone();
+        let text = |field: &str| problem[field].as_str().unwrap_or_default().to_owned();
+        [text("name"), text("type"), text("reason")]
+    };
+    let reason = "it is in more than 5 messages that are attached to each other";
+    assert_eq!(shown(&raw), ["m1.eml", "message/rfc822", reason]);
+    // One that is encoded has a limit of its own.
+    let headers = format!("Content-Type: a/b{}\n\nx", "; a=b".repeat(10_000));
+    let encoded = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, headers);
+    let part = format!("Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n{encoded}");
+    let [name, _, reason] = shown(&multipart("mixed", &[&part]));
+    assert!(name == "attached message" && reason.contains("longer than 16384 bytes"), "{name}: {reason}");
 }

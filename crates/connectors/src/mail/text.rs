@@ -28,6 +28,12 @@ const MAX_FORWARDED_LEVELS: usize = 5;
 /// Line above the headers of a forwarded message, as mail programs write it.
 const FORWARDED: &str = "---------- Forwarded message ----------";
 
+/// Name of an attached message without one, in a problem.
+const UNNAMED_MESSAGE: &str = "attached message";
+
+/// Type of a signed part, in a problem.
+const SIGNED_TYPE: &str = "application/pkcs7-mime";
+
 /// Subtypes of attachments that contain text, besides `text/*`.
 const TEXT_SUBTYPES: [&str; 10] =
     ["ics", "json", "ld+json", "sql", "toml", "x-diff", "x-patch", "x-yaml", "xml", "yaml"];
@@ -75,8 +81,10 @@ impl<'r> Texts<'r> {
         for (id, part) in (0_u32..).zip(&message.parts) {
             let name = part.attachment_name().map(|name| file_name(&unmask(name)));
             if digest_messages.contains(&id) || is_message(part) {
-                self.attachments.add_names(name);
-                self.add_forwarded(message, part, level, allowance);
+                self.attachments.add_names(name.clone());
+                if let Err(reason) = self.add_forwarded(message, part, level, allowance) {
+                    self.leave_out(name.as_deref(), &media_type(part), part.contents().len(), reason);
+                }
             } else if let Some(protected) = Protected::read(part, name.as_deref()) {
                 self.add_protected(protected, name, level, allowance);
             } else if bodies.contains(id) && matches!(part.body, PartType::Text(_) | PartType::Html(_)) {
@@ -136,35 +144,43 @@ impl<'r> Texts<'r> {
             }
             Protected::Signed(content) if level < MAX_FORWARDED_LEVELS => {
                 let prepared = prepare(&content, allowance);
-                let parsed = prepared.as_deref().ok().and_then(|raw| MessageParser::default().parse(raw));
-                if let Some(inner) = parsed {
-                    self.add(&inner, level + 1, allowance);
+                let parsed = prepared.as_deref().map(|raw| MessageParser::default().parse(raw));
+                match parsed {
+                    Ok(Some(inner)) => self.add(&inner, level + 1, allowance),
+                    // Certificates alone have no content.
+                    Ok(None) => {}
+                    Err(reason) => {
+                        self.leave_out(name.as_deref(), SIGNED_TYPE, content.len(), reason.clone())
+                    }
                 }
             }
-            Protected::Signed(_) => {}
+            Protected::Signed(content) => {
+                self.leave_out(name.as_deref(), SIGNED_TYPE, content.len(), too_deep());
+            }
         }
         self.attachments.add_names(name);
     }
 
-    /// Adds the reason why an attached message was not read.
-    fn add_unread_message(&mut self, part: &MessagePart<'_>, reason: String) {
-        let name =
-            part.attachment_name().map_or_else(|| "message".to_owned(), |name| file_name(&unmask(name)));
-        let (media_type, bytes) = (media_type(part), part.contents().len());
+    /// Adds the problem of a part that is missing in the texts.
+    fn leave_out(&mut self, name: Option<&str>, media_type: &str, bytes: usize, reason: String) {
+        let (name, media_type) = (name.unwrap_or(UNNAMED_MESSAGE).to_owned(), media_type.to_owned());
         self.attachments.add_problem(AttachmentProblem { name, media_type, bytes, reason });
     }
 
-    /// Adds an attached message below its headers, or the reason why it exceeds a limit.
+    /// Adds an attached message below its headers.
+    ///
+    /// # Errors
+    ///
+    /// The message exceeds a limit, which the text names.
     fn add_forwarded(
         &mut self,
         message: &Message<'_>,
         part: &MessagePart<'_>,
         level: usize,
         allowance: &mut SearchAllowance,
-    ) {
+    ) -> Result<(), String> {
         if level == MAX_FORWARDED_LEVELS {
-            let reason = format!("it is attached to more than {MAX_FORWARDED_LEVELS} messages in each other");
-            return self.add_unread_message(part, reason);
+            return Err(too_deep());
         }
         let prepared = if part.encoding == Encoding::None {
             // This part was prepared together with its message.
@@ -172,13 +188,13 @@ impl<'r> Texts<'r> {
             let body = start.ok().zip(end.ok()).and_then(|(start, end)| message.raw_message.get(start..end));
             Cow::Borrowed(body.unwrap_or_default())
         } else {
-            match prepare(part.contents(), allowance) {
-                Ok(prepared) => prepared,
-                Err(reason) => return self.add_unread_message(part, reason),
-            }
+            prepare(part.contents(), allowance)?
         };
         let prepared = headers_in_utf8(&prepared).map_or(prepared, Cow::Owned);
-        let Some(inner) = MessageParser::default().parse(&*prepared) else { return };
+        let Some(inner) = MessageParser::default().parse(&*prepared) else {
+            let is_empty = prepared.trim_ascii().is_empty();
+            return if is_empty { Ok(()) } else { Err("it has no headers of a message".to_owned()) };
+        };
         let headers = [
             ("From", inner.from().map(address_line)),
             ("Date", date_of(&inner)),
@@ -197,7 +213,13 @@ impl<'r> Texts<'r> {
         if self.body.len() == before && inner.headers().is_empty() {
             append(&mut self.body, &String::from_utf8_lossy(&prepared));
         }
+        Ok(())
     }
+}
+
+/// Returns the reason why a message that is nested too deep is left out.
+fn too_deep() -> String {
+    format!("it is in more than {MAX_FORWARDED_LEVELS} messages that are attached to each other")
 }
 
 /// Returns the part numbers of messages in digests. They have no header that declares them as messages. The keys of

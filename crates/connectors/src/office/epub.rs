@@ -1,6 +1,6 @@
 //! The reader of EPUB books.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fetchwell_core::record::html_text::html_to_text;
 
@@ -15,6 +15,7 @@ use super::xml::{Node, walk_xml};
 pub(crate) fn read_epub(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
     let mut package = Package::open(item.read_all()?)?;
     let encryption = package.read("META-INF/encryption.xml")?.unwrap_or_default();
+    let encrypted: HashSet<&str> = encryption.split(['"', '\'']).collect();
     let main = main_part(&package.require("META-INF/container.xml")?)?;
     let xml = package.require(&main)?;
     let mut document = Document::default();
@@ -25,7 +26,7 @@ pub(crate) fn read_epub(item: &mut Item<'_>) -> Result<FileRecord, Problem> {
     document.count = Some(("chapters", chapters.len()));
     for chapter in chapters {
         // Fonts are often encrypted, chapters only if the book is protected.
-        if encryption.contains(&chapter) {
+        if encrypted.contains(chapter.as_str()) {
             return Err(Problem::encrypted("it is encrypted (a book with copy protection)"));
         }
         let Some(html) = package.read(&percent_decoded(&chapter))? else { continue };

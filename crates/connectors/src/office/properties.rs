@@ -23,6 +23,9 @@ pub(super) fn read_properties(xml: &str, document: &mut Document) -> Result<(), 
     })
 }
 
+/// Maximum number of authors, which are compared with each other.
+const MAX_AUTHORS: usize = 100;
+
 fn set_property(document: &mut Document, name: &str, value: &str) {
     if value.is_empty() {
         return;
@@ -30,7 +33,11 @@ fn set_property(document: &mut Document, name: &str, value: &str) {
     let text = value.to_owned();
     match name {
         "title" if document.title.is_empty() => document.title = text,
-        "creator" | "initial-creator" if !document.authors.contains(&text) => document.authors.push(text),
+        "creator" | "initial-creator"
+            if document.authors.len() < MAX_AUTHORS && !document.authors.contains(&text) =>
+        {
+            document.authors.push(text);
+        }
         "subject" | "description" if document.subject.is_empty() => document.subject = text,
         "keywords" => {
             let words = value.split([',', ';']).map(|word| word.trim().to_owned());

@@ -90,7 +90,7 @@ fn import_rows(
     text.skip(skipped).map_err(|problem| unreadable(path, &problem))?;
     let sample = Sample::read(&text, delimiter);
     let is_ascii = text.head().is_ascii();
-    let meter = Meter::default();
+    let meter = Meter::counting_lines();
     meter.record_starts();
     let reader = meter.watch(text.into_reader());
     let table =

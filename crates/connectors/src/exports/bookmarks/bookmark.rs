@@ -1,5 +1,7 @@
 //! A bookmark of a browser, and its record.
 
+use std::rc::Rc;
+
 use fetchwell_core::fit::first_characters;
 use fetchwell_core::record::RecordData;
 
@@ -14,9 +16,17 @@ const MAX_URL_BYTES: usize = 4_096;
 /// Maximum length of the name of a folder in characters. Every bookmark in it has the name.
 const MAX_FOLDER_NAME: usize = 200;
 
-/// Returns the name of a folder, truncated.
-pub(super) fn folder_name(name: &str) -> &str {
-    first_characters(name.trim(), MAX_FOLDER_NAME)
+/// Maximum length of the path of a folder in characters.
+const MAX_FOLDER_PATH: usize = 1_000;
+
+/// Returns the path of a folder in another one, truncated. Without a name it is the path of the other one.
+pub(super) fn folder_path(parent: &Rc<str>, name: &str) -> Rc<str> {
+    let name = first_characters(name.trim(), MAX_FOLDER_NAME);
+    match (&**parent, name) {
+        (_, "") => Rc::clone(parent),
+        ("", name) => name.into(),
+        (parent, name) => first_characters(&format!("{parent}/{name}"), MAX_FOLDER_PATH).into(),
+    }
 }
 
 /// A bookmark of a browser.
@@ -24,8 +34,8 @@ pub(super) fn folder_name(name: &str) -> &str {
 pub(super) struct Bookmark {
     pub(super) title: String,
     pub(super) url: String,
-    /// Names of the folders, joined by `/`.
-    pub(super) folder: String,
+    /// Path of the folder, which its bookmarks share.
+    pub(super) folder: Rc<str>,
     pub(super) tags: Vec<String>,
     pub(super) added: String,
     pub(super) note: String,

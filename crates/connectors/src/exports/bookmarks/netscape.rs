@@ -1,5 +1,7 @@
 //! The reader of the HTML file in which browsers export bookmarks (`NETSCAPE-Bookmark-file-1`).
 
+use std::rc::Rc;
+
 use html5gum::emitters::default::StartTag;
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 use serde_json::Value;
@@ -7,7 +9,7 @@ use serde_json::Value;
 use super::super::super::intake::Intake;
 use super::super::super::item::{Item, ReadError};
 use super::super::super::values::time_of_value;
-use super::bookmark::{Bookmark, folder_name};
+use super::bookmark::{Bookmark, folder_path};
 
 /// Maximum nesting of folders.
 const MAX_FOLDERS: usize = 100;
@@ -44,8 +46,8 @@ fn each_bookmark(
     html: &str,
     visit: &mut dyn FnMut(Bookmark) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
-    // The names of open folders: the name of a folder precedes its list.
-    let (mut folders, mut name) = (Vec::<String>::new(), String::new());
+    // The paths of open folders: the name of a folder precedes its list.
+    let (mut folders, mut name) = (Vec::<Rc<str>>::new(), String::new());
     let (mut element, mut bookmark) = (Element::None, None::<Bookmark>);
     for token in Tokenizer::new_with_emitter(html, DefaultEmitter::default()) {
         let Ok(token) = token;
@@ -55,7 +57,7 @@ fn each_bookmark(
                     if let Some(bookmark) = bookmark.take() {
                         visit(bookmark)?;
                     }
-                    bookmark = Some(read_link(&tag, &folders));
+                    bookmark = Some(read_link(&tag, folders.last().cloned().unwrap_or_default()));
                     element = Element::Link;
                 }
                 b"h3" => (element, name) = (Element::Folder, String::new()),
@@ -64,7 +66,8 @@ fn each_bookmark(
                 b"dl" => {
                     element = Element::None;
                     if folders.len() < MAX_FOLDERS {
-                        folders.push(folder_name(&std::mem::take(&mut name)).to_owned());
+                        let parent = folders.last().cloned().unwrap_or_default();
+                        folders.push(folder_path(&parent, &std::mem::take(&mut name)));
                     }
                 }
                 _ => {}
@@ -92,18 +95,17 @@ fn each_bookmark(
     bookmark.map_or(Ok(()), visit)
 }
 
-fn read_link(tag: &StartTag<()>, folders: &[String]) -> Bookmark {
+fn read_link(tag: &StartTag<()>, folder: Rc<str>) -> Bookmark {
     let attribute = |name: &str| {
         let value = tag.attributes.get(name.as_bytes());
         value.map(|value| String::from_utf8_lossy(value).into_owned()).unwrap_or_default()
     };
-    let names: Vec<&str> = folders.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
     let seconds: Option<i64> = attribute("add_date").parse().ok();
     let tags = attribute("tags");
     let tags = tags.split(',').map(str::trim).filter(|tag| !tag.is_empty());
     Bookmark {
         url: attribute("href"),
-        folder: names.join("/"),
+        folder,
         tags: tags.map(str::to_owned).collect(),
         added: seconds.and_then(|seconds| time_of_value(&Value::from(seconds))).unwrap_or_default(),
         ..Bookmark::default()
@@ -129,13 +131,27 @@ mod tests {
         let expect = Bookmark {
             title: "The ibis".to_owned(),
             url: "https://x.test/?a=1&b=2".to_owned(),
-            folder: "Birds & more".to_owned(),
+            folder: "Birds & more".into(),
             tags: vec!["water".to_owned(), "wing".to_owned()],
             added: "2024-05-01T08:00:00Z".to_owned(),
             note: "Seen in May\n".to_owned(),
         };
         assert_eq!((found.len(), &found[0]), (2, &expect));
         assert!(!found[1].is_page() && found[1].folder.is_empty());
+        // The path of a deep folder is truncated, and all bookmarks in it share it.
+        let deep = format!("{}{}", "<h3>name<dl>".repeat(90), "<a href=x>".repeat(3))
+            .replace("name", &"n".repeat(200));
+        found.clear();
+        each_bookmark(&deep, &mut |bookmark| {
+            found.push(bookmark);
+            Ok(())
+        })
+        .unwrap();
+        assert!(
+            found.len() == 3
+                && found[0].folder.len() == 1_000
+                && Rc::ptr_eq(&found[0].folder, &found[2].folder)
+        );
         assert!(is_bookmarks("<!DOCTYPE NETSCAPE-Bookmark-file-1>") && !is_bookmarks("<!doctype html>"));
     }
 }

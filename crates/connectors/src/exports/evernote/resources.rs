@@ -40,6 +40,8 @@ impl<R: Read> WithoutResources<R> {
         let mut chunk = std::mem::take(&mut self.unread);
         self.is_at_end = self.reader.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut chunk)? == 0;
         let mut rest = chunk.as_slice();
+        // End of the bytes that were searched for the end of a tag in vain.
+        let mut searched = 0;
         loop {
             let mark = if self.is_in_data { END } else { START };
             let found = rest.windows(mark.len()).position(|window| window == mark);
@@ -59,8 +61,11 @@ impl<R: Read> WithoutResources<R> {
                 self.is_in_data = false;
                 continue;
             }
-            let close = rest.iter().take(CHUNK_BYTES).position(|byte| *byte == b'>');
-            let Some(close) = close else {
+            let at = chunk.len() - rest.len();
+            let (from, to) = (searched.max(at), chunk.len().min(at + CHUNK_BYTES));
+            let close = chunk.get(from..to).unwrap_or_default().iter().position(|byte| *byte == b'>');
+            let Some(close) = close.map(|close| close + from - at) else {
+                searched = to;
                 // The tag ends in the next chunk, or is none.
                 if self.is_at_end || rest.len() >= CHUNK_BYTES {
                     self.ready.extend_from_slice(take(&mut rest, START.len()));
@@ -134,5 +139,19 @@ mod tests {
                 assert_eq!(read, expect, "{size}");
             }
         }
+        let open = format!("{}<data x>y</data>", "<data ".repeat(20_000));
+        let mut read = String::new();
+        WithoutResources::new(open.as_bytes()).read_to_string(&mut read).unwrap();
+        assert_eq!(read, open.replace('y', ""));
+    }
+
+    #[test]
+    fn tags_without_an_end_take_linear_time() {
+        crate::measured::assert_linear(20_000, &|count| {
+            let open = "<data".repeat(count);
+            let mut read = String::new();
+            WithoutResources::new(open.as_bytes()).read_to_string(&mut read).unwrap();
+            assert_eq!(read, open);
+        });
     }
 }

@@ -7,6 +7,9 @@ use super::super::objects::{objects_at, text_at};
 use super::names::Names;
 use super::notation::{add_link, plain_text};
 
+/// Bytes of a text after which people and channels are shown by their ids: a name is much longer than an id.
+const MAX_NAMED_BYTES: usize = 4 * 1024 * 1024;
+
 /// Returns the text of all blocks of an object, each in lines of its own. Buttons and menus have none.
 pub(super) fn text_of_blocks(object: &RecordData, names: &Names) -> String {
     let mut text = String::new();
@@ -58,6 +61,7 @@ fn add_block(block: &RecordData, names: &Names, text: &mut String) {
 
 /// Appends the text of an element.
 fn add_element(element: &RecordData, names: &Names, text: &mut String) {
+    let known = (text.len() < MAX_NAMED_BYTES).then_some(names);
     match text_at(element, "type") {
         "text" | "plain_text" => text.push_str(text_at(element, "text")),
         "mrkdwn" => text.push_str(&plain_text(text_at(element, "text"), names)),
@@ -65,11 +69,12 @@ fn add_element(element: &RecordData, names: &Names, text: &mut String) {
         "user" => {
             let id = text_at(element, "user_id");
             text.push('@');
-            text.push_str(names.person(id).unwrap_or(id));
+            text.push_str(known.and_then(|names| names.person(id)).unwrap_or(id));
         }
         "channel" => {
+            let id = text_at(element, "channel_id");
             text.push('#');
-            text.push_str(&names.channel_of(text_at(element, "channel_id")));
+            text.push_str(&known.map_or_else(|| id.to_owned(), |names| names.channel_of(id)));
         }
         "broadcast" => {
             text.push('@');

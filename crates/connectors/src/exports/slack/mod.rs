@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use fetchwell_core::record::RecordData;
 
 use self::names::{Names, name_lists};
-pub(crate) use self::names::{is_name_list, listed_names};
+pub(crate) use self::names::{is_day, is_name_list, listed_names};
 use self::text::{MessageText, message_text};
 use self::threads::Threads;
 use super::super::intake::Intake;

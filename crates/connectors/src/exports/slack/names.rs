@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use fetchwell_core::fit::first_characters;
 use fetchwell_core::record::RecordData;
 use serde_json::Value;
 
@@ -21,6 +22,9 @@ const MAX_NAMES: usize = 500_000;
 
 /// Maximum number of people after which direct messages are named.
 const MAX_MEMBERS: usize = 16;
+
+/// Maximum length of a name or an id in characters. A message may have it thousands of times.
+const MAX_NAME: usize = 200;
 
 /// The names of an export.
 #[derive(Debug, Default)]
@@ -59,14 +63,14 @@ impl Names {
     }
 
     fn add_channel(&mut self, channel: &RecordData) {
-        let (id, name) = (text_at(channel, "id"), text_at(channel, "name"));
+        let (id, name) = (text_at(channel, "id"), truncated(text_at(channel, "name")));
         let members = channel.get("members").and_then(Value::as_array).into_iter().flatten();
-        let members: Vec<String> =
-            members.filter_map(Value::as_str).take(MAX_MEMBERS).map(str::to_owned).collect();
+        let members = members.filter_map(Value::as_str).take(MAX_MEMBERS);
+        let members: Vec<String> = members.map(|id| truncated(id).to_owned()).collect();
         // A direct message of two has no name, and one of several has a name such as `mpdm-ann--bob--cleo-1`.
         let is_direct = (name.is_empty() || name.starts_with("mpdm-")) && !members.is_empty();
         let known = if is_direct { Channel::Direct(members) } else { Channel::Named(name.to_owned()) };
-        for key in [id, name] {
+        for key in [id, text_at(channel, "name")] {
             if !key.is_empty() {
                 self.channels.insert(key.to_owned(), known.clone());
             }
@@ -91,7 +95,7 @@ impl Names {
             id,
             text_at(message, "bot_id"),
         ];
-        names.into_iter().find(|name| !name.is_empty()).unwrap_or_default().to_owned()
+        truncated(names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()).to_owned()
     }
 
     /// Returns the name of a person.
@@ -105,7 +109,7 @@ impl Names {
             Some(Channel::Named(name)) if !name.is_empty() => name.clone(),
             Some(Channel::Direct(members)) => {
                 let names = members.iter().map(|id| self.person(id).unwrap_or(id));
-                names.collect::<Vec<_>>().join(", ")
+                truncated(&names.collect::<Vec<_>>().join(", ")).to_owned()
             }
             _ => key.to_owned(),
         }
@@ -116,7 +120,11 @@ impl Names {
 fn name_in(profile: &RecordData) -> Option<String> {
     let fields = ["real_name", "display_name", "name"];
     let mut names = fields.iter().map(|field| text_at(profile, field).trim());
-    names.find(|name| !name.is_empty()).map(str::to_owned)
+    names.find(|name| !name.is_empty()).map(|name| truncated(name).to_owned())
+}
+
+fn truncated(name: &str) -> &str {
+    first_characters(name, MAX_NAME)
 }
 
 /// Returns the paths of the lists in the folder of an export.
@@ -129,12 +137,15 @@ pub(crate) fn is_name_list(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| LISTS.contains(&name))
 }
 
+/// Returns true if the name of a file is that of a day of a channel: `2026-04-01.json`.
+pub(crate) fn is_day(name: &str) -> bool {
+    let day = name.strip_suffix(".json").unwrap_or_default();
+    day.len() == 10 && day.parse::<jiff::civil::Date>().is_ok()
+}
+
 /// Returns the paths of the lists on which the records of a file on disk depend, if it is a day of an export.
 pub(crate) fn listed_names(file: &Path) -> Vec<PathBuf> {
-    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let is_day = file.extension().is_some_and(|extension| extension == "json")
-        && stem.len() == 10
-        && stem.parse::<jiff::civil::Date>().is_ok();
+    let is_day = file.file_name().and_then(|name| name.to_str()).is_some_and(is_day);
     let folder = file.parent().and_then(Path::parent).filter(|_| is_day);
     folder.map(|folder| name_lists(folder).collect()).unwrap_or_default()
 }
@@ -160,7 +171,10 @@ mod tests {
         let names = names(&[
             ("x/dms.json", json!([{"id": "D1", "members": ["U1", "U2", 3]}])),
             ("x/mpims.json", json!([{"id": "G1", "name": "mpdm-ann--bob-1", "members": ["U1", "U9"]}])),
-            ("x/channels.json", json!([{"id": "C1", "name": "general", "members": ["U1"]}, {"id": "C2"}])),
+            (
+                "x/channels.json",
+                json!([{"id": "C1", "name": "general", "members": ["U1"]}, {"id": "C2"}, {"id": "long", "name": "n".repeat(500)}]),
+            ),
             (
                 "x/users.json",
                 json!([
@@ -177,6 +191,7 @@ mod tests {
             ("general", "general"),
             ("C2", "C2"),
             ("other", "other"),
+            ("long", &"n".repeat(MAX_NAME)),
         ] {
             assert_eq!(names.channel_of(key), expect, "{key}");
         }

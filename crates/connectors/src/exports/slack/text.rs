@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use fetchwell_core::fit::first_characters;
 use fetchwell_core::record::RecordData;
 
-use super::super::objects::{objects_at, text_at};
+use super::super::objects::{objects_at, text_at, title_from};
 use super::blocks::text_of_blocks;
 use super::names::Names;
 use super::notation::plain_text;
@@ -46,8 +45,7 @@ pub(super) fn message_text(message: &RecordData, names: &Names) -> MessageText {
         body.add_new(texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default());
     }
     let body = body.into_text();
-    let first_line = body.lines().map(str::trim).find(|line| !line.is_empty());
-    let title = title_of(first_line.or(files.first().map(String::as_str)).unwrap_or_default());
+    let title = title_from(&body, files.first().map(String::as_str).unwrap_or_default()).to_owned();
     MessageText { title, body, files }
 }
 
@@ -64,12 +62,6 @@ fn add_written(object: &RecordData, fields: &[&str], names: &Names, body: &mut L
         own.texts.iter().for_each(|text| body.add(text));
         body.add_new(&blocks);
     }
-}
-
-/// Returns the start of a line as a title.
-fn title_of(line: &str) -> String {
-    const MAX_TITLE: usize = 80;
-    first_characters(line, MAX_TITLE).to_owned()
 }
 
 /// Texts with their words.

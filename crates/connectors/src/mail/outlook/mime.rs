@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::super::super::documents::rtf_document;
-use super::super::super::office::open_compound;
+use super::super::super::intake::AttachmentProblem;
 use super::super::super::skips::Problem;
 use super::super::super::text_input::encoding_of_code_page;
 use super::compressed_rtf::decompress;
@@ -23,7 +23,11 @@ const MAX_LEVELS: usize = 5;
 const MAX_ATTACHMENT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Maximum bytes of all attachments that are read.
-const MAX_ATTACHED_BYTES: usize = 32 * 1024 * 1024;
+const MAX_ATTACHED_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Maximum bytes of the streams that are read: three bodies and all attachments, and half as much for attached messages. In
+/// MIME they are at most twice as long.
+const MAX_READ_BYTES: u64 = 3 * MAX_ATTACHMENT_BYTES + MAX_ATTACHED_BYTES + 40 * 1024 * 1024;
 
 /// Maximum number of attachments of a message and of those attached to it.
 const MAX_ATTACHMENTS: usize = 5_000;
@@ -41,28 +45,44 @@ const MESSAGE_METHOD: u32 = 5;
 const KEPT_HEADERS: [&str; 9] =
     ["from", "to", "cc", "date", "subject", "message-id", "in-reply-to", "references", "reply-to"];
 
+/// Maximum number of parts that are left out with a problem of their own.
+const MAX_PROBLEMS: usize = 50;
+
+/// A message in MIME, with the parts that are missing in it.
+pub(super) struct Mime {
+    pub(super) bytes: Vec<u8>,
+    pub(super) problems: Vec<AttachmentProblem>,
+}
+
 /// Converts a message to MIME.
 ///
 /// # Errors
 ///
 /// The container is damaged, or has no message.
-pub(super) fn mime_of(bytes: &[u8]) -> Result<Vec<u8>, Problem> {
-    let mut file = open_compound(bytes)?;
-    let mut writer = Writer { file: &mut file, written: String::new(), attached: 0, attachments: 0 };
+pub(super) fn mime_of(bytes: &[u8]) -> Result<Mime, Problem> {
+    convert(bytes, MAX_READ_BYTES)
+}
+
+fn convert(bytes: &[u8], max_read: u64) -> Result<Mime, Problem> {
+    let mut file = Compound::open(bytes, max_read)?;
+    let mut writer =
+        Writer { file: &mut file, written: String::new(), attached: 0, attachments: 0, problems: Vec::new() };
     let message = Storage::read(writer.file, Path::new("/"), 32, None);
     if !writer.is_message(&message) {
         return Err("it has no message in the form of Outlook".into());
     }
     writer.message(&message, 0);
-    Ok(writer.written.into_bytes())
+    let Writer { written, problems, .. } = writer;
+    Ok(Mime { bytes: written.into_bytes(), problems })
 }
 
 struct Writer<'f, 'b> {
     file: &'f mut Compound<'b>,
     written: String,
     /// Bytes of attachments so far.
-    attached: usize,
+    attached: u64,
     attachments: usize,
+    problems: Vec<AttachmentProblem>,
 }
 
 impl Writer<'_, '_> {
@@ -76,17 +96,42 @@ impl Writer<'_, '_> {
     /// Writes the headers, the body and the attachments of a message.
     fn message(&mut self, message: &Storage, level: usize) {
         self.headers(message);
+        self.name_left_out("headers");
         let boundary = format!("fetchwell-{level}-{:012}", self.written.len());
         self.line(&format!("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"{boundary}\"\n"));
         self.body(message, &boundary);
-        for path in message.children(self.file, "__attach_version1.0_") {
-            self.attachments += 1;
-            if self.attachments <= MAX_ATTACHMENTS {
-                let attachment = Storage::read(self.file, &path, 8, Some(message.code_page()));
-                self.attachment(&attachment, &boundary, level);
-            }
+        self.name_left_out("body");
+        let paths = message.children(self.file, "__attach_version1.0_");
+        let room = MAX_ATTACHMENTS.saturating_sub(self.attachments);
+        self.attachments = self.attachments.saturating_add(paths.len());
+        if let Some(others) = paths.len().checked_sub(room).filter(|others| *others > 0) {
+            let reason = format!("{others} attachments are left out: at most {MAX_ATTACHMENTS} are read");
+            self.add_problem("", "", 0, reason);
+        }
+        for path in paths.iter().take(room) {
+            let attachment = Storage::read(self.file, path, 8, Some(message.code_page()));
+            self.attachment(&attachment, &boundary, level);
         }
         self.line(&format!("--{boundary}--"));
+    }
+
+    /// Adds the problem of a part of which a stream was left out.
+    fn name_left_out(&mut self, name: &str) {
+        if let Some(bytes) = self.file.take_left_out() {
+            let reason = format!(
+                "{bytes} bytes of it are left out: at most {MAX_ATTACHMENT_BYTES} of a part, {MAX_ATTACHED_BYTES} of all \
+                 attachments and {MAX_READ_BYTES} of all parts are read"
+            );
+            self.add_problem(name, "", bytes, reason);
+        }
+    }
+
+    fn add_problem(&mut self, name: &str, media_type: &str, bytes: u64, reason: String) {
+        if self.problems.len() < MAX_PROBLEMS {
+            let (name, media_type) = (name.to_owned(), media_type.to_owned());
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            self.problems.push(AttachmentProblem { name, media_type, bytes, reason });
+        }
     }
 
     /// Writes the headers of the transport that are kept, and those that the properties have.
@@ -187,21 +232,26 @@ impl Writer<'_, '_> {
     fn attachment(&mut self, attachment: &Storage, boundary: &str, level: usize) {
         let mut names = [0x3707, 0x3704, 0x3001].into_iter().map(|tag| attachment.text(self.file, tag));
         let name = one_line(&names.find(|name| !name.is_empty()).unwrap_or_default());
-        let name = utf8_percent_encode(first_bytes(&name, MAX_HEADER_BYTES), NON_ALPHANUMERIC);
-        let disposition = format!("Content-Disposition: attachment; filename*=utf-8''{name}");
-        if attachment.number(0x3705) == Some(MESSAGE_METHOD) && level < MAX_LEVELS {
+        let name = first_bytes(&name, MAX_HEADER_BYTES);
+        let encoded = utf8_percent_encode(name, NON_ALPHANUMERIC);
+        let disposition = format!("Content-Disposition: attachment; filename*=utf-8''{encoded}");
+        let is_message = attachment.number(0x3705) == Some(MESSAGE_METHOD);
+        if is_message && level == MAX_LEVELS {
+            let reason = format!("it is in more than {MAX_LEVELS} messages that are attached to each other");
+            self.add_problem(name, "message/rfc822", 0, reason);
+        } else if is_message {
             let path = attachment.path().join("__substg1.0_3701000D");
             let inner = Storage::read(self.file, &path, 24, Some(attachment.code_page()));
             self.line(&format!("--{boundary}\nContent-Type: message/rfc822\n{disposition}\n"));
             return self.message(&inner, level + 1);
         }
-        let bytes = attachment.binary(self.file, 0x3701, MAX_ATTACHMENT_BYTES).unwrap_or_default();
-        let is_kept = self.attached + bytes.len() <= MAX_ATTACHED_BYTES;
-        let bytes = if is_kept { bytes } else { Vec::new() };
-        self.attached += bytes.len();
+        let room = MAX_ATTACHMENT_BYTES.min(MAX_ATTACHED_BYTES.saturating_sub(self.attached));
+        let bytes = attachment.binary(self.file, 0x3701, room).unwrap_or_default();
+        self.attached = self.attached.saturating_add(bytes.len() as u64);
         let declared = one_line(&attachment.text(self.file, 0x370E));
         let kind = if is_media_type(&declared) { declared.as_str() } else { "application/octet-stream" };
         self.part(&format!("--{boundary}\nContent-Type: {kind}\n{disposition}"), &bytes);
+        self.name_left_out(name);
     }
 
     fn part(&mut self, headers: &str, content: &[u8]) {
@@ -267,4 +317,73 @@ fn one_line(text: &str) -> String {
 
 fn rfc_2822(time: Timestamp) -> String {
     time.strftime("%a, %d %b %Y %H:%M:%S +0000").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write};
+
+    use super::*;
+
+    /// A compound file that is written.
+    type File = cfb::CompoundFile<Cursor<Vec<u8>>>;
+
+    fn write(file: &mut File, path: &str, content: &[u8]) {
+        file.create_stream(path).unwrap().write_all(content).unwrap();
+    }
+
+    /// Writes an attachment, and returns its path. Its method is that of a message or of a file.
+    fn attach(file: &mut File, message: &str, number: usize, method: u32) -> String {
+        let path = format!("{message}__attach_version1.0_#{number:08X}/");
+        file.create_storage(&path).unwrap();
+        let entry = [&[3, 0, 5, 0x37, 6, 0, 0, 0][..], &method.to_le_bytes(), &[0; 4]].concat();
+        write(file, &format!("{path}__properties_version1.0"), &[&[0; 8][..], &entry].concat());
+        write(file, &format!("{path}__substg1.0_3707001E"), format!("name {number}").as_bytes());
+        path
+    }
+
+    fn read(file: File, max_read: u64) -> (String, Vec<AttachmentProblem>) {
+        let Mime { bytes, problems } = convert(file.into_inner().get_ref(), max_read).unwrap();
+        (String::from_utf8(bytes).unwrap(), problems)
+    }
+
+    fn message() -> File {
+        let mut file = File::create(Cursor::new(Vec::new())).unwrap();
+        write(&mut file, "/__substg1.0_0037001E", b"Plan");
+        file
+    }
+
+    #[test]
+    fn attached_messages_are_read_within_one_limit() {
+        let mut file = message();
+        for number in 0..20 {
+            let inner = format!("{}__substg1.0_3701000D/", attach(&mut file, "/", number, MESSAGE_METHOD));
+            file.create_storage(&inner).unwrap();
+            write(&mut file, &format!("{inner}__substg1.0_1000001E"), &[b'x'; 10_000]);
+        }
+        let (written, problems) = read(file, 50_000);
+        assert!(written.len() < 100_000, "{}", written.len());
+        assert!(
+            problems.iter().any(|problem| problem.name == "body" && problem.reason.contains("10000 bytes"))
+        );
+    }
+
+    #[test]
+    fn attachments_that_are_left_out_are_named() {
+        let mut file = message();
+        let large = vec![b'x'; usize::try_from(MAX_ATTACHMENT_BYTES).unwrap() + 1];
+        for (number, content) in [&large[..], b"small"].into_iter().enumerate() {
+            let path = attach(&mut file, "/", number, 1);
+            write(&mut file, &format!("{path}__substg1.0_37010102"), content);
+        }
+        let mut outer = "/".to_owned();
+        for number in 2..9 {
+            outer = format!("{}__substg1.0_3701000D/", attach(&mut file, &outer, number, MESSAGE_METHOD));
+            file.create_storage(&outer).unwrap();
+        }
+        let (written, problems) = read(file, MAX_READ_BYTES);
+        assert!(written.contains(&STANDARD.encode("small")));
+        let shown: Vec<_> = problems.iter().map(|problem| (problem.name.as_str(), problem.bytes)).collect();
+        assert_eq!(shown, [("name 0", large.len()), ("name 7", 0)]);
+    }
 }

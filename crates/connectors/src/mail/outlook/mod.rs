@@ -15,14 +15,16 @@ mod storage;
 use std::panic::catch_unwind;
 
 use fetchwell_core::hex::hexadecimal;
+use fetchwell_core::record::RecordData;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::super::attached::AttachmentReader;
+use super::super::intake::{ATTACHMENT_PROBLEMS, AttachmentProblem};
 use super::super::item::{FileRecord, Item};
 use super::super::skips::Problem;
 use super::eml::message_record;
-use mime::mime_of;
+use mime::{Mime, mime_of};
 use storage::pad;
 
 /// Reads a message. One without a message id has the hash of the file as its key.
@@ -33,9 +35,11 @@ pub(crate) fn read_msg(
     let mut bytes = item.read_all()?;
     let own_key = format!("sha256-{}", hexadecimal(&Sha256::digest(&bytes)));
     pad(&mut bytes);
-    let mime = catch_unwind(|| mime_of(&bytes)).map_err(|_panic| Problem::internal())??;
+    let Mime { bytes: mime, problems } =
+        catch_unwind(|| mime_of(&bytes)).map_err(|_panic| Problem::internal())??;
     drop(bytes);
     let mut record = message_record(&mime, None, item, attachments)?;
+    add_problems(&mut record.data, problems);
     if record.key.starts_with("sha256-") {
         if record.data.get("thread_id").and_then(Value::as_str) == Some(&record.key) {
             record.data.insert("thread_id".to_owned(), Value::from(own_key.as_str()));
@@ -43,6 +47,19 @@ pub(crate) fn read_msg(
         record.key = own_key;
     }
     Ok(record)
+}
+
+/// Adds the problems of parts that are missing in the MIME of a message to those of its attachments.
+fn add_problems(data: &mut RecordData, problems: Vec<AttachmentProblem>) {
+    let problems = problems.iter().map(AttachmentProblem::to_value);
+    let mut all: Vec<Value> = problems.collect();
+    if all.is_empty() {
+        return;
+    }
+    if let Some(Value::Array(others)) = data.get_mut(ATTACHMENT_PROBLEMS).map(Value::take) {
+        all.extend(others);
+    }
+    data.insert(ATTACHMENT_PROBLEMS.to_owned(), Value::from(all));
 }
 
 #[cfg(test)]

@@ -3,14 +3,15 @@
 //! Texts and bytes are streams with the tag of the property in their name (`__substg1.0_0037001F`); numbers and times
 //! are in one stream of 16 bytes for each.
 
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use cfb::CompoundFile;
 use encoding_rs::{UTF_16LE, WINDOWS_1252};
 use jiff::Timestamp;
 
-use super::super::super::office::read_stream;
+use super::super::super::office::open_compound;
+use super::super::super::skips::Problem;
 use super::super::super::text_input::encoding_of_code_page;
 use super::super::super::values::time_since_1601;
 
@@ -20,16 +21,52 @@ const MAX_TEXT_BYTES: u64 = 16 * 1024 * 1024;
 /// Maximum bytes of the numbers and times of a storage.
 const MAX_NUMBERS_BYTES: u64 = 1024 * 1024;
 
-/// Maximum number of recipients or attachments of a message.
-const MAX_CHILDREN: usize = 5_000;
+/// Maximum number of recipients or attachments of a message that are listed.
+const MAX_CHILDREN: usize = 10_000;
 
 /// Types of properties.
 const UNICODE: u16 = 0x001F;
 const ANSI: u16 = 0x001E;
 const BINARY: u16 = 0x0102;
 
-/// A compound file in memory.
-pub(super) type Compound<'b> = CompoundFile<Cursor<&'b [u8]>>;
+/// A compound file in memory, with the bytes that may still be read: many streams can be one chain of sectors.
+pub(super) struct Compound<'b> {
+    file: CompoundFile<Cursor<&'b [u8]>>,
+    left: u64,
+    /// Bytes of the first stream that was not read, because it is too long or too many bytes were read before it.
+    left_out: Option<u64>,
+}
+
+impl<'b> Compound<'b> {
+    /// Opens a compound file of which this many bytes of streams are read.
+    ///
+    /// # Errors
+    ///
+    /// It is damaged: among others, a chain of sectors or a storage leads back to itself.
+    pub(super) fn open(bytes: &'b [u8], max_read: u64) -> Result<Self, Problem> {
+        let file = open_compound(bytes)?;
+        Ok(Self { file, left: max_read, left_out: None })
+    }
+
+    /// Returns and clears the bytes of the first stream that was left out since the last call.
+    pub(super) fn take_left_out(&mut self) -> Option<u64> {
+        self.left_out.take()
+    }
+
+    /// Reads a stream of at most this many bytes. Returns `None` for a missing, longer or damaged one.
+    fn stream(&mut self, path: &Path, max: u64) -> Option<Vec<u8>> {
+        let stream = self.file.open_stream(path).ok()?;
+        let length = stream.len();
+        let Some(left) = self.left.checked_sub(length).filter(|_| length <= max) else {
+            self.left_out.get_or_insert(length);
+            return None;
+        };
+        self.left = left;
+        let mut bytes = Vec::new();
+        stream.take(max).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+}
 
 /// Adds empty sectors to a container whose table of sectors is longer than the file, as some programs write it.
 pub(super) fn pad(bytes: &mut Vec<u8>) {
@@ -60,8 +97,8 @@ impl Storage {
     /// Reads the properties of a storage. `header` is the size in bytes of what precedes the numbers: 32 in the outermost
     /// message, 24 in an attached one, and 8 elsewhere.
     pub(super) fn read(file: &mut Compound<'_>, path: &Path, header: usize, code_page: Option<u32>) -> Self {
-        let numbers =
-            read_stream(file, &path.join("__properties_version1.0"), MAX_NUMBERS_BYTES).unwrap_or_default();
+        let numbers = file.stream(&path.join("__properties_version1.0"), MAX_NUMBERS_BYTES);
+        let numbers = numbers.unwrap_or_default();
         let numbers = numbers.get(header..).unwrap_or_default().to_vec();
         let mut storage = Self { path: path.to_owned(), numbers, code_page: 0 };
         let own =
@@ -98,8 +135,7 @@ impl Storage {
     }
 
     fn bytes(&self, file: &mut Compound<'_>, tag: u16, kind: u16, max: u64) -> Option<Vec<u8>> {
-        // A missing, larger or damaged property is none.
-        read_stream(file, &self.path.join(format!("__substg1.0_{tag:04X}{kind:04X}")), max).ok()
+        file.stream(&self.path.join(format!("__substg1.0_{tag:04X}{kind:04X}")), max)
     }
 
     /// Returns a property that is a number.
@@ -123,7 +159,7 @@ impl Storage {
 
     /// Returns the paths of the storages in this one with names that begin so, in the order of their numbers.
     pub(super) fn children(&self, file: &Compound<'_>, prefix: &str) -> Vec<PathBuf> {
-        let entries = file.read_storage(&self.path).into_iter().flatten();
+        let entries = file.file.read_storage(&self.path).into_iter().flatten();
         let storages = entries.filter(|entry| entry.is_storage() && entry.name().starts_with(prefix));
         let mut paths: Vec<PathBuf> =
             storages.take(MAX_CHILDREN).map(|entry| self.path.join(entry.name())).collect();

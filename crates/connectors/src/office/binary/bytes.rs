@@ -1,6 +1,8 @@
 //! Little-endian numbers and texts at positions of a stream.
 
-use encoding_rs::{Encoding, MACINTOSH, UTF_8, UTF_16LE, WINDOWS_1252};
+use encoding_rs::{UTF_16LE, WINDOWS_1252};
+
+use super::super::super::text_input::encoding_of_code_page;
 
 /// Returns the number of two bytes at a position.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -39,16 +41,28 @@ pub(super) fn latin_text(bytes: &[u8]) -> String {
 
 /// Returns a text in a code page of Windows. An unknown one counts as 1252.
 pub(super) fn code_page_text(bytes: &[u8], code_page: u16) -> String {
-    let label = format!("windows-{code_page}");
     let encoding = match code_page {
-        932 => Encoding::for_label(b"shift_jis"),
-        936 => Encoding::for_label(b"gbk"),
-        949 => Encoding::for_label(b"euc-kr"),
-        950 => Encoding::for_label(b"big5"),
         1200 => Some(UTF_16LE),
-        10_000 => Some(MACINTOSH),
-        65_001 => Some(UTF_8),
-        _ => Encoding::for_label(label.as_bytes()),
+        _ => encoding_of_code_page(code_page.into()),
     };
     encoding.unwrap_or(WINDOWS_1252).decode_without_bom_handling(bytes).0.into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_in_their_code_page() {
+        for (bytes, page, expect) in [
+            (&b"\x8F\xE0"[..], 866, "Пр"),
+            (b"\xD0\xD2", 20_866, "пр"),
+            (b"\xB1", 28_592, "ą"),
+            (b"\xB4\xC1", 51_932, "漢"),
+            (b"a\0", 1200, "a"),
+            (b"\xE9", 437, "é"),
+        ] {
+            assert_eq!(code_page_text(bytes, page), expect, "{page}");
+        }
+    }
 }

@@ -39,6 +39,9 @@ const IS_COMPRESSED: u32 = 1 << 30;
 /// Bytes of the description of a piece.
 const PIECE_BYTES: usize = 8;
 
+/// Character at the end of a cell and of a row of a table.
+const CELL_END: char = '\u{7}';
+
 /// Reads a document.
 pub(in super::super) fn read_doc(item: &Item<'_>, bytes: Vec<u8>) -> Result<FileRecord, Problem> {
     let mut file = Compound::open(bytes)?;
@@ -125,8 +128,13 @@ fn plain_text(units: &[u16]) -> String {
     let mut text = String::new();
     let mut fields: Vec<Field> = Vec::new();
     let mut hidden = 0_usize;
+    // True behind the mark that ends a cell. Two of them end the last cell of a row and the row.
+    let mut is_behind_cell = false;
     for character in char::decode_utf16(units.iter().copied()) {
-        match character.unwrap_or(char::REPLACEMENT_CHARACTER) {
+        let character = character.unwrap_or(char::REPLACEMENT_CHARACTER);
+        let ends_row = is_behind_cell && character == CELL_END;
+        is_behind_cell = character == CELL_END && !ends_row;
+        match character {
             '\u{13}' => {
                 fields.push(Field::default());
                 hidden += 1;
@@ -148,15 +156,18 @@ fn plain_text(units: &[u16]) -> String {
                 }
             }
             '\r' | '\u{B}' | '\u{C}' => text.push('\n'),
-            '\u{7}' => text.push('\t'),
+            CELL_END if ends_row => {
+                text.pop();
+                text.push('\n');
+            }
+            CELL_END => text.push('\t'),
             '\u{1E}' => text.push('-'),
             '\t' => text.push('\t'),
             character if character.is_control() => {}
             character => text.push(character),
         }
     }
-    // The end of a row is a cell without text.
-    text.replace("\t\t", "\n")
+    text
 }
 
 /// A field: an instruction, and then its result.
@@ -166,4 +177,21 @@ struct Field {
     has_result: bool,
     /// True if the result is left out.
     is_hidden: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_end_with_two_marks_and_tabs_are_kept() {
+        for (written, expect) in [
+            ("a\u{7}b\u{7}\u{7}c\u{7}d\u{7}\u{7}end", "a\tb\nc\td\nend"),
+            ("Name:\t\tAnn\rAge:\t\t\t7", "Name:\t\tAnn\nAge:\t\t\t7"),
+            ("a\t\u{7}\u{7}", "a\t\n"),
+            ("\u{13}PAGE\u{14}1\u{15}x", "x"),
+        ] {
+            assert_eq!(plain_text(&written.encode_utf16().collect::<Vec<_>>()), expect);
+        }
+    }
 }

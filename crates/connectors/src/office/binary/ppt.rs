@@ -106,13 +106,14 @@ struct Slide {
     /// Number of its part.
     part: u32,
     texts: Vec<String>,
+    known: HashSet<String>,
 }
 
 impl Slide {
     /// Adds texts that it does not have. Those of placeholders may be in the list of slides and in the slide.
     fn add(&mut self, texts: Vec<String>) {
         for text in texts {
-            if !self.texts.contains(&text) {
+            if self.known.insert(text.clone()) {
                 self.texts.push(text);
             }
         }
@@ -144,7 +145,7 @@ impl<'s> Reader<'s> {
             slides.iter().enumerate().map(|(at, slide)| (slide.id, at)).collect();
         for notes in self.list(document, NOTES_LIST)? {
             let Some(part) = self.part(notes.part) else { continue };
-            let slide = records(part.content).find(|record| record.kind == NOTES);
+            let slide = self.find(part, NOTES)?;
             let slide = slide.and_then(|record| u32_at(record.content, 0)).and_then(|id| by_id.get(&id));
             let texts = self.texts(part)?;
             if let Some(slide) = slide.and_then(|at| slides.get_mut(*at)) {
@@ -161,6 +162,7 @@ impl<'s> Reader<'s> {
         while edit > 0 || document.is_none() {
             let record = self.stream.get(edit..).and_then(first_record).filter(|record| record.kind == EDIT);
             let Some(record) = record.filter(|_| known.insert(edit)) else { break };
+            self.count_record()?;
             let directory = usize_at(record.content, 12).and_then(|at| self.stream.get(at..));
             let directory = directory.and_then(first_record).filter(|record| record.kind == DIRECTORY);
             self.directory(directory.map(|record| record.content).unwrap_or_default())?;
@@ -175,6 +177,8 @@ impl<'s> Reader<'s> {
         while let Some(run) = u32_at(directory, 0) {
             let (first, count) = (run & 0xF_FFFF, run >> 20);
             directory = directory.get(4..).unwrap_or_default();
+            // A run may be of no part.
+            self.count_record()?;
             for part in first..first + count {
                 let Some(position) = usize_at(directory, 0) else { break };
                 self.count_record()?;
@@ -183,6 +187,17 @@ impl<'s> Reader<'s> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the first record of a kind in a part.
+    fn find(&mut self, part: Record<'s>, kind: u16) -> Result<Option<Record<'s>>, Problem> {
+        for record in records(part.content) {
+            self.count_record()?;
+            if record.kind == kind {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
     }
 
     fn part(&self, number: u32) -> Option<Record<'s>> {
@@ -197,7 +212,7 @@ impl<'s> Reader<'s> {
             self.count_record()?;
             if record.kind == LISTED && slides.len() < MAX_SLIDES {
                 let [part, id] = [0, 12].map(|at| u32_at(record.content, at).unwrap_or(0));
-                slides.push(Slide { id, part, texts: Vec::new() });
+                slides.push(Slide { id, part, ..Slide::default() });
             } else if let Some(text) = self.text(record)?
                 && let Some(slide) = slides.last_mut()
             {
@@ -248,5 +263,59 @@ impl<'s> Reader<'s> {
             return Err(Problem::too_large(format!("it has more than {MAX_RECORDS} records")));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader(stream: &[u8]) -> Reader<'_> {
+        Reader { stream, parts: HashMap::new(), records: 0, bytes: 0 }
+    }
+
+    fn record(kind: u16, content: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(content.len()).unwrap().to_le_bytes();
+        [&[0, 0][..], &kind.to_le_bytes(), &length, content].concat()
+    }
+
+    #[test]
+    fn texts_of_a_slide_are_added_once_in_linear_time() {
+        let mut slide = Slide::default();
+        slide.add(["a", "b", "a"].map(str::to_owned).to_vec());
+        assert_eq!(slide.texts, ["a", "b"]);
+        crate::measured::assert_linear(2_000, &|count| {
+            let mut slide = Slide::default();
+            slide.add((0..count).map(|number| number.to_string()).collect());
+            assert_eq!(slide.texts.len(), count);
+        });
+    }
+
+    #[test]
+    fn every_save_and_every_run_of_a_directory_counts() {
+        // Saves that all have one directory of 1,000 runs without parts.
+        let directory = record(DIRECTORY, &[0; 4_000]);
+        let mut stream = directory.clone();
+        let mut before = 0_u32;
+        for _ in 0..50 {
+            let at = u32::try_from(stream.len()).unwrap();
+            stream.extend(record(EDIT, &[0, 0, before, 0, 1].map(u32::to_le_bytes).concat()));
+            before = at;
+        }
+        let last = usize::try_from(before).unwrap();
+        let mut reader = reader(&stream);
+        assert_eq!(reader.directories(last), Ok(1));
+        assert_eq!(reader.records, 50 * 1_001);
+        reader.records = MAX_RECORDS - 100;
+        assert!(reader.directories(last).is_err());
+    }
+
+    #[test]
+    fn the_search_in_a_part_counts() {
+        let content = [record(TEXT, b"x").repeat(9), record(NOTES, b"12345678")].concat();
+        let part = Record { kind: 0, instance: 0, is_container: true, content: &content };
+        let mut reader = reader(&[]);
+        assert_eq!(reader.find(part, NOTES).unwrap().map(|found| found.content), Some(&b"12345678"[..]));
+        assert_eq!(reader.records, 10);
     }
 }
