@@ -171,6 +171,7 @@ mod tests {
         );
         let counts = Mutex::new(FileCounts { is_partial: true, total: MAX_FILES, ..FileCounts::default() });
         count_into(place.path(), &counts, &AtomicBool::new(false));
-        assert_eq!((counts.lock().total, counts.lock().is_partial), (MAX_FILES, true));
+        let counts = counts.lock();
+        assert_eq!((counts.total, counts.is_partial), (MAX_FILES, true));
     }
 }
