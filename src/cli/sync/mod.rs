@@ -1,11 +1,13 @@
 //! `fetchwell add` and `fetchwell sync`: imports that the store remembers and keeps current.
 //!
 //! * `add`: remembers an import, and synchronizes it for the first time, `docs`: one of documents
+//! * `ocr`: the flags of text recognition
 //! * `run`: synchronizes imports on a thread that signals stop, `watch`: follows them
 //! * `report`: what a synchronization prints
 
 mod add;
 mod docs;
+mod ocr;
 mod report;
 mod run;
 mod watch;
@@ -17,6 +19,7 @@ use fetchwell_source::contract::RememberedImport;
 
 pub(super) use self::add::Add;
 pub(super) use self::docs::ImportDocs;
+pub(super) use self::ocr::OcrArgs;
 pub(super) use self::report::SyncReport;
 use self::report::print_total;
 pub(super) use self::run::note_lock;

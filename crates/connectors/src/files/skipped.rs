@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::super::item::FileKind;
+use super::super::recognition::picture_hint;
+
 /// Maximum number of extensions that a message lists.
 const MAX_ENDINGS_LISTED: usize = 5;
 
@@ -41,6 +44,11 @@ impl SkippedFiles {
     }
 }
 
+/// Returns true for the extension of a picture, with its dot.
+fn is_picture_ending(ending: &str) -> bool {
+    ending.strip_prefix('.').and_then(FileKind::from_extension) == Some(FileKind::Image)
+}
+
 impl fmt::Display for SkippedFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut others: Vec<(&String, &u64)> = self.others.iter().collect();
@@ -62,6 +70,13 @@ impl fmt::Display for SkippedFiles {
         if self.links > 0 {
             found.push(format!("{} links, which are not followed", self.links));
         }
-        if found.is_empty() { f.write_str("it is empty") } else { write!(f, "found: {}", found.join(", ")) }
+        if found.is_empty() {
+            return f.write_str("it is empty");
+        }
+        write!(f, "found: {}", found.join(", "))?;
+        if self.others.keys().any(|ending| is_picture_ending(ending)) {
+            write!(f, "; {}", picture_hint())?;
+        }
+        Ok(())
     }
 }

@@ -3,17 +3,14 @@
 //! A document of a few kilobytes can expand to gigabytes or run for hours in any parser. `fetchwell read-pdf` therefore
 //! reads it in a process of its own, with limits for its memory and time, and prints the text as JSON.
 
-use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
+use std::process::Command;
 use std::time::Duration;
-
-use parking_lot::{Condvar, Mutex};
 
 use super::super::documents::Document;
 use super::super::item::{FileKind, FileRecord, Item};
+use super::super::process::{Permits, ProgramError, ProgramLimits, run_program};
+use super::super::recognition::{RecognizedPages, Recognizer};
 use super::extract::{PdfText, extract_pdf};
 
 /// Maximum time for one document.
@@ -31,43 +28,55 @@ const MAX_ALL_MEMORY_BYTES: u64 = 3 * 1024 * 1024 * 1024;
 /// Maximum number of processes at once: 3 GiB / 768 MiB.
 const MAX_PROCESSES: u64 = MAX_ALL_MEMORY_BYTES / MAX_MEMORY_BYTES;
 
-/// Number of processes that run, of all threads.
-static PROCESSES: Processes = Processes { running: Mutex::new(0), ended: Condvar::new() };
+/// Permits for the processes of all threads.
+static PROCESSES: Permits = Permits::new(MAX_PROCESSES);
 
-/// Counts the processes that run.
-struct Processes {
-    running: Mutex<u64>,
-    ended: Condvar,
-}
-
-/// Permit for one process. Dropping it admits the next one.
-struct ProcessPermit<'p>(&'p Processes);
-
-impl Processes {
-    /// Waits until fewer processes run than may.
-    fn acquire(&self) -> ProcessPermit<'_> {
-        let mut running = self.running.lock();
-        self.ended.wait_while(&mut running, |running| *running >= MAX_PROCESSES);
-        *running += 1;
-        ProcessPermit(self)
-    }
-}
-
-impl Drop for ProcessPermit<'_> {
-    fn drop(&mut self) {
-        *self.0.running.lock() -= 1;
-        self.0.ended.notify_one();
-    }
-}
-
-/// Reads a document. `program` is the program that reads it in a process of its own; without it, this process does.
-pub(crate) fn read_pdf(item: &mut Item<'_>, program: Option<&Path>) -> Result<FileRecord, String> {
+/// Reads a document. `program` is the program that reads it in a process of its own; without it, this process does. `recognizer`
+/// reads pages without text; without it, `hint` says what can be done about a document of such pages.
+pub(crate) fn read_pdf(
+    item: &mut Item<'_>,
+    program: Option<&Path>,
+    recognizer: Option<&Recognizer>,
+    hint: &str,
+) -> Result<FileRecord, String> {
     let bytes = item.read_all()?;
-    let pdf = match program {
+    // The process that reads it takes the bytes.
+    let copy = recognizer.map(|_| bytes.clone());
+    let mut pdf = match program {
         Some(program) => read_in_process(program, bytes)?,
         None => extract_pdf(bytes)?,
     };
-    let PdfText { title, heading, author, subject, keywords, created, modified, pages, text } = pdf;
+    let Some((recognizer, bytes)) = recognizer.zip(copy).filter(|_| !pdf.unread.is_empty()) else {
+        return match &pdf.problem {
+            Some(problem) => Err(format!("{problem}; {hint}")),
+            None => Ok(into_record(pdf, item)),
+        };
+    };
+    let recognized = recognizer.recognize_pages(&bytes, &pdf.unread);
+    let recognized = match (recognized, &pdf.problem) {
+        (Ok(recognized), Some(problem)) if recognized.texts.is_empty() => {
+            let reason = recognized.problems.into_iter().next().unwrap_or_default();
+            return Err(format!("{problem}; {reason}"));
+        }
+        (Ok(recognized), _) => recognized,
+        (Err(reason), Some(problem)) => return Err(format!("{problem}; {reason}")),
+        // The other pages have a text.
+        (Err(reason), None) => RecognizedPages { problems: vec![reason], ..RecognizedPages::default() },
+    };
+    let RecognizedPages { all, texts, problems } = recognized;
+    for (number, text) in texts {
+        if let Some(page) = number.checked_sub(1).and_then(|at| pdf.texts.get_mut(at)) {
+            *page = text;
+        }
+    }
+    let mut record = into_record(pdf, item);
+    recognizer.put_fields(&mut record, all.mean_confidence(), problems);
+    Ok(record)
+}
+
+fn into_record(pdf: PdfText, item: &Item<'_>) -> FileRecord {
+    let text = pdf.text();
+    let PdfText { title, heading, author, subject, keywords, created, modified, pages, .. } = pdf;
     let keywords = keywords.split([',', ';']).map(|word| word.trim().to_owned());
     let document = Document {
         title,
@@ -81,7 +90,7 @@ pub(crate) fn read_pdf(item: &mut Item<'_>, program: Option<&Path>) -> Result<Fi
         text,
         ..Document::default()
     };
-    Ok(document.into_record(FileKind::Pdf, item))
+    document.into_record(FileKind::Pdf, item)
 }
 
 /// Limits the memory of this process, on systems that can.
@@ -97,67 +106,14 @@ pub fn limit_pdf_memory() {
 
 fn read_in_process(program: &Path, bytes: Vec<u8>) -> Result<PdfText, String> {
     let _permit = PROCESSES.acquire();
-    let mut child = Command::new(program)
-        .arg("read-pdf")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| format!("the process that reads it cannot be started ({error})"))?;
-    let output = exchange(&mut child, bytes);
-    // The process has ended, or is not needed any more.
-    let _ = child.kill();
-    let _ = child.wait();
-    let output = output?;
-    let answer: Result<PdfText, String> = serde_json::from_slice(&output).map_err(|_error| {
-        "the process that reads it ended: it needs too much memory, or is broken in a new way".to_owned()
-    })?;
-    answer
-}
-
-/// Sends a document and receives the output, within the maximum time.
-fn exchange(child: &mut Child, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
-    let (mut input, output) =
-        child.stdin.take().zip(child.stdout.take()).ok_or("the process that reads it has no pipes")?;
-    let (sender, received) = channel();
-    let writing = thread::spawn(move || drop(input.write_all(&bytes)));
-    let reading = thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = output.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes);
-        drop(sender.send(read.map(|_count| bytes)));
-    });
-    let answer = received.recv_timeout(MAX_TIME);
-    let _ = child.kill();
-    let _ = (writing.join(), reading.join());
-    match answer {
-        Ok(read) => read.map_err(|error| error.to_string()),
-        Err(RecvTimeoutError::Timeout) => {
-            Err(format!("it takes longer than {} s to read", MAX_TIME.as_secs()))
-        }
-        Err(RecvTimeoutError::Disconnected) => Err("the process that reads it ended".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_waits_while_the_maximum_runs() {
-        let processes = Processes { running: Mutex::new(0), ended: Condvar::new() };
-        let mut permits: Vec<ProcessPermit<'_>> = (0..MAX_PROCESSES).map(|_| processes.acquire()).collect();
-        let (sender, admitted) = channel();
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                let permit = processes.acquire();
-                sender.send(*processes.running.lock()).unwrap();
-                drop(permit);
-            });
-            assert_eq!(admitted.recv_timeout(Duration::from_millis(50)), Err(RecvTimeoutError::Timeout));
-            permits.pop();
-            assert_eq!(admitted.recv(), Ok(MAX_PROCESSES));
-        });
-        drop(permits);
-        assert_eq!(*processes.running.lock(), 0);
+    let limits = ProgramLimits { time: MAX_TIME, output_bytes: MAX_OUTPUT_BYTES, memory_bytes: None };
+    let ended =
+        || "the process that reads it ended: it needs too much memory, or is broken in a new way".to_owned();
+    match run_program(Command::new(program).arg("read-pdf"), bytes, limits, None) {
+        Ok(output) => serde_json::from_slice(&output).unwrap_or_else(|_error| Err(ended())),
+        Err(ProgramError::Timeout) => Err(format!("it takes longer than {} s to read", MAX_TIME.as_secs())),
+        Err(ProgramError::Missing) => Err("the process that reads it cannot be started".to_owned()),
+        Err(ProgramError::Io(error)) => Err(format!("the process that reads it cannot be started ({error})")),
+        Err(_) => Err(ended()),
     }
 }
