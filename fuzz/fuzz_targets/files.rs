@@ -1,11 +1,11 @@
 //! Any content of a file is read to its end or rejected with a reason: calendars, contacts, feeds, office documents,
-//! PDF documents, exports and archives of them. A panic of a reader becomes a rejection with a text that this target
+//! PDF documents, exports and archives of them, the headers of pictures, and what tesseract prints. A panic of a reader becomes a rejection with a text that this target
 //! detects.
 #![no_main]
 
 mod support;
 
-use fetchwell_connectors::{ImportError, extract_pdf, import_content};
+use fetchwell_connectors::{ImportError, extract_pdf, import_content, picture_pages, recognized_words};
 use libfuzzer_sys::fuzz_target;
 
 /// Extensions by which an input is read. Its first byte chooses one.
@@ -19,6 +19,7 @@ fuzz_target!(|input: &[u8]| {
         let _ = extract_pdf(content.to_vec());
         return;
     }
+    let _ = (picture_pages(content), recognized_words(&String::from_utf8_lossy(content)));
     // SQLite has its own fuzzers, and needs a file.
     if content.starts_with(b"SQLite format 3") {
         return;

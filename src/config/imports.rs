@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fetchwell_connectors::{ImportKind, ImportOptions, connection_name};
+use fetchwell_connectors::{CategoryFrom, ImportKind, ImportOptions, OcrLanguages, connection_name};
 use fetchwell_core::handle::{ConnectionId, SourceName};
 use serde::Deserialize;
 
@@ -62,6 +62,9 @@ pub(super) struct ImportTable {
     title: Option<String>,
     time: Option<String>,
     url: Option<String>,
+    ocr: bool,
+    #[serde(default)]
+    ocr_languages: Vec<String>,
 }
 
 impl ImportSettings {
@@ -114,9 +117,16 @@ pub(super) fn imports(
 impl ImportTable {
     /// Returns the settings, or the key that is wrong and the problem.
     fn settings(self, folder: &Path) -> Result<ImportSettings, (&'static str, String)> {
-        let Self { path, kind, connection, name, source, every, watch, stream, key, title, time, url } = self;
+        let Self { path, kind, connection, name, source, every, watch, .. } = self;
+        let Self { stream, key, title, time, url, ocr, ocr_languages, .. } = self;
         let origin = folder.join(path);
-        let options = ImportOptions { stream, key, title, time, url, ..ImportOptions::default() };
+        let ocr_languages =
+            OcrLanguages::try_from(ocr_languages).map_err(|error| ("ocr_languages", error.to_string()))?;
+        if !ocr && !ocr_languages.is_empty() {
+            return Err(("ocr_languages", "it needs ocr = true".to_owned()));
+        }
+        let category_from = CategoryFrom::default();
+        let options = ImportOptions { stream, key, title, time, url, category_from, ocr, ocr_languages };
         if let Some((kind, option)) = kind.and_then(|kind| Some((kind, kind.unused_option(&options)?))) {
             return Err((option, format!("{option} does not apply to imports of kind {kind}")));
         }
@@ -199,6 +209,12 @@ mod tests {
             (format!("{import}every = \"999ms\"\n"), "import[0].every: `999ms` is not an interval from"),
             (format!("{import}every = \"61m\"\n"), "import[0].every: `61m` is not an interval from"),
             (format!("{import}pth = \"x\"\n"), "6: import[0].pth: unknown key `pth`"),
+            (format!("{import}ocr = true\nkind = \"csv\"\n"), "6: import[0].ocr: ocr does not apply"),
+            (format!("{import}ocr_languages = [\"eng\"]\n"), "import[0].ocr_languages: it needs ocr = true"),
+            (
+                format!("{import}ocr = true\nocr_languages = [\"eng+../x\"]\n"),
+                "7: import[0].ocr_languages: `../x` is no name of a language",
+            ),
             (format!("{second}{import}"), "import[0].source: set source to the name"),
         ] {
             let problem = read(&text).unwrap_err();

@@ -6,11 +6,12 @@
 //!
 //! * `records`, `json`, `json_line`, `json_target`: the importers of record envelopes and JSON, `tables`: of CSV files
 //! * `files`: the importer of folders and archives, `item`: a file in them, `archive`: ZIP, tar and gzip files
-//! * `documents`, `office`, `pdf`: documents and spreadsheets
+//! * `documents`, `office`, `pdf`: documents and spreadsheets, `recognition`: text in pictures and on scanned pages
 //! * `calendar`, `feed`, `exports`, `sqlite`, `git`: calendars and contacts, feeds, exports, databases, repositories
 //! * `mail`: e-mails as records, and mailboxes, `attached`: readers of their attachments
 //! * `values`, `field_names`, `key`: typed values, the fields with a role, canonical keys
-//! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds, `measured`: checks of their time in tests
+//! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds, `process`: running programs with bounds,
+//!   `measured`: checks of times in tests
 //! * `intake`: the checks and writes of every importer
 //! * `skips`: what an import does not take, by reason
 //! * `sync`: imports that follow their origin
@@ -41,6 +42,8 @@ mod measured;
 mod meter;
 mod office;
 mod pdf;
+mod process;
+mod recognition;
 mod records;
 mod skips;
 mod sqlite;
@@ -66,6 +69,9 @@ pub use intake::{Intake, NoProgress, Progress, Report};
 pub use item::FileKind;
 pub use json::import_json;
 pub use pdf::{extract_pdf, limit_pdf_memory};
+pub use recognition::{
+    InvalidOcrLanguage, OcrError, OcrLanguages, Recognizer, picture_pages, recognized_words,
+};
 pub use records::import_records;
 pub use skips::{Problem, SkipCounts, SkipReason};
 pub use sync::{

@@ -1,11 +1,17 @@
 //! The imports that read files of one kind or of all kinds, in a folder, an archive, or alone.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
-use fetchwell_connectors::{FileSelection, ImportError, Intake, file_kinds, import_files, import_git};
+use fetchwell_connectors::{
+    FileSelection, ImportError, ImportOptions, Intake, file_kinds, import_files, import_git,
+};
 
+use super::super::sync::OcrArgs;
 use super::target::TargetArgs;
+use crate::app::failure::Failure;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FilesCommand {
@@ -21,6 +27,8 @@ pub(super) enum FilesCommand {
     Maildir(PathArgs),
     /// Import PDF documents with their text layer, a record per file
     Pdf(PathArgs),
+    /// Import pictures with the text that is recognized in them, a record per file; needs `--ocr`
+    Image(PathArgs),
     /// Import Word documents, a record per file
     Docx(PathArgs),
     /// Import PowerPoint presentations, a record per file
@@ -92,11 +100,13 @@ pub(super) struct PathArgs {
     path: PathBuf,
     #[command(flatten)]
     into: TargetArgs,
+    #[command(flatten)]
+    ocr: OcrArgs,
 }
 
 impl FilesCommand {
     pub(super) fn place(&self) -> (&TargetArgs, &Path) {
-        let PathArgs { path, into } = self.parts().0;
+        let PathArgs { path, into, .. } = self.parts().0;
         (into, path)
     }
 
@@ -105,14 +115,30 @@ impl FilesCommand {
         self.parts().1
     }
 
-    pub(super) fn read_into(&self, intake: &mut Intake<'_>) -> Result<(), ImportError> {
-        let (PathArgs { path, .. }, name) = self.parts();
+    /// Checks that text recognition applies to the kind and is possible, if the command asks for it.
+    pub(super) fn check_ocr(&self) -> Result<(), Failure> {
+        let (PathArgs { ocr, .. }, name) = self.parts();
+        if let Ok(kind) = name.parse() {
+            ocr.check_kind(kind)?;
+        }
+        ocr.check_program()
+    }
+
+    pub(super) fn read_into(
+        &self,
+        intake: &mut Intake<'_>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(), ImportError> {
+        let (PathArgs { path, ocr, .. }, name) = self.parts();
         if let Self::Git(_) = self {
             return import_git(path, intake);
         }
-        let program = std::env::current_exe().ok();
-        let kinds = file_kinds(name).unwrap_or_default().to_vec();
-        import_files(path, &FileSelection { kinds, stream: None, program }, intake)
+        let mut options = ImportOptions::default();
+        ocr.apply(&mut options);
+        let mut selection = FileSelection::new(file_kinds(name).unwrap_or_default(), None);
+        selection.program = std::env::current_exe().ok();
+        selection.ocr = options.recognizer(stop);
+        import_files(path, &selection, intake)
     }
 
     /// Returns the arguments and the name of a subcommand.
@@ -124,6 +150,7 @@ impl FilesCommand {
             Self::Eml(path) => (path, "eml"),
             Self::Maildir(path) => (path, "maildir"),
             Self::Pdf(path) => (path, "pdf"),
+            Self::Image(path) => (path, "image"),
             Self::Docx(path) => (path, "docx"),
             Self::Pptx(path) => (path, "pptx"),
             Self::Odt(path) => (path, "odt"),

@@ -129,6 +129,11 @@ impl Kind {
         matches!(self, Self::Markdown { .. } | Self::Files(_))
     }
 
+    /// Checks the flags of text recognition.
+    pub(super) fn check_ocr(&self) -> Result<(), Failure> {
+        if let Self::Files(command) = self { command.check_ocr() } else { Ok(()) }
+    }
+
     pub(super) fn manifest(&self) -> Result<Option<Manifest>, Failure> {
         let Self::Records { manifest: Some(path), .. } = self else { return Ok(None) };
         let text =
@@ -167,11 +172,10 @@ impl Kind {
                     let problem = "it is neither a folder nor a .md, .markdown or .mdx file".to_owned();
                     return Err(ImportError::Unreadable { path: path.clone(), problem });
                 }
-                let kinds = vec![FileKind::Markdown];
-                let selection = FileSelection { kinds, stream: Some(stream.clone()), program: None };
+                let selection = FileSelection::new(&[FileKind::Markdown], Some(stream.clone()));
                 import_files(path, &selection, intake)
             }
-            Self::Files(command) => command.read_into(intake),
+            Self::Files(command) => command.read_into(intake, stop),
         }
     }
 }

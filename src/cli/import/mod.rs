@@ -78,6 +78,7 @@ impl RecordImport {
     fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         // There is nothing to save yet, so a signal ends the program at once during this read.
         let manifest = self.kind.manifest()?;
+        self.kind.check_ocr()?;
         let store = self.kind.place().0.store(environment)?;
         let stop = Arc::new(AtomicBool::new(false));
         runtime()?.block_on(async move {

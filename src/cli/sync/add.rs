@@ -16,6 +16,7 @@ use super::super::embeddings::EmbedArgs;
 use super::super::print::{Printer, grouped};
 use super::super::rejections::{EXIT_CODES, ReportFile};
 use super::dry_run::{DryRunTarget, dry_run};
+use super::ocr::OcrArgs;
 use super::report::{SyncReport, ended};
 use super::run::{note_lock, run_stoppable, synchronize};
 use crate::app::default_store::{planned_store, store_or_database_to_fill};
@@ -67,6 +68,8 @@ pub(crate) struct Add {
     /// Read everything and print what would be imported and what could not be read, and import nothing.
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    ocr: OcrArgs,
     #[command(flatten)]
     embed: EmbedArgs,
 }
@@ -121,6 +124,7 @@ impl Add {
             manifest: None,
             report: None,
             dry_run: false,
+            ocr: OcrArgs::default(),
             embed: EmbedArgs::default(),
         }
     }
@@ -128,6 +132,7 @@ impl Add {
     pub(crate) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         // A path that cannot be read creates no store.
         self.origin()?;
+        self.ocr.check_program()?;
         if self.dry_run {
             let store = planned_store(self.store.as_deref(), environment)?;
             let target = self.target(&store, environment)?;
@@ -185,11 +190,14 @@ impl Add {
         }
     }
 
-    /// Renames the connection of a known import if a label is named, and schedules the files of which records were removed
-    /// to be read again.
+    /// Renames the connection of a known import if a label is named, turns text recognition on if it is asked for, and schedules
+    /// the files of which records were removed to be read again.
     fn refresh(&self, store: &dyn SyncStore, import: RememberedImport) -> Result<RememberedImport, Failure> {
         store.restore_removed(import.id)?;
-        if self.name.is_none() {
+        let mut options = ImportOptions::from_json(&import.settings.options);
+        self.ocr.apply(&mut options);
+        let has_other_options = options != ImportOptions::from_json(&import.settings.options);
+        if self.name.is_none() && !has_other_options {
             return Ok(import);
         }
         let connection = NewConnection {
@@ -198,7 +206,11 @@ impl Add {
             display_name: self.name.clone(),
             manifest: None,
         };
-        Ok(store.remember(&connection, &import.settings)?)
+        let mut settings = import.settings;
+        if has_other_options {
+            settings.options = options.to_json();
+        }
+        Ok(store.remember(&connection, &settings)?)
     }
 
     /// Returns the import of this origin that the store has, unless another connection is named.
@@ -212,15 +224,20 @@ impl Add {
                 && self.connection.as_ref().is_none_or(|named| *named == import.connection_id)
         };
         let Some(import) = known.iter().find(is_this) else { return Ok(None) };
-        let options = self.options();
+        // Text recognition can be turned on later.
+        let options = self.options().without_ocr();
+        let known_options = ImportOptions::from_json(&import.settings.options).without_ocr();
         let is_same_kind = self.kind.is_none_or(|kind| kind.as_str() == import.settings.kind);
         let has_options = options != ImportOptions::default();
-        if !is_same_kind || has_options && options.to_json() != import.settings.options {
+        if !is_same_kind || has_options && options != known_options {
             return Err(Failure::usage(&format_args!(
                 "{} is already added as `{}` with other options; name another --connection to add it a second time",
                 origin.display(),
                 import.connection_id
             )));
+        }
+        if let Ok(kind) = import.settings.kind.parse() {
+            self.ocr.check_kind(kind)?;
         }
         Ok(Some(import))
     }
@@ -238,7 +255,7 @@ impl Add {
         if manifest.is_some() && guess.kind != ImportKind::Records {
             return Err(Failure::usage(&"--manifest needs --kind records"));
         }
-        guess.check_readable(origin)?;
+        guess.check_readable(origin, &options)?;
         let connection_id = self.connection_id(origin, known)?;
         note_overlaps(origin, guess.kind, known);
         describe(origin, &guess, &connection_id, self.dry_run);
@@ -282,14 +299,16 @@ impl Add {
 
     fn options(&self) -> ImportOptions {
         let Self { stream, key, title, time, url, .. } = self;
-        ImportOptions {
+        let mut options = ImportOptions {
             stream: stream.clone(),
             key: key.clone(),
             title: title.clone(),
             time: time.clone(),
             url: url.clone(),
             ..ImportOptions::default()
-        }
+        };
+        self.ocr.apply(&mut options);
+        options
     }
 }
 

@@ -15,6 +15,7 @@ use fetchwell_source::{SyncStore, is_database};
 use super::super::embeddings::EmbedArgs;
 use super::super::print::Printer;
 use super::super::rejections::ReportFile;
+use super::ocr::OcrArgs;
 use super::report::ended;
 use super::run::{run_stoppable, synchronize};
 use crate::app::default_store::{default_store, store_or_database_to_fill};
@@ -45,6 +46,8 @@ pub(crate) struct ImportDocs {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
+    ocr: OcrArgs,
+    #[command(flatten)]
     embed: EmbedArgs,
 }
 
@@ -55,6 +58,7 @@ impl ImportDocs {
             return Err(Failure::new(format!("the path {} is not UTF-8; rename it", origin.display())));
         }
         self.check_store(environment)?;
+        self.ocr.check_program()?;
         let path = store_or_database_to_fill(self.store.as_deref(), environment)?;
         let place = ImportStore::from_place(&path)?;
         let store = place.open(environment)?;
@@ -94,16 +98,13 @@ impl ImportDocs {
     }
 
     /// Remembers the folder as the origin of the project. A project has one, and as long as it has no documents, it can be
-    /// another one. The origin of the categories stays unless the command names one. Documents that were removed are read
+    /// another one. The origin of the categories and text recognition stay unless the command names others. Documents that were removed are read
     /// again.
     fn remember(&self, store: &dyn SyncStore, origin: &Path) -> Result<RememberedImport, Failure> {
         let connection_id = self.project.connection().clone();
         let known = store.imports()?.into_iter().find(|known| known.connection_id == connection_id);
         let documents = store.known_documents(&connection_id)?;
-        if documents.as_ref().is_some_and(Vec::is_empty) {
-            let store_files = store.path().map(|path| StoreFiles::new(path, origin)).unwrap_or_default();
-            guess_kind(origin, DOCS_KIND.parse().ok(), &store_files)?.check_readable(origin)?;
-        }
+        let has_no_documents = documents.as_ref().is_some_and(Vec::is_empty);
         let mut options = ImportOptions::default();
         if let Some(NewImport { origin: earlier, options: json, .. }) = known.map(|known| known.settings) {
             if earlier != origin && documents.is_some_and(|all| !all.is_empty()) {
@@ -112,6 +113,11 @@ impl ImportDocs {
             options = ImportOptions::from_json(&json);
         }
         options.category_from = self.category_from.unwrap_or(options.category_from);
+        self.ocr.apply(&mut options);
+        if has_no_documents {
+            let store_files = store.path().map(|path| StoreFiles::new(path, origin)).unwrap_or_default();
+            guess_kind(origin, DOCS_KIND.parse().ok(), &store_files)?.check_readable(origin, &options)?;
+        }
         let connection = NewConnection {
             connection_id,
             connector_key: DOCS_KIND.to_owned(),

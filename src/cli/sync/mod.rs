@@ -2,12 +2,14 @@
 //!
 //! * `add`: remembers an import, and synchronizes it for the first time, `docs`: one of documents
 //! * `dry_run`: what `add --dry-run` prints
+//! * `ocr`: the flags of text recognition
 //! * `run`: synchronizes imports on a thread that signals stop, `watch`: follows them
 //! * `report`: what a synchronization prints
 
 mod add;
 mod docs;
 mod dry_run;
+mod ocr;
 mod report;
 mod run;
 mod watch;
@@ -19,6 +21,7 @@ use fetchwell_source::contract::RememberedImport;
 
 pub(super) use self::add::Add;
 pub(super) use self::docs::ImportDocs;
+pub(super) use self::ocr::OcrArgs;
 pub(super) use self::report::SyncReport;
 use self::report::{ended, print_total};
 pub(super) use self::run::note_lock;

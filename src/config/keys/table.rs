@@ -163,6 +163,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("import[].title", Text, Trust, Whole, Applied),
     key("import[].time", Text, Trust, Whole, Applied),
     key("import[].url", Text, Trust, Whole, Applied),
+    key("import[].ocr", OFF, Trust, Whole, Applied),
+    key("import[].ocr_languages[]", Text, Trust, Whole, Applied),
     table("auth", Table, Restart("auth", |before, after| before.auth.is_none() && after.auth.is_some())),
     key("auth.issuer", Text, Trust, Origin, Applied),
     key("auth.jwks_url", Text, Trust, Origin, Applied),

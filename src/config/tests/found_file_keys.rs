@@ -161,6 +161,8 @@ pub(super) const KEYS: &[(&str, Decision)] = &[
     ("import[].title", NeedsTrust("\"subject\"")),
     ("import[].time", NeedsTrust("\"sent_at\"")),
     ("import[].url", NeedsTrust("\"link\"")),
+    ("import[].ocr", NeedsTrust("true")),
+    ("import[].ocr_languages", NeedsTrust("[\"eng\"]")),
     ("tls", Table),
     ("tls.certificate", NeedsTrust("\"cert.pem\"")),
     ("tls.key", NeedsTrust("\"key.pem\"")),

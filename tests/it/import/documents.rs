@@ -68,7 +68,10 @@ fn pdf_documents_that_cannot_be_read_are_named() {
     let workshop = Workshop::new();
     for (name, reason) in [
         ("locked.pdf", "it is encrypted: it needs a password"),
-        ("scan.pdf", "it has no text layer on its 1 page; text recognition (OCR) is not supported"),
+        (
+            "scan.pdf",
+            "it has no text layer on its 1 page; `--ocr` (`ocr = true`) recognizes the text; it needs",
+        ),
     ] {
         let said = stderr(&workshop.import(&["pdf", &sample(name)]));
         assert!(said.contains(&format!("{name}: {reason}")), "{said}");

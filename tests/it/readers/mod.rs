@@ -7,6 +7,8 @@ mod hostile_attachments;
 mod kinds;
 mod mail;
 mod office;
+#[cfg(unix)]
+mod recognition;
 mod samples;
 mod shapes;
 mod slack;

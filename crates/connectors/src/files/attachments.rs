@@ -52,12 +52,14 @@ impl AttachmentReader for Attachments<'_> {
             Ok(item) => item,
             Err(error) => return problems.with(file.name, &error.to_string()).into_text(String::new()),
         };
-        let Some(kind) = detect_kind(&item) else { return AttachedText::default() };
+        let program = self.program.map(Path::to_owned);
+        let selection = FileSelection { program, is_attached: true, ..FileSelection::default() };
+        let Some(kind) = detect_kind(&item).filter(|kind| selection.has(*kind)) else {
+            return AttachedText::default();
+        };
         if let Err(reason) = bounds.count_file() {
             return problems.with(file.name, &reason).into_text(String::new());
         }
-        let selection =
-            FileSelection { program: self.program.map(Path::to_owned), ..FileSelection::default() };
         let nested = Attachments { outer: Some(bounds), ..*self };
         let mut text = AttachmentText::new(file.name, bounds.text_left());
         let limits = ArchiveLimits::new(file.bytes.len() as u64).at_level(bounds.level());

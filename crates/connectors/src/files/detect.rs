@@ -8,6 +8,7 @@ use super::super::documents::{is_generated, is_subtitles};
 use super::super::exports::{is_bookmarks, is_kindle, is_whatsapp};
 use super::super::item::{FileKind, Item, language_of_name, language_of_script};
 use super::super::mail::begins_with_count;
+use super::super::recognition::is_picture;
 use super::json_kinds::json_kind;
 
 /// Number of bytes at the start of a file in which the content is searched for signs of its kind.
@@ -123,6 +124,9 @@ fn binary_kind(head: &[u8], extension: &str) -> Option<FileKind> {
     }
     if head.starts_with(b"PK\x03\x04") {
         return zip_kind(head, extension);
+    }
+    if is_picture(head, extension) {
+        return Some(FileKind::Image);
     }
     // It may have bytes that are no text, and the extension `.doc`.
     if head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start().starts_with(b"{\\rtf") {
@@ -331,6 +335,8 @@ mod tests {
             check(name, &compound(entries), expect);
         }
         check("a.rtf", b"some text", None);
+        check("a.png", b"\xFF\xD8\xFF\xE0", Some(FileKind::Image));
+        check("a.png", b"some text", None);
     }
 
     #[test]
@@ -392,7 +398,7 @@ mod tests {
         check("a.mbox", mailbox, Some(FileKind::Mbox));
         check("Inbox", mailbox, Some(FileKind::Mbox));
         check("a.eml", b"From: a\0\nTo: b\n\nx", None);
-        check("box/cur/photo", b"\xFF\xD8\xFF\0\n\n", None);
+        check("box/cur/photo", b"\xFF\xD8\xFE\0\n\n", None);
         check("a.eml", b"\0\0\0\x01", None);
         check("a.log", b"bell \x07 and back\x08", Some(FileKind::Text));
         check("1.emlx", b"20  \nFrom: a\nTo: b\n\n\0", Some(FileKind::Emlx));

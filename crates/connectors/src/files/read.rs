@@ -14,7 +14,7 @@ use super::super::exports::{
 };
 use super::super::feed::read_feed;
 use super::super::intake::Intake;
-use super::super::item::{FileKind, FileRecord, Item, ReadError, changed};
+use super::super::item::{FileKind, FileRecord, Item, ReadError, UNREAD_PAGES, changed};
 use super::super::json::read_json;
 use super::super::mail::read_mailbox;
 use super::super::office::{read_ods, read_xlsx};
@@ -44,6 +44,8 @@ pub(crate) struct FileReader<'r, 'i> {
     files: u64,
     /// First reason why a file or an entry of an archive was rejected, since it was taken.
     problem: Option<Problem>,
+    /// True if a record has pages without text, since it was taken.
+    has_unread_pages: bool,
 }
 
 impl<'r, 'i> FileReader<'r, 'i> {
@@ -54,7 +56,18 @@ impl<'r, 'i> FileReader<'r, 'i> {
     ) -> Self {
         let (bounds, documents) = (None, None);
         let (slack, skipped) = (SlackExports::default(), SkipCounts::default());
-        Self { selection, intake, attachments, bounds, documents, slack, skipped, files: 0, problem: None }
+        Self {
+            selection,
+            intake,
+            attachments,
+            bounds,
+            documents,
+            slack,
+            skipped,
+            files: 0,
+            problem: None,
+            has_unread_pages: false,
+        }
     }
 
     /// Counts the files in archives within the bounds of a message.
@@ -84,7 +97,14 @@ impl<'r, 'i> FileReader<'r, 'i> {
 
     /// Returns and clears the first reason why a file, or a file in it, could not be read.
     pub(crate) fn take_problem(&mut self) -> Option<Problem> {
+        self.has_unread_pages = false;
         self.problem.take()
+    }
+
+    /// Returns true if text of the last file, or the whole file, is missing because no text can be recognized now.
+    pub(crate) fn lacks_ocr(&self) -> bool {
+        let is_incomplete = self.has_unread_pages || self.problem.is_some();
+        is_incomplete && self.selection.ocr.as_ref().is_some_and(|ocr| ocr.is_unavailable())
     }
 
     /// Rejects a file that was counted.
@@ -266,7 +286,8 @@ impl<'r, 'i> FileReader<'r, 'i> {
             | FileKind::Emlx
             | FileKind::Msg
             | FileKind::Keep
-            | FileKind::Pdf => Ok(()),
+            | FileKind::Pdf
+            | FileKind::Image => Ok(()),
         }
     }
 
@@ -323,6 +344,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
     fn take(&mut self, record: FileRecord) -> Result<(), ReadError> {
         let stream = self.selection.stream.clone();
         let place = record.path().to_owned();
+        self.has_unread_pages |= record.data.contains_key(UNREAD_PAGES);
         let record = FileRecord { stream: stream.unwrap_or_else(|| record.stream.clone()), ..record };
         Ok(record.take_into(&place, self.intake)?)
     }
@@ -351,5 +373,5 @@ pub(crate) fn detect_selected(
     let detected = detect_kind(item);
     let general = detected.and_then(FileKind::general);
     let read = [detected, general].into_iter().flatten().find(|kind| selection.has(*kind));
-    read.or(selection.kinds.first().copied().filter(|_| is_named))
+    read.or(selection.kinds.first().copied().filter(|kind| is_named && selection.has(*kind)))
 }

@@ -9,6 +9,7 @@ use super::super::item::{FileKind, FileRecord, Item};
 use super::super::mail::{read_emlx, read_mail, read_msg};
 use super::super::office::{read_docx, read_epub, read_odt, read_pptx};
 use super::super::pdf::read_pdf;
+use super::super::recognition::read_picture;
 use super::super::skips::Problem;
 use super::selection::FileSelection;
 
@@ -28,7 +29,10 @@ pub(super) fn read_record(
         FileKind::Pptx => read_pptx(item),
         FileKind::Odt => read_odt(item),
         FileKind::Epub => read_epub(item),
-        FileKind::Pdf => read_pdf(item, selection.program.as_deref()),
+        FileKind::Pdf => {
+            read_pdf(item, selection.program.as_deref(), selection.ocr.as_deref(), &selection.scan_hint())
+        }
+        FileKind::Image => read_picture(item, selection.ocr.as_deref()),
         FileKind::Rtf => read_rtf(item),
         FileKind::Notebook => read_notebook(item),
         FileKind::Subtitles => read_subtitles(item),

@@ -1,8 +1,10 @@
 //! The files that an import reads.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::super::item::FileKind;
+use super::super::recognition::{Recognizer, pdf_hint};
 
 /// The files to import.
 #[derive(Debug, Clone, Default)]
@@ -13,17 +15,38 @@ pub struct FileSelection {
     pub stream: Option<String>,
     /// Program that reads PDF documents in a process of its own. Without it, this process reads them.
     pub program: Option<PathBuf>,
+    /// Text recognition of pictures and scanned pages. Without it, pictures are files of no kind that is read.
+    pub ocr: Option<Arc<Recognizer>>,
+    /// True for the attachments of a message, in which no text is recognized.
+    pub(crate) is_attached: bool,
 }
 
 impl FileSelection {
+    /// Selects files of these kinds, or of all kinds if there is none, for a stream or those of the kinds.
+    #[must_use]
+    pub fn new(kinds: &[FileKind], stream: Option<String>) -> Self {
+        Self { kinds: kinds.to_vec(), stream, ..Self::default() }
+    }
+
     /// Returns true if files of a kind are read.
     pub(crate) fn has(&self, kind: FileKind) -> bool {
-        self.kinds.is_empty() || self.kinds.contains(&kind)
+        let is_selected = self.kinds.is_empty() || self.kinds.contains(&kind);
+        is_selected && (kind != FileKind::Image || self.ocr.is_some())
     }
 
     /// Returns true if entries of archives of a kind are read. If only archives are selected, these are all kinds.
     pub(super) fn has_entry(&self, kind: FileKind) -> bool {
-        self.has(kind) || kind.is_archive() || self.kinds.iter().all(|kind| kind.is_archive())
+        let is_any = kind != FileKind::Image || self.ocr.is_some();
+        self.has(kind) || kind.is_archive() || is_any && self.kinds.iter().all(|kind| kind.is_archive())
+    }
+
+    /// Returns what can be done about a document of scanned pages.
+    pub(super) fn scan_hint(&self) -> String {
+        if self.is_attached {
+            "text in pictures is not recognized in attachments; save it as a file and add that".to_owned()
+        } else {
+            pdf_hint()
+        }
     }
 
     /// Returns a phrase for the error of a folder without such a file.

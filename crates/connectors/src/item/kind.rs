@@ -81,10 +81,12 @@ pub enum FileKind {
     Kindle,
     /// Bookmarks exported by a browser.
     Bookmarks,
+    /// A picture, of which the text can be recognized.
+    Image,
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 37] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 38] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -127,6 +129,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 37] = [
     (FileKind::Keep, "keep", "Google Keep note", &["json", "zip"]),
     (FileKind::Kindle, "kindle", "Kindle clippings", &["txt"]),
     (FileKind::Bookmarks, "bookmarks", "file of bookmarks", &["html", "json"]),
+    (FileKind::Image, "image", "picture", &["png", "jpg", "jpeg", "tif", "tiff"]),
 ];
 
 impl FileKind {

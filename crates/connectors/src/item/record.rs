@@ -10,6 +10,9 @@ use super::super::intake::{Draft, DuplicatePolicy, Intake};
 use super::super::skips::Problem;
 use super::Item;
 
+/// Name of the field with the pages of which no text could be recognized, each with the reason.
+pub(crate) const UNREAD_PAGES: &str = "unread_pages";
+
 /// A record of a file.
 #[derive(Debug)]
 pub(crate) struct FileRecord {
@@ -59,6 +62,12 @@ impl FileRecord {
         let bytes = text_bytes_of(&data);
         if identity.is_some() {
             intake.report_attachments(place, &data);
+        }
+        if let Some(pages) = data.get(UNREAD_PAGES).and_then(Value::as_array) {
+            let first = pages.first().and_then(Value::as_str).unwrap_or_default();
+            let count = pages.len();
+            intake
+                .note(&place.to_string(), &format!("text of {count} pages is not recognized, first {first}"));
         }
         let repeated = identity.map_or(DuplicatePolicy::Refused, DuplicatePolicy::KeptApart);
         let key = Some(Value::from(key));

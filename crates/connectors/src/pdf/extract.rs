@@ -5,6 +5,7 @@ use hayro_syntax::object::DateTime;
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use serde::{Deserialize, Serialize};
 
+use super::super::recognition::PdfPage;
 use super::super::skips::{Problem, SkipReason};
 use super::layout::PageText;
 use super::page::PageReader;
@@ -39,15 +40,30 @@ pub struct PdfText {
     pub modified: String,
     /// Number of pages.
     pub pages: usize,
-    /// Text of all pages, each after an empty line.
-    pub text: String,
+    /// Texts of the pages, in their order. That of a page without text is empty.
+    pub texts: Vec<String>,
+    /// Reason why no page has a text, if none has.
+    pub problem: Option<Problem>,
+    /// Pages without a text that may show one: those with a picture or with characters that are not known, and all pages of a
+    /// document in which none has a text.
+    pub(crate) unread: Vec<PdfPage>,
+}
+
+impl PdfText {
+    /// Returns the text of all pages, each after an empty line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let texts: Vec<&str> =
+            self.texts.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+        join_divided_words(&texts.join("\n\n"))
+    }
 }
 
 /// Reads a document.
 ///
 /// # Errors
 ///
-/// The text says why it cannot be read: it is encrypted, broken, too long, or has no text.
+/// The text says why it cannot be read: it is encrypted, broken or too long.
 pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, Problem> {
     let has_end = has_end(&bytes);
     let pdf = Pdf::new(bytes).map_err(|error| match error {
@@ -71,25 +87,30 @@ pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, Problem> {
         created: metadata.creation_date.as_ref().map(rfc3339).unwrap_or_default(),
         modified: metadata.modification_date.as_ref().map(rfc3339).unwrap_or_default(),
         pages: pages.len(),
-        text: String::new(),
+        texts: Vec::with_capacity(pages.len()),
+        problem: None,
+        unread: Vec::new(),
     };
     let mut reader = PageReader::default();
-    for page in pages.iter() {
+    let (mut bytes, mut pages_without) = (0, Vec::new());
+    for (number, page) in (1..).zip(pages.iter()) {
         let PageText { text, heading } = reader.read(page)?;
-        match (document.text.is_empty(), text.is_empty()) {
-            (true, false) => document.heading = heading,
-            (false, false) => document.text.push_str("\n\n"),
-            (_, true) => {}
+        if text.is_empty() {
+            let (width, height) = page.render_dimensions();
+            let page = PdfPage { number, width: width.into(), height: height.into() };
+            pages_without.push((page, reader.may_show_text));
+        } else if bytes == 0 {
+            document.heading = heading;
         }
-        document.text.push_str(&text);
-        if document.text.len() > MAX_TEXT_BYTES {
+        bytes += text.len();
+        document.texts.push(text);
+        if bytes > MAX_TEXT_BYTES {
             return Err(Problem::too_large(format!("its text is longer than {MAX_TEXT_BYTES} bytes")));
         }
     }
-    if document.text.is_empty() {
-        return Err(empty_document(document.pages, &reader, has_end));
-    }
-    document.text = join_divided_words(&document.text);
+    let unread = pages_without.into_iter().filter(|(_, may_show_text)| *may_show_text || bytes == 0);
+    document.unread = unread.map(|(page, _)| page).collect();
+    document.problem = (bytes == 0).then(|| empty_document(document.pages, &reader, has_end));
     Ok(document)
 }
 
@@ -107,11 +128,11 @@ fn empty_document(pages: usize, reader: &PageReader, has_end: bool) -> Problem {
         return Problem::new(SkipReason::NoText, text);
     }
     let (class, reason) = if has_end {
-        (SkipReason::NoText, "text recognition (OCR) is not supported")
+        (SkipReason::NoText, "")
     } else {
-        (SkipReason::Damaged, "the end of the file is missing, so it is damaged or incomplete")
+        (SkipReason::Damaged, "; the end of the file is missing, so it is damaged or incomplete")
     };
-    Problem::new(class, format!("it has no text layer on its {pages}; {reason}"))
+    Problem::new(class, format!("it has no text layer on its {pages}{reason}"))
 }
 
 /// Returns true if a document ends as it should: with the position of its table of references.
@@ -164,7 +185,7 @@ mod tests {
 
     #[track_caller]
     fn check(content: &str, font: &str, expect: &str) {
-        assert_eq!(extract_pdf(pdf(content, font)).unwrap().text, expect);
+        assert_eq!(extract_pdf(pdf(content, font)).unwrap().text(), expect);
     }
 
     #[test]
@@ -230,7 +251,7 @@ mod tests {
         ] {
             let content = format!("BT /F1 12 Tf 50 700 Td <{codes}> Tj ET");
             let text = extract_pdf(pdf(&content, &wide_font(&format!("/{encoding}"), collection, "")));
-            assert_eq!(text.map(|text| text.text).as_deref(), Ok(expect), "{encoding}");
+            assert_eq!(text.map(|text| text.text()).as_deref(), Ok(expect), "{encoding}");
         }
         let columns = "BT /F1 10 Tf 500 700 Td <65E5> Tj <672C> Tj ET BT /F1 10 Tf 485 700 Td <8A9E> Tj ET";
         check(columns, &wide_font("/UniJIS-UCS2-V", "Japan1", ""), "日本\n語");
@@ -252,13 +273,14 @@ mod tests {
             long.as_str(),
         ] {
             let read = extract_pdf(pdf(content, &wide_font(" 7 0 R", "Japan1", &own_cmap(broken))));
-            let said = read.map(|read| read.text).unwrap_or_else(|error| error.text);
+            let said = read.map(|read| read.text()).unwrap_or_else(|error| error.text);
             assert!(said.len() < 300, "{said}");
         }
         for (encoding, reason) in
             [("/Some-Unknown-H", "its fonts need the CMap Some-Unknown-H,"), ("/A#1B#5B2J", "the CMap A2J,")]
         {
-            let error = extract_pdf(pdf(content, &wide_font(encoding, "Japan1", ""))).unwrap_err().text;
+            let document = extract_pdf(pdf(content, &wide_font(encoding, "Japan1", ""))).unwrap();
+            let error = document.problem.unwrap().text;
             assert!(error.contains(reason) && error.contains("print it to a new PDF"), "{error:?}");
             assert!(!error.contains('\u{1b}'), "{error:?}");
         }
@@ -268,10 +290,11 @@ mod tests {
     fn documents_without_text_are_named() {
         let cut = pdf("q 10 0 0 10 0 0 cm /Im1 Do Q", HELVETICA);
         let whole = [cut.as_slice(), b"startxref\n0\n%%EOF\n"].concat();
-        for (document, reason) in [(whole, "(OCR) is not supported"), (cut, "the end of the file is missing")]
-        {
-            let error = extract_pdf(document).unwrap_err().text;
-            assert!(error.contains("no text layer on its 1 page;") && error.contains(reason), "{error}");
+        for (document, reason) in [(whole, ""), (cut, "; the end of the file is missing")] {
+            let document = extract_pdf(document).unwrap();
+            let error = document.problem.unwrap().text;
+            assert!(error.starts_with(&format!("it has no text layer on its 1 page{reason}")), "{error}");
+            assert_eq!(document.unread, [PdfPage { number: 1, width: 600.0, height: 800.0 }]);
         }
         for broken in [&b"%PDF-1.4"[..], b"", b"%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 1 0 R>>\nendobj"] {
             assert!(extract_pdf(broken.to_vec()).is_err());

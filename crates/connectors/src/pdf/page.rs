@@ -36,6 +36,8 @@ pub(super) struct PageReader {
     operators: u64,
     /// True if text was shown whose characters are not known.
     pub(super) has_unmapped_text: bool,
+    /// True if the last page has a picture, or text whose characters are not known.
+    pub(super) may_show_text: bool,
     /// Name of a CMap that such text needs and that is not known.
     pub(super) unknown_cmap: Option<String>,
 }
@@ -116,6 +118,7 @@ impl PageReader {
     /// Returns the text of a page.
     pub(super) fn read(&mut self, page: &Page<'_>) -> Result<PageText, Problem> {
         let mut layout = Layout::default();
+        self.may_show_text = false;
         if let Some(bytes) = page.page_stream() {
             self.read_content(bytes, page.resources(), State::default(), &mut layout, 0)?;
         }
@@ -153,17 +156,18 @@ impl PageReader {
                         self.read_form(&form, resources, &mut content, level)?;
                     }
                 }
+                TypedInstruction::InlineImage(_) => self.may_show_text = true,
                 other => content.apply(&other),
             }
         }
         if let Some(font) = content.unmapped {
-            self.has_unmapped_text = true;
+            (self.has_unmapped_text, self.may_show_text) = (true, true);
             self.unknown_cmap = self.unknown_cmap.take().or_else(|| font.unknown_cmap().map(str::to_owned));
         }
         Ok(())
     }
 
-    /// Reads a form. Images have no text.
+    /// Reads a form. A picture has no text of its own.
     fn read_form(
         &mut self,
         form: &Stream<'_>,
@@ -172,8 +176,12 @@ impl PageReader {
         level: usize,
     ) -> Result<(), Problem> {
         let dictionary = form.dict();
-        if dictionary.get::<Name<'_>>("Subtype").is_none_or(|subtype| subtype.as_str() != "Form") {
-            return Ok(());
+        match dictionary.get::<Name<'_>>("Subtype").as_ref().map(Name::as_str) {
+            Some("Form") => {}
+            kind => {
+                self.may_show_text |= kind == Some("Image");
+                return Ok(());
+            }
         }
         let Ok(bytes) = form.decoded() else { return Ok(()) };
         let numbers: Vec<f64> = dictionary

@@ -42,6 +42,11 @@ impl Problem {
         Self::new(SkipReason::Internal, "an internal error stopped its reader; please report it")
     }
 
+    /// Returns the problem with a remark behind its text, such as what can be done about it.
+    pub(crate) fn with_remark(&self, remark: &str) -> Self {
+        Self::new(self.reason, format!("{}; {remark}", self.text))
+    }
+
     /// Parses a problem that a store keeps. One of an earlier release is only a text.
     pub(crate) fn from_stored(stored: &str) -> Self {
         serde_json::from_str(stored).unwrap_or_else(|_text| Self::new(SkipReason::Damaged, stored))

@@ -100,7 +100,7 @@ impl SkipReason {
             Self::Link => "add the file or folder that a link leads to by its own path.",
             Self::Unsupported => {
                 "save such files in a format that is read (text, PDF, an office format); add text with another extension \
-                 with `fetchwell add FILE --kind text`."
+                 with `fetchwell add FILE --kind text`, and pictures of text with `--ocr`."
             }
             Self::Unrecognized => {
                 "open such files in their program and save them again; add text with `fetchwell add FILE --kind text`."
@@ -108,7 +108,8 @@ impl SkipReason {
             Self::Empty => "copy or download empty files again if they should have content.",
             Self::Encrypted => "save these files without a password, and run the command again.",
             Self::NoText => {
-                "add a text layer to scanned pages, such as with `ocrmypdf IN.pdf OUT.pdf`, and run the command again."
+                "recognize the text of scanned pages with `--ocr`, or add a text layer, such as with `ocrmypdf IN.pdf OUT.pdf`, \
+                 and run the command again."
             }
             Self::TooLarge => "split these files into smaller ones, and run the command again.",
             Self::Damaged => {

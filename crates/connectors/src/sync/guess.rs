@@ -13,7 +13,7 @@ use super::super::files::{
 };
 use super::super::item::{FileKind, Item};
 use super::super::skips::SkipCounts;
-use super::kind::ImportKind;
+use super::kind::{ImportKind, ImportOptions};
 use super::store_files::StoreFiles;
 
 /// Number of bytes in which the first line of a file is looked for.
@@ -35,16 +35,19 @@ pub struct Guess {
     pub has_repository: bool,
     /// Description of the content, if no file is of a kind that the import reads.
     unread: Option<String>,
+    /// True if such an import has pictures, which it reads with text recognition.
+    has_pictures: bool,
 }
 
 impl Guess {
-    /// Refuses a path of which no file would be read.
+    /// Refuses a path of which no file would be read, with or without text recognition.
     ///
     /// # Errors
     ///
     /// The folder is empty, or none of its files is of a kind that the import reads.
-    pub fn check_readable(&self, path: &Path) -> Result<(), ImportError> {
-        let Some(found) = self.unread.clone() else { return Ok(()) };
+    pub fn check_readable(&self, path: &Path, options: &ImportOptions) -> Result<(), ImportError> {
+        let has_pictures = self.has_pictures && options.ocr;
+        let Some(found) = self.unread.clone().filter(|_| !has_pictures) else { return Ok(()) };
         let expected = selection_of(self.kind).unwrap_or_default().description();
         Err(ImportError::Nothing { path: path.to_owned(), expected, found })
     }
@@ -56,6 +59,7 @@ struct ReadableSearch<'a> {
     kind: ImportKind,
     selection: FileSelection,
     is_found: bool,
+    has_pictures: bool,
     skipped: SkipCounts,
 }
 
@@ -100,7 +104,7 @@ pub fn guess_kind(path: &Path, kind: Option<ImportKind>, store: &StoreFiles) -> 
         let hint = if has_repository && is_guessed { REPOSITORY_HINT } else { "" };
         format!("{}{hint}", search.skipped)
     });
-    Ok(Guess { kind, files, bytes, has_repository, unread })
+    Ok(Guess { kind, files, bytes, has_repository, unread, has_pictures: search.has_pictures })
 }
 
 impl<'a> ReadableSearch<'a> {
@@ -109,7 +113,7 @@ impl<'a> ReadableSearch<'a> {
         // The other kinds read one named file, or a repository.
         let is_found = selection.is_none();
         let (selection, skipped) = (selection.unwrap_or_default(), SkipCounts::default());
-        Self { path, kind, selection, is_found, skipped }
+        Self { path, kind, selection, is_found, has_pictures: false, skipped }
     }
 
     fn visit(&mut self, found: FolderEntry) {
@@ -117,7 +121,12 @@ impl<'a> ReadableSearch<'a> {
             FolderEntry::File { .. } if self.is_found => {}
             FolderEntry::File { file, path } => match Item::open(path, &file) {
                 Ok(item) if self.reads(&item, &file) => self.is_found = true,
-                Ok(item) => self.skipped.add_file(other_kind(&item), &item.extension()),
+                Ok(item) => {
+                    let is_any = self.selection.kinds.is_empty();
+                    let is_selected = is_any || self.selection.kinds.contains(&FileKind::Image);
+                    self.has_pictures |= is_selected && detect_kind(&item) == Some(FileKind::Image);
+                    self.skipped.add_file(other_kind(&item), &item.extension());
+                }
                 // An import names it with the error.
                 Err(_unreadable) => self.is_found = true,
             },
@@ -137,9 +146,7 @@ impl<'a> ReadableSearch<'a> {
 /// Returns the files that an import of a kind selects, or `None` for a kind without a selection.
 fn selection_of(kind: ImportKind) -> Option<FileSelection> {
     match kind {
-        ImportKind::Files(set) => {
-            Some(FileSelection { kinds: set.kinds.to_vec(), ..FileSelection::default() })
-        }
+        ImportKind::Files(set) => Some(FileSelection::new(set.kinds, None)),
         _ => None,
     }
 }
@@ -226,7 +233,7 @@ mod tests {
         let check = |kind: Option<&str>| {
             let kind = kind.map(|kind| kind.parse().unwrap());
             let guess = guess_kind(folder.path(), kind, &none).unwrap();
-            guess.check_readable(folder.path()).map_err(|error| error.to_string())
+            guess.check_readable(folder.path(), &ImportOptions::default()).map_err(|error| error.to_string())
         };
         let refused = check(None).unwrap_err();
         assert!(refused.contains("a kind that is read (text, markdown, html, eml,"), "{refused}");

@@ -2,12 +2,15 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use fetchwell_source::documents::DOCS_KIND;
 use serde::{Deserialize, Serialize};
 
 use super::super::files::CategoryFrom;
 use super::super::item::FileKind;
+use super::super::recognition::{OcrLanguages, Recognizer};
 
 /// A kind of import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +38,7 @@ pub struct FileSet {
 }
 
 /// The sets of files by their names, which are those of the subcommands of `fetchwell import` and `gzip`.
-static FILE_SETS: [FileSet; 38] = {
+static FILE_SETS: [FileSet; 39] = {
     const fn set(name: &'static str, kinds: &'static [FileKind]) -> FileSet {
         FileSet { name, kinds }
     }
@@ -49,6 +52,7 @@ static FILE_SETS: [FileSet; 38] = {
         set("eml", &[File::Eml]),
         set("maildir", &[File::Eml]),
         set("pdf", &[File::Pdf]),
+        set("image", &[File::Image]),
         set("docx", &[File::Docx]),
         set("pptx", &[File::Pptx]),
         set("odt", &[File::Odt]),
@@ -95,6 +99,7 @@ const DOCUMENT_KINDS: &[FileKind] = &[
     FileKind::Rtf,
     FileKind::Notebook,
     FileKind::Subtitles,
+    FileKind::Image,
 ];
 
 /// The options of an import.
@@ -119,6 +124,12 @@ pub struct ImportOptions {
     /// Origin of the categories of documents.
     #[serde(skip_serializing_if = "is_default")]
     pub category_from: CategoryFrom,
+    /// True to recognize the text of pictures and scanned pages.
+    #[serde(skip_serializing_if = "is_default")]
+    pub ocr: bool,
+    /// Languages of such text.
+    #[serde(skip_serializing_if = "is_default")]
+    pub ocr_languages: OcrLanguages,
 }
 
 /// The error for a name that is no kind of import.
@@ -128,8 +139,8 @@ pub struct UnknownKind {
     name: String,
 }
 
-fn is_default(category_from: &CategoryFrom) -> bool {
-    *category_from == CategoryFrom::default()
+fn is_default<Setting: Default + PartialEq>(setting: &Setting) -> bool {
+    *setting == Setting::default()
 }
 
 impl ImportOptions {
@@ -143,6 +154,18 @@ impl ImportOptions {
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Returns the options without those of text recognition.
+    #[must_use]
+    pub fn without_ocr(self) -> Self {
+        Self { ocr: false, ocr_languages: OcrLanguages::default(), ..self }
+    }
+
+    /// Returns the text recognition of an import with these options, if they ask for one. Setting `stop` ends it.
+    #[must_use]
+    pub fn recognizer(&self, stop: &Arc<AtomicBool>) -> Option<Arc<Recognizer>> {
+        self.ocr.then(|| Arc::new(Recognizer::new(self.ocr_languages.clone(), Arc::clone(stop))))
     }
 }
 
@@ -172,10 +195,17 @@ impl ImportKind {
         matches!(self, Self::Git | Self::Files(_))
     }
 
+    /// Returns true if the kind reads pictures or documents that may have scanned pages.
+    fn has_pictures(self) -> bool {
+        let Self::Files(FileSet { kinds, .. }) = self else { return false };
+        kinds.is_empty()
+            || kinds.iter().any(|kind| kind.is_archive() || matches!(kind, FileKind::Image | FileKind::Pdf))
+    }
+
     /// Returns the first option that the kind does not have.
     #[must_use]
     pub fn unused_option(self, options: &ImportOptions) -> Option<&'static str> {
-        let ImportOptions { stream, key, title, time, url, category_from } = options;
+        let ImportOptions { stream, key, title, time, url, category_from, ocr, ocr_languages } = options;
         let has_fields = matches!(self, Self::Csv | Self::Json);
         let has_stream = !matches!(self, Self::Records | Self::Git) && !self.is_docs();
         [
@@ -185,6 +215,7 @@ impl ImportKind {
             ("time", time.is_some() && !has_fields),
             ("url", url.is_some() && !has_fields),
             ("category-from", !is_default(category_from) && !self.is_docs()),
+            ("ocr", (*ocr || !ocr_languages.is_empty()) && !self.has_pictures()),
         ]
         .into_iter()
         .find_map(|(option, is_unused)| is_unused.then_some(option))
@@ -257,5 +288,13 @@ mod tests {
         assert_eq!((docs.unused_option(&sorted), docs.unused_option(&named)), (None, Some("stream")));
         assert_eq!(ImportKind::Csv.unused_option(&sorted), Some("category-from"));
         assert_eq!(sorted.to_json(), r#"{"category_from":"front-matter"}"#);
+        let ocr_languages: OcrLanguages = "deu+eng".parse().unwrap();
+        let scanned = ImportOptions { ocr: true, ocr_languages, ..ImportOptions::default() };
+        assert_eq!(
+            (docs.unused_option(&scanned), ImportKind::Mbox.unused_option(&scanned)),
+            (None, Some("ocr"))
+        );
+        assert_eq!(scanned.to_json(), r#"{"ocr":true,"ocr_languages":["deu","eng"]}"#);
+        assert_eq!(ImportOptions::from_json(&scanned.to_json()), scanned);
     }
 }

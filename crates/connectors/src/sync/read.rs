@@ -72,8 +72,8 @@ impl OriginReader<'_> {
     ) -> Result<(), ImportError> {
         let files: Vec<&ScannedFile> = files.collect();
         let origin = self.origin;
-        let stream = self.options.stream.clone();
-        let selection = FileSelection { kinds: set.kinds.to_vec(), stream, program: self.program.clone() };
+        let mut selection = FileSelection::new(set.kinds, self.options.stream.clone());
+        (selection.program, selection.ocr) = (self.program.clone(), self.options.recognizer(self.stop));
         let list = |visit: &mut dyn FnMut(FolderEntry) -> Result<(), ImportError>| {
             files.iter().try_for_each(|file| {
                 visit(FolderEntry::File { file: file.file.clone(), path: file.path.clone() })
@@ -134,7 +134,7 @@ impl OriginReader<'_> {
         let unreadable =
             |error: io::Error| ImportError::Unreadable { path: file.to_owned(), problem: error.to_string() };
         let open = || Input::open_text(file, self.stop, intake.progress()).map_err(unreadable);
-        let ImportOptions { stream, key, title, time, url, category_from: _ } = self.options.clone();
+        let ImportOptions { stream, key, title, time, url, .. } = self.options.clone();
         let names = FieldNames { key, title, time, url };
         let own_stream = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let stream_or = |default: Option<String>| stream.clone().or(default).unwrap_or_default();
@@ -187,6 +187,10 @@ fn take(
         }
         (ListEntry::Other(_), Some(Ok(item))) => reader.read_file(item, file.file == origin)?,
         (ListEntry::Other(_), None) => {}
+    }
+    // The next synchronization may recognize its text.
+    if reader.lacks_ocr() {
+        state.stamp = None;
     }
     state.problem = reader.take_problem().as_ref().map(Problem::to_stored);
     end(reader.intake(), file, state, counts)
