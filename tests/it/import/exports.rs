@@ -274,7 +274,7 @@ fn names_that_every_record_has_are_truncated() {
     workshop.file("f/event.ics", event);
     let clipping = "Book (A)\n- Highlight | Friday, March 1, 2024 10:00:00 AM\n\nThe curlew\n==========\ncut\n==========\n";
     workshop.file("f/My Clippings.txt", clipping);
-    let folder = std::path::Path::new(&workshop.store()).with_file_name("f");
+    let folder = Path::new(&workshop.store()).with_file_name("f");
     let [added, changed, _, _, rejected] = workshop.counts(&["files", folder.to_str().unwrap()]);
     assert_eq!((added, changed, rejected), (1, 1, 1));
 }
