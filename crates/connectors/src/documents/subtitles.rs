@@ -167,7 +167,7 @@ mod tests {
     fn marks_without_an_end_take_linear_time() {
         for shape in ["<", "{", "{\\", "<{\\"] {
             crate::measured::assert_linear(20_000, &|count| {
-                assert!(!plain_text(&shape.repeat(count)).is_empty())
+                assert!(!plain_text(&shape.repeat(count)).is_empty());
             });
         }
     }
