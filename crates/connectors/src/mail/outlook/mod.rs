@@ -38,7 +38,7 @@ pub(crate) fn read_msg(
         .unwrap_or_else(|_panic| Err("an internal error stopped its parser; please report it".to_owned()))?;
     drop(bytes);
     let mut record = message_record(&mime, None, item, attachments)?;
-    add_problems(&mut record.data, problems);
+    add_problems(&mut record.data, &problems);
     if record.key.starts_with("sha256-") {
         if record.data.get("thread_id").and_then(Value::as_str) == Some(&record.key) {
             record.data.insert("thread_id".to_owned(), Value::from(own_key.as_str()));
@@ -49,7 +49,7 @@ pub(crate) fn read_msg(
 }
 
 /// Adds the problems of parts that are missing in the MIME of a message to those of its attachments.
-fn add_problems(data: &mut RecordData, problems: Vec<AttachmentProblem>) {
+fn add_problems(data: &mut RecordData, problems: &[AttachmentProblem]) {
     let problems = problems.iter().map(AttachmentProblem::to_value);
     let mut all: Vec<Value> = problems.collect();
     if all.is_empty() {
