@@ -14,15 +14,15 @@ const TICK_SECONDS: f64 = 0.004;
 /// Runs work on inputs of `size` and of `4 * size`, and fails if its time grows faster than the input.
 #[track_caller]
 pub(crate) fn assert_linear(size: usize, work: &dyn Fn(usize)) {
-    let mut least = f64::INFINITY;
+    let mut smallest = f64::INFINITY;
     for _ in 0..ATTEMPTS {
         let growth = seconds(&|| work(4 * size)) / seconds(&|| work(size)).max(TICK_SECONDS);
-        least = least.min(growth);
-        if least < MAX_GROWTH {
+        smallest = smallest.min(growth);
+        if smallest < MAX_GROWTH {
             return;
         }
     }
-    panic!("work on an input of {} takes {least:.1} times as long as on one of {size}", 4 * size);
+    panic!("work on an input of {} takes {smallest:.1} times as long as on one of {size}", 4 * size);
 }
 
 /// Returns the time that work takes: that of the thread where the system tells it, because other processes take turns.

@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(text, "[a.txt]\n\ntext");
         let names: Vec<_> = problems.iter().map(|problem| problem.name.as_str()).collect();
         assert_eq!(names, ["a.zip/b.txt"]);
-        // What the user stopped is no problem of the attachment.
+        // A stop of the user is no problem of the attachment.
         stop.store(true, Ordering::Relaxed);
         let stopped = reader.read(&file, &reader.begin(10_000));
         assert!(stopped.is_empty() && reader.is_stopped(), "{stopped:?}");

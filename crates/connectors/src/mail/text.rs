@@ -150,7 +150,7 @@ impl<'r> Texts<'r> {
                     // Certificates alone have no content.
                     Ok(None) => {}
                     Err(reason) => {
-                        self.leave_out(name.as_deref(), SIGNED_TYPE, content.len(), reason.clone())
+                        self.leave_out(name.as_deref(), SIGNED_TYPE, content.len(), reason.clone());
                     }
                 }
             }

@@ -39,7 +39,7 @@ pub(crate) fn read_msg(
         catch_unwind(|| mime_of(&bytes)).map_err(|_panic| Problem::internal())??;
     drop(bytes);
     let mut record = message_record(&mime, None, item, attachments)?;
-    add_problems(&mut record.data, problems);
+    add_problems(&mut record.data, &problems);
     if record.key.starts_with("sha256-") {
         if record.data.get("thread_id").and_then(Value::as_str) == Some(&record.key) {
             record.data.insert("thread_id".to_owned(), Value::from(own_key.as_str()));
@@ -50,7 +50,7 @@ pub(crate) fn read_msg(
 }
 
 /// Adds the problems of parts that are missing in the MIME of a message to those of its attachments.
-fn add_problems(data: &mut RecordData, problems: Vec<AttachmentProblem>) {
+fn add_problems(data: &mut RecordData, problems: &[AttachmentProblem]) {
     let problems = problems.iter().map(AttachmentProblem::to_value);
     let mut all: Vec<Value> = problems.collect();
     if all.is_empty() {
