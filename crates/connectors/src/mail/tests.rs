@@ -84,7 +84,10 @@ fn forwarded_messages_are_read_five_levels_deep() {
         assert_eq!(body.contains(&format!("level {level}")), level <= 6, "{level} {body}");
     }
     let problems = read.data.get("attachment_problems").unwrap();
-    assert_eq!((&problems[0]["type"], &problems[0]["name"]), (&json!("message/rfc822"), &json!("message")));
+    assert_eq!(
+        (&problems[0]["type"], &problems[0]["name"]),
+        (&json!("message/rfc822"), &json!("attached message"))
+    );
 }
 
 #[test]

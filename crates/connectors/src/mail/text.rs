@@ -192,8 +192,8 @@ impl<'r> Texts<'r> {
         };
         let prepared = headers_in_utf8(&prepared).map_or(prepared, Cow::Owned);
         let Some(inner) = MessageParser::default().parse(&*prepared) else {
-            let is_empty = prepared.trim_ascii().is_empty();
-            return if is_empty { Ok(()) } else { Err("it has no headers of a message".to_owned()) };
+            append(&mut self.body, &String::from_utf8_lossy(&prepared));
+            return Ok(());
         };
         let headers = [
             ("From", inner.from().map(address_line)),
@@ -210,7 +210,7 @@ impl<'r> Texts<'r> {
         let before = self.body.len();
         self.add(&inner, level + 1, allowance);
         // Programs put a text such as `Message removed` in the place of a message.
-        if self.body.len() == before && inner.headers().is_empty() {
+        if self.body.len() == before && lines.is_empty() {
             append(&mut self.body, &String::from_utf8_lossy(&prepared));
         }
         Ok(())
