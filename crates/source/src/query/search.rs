@@ -119,6 +119,8 @@ impl SearchPage {
         self.unapplied.append(&mut page.unapplied);
         self.count = page.count.or(self.count);
         self.unavailable.append(&mut page.unavailable);
+        // A page that is read in two parts has each note once.
+        page.notes.retain(|note| !self.notes.contains(note));
         self.notes.append(&mut page.notes);
         self.stages.append(&mut page.stages);
     }
