@@ -179,6 +179,9 @@ impl Fusion {
             let sum = self.saved.count.map(|(value, accuracy)| Count { value, accuracy });
             let sum = sum.map_or(more, |sum| sum.and(more));
             self.saved.count = Some((sum.value, sum.accuracy));
+        } else if let (None, Some((value, _))) = (page.count, &mut self.saved.count) {
+            // The source does not count: at least its hits that were read exist.
+            *value += page.hits.len() as u64;
         }
         self.saved.windowed |= page.windowed;
         let mut own: HashSet<Key> = state.keys.iter().copied().collect();
