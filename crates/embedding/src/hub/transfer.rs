@@ -66,11 +66,13 @@ impl Transfer<'_> {
         }
         let part = self.part(file);
         let (mut attempts, mut pause) = (1, FIRST_PAUSE);
+        // A part that was deleted and downloaded again is no progress.
+        let mut reached = length(&part);
         loop {
-            let had = length(&part);
             let Err(error) = self.attempt(file, &part, before).await else { break };
-            if length(&part).saturating_sub(had) >= PROGRESS {
+            if length(&part).saturating_sub(reached) >= PROGRESS {
                 (attempts, pause) = (1, FIRST_PAUSE);
+                reached = length(&part);
             }
             if !error.is_transient() || attempts == MAX_ATTEMPTS {
                 return Err(error);
