@@ -120,10 +120,11 @@ impl CurrentIndex {
             Err(IndexFault::Damaged(problem)) => (0, Some(problem)),
             Err(fault) => return Err(fault.into_error(&folder_of(path))),
         };
+        // An index of the previous layout answers as long as no other can be built.
+        let is_answering = damage.is_none() && version > 0 && version == newest;
         let lock = match (IndexLock::try_take(path), damage) {
             (Ok(Some(lock)), _) => lock,
-            // An index of the previous layout answers as long as no other can be built.
-            (Ok(None) | Err(_), None) if version > 0 && version == newest => return Ok(IndexState::Complete),
+            (Ok(None) | Err(_), None) if is_answering => return Ok(IndexState::Complete),
             (Ok(None), None) => return Ok(IndexState::BeingWritten(changes_since(database, version)?)),
             (Err(StoreError::Unwritable { .. } | StoreError::DiskFull { .. }), None) if version > 0 => {
                 return Ok(IndexState::Unwritable(changes_since(database, version)?));
@@ -138,8 +139,13 @@ impl CurrentIndex {
         let mut editor = IndexEditor::open(database, lock, &self.shared.verified, None)?;
         let behind = editor.behind(database)?;
         let problem = editor.damage().map(str::to_owned);
-        catch_up(&mut editor, database, progress)?;
-        editor.finish()?;
+        let built = catch_up(&mut editor, database, progress).and_then(|()| editor.finish());
+        match built {
+            Err(StoreError::Unwritable { .. } | StoreError::DiskFull { .. }) if is_answering => {
+                return Ok(IndexState::Complete);
+            }
+            built => built?,
+        };
         Ok(match problem {
             Some(problem) => IndexState::Rebuilt { problem, records: behind },
             None => IndexState::Completed(behind),
