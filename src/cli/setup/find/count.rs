@@ -107,7 +107,7 @@ fn count_into(folder: &Path, counts: &Mutex<FileCounts>, stop: &AtomicBool) {
     let is_read = |entry: &DirEntry| {
         let is_hidden = entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
         let is_folder = entry.depth() > 0 && entry.file_type().is_dir();
-        !is_hidden && !(is_folder && is_generated(entry.path()))
+        !(is_hidden || is_folder && is_generated(entry.path()))
     };
     // Links are not followed, so a cycle of them has an end. A folder that cannot be read has no files.
     let mut entries = 0;

@@ -7,7 +7,7 @@ use directories::UserDirs;
 use super::home::Home;
 use super::origin::{Group, Origin};
 
-/// Names of folders of documents: of most systems, of OneDrive on Windows, and of iCloud Drive on macOS.
+/// Names of folders of documents: of most systems, of `OneDrive` on Windows, and of iCloud Drive on macOS.
 const DOCUMENTS: [&str; 3] =
     ["Documents", "OneDrive/Documents", "Library/Mobile Documents/com~apple~CloudDocs/Documents"];
 

@@ -153,8 +153,9 @@ impl ForeignTerms {
         // A link and a time are no passage.
         let passages =
             texts_by_name(&record.data).filter(|(name, text)| *name == "title" || !text.trim().is_empty());
-        let passages = passages.map(|(name, text)| (name.as_str(), Cow::Borrowed(text))).collect();
-        let location = locate_texts(&record.data, passages, &self.terms, &mut self.scan);
+        let passages: Vec<(&str, Cow<'_, str>)> =
+            passages.map(|(name, text)| (name.as_str(), Cow::Borrowed(text))).collect();
+        let location = locate_texts(&record.data, &passages, &self.terms, &mut self.scan);
         let coverage = self.coverage_by(location.weights.clone(), &record.data);
         Hit { coverage, ..located(record, &Match::new(0, f32::NAN), location) }
     }

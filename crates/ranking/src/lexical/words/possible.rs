@@ -64,7 +64,7 @@ mod tests {
         possible.add("wifi");
         possible.add_beginning("invo");
         let long = "x".repeat(100);
-        possible.add(&long.get(..64).unwrap_or_default());
+        possible.add(long.get(..64).unwrap_or_default());
         let text = format!("Pay Pot paid the invoice invo Inv Wi-Fi wi Ünvo {long}");
         let found: Vec<&str> = words(&text)
             .filter(|word| possible.may_have(&text, word))

@@ -1,4 +1,8 @@
 //! Finds the passage of a record that matches a search, for the excerpt of a hit.
+//!
+//! * `long_text`: the rest of a long text, which is scanned for its first match
+
+mod long_text;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,21 +12,14 @@ use std::ops::Range;
 use fetchwell_core::fit::{clip, passage};
 use fetchwell_core::record::{Excerpt, RecordData, attachment_at, own_title};
 
+pub use self::long_text::ScanAllowance;
+use self::long_text::{end_of_piece, first_match};
 use super::field_texts::texts_of;
 use super::word_sequences::WordSequences;
 use super::words::{PossibleWords, fold_into, words};
 
 /// Maximum bytes of one record's text of which all words are compared. The rest is scanned for its first match.
 pub(super) const SCAN_BYTES: usize = 512 * 1024;
-
-/// Length in bytes of the pieces in which the rest of a long text is scanned.
-const PIECE_BYTES: usize = 64 * 1024;
-
-/// Maximum distance in bytes of the end of a piece from the white space that it is moved to.
-const MAX_WORD_BYTES: usize = 512;
-
-/// Number of bytes that are searched for one folded word in the time in which one byte is divided into words.
-const WORDS_COST: usize = 16;
 
 /// Bytes of context on either side of the match.
 const RADIUS: usize = 400;
@@ -173,30 +170,19 @@ pub(crate) struct MatchLocation {
     pub(crate) weights: Vec<f32>,
 }
 
-/// Bytes of the rests of long texts that may be scanned for the hits of a page, times the number of words.
-#[derive(Debug)]
-pub struct ScanAllowance(usize);
-
-impl Default for ScanAllowance {
-    /// Allows for half a second: 16 MiB of words, or ten records of 10 MB for two words of ASCII.
-    fn default() -> Self {
-        Self(256 * 1024 * 1024)
-    }
-}
-
 /// Finds the fields and the best passage of a record that contain the terms.
 pub(crate) fn locate_match(
     data: &RecordData,
     terms: &ExcerptTerms,
     allowance: &mut ScanAllowance,
 ) -> MatchLocation {
-    locate_texts(data, texts_of(data), terms, allowance)
+    locate_texts(data, &texts_of(data), terms, allowance)
 }
 
 /// Finds the fields and the best passage of some texts of a record, which have the names of their fields.
 pub(super) fn locate_texts(
     data: &RecordData,
-    texts: Vec<(&str, Cow<'_, str>)>,
+    texts: &[(&str, Cow<'_, str>)],
     terms: &ExcerptTerms,
     allowance: &mut ScanAllowance,
 ) -> MatchLocation {
@@ -207,7 +193,7 @@ pub(super) fn locate_texts(
     let mut of_title = None;
     let mut weights = vec![0.0_f32; terms.slots];
     let mut rests: Vec<(&str, &str, usize)> = Vec::new();
-    for (name, text) in &texts {
+    for (name, text) in texts {
         let is_title = title.is_some_and(|title| repeats_title(text, title));
         let max_bytes = if is_title { SCAN_BYTES } else { budget };
         let scanned = text.get(..end_of_piece(text, 0, max_bytes)).unwrap_or_default();
@@ -274,50 +260,6 @@ fn excerpt_of(text: &str, focus: Range<usize>) -> Excerpt {
 /// Returns the name of an attachment as the label of an excerpt.
 pub(crate) fn attachment_label(name: &str) -> String {
     clip(name, MAX_LABEL_BYTES)
-}
-
-/// Returns the end of a piece of a text: at most `length` bytes after `start`, and between words if white space is near.
-fn end_of_piece(text: &str, start: usize, length: usize) -> usize {
-    let end = start.saturating_add(length);
-    if end >= text.len() {
-        return text.len();
-    }
-    let end = text.floor_char_boundary(end);
-    let near = text.floor_char_boundary(end.saturating_sub(MAX_WORD_BYTES)).max(start);
-    let space = text.get(near..end).and_then(|tail| tail.rfind(char::is_whitespace));
-    // A piece is not empty, so that a scan ends.
-    space.map(|space| near + space).filter(|space| *space > start).unwrap_or(end)
-}
-
-/// Returns the place of the first piece of a text with a match, from `start` on.
-fn first_match(
-    text: &str,
-    start: usize,
-    terms: &ExcerptTerms,
-    allowance: &mut ScanAllowance,
-) -> Option<Range<usize>> {
-    // A folded word of ASCII letters is in a text of ASCII letters as it is, apart from their case.
-    let looked_for = terms.words.keys().map(String::as_str).chain(terms.sequences.first_words());
-    let ascii: Vec<&str> = looked_for.filter(|word| word.is_ascii()).collect();
-    let mut at = start;
-    while at < text.len() {
-        let end = end_of_piece(text, at, PIECE_BYTES).max(text.ceil_char_boundary(at + 1));
-        let piece = text.get(at..end)?;
-        let mut has_word = !piece.is_ascii();
-        if !has_word {
-            allowance.0 = allowance.0.checked_sub(piece.len() * ascii.len())?;
-            let folded = piece.to_ascii_lowercase();
-            has_word = ascii.iter().any(|word| folded.contains(word));
-        }
-        if has_word {
-            allowance.0 = allowance.0.checked_sub(piece.len() * WORDS_COST)?;
-            if let Some((_, range)) = best_cluster(&terms.matches(piece), terms.slots) {
-                return Some(at + range.start..at + range.end);
-            }
-        }
-        at = end;
-    }
-    None
 }
 
 /// Text with the best passage of the texts so far.
@@ -505,15 +447,6 @@ mod tests {
         let data = serde_json::from_value(json!({"body": format!("{filler}needle")})).unwrap();
         let found = locate_match(&data, &terms(&["needle"]), &mut ScanAllowance(1_000));
         assert!(found.fields.is_empty() && found.excerpt.text().starts_with("needles and"));
-    }
-
-    #[test]
-    fn pieces_end_between_words() {
-        assert_eq!(end_of_piece("one two three", 0, 6), 3);
-        assert_eq!(end_of_piece("one two three", 4, 5), 7);
-        assert_eq!(end_of_piece("one two three", 4, 50), 13);
-        assert_eq!(end_of_piece("éééé", 0, 3), 2);
-        assert_eq!(end_of_piece("", 0, 0), 0);
     }
 
     #[test]
