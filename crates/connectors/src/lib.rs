@@ -10,8 +10,7 @@
 //! * `calendar`, `feed`, `exports`, `sqlite`, `git`: calendars and contacts, feeds, exports, databases, repositories
 //! * `mail`: e-mails as records, and mailboxes, `attached`: readers of their attachments
 //! * `values`, `field_names`, `key`: typed values, the fields with a role, canonical keys
-//! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds, `process`: running programs with bounds,
-//!   `measured`: checks of times in tests
+//! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds, `measured`: checks of their time in tests
 //! * `intake`: the checks and writes of every importer
 //! * `skips`: what an import does not take, by reason
 //! * `sync`: imports that follow their origin
@@ -42,7 +41,6 @@ mod measured;
 mod meter;
 mod office;
 mod pdf;
-mod process;
 mod recognition;
 mod records;
 mod skips;

@@ -19,7 +19,7 @@ fn a_folder_without_notes_is_an_error_that_counts_its_files() {
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
-        said.contains("it has no Markdown file (.md, .markdown, .mdx); found: 2 .txt, 1 .pdf, 1 without an ending, 1 hidden"),
+        said.contains("it has no Markdown file (.md, .markdown, .mdx); found: 2 .txt, 1 without an ending, 1 .pdf, 1 hidden"),
         "{said}"
     );
     assert!(output.stdout.is_empty() && !Path::new(&workshop.store()).exists());

@@ -31,7 +31,8 @@ fn mixed() -> Place {
         place.write(name, content);
     }
     for name in ["locked.pdf", "scan.pdf"] {
-        fs::copy(fixture(&format!("files/{name}")), place.origin().join(name)).unwrap();
+        let file = format!("{}/fixtures/files/{name}", env!("CARGO_MANIFEST_DIR"));
+        fs::copy(file, place.origin().join(name)).unwrap();
     }
     #[cfg(unix)]
     {
@@ -84,7 +85,7 @@ fn a_dry_run_an_import_and_an_addition_count_the_same_by_reason() {
     }
     assert_eq!(report(&dry)["records"], report(&added)["added"]);
     assert_eq!(report(&imported)["skipped"], 4);
-    // What could not be read is not counted as new by a synchronization, and keeps its reason.
+    // A file that could not be read is not counted as new by a synchronization, and keeps its reason.
     let again = place.run(&["sync", "--json"]);
     assert_eq!(again.status.code(), Some(3), "{again:?}");
     let (again, first) = (&report(&again)[0], report(&added));
@@ -108,7 +109,7 @@ fn three_reasons_have_their_remedies_and_others_are_counted() {
         .collect();
     assert_eq!(lines.len(), 4, "{said}");
     assert!(said.contains("not read: 1 encrypted; save these files without a password, and run"), "{said}");
-    assert!(said.contains("not read: 1 without a text layer; add a text layer to scanned pages"), "{said}");
+    assert!(said.contains("not read: 1 without readable text; recognize the text with `--ocr`"), "{said}");
     assert!(lines[3].contains("2 hidden") && lines[3].contains("2 named by .gitignore"), "{said}");
     assert!(lines[3].contains("2 of no kind that is read (1 .jpg, 1 .mp3)"), "{said}");
     let report = fs::read_to_string(&listed).unwrap();
@@ -175,7 +176,7 @@ fn exit_codes_tell_whole_partial_and_failed_imports_apart() {
         let output = place.run(arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {output:?}");
     };
-    // What is left out by design is no problem.
+    // A file that is left out by design is no problem.
     for arguments in [&dry[..], &import, &["add", origin], &["sync"]] {
         check(arguments, 0);
     }

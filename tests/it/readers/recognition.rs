@@ -138,7 +138,8 @@ fn without_text_recognition_pictures_are_named_with_the_remedy() {
     let arguments = ["add", &papers, "--connection", "c"];
     let said = stderr(&programs.run(&workshop, &arguments));
     for expect in [
-        "1 .jpg, 1 .png; `--ocr` (`ocr = true`) recognizes text in pictures; it needs tesseract (`",
+        "2 of no kind that is read (1 .jpg, 1 .png); ",
+        "and pictures of text with `--ocr`.",
         "scan.pdf: it has no text layer on its 1 page; `--ocr` (`ocr = true`) recognizes the text; it needs",
     ] {
         assert!(said.contains(expect), "{said}");
@@ -163,7 +164,7 @@ fn a_missing_program_or_language_is_named_with_its_command() {
     let arguments = ["add", &papers, "--connection", "c", "--ocr"];
     let output = none.run(&workshop, &arguments);
     let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(output.status.code(), Some(3), "{said}");
     for expect in [
         "warning: text recognition needs tesseract, which is not installed",
         "sign.png: text recognition needs tesseract",
@@ -238,7 +239,7 @@ fn pictures_that_are_too_large_or_broken_are_not_decoded() {
         "cut.png: it is no complete PNG file",
         "cut.jpg: it is no complete JPEG file",
         "endless.tif: it has more than 500 pages",
-        "1 file is of no kind that is read; found: 1 .png",
+        "left out: 1 with other content than the extension says (1 .png)",
     ] {
         assert!(said.contains(expect), "{said}");
     }

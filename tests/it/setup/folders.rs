@@ -40,10 +40,10 @@ fn folders_are_counted_by_kind_and_imported_only_by_name() {
     assert!(listed.iter().all(|folder| folder["is_default"] == false && folder["group"] == "folder"));
     assert_eq!(
         listed[0]["files"],
-        json!({"total": 4, "is_partial": false, "kinds": {"csv": 1, "docx": 1, "text": 1}})
+        json!({"total": 4, "is_partial": false, "kinds": {"csv": 1, "docx": 1, "image": 1, "text": 1}})
     );
     let shown = stdout(&home.setup(&["--dry-run"]));
-    let counts = "4 files: 1 csv, 1 docx, 1 text, 1 of no kind that is read";
+    let counts = "4 files: 1 csv, 1 docx, 1 image, 1 text";
     assert!(shown.contains("~/Dokumente") && shown.contains(counts), "{shown}");
     assert!(!shown.contains("would import"), "{shown}");
     let yes = stdout(&home.setup(&["--yes"]));
@@ -66,7 +66,7 @@ fn a_user_on_a_terminal_chooses_folders_by_number() {
     let shown = stdout(&output);
     assert!(shown.contains("Enter for all but the folders, `all`, `none`, or numbers"), "{shown}");
     // The recipes are in the documents.
-    let output = on_terminal(&home, "3,5\\nn\\nn\\nn\\n");
+    let output = on_terminal(&home, "2,5\\nn\\nn\\nn\\n");
     let shown = stdout(&output);
     for part in ["recipes is imported as a part of ", "documents: 2 added"] {
         assert!(shown.contains(part), "{part}: {shown}");

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use super::super::documents::Document;
 use super::super::item::{FileKind, FileRecord, Item};
-use super::super::process::{Permits, ProgramError, ProgramLimits, run_program};
-use super::super::recognition::{RecognizedPages, Recognizer};
+use super::super::recognition::{
+    Permits, ProgramError, ProgramLimits, RecognizedPages, Recognizer, run_program,
+};
 use super::super::skips::{Problem, SkipReason};
 use super::extract::{PdfText, extract_pdf};
 

@@ -9,11 +9,13 @@
 //! * `recognizer`: the calls of tesseract, with their limits
 //! * `pages`: the pages of PDF documents as pictures
 //! * `picture`: the reader of picture files
+//! * `process`: programs that run within limits, also the one that reads PDF documents
 
 mod languages;
 mod measure;
 mod pages;
 mod picture;
+mod process;
 mod recognizer;
 mod words;
 
@@ -22,6 +24,7 @@ pub(crate) use self::measure::is_picture;
 pub use self::measure::picture_pages;
 pub(crate) use self::pages::{PdfPage, RecognizedPages};
 pub(crate) use self::picture::read_picture;
+pub(crate) use self::process::{Permits, ProgramError, ProgramLimits, run_program};
 pub use self::recognizer::{OcrError, Recognizer};
 pub(crate) use self::recognizer::{pdf_hint, picture_hint};
 pub use self::words::recognized_words;

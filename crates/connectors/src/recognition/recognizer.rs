@@ -10,9 +10,9 @@ use fetchwell_core::fit::clip_line;
 use serde_json::Value;
 
 use super::super::item::{FileRecord, UNREAD_PAGES};
-use super::super::process::{Permits, ProgramError, ProgramLimits, run_program};
 use super::languages::OcrLanguages;
 use super::measure::picture_pages;
+use super::process::{Permits, ProgramError, ProgramLimits, run_program};
 use super::words::RecognizedText;
 
 /// Maximum time for a page.

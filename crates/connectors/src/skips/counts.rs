@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::super::item::FileKind;
-use super::super::recognition::picture_hint;
 use super::reason::SkipReason;
 
 /// Maximum number of extensions that a message lists.
@@ -132,20 +130,8 @@ impl fmt::Display for SkipCounts {
         let others = self.reasons.iter().filter(|(reason, _)| !reason.is_other_kind());
         let others = others.map(|(reason, count)| format!("{count} {}", reason.phrase(*count)));
         let found: Vec<String> = files.chain(others).collect();
-        if found.is_empty() {
-            return f.write_str("it is empty");
-        }
-        write!(f, "found: {}", found.join(", "))?;
-        if self.endings.keys().any(|(_, ending)| is_picture_ending(ending)) {
-            write!(f, "; {}", picture_hint())?;
-        }
-        Ok(())
+        if found.is_empty() { f.write_str("it is empty") } else { write!(f, "found: {}", found.join(", ")) }
     }
-}
-
-/// Returns true for the extension of a picture, with its dot.
-fn is_picture_ending(ending: &str) -> bool {
-    ending.strip_prefix('.').and_then(FileKind::from_extension) == Some(FileKind::Image)
 }
 
 #[cfg(test)]

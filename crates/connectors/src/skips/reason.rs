@@ -77,7 +77,7 @@ impl SkipReason {
             (Self::Unrecognized, _) => "with other content than the extension says",
             (Self::Empty, _) => "empty",
             (Self::Encrypted, _) => "encrypted",
-            (Self::NoText, _) => "without a text layer",
+            (Self::NoText, _) => "without readable text",
             (Self::TooLarge, _) => "over a limit",
             (Self::Damaged, _) => "damaged or incomplete",
             (Self::OldFormat, _) => "in the format of an older program",
@@ -108,8 +108,7 @@ impl SkipReason {
             Self::Empty => "copy or download empty files again if they should have content.",
             Self::Encrypted => "save these files without a password, and run the command again.",
             Self::NoText => {
-                "recognize the text of scanned pages with `--ocr`, or add a text layer, such as with `ocrmypdf IN.pdf OUT.pdf`, \
-                 and run the command again."
+                "recognize the text with `--ocr`, or with `ocrmypdf IN.pdf OUT.pdf`, and run the command again."
             }
             Self::TooLarge => "split these files into smaller ones, and run the command again.",
             Self::Damaged => {

@@ -12,6 +12,7 @@ use super::super::files::{
     FileSelection, FolderEntry, detect_kind, detect_selected, other_kind, special_file, walk,
 };
 use super::super::item::{FileKind, Item};
+use super::super::recognition::picture_hint;
 use super::super::skips::SkipCounts;
 use super::kind::{ImportKind, ImportOptions};
 use super::store_files::StoreFiles;
@@ -102,7 +103,8 @@ pub fn guess_kind(path: &Path, kind: Option<ImportKind>, store: &StoreFiles) -> 
     let has_repository = kind != ImportKind::Git && path.join(".git").exists();
     let unread = (!search.is_found).then(|| {
         let hint = if has_repository && is_guessed { REPOSITORY_HINT } else { "" };
-        format!("{}{hint}", search.skipped)
+        let picture = if search.has_pictures { format!("; {}", picture_hint()) } else { String::new() };
+        format!("{}{picture}{hint}", search.skipped)
     });
     Ok(Guess { kind, files, bytes, has_repository, unread, has_pictures: search.has_pictures })
 }

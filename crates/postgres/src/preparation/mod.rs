@@ -1,4 +1,4 @@
-//! What is computed of records before their batch has the lock of the store's version.
+//! The values that are computed of records before their batch has the lock of the store's version.
 //!
 //! * `prepared`: texts and words of records, `parallel`: values of many records by several threads
 

@@ -26,7 +26,7 @@ pub(super) struct Behind {
     running: Option<(SyncSender<PreparedBatch>, JoinHandle<Option<Ended>>)>,
 }
 
-/// What the last batch that was written tells about the next ones.
+/// The facts that the last batch that was written tells about the next ones.
 #[derive(Debug, Default)]
 struct Known {
     /// Row ids of streams.

@@ -128,7 +128,7 @@ mod tests {
         check(json!({"document": {"heading": "T", "body": "x"}}), &auto, &json!({"title": "T", "text": "x"}));
         let mapping = FetchMapping { text: "/a/b".parse().ok(), ..FetchMapping::default() };
         check(json!({"a": {"b": "x"}, "text": "no"}), &mapping, &json!({"text": "x", "a": {"b": "x"}}));
-        // What is no time and no link stays as it is.
+        // A value that is no time and no link stays as it is.
         check(
             json!({"title": "T", "text": "x", "date": "in May", "updated_at": "2026-01-02", "url": "notes://7"}),
             &auto,
