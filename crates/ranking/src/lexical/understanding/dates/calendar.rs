@@ -71,6 +71,11 @@ impl Span {
         Some(Self { first: date(year, 1, 1)?, last: date(year, 12, 31)?, precision: DatePrecision::Year })
     }
 
+    /// Returns true for one day.
+    pub(super) fn is_day(&self) -> bool {
+        self.precision == DatePrecision::Day
+    }
+
     /// Returns the first day.
     pub(super) fn first(&self) -> Date {
         self.first

@@ -2,11 +2,12 @@
 //!
 //! Names of months and relative times are known in English, German, French, Spanish, Italian, Portuguese and Dutch. A relative
 //! time or a month without a year needs its marker word (`last`, `in`), because `may` and `march` are words, too. Text in
-//! quotes is not read. A date that no calendar has (31 February) is text.
+//! quotes is not read. A date that no calendar has (31 February) is text, or else its month if it has a year.
 //!
 //! * `tokens`: the pieces of a text
 //! * `calendar`: spans of days
 //! * `absolute`: dates with a day, month, quarter or year
+//! * `clock`: times of day behind a date
 //! * `months`: names of months
 //! * `relative`: times relative to today
 //!
@@ -14,6 +15,7 @@
 
 mod absolute;
 mod calendar;
+mod clock;
 mod months;
 mod relative;
 mod tokens;
@@ -21,6 +23,7 @@ mod tokens;
 use fetchwell_core::fit::first_characters;
 use fetchwell_source::SearchDate;
 use jiff::Zoned;
+use jiff::civil::Date;
 
 use self::calendar::{FoundDate, Span};
 use self::tokens::{Token, tokens};
@@ -46,28 +49,54 @@ pub struct ReadDates {
 pub fn read_dates(words: &str, now: &Zoned) -> ReadDates {
     let tokens = tokens(words);
     let (mut read, mut explanations) = (ReadDates::default(), Vec::new());
+    let (mut known, mut repeated): (Vec<Vec<Span>>, Vec<SearchDate>) = (Vec::new(), Vec::new());
     let mut at = 0;
-    while let Some(rest) = tokens.get(at..).filter(|rest| !rest.is_empty()) {
-        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
-        let found = absolute::date_at(rest, before, now.date())
-            .or_else(|| relative::date_at(rest, &tokens, now.date()));
-        let Some(FoundDate { length, spans }) = found else {
+    while at < tokens.len() {
+        let Some(FoundDate { length, spans }) = date_at(&tokens, at, now.date()) else {
             at += 1;
             continue;
         };
         let date = tokens.get(at..at + length).unwrap_or_default();
         if let (Some(first), Some(last)) = (date.first(), date.last())
-            && explanations.len() < MAX_DATES
+            && known.len() < MAX_DATES
         {
             let place = first.place.start..last.place.end;
             let dates = spans.iter().filter_map(|span| span.to_search_date(now.time_zone(), place.clone()));
-            read.dates.extend(dates);
-            explanations.push(explanation(date, &spans));
+            if !known.contains(&spans) {
+                read.dates.extend(dates);
+                explanations.push(explanation(date, &spans));
+                known.push(spans);
+            } else if repeated.len() < MAX_DATES {
+                // The words of a repeated date are those of a date, too.
+                repeated.extend(dates);
+            }
         }
         at += length.max(1);
     }
+    read.dates.append(&mut repeated);
     read.explanation = explanations.join("; ");
     read
+}
+
+/// Reads the date at a token, with a weekday before it and a time of day behind it.
+fn date_at(tokens: &[Token<'_>], at: usize, today: Date) -> Option<FoundDate> {
+    let rest = tokens.get(at..)?;
+    let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+    let mut found = absolute::date_at(rest, before, today)
+        .or_else(|| with_weekday(rest, today))
+        .or_else(|| relative::date_at(rest, tokens, today))?;
+    if found.spans.iter().all(Span::is_day) {
+        found.length += clock::time_length(rest.get(found.length..).unwrap_or_default());
+    }
+    Some(found)
+}
+
+/// Reads a weekday with the date behind it, such as `on Monday, 5 March 2025`.
+fn with_weekday(tokens: &[Token<'_>], today: Date) -> Option<FoundDate> {
+    let weekday = relative::weekday_length(tokens);
+    let date = tokens.get(weekday..).filter(|_| weekday > 0)?;
+    let found = absolute::date_at(date, None, today).filter(|found| found.spans.iter().all(Span::is_day))?;
+    Some(FoundDate { length: weekday + found.length, spans: found.spans })
 }
 
 /// Returns how a date was read.
@@ -115,6 +144,15 @@ mod tests {
             ("budget 2025-Q3", "2025-Q3: 2025-07-01 to 2025-09-30"),
             ("budget 2025", "2025"),
             ("2024 2025 2026 2023", "2024; 2025; 2026"),
+            ("lease 5. 3. 2025", "5 3 2025: 2025-03-05"),
+            ("lease 5.3. 2025", "5.3 2025: 2025-03-05"),
+            ("lease 5/ 3/2025", "5/ 3/2025: 2025-05-03 or 2025-03-05"),
+            ("lease 15 / 3 / 2025", "15 / 3 / 2025: 2025-03-15"),
+            ("lease 2025-3-5", "2025-3-5: 2025-03-05"),
+            ("lease ３/５/２０２５", "３/５/２０２５: 2025-03-05 or 2025-05-03"),
+            ("2025-03-05 and 2025-03-05", "2025-03-05"),
+            ("2025-03-05, 5.3.2025, 2024, 2023", "2025-03-05; 2024; 2023"),
+            ("lease 2025-03-05 10:30 invoice", "2025-03-05 10:30: 2025-03-05"),
         ] {
             check(text, expect);
         }
@@ -139,6 +177,29 @@ mod tests {
             ("contract 5 mei 2025", "5 mei 2025: 2025-05-05"),
             ("lease March 5", "March 5: 2026-03-05"),
             ("lease 24 December", "24 December: 2025-12-24 or 2026-12-24"),
+            ("lease Mar 2025", "Mar 2025: 2025-03"),
+            ("lease 5 March 25", "5 March 25: 2025-03-05"),
+            ("lease 5 Mar '25", "5 Mar 25: 2025-03-05"),
+            ("lease March 5, 25", "March 5 25: 2025-03-05"),
+            ("lease ５ March ２０２５", "５ March ２０２５: 2025-03-05"),
+            ("lease 5 March 10000", "5 March: 2026-03-05"),
+            ("lease 5 March 99", "5 March: 2026-03-05"),
+            ("lease 5 March 10 am", "5 March 10 am: 2026-03-05"),
+            ("5 March 10 April 2025", "5 March: 2026-03-05; 10 April 2025: 2025-04-10"),
+            ("5 March to 7 March 2025", "5 March: 2025-03-05; 7 March 2025: 2025-03-07"),
+            ("5 Mar – 7 Apr 25", "5 Mar: 2025-03-05; 7 Apr 25: 2025-04-07"),
+            ("March 5 to the 7th of March 2025", "March 5: 2025-03-05; 7th of March 2025: 2025-03-07"),
+            ("28 December to 3 January 2025", "28 December: 2024-12-28; 3 January 2025: 2025-01-03"),
+            ("vom 5. März bis 7. März 2025", "5 März: 2025-03-05; 7 März 2025: 2025-03-07"),
+            ("March 5 to 7, 2025", "March 5 to 7 2025: 2025-03-05 to 2025-03-07"),
+            ("on Monday 5 March 2025", "on Monday 5 March 2025: 2025-03-05"),
+            ("Wednesday, 5 March 2025", "Wednesday 5 March 2025: 2025-03-05"),
+            ("on Monday, the 5th of March 2025", "on Monday the 5th of March 2025: 2025-03-05"),
+            ("am Mittwoch, dem 5.3.2025", "am Mittwoch dem 5.3.2025: 2025-03-05"),
+            ("on Monday 2025", "on Monday: 2026-11-23; 2025"),
+            ("harbour 5 March 2025 10:30 PM", "5 March 2025 10:30 PM: 2025-03-05"),
+            ("harbour 5 March 2025 at 10pm UTC", "5 March 2025 at 10pm UTC: 2025-03-05"),
+            ("Hafen 5. März 2025 um 10 Uhr", "5 März 2025 um 10 Uhr: 2025-03-05"),
         ] {
             check(text, expect);
         }
@@ -159,6 +220,7 @@ mod tests {
             ("notes last December", "last December: 2025-12"),
             ("meeting on Monday", "on Monday: 2026-11-23"),
             ("mail 3 days ago", "3 days ago: 2026-11-25"),
+            ("harbour 12 months ago", "12 months ago: 2025-11"),
             ("mail two weeks ago", "two weeks ago: 2026-11-09 to 2026-11-15"),
             ("mail last 3 days", "last 3 days: 2026-11-25 to 2026-11-28"),
             ("Notizen von gestern", "gestern: 2026-11-27"),
@@ -206,13 +268,22 @@ mod tests {
             "99999999999999999999-01-01",
             "\"March 5, 2025\" lease",
             "May",
-            "３/５/２０２５",
+            "1.2.3",
+            "2024.1.2",
+            "2024.1",
+            "12-03",
+            "5 out of 10",
+            "1. 2. 3.",
+            "10:30 PM",
             "",
         ] {
             check(text, "");
         }
         // An impossible date has a month or year all the same.
-        check("31 February 2025", "February 2025: 2025-02");
+        check("31 February 2025", "31 February 2025: 2025-02");
+        check("31 April 2025", "31 April 2025: 2025-04");
+        check("31 April 25", "31 April 25: 2025-04");
+        check("0 March 2025", "0 March 2025: 2025-03");
         check("Q5 2025", "2025");
     }
 
@@ -230,7 +301,8 @@ mod tests {
     fn long_texts_are_read_in_part() {
         let text = format!("{}2025-03-05", "word 2024-01-01 ".repeat(10_000));
         let read = read_dates(&text, &NOW.parse().unwrap());
-        assert_eq!(read.dates.len(), MAX_DATES);
+        assert_eq!(read.explanation, "2024-01-01");
+        assert_eq!(read.dates.len(), 1 + MAX_DATES);
         let wide = format!("5{}March 2025", " ".repeat(10_000));
         assert_eq!(read_dates(&wide, &NOW.parse().unwrap()).explanation, "5 March 2025: 2025-03-05");
     }
@@ -251,7 +323,7 @@ mod tests {
             let text = pieces.join(" ");
             let now = jiff::Timestamp::from_second(seconds).unwrap().to_zoned(jiff::tz::TimeZone::UTC);
             let read = read_dates(&text, &now);
-            prop_assert!(read.dates.len() <= 2 * MAX_DATES);
+            prop_assert!(read.dates.len() <= 3 * MAX_DATES + 1);
             prop_assert!(read.explanation.chars().count() <= 80 * MAX_DATES);
             for date in &read.dates {
                 prop_assert!(date.start < date.end && text.get(date.place.clone()).is_some());

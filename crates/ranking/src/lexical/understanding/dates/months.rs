@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// Names that are words of their own. Beside a year alone they are no months.
-const AMBIGUOUS_SHORT: [&str; 6] = ["set", "out", "mag", "gen", "ago", "mar"];
+const AMBIGUOUS_SHORT: [&str; 5] = ["set", "out", "mag", "gen", "ago"];
 
 /// Name of a month.
 #[derive(Debug, Clone, PartialEq, Eq)]

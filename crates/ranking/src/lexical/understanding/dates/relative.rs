@@ -8,7 +8,7 @@ use jiff::{Span as Duration, ToSpan};
 
 use super::calendar::{FoundDate, Span};
 use super::months::month;
-use super::tokens::Token;
+use super::tokens::{ARTICLES, Token};
 use crate::lexical::understanding::word_lists::{Language, words_of_language};
 
 /// French for yesterday, and German and Dutch for here.
@@ -77,6 +77,22 @@ pub(super) fn date_at(tokens: &[Token<'_>], text: &[Token<'_>], today: Date) -> 
         }
     }
     best.map(|(length, span)| FoundDate { length, spans: vec![span] })
+}
+
+/// Returns the number of tokens of the weekday at the beginning of some, with its marker and the article behind it; 0 without
+/// a weekday.
+pub(super) fn weekday_length(tokens: &[Token<'_>]) -> usize {
+    let Some(first) = tokens.first() else { return 0 };
+    let is_there = |(words, meaning): &&Phrase| *meaning == "last-weekday" && values(words, tokens).is_some();
+    let marked = phrases_with(&first.folded).find(is_there).map_or(0, |(words, _)| words.len());
+    let length = marked.max(usize::from(weekday(&first.folded).is_some()));
+    let has_article = tokens.get(length).is_some_and(|token| ARTICLES.contains(&token.folded.as_str()));
+    if length == 0 { 0 } else { length + usize::from(has_article) }
+}
+
+/// Returns true for a unit of time.
+pub(super) fn is_unit(token: &Token<'_>) -> bool {
+    unit(&token.folded).is_some()
 }
 
 /// Returns true if a text has more words of requests in French than in languages with the same word.

@@ -10,6 +10,9 @@ const MAX_TOKENS: usize = 400;
 /// Maximum length in bytes of a piece that is part of a date.
 const MAX_TOKEN_BYTES: usize = 40;
 
+/// Words between a weekday or the first day of some, and the next day.
+pub(super) const ARTICLES: [&str; 7] = ["the", "den", "dem", "zum", "le", "el", "il"];
+
 /// Characters that begin and end quotations, as in the words of a query.
 const OPENING_QUOTES: [char; 4] = ['"', '“', '„', '«'];
 const CLOSING_QUOTES: [char; 4] = ['"', '”', '“', '»'];
@@ -23,6 +26,8 @@ pub(super) struct Token<'a> {
     pub(super) written: &'a str,
     /// The piece in lower case and without accents.
     pub(super) folded: String,
+    /// True if a full stop follows, as in `5. 3. 2025`.
+    has_full_stop: bool,
 }
 
 impl Token<'_> {
@@ -31,9 +36,17 @@ impl Token<'_> {
         self.written.starts_with(char::is_uppercase)
     }
 
-    /// Returns the number that the piece is, of so many ASCII digits.
+    /// Returns the number that the piece is, of so many digits.
     pub(super) fn number(&self, digits: std::ops::RangeInclusive<usize>) -> Option<i16> {
-        number(self.written, digits)
+        number(&self.folded, digits)
+    }
+
+    /// Returns what separates the piece from the next one in a date with spaces; `None` if nothing but white space does.
+    pub(super) fn separator_before(&self, next: &Self) -> Option<&'static str> {
+        if self.has_full_stop {
+            return Some(".");
+        }
+        (self.folded.ends_with('/') || next.folded.starts_with('/')).then_some("")
     }
 }
 
@@ -81,7 +94,8 @@ fn token(piece: &str, at: usize) -> Option<Token<'_>> {
     if written.len() <= MAX_TOKEN_BYTES {
         fold_as_written(written, &mut folded);
     }
-    Some(Token { place: start..start + written.len(), written, folded })
+    let has_full_stop = without_start.get(written.len()..).is_some_and(|behind| behind.starts_with('.'));
+    Some(Token { place: start..start + written.len(), written, folded, has_full_stop })
 }
 
 /// Returns the parts of a text that are not in quotes.
