@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use crate::import::sync::{Place, report};
-use crate::support::{binary, fixture, stderr, stdout, text};
+use crate::support::{binary, stderr, stdout, text};
 
 /// A folder with two notes, and files that are skipped for many reasons.
 fn mixed() -> Place {
