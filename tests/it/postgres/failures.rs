@@ -242,7 +242,7 @@ async fn doctor_names_the_state_of_the_database() {
         format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output))
     };
     let shown = doctor(&database.url);
-    assert!(shown.contains("PostgreSQL 1") && shown.contains("tables of version 4"), "{shown}");
+    assert!(shown.contains("PostgreSQL 1") && shown.contains("tables of version 5"), "{shown}");
     assert!(shown.contains("pgvector"), "{shown}");
     assert!(!shown.contains("fetchwell-test"), "{shown}");
     let shown = doctor(&database.url.replace("fetchwell-test", "hunter2"));
@@ -260,7 +260,7 @@ async fn stores_opened_at_once_create_the_tables_once() {
             tokio::spawn(async move { store.state().await.map(|state| state.tables) })
         });
         for opened in futures_util::future::join_all(opened).await {
-            assert_eq!(opened.unwrap().unwrap(), 4);
+            assert_eq!(opened.unwrap().unwrap(), 5);
         }
     }
 }
