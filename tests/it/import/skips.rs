@@ -42,13 +42,17 @@ fn mixed() -> Place {
     place
 }
 
-/// Returns every file and folder at a place with its time and content.
+/// Returns every file and folder at a place with its content, and a file with its time: a database that is read has files beside
+/// it for a moment.
 fn snapshot(folder: &Path) -> BTreeMap<PathBuf, (SystemTime, Vec<u8>)> {
     let mut all = BTreeMap::new();
     for entry in walkdir::WalkDir::new(folder) {
         let entry = entry.unwrap();
-        let content = if entry.file_type().is_file() { fs::read(entry.path()).unwrap() } else { Vec::new() };
-        all.insert(entry.path().to_owned(), (entry.metadata().unwrap().modified().unwrap(), content));
+        let is_file = entry.file_type().is_file();
+        let content = if is_file { fs::read(entry.path()).unwrap() } else { Vec::new() };
+        let time =
+            if is_file { entry.metadata().unwrap().modified().unwrap() } else { SystemTime::UNIX_EPOCH };
+        all.insert(entry.path().to_owned(), (time, content));
     }
     all
 }
@@ -65,7 +69,7 @@ fn a_dry_run_an_import_and_an_addition_count_the_same_by_reason() {
     let origin = text(&origin);
     let left_out = json!({
         "gitignore": 2, "generated": 1, "hidden": 2, "link": if cfg!(unix) { 2 } else { 0 },
-        "unsupported": 2, "unrecognized": 1, "empty": 1
+        "unsupported": 1, "unrecognized": 2, "empty": 1
     });
     let dry = place.run(&["add", origin, "--dry-run", "--json"]);
     let imported = place.run(&["import", "files", origin, "--connection", "once", "--json"]);
@@ -111,7 +115,7 @@ fn three_reasons_have_their_remedies_and_others_are_counted() {
     assert!(said.contains("not read: 1 encrypted; save these files without a password, and run"), "{said}");
     assert!(said.contains("not read: 1 without readable text; recognize the text with `--ocr`"), "{said}");
     assert!(lines[3].contains("2 hidden") && lines[3].contains("2 named by .gitignore"), "{said}");
-    assert!(lines[3].contains("2 of no kind that is read (1 .jpg, 1 .mp3)"), "{said}");
+    assert!(lines[3].contains("1 of no kind that is read (1 .mp3)"), "{said}");
     let report = fs::read_to_string(&listed).unwrap();
     let lines: Vec<Value> = report.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for (path, code) in [
@@ -119,7 +123,7 @@ fn three_reasons_have_their_remedies_and_others_are_counted() {
         ("node_modules", "generated"),
         (".cache", "hidden"),
         ("nothing.bin", "empty"),
-        ("photo.jpg", "unsupported"),
+        ("photo.jpg", "unrecognized"),
         ("wrong.docx", "unrecognized"),
     ] {
         assert!(lines.iter().any(|line| line["skipped"] == path && line["code"] == code), "{path}: {report}");

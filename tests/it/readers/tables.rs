@@ -179,9 +179,9 @@ fn the_only_row_of_a_table_is_a_record_and_empty_files_are_named() {
     let folder = Path::new(&workshop.store()).with_file_name("tables");
     let output = workshop.import(&["files", text(&folder)]);
     let said = stderr(&output);
-    for (key, body) in [("book.xlsx/One", "Only a caracal"), ("names.csv", "numbat, quokka")] {
-        assert_eq!(record(&workshop, key).0["body"], body);
-        assert!(said.contains(&format!("{key}: it has no rows below the first one")), "{said}");
+    assert_eq!(record(&workshop, "book.xlsx/One").0["body"], "Only a caracal");
+    assert!(said.contains("book.xlsx/One: it has no rows below the first one"), "{said}");
+    for name in ["names.csv", "marks.html"] {
+        assert!(said.contains(&format!("{name}: it has no records")), "{said}");
     }
-    assert!(said.contains("marks.html: it has no records"), "{said}");
 }

@@ -1,8 +1,4 @@
 //! Finds the passage of a record that matches a search, for the excerpt of a hit.
-//!
-//! * `long_text`: the rest of a long text, which is scanned for its first match
-
-mod long_text;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -12,14 +8,24 @@ use std::ops::Range;
 use fetchwell_core::fit::{clip, passage};
 use fetchwell_core::record::{Excerpt, RecordData, attachment_at, own_title};
 
-pub use self::long_text::ScanAllowance;
-use self::long_text::{end_of_piece, first_match};
 use super::field_texts::texts_of;
 use super::word_sequences::WordSequences;
 use super::words::{PossibleWords, fold_into, words};
 
+#[cfg(test)]
+mod tests;
+
 /// Maximum bytes of one record's text of which all words are compared. The rest is scanned for its first match.
 pub(super) const SCAN_BYTES: usize = 512 * 1024;
+
+/// Length in bytes of the pieces in which the rest of a long text is scanned.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// Maximum distance in bytes of the end of a piece from the white space that it is moved to.
+const MAX_WORD_BYTES: usize = 512;
+
+/// Number of bytes that are searched for one folded word in the time in which one byte is divided into words.
+const WORDS_COST: usize = 16;
 
 /// Bytes of context on either side of the match.
 const RADIUS: usize = 400;
@@ -170,6 +176,17 @@ pub(crate) struct MatchLocation {
     pub(crate) weights: Vec<f32>,
 }
 
+/// Bytes of the rests of long texts that may be scanned for the hits of a page, times the number of words.
+#[derive(Debug)]
+pub struct ScanAllowance(usize);
+
+impl Default for ScanAllowance {
+    /// Allows for half a second: 16 MiB of words, or ten records of 10 MB for two words of ASCII.
+    fn default() -> Self {
+        Self(256 * 1024 * 1024)
+    }
+}
+
 /// Finds the fields and the best passage of a record that contain the terms.
 pub(crate) fn locate_match(
     data: &RecordData,
@@ -262,6 +279,50 @@ pub(crate) fn attachment_label(name: &str) -> String {
     clip(name, MAX_LABEL_BYTES)
 }
 
+/// Returns the end of a piece of a text: at most `length` bytes after `start`, and between words if white space is near.
+fn end_of_piece(text: &str, start: usize, length: usize) -> usize {
+    let end = start.saturating_add(length);
+    if end >= text.len() {
+        return text.len();
+    }
+    let end = text.floor_char_boundary(end);
+    let near = text.floor_char_boundary(end.saturating_sub(MAX_WORD_BYTES)).max(start);
+    let space = text.get(near..end).and_then(|tail| tail.rfind(char::is_whitespace));
+    // A piece is not empty, so that a scan ends.
+    space.map(|space| near + space).filter(|space| *space > start).unwrap_or(end)
+}
+
+/// Returns the place of the first piece of a text with a match, from `start` on.
+fn first_match(
+    text: &str,
+    start: usize,
+    terms: &ExcerptTerms,
+    allowance: &mut ScanAllowance,
+) -> Option<Range<usize>> {
+    // A folded word of ASCII letters is in a text of ASCII letters as it is, apart from their case.
+    let looked_for = terms.words.keys().map(String::as_str).chain(terms.sequences.first_words());
+    let ascii: Vec<&str> = looked_for.filter(|word| word.is_ascii()).collect();
+    let mut at = start;
+    while at < text.len() {
+        let end = end_of_piece(text, at, PIECE_BYTES).max(text.ceil_char_boundary(at + 1));
+        let piece = text.get(at..end)?;
+        let mut has_word = !piece.is_ascii();
+        if !has_word {
+            allowance.0 = allowance.0.checked_sub(piece.len() * ascii.len())?;
+            let folded = piece.to_ascii_lowercase();
+            has_word = ascii.iter().any(|word| folded.contains(word));
+        }
+        if has_word {
+            allowance.0 = allowance.0.checked_sub(piece.len() * WORDS_COST)?;
+            if let Some((_, range)) = best_cluster(&terms.matches(piece), terms.slots) {
+                return Some(at + range.start..at + range.end);
+            }
+        }
+        at = end;
+    }
+    None
+}
+
 /// Text with the best passage of the texts so far.
 struct BestText<'a> {
     weight: f32,
@@ -341,117 +402,4 @@ fn best_cluster(matches: &[(ExcerptTerm, Range<usize>)], slots: usize) -> Option
         }
     }
     best
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn terms(words: &[&str]) -> ExcerptTerms {
-        let mut terms = ExcerptTerms::default();
-        words.iter().enumerate().for_each(|(slot, word)| terms.add(word, slot, 1.0));
-        terms
-    }
-
-    #[track_caller]
-    fn check(data: Value, words: &[&str], expect: &str) {
-        let data = serde_json::from_value(data).unwrap();
-        let found = locate_match(&data, &terms(words), &mut ScanAllowance::default()).excerpt;
-        assert_eq!(found.text().get(found.focus()).unwrap(), expect);
-    }
-
-    #[test]
-    fn the_closest_different_terms_win() {
-        let body = format!("pay. {} please pay the invoice {}", "x ".repeat(200), "y ".repeat(200));
-        check(json!({"body": body}), &["pay", "invoice"], "pay the invoice");
-    }
-
-    #[test]
-    fn accents_and_scripts_are_found_as_they_are_indexed() {
-        check(json!({"body": "Das Café schließt."}), &["cafe"], "Café");
-        check(json!({"body": "今日は東京都へ行く"}), &["東京", "京都"], "東京都");
-    }
-
-    #[test]
-    fn the_title_is_not_shown_twice() {
-        check(json!({"title": "Invoice", "body": "the invoice is due"}), &["invoice"], "invoice");
-        let of = |data: Value| {
-            let data = serde_json::from_value(data).unwrap();
-            locate_match(&data, &terms(&["invoice"]), &mut ScanAllowance::default())
-        };
-        let only_title = of(json!({"title": "Invoice", "body": "due at once"}));
-        assert_eq!((only_title.excerpt.text(), only_title.field), ("due at once", None));
-        assert_eq!(only_title.fields, ["title"]);
-        let (field, found) = only_title.title_match.unwrap();
-        assert_eq!((field.as_str(), found.text(), found.focus()), ("title", "Invoice", 0..7));
-        let both = of(
-            json!({"body": {"a": "the invoice", "b": "an invoice"}, "n": 5, "title": "Invoice", "x": "y"}),
-        );
-        assert_eq!((both.fields, both.field.as_deref()), (vec!["body".into(), "title".into()], Some("body")));
-        assert!(both.title_match.is_none());
-    }
-
-    #[test]
-    fn a_sentence_is_shown_rather_than_a_path_with_the_same_words() {
-        let of = |path: &str, body: &str, word: &str| {
-            let data =
-                serde_json::from_value(json!({"title": "Boat log", "path": path, "body": body})).unwrap();
-            locate_match(&data, &terms(&[word]), &mut ScanAllowance::default()).excerpt.text().to_owned()
-        };
-        assert_eq!(of("sub/boat.md", "# Boat repair", "boat"), "# Boat repair");
-        assert_eq!(of("sub/My boat.md", "# Boat repair", "boat"), "# Boat repair");
-        assert_eq!(of("sub/boat.md", "# Ship repair", "boat"), "sub/boat.md");
-        assert_eq!(of("Boat log.md", "# Ship repair", "boat"), "# Ship repair");
-        assert_eq!(of("Boat log.pdf", "# Ship repair", "pdf"), "Boat log.pdf");
-        assert_eq!(of("sub/boat.md", "boat", "boat"), "sub/boat.md");
-        assert_eq!(of("メモ/東京都.md", "今日は東京都へ行く。", "東京"), "今日は東京都へ行く。");
-        // A text that ends with an address, a price or a file is no path.
-        for end in ["www.hotel.com", "$3.50", "report.pdf", "https://example.com/a.b"] {
-            assert_eq!(
-                of(&format!("The boat costs {end}"), "a boat", "boat"),
-                format!("The boat costs {end}")
-            );
-        }
-    }
-
-    #[test]
-    fn thousands_of_matches_beside_a_long_text_are_compared_in_linear_time() {
-        let tags = vec!["boat"; 60_000];
-        check(json!({"csv": format!("boat,{}", "a,".repeat(130_000)), "tags": tags}), &["boat"], "boat");
-    }
-
-    #[test]
-    fn a_part_with_more_of_the_words_has_a_greater_share() {
-        let terms = terms(&["token", "expire"]);
-        let share = |part: &str, headings: &str| terms.share_of(part, headings);
-        assert!(share("nothing", "") == 0.0);
-        assert!(share("a token", "") > 0.0);
-        assert!(share("tokens and a token", "") < share("a token can expire", ""));
-        assert!(share("a token, another token", "") > share("a token", ""));
-        assert!(share("when they expire", "Token") > share("when they expire", ""));
-        assert!(share("when they expire", "Token") < share("token expire", ""));
-        assert!(share("token expire token expire token expire", "") <= 1.0);
-    }
-
-    #[test]
-    fn matches_behind_the_first_half_megabyte_are_found() {
-        let filler = "needles and other words of a long text. ".repeat(25_000);
-        check(json!({"body": format!("{filler}The Needle. {filler}")}), &["needle"], "Needle");
-        check(json!({"body": filler, "notes": "a needle"}), &["needle"], "needle");
-        let accents = "Äpfel und Öfen ".repeat(45_000);
-        check(json!({"body": format!("{accents}das Café")}), &["cafe"], "Café");
-        check(json!({"body": format!("{}needle", "x".repeat(700_000))}), &["needle"], "");
-        // Nothing is read when the allowance is used up.
-        let data = serde_json::from_value(json!({"body": format!("{filler}needle")})).unwrap();
-        let found = locate_match(&data, &terms(&["needle"]), &mut ScanAllowance(1_000));
-        assert!(found.fields.is_empty() && found.excerpt.text().starts_with("needles and"));
-    }
-
-    #[test]
-    fn nested_text_is_looked_through() {
-        check(json!({"a": {"b": ["x", "the Needle"]}}), &["needle"], "Needle");
-        check(json!({"n": 1}), &["needle"], "");
-    }
 }
