@@ -47,7 +47,8 @@ const RUNS: &str = "SELECT count(*) FROM fetchwell.term_runs";
 #[ignore = "needs PostgreSQL servers: tests/postgres/run"]
 async fn numbers_are_exact_while_an_import_runs_and_after_it_was_killed() {
     let database = Database::create().await;
-    database.import("work", &lines(0, 500));
+    // Runs of much larger batches would not be merged with it.
+    database.import("work", &lines(0, 1_000));
     let client = database.client().await;
     client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await.unwrap();
     let mut import = start_import(&database, "work");
