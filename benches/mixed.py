@@ -281,7 +281,7 @@ def is_read(program, path):
         command = [program, "import", "files", str(alone.parents[1]), "--connection", "alone", "--json", "--no-embed"]
         output = subprocess.run([*command, "--store", os.path.join(place, "store.db")], capture_output=True, text=True)
     summary = json.loads(output.stdout or "{}")
-    return sum(summary.get(key, 0) for key in ["added", "rejected", "skipped"]) > 0 or output.returncode == 1
+    return sum(summary.get(key, 0) for key in ["added", "rejected", "skipped"]) > 0 or output.returncode in (1, 3)
 
 
 def main():
@@ -319,7 +319,7 @@ def main():
     for reason, number in rejected.most_common():
         print(f"  {number:6,}  {reason}")
     print(f"skipped   {summary.get('skipped')} files of no kind that is read, by extension: {dict(skipped.most_common())}")
-    if panics or returncode not in (0, 1):
+    if panics or returncode not in (0, 1, 3):
         sys.exit(said[-2_000:] or "a reader panicked")
     if lost or memory * 1024 > MAX_MEMORY_BYTES:
         sys.exit("files are neither imported nor named, or it took too much memory")
