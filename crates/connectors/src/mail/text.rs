@@ -192,6 +192,7 @@ impl<'r> Texts<'r> {
         };
         let prepared = headers_in_utf8(&prepared).map_or(prepared, Cow::Owned);
         let Some(inner) = MessageParser::default().parse(&*prepared) else {
+            // Programs put a text such as `Message removed` in the place of a message.
             append(&mut self.body, &String::from_utf8_lossy(&prepared));
             return Ok(());
         };
@@ -207,12 +208,7 @@ impl<'r> Texts<'r> {
         if !lines.is_empty() {
             append(&mut self.body, &format!("{FORWARDED}{lines}"));
         }
-        let before = self.body.len();
         self.add(&inner, level + 1, allowance);
-        // Programs put a text such as `Message removed` in the place of a message.
-        if self.body.len() == before && lines.is_empty() {
-            append(&mut self.body, &String::from_utf8_lossy(&prepared));
-        }
         Ok(())
     }
 }
