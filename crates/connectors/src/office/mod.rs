@@ -25,7 +25,7 @@ mod word;
 mod xlsx;
 mod xml;
 
-pub(crate) use self::binary::open_compound;
+pub(crate) use self::binary::{open_compound, read_stream};
 pub(crate) use self::docx::read_docx;
 pub(crate) use self::epub::read_epub;
 pub(crate) use self::ods::read_ods;

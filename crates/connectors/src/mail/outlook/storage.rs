@@ -3,14 +3,14 @@
 //! Texts and bytes are streams with the tag of the property in their name (`__substg1.0_0037001F`); numbers and times
 //! are in one stream of 16 bytes for each.
 
-use std::io::{Cursor, Read};
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use cfb::CompoundFile;
+use cfb::{CompoundFile, Entry};
 use encoding_rs::{UTF_16LE, WINDOWS_1252};
 use jiff::Timestamp;
 
-use super::super::super::office::open_compound;
+use super::super::super::office::{open_compound, read_stream};
 use super::super::super::skips::Problem;
 use super::super::super::text_input::encoding_of_code_page;
 use super::super::super::values::time_since_1601;
@@ -55,16 +55,14 @@ impl<'b> Compound<'b> {
 
     /// Reads a stream of at most this many bytes. Returns `None` for a missing, longer or damaged one.
     fn stream(&mut self, path: &Path, max: u64) -> Option<Vec<u8>> {
-        let stream = self.file.open_stream(path).ok()?;
-        let length = stream.len();
+        let entry = self.file.entry(path).ok().filter(Entry::is_stream)?;
+        let length = entry.len();
         let Some(left) = self.left.checked_sub(length).filter(|_| length <= max) else {
             self.left_out.get_or_insert(length);
             return None;
         };
         self.left = left;
-        let mut bytes = Vec::new();
-        stream.take(max).read_to_end(&mut bytes).ok()?;
-        Some(bytes)
+        read_stream(&mut self.file, path, max).ok()
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn open_compound<Bytes: AsRef<[u8]>>(
 /// # Errors
 ///
 /// The stream is missing, damaged or larger.
-fn read_stream<Bytes: AsRef<[u8]>>(
+pub(crate) fn read_stream<Bytes: AsRef<[u8]>>(
     file: &mut CompoundFile<Cursor<Bytes>>,
     path: &Path,
     max_bytes: u64,

@@ -18,7 +18,7 @@ mod shared_strings;
 mod xls;
 
 pub(super) use self::compound::is_compound_file;
-pub(crate) use self::compound::open_compound;
+pub(crate) use self::compound::{open_compound, read_stream};
 pub(super) use self::doc::read_doc;
 pub(super) use self::ppt::read_ppt;
 pub(super) use self::xls::read_xls;
