@@ -78,12 +78,17 @@ impl ForeignTerms {
     /// Returns true if a result has no excluded word where its text is known, and the words that its title must have.
     #[must_use]
     pub fn passes(&self, record: &RecordData) -> bool {
-        let has = |text: &str, words: &str| {
-            [false, true].into_iter().any(|with_parts| folded(text, with_parts).contains(words))
+        let forms = |text| [false, true].map(|with_parts| folded(text, with_parts));
+        let has_excluded = || {
+            let mut texts = texts(record).flat_map(forms);
+            texts.any(|text| self.excluded.iter().any(|words| text.contains(words)))
         };
-        let title = own_title(record).unwrap_or_default();
-        !self.excluded.iter().any(|words| texts(record).any(|text| has(text, words)))
-            && self.title.iter().all(|word| has(title, &format!(" {word} ")))
+        let has_title = || {
+            let titles = forms(own_title(record).unwrap_or_default());
+            let has = |word: &String| titles.iter().any(|title| title.contains(&format!(" {word} ")));
+            self.title.iter().all(has)
+        };
+        (self.excluded.is_empty() || !has_excluded()) && (self.title.is_empty() || has_title())
     }
 
     /// Returns the share of the query's words that a result has in its title and its text; words of a request count little.
@@ -155,8 +160,8 @@ impl ForeignTerms {
             texts_by_name(&record.data).filter(|(name, text)| *name == "title" || !text.trim().is_empty());
         let passages: Vec<(&str, Cow<'_, str>)> =
             passages.map(|(name, text)| (name.as_str(), Cow::Borrowed(text))).collect();
-        let location = locate_texts(&record.data, &passages, &self.terms, &mut self.scan);
-        let coverage = self.coverage_by(location.weights.clone(), &record.data);
+        let mut location = locate_texts(&record.data, &passages, &self.terms, &mut self.scan);
+        let coverage = self.coverage_by(std::mem::take(&mut location.weights), &record.data);
         Hit { coverage, ..located(record, &Match::new(0, f32::NAN), location) }
     }
 }
