@@ -178,8 +178,10 @@ impl Builder {
         occurrences.sort_unstable_by(|a, b| {
             (a.first_bytes, word(a), a.start).cmp(&(b.first_bytes, word(b), b.start))
         });
-        let mut vector =
-            WordVector { count: 0, bytes: Vec::with_capacity(text.len() + occurrences.len() * 5) };
+        let mut vector = WordVector {
+            count: 0,
+            bytes: Vec::with_capacity(text.len() + occurrences.len() * BYTES_BESIDE_WORD),
+        };
         for same in occurrences.chunk_by(|a, b| a.first_bytes == b.first_bytes && word(a) == word(b)) {
             vector.bytes.extend(same.first().map(word).unwrap_or_default());
             vector.bytes.extend([0_u8; 3]);
