@@ -65,6 +65,40 @@ impl Accumulator {
         }
     }
 
+    /// Adds `times` records with this value of the field.
+    pub fn add_times(&mut self, value: Option<&Value>, times: u64) {
+        match (self, value) {
+            (Self::Count(count), _) => *count += times,
+            (_, None) => {}
+            (Self::Sum(sum), Some(value)) => {
+                sum.add_times(value, times);
+            }
+            (Self::Mean(sum, count), Some(value)) => {
+                *count += if sum.add_times(value, times) { times } else { 0 };
+            }
+            (Self::Least(extreme), Some(value)) => extreme.add_times(value, times, Ordering::Less),
+            (Self::Greatest(extreme), Some(value)) => extreme.add_times(value, times, Ordering::Greater),
+            (Self::Distinct(seen), Some(value)) => seen.extend(fingerprint(value)),
+        }
+    }
+
+    /// Adds the sum of `times` numbers to a sum or a mean. `has_fraction` is true if one was not an integer.
+    pub fn add_exact(&mut self, total: Decimal, has_fraction: bool, times: u64) {
+        match self {
+            Self::Sum(sum) => sum.add_exact(total, has_fraction),
+            Self::Mean(sum, count) => {
+                sum.add_exact(total, has_fraction);
+                *count += times;
+            }
+            Self::Count(_) | Self::Least(_) | Self::Greatest(_) | Self::Distinct(_) => {}
+        }
+    }
+
+    /// Returns false if a sum has parts that were added as floating point, so that it depends on the order of its values.
+    pub fn is_exact(&self) -> bool {
+        !matches!(self, Self::Sum(sum) | Self::Mean(sum, _) if sum.parts != 0.0)
+    }
+
     /// Returns true if the sum exceeded its range.
     pub fn is_overfull(&self) -> bool {
         matches!(self, Self::Distinct(seen) if seen.len() > MAX_DISTINCT)
@@ -195,6 +229,36 @@ impl Sum {
         true
     }
 
+    /// Adds a value `times` times. Returns true if it is a number.
+    fn add_times(&mut self, value: &Value, times: u64) -> bool {
+        let Some(number) = Numeric::from_value(value) else {
+            self.texts += times * u64::from(is_some_text(value));
+            return false;
+        };
+        let decimal = match number {
+            Numeric::Whole(whole) => Some(Decimal::whole(whole)),
+            Numeric::Part(_) => Decimal::from_f64(number.as_f64()),
+        };
+        let exact = decimal.and_then(|decimal| self.exact.plus(decimal.times(times)?));
+        if let Some(exact) = exact {
+            self.has_fraction |= matches!(number, Numeric::Part(_));
+            (self.exact, self.any) = (exact, true);
+        } else {
+            (0..times).for_each(|_| {
+                self.add(value);
+            });
+        }
+        true
+    }
+
+    fn add_exact(&mut self, total: Decimal, has_fraction: bool) {
+        match self.exact.plus(total) {
+            Some(exact) => self.exact = exact,
+            None => self.parts += total.as_f64(),
+        }
+        (self.any, self.has_fraction) = (true, self.has_fraction || has_fraction);
+    }
+
     fn total(&self) -> f64 {
         self.exact.as_f64() + self.parts
     }
@@ -230,22 +294,46 @@ enum Rank<'a> {
 
 impl Extreme {
     fn add(&mut self, value: &Value, wanted: Ordering) {
+        self.add_times(value, 1, wanted);
+    }
+
+    /// Adds a value `times` times. Of equal values that are written differently, the first one as text is shown, so that
+    /// the result does not depend on the order of the records.
+    fn add_times(&mut self, value: &Value, times: u64, wanted: Ordering) {
         let Some(rank) = Rank::new(value) else { return };
         if matches!(rank, Rank::Text(..)) {
-            self.texts += u64::from(is_some_text(value));
+            self.texts += times * u64::from(is_some_text(value));
         }
-        let is_better = self.rank().is_none_or(|best| match rank.kind().cmp(&best.kind()) {
-            Ordering::Equal => rank.cmp(best) == wanted,
-            kind => kind.is_gt(),
+        let order = self.kept.as_ref().map(|(best, _)| match rank.kind().cmp(&best.kind()) {
+            Ordering::Equal if rank.cmp(best) == wanted => Ordering::Greater,
+            Ordering::Equal if rank.cmp(best).is_eq() => Ordering::Equal,
+            Ordering::Equal => Ordering::Less,
+            kind => kind,
         });
-        if is_better {
-            let shown = match value {
-                Value::String(text) if text.len() > MAX_TEXT_BYTES => {
-                    Some(Scalar::Text(clip(text, MAX_TEXT_BYTES)))
-                }
-                value => Scalar::from_value(value),
-            };
-            self.kept = shown.map(|shown| (rank.into_owned(), shown));
+        let is_tie = order == Some(Ordering::Equal);
+        if order.is_some_and(Ordering::is_lt) || is_tie && self.is_shown(value) {
+            return;
+        }
+        let shown = match value {
+            Value::String(text) if text.len() > MAX_TEXT_BYTES => {
+                Some(Scalar::Text(clip(text, MAX_TEXT_BYTES)))
+            }
+            value => Scalar::from_value(value),
+        };
+        let Some(shown) = shown else { return };
+        let is_first = |(_, kept): &(Rank<'_>, Scalar)| as_written(kept) <= as_written(&shown);
+        if !is_tie || !self.kept.as_ref().is_some_and(is_first) {
+            self.kept = Some((rank.into_owned(), shown));
+        }
+    }
+
+    /// Returns true if the value is shown as it is written.
+    fn is_shown(&self, value: &Value) -> bool {
+        match (value, &self.kept) {
+            (Value::String(text), Some((_, Scalar::Text(shown)))) => text == shown,
+            (Value::Number(number), Some((_, Scalar::Number(shown)))) => number == shown,
+            (Value::Bool(value), Some((_, Scalar::Bool(shown)))) => value == shown,
+            _ => false,
         }
     }
 
@@ -290,6 +378,11 @@ impl<'a> Rank<'a> {
             Self::Number(number) => Rank::Number(number),
         }
     }
+}
+
+/// Returns a value as it is written, numbers before texts.
+fn as_written(scalar: &Scalar) -> (bool, String) {
+    (matches!(scalar, Scalar::Text(_)), scalar.to_string())
 }
 
 fn is_some_text(value: &Value) -> bool {

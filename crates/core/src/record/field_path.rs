@@ -92,6 +92,16 @@ impl FieldPath {
         value_at(root, &self.steps)
     }
 
+    /// Returns the names on the path, that of the record's field first; `None` for a path with steps of lists.
+    #[must_use]
+    pub fn names(&self) -> Option<Vec<&str>> {
+        let names = self.steps.iter().map(|step| match step {
+            Step::Field(name) => Some(name.as_str()),
+            Step::Each | Step::Item(_) => None,
+        });
+        std::iter::once(Some(self.field.as_str())).chain(names).collect()
+    }
+
     /// Returns true if the path is a whole field of the record.
     #[must_use]
     pub fn is_whole_field(&self) -> bool {

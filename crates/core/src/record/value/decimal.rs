@@ -35,6 +35,19 @@ impl Decimal {
         Self { mantissa: number, scale: 0 }
     }
 
+    /// Returns `mantissa` divided by ten to the power of `scale`, without zeros at its end; `None` if the scale is too large.
+    pub fn from_parts(mut mantissa: i128, mut scale: u32) -> Option<Self> {
+        while scale > 0 && mantissa % 10 == 0 {
+            (mantissa, scale) = (mantissa / 10, scale - 1);
+        }
+        (scale <= MAX_SCALE).then_some(Self { mantissa, scale })
+    }
+
+    /// Returns the product with a whole number, or `None` on overflow.
+    pub fn times(self, factor: u64) -> Option<Self> {
+        Some(Self { mantissa: self.mantissa.checked_mul(factor.into())?, scale: self.scale })
+    }
+
     /// Returns the exact sum, or `None` on overflow.
     pub fn plus(self, other: Self) -> Option<Self> {
         let scale = self.scale.max(other.scale);
