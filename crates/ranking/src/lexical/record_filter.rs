@@ -10,7 +10,10 @@ use serde_json::Value;
 
 use super::terms::field_words;
 use super::words::words;
+use crate::relational::columns::ColumnarStream;
+use crate::relational::columns::filter::matching;
 use crate::relational::field_reader::FieldReader;
+use crate::relational::interrupt::Interrupt;
 use crate::relational::predicate::{Predicate, check};
 use crate::relational::stream_row::StreamRow;
 
@@ -26,6 +29,23 @@ pub struct RecordFilter {
     reader: FieldReader,
     predicate: Predicate,
     attachments: Option<AttachmentTest>,
+    /// Row ids of the streams that the search covers.
+    streams: Vec<i64>,
+}
+
+/// Rows of records that pass a filter, by their columns.
+#[derive(Debug, Default)]
+pub struct PassingRows {
+    rows: HashSet<i64>,
+    /// Rows that no column tells of.
+    rest: HashSet<i64>,
+}
+
+impl PassingRows {
+    /// Returns true if the record of a row passes; `None` if its JSON has to be read.
+    pub fn contains(&self, row: i64) -> Option<bool> {
+        if self.rest.contains(&row) { None } else { Some(self.rows.contains(&row)) }
+    }
 }
 
 /// Test of the attachments of records.
@@ -73,7 +93,8 @@ impl RecordFilter {
             let mut reader = FieldReader::default();
             let attachments = AttachmentTest::for_text(&query.text, &mut reader);
             let predicate = Predicate::new(&query.filter, &mut reader);
-            return Ok(attachments.map(|test| Self { reader, predicate, attachments: Some(test) }));
+            let filter = |test| Self { reader, predicate, attachments: Some(test), streams: Vec::new() };
+            return Ok(attachments.map(filter));
         }
         let [stream] = query.streams.as_slice() else {
             return Err(SourceError::InvalidQuery {
@@ -83,10 +104,11 @@ impl RecordFilter {
                 hint: "Set `streams` to the one stream that has these fields.".to_owned(),
             });
         };
+        let mut filter = Self::compiled(query);
         for stream in streams_of(stream)? {
             check(&query.filter, &stream.detail)?;
+            filter.streams.push(stream.row);
         }
-        let mut filter = Self::compiled(query);
         filter.attachments = AttachmentTest::for_text(&query.text, &mut filter.reader);
         Ok(Some(filter))
     }
@@ -108,7 +130,36 @@ impl RecordFilter {
     fn compiled(query: &SearchQuery) -> Self {
         let mut reader = FieldReader::default();
         let predicate = Predicate::new(&query.filter, &mut reader);
-        Self { reader, predicate, attachments: None }
+        Self { reader, predicate, attachments: None, streams: Vec::new() }
+    }
+
+    /// Returns the rows of all records that pass, by their columns; `None` if there are no columns, or some condition is about
+    /// attachments. `open` opens the columns of fields of a stream.
+    ///
+    /// # Errors
+    ///
+    /// The columns cannot be opened.
+    pub fn passing_rows<'a, Error>(
+        &self,
+        mut open: impl FnMut(i64, &[&str]) -> Result<Option<ColumnarStream<'a>>, Error>,
+    ) -> Result<Option<PassingRows>, Error> {
+        let mut passing = PassingRows::default();
+        if self.attachments.is_some() || self.streams.is_empty() {
+            return Ok(None);
+        }
+        for stream in &self.streams {
+            let Some(columns) = open(*stream, &self.reader.names())? else { return Ok(None) };
+            for segment in &columns.segments {
+                let docs = matching(segment.as_ref(), &self.predicate, &Interrupt::default());
+                let mut rows = Vec::new();
+                match docs.and_then(|docs| segment.rows(&docs, &mut rows)) {
+                    Ok(()) => passing.rows.extend(rows),
+                    Err(_unreadable) => return Ok(None),
+                }
+            }
+            passing.rest.extend(columns.rest);
+        }
+        Ok(Some(passing))
     }
 
     /// Returns true if a record passes, by its JSON text.

@@ -38,6 +38,11 @@ impl FieldReader {
         self.fields.len() - 1
     }
 
+    /// Returns the names of the selected fields.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.fields.iter().map(|field| field.name.as_str()).collect()
+    }
+
     /// Reads the selected fields of a JSON object. A field that cannot be parsed counts as missing.
     pub(crate) fn read(&self, json: &str, values: &mut FieldValues) {
         values.clear();

@@ -3,6 +3,8 @@
 //! A page starts after a sort position and not at a row offset, so records added or deleted between two pages cause
 //! neither gaps nor duplicates.
 
+use std::collections::HashMap;
+
 use fetchwell_core::fit::characters;
 use fetchwell_core::record::{Capability, Numeric, Record, SortValue};
 use fetchwell_source::{
@@ -11,15 +13,18 @@ use fetchwell_source::{
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::columns::filter;
+use super::columns::order::{Candidate, ColumnOrder, MAX_CANDIDATES};
+use super::columns::{ColumnError, ColumnSegment};
 use super::expand::expand;
 use super::field_reader::FieldReader;
-use super::interrupt::ReadBounds;
+use super::interrupt::{Interrupt, ReadBounds};
 use super::predicate::{Predicate, bounds, check, missing_capability};
 use super::projection::Projection;
 use super::sort_position::SortPosition;
 use super::stream_row::StreamRow;
 use super::streams::stream_rows;
-use super::tables::{MAX_PAGE_BYTES, RecordKey, Scan, ScanRow, ScanStart, SizedRecord, Tables};
+use super::tables::{MAX_PAGE_BYTES, RecordKey, RowScan, Scan, ScanRow, ScanStart, SizedRecord, Tables};
 
 /// Returns a page of the records of a stream.
 ///
@@ -166,6 +171,50 @@ fn sort_value(value: Option<&Value>, is_number: bool) -> SortValue {
     }
 }
 
+/// Returns true for a column of numbers. Its texts, such as `n/a`, have no place among the numbers.
+fn is_number_field(stream: &StreamRow, field: &str) -> bool {
+    stream.detail.field(field).is_some_and(|field| field.capabilities.contains(&Capability::Sum))
+}
+
+/// Returns what was read from columns; `None` if they cannot be read.
+fn in_columns<Answer, Error: From<SourceError>>(
+    read: Result<Answer, ColumnError>,
+) -> Result<Option<Answer>, Error> {
+    match read {
+        Ok(answer) => Ok(Some(answer)),
+        Err(ColumnError::Unreadable(_)) => Ok(None),
+        Err(ColumnError::Source(error)) => Err(error.into()),
+    }
+}
+
+/// Returns the rows of all records that pass a filter; `None` if there are too many to compare their order.
+fn matching_rows(
+    segments: &[Box<dyn ColumnSegment + '_>],
+    predicate: &Predicate,
+    interrupt: &Interrupt,
+) -> Result<Option<Vec<Candidate>>, ColumnError> {
+    let mut rows = Vec::new();
+    for segment in segments {
+        let docs = filter::matching(segment.as_ref(), predicate, interrupt)?;
+        if rows.len() + docs.len() > MAX_CANDIDATES {
+            return Ok(None);
+        }
+        segment.rows(&docs, &mut rows)?;
+    }
+    Ok(Some(rows.into_iter().map(|row| Candidate { value: SortValue::Missing, row }).collect()))
+}
+
+/// Number of records that are read in the order of the stream before the columns are asked which records pass the filter.
+const MAX_SCANNED: usize = 1_000;
+
+/// Records that a scan in the order of a stream found.
+#[derive(Debug, Default)]
+struct OrderedScan {
+    places: Vec<SortPosition>,
+    /// Last record that was read, if there may be more.
+    stop: Option<SortPosition>,
+}
+
 struct ListScan<'a, T> {
     tables: &'a T,
     query: &'a RecordsQuery,
@@ -182,25 +231,118 @@ impl<T: Tables> ListScan<'_, T> {
         question: u64,
     ) -> Result<Vec<SortPosition>, T::Error> {
         if let Some(field) = sort_field(self.query, stream) {
-            return self.places_by(field, stream, after, question);
+            let found = self.places_in_columns(Some(field), stream, after, question)?;
+            return found.map_or_else(|| self.places_by(field, stream, after, question), Ok);
         }
+        let mut scan = OrderedScan::default();
+        self.scan_in_order(stream, after, question, MAX_SCANNED, &mut scan)?;
+        let Some(stop) = scan.stop.take() else { return Ok(scan.places) };
+        // Few records pass.
+        if let Some(places) = self.places_in_columns(None, stream, after, question)? {
+            return Ok(places);
+        }
+        self.scan_in_order(stream, Some(&stop), question, usize::MAX, &mut scan)?;
+        Ok(scan.places)
+    }
+
+    /// Adds the next records that pass the filter, in the order of the stream, until the page is full or `max` records were read.
+    fn scan_in_order(
+        &self,
+        stream: &StreamRow,
+        after: Option<&SortPosition>,
+        question: u64,
+        max: usize,
+        scan: &mut OrderedScan,
+    ) -> Result<(), T::Error> {
         let mut reader = FieldReader::default();
         let predicate = Predicate::new(&self.query.filter, &mut reader);
-        let mut picked = Vec::new();
-        let mut places = Vec::new();
+        let (mut picked, mut read) = (Vec::new(), 0);
         let wants_data = !self.query.filter.is_empty();
         self.each(stream, after, wants_data, |row| {
+            read += 1;
             if wants_data {
                 reader.read(row.data, &mut picked);
-                if !predicate.passes(&picked) {
-                    return Ok(true);
-                }
             }
-            let (value, key) = (row.value.into(), row.key.to_owned());
-            places.push(SortPosition { question, value, key, stream: stream.row });
-            Ok(places.len() <= self.query.limit)
+            let passes = !wants_data || predicate.passes(&picked);
+            let is_last = wants_data && read >= max;
+            if passes || is_last {
+                let (value, key) = (row.value.into(), row.key.to_owned());
+                let place = SortPosition { question, value, key, stream: stream.row };
+                scan.stop = is_last.then(|| place.clone());
+                scan.places.extend(passes.then_some(place));
+            }
+            let is_full = scan.places.len() > self.query.limit;
+            if is_full {
+                scan.stop = None;
+            }
+            Ok(!is_full && !is_last)
+        })
+    }
+
+    /// Returns the positions from columns, by a field or in the order of the stream; `None` if there are no columns or too many
+    /// records to compare.
+    fn places_in_columns(
+        &self,
+        field: Option<&str>,
+        stream: &StreamRow,
+        after: Option<&SortPosition>,
+        question: u64,
+    ) -> Result<Option<Vec<SortPosition>>, T::Error> {
+        let mut reader = FieldReader::default();
+        let predicate = Predicate::new(&self.query.filter, &mut reader);
+        let at = field.map(|field| reader.select(field));
+        let Some(columns) = self.tables.columns(stream.row, &reader.names())? else { return Ok(None) };
+        let is_number = field.is_some_and(|field| is_number_field(stream, field));
+        let (direction, wanted) = (self.query.direction, self.query.limit + 1);
+        let value_of = |value: Option<&Value>| sort_value(value, is_number);
+        let found = match at {
+            Some(field) => {
+                let order = ColumnOrder {
+                    predicate: &predicate,
+                    field,
+                    direction,
+                    after: after.map(|after| &after.value),
+                    wanted,
+                    value_of: &value_of,
+                };
+                order.candidates(&columns.segments, self.bounds.interrupt)
+            }
+            None => matching_rows(&columns.segments, &predicate, self.bounds.interrupt),
+        };
+        let Some(found) = in_columns(found)?.flatten() else { return Ok(None) };
+        let mut places = Vec::new();
+        let mut add = |value: SortValue, key: &str| {
+            let place = SortPosition { question, value, key: key.to_owned(), stream: stream.row };
+            if after.is_none_or(|after| compare_positions(direction, &place, after).is_gt()) {
+                places.push(place);
+            }
+        };
+        let rows: Vec<i64> = found.iter().map(|candidate| candidate.row).collect();
+        let mut values: HashMap<i64, SortValue> = HashMap::new();
+        if at.is_some() {
+            values.extend(found.into_iter().map(|candidate| (candidate.row, candidate.value)));
+        }
+        let scan = RowScan { stream: stream.row, rows: &rows, wants_data: false };
+        self.tables.rows(&scan, self.bounds, &mut |id, row| {
+            add(values.remove(&id).unwrap_or_else(|| row.value.into()), row.key);
+            Ok(true)
         })?;
-        Ok(places)
+        let mut picked = Vec::new();
+        let rest = RowScan { stream: stream.row, rows: &columns.rest, wants_data: true };
+        self.tables.rows(&rest, self.bounds, &mut |_, row| {
+            reader.read(row.data, &mut picked);
+            if predicate.passes(&picked) {
+                let value = match at {
+                    Some(at) => value_of(picked.get(at).and_then(Option::as_ref)),
+                    None => row.value.into(),
+                };
+                add(value, row.key);
+            }
+            Ok(true)
+        })?;
+        places.sort_unstable_by(|a, b| compare_positions(direction, a, b));
+        places.truncate(wanted);
+        Ok(Some(places))
     }
 
     /// Returns the same as `places` for the order by a field: reads all records of the stream and keeps the first ones.
@@ -214,9 +356,7 @@ impl<T: Tables> ListScan<'_, T> {
         let mut reader = FieldReader::default();
         let predicate = Predicate::new(&self.query.filter, &mut reader);
         let at = reader.select(field);
-        // Texts of a column of numbers, such as `n/a`, have no place among the numbers.
-        let is_number =
-            stream.detail.field(field).is_some_and(|field| field.capabilities.contains(&Capability::Sum));
+        let is_number = is_number_field(stream, field);
         let direction = self.query.direction;
         let wanted = self.query.limit + 1;
         let mut places: Vec<SortPosition> = Vec::new();
@@ -247,6 +387,21 @@ impl<T: Tables> ListScan<'_, T> {
         let mut reader = FieldReader::default();
         let predicate = Predicate::new(&self.query.filter, &mut reader);
         let (mut picked, mut matching) = (Vec::new(), 0);
+        if let Some(columns) = self.tables.columns(stream.row, &reader.names())? {
+            let docs = columns.segments.iter();
+            let docs =
+                docs.map(|segment| filter::matching(segment.as_ref(), &predicate, self.bounds.interrupt));
+            let counts = docs.map(|docs| docs.map(|docs| docs.len() as u64));
+            if let Some(count) = in_columns(counts.sum::<Result<u64, _>>())? {
+                let rest = RowScan { stream: stream.row, rows: &columns.rest, wants_data: true };
+                self.tables.rows(&rest, self.bounds, &mut |_, row| {
+                    reader.read(row.data, &mut picked);
+                    matching += u64::from(predicate.passes(&picked));
+                    Ok(true)
+                })?;
+                return Ok(count + matching);
+            }
+        }
         self.each(stream, None, true, |row| {
             reader.read(row.data, &mut picked);
             matching += u64::from(predicate.passes(&picked));

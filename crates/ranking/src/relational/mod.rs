@@ -8,12 +8,14 @@
 //! * `record`, `list`, `changes`, `window`, `aggregate`: one kind of read each
 //! * `streams`, `stream_row`: connections, streams and their fields
 //! * `predicate`, `address`, `field_reader`, `projection`, `expand`, `sort_position`: filters, fields, relations and order
+//! * `columns`: values of fields in columns, which are read in place of the JSON of the records
 //! * `allowance`, `interrupt`: memory limit and cancellation
 
 mod address;
 pub mod aggregate;
 pub mod allowance;
 pub mod changes;
+pub mod columns;
 mod expand;
 pub(crate) mod field_reader;
 pub mod interrupt;

@@ -21,7 +21,7 @@ pub(crate) struct Predicate(Vec<(usize, ParsedTest)>);
 
 /// Test of a condition with parsed values.
 #[derive(Debug)]
-enum ParsedTest {
+pub(super) enum ParsedTest {
     Equal(Vec<Comparand>),
     Range(RangeOperator, Comparand),
     /// Text in lower case.
@@ -33,7 +33,7 @@ enum ParsedTest {
 
 /// Parsed right-hand side of a condition.
 #[derive(Debug)]
-enum Comparand {
+pub(super) enum Comparand {
     Bool(bool),
     /// Number, or `None` if JSON cannot represent it.
     Number(Option<Numeric>),
@@ -42,8 +42,8 @@ enum Comparand {
 
 /// Text to compare with. A value in a URL is text, whatever type it stands for.
 #[derive(Debug)]
-struct TextComparand {
-    text: String,
+pub(super) struct TextComparand {
+    pub(super) text: String,
     /// Text by which a range orders: a timestamp in UTC, otherwise the text itself.
     ordered: String,
     number: Option<Numeric>,
@@ -65,6 +65,11 @@ impl Predicate {
     pub(crate) fn passes(&self, values: &FieldValues) -> bool {
         self.0.iter().all(|(at, test)| test.passes(values.get(*at).and_then(Option::as_ref)))
     }
+
+    /// Returns the tests, each with the place of its field among the values that are read.
+    pub(super) fn tests(&self) -> impl Iterator<Item = (usize, &ParsedTest)> {
+        self.0.iter().map(|(at, test)| (*at, test))
+    }
 }
 
 impl ParsedTest {
@@ -79,7 +84,8 @@ impl ParsedTest {
         }
     }
 
-    fn passes(&self, value: Option<&Value>) -> bool {
+    /// Returns true if a record with this value of the field passes.
+    pub(super) fn passes(&self, value: Option<&Value>) -> bool {
         match (self, value) {
             (Self::Exists(exists), value) => value.is_some_and(|value| !value.is_null()) == *exists,
             (_, None) => false,

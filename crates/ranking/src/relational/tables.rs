@@ -5,6 +5,7 @@ use fetchwell_core::record::{Record, RecordData, Schema, SortValue};
 use fetchwell_source::{Direction, RangeOperator, SourceError};
 
 use super::allowance::Allowance;
+use super::columns::ColumnarStream;
 use super::interrupt::ReadBounds;
 use super::stream_row::StreamRow;
 
@@ -51,6 +52,23 @@ pub trait Tables {
         bounds: ReadBounds<'_>,
         each: &mut dyn FnMut(ScanRow<'_>) -> Result<bool, Self::Error>,
     ) -> Result<(), Self::Error>;
+
+    /// Opens the columns of some fields of a stream, at the state that the read sees. Returns `None` if the records are to be
+    /// scanned: the tables have no columns, or not of these fields, or a scan is as fast.
+    fn columns(&self, _stream: i64, _fields: &[&str]) -> Result<Option<ColumnarStream<'_>>, Self::Error> {
+        Ok(None)
+    }
+
+    /// Passes the records of a stream with some row ids to `each`, in the order of the ids and each with its id, until it returns
+    /// false or the read exceeds its memory limit. Leaves out ids of deleted records and of other streams.
+    fn rows(
+        &self,
+        _rows: &RowScan<'_>,
+        _bounds: ReadBounds<'_>,
+        _each: &mut dyn FnMut(i64, ScanRow<'_>) -> Result<bool, Self::Error>,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
     /// Passes the records of a stream that changed after a version to `each`, in the order of their changes, until it
     /// returns false or the read exceeds its memory limit.
@@ -101,6 +119,17 @@ pub struct Scan<'a> {
     pub after: Option<ScanStart<'a>>,
     /// Conditions on the sort value.
     pub limits: Vec<(RangeOperator, SortValue)>,
+    /// True if the text of the records is read.
+    pub wants_data: bool,
+}
+
+/// Records of a stream to be read by their row ids.
+#[derive(Debug)]
+pub struct RowScan<'a> {
+    /// Row id of the stream.
+    pub stream: i64,
+    /// Row ids of the records.
+    pub rows: &'a [i64],
     /// True if the text of the records is read.
     pub wants_data: bool,
 }

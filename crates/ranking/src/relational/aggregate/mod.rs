@@ -5,8 +5,12 @@
 //!
 //! * `group_key`: keys of groups
 //! * `time_bucket`: groups by hour, day, week or month
+//! * `segment`, `slots`, `measure`: aggregates from columns
 
 mod group_key;
+mod measure;
+mod segment;
+mod slots;
 mod time_bucket;
 
 use std::cmp::Ordering;
@@ -15,16 +19,17 @@ use std::collections::HashMap;
 use fetchwell_core::record::{Capability, Scalar, StreamDetail};
 use fetchwell_source::accumulator::{Accumulator, MAX_DISTINCT};
 use fetchwell_source::{AggregateAnswer, AggregateQuery, Group, Grouping, Metric, QueryFault, SourceError};
-use serde_json::Value;
 
 use self::group_key::GroupKey;
+use self::segment::{SegmentGroup, SegmentQuery, SegmentTotals, read_totals};
 use self::time_bucket::TimeBuckets;
+use super::columns::ColumnError;
 use super::field_reader::{FieldReader, FieldValues};
 use super::interrupt::ReadBounds;
 use super::predicate::{Predicate, check, missing_capability};
 use super::stream_row::StreamRow;
 use super::streams::stream_rows;
-use super::tables::{Scan, Tables};
+use super::tables::{RowScan, Scan, Tables};
 
 /// Maximum number of groups. All of them are in memory until the pass ends.
 const MAX_GROUPS: usize = 200_000;
@@ -52,10 +57,10 @@ pub fn aggregate<T: Tables>(
         let value = Some(Scalar::Number(count.into()));
         return Ok(AggregateAnswer { value, filtered_count: Some(count), ..AggregateAnswer::default() });
     }
-    let mut pass = Pass::new(query)?;
-    for stream in &streams {
-        pass.over(tables, stream, bounds)?;
-    }
+    let pass = match Pass::from_columns(tables, query, &streams, bounds)? {
+        Some(pass) => pass,
+        None => Pass::from_scans(tables, query, &streams, bounds)?,
+    };
     Ok(pass.answer()?)
 }
 
@@ -143,7 +148,56 @@ impl<'a> Pass<'a> {
         Ok(Self { query, reader, predicate, measured, grouped, second, whole, groups, held: 0, matching: 0 })
     }
 
-    fn over<T: Tables>(
+    /// Reads all records of some streams as JSON.
+    fn from_scans<T: Tables>(
+        tables: &T,
+        query: &'a AggregateQuery,
+        streams: &[StreamRow],
+        bounds: ReadBounds<'_>,
+    ) -> Result<Self, T::Error> {
+        let mut pass = Self::new(query)?;
+        for stream in streams {
+            pass.scan(tables, stream, bounds)?;
+        }
+        Ok(pass)
+    }
+
+    /// Reads the columns of some streams, and all records of a stream without columns. Returns `None` if columns cannot be read,
+    /// or a sum would depend on the order of the records.
+    fn from_columns<T: Tables>(
+        tables: &T,
+        query: &'a AggregateQuery,
+        streams: &[StreamRow],
+        bounds: ReadBounds<'_>,
+    ) -> Result<Option<Self>, T::Error> {
+        let (mut pass, mut is_from_columns) = (Self::new(query)?, false);
+        for stream in streams {
+            let Some(columns) = tables.columns(stream.row, &pass.reader.names())? else {
+                pass.scan(tables, stream, bounds)?;
+                continue;
+            };
+            is_from_columns = true;
+            for segment in &columns.segments {
+                match read_totals(segment.as_ref(), &pass.segment_query(), bounds.interrupt) {
+                    Ok(totals) => pass.add_totals(&totals)?,
+                    Err(ColumnError::Unreadable(_)) => return Ok(None),
+                    Err(ColumnError::Source(error)) => return Err(error.into()),
+                }
+            }
+            let mut picked = Vec::new();
+            let rest = RowScan { stream: stream.row, rows: &columns.rest, wants_data: true };
+            tables.rows(&rest, bounds, &mut |_, row| {
+                pass.read(row.data, &mut picked)?;
+                Ok(true)
+            })?;
+            pass.check_distinct()?;
+        }
+        let mut accumulators = pass.groups.values().map(|group| &group.accumulator);
+        let is_exact = pass.whole.is_exact() && accumulators.all(Accumulator::is_exact);
+        Ok((is_exact || !is_from_columns).then_some(pass))
+    }
+
+    fn scan<T: Tables>(
         &mut self,
         tables: &T,
         stream: &StreamRow,
@@ -151,13 +205,48 @@ impl<'a> Pass<'a> {
     ) -> Result<(), T::Error> {
         let mut picked = Vec::new();
         tables.scan(&Scan::of_texts(stream.row, None), bounds, &mut |row| {
-            self.reader.read(row.data, &mut picked);
-            if self.predicate.passes(&picked) {
-                self.count(&picked)?;
-            }
+            self.read(row.data, &mut picked)?;
             Ok(true)
         })?;
-        if self.whole.is_overfull() { Err(too_many(MAX_DISTINCT).into()) } else { Ok(()) }
+        Ok(self.check_distinct()?)
+    }
+
+    /// Counts a record if it passes the filter.
+    fn read(&mut self, data: &str, picked: &mut FieldValues) -> Result<(), SourceError> {
+        self.reader.read(data, picked);
+        if self.predicate.passes(picked) { self.count(picked) } else { Ok(()) }
+    }
+
+    fn check_distinct(&self) -> Result<(), SourceError> {
+        if self.whole.is_overfull() { Err(too_many(MAX_DISTINCT)) } else { Ok(()) }
+    }
+
+    fn segment_query(&self) -> SegmentQuery<'_> {
+        SegmentQuery {
+            predicate: &self.predicate,
+            metric: self.query.metric,
+            measured: self.measured,
+            grouped: self.grouped.as_ref().map(|(field, buckets)| (*field, buckets.as_ref())),
+            second: self.second,
+        }
+    }
+
+    /// Counts the records of a segment.
+    fn add_totals(&mut self, totals: &SegmentTotals) -> Result<(), SourceError> {
+        self.matching += totals.matching;
+        for SegmentGroup { first, second, records, measure } in &totals.groups {
+            if self.grouped.is_none() {
+                measure.add_to(&mut self.whole, *records);
+                continue;
+            }
+            for first in first {
+                for second in second {
+                    let keys = GroupKeys { first: first.clone(), second: second.clone() };
+                    self.add(keys, *records, |accumulator| measure.add_to(accumulator, *records))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Counts a record with these values.
@@ -180,14 +269,20 @@ impl<'a> Pass<'a> {
         };
         for first in &firsts {
             for second in &seconds {
-                self.add(GroupKeys { first: first.clone(), second: second.clone() }, value)?;
+                let keys = GroupKeys { first: first.clone(), second: second.clone() };
+                self.add(keys, 1, |accumulator| accumulator.add(value))?;
             }
         }
         Ok(())
     }
 
-    /// Adds a record to a group.
-    fn add(&mut self, keys: GroupKeys, value: Option<&Value>) -> Result<(), SourceError> {
+    /// Adds records to a group.
+    fn add(
+        &mut self,
+        keys: GroupKeys,
+        records: u64,
+        measure: impl FnOnce(&mut Accumulator),
+    ) -> Result<(), SourceError> {
         if !self.groups.contains_key(&keys) {
             if self.groups.len() >= MAX_GROUPS {
                 return Err(too_many(MAX_GROUPS));
@@ -197,9 +292,9 @@ impl<'a> Pass<'a> {
         let metric = self.query.metric;
         let group = self.groups.entry(keys);
         let group = group.or_insert_with(|| GroupState { records: 0, accumulator: Accumulator::new(metric) });
-        group.records += 1;
+        group.records += records;
         let before = group.accumulator.held();
-        group.accumulator.add(value);
+        measure(&mut group.accumulator);
         self.held = self.held + group.accumulator.held() - before;
         if group.accumulator.is_overfull() {
             return Err(too_many(MAX_DISTINCT));

@@ -1,6 +1,7 @@
 //! Time buckets in a time zone, including its days of 23 and 25 hours.
 
 use std::fmt;
+use std::ops::Range;
 
 use fetchwell_core::record::parse_timestamp;
 use fetchwell_source::{Granularity, QueryFault, SourceError, TimeZoneName};
@@ -53,10 +54,14 @@ impl TimeBuckets {
             Some(timestamp) => timestamp.to_zoned(self.zone.clone()),
             None => text.parse::<Date>().ok()?.to_zoned(self.zone.clone()).ok()?,
         };
+        self.bucket_at(&local)
+    }
+
+    fn bucket_at(&self, local: &Zoned) -> Option<TimeBucket> {
         let date = local.date();
         let start = match self.granularity {
-            Granularity::Minute => return on_the_clock(&local, 60),
-            Granularity::Hour => return on_the_clock(&local, 3_600),
+            Granularity::Minute => return on_the_clock(local, 60),
+            Granularity::Hour => return on_the_clock(local, 3_600),
             Granularity::Day => date,
             Granularity::Week => {
                 date.checked_sub(i64::from(date.weekday().to_monday_zero_offset()).days()).ok()?
@@ -66,6 +71,40 @@ impl TimeBuckets {
             Granularity::Year => date.first_of_year(),
         };
         Some(TimeBucket::Day(start))
+    }
+
+    /// Returns the bucket of a timestamp in milliseconds, with the milliseconds around it that are in the same bucket: the part of
+    /// the bucket between two changes of the clock. Returns `None` near the ends of the calendar.
+    pub(super) fn span_at(&self, millis: i64) -> Option<(Range<i64>, TimeBucket)> {
+        let local = Timestamp::from_millisecond(millis).ok()?.to_zoned(self.zone.clone());
+        let bucket = self.bucket_at(&local)?;
+        let offset = i64::from(local.offset().seconds()) * 1_000;
+        let (start, end) = match bucket {
+            TimeBucket::Moment(start, _) => {
+                let seconds = if self.granularity == Granularity::Minute { 60 } else { 3_600 };
+                (start.as_millisecond(), start.as_millisecond() + seconds * 1_000)
+            }
+            TimeBucket::Day(first) => {
+                let next = match self.granularity {
+                    Granularity::Week => first.checked_add(7.days()),
+                    Granularity::Month => first.checked_add(1.month()),
+                    Granularity::Quarter => first.checked_add(3.months()),
+                    Granularity::Year => first.checked_add(1.year()),
+                    Granularity::Minute | Granularity::Hour | Granularity::Day => first.checked_add(1.day()),
+                };
+                let at = |date: Date| {
+                    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond() - offset)
+                };
+                (at(first)?, at(next.ok()?)?)
+            }
+        };
+        // Between two changes the offset is the same, and so the bucket of a time is that of its time on the clock.
+        let after = Timestamp::from_millisecond(millis + 1).ok()?;
+        let change = self.zone.preceding(after).next().map(|change| change.timestamp().as_nanosecond());
+        let changed = change.and_then(|nanos| i64::try_from((nanos + 999_999).div_euclid(1_000_000)).ok());
+        let next = self.zone.following(local.timestamp()).next();
+        let next = next.map(|change| change.timestamp().as_millisecond());
+        Some((start.max(changed.unwrap_or(start))..end.min(next.unwrap_or(end)), bucket))
     }
 }
 
@@ -101,6 +140,44 @@ mod tests {
         check(Granularity::Quarter, "UTC", "2026-12-05T10:00:00Z", Some("2026-10-01"));
         check(Granularity::Year, "UTC", "2026-12-05T10:00:00Z", Some("2026-01-01"));
         check(Granularity::Day, "UTC", "soon", None);
+    }
+
+    #[test]
+    fn all_times_of_a_span_are_in_its_bucket() {
+        use Granularity::{Day, Hour, Minute, Month, Quarter, Week, Year};
+        // Clocks of St. John's went back at 00:01, so that a day began twice; those of Apia left out a day.
+        for zone in
+            ["UTC", "Europe/Oslo", "America/St_Johns", "Pacific/Apia", "Asia/Kolkata", "Africa/Monrovia"]
+        {
+            for granularity in [Minute, Hour, Day, Week, Month, Quarter, Year] {
+                let buckets = TimeBuckets::new(granularity, &zone.parse().unwrap()).unwrap();
+                let bucket_at = |millis: i64| {
+                    let text = Timestamp::from_millisecond(millis).unwrap().to_string();
+                    buckets.bucket_of(&json!(text)).unwrap()
+                };
+                for time in [
+                    "2005-10-30T02:30:59.500Z",
+                    "2005-10-30T02:31:00Z",
+                    "2005-10-30T03:29:00Z",
+                    "2011-12-30T09:59:59.999Z",
+                    "2011-12-30T10:00:00Z",
+                    "1971-12-31T23:59:30Z",
+                    "1972-01-07T00:44:30Z",
+                    "1950-06-01T00:00:00Z",
+                    "2026-10-25T00:59:59Z",
+                    "2026-10-25T01:00:00Z",
+                    "2150-07-01T00:00:00Z",
+                ] {
+                    let millis = time.parse::<Timestamp>().unwrap().as_millisecond();
+                    let (span, bucket) = buckets.span_at(millis).unwrap();
+                    assert!(span.contains(&millis), "{zone} {granularity:?} {time} {span:?}");
+                    let inside = [span.start, span.start + (span.end - span.start) / 2, span.end - 1, millis];
+                    for at in inside {
+                        assert_eq!(bucket_at(at), bucket, "{zone} {granularity:?} {time} {at}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,0 +1,207 @@
+//! Measured values of the groups of a segment.
+//!
+//! Numbers are added up exactly as whole numbers of billionths; of numbers and timestamps, only the least and the greatest are
+//! kept for a minimum or maximum. Every other value is counted, and added once with its number of records.
+
+use std::collections::HashMap;
+
+use fetchwell_core::record::Decimal;
+use fetchwell_source::Metric;
+use fetchwell_source::accumulator::Accumulator;
+use serde_json::Value;
+
+use super::super::columns::Cell;
+use super::super::columns::time::{TimeForm, decode};
+
+/// Digits after the decimal point of the unit in which numbers are added.
+const SCALE: u32 = 9;
+
+/// Unit of a whole number.
+const UNIT: i128 = 1_000_000_000;
+
+/// Maximum size of a number of at most 15 digits, in its own unit.
+const MAX_DIGITS: f64 = 1e15;
+
+/// Measured values of all groups of a segment.
+#[derive(Debug)]
+pub(super) struct Measures {
+    metric: Metric,
+    groups: Vec<GroupMeasure>,
+    /// Number of records of values that are counted, by slot and identity.
+    others: HashMap<(u32, u8, u64), (Cell, u64)>,
+}
+
+/// Measured values of a group.
+#[derive(Debug, Default)]
+pub(super) struct GroupMeasure {
+    /// Sum of the numbers in billionths.
+    total: i128,
+    has_fraction: bool,
+    numbers: u64,
+    whole: Option<(i64, i64)>,
+    part: Option<(f64, f64)>,
+    /// Least and greatest timestamp of each form, with the number of timestamps.
+    times: [Option<(i64, i64, u64)>; 2],
+    values: Vec<(Value, u64)>,
+}
+
+impl Measures {
+    pub(super) fn new(metric: Metric) -> Self {
+        Self { metric, groups: Vec::new(), others: HashMap::new() }
+    }
+
+    /// Adds the value of a record of a slot.
+    pub(super) fn add(&mut self, slot: u32, cell: Cell) {
+        let at = usize::try_from(slot).unwrap_or_default();
+        if at >= self.groups.len() {
+            self.groups.resize_with(at + 1, GroupMeasure::default);
+        }
+        let Some(group) = self.groups.get_mut(at) else { return };
+        let is_known = match self.metric {
+            Metric::Count => true,
+            Metric::Sum | Metric::Avg => group.sum(cell),
+            Metric::Min | Metric::Max => group.extend(cell),
+            Metric::CountDistinct => false,
+        };
+        if !is_known && !matches!(cell, Cell::Missing | Cell::Object | Cell::List(_)) {
+            let (kind, bits) = cell.identity();
+            self.others.entry((slot, kind, bits)).or_insert((cell, 0)).1 += 1;
+        }
+    }
+
+    /// Returns the ordinals of the texts that are counted.
+    pub(super) fn ordinals(&self) -> impl Iterator<Item = u32> {
+        self.others.values().filter_map(|(cell, _)| match cell {
+            Cell::Text(ordinal) => Some(*ordinal),
+            _ => None,
+        })
+    }
+
+    /// Returns the measured values of `count` slots. `texts` has the texts of all ordinals.
+    pub(super) fn into_groups(mut self, count: usize, texts: &HashMap<u32, String>) -> Vec<GroupMeasure> {
+        self.groups.resize_with(count, GroupMeasure::default);
+        for ((slot, ..), (cell, times)) in self.others {
+            let value = cell.value(|ordinal| texts.get(&ordinal).map(String::as_str));
+            let group = usize::try_from(slot).ok().and_then(|at| self.groups.get_mut(at));
+            if let (Some(group), Some(value)) = (group, value) {
+                group.values.push((value, times));
+            }
+        }
+        self.groups
+    }
+}
+
+impl GroupMeasure {
+    /// Adds a number to the sum. Returns false for other values, and for numbers of more than 15 digits.
+    fn sum(&mut self, cell: Cell) -> bool {
+        let units = match cell {
+            Cell::Whole(number) => i128::from(number).checked_mul(UNIT),
+            Cell::Part(number) => billionths(number),
+            _ => None,
+        };
+        let Some(total) = units.and_then(|units| self.total.checked_add(units)) else { return false };
+        self.has_fraction |= units.is_some_and(|units| units % UNIT != 0);
+        (self.total, self.numbers) = (total, self.numbers + 1);
+        true
+    }
+
+    /// Extends the range of values. Returns false for a value that is not a number or a timestamp.
+    fn extend(&mut self, cell: Cell) -> bool {
+        match cell {
+            Cell::Whole(number) => {
+                let (least, greatest) = self.whole.unwrap_or((number, number));
+                self.whole = Some((least.min(number), greatest.max(number)));
+            }
+            Cell::Part(number) => {
+                let (least, greatest) = self.part.unwrap_or((number, number));
+                self.part = Some((least.min(number), greatest.max(number)));
+            }
+            Cell::Time(number) => {
+                let form = match decode(number).1 {
+                    TimeForm::Seconds => 0,
+                    TimeForm::Millis => 1,
+                    TimeForm::Date => return false,
+                };
+                let Some(times) = self.times.get_mut(form) else { return false };
+                let (least, greatest, count) = times.unwrap_or((number, number, 0));
+                *times = Some((least.min(number), greatest.max(number), count + 1));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Adds the values to an accumulator, for a group of `records`.
+    pub(super) fn add_to(&self, accumulator: &mut Accumulator, records: u64) {
+        if let Accumulator::Count(count) = accumulator {
+            *count += records;
+            return;
+        }
+        if self.numbers > 0
+            && let Some(total) = Decimal::from_parts(self.total, SCALE)
+        {
+            accumulator.add_exact(total, self.has_fraction, self.numbers);
+        }
+        let wholes = self.whole.map(|(least, greatest)| [Cell::Whole(least), Cell::Whole(greatest)]);
+        let parts = self.part.map(|(least, greatest)| [Cell::Part(least), Cell::Part(greatest)]);
+        for cell in [wholes, parts].into_iter().flatten().flatten() {
+            accumulator.add_times(cell.value(|_| None).as_ref(), 1);
+        }
+        for (least, greatest, count) in self.times.iter().flatten() {
+            accumulator.add_times(Cell::Time(*greatest).value(|_| None).as_ref(), 1);
+            if *count > 1 {
+                accumulator.add_times(Cell::Time(*least).value(|_| None).as_ref(), count - 1);
+            }
+        }
+        for (value, times) in &self.values {
+            accumulator.add_times(Some(value), *times);
+        }
+    }
+}
+
+/// Returns a number in billionths if it has at most 15 digits, of which at most nine are after the decimal point: the number of
+/// its shortest text. Both the digits and the power of ten are exact as floating point, so their quotient is the number only if
+/// the text is.
+fn billionths(number: f64) -> Option<i128> {
+    let mut power = 1.0;
+    let mut rest = UNIT;
+    loop {
+        let digits = (number * power).round();
+        if digits.abs() > MAX_DIGITS {
+            return None;
+        }
+        if digits / power == number {
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole and has at most 16 digits")]
+            return i128::from(digits as i64).checked_mul(rest);
+        }
+        if rest == 1 {
+            return None;
+        }
+        (power, rest) = (power * 10.0, rest / 10);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn billionths_are_those_of_the_shortest_text(digits in -1_000_000_000_000_000_i64..1_000_000_000_000_000, scale in 0_u32..12, any in any::<f64>()) {
+            let written: f64 = format!("{digits}e-{scale}").parse().unwrap();
+            for number in [written, any] {
+                if let Some(units) = billionths(number) {
+                    prop_assert_eq!(Decimal::from_parts(units, SCALE).unwrap().as_f64().to_string(), (number + 0.0).to_string());
+                    let exact = Decimal::from_f64(number).unwrap();
+                    let difference = exact.plus(Decimal::from_parts(-units, SCALE).unwrap()).unwrap();
+                    prop_assert_eq!(difference.as_whole(), Some(0));
+                }
+            }
+            if scale <= 9 {
+                prop_assert!(billionths(written).is_some(), "{}", written);
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Values of fields in columns, beside the JSON of the records.
+//!
+//! A column has the values of one field exactly as a filter sees them: reading a record's value from its column gives what
+//! parsing its JSON gives. A value that a column cannot hold marks its record, and the record is read as JSON whenever that
+//! field is asked for. Filters, aggregates and orders therefore have the same results with columns and without.
+//!
+//! * `cell`: values of columns
+//! * `time`: timestamps and dates as numbers
+//! * `layout`: division of a record into columns, and the fields that get one
+//! * `filter`: evaluation of filters
+//! * `order`: first records of an order by a field
+
+mod cell;
+pub(crate) mod filter;
+mod layout;
+pub(super) mod order;
+pub(super) mod time;
+
+use fetchwell_source::SourceError;
+
+pub use self::cell::{Cell, CellBlock};
+pub use self::layout::{ColumnPath, ColumnPlan, ColumnValue, MAX_COLUMNS, RecordColumns, Shape};
+
+use super::interrupt::Interrupt;
+
+/// Number of records whose values are in memory at a time.
+pub(crate) const BLOCK: usize = 16 * 1024;
+
+/// Failure of a read of columns. The read is repeated with the JSON of the records, unless the caller has gone.
+#[derive(Debug)]
+pub enum ColumnError {
+    /// The columns cannot be read.
+    Unreadable(String),
+    /// The read is refused or cancelled.
+    Source(SourceError),
+}
+
+impl From<SourceError> for ColumnError {
+    fn from(error: SourceError) -> Self {
+        Self::Source(error)
+    }
+}
+
+/// Columns of some records of a stream.
+pub trait ColumnSegment {
+    /// Returns the numbers of the records, ascending. All of them have the values of the opened fields in columns.
+    fn docs(&self) -> &[u32];
+
+    /// Reads the values of a field for some records. `field` is the place of the field among the opened ones.
+    ///
+    /// # Errors
+    ///
+    /// The columns cannot be read.
+    fn read(&self, field: usize, docs: &[u32], block: &mut CellBlock) -> Result<(), ColumnError>;
+
+    /// Returns the number of different texts of a field. Ordinals of texts are less.
+    fn text_count(&self, field: usize) -> usize;
+
+    /// Passes the texts of ordinals, which are sorted and different, in their order.
+    ///
+    /// # Errors
+    ///
+    /// The columns cannot be read.
+    fn texts(
+        &self,
+        field: usize,
+        ordinals: &[u32],
+        each: &mut dyn FnMut(u32, &str),
+    ) -> Result<(), ColumnError>;
+
+    /// Returns the ordinal of a text that the field has.
+    ///
+    /// # Errors
+    ///
+    /// The columns cannot be read.
+    fn ordinal(&self, field: usize, text: &str) -> Result<Option<u32>, ColumnError>;
+
+    /// Returns true if a text of the field may be a mail address, which equals other spellings of itself.
+    ///
+    /// # Errors
+    ///
+    /// The columns cannot be read.
+    fn has_addresses(&self, field: usize) -> Result<bool, ColumnError>;
+
+    /// Appends the row ids of some records.
+    ///
+    /// # Errors
+    ///
+    /// The columns cannot be read.
+    fn rows(&self, docs: &[u32], rows: &mut Vec<i64>) -> Result<(), ColumnError>;
+}
+
+/// Records of a stream: most of them in columns.
+pub struct ColumnarStream<'a> {
+    /// Records in columns.
+    pub segments: Vec<Box<dyn ColumnSegment + 'a>>,
+    /// Row ids of the records that are read as JSON. Some of them may be of other streams or deleted.
+    pub rest: Vec<i64>,
+}
+
+impl std::fmt::Debug for ColumnarStream<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ColumnarStream").field("rest", &self.rest.len()).finish_non_exhaustive()
+    }
+}
+
+/// Reads a field of some records, block by block.
+pub(crate) fn each_block(
+    segment: &dyn ColumnSegment,
+    field: usize,
+    docs: &[u32],
+    interrupt: &Interrupt,
+    mut each: impl FnMut(&[u32], &CellBlock) -> Result<(), ColumnError>,
+) -> Result<(), ColumnError> {
+    let mut block = CellBlock::default();
+    for docs in docs.chunks(BLOCK) {
+        interrupt.check()?;
+        segment.read(field, docs, &mut block)?;
+        each(docs, &block)?;
+    }
+    Ok(())
+}
