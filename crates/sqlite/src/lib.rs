@@ -83,6 +83,7 @@ pub use vectors::{
 use self::blocking::{ReadLength, run_read, spawn_read};
 use self::database::{Database, READERS};
 use self::fulltext::SqliteSearch;
+use self::fulltext::columns::IndexColumns;
 use self::fulltext::index::Verification;
 use self::history_queue::HistoryQueue;
 use self::meaning::{Meaning, SearchMeaning, compared};
@@ -109,6 +110,12 @@ struct Inner {
     permits: Arc<Semaphore>,
     /// Searches of documents that are not written yet.
     history: HistoryQueue,
+}
+
+impl Inner {
+    fn columns(&self) -> IndexColumns<'_> {
+        IndexColumns::new(&self.database, &self.searching.index)
+    }
 }
 
 impl SqliteStore {
@@ -267,7 +274,7 @@ impl Source for SqliteStore {
     async fn record(&self, _context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
         let query = query.clone();
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
-            inner.database.ask(|sqlite| record::record(&SqliteTables(sqlite), &query, bounds))
+            inner.database.ask(|sqlite| record::record(&SqliteTables::new(sqlite), &query, bounds))
         };
         let (record, memory) = self.reading(ReadLength::Short, read).await?;
         Ok(Record { memory, ..record })
@@ -280,7 +287,7 @@ impl Source for SqliteStore {
     ) -> Result<Option<String>, SourceError> {
         let address = address.clone();
         let read = move |inner: &Inner, _: &Interrupt| {
-            inner.database.ask(|sqlite| record::version(&SqliteTables(sqlite), &address))
+            inner.database.ask(|sqlite| record::version(&SqliteTables::new(sqlite), &address))
         };
         self.run(ReadLength::Short, read).await
     }
@@ -288,7 +295,7 @@ impl Source for SqliteStore {
     async fn stream(&self, _context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
         let query = query.clone();
         let read = move |inner: &Inner, _: &Interrupt| {
-            inner.database.ask(|sqlite| streams::streams(&SqliteTables(sqlite), &query))
+            inner.database.ask(|sqlite| streams::streams(&SqliteTables::new(sqlite), &query))
         };
         self.blocking(read).await.map(StreamAnswer::from)
     }
@@ -301,7 +308,9 @@ impl Source for SqliteStore {
         let query = query.clone();
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
             inner.database.ask(|sqlite| {
-                let tables = SqliteTables(sqlite);
+                let transaction = sqlite.unchecked_transaction()?;
+                let columns = inner.columns();
+                let tables = SqliteTables::with_columns(&transaction, &columns);
                 match &query.start {
                     Start::First => list::page(&tables, &query, None, bounds),
                     Start::After(position) => list::page(&tables, &query, Some(position), bounds),
@@ -316,7 +325,7 @@ impl Source for SqliteStore {
     async fn window(&self, _context: &CallContext, query: &WindowQuery) -> Result<Window, SourceError> {
         let query = query.clone();
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
-            inner.database.ask(|sqlite| window::window(&SqliteTables(sqlite), &query, bounds.allowance))
+            inner.database.ask(|sqlite| window::window(&SqliteTables::new(sqlite), &query, bounds.allowance))
         };
         Ok(self.reading(ReadLength::Any, read).await?.0)
     }
@@ -331,7 +340,12 @@ impl Source for SqliteStore {
             // Each text is dropped before the next one is read, and the pass bounds its groups.
             let allowance = Allowance::unlimited();
             let bounds = ReadBounds { interrupt, allowance: &allowance };
-            inner.database.ask(|sqlite| aggregate::aggregate(&SqliteTables(sqlite), &query, bounds))
+            inner.database.ask(|sqlite| {
+                let transaction = sqlite.unchecked_transaction()?;
+                let columns = inner.columns();
+                let tables = SqliteTables::with_columns(&transaction, &columns);
+                aggregate::aggregate(&tables, &query, bounds)
+            })
         };
         self.blocking(read).await
     }

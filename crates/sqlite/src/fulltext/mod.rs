@@ -14,9 +14,11 @@
 //! * `meaning`: hits by meaning in the list of a search
 //! * `hits`: the hits of matches
 //! * `index`: the search index beside the store
+//! * `columns`: the columns of fields in the index, for filters, aggregates and orders
 
 mod candidates;
 mod clauses;
+pub(crate) mod columns;
 mod dictionary;
 mod evidence;
 mod hits;

@@ -1,19 +1,22 @@
 //! Filters over search results.
 //!
 //! The index ranks, and the filter reads the records of its matches. Matches are examined in rank order until the
-//! page is full or a maximum is reached; the next page continues after the last one examined.
+//! page is full or a maximum is reached; the next page continues after the last one examined. If the first matches do not fill
+//! the page, the columns of fields tell which of the other records pass.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use fetchwell_ranking::lexical::record_filter::{CHUNK, MAX_EXAMINED, RecordFilter};
+use fetchwell_ranking::lexical::record_filter::{CHUNK, MAX_EXAMINED, PassingRows, RecordFilter};
 use fetchwell_ranking::lexical::selection::Match;
 use fetchwell_ranking::relational::allowance::Allowance;
 use fetchwell_source::contract::StoreError;
 use fetchwell_source::{SearchQuery, SourceError};
 
+use super::columns::IndexColumns;
 use crate::database::Database;
 use crate::read::rows::length_at;
-use crate::read::tables::streams_of;
+use crate::read::tables::{OpenColumns, streams_of};
 
 /// Matches of one page.
 #[derive(Debug)]
@@ -39,18 +42,53 @@ pub(super) struct PostFilter<'a> {
     database: &'a Database,
     allowance: &'a Allowance,
     filter: RecordFilter,
+    columns: IndexColumns<'a>,
+    /// Records that pass by their columns, once they were needed.
+    passing: OnceCell<Option<PassingRows>>,
 }
 
 impl<'a> PostFilter<'a> {
     /// Compiles the filter of a search; returns `None` if it has none.
     pub(super) fn for_query(
         database: &'a Database,
+        columns: IndexColumns<'a>,
         query: &SearchQuery,
         allowance: &'a Allowance,
     ) -> Result<Option<Self>, SourceError> {
         let streams = |stream: &_| streams_of(database, stream, query.connection.as_ref());
         let filter = RecordFilter::for_query(query, streams)?;
-        Ok(filter.map(|filter| Self { database, allowance, filter }))
+        let passing = OnceCell::new();
+        Ok(filter.map(|filter| Self { database, allowance, filter, columns, passing }))
+    }
+
+    /// Returns true if the record of a row passes. `examined` is the number of matches before it.
+    fn passes(&self, row: i64, examined: usize) -> Result<bool, StoreError> {
+        let known = (examined >= CHUNK)
+            .then(|| self.passing.get_or_init(|| self.passing_rows()))
+            .and_then(Option::as_ref);
+        if let Some(passes) = known.and_then(|passing| passing.contains(row)) {
+            return Ok(passes);
+        }
+        self.database.read(|sqlite| {
+            let mut statement =
+                sqlite.prepare_cached("SELECT data, octet_length(data) FROM records WHERE id = ?1")?;
+            let mut rows = statement.query([row])?;
+            let Some(row) = rows.next()? else { return Ok(false) };
+            // The read exceeded its memory limit, so its result is discarded.
+            if !self.allowance.has_room_for(length_at(row, 1)?) {
+                return Ok(false);
+            }
+            Ok(self.filter.passes(row.get_ref(0)?.as_str_or_null()?.unwrap_or_default()))
+        })
+    }
+
+    /// Returns the records that pass by their columns; `None` if there are no columns.
+    fn passing_rows(&self) -> Option<PassingRows> {
+        let read = self.database.read(|sqlite| {
+            let transaction = sqlite.unchecked_transaction()?;
+            self.filter.passing_rows(|stream, fields| self.columns.open(&transaction, stream, fields))
+        });
+        read.ok().flatten()
     }
 
     /// Returns the rows of the first `limit` of some matches that pass the filter.
@@ -70,17 +108,7 @@ impl<'a> PostFilter<'a> {
         while found.consumed < MAX_EXAMINED {
             let rows = matches(offset + found.consumed, CHUNK)?;
             for row in &rows {
-                let passes = self.database.read(|sqlite| {
-                    let mut statement = sqlite
-                        .prepare_cached("SELECT data, octet_length(data) FROM records WHERE id = ?1")?;
-                    let mut rows = statement.query([row.row])?;
-                    let Some(row) = rows.next()? else { return Ok(false) };
-                    // The read exceeded its memory limit, so its result is discarded.
-                    if !self.allowance.has_room_for(length_at(row, 1)?) {
-                        return Ok(false);
-                    }
-                    Ok(self.filter.passes(row.get_ref(0)?.as_str_or_null()?.unwrap_or_default()))
-                })?;
+                let passes = self.passes(row.row, found.consumed)?;
                 if passes {
                     // This match starts the next page.
                     if found.rows.len() == limit {

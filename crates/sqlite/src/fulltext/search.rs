@@ -20,6 +20,7 @@ use fetchwell_source::contract::StoreError;
 use fetchwell_source::{Count, SearchPage, SearchPosition, SearchQuery, SourceError};
 use tantivy::TantivyError;
 
+use super::columns::IndexColumns;
 use super::hits::{compared_texts, read_hits};
 use super::index::{CurrentIndex, IndexFault, Snapshot, folder_of, guard};
 use super::meaning::{NearestError, QueryMeaning, nearest_records};
@@ -171,7 +172,8 @@ impl SqliteSearch {
             return Ok(RankedPage { page: page_without_words(query), ..RankedPage::default() });
         }
         let mut trace = SearchTrace::start(query);
-        let post_filter = PostFilter::for_query(database, query, allowance)?;
+        let columns = IndexColumns::new(database, &self.index);
+        let post_filter = PostFilter::for_query(database, columns, query, allowance)?;
         let scope = Scope::resolve(database, query.connection.as_ref(), &query.streams)?;
         let kind_streams = streams_of_kinds(database, &terms.kinds)?;
         let at = query

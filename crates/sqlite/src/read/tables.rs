@@ -3,16 +3,17 @@
 use fetchwell_core::handle::{ConnectionId, RecordAddress, StreamName};
 use fetchwell_core::record::{Record, Schema};
 use fetchwell_ranking::relational::allowance::Allowance;
+use fetchwell_ranking::relational::columns::ColumnarStream;
 use fetchwell_ranking::relational::interrupt::ReadBounds;
 use fetchwell_ranking::relational::stream_row::{SchemaRow, StreamColumns, StreamRow, add_row};
 use fetchwell_ranking::relational::streams::stream_rows;
 use fetchwell_ranking::relational::tables::{
-    ChangeRow, RecordKey, Scan, ScanRow, SizedRecord, StoreIdentity, Tables,
+    ChangeRow, RecordKey, RowScan, Scan, ScanRow, SizedRecord, StoreIdentity, Tables,
 };
 use fetchwell_source::manifest::kinds::Kinds;
 use fetchwell_source::{Direction, RangeOperator, SourceError};
 use rusqlite::types::ToSqlOutput;
-use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::rows::{RECORD_COLUMNS, RECORD_TABLES, bytes_of_row, length_at, record_of};
 use super::sort_value::{sort_column, stored_value};
@@ -20,13 +21,40 @@ use crate::database::{Database, ReadError, identity};
 
 /// Tables of a store, read over one connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SqliteTables<'a>(pub(crate) &'a Connection);
+pub(crate) struct SqliteTables<'a> {
+    sqlite: &'a Connection,
+    columns: Option<&'a dyn OpenColumns>,
+}
+
+/// Columns of the fields of a store.
+pub(crate) trait OpenColumns: std::fmt::Debug {
+    /// Opens the columns of some fields of a stream, in the state that the transaction of the connection sees.
+    fn open(
+        &self,
+        sqlite: &Connection,
+        stream: i64,
+        fields: &[&str],
+    ) -> Result<Option<ColumnarStream<'static>>, rusqlite::Error>;
+}
+
+impl<'a> SqliteTables<'a> {
+    /// Creates the tables without columns of fields.
+    pub(crate) fn new(sqlite: &'a Connection) -> Self {
+        Self { sqlite, columns: None }
+    }
+
+    /// Creates the tables with the columns of the search index. The connection must have begun a transaction, so that all
+    /// statements of a read see one state of the store.
+    pub(crate) fn with_columns(sqlite: &'a Connection, columns: &'a dyn OpenColumns) -> Self {
+        Self { sqlite, columns: Some(columns) }
+    }
+}
 
 impl Tables for SqliteTables<'_> {
     type Error = ReadError;
 
     fn schema(&self) -> Result<Schema, ReadError> {
-        let mut statement = self.0.prepare_cached(
+        let mut statement = self.sqlite.prepare_cached(
             "SELECT c.connection_id, c.display_name, c.connector_key, s.name, s.record_count, c.manifest
              FROM connections c LEFT JOIN streams s ON s.connection = c.id ORDER BY c.id, s.id",
         )?;
@@ -47,7 +75,7 @@ impl Tables for SqliteTables<'_> {
     }
 
     fn identity(&self) -> Result<StoreIdentity, ReadError> {
-        let (uuid, version) = identity(self.0)?;
+        let (uuid, version) = identity(self.sqlite)?;
         Ok(StoreIdentity { uuid, version })
     }
 
@@ -56,7 +84,7 @@ impl Tables for SqliteTables<'_> {
         stream: &StreamName,
         connection: Option<&ConnectionId>,
     ) -> Result<Vec<StreamRow>, ReadError> {
-        let mut statement = self.0.prepare_cached(
+        let mut statement = self.sqlite.prepare_cached(
             "SELECT s.id, c.connection_id, c.display_name, c.connector_key, s.record_count, c.manifest, s.cursor_field
              FROM streams s JOIN connections c ON c.id = s.connection
              WHERE s.name = ?1 AND (?2 IS NULL OR c.connection_id = ?2) ORDER BY s.id",
@@ -73,7 +101,7 @@ impl Tables for SqliteTables<'_> {
                 record_count: row.get(4)?,
                 manifest: row.get_ref(5)?.as_str().ok(),
                 cursor_field: row.get_ref(6)?.as_str_or_null()?,
-                observed: &observed(self.0, id)?,
+                observed: &observed(self.sqlite, id)?,
             };
             found.extend(StreamRow::new(stream, &columns));
         }
@@ -83,14 +111,14 @@ impl Tables for SqliteTables<'_> {
     fn find(&self, address: &RecordAddress, allowance: &Allowance) -> Result<Vec<Record>, ReadError> {
         let RecordAddress { connection, stream, record } = address;
         let asked = params![record.as_str(), stream.as_str(), connection.as_ref().map(ConnectionId::as_str)];
-        let mut statement = self.0.prepare_cached(&find_sql())?;
+        let mut statement = self.sqlite.prepare_cached(&find_sql())?;
         let rows = statement.query_map(asked, |row| record_of(row, allowance))?;
         Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
     }
 
     fn record_versions(&self, address: &RecordAddress) -> Result<Vec<String>, ReadError> {
         let RecordAddress { connection, stream, record } = address;
-        let mut statement = self.0.prepare_cached(
+        let mut statement = self.sqlite.prepare_cached(
             "SELECT o.uuid || '.' || r.version FROM store o CROSS JOIN streams s CROSS JOIN connections c CROSS JOIN records r
              WHERE s.name = ?2 AND c.id = s.connection AND (?3 IS NULL OR c.connection_id = ?3)
                AND r.stream = s.id AND r.key = ?1 AND r.data IS NOT NULL",
@@ -106,7 +134,7 @@ impl Tables for SqliteTables<'_> {
         allowance: &Allowance,
         each: &mut dyn FnMut(Option<SizedRecord>) -> bool,
     ) -> Result<(), ReadError> {
-        let mut statement = self.0.prepare_cached(&by_key_sql())?;
+        let mut statement = self.sqlite.prepare_cached(&by_key_sql())?;
         for RecordKey { stream, key } in keys {
             let mut rows = statement.query((stream, key))?;
             let found = match rows.next()? {
@@ -129,7 +157,7 @@ impl Tables for SqliteTables<'_> {
         each: &mut dyn FnMut(ScanRow<'_>) -> Result<bool, ReadError>,
     ) -> Result<(), ReadError> {
         let (sql, values) = scan_sql(scan);
-        let mut statement = self.0.prepare_cached(&sql)?;
+        let mut statement = self.sqlite.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(values))?;
         while let Some(row) = rows.next()? {
             bounds.interrupt.check()?;
@@ -137,12 +165,37 @@ impl Tables for SqliteTables<'_> {
             if !bounds.allowance.has_room_for(length_at(row, 3)?) {
                 break;
             }
-            let row = ScanRow {
-                value: sort_column(row.get_ref(0)?),
-                key: row.get_ref(1)?.as_str()?,
-                data: row.get_ref(2)?.as_str().unwrap_or_default(),
-            };
-            if !each(row)? {
+            if !each(scan_row(row)?)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn columns(&self, stream: i64, fields: &[&str]) -> Result<Option<ColumnarStream<'_>>, ReadError> {
+        let Some(columns) = &self.columns else { return Ok(None) };
+        Ok(columns.open(self.sqlite, stream, fields)?)
+    }
+
+    fn rows(
+        &self,
+        scan: &RowScan<'_>,
+        bounds: ReadBounds<'_>,
+        each: &mut dyn FnMut(i64, ScanRow<'_>) -> Result<bool, ReadError>,
+    ) -> Result<(), ReadError> {
+        let data = if scan.wants_data { "data, octet_length(data)" } else { "NULL, 0" };
+        let mut statement = self.sqlite.prepare_cached(&format!(
+            "SELECT sort_value, key, {data} FROM records WHERE id = ?1 AND stream = ?2 AND data IS NOT NULL"
+        ))?;
+        for id in scan.rows {
+            bounds.interrupt.check()?;
+            let mut rows = statement.query((id, scan.stream))?;
+            let Some(row) = rows.next()? else { continue };
+            // The read exceeded its memory limit, so its result is discarded.
+            if !bounds.allowance.has_room_for(length_at(row, 3)?) {
+                break;
+            }
+            if !each(*id, scan_row(row)?)? {
                 break;
             }
         }
@@ -156,7 +209,7 @@ impl Tables for SqliteTables<'_> {
         bounds: ReadBounds<'_>,
         each: &mut dyn FnMut(ChangeRow<'_>) -> Result<bool, ReadError>,
     ) -> Result<(), ReadError> {
-        let mut statement = self.0.prepare_cached(CHANGES_SQL)?;
+        let mut statement = self.sqlite.prepare_cached(CHANGES_SQL)?;
         let mut rows = statement.query((since, stream))?;
         while let Some(row) = rows.next()? {
             bounds.interrupt.check()?;
@@ -178,9 +231,18 @@ impl Tables for SqliteTables<'_> {
     }
 }
 
+/// Reads the sort value, the key and the data of a record.
+fn scan_row<'a>(row: &'a Row<'_>) -> Result<ScanRow<'a>, ReadError> {
+    Ok(ScanRow {
+        value: sort_column(row.get_ref(0)?),
+        key: row.get_ref(1)?.as_str()?,
+        data: row.get_ref(2)?.as_str().unwrap_or_default(),
+    })
+}
+
 /// Returns all connections with the names of their streams.
 pub(crate) fn schema(database: &Database) -> Result<Schema, SourceError> {
-    database.ask(|sqlite| SqliteTables(sqlite).schema())
+    database.ask(|sqlite| SqliteTables::new(sqlite).schema())
 }
 
 /// Returns the streams of a name, or an error that lists the known ones.
@@ -189,7 +251,7 @@ pub(crate) fn streams_of(
     stream: &StreamName,
     connection: Option<&ConnectionId>,
 ) -> Result<Vec<StreamRow>, SourceError> {
-    database.ask(|sqlite| stream_rows(&SqliteTables(sqlite), stream, connection))
+    database.ask(|sqlite| stream_rows(&SqliteTables::new(sqlite), stream, connection))
 }
 
 /// Returns the row id of a connection.

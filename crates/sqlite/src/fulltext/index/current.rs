@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use fetchwell_source::SourceError;
 use fetchwell_source::contract::{IndexProgress, StoreError};
@@ -29,6 +30,9 @@ const MAX_INLINE_CHANGES: i64 = 5_000;
 /// Maximum bytes of index files verified before use, which takes a few hundredths of a second. The rest is verified
 /// in the background.
 const MAX_INLINE_VERIFICATION: u64 = 64 * 1024 * 1024;
+
+/// Maximum time that a read of columns waits for a search that opens the index.
+const MAX_COLUMNS_WAIT: Duration = Duration::from_millis(50);
 
 /// Number of snapshots kept for pagination.
 const MAX_SNAPSHOTS: usize = 4;
@@ -236,6 +240,40 @@ impl CurrentIndex {
         }
         state.view = Some(view);
         Ok((snapshot, notes))
+    }
+
+    /// Returns the newest snapshot with columns of fields, for a read that sees the store with this id at the version `newest`; `None`
+    /// if there is none now, the snapshot has later changes, or a byte of it was not verified yet. Waits for no update, but begins
+    /// the change of a previous layout.
+    pub(crate) fn with_field_columns(
+        &self,
+        database: &Database,
+        uuid: &str,
+        newest: i64,
+    ) -> Option<Snapshot> {
+        let mut state = self.state.try_lock_for(MAX_COLUMNS_WAIT)?;
+        let (known, _) = state.reset_if_replaced(database).ok()?;
+        if known != uuid {
+            return None;
+        }
+        let path = database.path();
+        state.collect_damage(path, &self.shared);
+        let mut view = state.current(path, uuid, newest, &self.shared).ok()??;
+        if view.is_previous && view.version == newest {
+            match state.bring_up_to_date(database, &self.shared, Some(newest)) {
+                Ok(_) if state.is_busy() => {}
+                Ok(_) => view = state.current(path, uuid, newest, &self.shared).ok()?.unwrap_or(view),
+                Err(error) => tracing::debug!(%error, "the search index keeps its previous layout"),
+            }
+        }
+        if let Some(unverified) = view.take_unverified() {
+            self.verify_in_background(unverified);
+        }
+        let is_usable =
+            !view.is_previous && view.version <= newest && view.is_verified(&self.shared.verified);
+        let snapshot = is_usable.then(|| view.snapshot());
+        state.view = Some(view);
+        snapshot
     }
 
     /// Records that a search failed because of the index files; the next search rebuilds them. `is_distrusted` is

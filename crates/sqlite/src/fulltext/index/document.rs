@@ -3,9 +3,11 @@
 use std::{iter, slice};
 
 use fetchwell_ranking::lexical::content::{RecordContent, RecordText};
+use fetchwell_ranking::relational::columns::{ColumnPlan, ColumnValue, RecordColumns};
 use tantivy::schema::document::{ReferenceValue, ReferenceValueLeaf, Value};
 use tantivy::schema::{
-    Document, Field, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions,
+    Document, Field, IndexRecordOption, JsonObjectOptions, NumericOptions, Schema, SchemaBuilder,
+    TextFieldIndexing, TextOptions,
 };
 
 /// Fields of the index.
@@ -21,7 +23,31 @@ pub(crate) struct Fields {
     /// Words of the author; `None` in an index of layout 2.
     pub(crate) from: Option<Field>,
     columns: Option<Columns>,
+    /// Columns of the fields of records; `None` in an index of layout 4 or before.
+    pub(crate) of_fields: Option<FieldColumns>,
 }
+
+/// Columns of the fields of records, by the kinds of their values: a column has values of one kind, so that they are read as they
+/// were written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FieldColumns {
+    /// Texts, whole numbers and booleans.
+    values: Field,
+    /// Numbers that were written as floating point numbers.
+    parts: Field,
+    /// Timestamps and dates.
+    times: Field,
+    /// Shapes of lists, objects and empty texts.
+    shapes: Field,
+    /// Marks of the paths whose values are read as JSON.
+    pub(crate) unread: Field,
+}
+
+/// Names of the columns of fields in the schema.
+pub(crate) const VALUES: &str = "values";
+pub(crate) const PARTS: &str = "parts";
+pub(crate) const TIMES: &str = "times";
+pub(crate) const SHAPES: &str = "shapes";
 
 /// Columns that an index of layout 2 does not have.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +62,25 @@ struct Columns {
 
 impl Fields {
     pub(super) fn schema() -> (Schema, Self) {
+        let (mut schema, fields) = Self::of_words();
+        let options = || JsonObjectOptions::default().set_fast("raw");
+        let of_fields = FieldColumns {
+            values: schema.add_json_field(VALUES, options()),
+            parts: schema.add_json_field(PARTS, options()),
+            times: schema.add_json_field(TIMES, options()),
+            shapes: schema.add_json_field(SHAPES, options()),
+            unread: schema.add_u64_field("unread", NumericOptions::default().set_indexed()),
+        };
+        (schema.build(), Self { of_fields: Some(of_fields), ..fields })
+    }
+
+    /// Returns the schema of layouts 3 and 4, which are read until an index of the current layout is complete.
+    pub(super) fn schema_of_words() -> (Schema, Self) {
+        let (schema, fields) = Self::of_words();
+        (schema.build(), fields)
+    }
+
+    fn of_words() -> (SchemaBuilder, Self) {
         let mut schema = Schema::builder();
         // Without field norms: the score does not use them, and they take a byte per record.
         let rows = NumericOptions::default().set_indexed();
@@ -52,8 +97,9 @@ impl Fields {
                 time: schema.add_i64_field("time", column.clone()),
                 similarity: schema.add_u64_field("similarity", column),
             }),
+            of_fields: None,
         };
-        (schema.build(), fields)
+        (schema, fields)
     }
 
     /// Returns the schema of layout 2, which is read until an index of the current layout is complete.
@@ -68,8 +114,14 @@ impl Fields {
             title: None,
             from: None,
             columns: None,
+            of_fields: None,
         };
         (schema.build(), fields)
+    }
+
+    /// Returns true if the index has columns of the fields of records.
+    pub(crate) fn has_field_columns(self) -> bool {
+        self.of_fields.is_some()
     }
 
     /// Returns true if the index has columns of streams, connections, times, title lengths and similarities.
@@ -85,7 +137,7 @@ fn words(option: IndexRecordOption, has_lengths: bool) -> TextOptions {
 }
 
 /// Number of values of a document besides its texts.
-const NUMBERS: usize = 6;
+const NUMBERS: usize = 10;
 
 /// Row ids of a record, its stream and its connection.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +160,7 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// Returns the entry for the current state of a record.
-    pub(crate) fn new(fields: Fields, rows: Rows, text: &RecordText<'_>) -> Self {
+    pub(crate) fn new(fields: Fields, rows: Rows, text: &RecordText<'_>, plan: &mut ColumnPlan) -> Self {
         let Rows { record, stream, connection } = rows;
         let content = RecordContent::new(text);
         let mut document = IndexDocument::for_content(&content);
@@ -129,6 +181,9 @@ impl Entry {
             }
             document.add(columns.similarity, IndexValue::Unsigned(content.similarity));
         }
+        if let Some(of_fields) = fields.of_fields {
+            document.add_columns(of_fields, plan.divide(stream, text.data));
+        }
         Self { record, document: Some(document), replaces: true }
     }
 
@@ -148,6 +203,32 @@ impl Entry {
 pub(crate) struct IndexDocument {
     texts: String,
     values: Vec<(Field, HeldValue)>,
+    /// Values of the columns of fields.
+    columns: RecordColumns,
+}
+
+/// Values of the columns of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ColumnKind {
+    Values,
+    Parts,
+    Times,
+    Shapes,
+}
+
+impl ColumnKind {
+    /// Returns a value as the columns of this kind have it; `None` for a value of another kind.
+    fn value(self, value: &ColumnValue) -> Option<IndexValue<'_>> {
+        match (self, value) {
+            (Self::Values, ColumnValue::Bool(value)) => Some(IndexValue::Bool(*value)),
+            (Self::Values, ColumnValue::Whole(number)) | (Self::Times, ColumnValue::Time(number)) => {
+                Some(IndexValue::Signed(*number))
+            }
+            (Self::Values, ColumnValue::Text(text)) => Some(IndexValue::Text(text)),
+            (Self::Parts, ColumnValue::Part(number)) => Some(IndexValue::Float(*number)),
+            _ => None,
+        }
+    }
 }
 
 /// Value of a document. Texts follow each other without a gap.
@@ -157,19 +238,52 @@ enum HeldValue {
     Signed(i64),
     /// Text of this length in bytes.
     Text(usize),
+    Columns(ColumnKind),
 }
 
 /// Value of a document, as the index reads it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum IndexValue<'a> {
     Unsigned(u64),
     Signed(i64),
+    Float(f64),
+    Bool(bool),
     Text(&'a str),
+    Columns(ColumnEntries<'a>),
+}
+
+/// Values of the columns of one kind, each with the name of its column.
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnEntries<'a> {
+    kind: ColumnKind,
+    columns: &'a RecordColumns,
+    /// Number of values that were passed.
+    passed: usize,
+}
+
+impl<'a> Iterator for ColumnEntries<'a> {
+    type Item = (&'a str, IndexValue<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let at = self.passed;
+            self.passed += 1;
+            if self.kind == ColumnKind::Shapes {
+                let (column, shape) = self.columns.shapes.get(at)?;
+                return Some((column, IndexValue::Unsigned(shape.number())));
+            }
+            let (column, value) = self.columns.values.get(at)?;
+            if let Some(value) = self.kind.value(value) {
+                return Some((column, value));
+            }
+        }
+    }
 }
 
 /// Iterator over the values of a document.
 #[derive(Debug)]
 pub(crate) struct IndexValues<'a> {
+    columns: &'a RecordColumns,
     /// Texts of the values that remain.
     texts: &'a str,
     values: slice::Iter<'a, (Field, HeldValue)>,
@@ -181,7 +295,27 @@ impl IndexDocument {
         let texts = content.texts.iter().map(AsRef::as_ref);
         let texts = texts.chain(content.title).chain(content.authors.iter().copied());
         let (count, bytes) = texts.fold((0, 0), |(count, bytes), text| (count + 1, bytes + text.len()));
-        Self { texts: String::with_capacity(bytes), values: Vec::with_capacity(count + NUMBERS) }
+        let (texts, values) = (String::with_capacity(bytes), Vec::with_capacity(count + NUMBERS));
+        Self { texts, values, columns: RecordColumns::default() }
+    }
+
+    /// Adds the columns of the fields of the record.
+    fn add_columns(&mut self, fields: FieldColumns, columns: RecordColumns) {
+        let has = |kind: ColumnKind| match kind {
+            ColumnKind::Shapes => !columns.shapes.is_empty(),
+            kind => columns.values.iter().any(|(_, value)| kind.value(value).is_some()),
+        };
+        let kinds = [
+            (fields.values, ColumnKind::Values),
+            (fields.parts, ColumnKind::Parts),
+            (fields.times, ColumnKind::Times),
+            (fields.shapes, ColumnKind::Shapes),
+        ];
+        let kinds = kinds.into_iter().filter(|(_, kind)| has(*kind));
+        self.values.extend(kinds.map(|(field, kind)| (field, HeldValue::Columns(kind))));
+        let unread = columns.unread.iter().map(|mark| (fields.unread, HeldValue::Unsigned(*mark)));
+        self.values.extend(unread);
+        self.columns = columns;
     }
 
     fn add(&mut self, field: Field, value: IndexValue<'_>) {
@@ -192,6 +326,8 @@ impl IndexDocument {
                 self.texts.push_str(text);
                 HeldValue::Text(text.len())
             }
+            // Only columns have such values.
+            IndexValue::Float(_) | IndexValue::Bool(_) | IndexValue::Columns(_) => return,
         };
         self.values.push((field, held));
     }
@@ -202,7 +338,7 @@ impl Document for IndexDocument {
     type FieldsValuesIter<'a> = IndexValues<'a>;
 
     fn iter_fields_and_values(&self) -> IndexValues<'_> {
-        IndexValues { texts: &self.texts, values: self.values.iter() }
+        IndexValues { columns: &self.columns, texts: &self.texts, values: self.values.iter() }
     }
 }
 
@@ -219,6 +355,9 @@ impl<'a> Iterator for IndexValues<'a> {
                 self.texts = rest;
                 IndexValue::Text(text)
             }
+            HeldValue::Columns(kind) => {
+                IndexValue::Columns(ColumnEntries { kind, columns: self.columns, passed: 0 })
+            }
         };
         Some((field, value))
     }
@@ -230,13 +369,16 @@ impl<'a> Iterator for IndexValues<'a> {
 
 impl<'a> Value<'a> for IndexValue<'a> {
     type ArrayIter = iter::Empty<Self>;
-    type ObjectIter = iter::Empty<(&'a str, Self)>;
+    type ObjectIter = ColumnEntries<'a>;
 
     fn as_value(&self) -> ReferenceValue<'a, Self> {
-        ReferenceValue::Leaf(match *self {
-            Self::Unsigned(number) => ReferenceValueLeaf::U64(number),
-            Self::Signed(number) => ReferenceValueLeaf::I64(number),
+        ReferenceValue::Leaf(match self {
+            Self::Unsigned(number) => ReferenceValueLeaf::U64(*number),
+            Self::Signed(number) => ReferenceValueLeaf::I64(*number),
+            Self::Float(number) => ReferenceValueLeaf::F64(*number),
+            Self::Bool(value) => ReferenceValueLeaf::Bool(*value),
             Self::Text(text) => ReferenceValueLeaf::Str(text),
+            Self::Columns(entries) => return ReferenceValue::Object(entries.clone()),
         })
     }
 }
@@ -259,7 +401,7 @@ mod tests {
         let (_, fields) = Fields::schema();
         let rows = Rows { record: 3, stream: 2, connection: 1 };
         let text = RecordText { key: "k", data, emitted_at: None };
-        let document = Entry::new(fields, rows, &text).document.unwrap();
+        let document = Entry::new(fields, rows, &text, &mut ColumnPlan::default()).document.unwrap();
         let values: Vec<(Field, IndexValue<'_>)> = document.iter_fields_and_values().collect();
         assert!(values.is_sorted_by_key(|(field, _)| *field));
         let texts_of = |wanted: Option<Field>| -> Vec<&str> {
@@ -273,5 +415,9 @@ mod tests {
         assert_eq!(numbers.get(..4), Some(&[3, 1, 2, 2][..]));
         let times: Vec<i64> = values.iter().filter_map(|(_, value)| value.as_i64()).collect();
         assert_eq!(times, [1_775_001_600]);
+        let columns = values.iter().filter_map(|(_, value)| value.as_object()).flatten();
+        let columns: Vec<IndexValue<'_>> = columns.map(|(_, value)| value).collect();
+        assert_eq!(columns.iter().filter_map(|value| value.as_str()).collect::<Vec<_>>(), ["Ünï x", "Ann"]);
+        assert_eq!(columns.iter().filter_map(|value| value.as_i64()).count(), 2);
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fetchwell_core::saturate::saturated;
 use fetchwell_ranking::lexical::content::RecordText;
+use fetchwell_ranking::relational::columns::ColumnPlan;
 use fetchwell_source::contract::StoreError;
 use rusqlite::Connection;
 use tantivy::{IndexWriter, TantivyError, Term};
@@ -39,6 +40,8 @@ pub(crate) struct IndexEditor {
     /// Version that the last commit contains.
     version: i64,
     damage: Option<String>,
+    /// Fields that have columns.
+    plan: ColumnPlan,
     /// True if the index is built beside another one that it replaces when it is complete.
     is_next: bool,
     lock: IndexLock,
@@ -74,7 +77,7 @@ impl IndexEditor {
             if open.version > newest { Err(IndexFault::Outdated) } else { Ok(open) }
         });
         let mut damage = None;
-        let OpenIndex { index, fields, version, .. } = match opened {
+        let OpenIndex { index, fields, version, columns, .. } = match opened {
             Ok(open) => {
                 let segments = open.index.load_metas().map_err(|error| failed(&error))?.segments;
                 let listed: Vec<String> = segments.iter().flat_map(listed_files).collect();
@@ -94,7 +97,8 @@ impl IndexEditor {
         };
         let writer =
             guard(|| index.writer_with_num_threads(1, WRITER_MEMORY)).map_err(|error| failed(&error))?;
-        Ok(Self { store, uuid, fields, writer, added: version, version, damage, is_next, lock })
+        let plan = ColumnPlan::new(columns);
+        Ok(Self { store, uuid, fields, writer, added: version, version, damage, plan, is_next, lock })
     }
 
     /// Returns the damage of the index that this one replaces.
@@ -123,10 +127,10 @@ impl IndexEditor {
 
     /// Adds the next missing changes. Returns their number, or `None` if the index has all of them.
     pub(super) fn add_missing(&mut self, database: &Database) -> Result<Option<usize>, StoreError> {
-        let (fields, after) = (self.fields, self.added);
+        let (fields, after, plan) = (self.fields, self.added, &mut self.plan);
         // Read before the changes: other processes write meanwhile.
         let newest = database.read(identity)?.1;
-        let (changes, last) = database.read(|sqlite| changes_after(sqlite, fields, after))?;
+        let (changes, last) = database.read(|sqlite| changes_after(sqlite, fields, after, plan))?;
         let Some(last) = last else {
             self.added = newest.max(after);
             return Ok(None);
@@ -134,6 +138,11 @@ impl IndexEditor {
         let count = changes.len();
         self.add(changes, last)?;
         Ok(Some(count))
+    }
+
+    /// Returns the choice of the fields that have columns.
+    pub(super) fn plan(&mut self) -> &mut ColumnPlan {
+        &mut self.plan
     }
 
     /// Returns the version up to which all changes were added.
@@ -166,7 +175,10 @@ impl IndexEditor {
         if version == self.version {
             return Ok(());
         }
-        let payload = serde_json::to_string(&CommitPayload::new(&self.uuid, version)).unwrap_or_default();
+        let mut columns: Vec<String> = self.plan.known().map(str::to_owned).collect();
+        columns.sort_unstable();
+        let payload = CommitPayload::new(&self.uuid, version, columns);
+        let payload = serde_json::to_string(&payload).unwrap_or_default();
         let commit = || {
             let mut commit = self.writer.prepare_commit()?;
             commit.set_payload(&payload);
@@ -231,7 +243,12 @@ pub(crate) fn changes_since(database: &Database, version: i64) -> Result<i64, St
 type Changes = (Vec<Entry>, Option<i64>);
 
 /// Returns the next changes after a version, with the version of the last one.
-fn changes_after(sqlite: &Connection, fields: Fields, after: i64) -> Result<Changes, rusqlite::Error> {
+fn changes_after(
+    sqlite: &Connection,
+    fields: Fields,
+    after: i64,
+    plan: &mut ColumnPlan,
+) -> Result<Changes, rusqlite::Error> {
     let mut statement = sqlite.prepare_cached(
         "SELECT r.id, s.connection, r.key, r.data, r.version, s.id, r.emitted_at
          FROM records r JOIN streams s ON s.id = r.stream
@@ -250,7 +267,7 @@ fn changes_after(sqlite: &Connection, fields: Fields, after: i64) -> Result<Chan
                     data: &data,
                     emitted_at: row.get_ref(6)?.as_str_or_null()?,
                 };
-                Entry::new(fields, rows, &text)
+                Entry::new(fields, rows, &text, plan)
             }
             None => Entry::removal(record),
         });

@@ -421,7 +421,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("notes.db-index");
         let folder = IndexFolder::new(path.clone(), &parent.path().join("notes.db"), "id");
-        let payload = serde_json::to_string(&CommitPayload::new("id", 1)).unwrap();
+        let payload = serde_json::to_string(&CommitPayload::new("id", 1, Vec::new())).unwrap();
         let commit = serde_json::json!({"segments": ["one"], "schema": [], "payload": payload}).to_string();
         let segment = "0123456789abcdef0123456789abcdef";
         // Folders of earlier releases have no marker.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use fetchwell_core::handle::RecordId;
 use fetchwell_core::record::RecordData;
 use fetchwell_ranking::lexical::content::RecordText;
+use fetchwell_ranking::relational::columns::ColumnPlan;
 use fetchwell_source::contract::{IndexProgress, StoreError, no_progress};
 
 use super::document::{Entry, Fields, Rows};
@@ -143,11 +144,11 @@ impl IndexFollower {
 }
 
 impl IndexChange {
-    fn into_entry(self, fields: Fields) -> Entry {
+    fn into_entry(self, fields: Fields, plan: &mut ColumnPlan) -> Entry {
         let Self { rows, key, data, emitted_at, is_new } = self;
         let Some(data) = data else { return Entry::removal(rows.record) };
         let text = RecordText { key: key.as_str(), data: &data, emitted_at: emitted_at.as_deref() };
-        let entry = Entry::new(fields, rows, &text);
+        let entry = Entry::new(fields, rows, &text, plan);
         if is_new { entry.for_new_record() } else { entry }
     }
 }
@@ -249,8 +250,9 @@ impl FollowedIndex {
         let (fields, database) = (self.fields, &self.database);
         let add = || {
             if is_alone {
-                let entries = changes.into_iter().map(|change| change.into_entry(fields));
-                editor.add(entries.collect(), after)?;
+                let plan = editor.plan();
+                let entries = changes.into_iter().map(|change| change.into_entry(fields, plan)).collect();
+                editor.add(entries, after)?;
             } else {
                 while editor.add_missing(database)?.is_some() {}
             }

@@ -1,6 +1,6 @@
 //! The search index beside the store: its updates, verification and recovery.
 //!
-//! It is a tantivy index with three row ids, the text and some columns of each record. Each commit has a payload with the id of the
+//! It is a tantivy index with three row ids, the text, some columns and the fields (as columns) of each record. Each commit has a payload with the id of the
 //! store and the version of the last change that it contains; commit and payload are one atomic file. The index can
 //! therefore always be updated from records with a later version, and a lost or damaged index is rebuilt.
 //!
@@ -35,7 +35,7 @@ mod view;
 pub use current::IndexState;
 
 pub(crate) use current::{CurrentIndex, Verification};
-pub(crate) use document::{Fields, Rows, row_term};
+pub(crate) use document::{Fields, PARTS, Rows, SHAPES, TIMES, VALUES, row_term};
 pub(crate) use fault::{IndexFault, guard};
 pub(crate) use folder::{delete_index, folder_of, is_index_folder};
 pub(crate) use follower::{IndexBatch, IndexChange, IndexFollower};

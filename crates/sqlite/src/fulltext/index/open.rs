@@ -25,6 +25,8 @@ pub(super) struct OpenIndex {
     pub(super) version: i64,
     /// True if the index has a previous layout. It can be searched, but not written to.
     pub(super) is_previous: bool,
+    /// Names of the columns of fields that it may have.
+    pub(super) columns: Vec<String>,
 }
 
 impl OpenIndex {
@@ -42,15 +44,18 @@ impl OpenIndex {
         let directory = FileDirectory::new(&folder.path);
         let index =
             guard(|| Index::open(directory.clone())).map_err(|error| IndexFault::from_tantivy(&error))?;
-        let schemas = [Fields::schema(), Fields::previous_schema()];
+        let schemas = [Fields::schema(), Fields::schema_of_words(), Fields::previous_schema()];
         let Some((_, fields)) = schemas.into_iter().find(|(schema, _)| *schema == index.schema()) else {
             return Err(IndexFault::Outdated);
         };
         index.tokenizers().register("fetchwell", StoreTokenizer::default());
         let commit = load_commit(&index)?;
         let version = commit_version(&commit, uuid)?;
-        let is_previous = !fields.has_columns() || layout_of(&commit).is_some_and(|layout| layout < LAYOUT);
-        Ok(Self { index, directory, fields, version, is_previous })
+        let payload = payload_of(&commit);
+        let is_previous =
+            !fields.has_field_columns() || payload.as_ref().is_some_and(|payload| payload.layout < LAYOUT);
+        let columns = payload.map(|payload| payload.columns).unwrap_or_default();
+        Ok(Self { index, directory, fields, version, is_previous, columns })
     }
 
     /// Creates an empty index in a folder that is vacant or this store's. The caller holds the store's write lock.
@@ -62,7 +67,7 @@ impl OpenIndex {
         let index = guard(|| Index::create(directory.clone(), schema, IndexSettings::default()))?;
         folder.remove_unlisted(|_name| false);
         index.tokenizers().register("fetchwell", StoreTokenizer::default());
-        Ok(Self { index, directory, fields, version: 0, is_previous: false })
+        Ok(Self { index, directory, fields, version: 0, is_previous: false, columns: Vec::new() })
     }
 
     /// Opens the files of all segments.
@@ -88,7 +93,7 @@ pub(super) fn load_commit(index: &Index) -> Result<IndexMeta, IndexFault> {
 pub(super) fn commit_version(commit: &IndexMeta, uuid: &str) -> Result<i64, IndexFault> {
     let Some(payload) = &commit.payload else { return Ok(0) };
     match serde_json::from_str::<CommitPayload>(payload) {
-        Ok(CommitPayload { layout, store, version })
+        Ok(CommitPayload { layout, store, version, .. })
             if store == uuid && (layout == LAYOUT || PREVIOUS_LAYOUTS.contains(&layout)) =>
         {
             Ok(version)
@@ -97,10 +102,9 @@ pub(super) fn commit_version(commit: &IndexMeta, uuid: &str) -> Result<i64, Inde
     }
 }
 
-/// Returns the layout that a commit names; `None` for an index without commits.
-fn layout_of(commit: &IndexMeta) -> Option<u32> {
-    let payload: CommitPayload = serde_json::from_str(commit.payload.as_ref()?).ok()?;
-    Some(payload.layout)
+/// Returns the payload of a commit; `None` for an index without commits.
+fn payload_of(commit: &IndexMeta) -> Option<CommitPayload> {
+    serde_json::from_str(commit.payload.as_ref()?).ok()
 }
 
 /// Returns the names of the files of a segment that a commit lists.
@@ -153,6 +157,12 @@ impl VerifiedFiles {
             self.0.lock().insert(file.name().to_owned(), file.stamp());
         }
         Ok(rest)
+    }
+
+    /// Returns true if files were verified as they are open.
+    pub(super) fn covers(&self, files: &[Arc<IndexFile>]) -> bool {
+        let verified = self.0.lock();
+        files.iter().all(|file| verified.get(file.name()) == Some(&file.stamp()))
     }
 
     /// Clears the set: the next verification reads every file.

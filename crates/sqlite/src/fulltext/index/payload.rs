@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 /// Layout version. Increased when the fields, the word segmentation or the file format change, so that older indexes
 /// are rebuilt.
-pub(super) const LAYOUT: u32 = 4;
+pub(super) const LAYOUT: u32 = 5;
 
-/// Layouts before the current one. Their indexes answer searches until one of the current layout is complete. Layout 3 has
-/// the fields of the current one and no joined forms of words; layout 2 has other fields.
-pub(super) const PREVIOUS_LAYOUTS: RangeInclusive<u32> = 2..=3;
+/// Layouts before the current one. Their indexes answer searches until one of the current layout is complete. Layout 4 has no
+/// columns of the fields of records, layout 3 no joined forms of words either; layout 2 has other fields.
+pub(super) const PREVIOUS_LAYOUTS: RangeInclusive<u32> = 2..=4;
 
 /// Payload of a commit: the store and the version that the index contains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,10 +18,13 @@ pub(super) struct CommitPayload {
     pub(super) layout: u32,
     pub(super) store: String,
     pub(super) version: i64,
+    /// Names of the columns of fields that the index may have.
+    #[serde(default)]
+    pub(super) columns: Vec<String>,
 }
 
 impl CommitPayload {
-    pub(super) fn new(store: &str, version: i64) -> Self {
-        Self { layout: LAYOUT, store: store.to_owned(), version }
+    pub(super) fn new(store: &str, version: i64, columns: Vec<String>) -> Self {
+        Self { layout: LAYOUT, store: store.to_owned(), version, columns }
     }
 }

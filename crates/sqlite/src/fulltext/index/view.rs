@@ -27,6 +27,8 @@ pub(crate) struct IndexView {
     pub(crate) is_previous: bool,
     /// Version that searches see.
     pub(crate) version: i64,
+    /// Files that the searcher has open.
+    files: Vec<Arc<IndexFile>>,
     /// Files that remain to be verified.
     unverified: Vec<Arc<IndexFile>>,
 }
@@ -80,13 +82,15 @@ impl IndexView {
         limit: u64,
     ) -> Result<Self, IndexFault> {
         let folder = IndexFolder::new(folder_of(store), store, uuid);
-        let OpenIndex { index, directory, fields, version, is_previous } = OpenIndex::open(&folder, uuid)?;
+        let OpenIndex { index, directory, fields, version, is_previous, .. } =
+            OpenIndex::open(&folder, uuid)?;
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual);
         // The index stores postings only, so a document cache is useless.
         let reader = reader.doc_store_cache_num_blocks(1);
         let reader: IndexReader =
             guard(|| reader.try_into()).map_err(|error| IndexFault::from_tantivy(&error))?;
-        let view = Self { index, directory, reader, fields, is_previous, version, unverified: Vec::new() };
+        let (files, unverified) = (Vec::new(), Vec::new());
+        let view = Self { index, directory, reader, fields, is_previous, version, files, unverified };
         view.refresh(uuid, verified, limit)
     }
 
@@ -129,6 +133,11 @@ impl IndexView {
         Snapshot { version, is_previous, fields, searcher: self.reader.searcher() }
     }
 
+    /// Returns true if all files were verified.
+    pub(super) fn is_verified(&self, verified: &VerifiedFiles) -> bool {
+        verified.covers(&self.files)
+    }
+
     /// Takes the files that remain to be verified.
     pub(crate) fn take_unverified(&mut self) -> Option<UnverifiedFiles> {
         let files = std::mem::take(&mut self.unverified);
@@ -144,7 +153,8 @@ impl IndexView {
             names.map(|name| Ok(self.directory.file(Path::new(&name))?)).collect::<Result<Vec<_>, _>>()
         };
         let files = guard(open).map_err(|error| IndexFault::from_tantivy(&error))?;
-        self.unverified = verified.verify(files, limit)?;
+        self.unverified = verified.verify(files.clone(), limit)?;
+        self.files = files;
         Ok(())
     }
 }
