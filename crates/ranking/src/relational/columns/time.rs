@@ -10,9 +10,9 @@ const FORMS: i64 = 4;
 /// Milliseconds of a day.
 pub(super) const DAY: i64 = 86_400_000;
 
-/// First and last millisecond of the years 0000 to 9999.
+/// First millisecond of the year 0000, and the last one that is a timestamp: 9999-12-30T22:00:00.999Z.
 pub(super) const FIRST: i64 = -62_167_219_200_000;
-pub(super) const LAST: i64 = 253_402_300_799_999;
+pub(super) const LAST: i64 = 253_402_207_200_999;
 
 /// Form of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,9 @@ pub(super) fn encode(text: &str) -> Option<i64> {
     }
     if form == TimeForm::Millis {
         millis += digits(20, 23)?;
+    }
+    if form != TimeForm::Date && millis > LAST {
+        return None;
     }
     let number = millis * FORMS + form.number();
     // A day that its month does not have, and other separators, are written differently.
@@ -139,12 +142,13 @@ mod tests {
             "2026-04-01T10:00:00.120Z",
             "2024-02-29",
             "0000-01-01T00:00:00Z",
-            "9999-12-31T23:59:59.999Z",
+            "9999-12-30T22:00:00.999Z",
             "1969-12-31T23:59:59.001Z",
         ] {
             assert_eq!(encode(text).map(super::text).as_deref(), Some(text));
         }
         for text in [
+            "9999-12-31T23:59:59.999Z",
             "2026-02-29",
             "2026-04-31T10:00:00Z",
             "2026-04-01T24:00:00Z",
