@@ -111,7 +111,9 @@ impl TimeBuckets {
 /// Returns the bucket of the minute or hour on the local clock. Offsets of zones need not be whole minutes.
 fn on_the_clock(local: &Zoned, seconds: i64) -> Option<TimeBucket> {
     let offset = i64::from(local.offset().seconds());
-    let shown = local.timestamp().as_second() + offset;
+    // `as_second` rounds up before 1970.
+    let second = local.timestamp().as_nanosecond().div_euclid(1_000_000_000);
+    let shown = i64::try_from(second).ok()? + offset;
     let start = Timestamp::from_second(shown.div_euclid(seconds) * seconds - offset).ok()?;
     Some(TimeBucket::Moment(start, local.offset()))
 }
@@ -188,6 +190,7 @@ mod tests {
         check(Granularity::Minute, "Asia/Kolkata", "2026-10-25T01:30:59Z", Some("2026-10-25T07:00:00+05:30"));
         check(Granularity::Hour, "Asia/Kolkata", "2026-10-25T01:20:59Z", Some("2026-10-25T06:00:00+05:30"));
         check(Granularity::Hour, "UTC", "1969-12-31T23:59:59Z", Some("1969-12-31T23:00:00+00:00"));
+        check(Granularity::Minute, "UTC", "1950-06-01T00:00:59.999Z", Some("1950-06-01T00:00:00+00:00"));
     }
     /// Checks that later times are in later buckets, and at which times a new bucket starts.
     #[track_caller]
