@@ -12,6 +12,9 @@ use super::stream_row::StreamRow;
 /// Maximum bytes of record text on one page. A page of larger records has fewer rows than the limit.
 pub(crate) const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
+/// Receiver of rows with their ids, which returns false to end the read.
+pub type EachRow<'e, Error> = &'e mut dyn FnMut(i64, ScanRow<'_>) -> Result<bool, Error>;
+
 /// Tables of a store, as one read sees them.
 pub trait Tables {
     /// Error of a read: of the database, or of the query.
@@ -65,7 +68,7 @@ pub trait Tables {
         &self,
         _rows: &RowScan<'_>,
         _bounds: ReadBounds<'_>,
-        _each: &mut dyn FnMut(i64, ScanRow<'_>) -> Result<bool, Self::Error>,
+        _each: EachRow<'_, Self::Error>,
     ) -> Result<(), Self::Error> {
         Ok(())
     }

@@ -86,7 +86,7 @@ fn compare(seed: u64, queries: usize) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("figures.db");
     // A list in the order of a large stream asks the columns after its first records.
-    let count = if seed % 3 == 0 { 1_300 } else { 20 + random.below(300) };
+    let count = if seed.is_multiple_of(3) { 1_300 } else { 20 + random.below(300) };
     let records = FigureRecords::new(random, count);
     let put = |(key, data): &(String, RecordData)| (key.clone(), Some(data.clone()));
     let (first, second) = records.records.split_at(count / 2);
@@ -102,7 +102,7 @@ fn compare(seed: u64, queries: usize) -> usize {
         }
     }
     // The index lacks the changes of every second store.
-    let lock = (seed % 2 == 0).then(|| IndexLock::try_take(&path).unwrap().unwrap());
+    let lock = seed.is_multiple_of(2).then(|| IndexLock::try_take(&path).unwrap().unwrap());
     write(&path, "one", changes);
     let database = Database::open(&path).unwrap();
     let search = SqliteSearch::default();
@@ -126,10 +126,15 @@ fn compare(seed: u64, queries: usize) -> usize {
     answered
 }
 
+/// Returns a number that a long run sets.
+#[expect(clippy::disallowed_methods, reason = "a long run sets it for this test")]
+fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
 #[test]
 fn columns_give_the_figures_of_the_records() {
-    let cases = std::env::var("FETCHWELL_FIGURE_CASES").ok().and_then(|cases| cases.parse().ok());
-    let first = std::env::var("FETCHWELL_FIGURE_SEED").ok().and_then(|seed| seed.parse().ok());
+    let (cases, first) = (setting("FETCHWELL_FIGURE_CASES"), setting::<u64>("FETCHWELL_FIGURE_SEED"));
     let cases = cases.unwrap_or(CASES);
     let mut answered = 0;
     for seed in 0..cases.div_ceil(QUERIES) as u64 {

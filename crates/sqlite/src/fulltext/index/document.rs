@@ -164,22 +164,22 @@ impl Entry {
         let Rows { record, stream, connection } = rows;
         let content = RecordContent::new(text);
         let mut document = IndexDocument::for_content(&content);
-        document.add(fields.record, IndexValue::Unsigned(row_term(record)));
-        document.add(fields.connection, IndexValue::Unsigned(row_term(connection)));
-        document.add(fields.stream, IndexValue::Unsigned(row_term(stream)));
-        content.texts.iter().for_each(|text| document.add(fields.text, IndexValue::Text(text)));
+        document.add(fields.record, &IndexValue::Unsigned(row_term(record)));
+        document.add(fields.connection, &IndexValue::Unsigned(row_term(connection)));
+        document.add(fields.stream, &IndexValue::Unsigned(row_term(stream)));
+        content.texts.iter().for_each(|text| document.add(fields.text, &IndexValue::Text(text)));
         if let (Some(field), Some(title)) = (fields.title, content.title) {
-            document.add(field, IndexValue::Text(title));
+            document.add(field, &IndexValue::Text(title));
         }
         if let Some(field) = fields.from {
-            content.authors.iter().for_each(|author| document.add(field, IndexValue::Text(author)));
+            content.authors.iter().for_each(|author| document.add(field, &IndexValue::Text(author)));
         }
         if let Some(columns) = fields.columns {
-            document.add(columns.title_words, IndexValue::Unsigned(content.title_words as u64));
+            document.add(columns.title_words, &IndexValue::Unsigned(content.title_words as u64));
             if let Some(time) = content.time {
-                document.add(columns.time, IndexValue::Signed(time));
+                document.add(columns.time, &IndexValue::Signed(time));
             }
-            document.add(columns.similarity, IndexValue::Unsigned(content.similarity));
+            document.add(columns.similarity, &IndexValue::Unsigned(content.similarity));
         }
         if let Some(of_fields) = fields.of_fields {
             document.add_columns(of_fields, plan.divide(stream, text.data));
@@ -318,10 +318,10 @@ impl IndexDocument {
         self.columns = columns;
     }
 
-    fn add(&mut self, field: Field, value: IndexValue<'_>) {
+    fn add(&mut self, field: Field, value: &IndexValue<'_>) {
         let held = match value {
-            IndexValue::Unsigned(number) => HeldValue::Unsigned(number),
-            IndexValue::Signed(number) => HeldValue::Signed(number),
+            IndexValue::Unsigned(number) => HeldValue::Unsigned(*number),
+            IndexValue::Signed(number) => HeldValue::Signed(*number),
             IndexValue::Text(text) => {
                 self.texts.push_str(text);
                 HeldValue::Text(text.len())
