@@ -69,7 +69,7 @@ impl ColumnOrder<'_> {
             full: 4 * self.wanted.max(64),
             last: None,
             last_millis: None,
-            after_millis: self.after.and_then(millis_of),
+            after_millis: self.after.filter(|after| self.is_value(after)).and_then(millis_of),
         };
         for (at, segment) in segments.iter().enumerate() {
             if !candidates.add_segment(at, segment.as_ref(), interrupt)? {
@@ -88,6 +88,13 @@ impl ColumnOrder<'_> {
             found.extend(both.map(|(value, row)| Candidate { value: value.clone(), row }));
         }
         Ok(Some(found))
+    }
+
+    /// Returns true if records have such a value in this order. The record before the first may be of a stream where the field
+    /// has texts, while this one has numbers and orders no texts.
+    fn is_value(&self, value: &SortValue) -> bool {
+        let SortValue::Text(text) = value else { return true };
+        matches!((self.value_of)(Some(&Value::from(text.as_str()))), SortValue::Text(_))
     }
 
     /// Compares two values in the direction of the order.
