@@ -205,7 +205,7 @@ fn matching_rows(
 }
 
 /// Number of records that are read in the order of the stream before the columns are asked which records pass the filter.
-const MAX_SCANNED: usize = 1_000;
+const MAX_SCANNED: usize = 250;
 
 /// Records that a scan in the order of a stream found.
 #[derive(Debug, Default)]
