@@ -1,8 +1,9 @@
-//! `cargo bench --bench million -- [--records N] [--postgres URL] [--fts5]`: importing and searching a large store.
+//! `cargo bench --bench million -- [--records N] [--postgres URL] [--against BINARY [--against-postgres URL]] [--fts5]`:
+//! importing and searching a large store.
 //!
 //! Makes N records (1,000,000 by default) with words distributed as in natural text, imports them with the release
-//! binary, and searches them through `serve --stdio`. With `--postgres` it imports them into an empty database, too, and
-//! makes each call to both stores by turns. With `--fts5` it also loads the same texts into SQLite's FTS5 and runs the
+//! binary, and searches them through `serve --stdio`. With `--postgres` it imports them into an empty database, too; with
+//! `--against` another build imports them into stores of its own. Each call is made to all stores by turns. With `--fts5` it also loads the same texts into SQLite's FTS5 and runs the
 //! same queries, as for the choice of the index (docs/decisions.md).
 
 #![expect(
@@ -40,13 +41,18 @@ fn main() {
     let file = folder.path().join("records.ndjson");
     let text_bytes = Corpus::new().write(&file, records);
     println!("{records} records, {} MB of text", text_bytes / 1_000_000);
-    let store = folder.path().join("million.db");
-    import(&file, store.as_os_str(), records);
-    print_sizes(&store);
-    let mut servers = vec![Server::start(store.as_os_str())];
-    if let Some(database) = after("--postgres") {
-        import(&file, database.as_ref(), records);
-        servers.push(Server::start(database.as_ref()));
+    let mut builds = vec![(env!("CARGO_BIN_EXE_fetchwell").to_owned(), after("--postgres"))];
+    builds.extend(after("--against").map(|binary| (binary, after("--against-postgres"))));
+    let mut servers = Vec::new();
+    for (number, (binary, database)) in builds.iter().enumerate() {
+        let store = folder.path().join(format!("million{number}.db"));
+        import(binary, &file, store.as_os_str(), records);
+        print_sizes(&store);
+        servers.push(Server::start(binary, store.as_os_str()));
+        if let Some(database) = database {
+            import(binary, &file, database.as_ref(), records);
+            servers.push(Server::start(binary, database.as_ref()));
+        }
     }
     println!("search, {CALLS} calls each with other words   p50 / p99 ms of each store");
     for (what, stream) in
@@ -293,9 +299,9 @@ fn word(rank: usize) -> String {
     word
 }
 
-fn import(file: &Path, store: &OsStr, records: usize) {
+fn import(binary: &str, file: &Path, store: &OsStr, records: usize) {
     let started = Instant::now();
-    let mut process = Command::new(env!("CARGO_BIN_EXE_fetchwell"))
+    let mut process = Command::new(binary)
         .args(["import", "records"])
         .arg(file)
         .arg("--store")
@@ -330,8 +336,8 @@ struct Server {
 }
 
 impl Server {
-    fn start(store: &OsStr) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_fetchwell"))
+    fn start(binary: &str, store: &OsStr) -> Self {
+        let mut process = Command::new(binary)
             .args(["serve", "--stdio", "--log", "error", "--store"])
             .arg(store)
             .stdin(Stdio::piped())
