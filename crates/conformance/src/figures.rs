@@ -165,7 +165,7 @@ fn any_value(random: &mut Random, kind: usize) -> Value {
 /// Query about the figures of a stream.
 #[derive(Debug, Clone)]
 pub enum FigureQuery {
-    /// An aggregate.
+    /// An aggregate of the stream.
     Aggregate(AggregateQuery),
     /// First page of a list.
     Records(RecordsQuery),

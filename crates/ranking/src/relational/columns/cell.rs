@@ -9,7 +9,7 @@ use super::time;
 pub enum Cell {
     /// No value, or `null`.
     Missing,
-    /// A boolean.
+    /// A boolean value.
     Bool(bool),
     /// A whole number.
     Whole(i64),
@@ -23,7 +23,7 @@ pub enum Cell {
     Empty,
     /// A list of scalars, by its place among the lists of the block.
     List(u32),
-    /// An object.
+    /// An object, whatever it has.
     Object,
 }
 

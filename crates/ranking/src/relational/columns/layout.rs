@@ -45,7 +45,7 @@ const SEPARATOR: char = '\u{2}';
 /// Value in a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnValue {
-    /// A boolean.
+    /// A boolean value.
     Bool(bool),
     /// A whole number.
     Whole(i64),
@@ -53,7 +53,7 @@ pub enum ColumnValue {
     Part(f64),
     /// A timestamp or date, as its number.
     Time(i64),
-    /// A text.
+    /// A text that is not empty.
     Text(String),
 }
 

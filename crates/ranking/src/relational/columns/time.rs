@@ -17,11 +17,11 @@ pub(super) const LAST: i64 = 253_402_207_200_999;
 /// Form of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum TimeForm {
-    /// `2026-04-01T10:00:00Z`.
+    /// Timestamp such as `2026-04-01T10:00:00Z`.
     Seconds,
-    /// `2026-04-01T10:00:00.000Z`.
+    /// Timestamp such as `2026-04-01T10:00:00.000Z`.
     Millis,
-    /// `2026-04-01`.
+    /// Date such as `2026-04-01`.
     Date,
 }
 

@@ -15,13 +15,12 @@ use fetchwell_state::FileIdentity;
 use parking_lot::Mutex;
 
 use super::editor::{IndexEditor, changes_since};
-use super::fault::IndexFault;
+use super::fault::{IndexFault, busy, unwritable};
 use super::folder::folder_of;
 use super::follower::catch_up;
 use super::open::VerifiedFiles;
 use super::view::{IndexView, Snapshot, UnverifiedFiles};
 use crate::database::{Database, identity};
-use crate::lock_holder::lock_holder;
 use crate::write_lock::IndexLock;
 
 /// Maximum number of changes that a search adds to the index itself. More are added in the background.
@@ -190,13 +189,8 @@ impl CurrentIndex {
             view = view.filter(|view| view.version <= newest);
         }
         let mut notes = Vec::new();
-        if view.as_ref().is_some_and(|view| view.is_previous && view.version == newest) {
-            // The next layout is built while this one answers; a failure costs no answer.
-            match state.bring_up_to_date(database, &self.shared, Some(newest)) {
-                Ok(_) if state.is_busy() => {}
-                Ok(_) => view = state.current(database.path(), &uuid, newest, &self.shared)?.or(view),
-                Err(error) => tracing::debug!(%error, "the search index keeps its previous layout"),
-            }
+        if let Some(found) = view.take() {
+            view = Some(state.in_newest_layout(found, database, newest, &self.shared)?);
         }
         if view.as_ref().is_none_or(|view| view.version < newest) {
             let version = view.as_ref().map(|view| view.version);
@@ -258,14 +252,8 @@ impl CurrentIndex {
         }
         let path = database.path();
         state.collect_damage(path, &self.shared);
-        let mut view = state.current(path, uuid, newest, &self.shared).ok()??;
-        if view.is_previous && view.version == newest {
-            match state.bring_up_to_date(database, &self.shared, Some(newest)) {
-                Ok(_) if state.is_busy() => {}
-                Ok(_) => view = state.current(path, uuid, newest, &self.shared).ok()?.unwrap_or(view),
-                Err(error) => tracing::debug!(%error, "the search index keeps its previous layout"),
-            }
-        }
+        let view = state.current(path, uuid, newest, &self.shared).ok()??;
+        let mut view = state.in_newest_layout(view, database, newest, &self.shared).ok()?;
         if let Some(unverified) = view.take_unverified() {
             self.verify_in_background(unverified);
         }
@@ -401,6 +389,29 @@ impl State {
         }
     }
 
+    /// Begins to build the newest layout in place of a complete index of the previous one, which answers until then. Returns the
+    /// index to use now. A failure costs no answer.
+    fn in_newest_layout(
+        &mut self,
+        view: IndexView,
+        database: &Database,
+        newest: i64,
+        shared: &Arc<SharedIndex>,
+    ) -> Result<IndexView, StoreError> {
+        if !view.is_previous || view.version != newest {
+            return Ok(view);
+        }
+        match self.bring_up_to_date(database, shared, Some(newest)) {
+            Ok(_) if self.is_busy() => {}
+            Ok(_) => {
+                let uuid = self.of.as_ref().map_or_else(String::new, |(uuid, _)| uuid.clone());
+                return Ok(self.current(database.path(), &uuid, newest, shared)?.unwrap_or(view));
+            }
+            Err(error) => tracing::debug!(%error, "the search index keeps its previous layout"),
+        }
+        Ok(view)
+    }
+
     /// Returns true if the background thread is running.
     fn is_busy(&mut self) -> bool {
         let is_busy = self.background.as_ref().is_some_and(|background| !background.is_finished());
@@ -486,19 +497,4 @@ impl State {
 fn fill(mut editor: IndexEditor, database: &Database) -> Result<(), StoreError> {
     editor.catch_up(database, &|_added| ())?;
     editor.finish()
-}
-
-/// Returns the error of an index that cannot be created or rebuilt because another process is writing.
-fn busy(store: &Path, damage: Option<String>) -> StoreError {
-    let holder = lock_holder(store);
-    match damage {
-        Some(problem) => StoreError::IndexDamaged { path: folder_of(store), problem, holder },
-        None => StoreError::IndexMissing { store: store.to_owned(), holder },
-    }
-}
-
-/// Returns the error of a damaged index of a read-only store.
-fn unwritable(store: &Path, damage: &str, error: &StoreError) -> StoreError {
-    let problem = format!("it is damaged: {damage}; it cannot be rebuilt: {error}");
-    StoreError::Index { path: folder_of(store), problem }
 }

@@ -9,6 +9,9 @@ use fetchwell_source::contract::StoreError;
 use tantivy::TantivyError;
 use tantivy::directory::error::{LockError, OpenReadError};
 
+use super::folder::folder_of;
+use crate::lock_holder::lock_holder;
+
 /// Fault that prevents the use of an index.
 #[derive(Debug)]
 pub(crate) enum IndexFault {
@@ -68,4 +71,19 @@ pub(crate) fn guard<T>(work: impl FnOnce() -> Result<T, TantivyError>) -> Result
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_panic| {
         Err(TantivyError::InternalError("reading its files ended in a panic".to_owned()))
     })
+}
+
+/// Returns the error of an index that cannot be created or rebuilt because another process is writing.
+pub(super) fn busy(store: &Path, damage: Option<String>) -> StoreError {
+    let holder = lock_holder(store);
+    match damage {
+        Some(problem) => StoreError::IndexDamaged { path: folder_of(store), problem, holder },
+        None => StoreError::IndexMissing { store: store.to_owned(), holder },
+    }
+}
+
+/// Returns the error of a damaged index of a read-only store.
+pub(super) fn unwritable(store: &Path, damage: &str, error: &StoreError) -> StoreError {
+    let problem = format!("it is damaged: {damage}; it cannot be rebuilt: {error}");
+    StoreError::Index { path: folder_of(store), problem }
 }
