@@ -94,6 +94,13 @@ impl Accumulator {
         }
     }
 
+    /// Adds values to a number of distinct values by their [`fingerprint`]s.
+    pub fn add_fingerprints(&mut self, fingerprints: &[u64]) {
+        if let Self::Distinct(seen) = self {
+            seen.extend(fingerprints);
+        }
+    }
+
     /// Returns false if a sum has parts that were added as floating point, so that it depends on the order of its values.
     pub fn is_exact(&self) -> bool {
         !matches!(self, Self::Sum(sum) | Self::Mean(sum, _) if sum.parts != 0.0)
@@ -181,8 +188,9 @@ impl Accumulator {
     }
 }
 
-/// Returns a hash by which values are distinguished. Numbers that a filter considers equal have the same hash.
-fn fingerprint(value: &Value) -> Option<u64> {
+/// Returns a hash by which values are distinguished; `None` for a list, an object and `null`. Numbers that a filter considers equal
+/// have the same hash.
+pub fn fingerprint(value: &Value) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     match value {
         Value::Bool(value) => value.hash(&mut hasher),

@@ -3,15 +3,15 @@
 //! Numbers are added up exactly as whole numbers of billionths; of numbers and timestamps, only the least and the greatest are
 //! kept for a minimum or maximum. Every other value is counted, and added once with its number of records.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fetchwell_core::record::Decimal;
 use fetchwell_source::Metric;
-use fetchwell_source::accumulator::Accumulator;
+use fetchwell_source::accumulator::{Accumulator, fingerprint};
 use serde_json::Value;
 
-use super::super::columns::Cell;
 use super::super::columns::time::{TimeForm, decode};
+use super::super::columns::{Cell, ColumnError};
 
 /// Digits after the decimal point of the unit in which numbers are added.
 const SCALE: u32 = 9;
@@ -29,6 +29,8 @@ pub(super) struct Measures {
     groups: Vec<GroupMeasure>,
     /// Number of records of values that are counted, by slot and identity.
     others: HashMap<(u32, u8, u64), (Cell, u64)>,
+    /// Slots and ordinals of the texts of a number of distinct values.
+    texts: HashSet<(u32, u32)>,
 }
 
 /// Measured values of a group.
@@ -43,11 +45,13 @@ pub(super) struct GroupMeasure {
     /// Least and greatest timestamp of each form, with the number of timestamps.
     times: [Option<(i64, i64, u64)>; 2],
     values: Vec<(Value, u64)>,
+    /// Hashes of distinct texts.
+    fingerprints: Vec<u64>,
 }
 
 impl Measures {
     pub(super) fn new(metric: Metric) -> Self {
-        Self { metric, groups: Vec::new(), others: HashMap::new() }
+        Self { metric, groups: Vec::new(), others: HashMap::new(), texts: HashSet::new() }
     }
 
     /// Adds the value of a record of a slot.
@@ -61,7 +65,13 @@ impl Measures {
             Metric::Count => true,
             Metric::Sum | Metric::Avg => group.sum(cell),
             Metric::Min | Metric::Max => group.extend(cell),
-            Metric::CountDistinct => false,
+            Metric::CountDistinct => match cell {
+                Cell::Text(ordinal) => {
+                    self.texts.insert((slot, ordinal));
+                    true
+                }
+                _ => false,
+            },
         };
         if !is_known && !matches!(cell, Cell::Missing | Cell::Object | Cell::List(_)) {
             let (kind, bits) = cell.identity();
@@ -69,17 +79,33 @@ impl Measures {
         }
     }
 
-    /// Returns the ordinals of the texts that are counted.
-    pub(super) fn ordinals(&self) -> impl Iterator<Item = u32> {
-        self.others.values().filter_map(|(cell, _)| match cell {
+    /// Returns the measured values of `count` slots. `read` passes the texts of ordinals.
+    pub(super) fn into_groups(
+        mut self,
+        count: usize,
+        read: impl FnOnce(Vec<u32>, &mut dyn FnMut(u32, &str)) -> Result<(), ColumnError>,
+    ) -> Result<Vec<GroupMeasure>, ColumnError> {
+        self.groups.resize_with(count, GroupMeasure::default);
+        let is_distinct = self.metric == Metric::CountDistinct;
+        let counted = self.others.values().filter_map(|(cell, _)| match cell {
             Cell::Text(ordinal) => Some(*ordinal),
             _ => None,
-        })
-    }
-
-    /// Returns the measured values of `count` slots. `texts` has the texts of all ordinals.
-    pub(super) fn into_groups(mut self, count: usize, texts: &HashMap<u32, String>) -> Vec<GroupMeasure> {
-        self.groups.resize_with(count, GroupMeasure::default);
+        });
+        let ordinals = self.texts.iter().map(|(_, ordinal)| *ordinal).chain(counted).collect();
+        let (mut texts, mut fingerprints) = (HashMap::new(), HashMap::new());
+        read(ordinals, &mut |ordinal, text| {
+            if is_distinct {
+                fingerprints.extend(fingerprint(&Value::from(text)).map(|hash| (ordinal, hash)));
+            } else {
+                texts.insert(ordinal, text.to_owned());
+            }
+        })?;
+        for (slot, ordinal) in self.texts {
+            let group = usize::try_from(slot).ok().and_then(|at| self.groups.get_mut(at));
+            if let (Some(group), Some(hash)) = (group, fingerprints.get(&ordinal)) {
+                group.fingerprints.push(*hash);
+            }
+        }
         for ((slot, ..), (cell, times)) in self.others {
             let value = cell.value(|ordinal| texts.get(&ordinal).map(String::as_str));
             let group = usize::try_from(slot).ok().and_then(|at| self.groups.get_mut(at));
@@ -87,7 +113,7 @@ impl Measures {
                 group.values.push((value, times));
             }
         }
-        self.groups
+        Ok(self.groups)
     }
 }
 
@@ -156,6 +182,7 @@ impl GroupMeasure {
         for (value, times) in &self.values {
             accumulator.add_times(Some(value), *times);
         }
+        accumulator.add_fingerprints(&self.fingerprints);
     }
 }
 

@@ -3,12 +3,14 @@
 //! Each query is one pass over the records of a stream and reads only the fields that it needs. Groups and distinct
 //! values are bounded in number and in bytes.
 //!
+//! * `refusal`: limits, and errors of queries that exceed them
 //! * `group_key`: keys of groups
 //! * `time_bucket`: groups by hour, day, week or month
 //! * `segment`, `slots`, `measure`: aggregates from columns
 
 mod group_key;
 mod measure;
+mod refusal;
 mod segment;
 mod slots;
 mod time_bucket;
@@ -18,9 +20,10 @@ use std::collections::HashMap;
 
 use fetchwell_core::record::{Capability, Scalar, StreamDetail};
 use fetchwell_source::accumulator::{Accumulator, MAX_DISTINCT};
-use fetchwell_source::{AggregateAnswer, AggregateQuery, Group, Grouping, Metric, QueryFault, SourceError};
+use fetchwell_source::{AggregateAnswer, AggregateQuery, Group, Grouping, Metric, SourceError};
 
 use self::group_key::GroupKey;
+use self::refusal::{MAX_GROUP_BYTES, MAX_GROUPS, refused, too_large, too_many, too_much};
 use self::segment::{SegmentGroup, SegmentQuery, SegmentTotals, read_totals};
 use self::time_bucket::TimeBuckets;
 use super::columns::ColumnError;
@@ -30,12 +33,6 @@ use super::predicate::{Predicate, check, missing_capability};
 use super::stream_row::StreamRow;
 use super::streams::stream_rows;
 use super::tables::{RowScan, Scan, Tables};
-
-/// Maximum number of groups. All of them are in memory until the pass ends.
-const MAX_GROUPS: usize = 200_000;
-
-/// Maximum number of bytes that the keys and aggregates of all groups hold together.
-const MAX_GROUP_BYTES: usize = 128 * 1024 * 1024;
 
 /// Returns an aggregate over the records of a stream.
 ///
@@ -352,29 +349,4 @@ fn passed_over(field: &str, texts: u64) -> Option<String> {
         1 => Some(format!("1 text in `{field}` that is no number was passed over.")),
         more => Some(format!("{more} texts in `{field}` that are no number were passed over.")),
     }
-}
-
-fn refused(problem: String, hint: &str) -> SourceError {
-    SourceError::InvalidQuery { fault: QueryFault::InvalidAggregate, problem, hint: hint.to_owned() }
-}
-
-fn too_many(max_values: usize) -> SourceError {
-    refused(
-        format!("there are more than {max_values} different values to tell apart"),
-        "Narrow it with `filter`, or group by time.",
-    )
-}
-
-fn too_much() -> SourceError {
-    refused(
-        format!("the values to tell apart take more than {MAX_GROUP_BYTES} bytes"),
-        "Narrow it with `filter`, or group by a field of shorter values.",
-    )
-}
-
-fn too_large(field: &str) -> SourceError {
-    refused(
-        format!("the sum of `{field}` is larger than a number can be"),
-        "Narrow it with `filter`, or ask for `max`.",
-    )
 }

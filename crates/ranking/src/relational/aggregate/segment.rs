@@ -9,6 +9,7 @@ use super::super::columns::{BLOCK, Cell, CellBlock, ColumnError, ColumnSegment};
 use super::super::interrupt::Interrupt;
 use super::super::predicate::Predicate;
 use super::measure::{GroupMeasure, Measures};
+use super::refusal::{MAX_GROUPS, too_many};
 use super::slots::{SlotGroups, Slots};
 use super::time_bucket::TimeBuckets;
 
@@ -127,6 +128,9 @@ pub(super) fn read_totals(
                 measures.add(slot, cell(measured));
             }
         }
+        if firsts.own_groups().max(seconds.own_groups()) > MAX_GROUPS {
+            return Err(too_many(MAX_GROUPS).into());
+        }
         if firsts.len().max(seconds.len()).max(pairs.pairs.len()) > MAX_SLOTS {
             return Err(ColumnError::Unreadable("there are too many groups".to_owned()));
         }
@@ -135,10 +139,11 @@ pub(super) fn read_totals(
     let pairs = pairs.pairs;
     let first_texts = texts(segment, query.grouped.map(|(field, _)| field), firsts.ordinals())?;
     let second_texts = texts(segment, query.second, seconds.ordinals())?;
-    let texts = texts(segment, query.measured, measures.ordinals().collect())?;
+    let measures = measures.into_groups(records.len(), |ordinals, each| {
+        query.measured.map_or(Ok(()), |field| each_text(segment, field, ordinals, each))
+    })?;
     let firsts = firsts.into_groups(&first_texts);
     let seconds = seconds.into_groups(&second_texts);
-    let measures = measures.into_groups(records.len(), &texts);
     let keys = |slot: usize| {
         let (first, second) = match (query.grouped, query.second) {
             (Some(_), Some(_)) => {
@@ -174,14 +179,24 @@ fn count_in(records: &mut Vec<u64>, slot: u32) {
 fn texts(
     segment: &dyn ColumnSegment,
     field: Option<usize>,
-    mut ordinals: Vec<u32>,
+    ordinals: Vec<u32>,
 ) -> Result<HashMap<u32, String>, ColumnError> {
     let mut texts = HashMap::new();
     let Some(field) = field else { return Ok(texts) };
-    ordinals.sort_unstable();
-    ordinals.dedup();
-    segment.texts(field, &ordinals, &mut |ordinal, text| {
+    each_text(segment, field, ordinals, &mut |ordinal, text| {
         texts.insert(ordinal, text.to_owned());
     })?;
     Ok(texts)
+}
+
+/// Passes the texts of ordinals of a field.
+fn each_text(
+    segment: &dyn ColumnSegment,
+    field: usize,
+    mut ordinals: Vec<u32>,
+    each: &mut dyn FnMut(u32, &str),
+) -> Result<(), ColumnError> {
+    ordinals.sort_unstable();
+    ordinals.dedup();
+    segment.texts(field, &ordinals, each)
 }

@@ -27,6 +27,8 @@ pub(super) struct Slots<'a> {
     /// Slots of buckets.
     by_bucket: HashMap<TimeBucket, u32>,
     keys: Vec<SlotKey>,
+    /// Number of texts and whole numbers. Without buckets, each of them is a group of its own.
+    own: usize,
 }
 
 /// Marks a text without a slot.
@@ -55,12 +57,18 @@ impl<'a> Slots<'a> {
             last_span: (0, 0, NONE),
             by_bucket: HashMap::new(),
             keys: Vec::new(),
+            own: 0,
         }
     }
 
     /// Returns the number of slots.
     pub(super) fn len(&self) -> usize {
         self.keys.len()
+    }
+
+    /// Returns a number of groups that the values certainly have.
+    pub(super) fn own_groups(&self) -> usize {
+        if self.buckets.is_some() { 0 } else { self.own }
     }
 
     /// Returns the slot of a value.
@@ -93,6 +101,7 @@ impl<'a> Slots<'a> {
         };
         if *slot == NONE {
             *slot = next;
+            self.own += 1;
             self.keys.push(SlotKey::Cell(Cell::Text(ordinal)));
         }
         *slot
@@ -102,6 +111,7 @@ impl<'a> Slots<'a> {
         let next = next_slot(&self.keys);
         let slot = *self.values.entry(cell.identity()).or_insert(next);
         if slot == next {
+            self.own += usize::from(matches!(cell, Cell::Whole(_) | Cell::Time(_) | Cell::Text(_)));
             self.keys.push(SlotKey::Cell(cell));
         }
         slot
