@@ -139,6 +139,10 @@ fn path_inside(name: &str) -> Option<FieldPath> {
 struct PathDigest {
     column: Arc<str>,
     mark: u64,
+    /// True if the path, as the name of a field, can be that of another field's inner value, too.
+    is_ambiguous: bool,
+    /// True if the path is known to have a column.
+    has_column: bool,
 }
 
 impl PathDigest {
@@ -146,7 +150,7 @@ impl PathDigest {
         let digest = Sha256::digest(path);
         let column: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         let mark = digest.iter().rev().take(8).fold(0, |mark, byte| mark << 8 | u64::from(*byte));
-        Self { column: column.into(), mark }
+        Self { column: column.into(), mark, is_ambiguous: path_inside(path).is_some(), has_column: false }
     }
 }
 
@@ -189,9 +193,6 @@ impl ColumnPlan {
             path.push_str(name);
             if name.is_empty() || name.contains(|c: char| c < ' ') {
                 columns.unread.push(self.digest("").mark);
-            } else if path_inside(name).is_some() {
-                // The name can be that of another field's inner value, too.
-                columns.unread.push(self.digest(name).mark);
             } else {
                 self.add(stream, &mut path, 1, value, &mut columns);
             }
@@ -213,14 +214,16 @@ impl ColumnPlan {
         value: &Value,
         columns: &mut RecordColumns,
     ) {
-        if value.is_null() {
+        let digest = self.digest(path);
+        let is_ambiguous = depth == 1 && digest.is_ambiguous;
+        if value.is_null() && !is_ambiguous {
             return;
         }
-        let PathDigest { column, mark } = self.digest(path);
-        if !is_columnar(value, depth) || !self.has_column(stream, &column) {
-            columns.unread.push(mark);
+        if is_ambiguous || !is_columnar(value, depth) || !self.has_column(stream, path, &digest) {
+            columns.unread.push(digest.mark);
             return;
         }
+        let column = digest.column;
         match value {
             Value::Object(fields) => {
                 columns.shapes.push((column, Shape::Object));
@@ -256,7 +259,18 @@ impl ColumnPlan {
 
     /// Returns true if a path of a stream has a column or gets one: in the first record of a stream, and later when a second
     /// record has it and it is frequent enough.
-    fn has_column(&mut self, stream: i64, column: &Arc<str>) -> bool {
+    fn has_column(&mut self, stream: i64, path: &str, digest: &PathDigest) -> bool {
+        if digest.has_column {
+            return true;
+        }
+        let has_column = self.is_known_or_added(stream, &digest.column);
+        if has_column && let Some(digest) = self.digests.get_mut(path) {
+            digest.has_column = true;
+        }
+        has_column
+    }
+
+    fn is_known_or_added(&mut self, stream: i64, column: &Arc<str>) -> bool {
         if self.known.contains(column) {
             return true;
         }
