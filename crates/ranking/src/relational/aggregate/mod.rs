@@ -23,7 +23,7 @@ use fetchwell_source::accumulator::{Accumulator, MAX_DISTINCT};
 use fetchwell_source::{AggregateAnswer, AggregateQuery, Group, Grouping, Metric, SourceError};
 
 use self::group_key::GroupKey;
-use self::refusal::{MAX_GROUP_BYTES, MAX_GROUPS, refused, too_large, too_many, too_much};
+use self::refusal::{MAX_GROUP_BYTES, max_groups, refused, too_large, too_many, too_much};
 use self::segment::{SegmentGroup, SegmentQuery, SegmentTotals, read_totals};
 use self::time_bucket::TimeBuckets;
 use super::columns::ColumnError;
@@ -225,6 +225,7 @@ impl<'a> Pass<'a> {
             measured: self.measured,
             grouped: self.grouped.as_ref().map(|(field, buckets)| (*field, buckets.as_ref())),
             second: self.second,
+            max_groups: max_groups(self.query.purpose),
         }
     }
 
@@ -281,8 +282,9 @@ impl<'a> Pass<'a> {
         measure: impl FnOnce(&mut Accumulator),
     ) -> Result<(), SourceError> {
         if !self.groups.contains_key(&keys) {
-            if self.groups.len() >= MAX_GROUPS {
-                return Err(too_many(MAX_GROUPS));
+            let max_groups = max_groups(self.query.purpose);
+            if self.groups.len() >= max_groups {
+                return Err(too_many(max_groups));
             }
             self.held += [&keys.first, &keys.second].into_iter().flatten().map(GroupKey::held).sum::<usize>();
         }

@@ -1,12 +1,23 @@
 //! Limits of aggregates, and errors of queries that are not valid or exceed them.
 
-use fetchwell_source::{QueryFault, SourceError};
+use fetchwell_source::{Purpose, QueryFault, SourceError};
 
 /// Maximum number of groups. All of them are in memory until the pass ends.
-pub(super) const MAX_GROUPS: usize = 200_000;
+const MAX_GROUPS: usize = 200_000;
+
+/// Maximum number of groups for the explanation of an empty answer, which shows the most frequent values of a field.
+const MAX_GROUPS_OF_HINT: usize = 20_000;
 
 /// Maximum number of bytes that the keys and aggregates of all groups hold together.
 pub(super) const MAX_GROUP_BYTES: usize = 128 * 1024 * 1024;
+
+/// Returns the maximum number of groups of an aggregate.
+pub(super) fn max_groups(purpose: Purpose) -> usize {
+    match purpose {
+        Purpose::Answer => MAX_GROUPS,
+        Purpose::Hint => MAX_GROUPS_OF_HINT,
+    }
+}
 
 /// Returns the error of a query that is not valid.
 pub(super) fn refused(problem: String, hint: &str) -> SourceError {

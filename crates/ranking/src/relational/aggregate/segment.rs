@@ -9,7 +9,7 @@ use super::super::columns::{BLOCK, Cell, CellBlock, ColumnError, ColumnSegment};
 use super::super::interrupt::Interrupt;
 use super::super::predicate::Predicate;
 use super::measure::{GroupMeasure, Measures};
-use super::refusal::{MAX_GROUPS, too_many};
+use super::refusal::too_many;
 use super::slots::{SlotGroups, Slots};
 use super::time_bucket::TimeBuckets;
 
@@ -24,6 +24,8 @@ pub(super) struct SegmentQuery<'a> {
     pub(super) measured: Option<usize>,
     pub(super) grouped: Option<(usize, Option<&'a TimeBuckets>)>,
     pub(super) second: Option<usize>,
+    /// Maximum number of groups. More are refused.
+    pub(super) max_groups: usize,
 }
 
 /// Groups of the records of a segment that pass the filter.
@@ -128,8 +130,8 @@ pub(super) fn read_totals(
                 measures.add(slot, cell(measured));
             }
         }
-        if firsts.own_groups().max(seconds.own_groups()) > MAX_GROUPS {
-            return Err(too_many(MAX_GROUPS).into());
+        if firsts.own_groups().max(seconds.own_groups()) > query.max_groups {
+            return Err(too_many(query.max_groups).into());
         }
         if firsts.len().max(seconds.len()).max(pairs.pairs.len()) > MAX_SLOTS {
             return Err(ColumnError::Unreadable("there are too many groups".to_owned()));
