@@ -102,11 +102,12 @@ pub(super) fn read_totals(
 ) -> Result<SegmentTotals, ColumnError> {
     let docs = matching(segment, query.predicate, interrupt)?;
     let slots = |field: Option<usize>, buckets| {
-        Slots::new(field.map_or(0, |field| segment.text_count(field)), buckets)
+        let texts = field.map_or(Ok(0), |field| segment.text_count(field))?;
+        Ok::<_, ColumnError>(Slots::new(texts, buckets))
     };
     let mut firsts =
-        slots(query.grouped.map(|(field, _)| field), query.grouped.and_then(|(_, buckets)| buckets));
-    let mut seconds = slots(query.second, None);
+        slots(query.grouped.map(|(field, _)| field), query.grouped.and_then(|(_, buckets)| buckets))?;
+    let mut seconds = slots(query.second, None)?;
     let mut pairs = Pairs::default();
     let mut measures = Measures::new(query.metric);
     let mut records = Vec::new();

@@ -37,6 +37,13 @@ pub struct CellBlock {
 }
 
 impl CellBlock {
+    /// Replaces all values by those of `records` records without a value.
+    pub fn clear(&mut self, records: usize) {
+        self.cells.clear();
+        self.cells.resize(records, Cell::Missing);
+        self.lists.clear();
+    }
+
     /// Returns the items of a list.
     pub(in super::super) fn list(&self, list: u32) -> &[Cell] {
         usize::try_from(list).ok().and_then(|at| self.lists.get(at)).map_or(&[], Vec::as_slice)

@@ -123,7 +123,7 @@ fn passing_texts(
     docs: &[u32],
     interrupt: &Interrupt,
 ) -> Result<Vec<u64>, ColumnError> {
-    let count = segment.text_count(field);
+    let count = segment.text_count(field)?;
     let words = u64::BITS as usize;
     let mut bits = vec![0_u64; count.div_ceil(words)];
     if count == 0 {

@@ -7,12 +7,14 @@
 //! * `cell`: values of columns
 //! * `time`: timestamps and dates as numbers
 //! * `layout`: division of a record into columns, and the fields that get one
+//! * `limits`: the streams whose columns are read
 //! * `filter`: evaluation of filters
 //! * `order`: first records of an order by a field
 
 mod cell;
 pub(crate) mod filter;
 mod layout;
+mod limits;
 pub(super) mod order;
 pub(super) mod time;
 
@@ -20,6 +22,7 @@ use fetchwell_source::SourceError;
 
 pub use self::cell::{Cell, CellBlock};
 pub use self::layout::{ColumnPath, ColumnPlan, ColumnValue, MAX_COLUMNS, RecordColumns, Shape};
+pub use self::limits::{MAX_CHANGED, MIN_RECORDS};
 
 use super::interrupt::Interrupt;
 
@@ -54,7 +57,11 @@ pub trait ColumnSegment {
     fn read(&self, field: usize, docs: &[u32], block: &mut CellBlock) -> Result<(), ColumnError>;
 
     /// Returns the number of different texts of a field. Ordinals of texts are less.
-    fn text_count(&self, field: usize) -> usize;
+    ///
+    /// # Errors
+    ///
+    /// The columns cannot be read.
+    fn text_count(&self, field: usize) -> Result<usize, ColumnError>;
 
     /// Passes the texts of ordinals, which are sorted and different, in their order.
     ///

@@ -117,7 +117,7 @@ impl Candidates<'_> {
         let ColumnOrder { field, value_of, predicate, .. } = *self.order;
         let docs = matching(segment, predicate, interrupt)?;
         let mut texts: HashMap<u32, SortValue> = HashMap::new();
-        if segment.text_count(field) > 0 {
+        if segment.text_count(field)? > 0 {
             let ordinals = used_texts(segment, field, &docs, interrupt)?;
             if ordinals.len() > MAX_TEXTS {
                 return Ok(false);

@@ -13,25 +13,13 @@ mod tests;
 use std::collections::HashSet;
 
 use fetchwell_core::saturate::saturated;
-use fetchwell_ranking::relational::columns::{ColumnPath, ColumnSegment, ColumnarStream};
+use fetchwell_ranking::relational::columns::{ColumnPath, ColumnarStream, MAX_CHANGED, MIN_RECORDS};
 use rusqlite::{Connection, OptionalExtension};
 
 use self::segment::{SegmentColumns, SegmentSelection};
 use super::index::CurrentIndex;
 use crate::database::{Database, identity};
 use crate::read::tables::OpenColumns;
-
-/// Minimum number of records of a stream whose columns are read. Fewer are scanned within milliseconds.
-const MIN_RECORDS: i64 = 2_000;
-
-/// Maximum number of records that changed since the commit of the index.
-const MAX_CHANGED: usize = 20_000;
-
-/// Number of records that are read as JSON in any case before all records are.
-const MIN_REST: usize = 1_000;
-
-/// All records are scanned if more than one of this many is read as JSON.
-const MAX_REST_SHARE: usize = 4;
 
 /// Columns of a store.
 #[derive(Debug, Clone, Copy)]
@@ -79,11 +67,9 @@ impl OpenColumns for IndexColumns<'_> {
             ColumnarStream { segments: Vec::new(), rest: changes.map(|change| change.record).collect() };
         let selection =
             SegmentSelection { fields: snapshot.fields, stream, paths: &paths, changed: &changed };
-        let mut records = 0;
         for segment in snapshot.searcher.segment_readers() {
             match SegmentColumns::open(segment, &selection) {
                 Ok((segment, mut rest)) => {
-                    records += segment.docs().len();
                     columns.rest.append(&mut rest);
                     columns.segments.push(Box::new(segment));
                 }
@@ -93,16 +79,7 @@ impl OpenColumns for IndexColumns<'_> {
                 }
             }
         }
-        // An index that lacks a record, such as one whose text another program damaged, is not used.
-        if i64::try_from(records + columns.rest.len()) != Ok(count) {
-            return Ok(None);
-        }
-        let max_rest = MIN_REST.max(usize::try_from(count).unwrap_or_default() / MAX_REST_SHARE);
-        if columns.rest.len() > max_rest {
-            return Ok(None);
-        }
-        columns.rest.sort_unstable();
-        Ok(Some(columns))
+        Ok(columns.for_count(count))
     }
 }
 

@@ -118,9 +118,9 @@ impl ColumnSegment for SegmentColumns {
         guard(|| self.field(field)?.read(docs, block)).map_err(|error| unreadable(&error))
     }
 
-    fn text_count(&self, field: usize) -> usize {
+    fn text_count(&self, field: usize) -> Result<usize, ColumnError> {
         let texts = self.fields.get(field).and_then(|columns| columns.texts.as_ref());
-        texts.map_or(0, |texts| texts.dictionary().num_terms())
+        Ok(texts.map_or(0, |texts| texts.dictionary().num_terms()))
     }
 
     fn texts(
@@ -205,10 +205,8 @@ impl FieldColumns {
 
     /// Reads the values of some records.
     fn read(&self, docs: &[u32], block: &mut CellBlock) -> Result<(), TantivyError> {
+        block.clear(docs.len());
         let CellBlock { cells, lists } = block;
-        cells.clear();
-        cells.resize(docs.len(), Cell::Missing);
-        lists.clear();
         fill(self.bools.as_ref(), docs, cells, Cell::Bool);
         fill(self.wholes.as_ref(), docs, cells, Cell::Whole);
         fill(self.parts.as_ref(), docs, cells, Cell::Part);
