@@ -13,6 +13,8 @@
 //! * `documents`: projects and their documents, `vectors`: searches and builds of their vectors, `record_vectors`: those of records
 //! * `sync`: imports, `preparation`: what is computed of records before they are written, `writer`: the records of a batch,
 //!   `batch`: the rows that it changes, `bulk`: loading of many rows
+//! * `columns`: the fields of records in columns
+//! * `test_database`: databases of tests
 //! * `administration`: leases of jobs, `commands`: what commands do with the store as a whole
 //!
 //! Uses `callers`, `core`, `embedding`, `ranking` and `source`.
@@ -22,6 +24,7 @@
 mod administration;
 mod batch;
 mod bulk;
+mod columns;
 mod commands;
 mod document_rows;
 mod documents;
@@ -40,6 +43,8 @@ mod store;
 mod sync;
 mod tables;
 mod terms;
+#[cfg(test)]
+mod test_database;
 mod tls;
 mod transaction;
 mod url;

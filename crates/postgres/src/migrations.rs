@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_imports.sql"),
     include_str!("migrations/0004_large_stores.sql"),
     include_str!("migrations/0005_term_runs.sql"),
+    include_str!("migrations/0006_columns.sql"),
 ];
 
 /// Key of the advisory lock: `fwel` and `migr`.

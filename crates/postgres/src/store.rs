@@ -27,6 +27,7 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use super::bulk::indexes::missing_sql;
+use super::columns::{BuildLimits, build_columns};
 use super::extension::state::{PGVECTOR_COLUMNS, PgvectorState};
 use super::pool::PostgresPool;
 use super::read::read;
@@ -138,6 +139,16 @@ impl PostgresStore {
             missing_indexes: row.get(4),
             pgvector: PgvectorState::from_row(&row, 5),
         })
+    }
+
+    /// Builds the columns that are missing, unless another process does or the role may not.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be written. Reads use the records instead.
+    pub async fn build_columns(&self) -> Result<(), PostgresError> {
+        let mut connection = self.pool.connection().await?;
+        build_columns(&mut connection, &self.pool, BuildLimits::default()).await
     }
 
     /// Runs a read on a replica that is up to date, and otherwise on the primary.

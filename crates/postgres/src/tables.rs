@@ -4,22 +4,27 @@ use deadpool_postgres::Transaction;
 use fetchwell_core::handle::{ConnectionId, RecordAddress, StreamName};
 use fetchwell_core::record::{Record, Schema};
 use fetchwell_ranking::relational::allowance::Allowance;
+use fetchwell_ranking::relational::columns::ColumnarStream;
 use fetchwell_ranking::relational::interrupt::ReadBounds;
 use fetchwell_ranking::relational::stream_row::{SchemaRow, StreamColumns, StreamRow, add_row};
 use fetchwell_ranking::relational::tables::{
-    ChangeRow, RecordKey, RecordRow, Scan, ScanRow, SizedRecord, StoreIdentity, Tables,
+    ChangeRow, EachRow, RecordKey, RecordRow, RowScan, Scan, ScanRow, SizedRecord, StoreIdentity, Tables,
 };
 use fetchwell_source::manifest::kinds::Kinds;
 use fetchwell_source::{Direction, RangeOperator, SourceError};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::columns::{ColumnUse, open_columns};
 use super::sort_key::{SortKey, sort_column};
 use super::waiting::DatabaseWaiter;
 
 /// Maximum length in bytes of a text that is read together with others. A longer one is read by itself, after the read has
 /// memory for it: a batch takes at most `MAX_BATCH` times as much.
 const MAX_INLINE_BYTES: i32 = 64 * 1024;
+
+/// Maximum number of ids of a query.
+const MAX_IDS: usize = 1_000;
 
 /// Numbers of rows of the first batch and of the following ones.
 const FIRST_BATCH: i32 = 32;
@@ -30,13 +35,20 @@ const MAX_BATCH: i32 = 256;
 pub(crate) struct PostgresTables<'a> {
     transaction: &'a Transaction<'a>,
     waiting: &'a DatabaseWaiter,
+    columns: ColumnUse,
 }
 
 pub(crate) type Values<'a> = [&'a (dyn ToSql + Sync)];
 
 impl<'a> PostgresTables<'a> {
     pub(crate) fn new(transaction: &'a Transaction<'a>, waiting: &'a DatabaseWaiter) -> Self {
-        Self { transaction, waiting }
+        Self { transaction, waiting, columns: ColumnUse::LargeStreams }
+    }
+
+    /// Returns the same tables with columns that are used for other streams.
+    #[cfg(test)]
+    pub(crate) fn with_columns(&self, columns: ColumnUse) -> Self {
+        Self { columns, ..*self }
     }
 
     pub(crate) fn query(&self, sql: &str, values: &Values<'_>) -> Result<Vec<Row>, SourceError> {
@@ -91,6 +103,29 @@ impl<'a> PostgresTables<'a> {
         let sql = "SELECT data FROM fetchwell.records WHERE stream = $1 AND key = $2";
         let rows = self.query(sql, &[&key.stream, &key.key])?;
         Ok(each(rows.first().map(|row| text(row, 0)).unwrap_or_default()))
+    }
+
+    /// Passes a row of sort value, key and text to `each`.
+    fn scan_row(
+        &self,
+        row: &Row,
+        stream: i64,
+        wants_data: bool,
+        bounds: ReadBounds<'_>,
+        each: impl FnOnce(ScanRow<'_>) -> Result<bool, SourceError>,
+    ) -> Result<bool, SourceError> {
+        bounds.interrupt.check()?;
+        // The read exceeded its memory limit, so its result is discarded.
+        if !bounds.allowance.has_room_for(usize::try_from(length(row, 2)).unwrap_or_default()) {
+            return Ok(false);
+        }
+        let key = text(row, 1);
+        let value = sort_column(row.try_get(0).unwrap_or_default());
+        if !wants_data {
+            return each(ScanRow { key, value, data: "" });
+        }
+        let place = RecordKey { stream, key };
+        self.with_text(row, 2, place, |data| each(ScanRow { key, value, data }))?
     }
 
     /// Builds a record from the columns of [`record_columns`], of which the first is at `at`.
@@ -258,19 +293,41 @@ impl Tables for PostgresTables<'_> {
             self.execute("SET LOCAL enable_sort = off")?;
         }
         self.batches(&scan_sql(scan, &limits), &values, &mut |row| {
-            bounds.interrupt.check()?;
-            // The read exceeded its memory limit, so its result is discarded.
-            if !bounds.allowance.has_room_for(usize::try_from(length(row, 2)).unwrap_or_default()) {
-                return Ok(false);
-            }
-            let key = text(row, 1);
-            let value = sort_column(row.try_get(0).unwrap_or_default());
-            if !scan.wants_data {
-                return each(ScanRow { key, value, data: "" });
-            }
-            let place = RecordKey { stream: scan.stream, key };
-            self.with_text(row, 2, place, |data| each(ScanRow { key, value, data }))?
+            self.scan_row(row, scan.stream, scan.wants_data, bounds, &mut *each)
         })
+    }
+
+    fn columns(&self, stream: i64, fields: &[&str]) -> Result<Option<ColumnarStream<'_>>, SourceError> {
+        open_columns(self, self.columns, stream, fields)
+    }
+
+    fn rows(
+        &self,
+        scan: &RowScan<'_>,
+        bounds: ReadBounds<'_>,
+        each: EachRow<'_, SourceError>,
+    ) -> Result<(), SourceError> {
+        let data = if scan.wants_data { text_columns() } else { "0, NULL".to_owned() };
+        // The limit makes each record a lookup by its version.
+        let sql = format!(
+            "SELECT r.sort_value, r.key, {data}, r.version FROM unnest($2::bigint[]) WITH ORDINALITY AS p (version, place)
+             CROSS JOIN LATERAL (
+                 SELECT * FROM fetchwell.records WHERE stream = $1 AND version = p.version AND data IS NOT NULL LIMIT 1
+             ) r ORDER BY p.place"
+        );
+        let mut is_open = true;
+        for versions in scan.rows.chunks(MAX_IDS) {
+            self.batches(&sql, &[&scan.stream, &versions], &mut |row| {
+                let version = row.try_get(4).unwrap_or_default();
+                is_open =
+                    self.scan_row(row, scan.stream, scan.wants_data, bounds, |row| each(version, row))?;
+                Ok(is_open)
+            })?;
+            if !is_open {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn changes(

@@ -30,6 +30,17 @@ pub(crate) async fn begin_write<'c>(
     without_statements(transaction, url).await
 }
 
+/// Begins a transaction that writes what it derives from one state of the tables.
+pub(crate) async fn begin_stable_write<'c>(
+    connection: &'c mut Object,
+    url: &PostgresUrl,
+) -> Result<Transaction<'c>, Error> {
+    forget_statements(connection, url);
+    let builder = connection.build_transaction();
+    let transaction = builder.isolation_level(IsolationLevel::RepeatableRead).start().await?;
+    without_statements(transaction, url).await
+}
+
 /// Takes the lock that all writers of records take first. Returns the version of the newest change.
 pub(crate) async fn lock_version(transaction: &Transaction<'_>) -> Result<i64, Error> {
     let sql = "SELECT version FROM fetchwell.store WHERE id = 1 FOR UPDATE";

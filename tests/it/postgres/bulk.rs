@@ -85,7 +85,7 @@ async fn a_role_that_does_not_own_the_tables_imports_many_records() {
         .role(
             "GRANT USAGE ON SCHEMA fetchwell TO ROLE_NAME;
              GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA fetchwell TO ROLE_NAME;
-             GRANT DELETE ON fetchwell.texts, fetchwell.term_runs, fetchwell.term_blocks TO ROLE_NAME",
+             GRANT DELETE ON fetchwell.texts, fetchwell.term_runs, fetchwell.term_blocks, fetchwell.column_segments TO ROLE_NAME",
         )
         .await;
     database.import("work", &lines(2_500));

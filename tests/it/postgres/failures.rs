@@ -242,7 +242,7 @@ async fn doctor_names_the_state_of_the_database() {
         format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output))
     };
     let shown = doctor(&database.url);
-    assert!(shown.contains("PostgreSQL 1") && shown.contains("tables of version 5"), "{shown}");
+    assert!(shown.contains("PostgreSQL 1") && shown.contains("tables of version 6"), "{shown}");
     assert!(shown.contains("pgvector"), "{shown}");
     assert!(!shown.contains("fetchwell-test"), "{shown}");
     let shown = doctor(&database.url.replace("fetchwell-test", "hunter2"));

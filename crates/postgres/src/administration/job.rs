@@ -17,6 +17,8 @@ pub enum Job<'a> {
     ExpireHistory,
     /// Building the indexes after a large import.
     BuildIndexes,
+    /// Building the columns of fields.
+    BuildColumns,
 }
 
 impl fmt::Display for Job<'_> {
@@ -27,6 +29,7 @@ impl fmt::Display for Job<'_> {
             Self::Embed => f.write_str("embed"),
             Self::ExpireHistory => f.write_str("expire history"),
             Self::BuildIndexes => f.write_str("build indexes"),
+            Self::BuildColumns => f.write_str("build columns"),
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio_postgres::Error;
 
 use super::scope::look_up;
 use crate::batch::ChangedRows;
+use crate::columns::{BuildLimits, build_columns, delete_segments_of_record, warn_not_built};
 use crate::document_rows::DocumentRows;
 use crate::pool::PostgresPool;
 use crate::search::index::put_words;
@@ -53,6 +54,7 @@ pub(super) async fn remove_records(
     transaction.commit().await.map_err(failed)?;
     // If the record has many words, their changes were appended.
     warn_unmerged(merge_terms(&mut connection, pool).await);
+    warn_not_built(build_columns(&mut connection, pool, BuildLimits::default()).await);
     Ok(RemovalResult { counts, vectors: 0, problems: Vec::new(), notes: vec![OTHER_SERVERS.to_owned()] })
 }
 
@@ -78,6 +80,7 @@ async fn delete(transaction: &Transaction<'_>, place: &ScopeRows, scope: &Record
                 ..ChangedRows::default()
             };
             put_words(transaction, rows).await?;
+            delete_segments_of_record(transaction, row, &key).await?;
             let sql = "DELETE FROM fetchwell.records WHERE stream = $1 AND key = $2";
             transaction.execute(sql, &[&row, &key]).await?;
             let sql = "UPDATE fetchwell.streams SET record_count = record_count - $2 WHERE id = $1";

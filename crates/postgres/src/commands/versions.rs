@@ -3,6 +3,7 @@
 use fetchwell_source::contract::{PostgresError, TableVersions};
 
 use crate::bulk::indexes::build_missing_indexes;
+use crate::columns::{BuildLimits, build_columns, warn_not_built};
 use crate::migrations::{applied_versions, known_version};
 use crate::pool::PostgresPool;
 use crate::terms::{drop_earlier_tables, merge_terms};
@@ -17,7 +18,7 @@ pub(super) async fn table_versions(pool: &PostgresPool) -> Result<TableVersions,
     Ok(TableVersions { found: applied.last().map(|(version, _)| *version), known: known_version(), applied })
 }
 
-/// Creates the tables, or brings them to the version of this release. Also builds missing indexes, merges numbers of
+/// Creates the tables, or brings them to the version of this release. Also builds missing indexes and columns, merges numbers of
 /// words, and drops tables that only processes of an earlier release use, if nothing else was to be migrated. Returns the versions before and after.
 pub(super) async fn migrate_tables(
     pool: &PostgresPool,
@@ -26,6 +27,7 @@ pub(super) async fn migrate_tables(
     let mut connection = pool.connection().await?;
     build_missing_indexes(&mut connection, pool.url()).await.map_err(|error| pool.failure(&error))?;
     merge_terms(&mut connection, pool).await?;
+    warn_not_built(build_columns(&mut connection, pool, BuildLimits::default()).await);
     if before.found == Some(before.known) {
         drop_earlier_tables(&mut connection, pool).await?;
     }

@@ -1,50 +1,21 @@
 //! The rules of a store of documents, on real servers. `tests/postgres/run` starts them.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use fetchwell_conformance::documents::{self as conformance, TestedStore};
 use fetchwell_source::documents::{DocumentStore, Uuid};
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
+use crate::PostgresStore;
+use crate::test_database::{connect, new_store, url_of};
 use crate::vectors::index::drop_index_for;
-use crate::{PasswordPlace, PostgresPool, PostgresStore, PostgresUrl};
 
 #[async_trait]
 impl TestedStore for PostgresStore {
     async fn remove_project(&self, project: Uuid) -> bool {
         self.delete_project(project).await.unwrap()
     }
-}
-
-/// Returns the URL of the superuser.
-fn server() -> String {
-    #[expect(clippy::disallowed_methods, reason = "tests/postgres/run sets it for the tests")]
-    let url = std::env::var("FETCHWELL_TEST_POSTGRES");
-    url.expect(
-        "FETCHWELL_TEST_POSTGRES is not set; run `tests/postgres/run cargo test --lib -- --ignored postgres`",
-    )
-}
-
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(async move { connection.await.unwrap_or_default() });
-    client
-}
-
-/// Creates a database, and returns its store with a connection.
-async fn new_store() -> (PostgresStore, Client) {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let server = server();
-    let name = format!("documents_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-    connect(&server).await.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-    let url = format!("{}/{name}", server.rsplit_once('/').unwrap().0);
-    let parsed: PostgresUrl = url.parse().unwrap();
-    let PasswordPlace::Url(password) = parsed.password().clone() else { panic!("{parsed} has no password") };
-    let pool = PostgresPool::new(&parsed, Some(&password), None).unwrap();
-    let store = PostgresStore::new("store".parse().unwrap(), pool, Duration::from_secs(30));
-    (store, connect(&url).await)
 }
 
 /// Returns true if the server has pgvector. Debian's version 15 has none.
@@ -122,12 +93,6 @@ async fn a_build_keeps_the_index_that_readers_lock() {
     reader.batch_execute("COMMIT").await.unwrap();
     drop_index().await;
     assert!(!is_indexed().await);
-}
-
-/// Returns the URL of the database of a connection.
-async fn url_of(client: &Client) -> String {
-    let name: String = client.query_one("SELECT current_database()::text", &[]).await.unwrap().get(0);
-    format!("{}/{name}", server().rsplit_once('/').unwrap().0)
 }
 
 async fn time_of(client: &Client) -> String {

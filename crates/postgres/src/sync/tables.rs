@@ -23,6 +23,7 @@ use super::imports::put_connection;
 use super::items::save_states;
 use super::waiter::Waiter;
 use crate::administration::{Lease, import_lease};
+use crate::columns::{BuildLimits, build_columns, warn_not_built};
 use crate::document_rows::{DocumentRows, is_project};
 use crate::search::backfill::add_missing_words;
 use crate::tables::text;
@@ -268,6 +269,8 @@ impl ImportTables for PostgresImportTables {
         if writer.state.import.is_none() {
             BulkImport::update_statistics(&writer.waiter, &writer.database, tally);
         }
+        let BatchWriter { database, waiter, .. } = &mut *writer;
+        warn_not_built(waiter.wait_long(build_columns(database, waiter.pool(), BuildLimits::default())));
         built.and(merged).err()
     }
 }
