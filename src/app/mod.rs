@@ -4,7 +4,7 @@
 //! * `default_store`: the store that is used if no source is named
 //! * `open`, `mcp`: from settings to open sources
 //! * `embedding`, `rerank`, `secret`: the models of a configuration; secrets in variables and files
-//! * `background`, `imports`: builds of vectors, retention of histories, and imports, while a server runs
+//! * `background`, `imports`: builds of vectors, maintenance of stores, and imports, while a server runs
 //! * `auth_mode`, `callers`: the authentication mode of a server, the sources that each caller may read, and their sign-ins
 //! * `server`: assembly and end of a server
 //! * `reload`: a changed configuration file while calls are answered

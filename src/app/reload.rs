@@ -13,7 +13,7 @@ use fetchwell_telemetry::Telemetry;
 use tokio::runtime::Handle;
 
 use super::auth_mode::{authenticator_settings, caller_settings, has_sign_in, open_own};
-use super::background::{BackgroundBuilds, HistoryRetention};
+use super::background::{BackgroundBuilds, StoreMaintenance};
 use super::callers::SignInStorage;
 use super::failure::Failure;
 use super::imports::{BackgroundImports, create_import_stores};
@@ -32,7 +32,7 @@ pub(crate) struct Reload {
     pub(crate) rate_limiter: RateLimiter,
     pub(crate) telemetry: Telemetry,
     pub(crate) background: BackgroundBuilds,
-    pub(crate) histories: HistoryRetention,
+    pub(crate) maintenance: StoreMaintenance,
     pub(crate) imports: BackgroundImports,
     /// Storage of the tokens of callers.
     pub(crate) sign_ins: SignInStorage,
@@ -125,7 +125,7 @@ impl Reload {
         }
         self.rate_limiter.replace(settings.rate_limit);
         self.background.follow(&settings);
-        self.histories.follow(&settings);
+        self.maintenance.follow(&settings);
         self.imports.follow(&settings);
         self.configuration.replace(self.configured.view(text));
         for key in keys_that_need_a_restart(before, &settings) {
@@ -199,7 +199,7 @@ mod tests {
                 rate_limiter,
                 telemetry,
                 background,
-                histories: HistoryRetention::new(Environment::default(), CancellationToken::new()),
+                maintenance: StoreMaintenance::new(Environment::default(), CancellationToken::new()),
                 imports,
                 sign_ins: SignInStorage {
                     cursors: Arc::new(Cursors::in_memory(Skew::default()).unwrap()),

@@ -21,7 +21,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::auth_mode::{open_own, served};
-use super::background::{BackgroundBuilds, HistoryRetention, follow_shared_keys, log_pgvector};
+use super::background::{BackgroundBuilds, StoreMaintenance, follow_shared_keys, log_pgvector};
 use super::callers::{OpenServers, SignInStorage};
 use super::embedding::check_dimensions_at_start;
 use super::failure::Failure;
@@ -110,7 +110,7 @@ pub(crate) fn run_server(
         runtime.spawn(circuits::report(served.clone(), state, stop.clone()));
     }
     runtime.spawn(log_pgvector(settings.clone(), environment.clone()));
-    let (background, histories, imports) = start_background(environment, &telemetry, &stop, &settings);
+    let (background, maintenance, imports) = start_background(environment, &telemetry, &stop, &settings);
     let reload = Reload {
         configured,
         environment: environment.clone(),
@@ -119,7 +119,7 @@ pub(crate) fn run_server(
         rate_limiter: rate_limiter.clone(),
         telemetry: telemetry.clone(),
         background,
-        histories,
+        maintenance,
         imports,
         sign_ins,
         configuration: configuration.clone(),
@@ -186,20 +186,20 @@ fn open_cursors(
     })
 }
 
-/// Starts the builds of vectors, the retention of histories and the imports of a configuration.
+/// Starts the builds of vectors, the maintenance of stores and the imports of a configuration.
 fn start_background(
     environment: &Environment,
     telemetry: &Telemetry,
     stop: &CancellationToken,
     settings: &FileSettings,
-) -> (BackgroundBuilds, HistoryRetention, BackgroundImports) {
+) -> (BackgroundBuilds, StoreMaintenance, BackgroundImports) {
     let background = BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone());
     background.follow(settings);
-    let histories = HistoryRetention::new(environment.clone(), stop.clone());
-    histories.follow(settings);
+    let maintenance = StoreMaintenance::new(environment.clone(), stop.clone());
+    maintenance.follow(settings);
     let imports = BackgroundImports::new(environment.clone(), telemetry.clone(), stop.clone());
     imports.follow(settings);
-    (background, histories, imports)
+    (background, maintenance, imports)
 }
 
 /// Creates the recorder of calls, in memory or in a state directory. Adds the configured spans and audit log.

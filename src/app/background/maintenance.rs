@@ -1,4 +1,5 @@
-//! Deletes searches that are older than their project keeps them: at the start of a server, and once a day.
+//! Maintenance of the stores of a server, at its start and from time to time: searches that are older than their project keeps
+//! them are deleted once a day, and columns of databases that another program has changed are built.
 
 use std::path::Path;
 use std::thread;
@@ -20,10 +21,13 @@ use crate::config::{Environment, FileSettings};
 const START_DELAY: Duration = Duration::from_secs(1);
 
 /// Interval of deletions.
-const INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+const DELETE_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The retention of search histories in the stores of a server. It ends with the server's token.
-pub(crate) struct HistoryRetention {
+/// Interval of looking for changes of databases. An import builds columns at its end by itself.
+const BUILD_INTERVAL: Duration = Duration::from_secs(5 * 60);
+
+/// The maintenance of the stores of a server. It ends with the server's token.
+pub(crate) struct StoreMaintenance {
     environment: Environment,
     server: CancellationToken,
     running: Mutex<Running>,
@@ -36,8 +40,8 @@ struct Running {
     stop: CancellationToken,
 }
 
-impl HistoryRetention {
-    /// Creates the retention of no store.
+impl StoreMaintenance {
+    /// Creates the maintenance of no store.
     pub(crate) fn new(environment: Environment, server: CancellationToken) -> Self {
         Self { environment, server, running: Mutex::default() }
     }
@@ -56,20 +60,20 @@ impl HistoryRetention {
             return;
         }
         let (stop, environment) = (running.stop.clone(), self.environment.clone());
-        let retention = move || run(&stores, &environment, &stop);
-        let spawned = thread::Builder::new().name("history".to_owned()).spawn(retention);
+        let maintenance = move || run(&stores, &environment, &stop);
+        let spawned = thread::Builder::new().name("maintenance".to_owned()).spawn(maintenance);
         if let Err(error) = spawned {
-            tracing::warn!(%error, "old searches are not deleted once a day: no thread can be started");
+            tracing::warn!(%error, "stores are not maintained: no thread can be started");
         }
     }
 }
 
-/// Deletes old searches until the token is cancelled.
+/// Maintains stores until the token is cancelled.
 fn run(stores: &[ImportStore], environment: &Environment, stop: &CancellationToken) {
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            tracing::warn!(%error, "old searches are not deleted once a day");
+            tracing::warn!(%error, "stores are not maintained");
             return;
         }
     };
@@ -82,10 +86,23 @@ fn run(stores: &[ImportStore], environment: &Environment, stop: &CancellationTok
                     ImportStore::Postgres(url) => delete_expired_in(url, environment).await,
                 }
             }
-            sleep(INTERVAL).await;
+            sleep(DELETE_INTERVAL).await;
         }
     };
-    runtime.block_on(stop.run_until_cancelled(daily));
+    let building = async {
+        sleep(START_DELAY).await;
+        loop {
+            for store in stores {
+                if let ImportStore::Postgres(url) = store {
+                    build_columns_in(url, environment).await;
+                }
+            }
+            sleep(BUILD_INTERVAL).await;
+        }
+    };
+    // Neither ends by itself.
+    let all = async { tokio::join!(daily, building) };
+    runtime.block_on(stop.run_until_cancelled(all));
 }
 
 /// Deletes the old searches of one store.
@@ -111,5 +128,13 @@ async fn delete_expired_in(url: &PostgresUrl, environment: &Environment) {
         Ok(0) => {}
         Ok(deleted) => tracing::info!(deleted, "old searches deleted from the history"),
         Err(error) => tracing::debug!(code = error.code(), "old searches are not deleted"),
+    }
+}
+
+/// Builds the columns of a database that are missing. Reads use the records until then.
+async fn build_columns_in(url: &PostgresUrl, environment: &Environment) {
+    let (Ok(pool), Ok(name)) = (postgres_pool(url, environment), "store".parse()) else { return };
+    if let Err(problem) = PostgresStore::new(name, pool, DEFAULT_DEADLINE).build_columns().await {
+        tracing::debug!(%problem, "columns are not built");
     }
 }

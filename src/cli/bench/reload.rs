@@ -23,7 +23,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::times::percentile;
-use crate::app::background::{BackgroundBuilds, HistoryRetention};
+use crate::app::background::{BackgroundBuilds, StoreMaintenance};
 use crate::app::callers::{OpenServers, SignInStorage};
 use crate::app::failure::Failure;
 use crate::app::imports::BackgroundImports;
@@ -140,7 +140,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     let reload = Reload {
         configured,
         background: BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone()),
-        histories: HistoryRetention::new(environment.clone(), stop.clone()),
+        maintenance: StoreMaintenance::new(environment.clone(), stop.clone()),
         imports: BackgroundImports::new(environment.clone(), telemetry.clone(), stop.clone()),
         sign_ins: SignInStorage { cursors, directory: None, open: OpenServers::default() },
         environment,
