@@ -50,6 +50,36 @@ async fn a_large_first_import_leaves_the_indexes_of_the_migrations() {
     assert_eq!(row, [4_501, 4_501, 4_501, 4_502]);
 }
 
+/// Columns are built by an import, by the migration of a database of an earlier release, and by a server.
+#[tokio::test]
+#[ignore = "needs PostgreSQL servers: tests/postgres/run"]
+async fn columns_of_large_streams_are_built() {
+    const RECORDS: &str = "SELECT coalesce(sum(records), 0)::bigint FROM fetchwell.column_segments";
+    let database = Database::create().await;
+    database.import("work", &lines(2_500));
+    database.import("other", &lines(100));
+    let client = database.client().await;
+    let records = async || -> i64 { client.query_one(RECORDS, &[]).await.unwrap().get(0) };
+    assert_eq!(records().await, 2_500);
+    let earlier = "DROP TABLE fetchwell.column_blocks, fetchwell.column_segments;
+         DELETE FROM fetchwell.migrations WHERE version = 6";
+    client.batch_execute(earlier).await.unwrap();
+    let migrate = fetchwell(["store", "migrate", "--store", &database.url]);
+    assert!(migrate.status.success(), "{migrate:?}");
+    assert_eq!(records().await, 2_500);
+    client.batch_execute("DELETE FROM fetchwell.column_segments").await.unwrap();
+    let mut server = binary();
+    server.args(["serve", "--stdio", "--state-dir", "none", "--store", &database.url]);
+    let mut server =
+        server.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while records().await == 0 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert_eq!(records().await, 2_500);
+}
+
 #[tokio::test]
 #[ignore = "needs PostgreSQL servers: tests/postgres/run"]
 async fn missing_indexes_are_named_and_built() {

@@ -30,6 +30,9 @@ use crate::tables::text;
 use crate::terms::{merge_terms, warn_unmerged};
 use crate::vectors::index::{create_index, drop_empty_index};
 
+/// Number of changes after which a synchronization builds columns. Servers build those of fewer from time to time.
+const MANY_CHANGES: u64 = 1_000;
+
 /// Names in the SQL about items.
 const NAMES: TableNames = TableNames {
     schema: "fetchwell.",
@@ -269,8 +272,11 @@ impl ImportTables for PostgresImportTables {
         if writer.state.import.is_none() {
             BulkImport::update_statistics(&writer.waiter, &writer.database, tally);
         }
-        let BatchWriter { database, waiter, .. } = &mut *writer;
-        warn_not_built(waiter.wait_long(build_columns(database, waiter.pool(), BuildLimits::default())));
+        let BatchWriter { database, state, waiter, .. } = &mut *writer;
+        // Synchronizations can follow each other every second.
+        if state.import.is_none() || tally.added + tally.changed + tally.deleted >= MANY_CHANGES {
+            warn_not_built(waiter.wait_long(build_columns(database, waiter.pool(), BuildLimits::default())));
+        }
         built.and(merged).err()
     }
 }
