@@ -59,7 +59,7 @@ pub use depth::PARSER_STACK_BYTES;
 pub use field_names::FieldNames;
 pub use files::{
     CategoryFrom, FileSelection, InvalidCategoryFrom, import_content, import_files, import_mbox,
-    is_generated, special_file,
+    is_generated, is_hidden, special_file,
 };
 pub use git::{import_git, import_git_log};
 pub use input::Input;

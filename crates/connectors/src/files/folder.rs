@@ -53,9 +53,7 @@ pub(crate) fn walk(
     let skipped = RefCell::new(Vec::new());
     let rules = RefCell::new(IgnoreRules::new(path));
     let is_visible = |entry: &DirEntry| {
-        let is_dotted = entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.');
-        let is_hidden = is_dotted && !is_maildir(entry.path());
-        let hidden = is_hidden.then_some(SkipReason::Hidden);
+        let hidden = (entry.depth() > 0 && is_hidden(entry.path())).then_some(SkipReason::Hidden);
         let reason = hidden.or_else(|| rules.borrow_mut().skip_reason(entry));
         skipped.borrow_mut().extend(reason.map(|reason| skipped_entry(entry.path(), folder, reason)));
         reason.is_none()
@@ -121,6 +119,13 @@ fn found_file(entry: &DirEntry, folder: &Path) -> FolderEntry {
             problem: Problem::new(SkipReason::Unreadable, "its name is not UTF-8; rename it"),
         },
     }
+}
+
+/// Returns true for a file or folder in a folder that an import leaves out, because its name begins with a dot. Maildir folders
+/// have such names, and are read.
+#[must_use]
+pub fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) && !is_maildir(path)
 }
 
 /// Returns true if a folder has the folders of a Maildir.

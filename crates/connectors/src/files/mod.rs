@@ -28,8 +28,8 @@ use std::path::Path;
 
 pub(crate) use self::attachments::Attachments;
 pub(crate) use self::detect::detect_kind;
-pub use self::folder::special_file;
 pub(crate) use self::folder::{FolderEntry, walk};
+pub use self::folder::{is_hidden, special_file};
 pub use self::ignored::is_generated;
 pub(crate) use self::parse::{ListEntry, ParseInput, parse_all};
 pub use self::project_documents::{CategoryFrom, InvalidCategoryFrom};

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fetchwell_connectors::{FileKind, is_generated};
+use fetchwell_connectors::{FileKind, is_generated, is_hidden};
 use parking_lot::Mutex;
 use serde::Serialize;
 use walkdir::{DirEntry, WalkDir};
@@ -105,9 +105,8 @@ impl RunningCount {
 /// Counts files as an import reads them: without hidden files, links and generated folders. Rules of `.gitignore` are not read.
 fn count_into(folder: &Path, counts: &Mutex<FileCounts>, stop: &AtomicBool) {
     let is_read = |entry: &DirEntry| {
-        let is_hidden = entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
-        let is_folder = entry.depth() > 0 && entry.file_type().is_dir();
-        !(is_hidden || is_folder && is_generated(entry.path()))
+        let is_skipped = is_hidden(entry.path()) || entry.file_type().is_dir() && is_generated(entry.path());
+        entry.depth() == 0 || !is_skipped
     };
     // Links are not followed, so a cycle of them has an end. A folder that cannot be read has no files.
     let mut entries = 0;
@@ -159,13 +158,17 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let write = |name: &str| std::fs::write(place.path().join(name), "x").unwrap();
         std::fs::create_dir_all(place.path().join("node_modules/x")).unwrap();
-        ["a.pdf", "b.PDF", "c.bin", ".hidden.pdf", "node_modules/x/d.md"].into_iter().for_each(write);
+        // A folder of a Maildir is read, although its name begins with a dot.
+        ["cur", "new"].map(|name| std::fs::create_dir_all(place.path().join(".Sent").join(name)).unwrap());
+        ["a.pdf", "b.PDF", "c.bin", ".hidden.pdf", "node_modules/x/d.md", ".Sent/cur/1.host:2,S"]
+            .into_iter()
+            .for_each(write);
         let missing = place.path().join("missing");
         let counted = count_files(vec![place.path().to_owned(), missing]);
         assert_eq!(
             counted,
             [
-                FileCounts { total: 3, is_partial: false, kinds: [("pdf", 2)].into_iter().collect() },
+                FileCounts { total: 4, is_partial: false, kinds: [("pdf", 2)].into_iter().collect() },
                 FileCounts::default()
             ]
         );

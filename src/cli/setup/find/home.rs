@@ -55,11 +55,6 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Returns true for a name that begins with a dot.
-    pub(super) fn is_hidden(&self) -> bool {
-        self.name.as_encoded_bytes().starts_with(b".")
-    }
-
     /// Returns true if the name ends with a dot and the extension, in upper or lower case.
     pub(super) fn has_extension(&self, extension: &str) -> bool {
         self.path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))

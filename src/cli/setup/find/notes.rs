@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use fetchwell_connectors::is_hidden;
 use serde_json::Value;
 
 use super::home::{Entry, Home, Listing};
@@ -88,7 +89,9 @@ fn visit(folder: &Path, depth: usize, listing: &mut Listing, origins: &mut Vec<O
         return;
     }
     let is_skipped = |entry: &Entry| SKIPPED.iter().any(|name| entry.name == *name);
-    for entry in entries.iter().filter(|entry| entry.is_folder && !entry.is_hidden() && !is_skipped(entry)) {
+    for entry in
+        entries.iter().filter(|entry| entry.is_folder && !is_hidden(&entry.path) && !is_skipped(entry))
+    {
         visit(&entry.path, depth + 1, listing, origins);
     }
 }
@@ -107,7 +110,7 @@ fn is_markdown_folder(entries: &[Entry], listing: &mut Listing) -> bool {
 }
 
 fn count(entries: &[Entry], depth: usize, listing: &mut Listing, count_file: &mut impl FnMut(bool)) {
-    for entry in entries.iter().filter(|entry| !entry.is_hidden()) {
+    for entry in entries.iter().filter(|entry| !is_hidden(&entry.path)) {
         if !entry.is_folder {
             count_file(is_markdown(entry));
         } else if depth > 0 {
