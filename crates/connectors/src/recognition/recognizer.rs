@@ -241,7 +241,7 @@ impl Recognizer {
         }
         let table = self.run(&mut command, picture, time, MAX_OUTPUT_BYTES)?;
         let found = RecognizedText::parse(&String::from_utf8_lossy(&table))
-            .map_err(|problem| format!("tesseract cannot be used: {problem}"))?;
+            .map_err(|problem| OcrError::Broken(problem).to_string())?;
         if found.pages == 0 {
             Err("tesseract cannot read it: it may be damaged".to_owned())
         } else {
