@@ -134,6 +134,8 @@ async fn connection_ids_of_the_maximum_length_are_read_or_refused_with_a_code() 
         // No handle has room for it, so hits and rows have no id that could be fetched.
         let found = model.call("search", json!({"query": "order", "connection_id": long})).await;
         assert_eq!((&found["results"], &found["omitted"]), (&json!([]), &json!(1)));
+        let said = found["warnings"][0].as_str().unwrap();
+        assert!(said.starts_with("all are omitted: none has an id that can be fetched"), "{found}");
         for (tool, arguments) in filters(&long).into_iter().skip(1) {
             model.call_raw(tool, arguments).await;
         }

@@ -17,6 +17,6 @@ pub(crate) use blocking::{StopOnDrop, run_by_size};
 pub(crate) use chunked::ContinuedText;
 pub use chunked::{continue_chunked, read_chunked};
 pub(crate) use long_text::LongText;
-pub(crate) use no_results::{NoRecords, NoResults, explain_search, explanation_timeout};
+pub(crate) use no_results::{NoRecords, NoResults, ONLY_OMITTED, explain_search, explanation_timeout};
 pub use payload::Payload;
 pub(crate) use payload::{json_of, room_beside, within};

@@ -21,6 +21,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
+/// Warning of a page of which every record is omitted.
+pub(crate) const ONLY_OMITTED: &str = "all are omitted: none has an id that can be fetched, of at most 2048 bytes with its connection and stream";
+
 /// Maximum time for the reads of an explanation.
 const MAX_TIMEOUT: Duration = Duration::from_secs(2);
 

@@ -13,7 +13,7 @@ use fetchwell_source::Change;
 use serde::Serialize;
 
 use super::shown_record::{ShownRecord, render};
-use crate::answer::{NoResults, Payload, json_of};
+use crate::answer::{NoResults, ONLY_OMITTED, Payload, json_of};
 use crate::cache::Previews;
 use crate::error::{ShownUnavailable, ToolError};
 use crate::paging::Continuation;
@@ -113,6 +113,7 @@ pub(super) fn fit_page<'a>(
     budget: PageBudget,
 ) -> Result<FittedPage, ToolError> {
     page.omitted = Some(*omitted).filter(|omitted| *omitted > 0);
+    page.warnings.extend((rows.is_empty() && *omitted > 0).then(|| ONLY_OMITTED.to_owned()));
     let beside = json_of(&page)?.len();
     let rows: Vec<Row<'_>> = rows.iter().map(|row| Row { row, previews }).collect();
     let render = |widths: &[FieldWidth]| {

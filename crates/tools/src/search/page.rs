@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use super::explanation::{ExplainedSearch, SearchExplanation};
 use super::request::Request;
-use super::result::{ResultLimits, SearchResult};
-use crate::answer::{NoResults, Payload, json_of};
+use super::result::{ResultLimits, SearchResult, fetchable_id};
+use crate::answer::{NoResults, ONLY_OMITTED, Payload, json_of};
 use crate::cache::shortened;
 use crate::error::{ShownUnavailable, ToolError, list_unavailable};
 use crate::paging::{Continuation, PageState};
@@ -163,6 +163,9 @@ pub(super) async fn build_page(
     let unread = found.hits.split_off(plan.shown.len());
     let unreachable = if can_page { 0 } else { unread.len() };
     answer.omitted = Some(plan.omitted() + unreachable).filter(|omitted| *omitted > 0);
+    let has_room = overhead + ONLY_OMITTED.len() <= budget.bytes.min(budget.tokens);
+    let is_warned = is_standard && has_room && has_only_long_ids(&found.hits);
+    answer.warnings.extend(is_warned.then(|| ONLY_OMITTED.to_owned()));
     let mut printed = Vec::new();
     let mut explanation = SearchExplanation { stages: found.stages, ..SearchExplanation::default() };
     for ((mut hit, result), excerpt) in found.hits.into_iter().zip(results).zip(plan.shown) {
@@ -196,6 +199,12 @@ pub(super) async fn build_page(
     };
     let payload = Payload::within(&answer, budget)?.with_shaping(shaping);
     Ok(ExplainedSearch { payload, explanation })
+}
+
+/// Returns true if there are hits, and all of them are records that no handle can name.
+fn has_only_long_ids(hits: &[Hit]) -> bool {
+    let has_long_id = |hit: &Hit| matches!(hit.id, HitId::Record(_)) && fetchable_id(hit).is_none();
+    !hits.is_empty() && hits.iter().all(has_long_id)
 }
 
 /// Returns true if a page without `limit` may have room for more than some hits.
