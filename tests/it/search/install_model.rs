@@ -97,9 +97,14 @@ fn a_model_is_installed_configured_and_used() {
     );
     assert_eq!((hub.hub.requests().len(), hub.files.requests().len()), before);
     // A damaged file is noticed and replaced.
-    fs::write(home.model().join("tokenizer.json"), "{}").unwrap();
-    assert_eq!(home.json(&hub, &["all-MiniLM-L6-v2"])["origin"], "hub");
-    assert_whole(&home.model());
+    let network = fs::read(home.model().join("onnx/model.onnx")).unwrap();
+    for (file, content) in
+        [("tokenizer.json", &b"{}"[..]), ("onnx/model.onnx", &network[..network.len() / 2])]
+    {
+        fs::write(home.model().join(file), content).unwrap();
+        assert_eq!(home.json(&hub, &["all-MiniLM-L6-v2"])["origin"], "hub", "{file}");
+        assert_whole(&home.model());
+    }
     let search = ["search", "automobile", "--mode", "semantic", "--json"];
     let found = stdout(&hub.command(home.0.path(), &search).output().unwrap());
     assert!(found.contains("notes:one"), "{found}");
