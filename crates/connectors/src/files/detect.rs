@@ -42,6 +42,7 @@ pub(crate) fn detect_kind(item: &Item<'_>) -> Option<FileKind> {
             kind @ (FileKind::Text | FileKind::Markdown | FileKind::Html | FileKind::Eml | FileKind::Csv),
         ) => Some(kind),
         Some(FileKind::Code) => code_kind(head, item.name()),
+        Some(FileKind::Xlsx | FileKind::Ods) => by_content.or_else(|| exported_table(start)),
         Some(_wrong_extension) => by_content,
         // A message of a Maildir has no extension, or one with its flags.
         None if is_in_maildir(&item.path) => by_content.or(Some(FileKind::Eml)),
@@ -96,6 +97,14 @@ fn export_kind(head: &[u8], name: &str, extension: &str) -> Option<FileKind> {
         "html" | "htm" | "" if is_bookmarks(start) => Some(FileKind::Bookmarks),
         _ => None,
     }
+}
+
+/// Returns the kind of a table that a program wrote as text under the extension of a spreadsheet: fields with tabs, or HTML.
+fn exported_table(start: &str) -> Option<FileKind> {
+    if start.starts_with('<') {
+        return (root_element(&start.to_ascii_lowercase())? == "table").then_some(FileKind::Html);
+    }
+    start.lines().next().is_some_and(|line| line.contains('\t')).then_some(FileKind::Csv)
 }
 
 /// Returns the kind of source code and plain configuration, without what was generated.
@@ -333,6 +342,15 @@ mod tests {
             ("a.db", "other", None),
         ] {
             check(name, &compound(entries), expect);
+        }
+        for (content, expect) in [
+            (&b"id\tanimal\n1\tdassie\n"[..], Some(FileKind::Csv)),
+            (b"<Table border=1><tr><td>dassie", Some(FileKind::Html)),
+            (b"<html><table>", Some(FileKind::Html)),
+            (b"<?xml version='1.0'?><Workbook><Table>", None),
+            (b"some text", None),
+        ] {
+            check("a.xls", content, expect);
         }
         check("a.rtf", b"some text", None);
         check("a.png", b"\xFF\xD8\xFF\xE0", Some(FileKind::Image));
