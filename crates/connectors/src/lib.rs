@@ -63,7 +63,7 @@ pub use files::{
 };
 pub use git::{import_git, import_git_log};
 pub use input::Input;
-pub use intake::{Intake, NoProgress, Progress, Report};
+pub use intake::{Intake, NoProgress, Progress, Report, UnreadAttachment};
 pub use item::FileKind;
 pub use json::import_json;
 pub use pdf::{extract_pdf, limit_pdf_memory};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fetchwell_connectors as connectors;
-use fetchwell_connectors::{Report, SkipReason};
+use fetchwell_connectors::{Report, SkipReason, UnreadAttachment};
 use fetchwell_core::saturate::saturated;
 use fetchwell_core::terminal::output::note;
 use fetchwell_state::{not_a_file, private_options};
@@ -62,11 +62,11 @@ struct Reason {
 /// Reason that stands for all beyond [`MAX_DISTINCT`].
 const OTHER_REASONS: &str = "other reasons";
 
-/// Counts a reason, of which `place` is the first place if it is new.
-fn count_reason(reasons: &mut BTreeMap<String, Reason>, reason: &str, place: String) {
+/// Adds to the count of a reason, of which `place` is the first place if it is new.
+fn count_reason(reasons: &mut BTreeMap<String, Reason>, reason: &str, count: u64, place: String) {
     let is_known = reasons.len() < MAX_DISTINCT || reasons.contains_key(reason);
     let reason = if is_known { reason } else { OTHER_REASONS };
-    reasons.entry(reason.to_owned()).or_insert(Reason { count: 0, first: place }).count += 1;
+    reasons.entry(reason.to_owned()).or_insert(Reason { count: 0, first: place }).count += count;
 }
 
 /// Returns the most frequent reasons, the first ones first.
@@ -171,14 +171,15 @@ impl Report for Rejections<'_> {
             self.listed.push(line);
         }
         self.rejected += 1;
-        count_reason(&mut self.reasons, reason, place);
+        count_reason(&mut self.reasons, reason, 1, place);
     }
 
-    fn unread_attachment(&mut self, place: &str, name: &str, reason: &str) {
+    fn unread_attachment(&mut self, unread: &UnreadAttachment<'_>) {
+        let UnreadAttachment { place, name, reason, files } = *unread;
         if let Some(report) = &mut self.report {
             report.write(&json!({ "attachment": name, "of": place, "reason": reason }));
         }
-        count_reason(&mut self.unread_attachments, reason, format!("{place} ({name})"));
+        count_reason(&mut self.unread_attachments, reason, files, format!("{place} ({name})"));
     }
 
     fn noted(&mut self, place: &str, note: &str) {

@@ -175,6 +175,39 @@ fn content_decides_when_names_and_types_are_wrong() {
 }
 
 #[test]
+fn an_attachment_that_contradicts_its_name_is_read_by_its_content_or_named() {
+    let workshop = Workshop::new();
+    let archive = zip_of(&[
+        ("plan.docx", b"the ferry is late"),
+        ("\u{202e}fdp.\u{1b}[31mx.txt", b"a numbat"),
+        ("\u{202e}cod.pdf", b"nothing"),
+        ("photo.jpg", b"no picture"),
+        ("program.exe", b"MZ\0"),
+    ]);
+    let data = Mail::new("m")
+        .attach("application/vnd.ms-excel; name=r.xls", b"id\tanimal\n1\tdassie\n2\twombat\n")
+        .file("report.pdf", b"<html><body><p>a capybara")
+        .file("letter.pdf", b"the letter is in the post")
+        .file("empty.docx", b"")
+        .file("photo.png", b"no picture")
+        .file("papers.zip", &archive)
+        .import(&workshop);
+    assert_eq!(data["attachment_1"], "id\tanimal\n1\tdassie\n2\twombat");
+    assert_eq!(data["attachment_2"], "a capybara");
+    assert_eq!(data["attachment_6"], "[\\u{202e}fdp.\\u{1b}[31mx.txt]\n\na numbat");
+    let other = "its content is not of the kind that its extension names";
+    assert_eq!(
+        problems(&data),
+        [
+            ("letter.pdf", other),
+            ("empty.docx", "it is empty"),
+            ("papers.zip/plan.docx", other),
+            ("papers.zip/\\u{202e}cod.pdf", other),
+        ]
+    );
+}
+
+#[test]
 fn an_attachment_that_cannot_be_read_leaves_its_message_whole() {
     let workshop = Workshop::new();
     let truncated = &fixture("files/report.pdf")[..400];

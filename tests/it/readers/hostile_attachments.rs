@@ -63,7 +63,11 @@ fn a_thousand_attachments_are_named_and_read() {
     );
     assert_eq!(workshop.search("word999").len(), 1);
     let workshop = Workshop::new();
-    let data = import(&workshop, "m", parts(1_060, &|number| format!("{number}.html")).written());
+    let mail = parts(1_060, &|number| format!("{number}.html")).written();
+    let summary = workshop.import(&["eml", &workshop.file("summary.eml", &mail), "--json"]);
+    let summary: Value = serde_json::from_slice(&summary.stdout).unwrap();
+    assert_eq!(summary["unread_attachments"], 60, "{summary}");
+    let data = record(&workshop, "m@x.test").0;
     assert_eq!(data["attachments"].as_array().unwrap().len(), 1_060);
     let problems = data["attachment_problems"].as_array().unwrap();
     assert_eq!(problems.len(), 51);
@@ -72,8 +76,26 @@ fn a_thousand_attachments_are_named_and_read() {
         problems[0]["reason"].as_str().unwrap().contains("more than 1000 attached files"),
         "{problems:?}"
     );
-    assert!(problems[50]["reason"].as_str().unwrap().contains("10 more attached files"), "{problems:?}");
+    assert_eq!(
+        (&problems[50]["name"], &problems[50]["reason"], &problems[50]["files"]),
+        (
+            &json!("1050.html, 1051.html, 1052.html and 7 more"),
+            &json!("10 more attached files could not be read"),
+            &json!(10)
+        )
+    );
     assert_eq!(workshop.search("1059.html").len(), 1);
+}
+
+#[test]
+fn attachments_that_are_text_by_their_type_are_all_read() {
+    let workshop = Workshop::new();
+    let mail = (0..1_100).fold(Mail::new("m"), |mail, number| {
+        mail.attach("text/plain; name=a.txt", format!("word{number}").as_bytes())
+    });
+    let data = import(&workshop, "m", mail.written());
+    assert_eq!((data["attachments"].as_array().unwrap().len(), reasons(&data)), (1_100, "null".to_owned()));
+    assert_eq!(workshop.search("word1099").len(), 1);
 }
 
 #[test]

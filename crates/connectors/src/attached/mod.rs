@@ -5,12 +5,15 @@
 //!
 //! * `bounds`: bounds of all attachments of a message
 //! * `name`: the names of attachments as records have them
+//! * `problems`: what is missing in their texts
 
 mod bounds;
 mod name;
+mod problems;
 
 pub(crate) use self::bounds::AttachmentBounds;
 pub(crate) use self::name::{UNNAMED, file_name, with_extension};
+pub(crate) use self::problems::{FurtherFiles, ReadProblem, shown_path};
 
 /// A reader of attachments.
 pub(crate) trait AttachmentReader: Sync {
@@ -48,14 +51,6 @@ impl AttachedText {
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.problems.is_empty()
     }
-}
-
-/// The reason why a file, or a piece of it, is missing in the text of an attachment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ReadProblem {
-    /// Name of the attachment, or the path of a file in it.
-    pub(crate) name: String,
-    pub(crate) reason: String,
 }
 
 /// A reader that reads no attachment.

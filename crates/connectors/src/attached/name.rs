@@ -1,6 +1,7 @@
 //! The names of attachments as records have them. A name is whatever the sender wrote, and is no path.
 
 use fetchwell_core::fit::first_characters;
+use fetchwell_core::terminal::is_bidi_control;
 
 use super::super::item::FileKind;
 
@@ -42,7 +43,7 @@ const TYPES: [(&str, &str); 21] = [
 /// keeps its start and its extension.
 pub(crate) fn file_name(written: &str) -> String {
     let last = written.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
-    let name: String = last.chars().filter(|character| !is_hidden(*character)).collect();
+    let name: String = last.chars().filter(|c| !c.is_control() && !is_bidi_control(*c)).collect();
     let name = name.trim();
     if name.is_empty() {
         return UNNAMED.to_owned();
@@ -66,12 +67,6 @@ pub(crate) fn with_extension(name: &str, media_type: &str) -> String {
     let of_type =
         TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(media_type)).filter(|_| !is_known);
     of_type.map_or_else(|| name.to_owned(), |(_, extension)| format!("{name}.{extension}"))
-}
-
-/// Returns true for a control character, and for one that changes the direction of the text around it.
-fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

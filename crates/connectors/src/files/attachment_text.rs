@@ -8,6 +8,7 @@ use fetchwell_core::record::{RecordData, document_text};
 use serde_json::Value;
 
 use super::super::ImportError;
+use super::super::attached::shown_path;
 use super::super::intake::{ATTACHMENT_PROBLEMS, RecordSink};
 
 /// Stream of documents.
@@ -83,7 +84,7 @@ impl AttachmentText {
         }
         entry.clone_into(&mut self.entry);
         self.table = None;
-        let heading = format!("[{entry}]");
+        let heading = format!("[{}]", shown_path(entry));
         self.push("\n\n", &heading)
     }
 

@@ -10,12 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::ImportError;
 use super::super::archive::ArchiveLimits;
-use super::super::attached::{AttachedFile, AttachedText, AttachmentBounds, AttachmentReader, ReadProblem};
-use super::super::intake::{Intake, Report};
+use super::super::attached::{
+    AttachedFile, AttachedText, AttachmentBounds, AttachmentReader, FurtherFiles, ReadProblem, shown_path,
+};
+use super::super::intake::{Intake, Report, UnreadAttachment};
 use super::super::item::Item;
 use super::attachment_text::AttachmentText;
 use super::detect::detect_kind;
-use super::read::FileReader;
+use super::read::{FileReader, contradiction};
 use super::selection::FileSelection;
 
 /// Maximum number of problems of one attachment that are listed.
@@ -50,15 +52,20 @@ impl AttachmentReader for Attachments<'_> {
         let mut problems = Problems::default();
         let item = match Item::from_reader(file.name.to_owned(), None, Box::new(Cursor::new(file.bytes))) {
             Ok(item) => item,
-            Err(error) => return problems.with(file.name, &error.to_string()).into_text(String::new()),
+            Err(error) => {
+                problems.add(file.name, &error.to_string());
+                return problems.into_text(String::new());
+            }
         };
         let program = self.program.map(Path::to_owned);
         let selection = FileSelection { program, is_attached: true, ..FileSelection::default() };
         let Some(kind) = detect_kind(&item).filter(|kind| selection.has(*kind)) else {
-            return AttachedText::default();
+            contradiction(&item, &selection).into_iter().for_each(|reason| problems.add(file.name, reason));
+            return problems.into_text(String::new());
         };
         if let Err(reason) = bounds.count_file() {
-            return problems.with(file.name, &reason).into_text(String::new());
+            problems.add(file.name, &reason);
+            return problems.into_text(String::new());
         }
         let nested = Attachments { outer: Some(bounds), ..*self };
         let mut text = AttachmentText::new(file.name, bounds.text_left());
@@ -88,29 +95,27 @@ impl AttachmentReader for Attachments<'_> {
 #[derive(Debug, Default)]
 struct Problems {
     listed: Vec<ReadProblem>,
-    /// Number of problems beyond the maximum.
-    more: usize,
+    /// Files of problems beyond the maximum.
+    further: FurtherFiles,
 }
 
 impl Problems {
-    fn with(mut self, name: &str, reason: &str) -> Self {
-        self.add(name, reason);
-        self
+    fn add(&mut self, name: &str, reason: &str) {
+        self.add_files(name, reason, 1);
     }
 
-    fn add(&mut self, name: &str, reason: &str) {
+    fn add_files(&mut self, name: &str, reason: &str, files: u64) {
+        let name = shown_path(name);
         if self.listed.len() < MAX_PROBLEMS {
-            self.listed.push(ReadProblem { name: name.to_owned(), reason: reason.to_owned() });
+            self.listed.push(ReadProblem { name, reason: reason.to_owned(), files });
         } else {
-            self.more += 1;
+            self.further.add(&name, files);
         }
     }
 
     /// Returns the text of the attachment with its problems.
     fn into_text(mut self, text: String) -> AttachedText {
-        if let (Some(last), 1..) = (self.listed.last_mut(), self.more) {
-            last.reason = format!("{}; {} more could not be read", last.reason, self.more);
-        }
+        self.listed.extend(self.further.into_problem());
         AttachedText { text, problems: self.listed }
     }
 }
@@ -120,8 +125,9 @@ impl Report for Problems {
         self.add(&place.to_string(), reason);
     }
 
-    fn unread_attachment(&mut self, place: &str, name: &str, reason: &str) {
-        self.add(&format!("{place}/{name}"), reason);
+    fn unread_attachment(&mut self, unread: &UnreadAttachment<'_>) {
+        let UnreadAttachment { place, name, reason, files } = *unread;
+        self.add_files(&format!("{place}/{name}"), reason, files);
     }
 }
 

@@ -26,6 +26,9 @@ use super::project_documents::DocumentReader;
 use super::record::read_record;
 use super::selection::FileSelection;
 
+/// Problem of a file with other content than its extension says.
+const OTHER_CONTENT: &str = "its content is not of the kind that its extension names";
+
 /// The reader of one import, with its counts.
 pub(crate) struct FileReader<'r, 'i> {
     selection: &'r FileSelection,
@@ -130,9 +133,9 @@ impl<'r, 'i> FileReader<'r, 'i> {
                 Ok(())
             }
             // Skipping it would delete the document that it was.
-            None if self.documents.is_some() && self.is_selected_by_name(&item) => {
+            None if self.documents.is_some() && is_selected_by_name(&item, self.selection) => {
                 let path = item.path.clone();
-                self.reject(&path, &"its content is not of the kind that its extension names".into());
+                self.reject(&path, &OTHER_CONTENT.into());
                 Ok(())
             }
             None => {
@@ -140,11 +143,6 @@ impl<'r, 'i> FileReader<'r, 'i> {
                 Ok(())
             }
         }
-    }
-
-    /// Returns true if the extension of a file names a selected kind.
-    fn is_selected_by_name(&self, item: &Item<'_>) -> bool {
-        FileKind::from_extension(&item.extension()).is_some_and(|kind| self.selection.has(kind))
     }
 
     /// Reports files of other kinds, and fails if no file was of a selected kind.
@@ -317,7 +315,11 @@ impl<'r, 'i> FileReader<'r, 'i> {
                     self.read_kind(kind, item, limits)?;
                 }
                 _ => {
-                    self.skip_file(&item);
+                    let contradiction = self.bounds.and_then(|_bounds| contradiction(&item, self.selection));
+                    match contradiction {
+                        Some(reason) => self.reject(&item.path, &reason.into()),
+                        None => self.skip_file(&item),
+                    }
                     if is_name_list(&item.path) {
                         self.slack.read_names(item);
                     }
@@ -368,6 +370,19 @@ pub(crate) fn other_kind(item: &Item<'_>) -> SkipReason {
 pub(crate) fn detect_selected(
     item: &Item<'_>,
     selection: &FileSelection,
+/// Returns true if the extension of a file names a selected kind.
+fn is_selected_by_name(item: &Item<'_>, selection: &FileSelection) -> bool {
+    FileKind::from_extension(&item.extension()).is_some_and(|kind| selection.has(kind))
+}
+
+/// Returns the problem of an attachment that is of no selected kind, although its extension names one. Source code that a program
+/// generated has none.
+pub(super) fn contradiction(item: &Item<'_>, selection: &FileSelection) -> Option<&'static str> {
+    let is_code = FileKind::from_extension(&item.extension()) == Some(FileKind::Code);
+    let is_named = !is_code && is_selected_by_name(item, selection);
+    is_named.then_some(if item.head().is_empty() { "it is empty" } else { OTHER_CONTENT })
+}
+
     is_named: bool,
 ) -> Option<FileKind> {
     let detected = detect_kind(item);

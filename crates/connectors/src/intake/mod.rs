@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 
 pub(crate) use self::ahead::{Piece, PieceSink, parse_ahead};
 pub(crate) use self::report::{ATTACHMENT_PROBLEMS, AttachmentProblem};
-pub use self::report::{NoProgress, Progress, Report};
+pub use self::report::{NoProgress, Progress, Report, UnreadAttachment};
 use super::ImportError;
 use super::key::canonical_key;
 use super::lines::MAX_LINE_BYTES;
@@ -282,8 +282,10 @@ impl<'a> Intake<'a> {
         let problems = data.get(ATTACHMENT_PROBLEMS).and_then(Value::as_array);
         for problem in problems.into_iter().flatten() {
             let text = |field: &str| problem.get(field).and_then(Value::as_str).unwrap_or_default();
-            self.unread_attachments += 1;
-            self.report.unread_attachment(&place.to_string(), text("name"), text("reason"));
+            let files = problem.get("files").and_then(Value::as_u64).unwrap_or(1);
+            self.unread_attachments += files;
+            let (place, name, reason) = (&*place.to_string(), text("name"), text("reason"));
+            self.report.unread_attachment(&UnreadAttachment { place, name, reason, files });
         }
     }
 

@@ -21,8 +21,8 @@ pub trait Report {
     /// Reports how a table or file was understood, where that is not obvious. Nothing was rejected.
     fn noted(&mut self, _place: &str, _note: &str) {}
 
-    /// Reports an attachment of the record at `place`, or a file in it, that could not be read. The record was accepted.
-    fn unread_attachment(&mut self, _place: &str, _name: &str, _reason: &str) {}
+    /// Reports an attachment of an accepted record, or a file in it, that could not be read.
+    fn unread_attachment(&mut self, _unread: &UnreadAttachment<'_>) {}
 
     /// Reports that a record was accepted.
     fn accepted(&mut self) {}
@@ -31,6 +31,19 @@ pub trait Report {
     fn progress(&self) -> Arc<dyn Progress> {
         Arc::new(NoProgress)
     }
+}
+
+/// An attachment that could not be read completely, or several for one reason.
+#[derive(Debug, Clone, Copy)]
+pub struct UnreadAttachment<'a> {
+    /// Place of the record.
+    pub place: &'a str,
+    /// Name of the attachment, or the path of a file in it. The first names of several.
+    pub name: &'a str,
+    /// Reason with a text for people.
+    pub reason: &'a str,
+    /// Number of files.
+    pub files: u64,
 }
 
 /// Name of the field with the attachments of a message that could not be read completely.
@@ -46,13 +59,19 @@ pub(crate) struct AttachmentProblem {
     /// Size of the attachment in bytes.
     pub(crate) bytes: usize,
     pub(crate) reason: String,
+    /// Number of files that it stands for.
+    pub(crate) files: u64,
 }
 
 impl AttachmentProblem {
     /// Returns the value in the field of a record.
     pub(crate) fn to_value(&self) -> Value {
-        let Self { name, media_type, bytes, reason } = self;
-        json!({ "name": name, "type": media_type, "bytes": bytes, "reason": reason })
+        let Self { name, media_type, bytes, reason, files } = self;
+        let mut value = json!({ "name": name, "type": media_type, "bytes": bytes, "reason": reason });
+        if let (Some(value), 2..) = (value.as_object_mut(), files) {
+            value.insert("files".to_owned(), Value::from(*files));
+        }
+        value
     }
 }
 

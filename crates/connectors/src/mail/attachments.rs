@@ -9,7 +9,8 @@ use fetchwell_core::record::{OTHER_ATTACHED_TEXT, RecordData, attachment_field, 
 use serde_json::Value;
 
 use super::super::attached::{
-    AttachedFile, AttachedText, AttachmentBounds, AttachmentReader, ReadProblem, UNNAMED, with_extension,
+    AttachedFile, AttachedText, AttachmentBounds, AttachmentReader, FurtherFiles, ReadProblem, UNNAMED,
+    with_extension,
 };
 use super::super::intake::{ATTACHMENT_PROBLEMS, AttachmentProblem};
 use super::limits::unmask;
@@ -34,8 +35,8 @@ pub(super) struct Attachments<'r> {
     own: Vec<OwnText>,
     others: String,
     problems: Vec<AttachmentProblem>,
-    /// Number of problems beyond the maximum.
-    more_problems: usize,
+    /// Files of problems beyond the maximum.
+    further: FurtherFiles,
 }
 
 /// Text of an attachment with a field of its own.
@@ -72,7 +73,7 @@ impl<'r> Attachments<'r> {
             own: Vec::new(),
             others: String::new(),
             problems: Vec::new(),
-            more_problems: 0,
+            further: FurtherFiles::default(),
         }
     }
 
@@ -110,9 +111,15 @@ impl<'r> Attachments<'r> {
         let AttachedText { text, problems } = read;
         bounds.use_text(text.len());
         self.add(Some(name.unwrap_or(file_name)), &text);
-        for ReadProblem { name, reason } in problems {
+        for ReadProblem { name, reason, files } in problems {
             let bytes = bytes.len();
-            self.add_problem(AttachmentProblem { name, media_type: media_type.clone(), bytes, reason });
+            self.add_problem(AttachmentProblem {
+                name,
+                media_type: media_type.clone(),
+                bytes,
+                reason,
+                files,
+            });
         }
     }
 
@@ -121,7 +128,7 @@ impl<'r> Attachments<'r> {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);
         } else {
-            self.more_problems += 1;
+            self.further.add(&problem.name, problem.files);
         }
     }
 
@@ -141,13 +148,12 @@ impl<'r> Attachments<'r> {
                 break;
             };
             let reason = format!("the texts of the message take more than {MAX_RECORD_BYTES} bytes");
-            self.add_problem(AttachmentProblem { name, media_type: String::new(), bytes, reason });
+            self.add_problem(AttachmentProblem { name, media_type: String::new(), bytes, reason, files: 1 });
         }
         let mut problems: Vec<Value> = self.problems.iter().map(AttachmentProblem::to_value).collect();
-        if self.more_problems > 0 {
-            let reason = format!("{} more attached files could not be read", self.more_problems);
-            let more = AttachmentProblem { name: String::new(), media_type: String::new(), bytes: 0, reason };
-            problems.push(more.to_value());
+        if let Some(ReadProblem { name, reason, files }) = self.further.into_problem() {
+            let further = AttachmentProblem { name, media_type: String::new(), bytes: 0, reason, files };
+            problems.push(further.to_value());
         }
         let mut texts = RecordData::new();
         for OwnText { number, text } in self.own {

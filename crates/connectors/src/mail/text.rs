@@ -164,7 +164,7 @@ impl<'r> Texts<'r> {
     /// Adds the problem of a part that is missing in the texts.
     fn leave_out(&mut self, name: Option<&str>, media_type: &str, bytes: usize, reason: String) {
         let (name, media_type) = (name.unwrap_or(UNNAMED_MESSAGE).to_owned(), media_type.to_owned());
-        self.attachments.add_problem(AttachmentProblem { name, media_type, bytes, reason });
+        self.attachments.add_problem(AttachmentProblem { name, media_type, bytes, reason, files: 1 });
     }
 
     /// Adds an attached message below its headers.

@@ -9,6 +9,7 @@ use fetchwell_core::fit::first_bytes;
 use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
+use super::super::super::attached::{FurtherFiles, ReadProblem};
 use super::super::super::documents::rtf_document;
 use super::super::super::intake::AttachmentProblem;
 use super::super::super::skips::Problem;
@@ -65,15 +66,28 @@ pub(super) fn mime_of(bytes: &[u8]) -> Result<Mime, Problem> {
 
 fn convert(bytes: &[u8], max_read: u64) -> Result<Mime, Problem> {
     let mut file = Compound::open(bytes, max_read)?;
-    let mut writer =
-        Writer { file: &mut file, written: String::new(), attached: 0, attachments: 0, problems: Vec::new() };
+    let mut writer = Writer {
+        file: &mut file,
+        written: String::new(),
+        attached: 0,
+        attachments: 0,
+        problems: Vec::new(),
+        further: FurtherFiles::default(),
+    };
     let message = Storage::read(writer.file, Path::new("/"), 32, None);
     if !writer.is_message(&message) {
         return Err("it has no message in the form of Outlook".into());
     }
     writer.message(&message, 0);
-    let Writer { written, problems, .. } = writer;
+    let Writer { written, mut problems, further, .. } = writer;
+    let further = further.into_problem();
+    problems.extend(further.map(|ReadProblem { name, reason, files }| problem(name, reason, files)));
     Ok(Mime { bytes: written.into_bytes(), problems })
+}
+
+/// Returns the problem of a part without a type.
+fn problem(name: String, reason: String, files: u64) -> AttachmentProblem {
+    AttachmentProblem { name, media_type: String::new(), bytes: 0, reason, files }
 }
 
 struct Writer<'f, 'b> {
@@ -83,6 +97,8 @@ struct Writer<'f, 'b> {
     attached: u64,
     attachments: usize,
     problems: Vec<AttachmentProblem>,
+    /// Files of problems beyond the maximum.
+    further: FurtherFiles,
 }
 
 impl Writer<'_, '_> {
@@ -104,9 +120,18 @@ impl Writer<'_, '_> {
         let paths = message.children(self.file, "__attach_version1.0_");
         let room = MAX_ATTACHMENTS.saturating_sub(self.attachments);
         self.attachments = self.attachments.saturating_add(paths.len());
-        if let Some(others) = paths.len().checked_sub(room).filter(|others| *others > 0) {
-            let reason = format!("{others} attachments are left out: at most {MAX_ATTACHMENTS} are read");
-            self.add_problem("", "", 0, reason);
+        let mut others = FurtherFiles::default();
+        for path in paths.iter().skip(room) {
+            if others.has_all_names() {
+                others.add("", 1);
+            } else {
+                let attachment = Storage::read(self.file, path, 8, Some(message.code_page()));
+                others.add(&self.attachment_name(&attachment), 1);
+            }
+        }
+        if let Some(ReadProblem { name, files, .. }) = others.into_problem() {
+            let reason = format!("{files} attachments are left out: at most {MAX_ATTACHMENTS} are read");
+            self.add_problem(problem(name, reason, files));
         }
         for path in paths.iter().take(room) {
             let attachment = Storage::read(self.file, path, 8, Some(message.code_page()));
@@ -122,15 +147,16 @@ impl Writer<'_, '_> {
                 "{bytes} bytes of it are left out: at most {MAX_ATTACHMENT_BYTES} of a part, {MAX_ATTACHED_BYTES} of all \
                  attachments and {MAX_READ_BYTES} of all parts are read"
             );
-            self.add_problem(name, "", bytes, reason);
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            self.add_problem(AttachmentProblem { bytes, ..problem(name.to_owned(), reason, 1) });
         }
     }
 
-    fn add_problem(&mut self, name: &str, media_type: &str, bytes: u64, reason: String) {
+    fn add_problem(&mut self, problem: AttachmentProblem) {
         if self.problems.len() < MAX_PROBLEMS {
-            let (name, media_type) = (name.to_owned(), media_type.to_owned());
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            self.problems.push(AttachmentProblem { name, media_type, bytes, reason });
+            self.problems.push(problem);
+        } else {
+            self.further.add(&problem.name, problem.files);
         }
     }
 
@@ -229,16 +255,23 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn attachment(&mut self, attachment: &Storage, boundary: &str, level: usize) {
+    /// Returns the name of an attachment, or an empty text.
+    fn attachment_name(&mut self, attachment: &Storage) -> String {
         let mut names = [0x3707, 0x3704, 0x3001].into_iter().map(|tag| attachment.text(self.file, tag));
         let name = one_line(&names.find(|name| !name.is_empty()).unwrap_or_default());
-        let name = first_bytes(&name, MAX_HEADER_BYTES);
+        first_bytes(&name, MAX_HEADER_BYTES).to_owned()
+    }
+
+    fn attachment(&mut self, attachment: &Storage, boundary: &str, level: usize) {
+        let name = self.attachment_name(attachment);
+        let name = name.as_str();
         let encoded = utf8_percent_encode(name, NON_ALPHANUMERIC);
         let disposition = format!("Content-Disposition: attachment; filename*=utf-8''{encoded}");
         let is_message = attachment.number(0x3705) == Some(MESSAGE_METHOD);
         if is_message && level == MAX_LEVELS {
             let reason = format!("it is in more than {MAX_LEVELS} messages that are attached to each other");
-            self.add_problem(name, "message/rfc822", 0, reason);
+            let media_type = "message/rfc822".to_owned();
+            self.add_problem(AttachmentProblem { media_type, ..problem(name.to_owned(), reason, 1) });
         } else if is_message {
             let path = attachment.path().join("__substg1.0_3701000D");
             let inner = Storage::read(self.file, &path, 24, Some(attachment.code_page()));
